@@ -17,8 +17,15 @@ TOOLS := $(TARGET)/tools
 # OpenAI's Python client and the fuzzer, in environments of their own.
 CLIENT := $(TARGET)/openai
 FUZZER := $(TARGET)/api
+# Where the studio's packages are noted as installed, and what its tests write.
+STUDIO := $(abspath $(TARGET))/studio
+# The Model Context Protocol's Python client, in both of its versions.
+MCP := $(TARGET)/mcp
 # The Python package: its tools, its tests' environment, what it is built from and into.
 PYTHON := $(abspath $(TARGET))/python
+# Where the Python package is used by others.
+INTEROP := $(TARGET)/interop
+ECOSYSTEMS := evaluation environments verifiers
 # Other frameworks, built and installed beside the build.
 PEERS := $(TARGET)/peers
 DENY_VERSION := 0.20.2
@@ -35,7 +42,7 @@ FAULTS ?= 100
 RUNS ?= 10
 LOAD ?= 2
 
-.PHONY: help setup cuda-arch gpu-check demo trainer test test-trainer test-postgres chaos soak openai api python recompute golden lint deny ci bench bench-check \
+.PHONY: help setup cuda-arch gpu-check demo trainer test test-trainer test-postgres studio studio-check studio-test chaos soak openai api mcp python interop recompute golden lint deny ci bench bench-check \
 	instructions peers coordination clean
 
 ##@ Build and try
@@ -63,6 +70,9 @@ trainer: setup ## build prime-train, which `prime-agents train` starts
 clean: ## remove everything that was built
 	$(CARGO) clean
 
+studio: $(STUDIO)/installed ## rebuild the studio's page, which is committed in studio/dist (needs Node.js)
+	cd studio && npx tsc -p . && node build.mjs
+
 ##@ Test
 test: ## all tests but the trainer's
 	@scripts/setup --python
@@ -70,6 +80,7 @@ test: ## all tests but the trainer's
 	$(CARGO) test --release
 	@$(MAKE) --no-print-directory openai
 	@$(MAKE) --no-print-directory api
+	@$(MAKE) --no-print-directory mcp
 
 test-trainer: setup ## the tests of prime-train, against llama.cpp too (burn takes minutes to build)
 	$(CARGO) clippy --release -p prime-train --all-targets -- -D warnings
@@ -78,6 +89,19 @@ test-trainer: setup ## the tests of prime-train, against llama.cpp too (burn tak
 test-postgres: ## the tests of the store in PostgreSQL, on a server that they start themselves
 	@scripts/setup --postgres
 	$(CARGO) test --release -p prime-journal-postgres
+
+studio-check: studio ## the committed page is what its sources make
+	git diff --exit-code --stat -- studio/dist
+
+studio-test: $(STUDIO)/installed ## the studio in a real browser against a real daemon (PICTURES=1: those of the docs anew)
+	@scripts/setup --browser
+	$(BUILD)
+	cd studio && PRIME=$(abspath $(PRIME)) npx playwright test
+
+$(STUDIO)/installed: studio/package-lock.json
+	@scripts/setup --node
+	cd studio && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund --loglevel=error
+	mkdir -p $(STUDIO) && touch $@
 
 chaos: setup ## faults and load, for long, with promised times: KILLS=1000 FAULTS=100 (PRIME_CHAOS_SEED=N again)
 	PRIME_CHAOS=1 PRIME_CHAOS_SEED=$${PRIME_CHAOS_SEED:-$$(date +%s)} \
@@ -114,6 +138,20 @@ $(FUZZER)/installed: tests/api/requirements.txt
 	$(FUZZER)/bin/pip install --quiet --disable-pip-version-check --requirement tests/api/requirements.txt
 	touch $@
 
+mcp: $(MCP)/installed ## the tools of the Model Context Protocol as its official Python client sees them
+	$(BUILD)
+	$(MCP)/2/bin/python -B tests/mcp/run.py $(PRIME)
+	$(MCP)/1/bin/python -B tests/mcp/run.py $(PRIME)
+
+# Two versions of the client: the newer one speaks a newer protocol, without sessions.
+$(MCP)/installed: tests/mcp/requirements.txt tests/mcp/requirements-1.txt
+	@scripts/setup --python
+	python3 -m venv --clear $(MCP)/2
+	$(MCP)/2/bin/pip install --quiet --disable-pip-version-check --requirement tests/mcp/requirements.txt
+	python3 -m venv --clear $(MCP)/1
+	$(MCP)/1/bin/pip install --quiet --disable-pip-version-check --requirement tests/mcp/requirements-1.txt
+	touch $@
+
 # The wheel is built from the source distribution, so that this is known to be whole. One with the same bytes is not built again.
 python: $(PYTHON)/installed ## the Python package: source distribution, wheel, and its tests against the installed wheel
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
@@ -133,6 +171,22 @@ $(PYTHON)/installed: python/tests/requirements.txt
 	@scripts/setup --python
 	python3 -m venv --clear $(PYTHON)/venv
 	$(PYTHON)/venv/bin/pip install --quiet --disable-pip-version-check --requirement python/tests/requirements.txt
+	touch $@
+
+# Each ecosystem in an environment of its own, since what they pin excludes each other. The wheel is that of `make python`.
+interop: $(addprefix $(INTEROP)/,$(addsuffix .installed,$(ECOSYSTEMS))) ## the Python package in others: lm-eval, Inspect, datasets, verifiers, OpenEnv, ORS
+	$(BUILD)
+	@$(MAKE) --no-print-directory python
+	@for name in $(ECOSYSTEMS); do $(INTEROP)/$$name/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps \
+		$(PYTHON)/dist/*.whl || exit 1; done
+	$(INTEROP)/evaluation/bin/python -B tests/interop/evaluation.py $(PRIME)
+	$(INTEROP)/environments/bin/python -B tests/interop/environments.py
+	$(INTEROP)/verifiers/bin/python -B tests/interop/taskset.py
+
+$(INTEROP)/%.installed: tests/interop/requirements-%.txt
+	@scripts/setup --python
+	python3 -m venv --clear $(INTEROP)/$*
+	$(INTEROP)/$*/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
 recompute: ## generate the whole benchmark and recompute every answer with a second implementation (Python)

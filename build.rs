@@ -8,6 +8,8 @@ fn main() {
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
     // `--profile profiling` has debug information, and keeps its symbols.
     if is("CARGO_CFG_TARGET_OS", "linux") && is("PROFILE", "release") && is("DEBUG", "false") {
-        println!("cargo::rustc-link-arg-bin=prime-agents=-Wl,--strip-all");
+        for argument in ["--strip-all", "--icf=safe", "-zpack-relative-relocs"] {
+            println!("cargo::rustc-link-arg-bin=prime-agents=-Wl,{argument}");
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -78,7 +77,7 @@ class Dataset(Sequence[Entry]):
         instance = self.instance(index)
         return {
             "question": instance.prompt(self.style),
-            "answer": json.dumps(instance.answer(), separators=(",", ":"), ensure_ascii=False),
+            "answer": instance._answer_text(),
             "metadata": {
                 "source_dataset": self.name,
                 "source_index": index,

@@ -209,6 +209,11 @@ impl Instance {
         to_python(py, &answer)
     }
 
+    /// The reference answer as JSON text.
+    fn _answer_text(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(detached(py, || self.0.reference(false))??.1.to_string())
+    }
+
     /// The lines of the reference trace.
     ///
     /// Raises ValueError where an input of your own takes more than 2^21 steps.

@@ -1,6 +1,7 @@
 //! Many environments as one: a call steps all of them on several threads, without the interpreter's lock.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::thread;
 
 use pyo3::exceptions::PyRuntimeError;
@@ -11,8 +12,8 @@ use pyo3::types::{PyDict, PyList, PyString};
 use crate::env::{observation, refusal_kind, rules};
 use crate::episode::{Episode, Outcome, SavedEpisode, Status};
 use crate::errors::{EpisodeOver, detached, guarded, type_error, value_error};
-use crate::instance::{Instance, instance};
-use crate::values::integer;
+use crate::instance::{Instance, Named, instance};
+use crate::values::{self, integer};
 
 /// Fewest episodes that are worth a thread of their own.
 const PER_THREAD: usize = 256;
@@ -89,6 +90,28 @@ impl VectorStepEnv {
         Ok(found)
     }
 
+    /// The instances that `options` of a reset name, one for each environment.
+    fn other_instances(&self, options: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Arc<Named>>>> {
+        let Some(options) = options.filter(|options| !options.is_none()) else { return Ok(None) };
+        let options = options.cast::<PyDict>().map_err(|_| type_error("options", "a dict", options))?;
+        let mut found = None;
+        for (key, value) in options.iter() {
+            if values::text("options", &key)? != "instances" {
+                return Err(value_error("options", format!("unknown key {key}: there is `instances`")));
+            }
+            let field = "options[\"instances\"]";
+            let given = value.try_iter().map_err(|_| type_error(field, "a sequence of Instance", &value))?;
+            let named = given.enumerate().map(|(place, one)| instance(&format!("{field}[{place}]"), &one?));
+            let named = named.collect::<PyResult<Vec<_>>>()?;
+            if named.len() != self.episodes.len() {
+                let message = format!("there are {} for {} environments", named.len(), self.episodes.len());
+                return Err(value_error(field, message));
+            }
+            found = Some(named);
+        }
+        Ok(found)
+    }
+
     fn place(&self, index: &Bound<'_, PyAny>) -> PyResult<usize> {
         let last =
             self.episodes.len().checked_sub(1).ok_or_else(|| value_error("index", "there are no environments"))?;
@@ -140,7 +163,8 @@ impl VectorStepEnv {
 
     /// reset(*, seed=None, options=None) -> (observations, infos)
     ///
-    /// Starts all episodes again.
+    /// Starts all episodes again. An instance has no randomness: `seed` changes nothing. `options={"instances": [...]}` goes
+    /// on to other instances, one for each environment.
     #[pyo3(signature = (*, seed=None, options=None))]
     fn reset<'py>(
         &mut self,
@@ -148,9 +172,16 @@ impl VectorStepEnv {
         seed: Option<&Bound<'py, PyAny>>,
         options: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyDict>)> {
-        let _ = (seed, options);
-        let episodes = &mut self.episodes;
-        detached(py, || episodes.iter_mut().for_each(Episode::reset))?;
+        let _ = seed;
+        if let Some(named) = self.other_instances(options)? {
+            let pairs = self.episodes.iter().zip(named).map(|(episode, named)| (episode.rules_for(&named), named));
+            let pairs: Vec<_> = pairs.collect();
+            let make = || pairs.into_iter().map(|(rules, named)| Episode::new(named, rules)).collect();
+            self.episodes = detached(py, make)?;
+        } else {
+            let episodes = &mut self.episodes;
+            detached(py, || episodes.iter_mut().for_each(Episode::reset))?;
+        }
         Ok((self.observations(py)?, PyDict::new(py)))
     }
 

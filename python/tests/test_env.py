@@ -311,3 +311,21 @@ def test_a_forked_process_goes_on() -> None:
         in_child = json.loads(pipe.read())
     os.waitpid(child, 0)
     assert in_child == sum(envs.step(envs.reference())[1])
+
+
+def test_a_vector_is_reset_to_other_instances() -> None:
+    first, second = list(prime_bench.instances("bubble-sort", count=2)), list(prime_bench.instances("n-queens", count=2))
+    envs = VectorStepEnv(first)
+    observations, _ = envs.reset(options={"instances": second})
+    assert observations == VectorStepEnv(second).reset()[0] != VectorStepEnv(first).reset()[0]
+    assert envs.reset()[0] == observations and envs.reset(options={})[0] == observations
+    for options, error in (
+        ({"instances": second[:1]}, ValueError),
+        ({"instances": ["n-queens"] * 2}, TypeError),
+        ({"instances": 3}, TypeError),
+        ({"instance": second[0]}, ValueError),
+        ([second], TypeError),
+    ):
+        with pytest.raises(error, match="options"):
+            envs.reset(options=options)
+    assert envs.reset()[0] == observations

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import inspect
+import json
+import sys
+import types
 
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
 import prime_bench
-from prime_bench import Instance, StepEnv, VectorStepEnv, create_dataset
-from prime_bench.integrations import trl
+from prime_bench import Instance, StepEnv, VectorStepEnv, composite_reward, create_dataset
+from prime_bench.integrations import trl, verl
 from prime_bench.integrations.gymnasium import PrimeEnv, PrimeVectorEnv
 
 
@@ -82,3 +87,116 @@ def test_trl_s_environment_has_one_tool_with_a_schema() -> None:
     answers = [env.step(line) for line in reference]
     assert answers[-1].startswith("The trace has ended. State: ") and env.step("done") == "The trace has ended."
     assert env.get_reward() > 10
+
+
+def row_of(slug: str) -> dict:
+    return create_dataset(slug, size=1, seed=5)[0]["metadata"]
+
+
+def right_output(instance: Instance) -> str:
+    return "<actions>\n" + "\n".join(instance.reference()) + "\n</actions>"
+
+
+def test_verl_calls_the_reward_function_by_keyword() -> None:
+    row = row_of("bubble-sort")
+    label = {name: row[name] for name in ("task", "difficulty", "index", "base_seed")}
+    instance = Instance(*label.values())
+    # As verl's reward managers do.
+    asked = {"data_source": "prime-bench", "ground_truth": json.dumps(label), "extra_info": label}
+    for text, right in ((right_output(instance), 1.0), ("no trace", 0.0)):
+        found = verl.compute_score(solution_str=text, **asked, reward_router_address=None)
+        assert found["score"] == composite_reward(text, instance).total and found["acc"] == right
+        assert json.loads(found["step_rewards"]) == list(composite_reward(text, instance).steps)
+    only_task = verl.compute_score(solution_str="no trace", **asked, weights=[10, 0, 0, 0])
+    assert only_task["score"] == 0
+    for wrong in ("n-queens", "{}", None, "[]"):
+        with pytest.raises(ValueError, match="ground_truth|entry"):
+            verl.compute_score(**{**asked, "ground_truth": wrong}, solution_str="")
+
+
+class Tensor(list):
+    """As much of a tensor as OpenRLHF takes."""
+
+    def item(self) -> float:
+        (value,) = self
+        return value
+
+
+@pytest.fixture
+def openrlhf(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """The adapter with what it imports, reduced to what it uses: OpenRLHF itself cannot be installed without a GPU."""
+    torch = types.ModuleType("torch")
+    torch.tensor = lambda value: Tensor(value if isinstance(value, list) else [value])  # type: ignore[attr-defined]
+    agent = types.ModuleType("openrlhf.utils.agent")
+    agent.AgentInstanceBase = type("AgentInstanceBase", (), {})  # type: ignore[attr-defined]
+
+    class Executor:
+        def __init__(self, instance: type) -> None:
+            self.agent_instance_cls = instance
+
+    agent.MultiTurnAgentExecutor = Executor  # type: ignore[attr-defined]
+    for name, module in (("torch", torch), ("openrlhf", types.ModuleType("openrlhf")), ("openrlhf.utils.agent", agent)):
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setitem(sys.modules, "openrlhf.utils", types.ModuleType("openrlhf.utils"))
+    return importlib.import_module("prime_bench.integrations.openrlhf")
+
+
+def test_openrlhf_takes_rewards_of_a_query_and_of_turns(openrlhf: types.ModuleType) -> None:
+    row = row_of("bubble-sort")
+    label = json.dumps({name: row[name] for name in ("task", "difficulty", "index", "base_seed")})
+    instance = Instance(*json.loads(label).values())
+    # SingleTurnAgentExecutor calls it with lists of one.
+    found = openrlhf.reward_func(["<user>sort<bot>" + right_output(instance)], ["<user>sort<bot>"], [label])
+    assert found["rewards"].item() == composite_reward(right_output(instance), instance).total
+    assert found["scores"].item() == 1.0
+
+    async def play() -> tuple[float, dict]:
+        agent = openrlhf.AgentExecutor().agent_instance_cls()
+        opening = await agent.reset({"observation": "sort", "label": label})
+        assert opening["observation"].startswith("sort\nState: ")
+        total, result = 0.0, {}
+        for line in instance.reference():
+            states = {"observation_text": "", "action_text": f"I take\n{line}\n", "label": label, "sampling_params": None}
+            result = await agent.step(states)
+            total += result["rewards"].item()
+        return total, result
+
+    total, result = asyncio.run(play())
+    assert result["done"] and total == pytest.approx(composite_reward(right_output(instance), instance).total)
+    assert result["scores"].item() == pytest.approx(total)
+
+
+def test_nemo_gym_resets_and_steps_by_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NeMo Gym needs Python 3.12 and ray: its base class is reduced to what it hands over."""
+
+    class Server:
+        def __init__(self) -> None:
+            self.session_state: dict = {}
+
+    base = types.ModuleType("resources_servers.gymnasium.base")
+    base.GymnasiumServer = Server  # type: ignore[attr-defined]
+    base.extract_text = lambda response: response["text"]  # type: ignore[attr-defined]
+    for name in ("resources_servers", "resources_servers.gymnasium"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, "resources_servers.gymnasium.base", base)
+    module = importlib.import_module("prime_bench.integrations.nemo_gym")
+    row = row_of("gcd-euclidean")
+    instance = Instance(*(row[name] for name in ("task", "difficulty", "index", "base_seed")))
+
+    async def play() -> tuple[float, bool]:
+        server = module.PrimeResourcesServer()
+        observation, info = await server.reset(row, "a")
+        assert observation.startswith("State: ") and info == {"task": "gcd-euclidean"}
+        await server.reset(row, "b")
+        total, done = 0.0, False
+        for line in instance.reference():
+            assert not done
+            _, reward, done, truncated, _ = await server.step({"text": f"so\n{line}"}, {}, "a")
+            total += reward
+            assert not truncated
+        with pytest.raises(ValueError, match="reset"):
+            await server.step({"text": ""}, {}, "c")
+        return total, done
+
+    total, done = asyncio.run(play())
+    assert done and total == pytest.approx(composite_reward(instance.reference(), instance).total)

@@ -20,7 +20,8 @@ fn filter(level: LogLevel) -> EnvFilter {
         LogLevel::Off => "off",
         LogLevel::Error => "error",
         LogLevel::Warn => "warn",
-        LogLevel::Info => "info",
+        // rmcp reports every connection at this level.
+        LogLevel::Info => "info,rmcp=warn",
         LogLevel::Debug => "debug",
         LogLevel::Trace => "trace",
     })

@@ -4,6 +4,7 @@ mod agents;
 mod bench;
 mod completions;
 mod config;
+mod data;
 mod doctor;
 mod health;
 mod interrupt;
@@ -11,6 +12,7 @@ mod key;
 mod loadtest;
 mod log;
 mod man;
+mod mcp;
 mod notify;
 mod output;
 mod progress;
@@ -51,10 +53,14 @@ enum Command {
     Runs(runs::RunsArguments),
     /// Run the daemon, which serves an HTTP API
     Serve(serve::ServeArguments),
+    /// Serve the tasks, their verifier and runs as tools of the Model Context Protocol, over standard input and output
+    Mcp(mcp::McpArguments),
     /// Measure the cost of coordination
     Loadtest(loadtest::LoadtestArguments),
     /// Generate and judge benchmark instances, and measure agents on them
     Bench(bench::BenchArguments),
+    /// Make data to train models elsewhere: steps, preference pairs, prompts
+    Data(data::DataArguments),
     /// Run studies that a file describes, and make their tables, figures and page
     Study(study::StudyArguments),
     /// Check this machine: processor, devices, models, memory, servers, port
@@ -112,8 +118,10 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Runs(arguments) => runs::runs(&arguments),
         Command::Serve(arguments) => serve::serve(&arguments),
+        Command::Mcp(arguments) => mcp::mcp(&arguments),
         Command::Loadtest(arguments) => loadtest::loadtest(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
+        Command::Data(arguments) => data::data(&arguments),
         Command::Study(arguments) => study::study(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Agents(arguments) => agents::agents(&arguments),

@@ -41,11 +41,21 @@ impl Remote {
     /// When the URL that was given is none, or the configuration does not say where a daemon is.
     pub fn base(&self) -> anyhow::Result<String> {
         match &self.url {
-            Some(url) if is_http(url) => Ok(url.trim_end_matches('/').to_owned()),
-            Some(url) => bail!("--url {url}: give http://HOST:PORT, as the daemon printed it when it was ready"),
+            Some(url) => given(url),
             None => reachable(self.configuration.load()?.server.bind),
         }
     }
+}
+
+/// The URL that `--url` gives, without a slash at its end.
+///
+/// # Errors
+/// When it cannot be a daemon's.
+pub fn given(url: &str) -> anyhow::Result<String> {
+    if !is_http(url) {
+        bail!("--url {url}: give http://HOST:PORT, as the daemon printed it when it was ready");
+    }
+    Ok(url.trim_end_matches('/').to_owned())
 }
 
 /// Whether this can be a daemon's URL: plain HTTP, and nothing after the path.

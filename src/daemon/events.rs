@@ -18,12 +18,19 @@ use crate::runs::{EventBatch, RunError};
 
 /// Time between two heartbeats on a stream without events.
 const HEARTBEAT: Duration = Duration::from_secs(10);
+/// Time between two records on a stream of progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config
         .service(
             web::resource("/v1/runs/{id}/events")
                 .route(web::get().to(events))
+                .default_service(web::to(|| method_not_allowed("GET"))),
+        )
+        .service(
+            web::resource("/v1/runs/{id}/progress")
+                .route(web::get().to(progress))
                 .default_service(web::to(|| method_not_allowed("GET"))),
         )
         .service(
@@ -99,6 +106,22 @@ pub(super) fn with_heartbeat<E>(
     })
 }
 
+/// The last event that the client has, from the header or else from the query.
+fn last_seen(request: &HttpRequest) -> Result<u64, ApiError> {
+    let wanted: EventsQuery = parse_query(request)?;
+    match request.headers().get("Last-Event-ID") {
+        Some(last) => last.to_str().ok().and_then(|last| last.trim().parse().ok()).ok_or_else(|| {
+            ApiError::bad_field("Last-Event-ID", "must be the number of an event, as this stream sent it")
+        }),
+        None => Ok(wanted.after.unwrap_or(0)),
+    }
+}
+
+/// A stream of server-sent events.
+fn sent(body: impl Stream<Item = Result<Bytes, RunError>> + 'static) -> HttpResponse {
+    HttpResponse::Ok().content_type("text/event-stream").insert_header(("X-Accel-Buffering", "no")).streaming(body)
+}
+
 /// Watches a run.
 ///
 /// Server-sent events: `started`, `step` (with verdict and decision), `trajectory_ended`, `voted`, `resumed`, `forked`,
@@ -115,13 +138,7 @@ pub async fn events(
     request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let wanted: EventsQuery = parse_query(&request)?;
-    let after = match request.headers().get("Last-Event-ID") {
-        Some(last) => last.to_str().ok().and_then(|last| last.trim().parse().ok()).ok_or_else(|| {
-            ApiError::bad_field("Last-Event-ID", "must be the number of an event, as this stream sent it")
-        })?,
-        None => wanted.after.unwrap_or(0),
-    };
+    let after = last_seen(&request)?;
     let id = id.into_inner();
     authorized_run(&state, &request, &id).await?;
     let permit = stream_permit(&request)?;
@@ -134,8 +151,58 @@ pub async fn events(
         Ok::<_, RunError>(if is_over { format!("event: result\ndata: {text}\n\n").into() } else { Bytes::new() })
     })
     .filter(|piece| std::future::ready(!piece.as_ref().is_ok_and(Bytes::is_empty)));
-    let body = with_heartbeat(lines.chain(result), permit);
-    Ok(HttpResponse::Ok().content_type("text/event-stream").insert_header(("X-Accel-Buffering", "no")).streaming(body))
+    Ok(sent(with_heartbeat(lines.chain(result), permit)))
+}
+
+/// A server-sent record of a run. Only for the OpenAPI document.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "never constructed")]
+struct ProgressEvent {
+    /// The number of the last event that the record counts.
+    id: String,
+    /// `record`.
+    event: String,
+    /// The run's record as JSON, a `RunRecord`.
+    data: String,
+}
+
+/// Watches a run's record.
+///
+/// Server-sent events, at most five a second however fast the run is: `record`, with the number of the last durable event as
+/// `id`. The first one comes at once. The stream ends with the run, or when the daemon drains.
+#[utoipa::path(
+    get, path = "/v1/runs/{id}/progress", tag = "runs", operation_id = "watch_progress",
+    params(("id", description = "The run's `id`"), EventsQuery, EventsHeaders),
+    responses((status = 200, description = "Server-sent events", content_type = "text/event-stream", body = ProgressEvent)),
+)]
+pub async fn progress(
+    state: web::Data<State>,
+    request: HttpRequest,
+    id: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    let after = last_seen(&request)?;
+    let id = id.into_inner();
+    authorized_run(&state, &request, &id).await?;
+    let permit = stream_permit(&request)?;
+    let start = (std::sync::Arc::clone(&state.runs), id, None::<u64>, false);
+    let records = stream::try_unfold(start, move |(runs, id, seen, is_over)| async move {
+        if is_over {
+            return Ok(None);
+        }
+        if let Some(seen) = seen {
+            tokio::time::sleep(PROGRESS_INTERVAL).await;
+            runs.progressed(&id, seen).await;
+            if runs.is_draining() {
+                return Ok(None);
+            }
+        }
+        let (_, record) = runs.get(&id).await?;
+        let text = serde_json::to_string(&record).expect("invariant: records serialise");
+        let piece = Bytes::from(format!("id: {}\nevent: record\ndata: {text}\n\n", record.events));
+        let next = (runs, id, Some(record.events.max(after)), record.status.is_over());
+        Ok::<_, RunError>(Some((piece, next)))
+    });
+    Ok(sent(with_heartbeat(records, permit)))
 }
 
 /// A run's trace, as JSON Lines.

@@ -9,7 +9,7 @@ use crate::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
 use prime_engine::Engine;
 
 /// The patterns that become labels; all other paths share one label.
-const ROUTES: [&str; 24] = [
+const ROUTES: [&str; 35] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
@@ -17,6 +17,14 @@ const ROUTES: [&str; 24] = [
     "/v1/runs/{id}/events",
     "/v1/runs/{id}/trace",
     "/v1/runs/{id}/reviews",
+    "/v1/runs/{id}/tree",
+    "/v1/runs/{id}/shape",
+    "/v1/runs/{id}/steps",
+    "/v1/runs/{id}/steps/{seq}",
+    "/v1/runs/{id}/find",
+    "/v1/runs/{id}/spec",
+    "/v1/runs/{id}/progress",
+    "/v1/compare",
     "/v1/gc",
     "/v1/reload",
     "/v1/split",
@@ -30,10 +38,13 @@ const ROUTES: [&str; 24] = [
     "/livez",
     "/readyz",
     "/metrics",
+    "/mcp",
     "/openapi.json",
     "/",
     "/docs",
     "/docs/{file:.*}",
+    "/studio",
+    "/studio/{path:.*}",
 ];
 
 /// Statuses of refusals that are not the request's fault.

@@ -3,8 +3,9 @@
 //!
 //! - `guard`: everything between the network and the routes: connections, limits, keys, request ids.
 //! - `error`: the one shape of all errors. `wire`: request and response types, `trace_schema`: the events among them. `resolve`: from a request to a run's spec.
-//! - Routes of runs: `runs`, `events`, `reviews`, `verify`; for OpenAI's clients: `openai`.
+//! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `verify`; for OpenAI's clients: `openai`; for agents with tools: `mcp`.
 //! - Routes of operations: `health`, `http_metrics`, `reload`, `split`, `catalog`, `openapi`.
+//! - `studio`: the page for browsers.
 //! - `head_requests`: HEAD for all of them.
 //! - `fuzz_entry`: the parsing of all routes, for the fuzzer and its test.
 
@@ -16,6 +17,7 @@ pub mod guard;
 mod head_requests;
 mod health;
 mod http_metrics;
+pub mod mcp;
 mod openai;
 mod openapi;
 mod reload;
@@ -23,6 +25,8 @@ mod resolve;
 mod reviews;
 mod runs;
 mod split;
+mod steps;
+mod studio;
 mod trace_schema;
 mod verify;
 mod wire;
@@ -81,6 +85,17 @@ struct State {
     reloads: Option<mpsc::Sender<ReloadRequest>>,
 }
 
+impl State {
+    fn new(
+        runs: Arc<Runs>,
+        has_keys: bool,
+        reloads: Option<mpsc::Sender<ReloadRequest>>,
+    ) -> Result<Self, std::io::Error> {
+        let verify = verify::Pool::start()?;
+        Ok(Self { runs, has_keys, started_ms: now_ms(), verify, checks: health::Checks::default(), reloads })
+    }
+}
+
 /// The wall clock, in milliseconds since 1970.
 fn now_ms() -> u64 {
     u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0)
@@ -90,13 +105,26 @@ fn configure(config: &mut web::ServiceConfig) {
     config.configure(runs::configure).configure(events::configure).configure(catalog::configure);
     config.configure(openai::configure).configure(health::configure).configure(http_metrics::configure);
     config.configure(verify::configure).configure(openapi::configure).configure(reviews::configure);
-    config.configure(reload::configure).configure(split::configure);
+    config.configure(reload::configure).configure(split::configure).configure(mcp::configure);
+    config.configure(steps::configure).configure(studio::configure);
     config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
 }
 
 /// Responds 405.
 async fn method_not_allowed(allowed: &'static str) -> Result<HttpResponse, ApiError> {
     Err(ApiError::method_not_allowed(allowed))
+}
+
+/// Opens the configured journal, and starts what carries out its runs.
+fn open_runs(
+    app: App,
+    metrics: Arc<Metrics>,
+    telemetry: Option<Telemetry>,
+) -> Result<(Arc<SqliteJournal>, Arc<Runs>), DaemonError> {
+    let path = app.settings().journal.path.clone();
+    let journal = Arc::new(SqliteJournal::open(Path::new(&path), SqliteOptions::default())?);
+    let runs = Runs::start(Arc::new(app), Arc::clone(&journal) as _, now_ms, metrics, telemetry);
+    Ok((journal, runs.map_err(DaemonError::Serve)?))
 }
 
 /// Serves until SIGTERM or SIGINT. The next process resumes the runs that are open then.
@@ -112,7 +140,6 @@ pub async fn serve(
     let settings = Arc::new(app.settings().clone());
     let Reloads { settings: mut new_settings, requests: reloads } = reloads;
     ignore_file_size_signal();
-    let journal = Arc::new(SqliteJournal::open(Path::new(&settings.journal.path), SqliteOptions::default())?);
     let metrics = Metrics::new(jiff::Timestamp::now());
     let metrics = match crate::metrics::nvidia_gpus() {
         Some(gpus) => metrics.with_gpus(gpus),
@@ -120,17 +147,9 @@ pub async fn serve(
     };
     http_metrics::declare(&metrics);
     let metrics = Arc::new(metrics);
-    let made = Arc::clone(&journal);
-    let runs =
-        Runs::start(Arc::new(app), journal, now_ms, Arc::clone(&metrics), telemetry).map_err(DaemonError::Serve)?;
-    let state = web::Data::new(State {
-        runs: Arc::clone(&runs),
-        has_keys: !settings.server.keys.is_empty(),
-        started_ms: now_ms(),
-        verify: verify::Pool::start().map_err(DaemonError::Serve)?,
-        checks: health::Checks::default(),
-        reloads,
-    });
+    let (made, runs) = open_runs(app, Arc::clone(&metrics), telemetry)?;
+    let state = State::new(Arc::clone(&runs), !settings.server.keys.is_empty(), reloads).map_err(DaemonError::Serve)?;
+    let state = web::Data::new(state);
     let measure = move |response: &ResponseHead<'_>| http_metrics::count(&metrics, response);
     let bound = guard::bind(&settings.server, measure, move |config| {
         config.app_data(state.clone()).configure(configure);

@@ -1,5 +1,6 @@
 //! Routes of runs: submit, list, show, cancel, fork.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderMap;
@@ -11,7 +12,7 @@ use super::guard::{Body, Owner, Rights, json};
 use super::resolve::spec_of;
 use super::wire::{CollectRequest, Collected, ForkQuery, ListQuery, RunList, RunRequest, SubmitHeaders};
 use super::{State, method_not_allowed};
-use crate::runs::{Cleanup, NewRun, RunError, RunPage, RunRecord, Status};
+use crate::runs::{Accepted, Cleanup, NewRun, RunError, RunPage, RunRecord, Status};
 use crate::telemetry::TraceParent;
 use prime_journal::{IdempotencyKey, JournalError, Query, Removed};
 
@@ -48,6 +49,8 @@ impl From<RunError> for ApiError {
         let message = error.to_string();
         match error {
             RunError::NotFound(_) => Self::not_found("no_such_run", message),
+            RunError::NoSuchStep(_) => Self::not_found("no_such_step", message),
+            RunError::NoSuchTrajectory { .. } => Self::not_found("no_such_trajectory", message),
             RunError::Full { .. } => Self::too_many("queue_full", message, second),
             RunError::OwnerFull { .. } => Self::too_many("too_many_open_runs", message, second),
             RunError::KeySpent(_) => Self::gone("run_removed", message),
@@ -104,6 +107,33 @@ pub(super) fn traceparent_of(headers: &HeaderMap) -> Option<String> {
     header.parse::<TraceParent>().ok().map(|parent| parent.to_string())
 }
 
+/// Accepts a run for an owner.
+pub(super) async fn submit_run(
+    state: &State,
+    owner: &str,
+    key: Option<IdempotencyKey>,
+    traceparent: Option<String>,
+    wanted: RunRequest,
+) -> Result<Accepted, ApiError> {
+    let runs = Arc::clone(&state.runs);
+    // A key may belong to a run that is open already.
+    if key.is_none() {
+        runs.has_room(owner)?;
+    }
+    // Generating an instance may take milliseconds, for which other requests of this worker must not wait.
+    let (spec, problem) = {
+        let runs = Arc::clone(&runs);
+        let system = actix::System::current();
+        web::block(move || {
+            actix::System::set_current(system);
+            spec_of(&runs.app(), &wanted, traceparent)
+        })
+        .await
+        .map_err(|_| ApiError::from(RunError::Draining))??
+    };
+    Ok(runs.accept(NewRun { owner: owner.to_owned(), key, spec, problem }).await?)
+}
+
 /// Submits a run.
 ///
 /// The run is durable when the response arrives. Repeating a request with the same `Idempotency-Key` and body returns the
@@ -139,25 +169,8 @@ pub(super) fn traceparent_of(headers: &HeaderMap) -> Option<String> {
 pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
     let key = key_of(request.headers(), &body.0)?;
     let wanted: RunRequest = json(&body.0)?;
-    let runs = std::sync::Arc::clone(&state.runs);
-    // A key may belong to a run that is open already.
-    if key.is_none() {
-        runs.has_room(&owner_of(&request))?;
-    }
     let traceparent = traceparent_of(request.headers());
-    // Generating an instance may take milliseconds, for which other requests of this worker must not wait.
-    let (spec, problem) = {
-        let runs = std::sync::Arc::clone(&runs);
-        let system = actix::System::current();
-        web::block(move || {
-            actix::System::set_current(system);
-            spec_of(&runs.app(), &wanted, traceparent)
-        })
-        .await
-        .map_err(|_| ApiError::from(RunError::Draining))??
-    };
-    let new = NewRun { owner: owner_of(&request), key, spec, problem };
-    let accepted = runs.accept(new).await?;
+    let accepted = submit_run(&state, &owner_of(&request), key, traceparent, wanted).await?;
     let mut response = if accepted.is_new { HttpResponse::Accepted() } else { HttpResponse::Ok() };
     if !accepted.is_new {
         response.insert_header(("Idempotency-Replayed", "true"));
@@ -171,10 +184,15 @@ pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -
     responses((status = 200, description = "A page of runs", body = RunList)),
 )]
 pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let wanted: ListQuery = parse_query(&request)?;
+    let page = list_runs(&state, owner_filter(&request), parse_query(&request)?).await?;
+    Ok(HttpResponse::Ok().json(page))
+}
+
+/// A page of the runs of an owner, or of all.
+pub(super) async fn list_runs(state: &State, owner: Option<String>, wanted: ListQuery) -> Result<RunList, ApiError> {
     let limit = page_limit(wanted.limit)?;
     let query = Query {
-        owner: owner_filter(&request),
+        owner,
         status: wanted.status.map(Status::name).map(str::to_owned),
         task: wanted.task,
         needs_review: wanted.needs_review.unwrap_or(false),
@@ -183,7 +201,7 @@ pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpR
         ..Query::default()
     };
     let RunPage { runs, unreadable, next } = state.runs.list(query).await?;
-    Ok(HttpResponse::Ok().json(RunList { runs, unreadable, next }))
+    Ok(RunList { runs, unreadable, next })
 }
 
 pub(super) fn page_limit(wanted: Option<u32>) -> Result<u32, ApiError> {
@@ -208,8 +226,12 @@ pub(super) fn parse_query<T: serde::de::DeserializeOwned>(request: &HttpRequest)
 
 /// A run that the request may see: its owner's, or any without keys.
 pub(super) async fn authorized_run(state: &State, request: &HttpRequest, id: &str) -> Result<RunRecord, ApiError> {
+    owned_run(state, &owner_of(request), id).await
+}
+
+/// A run that an owner may see: its own, or any if the owner has no name.
+pub(super) async fn owned_run(state: &State, asking: &str, id: &str) -> Result<RunRecord, ApiError> {
     let (owner, record) = state.runs.get(id).await?;
-    let asking = owner_of(request);
     if asking.is_empty() || asking == owner { Ok(record) } else { Err(RunError::NotFound(id.to_owned()).into()) }
 }
 
@@ -263,8 +285,12 @@ pub async fn cancel(
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     authorized_run(&state, &request, &id).await?;
-    let record = state.runs.cancel(&id, CANCEL_PATIENCE).await?;
-    Ok(HttpResponse::Ok().json(record))
+    Ok(HttpResponse::Ok().json(cancel_run(&state, &id).await?))
+}
+
+/// Ends a run, and waits a while for that to be durable.
+pub(super) async fn cancel_run(state: &State, id: &str) -> Result<RunRecord, RunError> {
+    state.runs.cancel(id, CANCEL_PATIENCE).await
 }
 
 /// Starts a new run from the first events of another.

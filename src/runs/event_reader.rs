@@ -78,6 +78,18 @@ impl Reader {
 }
 
 impl Runs {
+    /// Waits until a run has durable events after `after`, is over, or the daemon drains.
+    pub async fn progressed(&self, id: &str, after: u64) {
+        let Some(live) = self.live(id) else { return };
+        let (mut watch, mut drained) = (live.stream.watch(), self.drained());
+        let has_news = |committed: &super::event_stream::Committed| committed.is_over || committed.head.seq > after;
+        // Either ends at an end of what is watched, too.
+        tokio::select! {
+            _ = watch.wait_for(has_news) => {}
+            _ = drained.wait_for(|drained| *drained) => {}
+        }
+    }
+
     /// The durable events of a run after `after`; with `follows`, also those to come, until the run is over or the daemon
     /// drains.
     pub fn events(

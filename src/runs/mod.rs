@@ -10,7 +10,8 @@
 //!   pending events of many streams as one `batch`; `backpressure` makes runs wait for it;
 //! - execution: `service` accepts runs and is the hub of all others, `admission` counts them; `execute` submits them to
 //!   the runtime, with the `accepted_agents` or not at all; `resume` and `fork` start from what `replay` rebuilds;
-//! - out of the journal: `listing`, `event_reader`, `trace`, `reviews`, `comparison`, `retention`.
+//! - out of the journal: `listing`, `event_reader`, `trace`, `reviews`, `comparison`, `retention`; `index` answers questions
+//!   about the steps of a run.
 
 mod accepted_agents;
 mod admission;
@@ -21,6 +22,7 @@ mod event_reader;
 mod event_stream;
 mod execute;
 mod fork;
+mod index;
 mod listing;
 mod live_run;
 mod progress;
@@ -38,6 +40,10 @@ mod writer;
 pub use comparison::{ArmFigures, Comparison};
 pub use event_reader::EventBatch;
 pub use event_stream::Committed;
+pub use index::{
+    Column, ConstraintMeaning, Divergence, FoundStep, RoundNode, RunComparison, RunTree, RunVote, StackFrame,
+    StepDetail, StepList, StepSummary, TrajectoryEnd, TrajectoryNode, TrajectoryShape, Wanted,
+};
 pub use listing::RunPage;
 pub use live_run::LiveRun;
 pub use record::{RunRecord, Status};

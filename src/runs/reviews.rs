@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::index::decision_name;
 use super::record::timestamp;
 use super::service::{RunError, Runs};
 use crate::report::{RecordedEvent, StepLine};
 use prime_journal::{FlaggedEvent, Journal, JournalError, Review, Segment};
-use prime_protocol::{Decision, Opinion};
+use prime_protocol::Opinion;
 
 /// Most reviews of one step; repeated ones do not count.
 const REVIEWS_MAX: usize = 100;
@@ -79,11 +80,6 @@ impl FlaggedStep {
     fn new(flagged: &FlaggedEvent, step: &StepLine<'_>) -> Self {
         let mut history: Vec<_> = flagged.reviews.iter().map(ReviewLine::from).collect();
         let review = history.pop();
-        let decision = match step.decision {
-            Decision::Proceed => "proceed",
-            Decision::Retry => "retry",
-            Decision::Backtrack => "backtrack",
-        };
         Self {
             seq: flagged.seq,
             round: step.round,
@@ -92,7 +88,7 @@ impl FlaggedStep {
             action: step.action.clone().into_owned(),
             score: step.score.value(),
             violations: step.violations.iter().map(|name| name.clone().into_owned()).collect(),
-            decision: decision.to_owned(),
+            decision: decision_name(step.decision).to_owned(),
             opinions: step.opinions.to_vec(),
             review,
             history,

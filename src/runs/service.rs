@@ -12,6 +12,7 @@ use tracing::Instrument as _;
 use super::admission::{OpenRuns, RunSlot};
 use super::event_stream::EventStream;
 use super::execute::Start;
+use super::index::IndexCache;
 use super::live_run::LiveRun;
 use super::progress::Progress;
 use super::record::{RunRecord, Status};
@@ -59,6 +60,10 @@ pub enum RunError {
     Conflict(String),
     #[error("event {seq} of this run is not a step that needs review: GET /v1/runs/{id}/reviews lists those")]
     NotFlagged { id: String, seq: u64 },
+    #[error("event {0} of this run is not a step, or not durable yet: GET /v1/runs/ID/steps lists the steps")]
+    NoSuchStep(u64),
+    #[error("this run has no step of trajectory {round}.{trajectory} yet: GET /v1/runs/ID/tree lists its trajectories")]
+    NoSuchTrajectory { round: u32, trajectory: u32 },
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error("the journal holds a row that this version cannot read: {0}")]
@@ -101,6 +106,8 @@ pub struct Runs {
     /// Requests with a key that are being accepted: the second waits for the first.
     keys: Mutex<HashMap<KeyName, Arc<tokio::sync::Mutex<()>>>>,
     draining: watch::Sender<bool>,
+    /// Of the runs whose steps were asked for.
+    pub(super) indexes: IndexCache,
     pub(super) clock: Clock,
     pub(super) wrap_observer: OnceLock<WrapObserver>,
     /// Executes the runs. Not a thread of the server, whose threads end before the process does.
@@ -139,6 +146,7 @@ impl Runs {
             open: OpenRuns::default(),
             keys: Mutex::default(),
             draining: watch::Sender::new(false),
+            indexes: IndexCache::default(),
             clock,
             wrap_observer: OnceLock::new(),
             arbiter: actix::Arbiter::current(),

@@ -29,7 +29,6 @@ const UNLEARNT_SYMBOLS: &[&str] = &[
     "unification",
     "type-inference",
     "file-system",
-    "red-black-insert",
     "meeting-scheduler",
     "dependency-sat",
     "railway-scheduling",

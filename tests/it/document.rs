@@ -11,8 +11,8 @@ use regex::Regex;
 use crate::daemon::Daemon;
 use crate::layers::rust_files;
 
-/// Routes that the document does not describe: the page to read it with.
-const PAGE: [&str; 3] = ["/", "/docs", "/docs/{file:.*}"];
+/// Routes that the document does not describe: the page to read it with, the studio, and the one whose protocol describes itself.
+const UNDESCRIBED: [&str; 6] = ["/", "/docs", "/docs/{file:.*}", "/studio", "/studio/{path:.*}", "/mcp"];
 
 /// The patterns of all resources, from the sources.
 fn resources() -> BTreeSet<String> {
@@ -61,7 +61,7 @@ fn the_document_has_exactly_the_routes_that_are_served() {
     let resources = resources();
     let served: BTreeSet<_> = resources
         .iter()
-        .filter(|pattern| !PAGE.contains(&pattern.as_str()))
+        .filter(|pattern| !UNDESCRIBED.contains(&pattern.as_str()))
         .map(|pattern| without_expressions(pattern))
         .collect();
     assert_eq!(described.keys().cloned().collect::<BTreeSet<_>>(), served);
@@ -88,7 +88,7 @@ fn the_document_has_exactly_the_routes_that_are_served() {
         }
     }
 
-    for page in ["/", "/docs", "/docs/"] {
+    for page in ["/", "/docs", "/docs/", "/studio", "/studio/", "/mcp"] {
         asked(&daemon, "GET", page);
     }
     let metrics = daemon.text("/metrics");
@@ -100,8 +100,6 @@ fn the_document_has_exactly_the_routes_that_are_served() {
 #[test]
 fn the_page_needs_nothing_from_other_hosts() {
     let daemon = Daemon::start(&[]);
-    let (status, headers) = asked(&daemon, "GET", "/");
-    assert_eq!((status, headers["location"].as_str()), (307, "/docs/"));
     let (status, headers) = asked(&daemon, "GET", "/docs");
     assert_eq!((status, headers["location"].as_str()), (308, "/docs/"));
     let (_, headers) = asked(&daemon, "GET", "/docs/");

@@ -46,6 +46,7 @@ mod shipping;
 mod slow_clients;
 mod split;
 mod stuck;
+mod studio;
 mod swaps;
 mod telemetry;
 mod transcripts;

@@ -58,6 +58,9 @@ fn requests_of_clients_that_left_do_not_go_on() {
         // Another request on a connection of its own: the first has arrived by then, and its client leaves.
         assert_eq!(Raw::connect(&daemon.address).ask(&get("/livez")).status, 200);
     }
-    let answer = daemon.post_text("/v1/verify", &hanoi(3, 0, 2).to_string());
+    // The daemon may not have noticed yet that the last ones left: until then the queue is full, which is no failure.
+    let ask = || daemon.post_text("/v1/verify", &hanoi(3, 0, 2).to_string());
+    let answer =
+        std::iter::repeat_with(ask).find(|answer| answer.status != 429).expect("it is asked until it is answered");
     assert_eq!(answer.status, 200, "nothing is in its way: {answer:?}");
 }

@@ -3,6 +3,7 @@
 //!
 //! Pure: no I/O but to writers that the caller gives, no clock, no threads, no async.
 
+pub mod augmentation;
 pub mod curriculum;
 pub mod dataset;
 mod fnv1a;

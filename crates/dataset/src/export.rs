@@ -1,19 +1,14 @@
-//! Exports for dataset tools: one split per task, with prompts, as JSON Lines or Parquet, and a dataset card.
+//! Exports for dataset tools: a file for each task and level, with prompts, as JSON Lines or Parquet, and a dataset card.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
 
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::parser::parse_message_type;
 use serde::Serialize;
 
 use super::files::Whole;
 use super::generate::GenerateError;
+use super::table::{Column, write_parquet};
 use prime_bench::dataset::Selection;
 use prime_bench::tasks::{AnyTask, InstanceId, Problem};
 
@@ -49,20 +44,6 @@ pub struct Row {
     pub steps: i64,
 }
 
-const SCHEMA: &str = "message row {
-    required binary id (utf8);
-    required binary task (utf8);
-    required int32 task_id;
-    required binary category (utf8);
-    required binary difficulty (utf8);
-    required int32 index;
-    required int64 seed;
-    required binary prompt (utf8);
-    required binary input (utf8);
-    required binary answer (utf8);
-    required int64 steps;
-}";
-
 /// Renders the prompt of an instance.
 pub type Prompt<'p> = &'p (dyn Fn(&dyn Problem) -> String + Sync);
 
@@ -86,57 +67,21 @@ fn row(id: &InstanceId, prompt: Prompt<'_>) -> Row {
     }
 }
 
-fn texts(
-    group: &mut SerializedRowGroupWriter<'_, &mut Whole>,
-    rows: &[Row],
-    of: impl Fn(&Row) -> &str,
-) -> parquet::errors::Result<()> {
-    let values: Vec<ByteArray> = rows.iter().map(|row| ByteArray::from(of(row))).collect();
-    let mut column = group.next_column()?.expect("invariant: the schema has this column");
-    column.typed::<ByteArrayType>().write_batch(&values, None, None)?;
-    column.close()
-}
-
-fn small(
-    group: &mut SerializedRowGroupWriter<'_, &mut Whole>,
-    rows: &[Row],
-    of: impl Fn(&Row) -> i32,
-) -> parquet::errors::Result<()> {
-    let values: Vec<i32> = rows.iter().map(of).collect();
-    let mut column = group.next_column()?.expect("invariant: the schema has this column");
-    column.typed::<Int32Type>().write_batch(&values, None, None)?;
-    column.close()
-}
-
-fn large(
-    group: &mut SerializedRowGroupWriter<'_, &mut Whole>,
-    rows: &[Row],
-    of: impl Fn(&Row) -> i64,
-) -> parquet::errors::Result<()> {
-    let values: Vec<i64> = rows.iter().map(of).collect();
-    let mut column = group.next_column()?.expect("invariant: the schema has this column");
-    column.typed::<Int64Type>().write_batch(&values, None, None)?;
-    column.close()
-}
-
-fn write_parquet(rows: &[Row], out: &mut Whole) -> parquet::errors::Result<()> {
-    let schema = Arc::new(parse_message_type(SCHEMA)?);
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?)).build();
-    let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
-    let mut group = writer.next_row_group()?;
-    texts(&mut group, rows, |row| &row.id)?;
-    texts(&mut group, rows, |row| row.task)?;
-    small(&mut group, rows, |row| row.task_id)?;
-    texts(&mut group, rows, |row| &row.category)?;
-    texts(&mut group, rows, |row| row.difficulty)?;
-    small(&mut group, rows, |row| row.index)?;
-    large(&mut group, rows, |row| row.seed)?;
-    texts(&mut group, rows, |row| &row.prompt)?;
-    texts(&mut group, rows, |row| &row.input)?;
-    texts(&mut group, rows, |row| &row.answer)?;
-    large(&mut group, rows, |row| row.steps)?;
-    group.close()?;
-    writer.close().map(drop)
+fn columns(rows: &[Row]) -> [Column; 11] {
+    let texts = |name, of: fn(&Row) -> &str| Column::texts(name, rows.iter().map(of));
+    [
+        texts("id", |row| &row.id),
+        texts("task", |row| row.task),
+        Column::small("task_id", rows.iter().map(|row| row.task_id)),
+        texts("category", |row| &row.category),
+        texts("difficulty", |row| row.difficulty),
+        Column::small("index", rows.iter().map(|row| row.index)),
+        Column::large("seed", rows.iter().map(|row| row.seed)),
+        texts("prompt", |row| &row.prompt),
+        texts("input", |row| &row.input),
+        texts("answer", |row| &row.answer),
+        Column::large("steps", rows.iter().map(|row| row.steps)),
+    ]
 }
 
 fn write_json_lines(rows: &[Row], out: &mut Whole) -> io::Result<()> {
@@ -146,19 +91,30 @@ fn write_json_lines(rows: &[Row], out: &mut Whole) -> io::Result<()> {
     })
 }
 
-/// The dataset card, which maps files to splits. Split names have underscores: dataset tools reject hyphens.
+/// The dataset card, which maps files to splits: a configuration for each task with a split for each level, and one with
+/// all tasks, the default. Hugging Face's `datasets` reads it.
 fn card(tasks: &[&'static dyn AnyTask], selection: &Selection, format: Format) -> String {
-    let mut card = String::from("---\npretty_name: PRIME-Bench\nconfigs:\n- config_name: default\n  data_files:\n");
-    for task in tasks {
-        let slug = task.spec().slug;
-        let split = split_name(slug);
-        card += &format!("  - split: {split}\n    path: data/{slug}.{}\n", format.extension());
-    }
+    let extension = format.extension();
     let levels: Vec<_> = selection.difficulties.iter().map(|level| level.name()).collect();
+    let mut card =
+        String::from("---\npretty_name: PRIME-Bench\nlicense: apache-2.0\ntask_categories:\n- text-generation\n");
+    let rows = tasks.len() as u64 * selection.per_task();
+    card += &format!("size_categories:\n- {}\nconfigs:\n", size_category(rows));
+    let mut config = |name: &str, folder: &str, note: &str| {
+        card += &format!("- config_name: {name}\n{note}  data_files:\n");
+        for level in &levels {
+            card += &format!("  - split: {level}\n    path: data/{folder}/{level}.{extension}\n");
+        }
+    };
+    config("all", "*", "  default: true\n");
+    for task in tasks {
+        config(task.spec().slug, task.spec().slug, "");
+    }
     card += &format!(
         "---\n\n# PRIME-Bench\n\nMade by `prime-agents bench export` (version {}), base seed {}, {} instances of each \
-         task at each level ({}).\n\nColumns: `id`, `task`, `task_id`, `category`, `difficulty`, `index`, `seed`, \
-         `prompt`, `input` and `answer` (JSON texts), `steps` (actions of the reference trace).\n",
+         task at each level ({}).\n\n`load_dataset(DIR, \"bubble-sort\", split=\"easy\")` opens one task at one level, \
+         `load_dataset(DIR, split=\"easy\")` all tasks.\n\nColumns: `id`, `task`, `task_id`, `category`, `difficulty`, \
+         `index`, `seed`, `prompt`, `input` and `answer` (JSON texts), `steps` (actions of the reference trace).\n",
         env!("CARGO_PKG_VERSION"),
         selection.base_seed,
         selection.instances,
@@ -167,13 +123,18 @@ fn card(tasks: &[&'static dyn AnyTask], selection: &Selection, format: Format) -
     card
 }
 
-/// Letters, digits and underscores; the first is not a digit.
-fn split_name(slug: &str) -> String {
-    let name = slug.replace('-', "_");
-    if name.starts_with(|c: char| c.is_ascii_digit()) { format!("task_{name}") } else { name }
+/// The size of a data set, as cards put it.
+pub(crate) fn size_category(rows: u64) -> &'static str {
+    match rows {
+        0..1_000 => "n<1K",
+        1_000..10_000 => "1K<n<10K",
+        10_000..100_000 => "10K<n<100K",
+        100_000..1_000_000 => "100K<n<1M",
+        _ => "1M<n<10M",
+    }
 }
 
-/// Writes one split per task below `folder/data`, and the card. Calls `finished` after each row.
+/// Writes `data/<task>/<level>` below the folder, and the card. Calls `finished` after each row.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -190,17 +151,20 @@ pub fn export(
         let path = path.display().to_string();
         |error| GenerateError::File(path, error)
     };
-    let data = folder.join("data");
-    fs::create_dir_all(&data).map_err(failed(&data))?;
     for task in tasks {
-        let path = data.join(format!("{}.{}", task.spec().slug, format.extension()));
-        let rows = rows(&selection.of(*task), threads, prompt, finished);
-        let mut file = Whole::create(&path).map_err(failed(&path))?;
-        let written = match format {
-            Format::JsonLines => write_json_lines(&rows, &mut file),
-            Format::Parquet => write_parquet(&rows, &mut file).map_err(io::Error::other),
-        };
-        written.and_then(|()| file.finish().map(drop)).map_err(failed(&path))?;
+        let data = folder.join("data").join(task.spec().slug);
+        fs::create_dir_all(&data).map_err(failed(&data))?;
+        for difficulty in &selection.difficulties {
+            let path = data.join(format!("{}.{}", difficulty.name(), format.extension()));
+            let level = Selection { difficulties: vec![*difficulty], ..selection.clone() };
+            let rows = rows(&level.of(*task), threads, prompt, finished);
+            let mut file = Whole::create(&path).map_err(failed(&path))?;
+            let written = match format {
+                Format::JsonLines => write_json_lines(&rows, &mut file),
+                Format::Parquet => write_parquet(&columns(&rows), &mut file),
+            };
+            written.and_then(|()| file.finish().map(drop)).map_err(failed(&path))?;
+        }
     }
     let path = folder.join("README.md");
     let stored = Whole::create(&path).and_then(|mut file| {

@@ -55,7 +55,7 @@ pub(super) struct Accepts {
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     pub(super) owners: Vec<String>,
-    pub(super) keys: Vec<String>,
+    pub(super) names: Vec<String>,
     pub(super) fingerprints: Vec<Vec<u8>>,
     pub(super) runs: Vec<i64>,
     pub(super) ids: Vec<String>,
@@ -174,13 +174,13 @@ impl Batch {
         let (created, updated) = (signed(row.created_ms, "the time")?, signed(row.updated_ms, "the time")?);
         if let Some(key) = key {
             let (owner, text) = (encode(&row.owner).into_owned(), encode(&key.key).into_owned());
-            let mut pairs = self.keys.owners.iter().zip(&self.keys.keys);
+            let mut pairs = self.keys.owners.iter().zip(&self.keys.names);
             if let Some(at) = pairs.position(|pair| pair == (&owner, &text)) {
                 let run = super::text::decode(self.keys.ids[at].clone());
                 return refused(format!("the idempotency key of the new run {id:?} belongs to run {run:?}"));
             }
             self.keys.owners.push(owner);
-            self.keys.keys.push(text);
+            self.keys.names.push(text);
             self.keys.fingerprints.push(key.fingerprint.to_vec());
             self.keys.runs.push(no);
             self.keys.ids.push(encode(id).into_owned());

@@ -25,9 +25,9 @@ impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
         let Some(database) = error.as_db_error() else {
             // What was sent or received has another form than expected.
-            return if error.is_closed() || error.to_string().contains("communicating") {
-                Self::Connection(with_sources(&error))
-            } else if error.to_string().contains("connect") || error.to_string().contains("timeout") {
+            let text = error.to_string();
+            let is_connection = ["communicating", "connect", "timeout"].iter().any(|part| text.contains(part));
+            return if error.is_closed() || is_connection {
                 Self::Connection(with_sources(&error))
             } else {
                 Self::Final(JournalError::Damaged(with_sources(&error)))
@@ -51,12 +51,9 @@ fn judge(code: &SqlState, reason: String) -> Failure {
         return Failure::Final(JournalError::NotWritable(reason));
     }
     match &code.code()[..2] {
-        // Connections, too many of them, shutdown and start, deadlocks.
-        "08" | "40" | "57" => Failure::Connection(reason),
-        "53" => Failure::Connection(reason),
+        // Connections, read-only servers, deadlocks, too many connections, shutdown and start.
+        "08" | "25" | "40" | "53" | "57" => Failure::Connection(reason),
         "28" | "3D" | "3F" => Failure::Final(JournalError::NotWritable(format!("{reason}: check the URL"))),
-        // Read-only, transaction states.
-        "25" => Failure::Connection(reason),
         "42" if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
             Failure::Final(JournalError::NotWritable(format!("{reason}: grant the role these rights")))
         }

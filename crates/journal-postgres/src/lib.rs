@@ -87,9 +87,10 @@ impl PostgresJournal {
         let prepared = runtime.block_on(prepare(&session));
         prepared.map_err(|failure| match failure {
             Failure::Final(error @ JournalError::Database { .. }) => error,
-            Failure::Final(JournalError::NotWritable(reason)) => failed(reason),
+            Failure::Final(JournalError::NotWritable(reason))
+            | Failure::Connection(reason)
+            | Failure::Conflict(reason) => failed(reason),
             Failure::Final(error) => failed(error.to_string()),
-            Failure::Connection(reason) | Failure::Conflict(reason) => failed(reason),
         })?;
         let started = Instant::now();
         let request = leases.node().next(0);

@@ -105,7 +105,7 @@ pub(super) async fn commit<C: GenericClient + Sync>(
                 &new_heads.snapshot_bytes,
                 &new_heads.are_over,
                 &keys.owners,
-                &keys.keys,
+                &keys.names,
                 &keys.fingerprints,
                 &keys.runs,
                 &keys.ids,
@@ -247,7 +247,7 @@ pub(super) async fn obstacle(client: &Object, batch: &Batch) -> Result<Option<St
     let sql = "SELECT x.id, k.run_id FROM unnest($1::text[], $2::text[], $3::text[]) AS x (owner, key, id)
         JOIN idempotency_key k ON k.owner = x.owner AND k.key = x.key LIMIT 1";
     let (keys, statement) = (&batch.keys, client.prepare_cached(sql).await?);
-    let row = client.query_opt(&statement, &[&keys.owners, &keys.keys, &keys.ids]).await?;
+    let row = client.query_opt(&statement, &[&keys.owners, &keys.names, &keys.ids]).await?;
     Ok(row.map(|row| {
         let (id, run) = (decode(row.get(0)), decode(row.get(1)));
         format!("the idempotency key of the new run {id:?} belongs to run {run:?}")

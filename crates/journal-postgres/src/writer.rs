@@ -155,7 +155,8 @@ impl Writer {
             let is_ours = *holder == Some(node) && held.id() == Some(node) && !held.is_releasing(id);
             if known.is_over {
                 continue;
-            } else if is_ours {
+            }
+            if is_ours {
                 held.granted(id.clone(), Epoch(known.epoch));
                 self.known.insert(id.clone(), *known);
             } else {

@@ -15,3 +15,4 @@ pub mod statistics;
 pub mod tables;
 #[cfg(test)]
 mod testing;
+pub mod training;

@@ -4,16 +4,18 @@
 use std::ops::Range;
 
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 use super::{
     TrainError,
+    corrections::{Attempted, CorrectionPlan, Corrections, Policy},
     layout::{shuffle, uniform},
     vocabulary::{BOS, EOS, Vocabulary},
 };
 
 /// One supervised example; the loss covers what the model writes: the completion without the values appended to it, and
 /// eos.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     pub task: usize,
     pub prompt: String,
@@ -80,6 +82,17 @@ pub trait Samples {
     fn vocabulary(&self) -> &Vocabulary;
     /// A training sample of a task; `held_out` draws from a disjoint set of instances.
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample;
+    /// Lets the policy attempt training instances of a task, and returns a sample for each state at which it went wrong; `None`
+    /// if there is nothing to attempt.
+    fn attempt(
+        &mut self,
+        _task: usize,
+        _policy: &Policy<'_>,
+        _plan: &CorrectionPlan,
+        _rng: &mut ChaCha8Rng,
+    ) -> Option<(Attempted, Vec<Sample>)> {
+        None
+    }
 }
 
 /// A position whose next token is supervised.
@@ -131,9 +144,11 @@ impl Batch {
     }
 
     /// The batches of several steps, each step as `passes` batches of samples of similar length. Samples are drawn
-    /// with tasks in proportion to `weights` until there are `tokens` inputs per step on average.
+    /// with tasks in proportion to `weights` until there are `tokens` inputs per step on average; a share of them are
+    /// corrections.
     pub fn pool(
         samples: &mut dyn Samples,
+        corrections: &Corrections,
         weights: &[f64],
         plan: PoolPlan,
         rng: &mut ChaCha8Rng,
@@ -144,8 +159,10 @@ impl Batch {
         let mut total = 0;
         while total < plan.steps * plan.tokens || drawn.len() < parts {
             let task = choose(weights, rng);
-            let sample = samples.draw(task, false, rng);
-            let sample = Encoded::new(&sample, samples.vocabulary());
+            let sample = match corrections.draw(task, plan.corrected, rng) {
+                Some(correction) => Encoded::new(correction, samples.vocabulary()),
+                None => Encoded::new(&samples.draw(task, false, rng), samples.vocabulary()),
+            };
             total += sample.inputs();
             drawn.push(sample);
         }
@@ -177,6 +194,8 @@ pub struct PoolPlan {
     /// Inputs per step.
     pub tokens: usize,
     pub context: usize,
+    /// Share of corrections.
+    pub corrected: f64,
 }
 
 fn choose(weights: &[f64], rng: &mut ChaCha8Rng) -> usize {
@@ -256,10 +275,11 @@ mod tests {
     fn a_pool_has_a_batch_for_every_pass_and_little_padding() {
         use rand_chacha::rand_core::SeedableRng;
         for tokens in [8, 1000] {
-            let plan = PoolPlan { steps: 4, passes: 3, tokens, context: 128 };
+            let plan = PoolPlan { steps: 4, passes: 3, tokens, context: 128, corrected: 0.0 };
             let mut rng = ChaCha8Rng::seed_from_u64(1);
-            let pool = Batch::pool(&mut Lengths(vec!["a".into()], Vocabulary::default()), &[1.0], plan, &mut rng)
-                .expect("the samples fit");
+            let mut lengths = Lengths(vec!["a".into()], Vocabulary::default());
+            let pool =
+                Batch::pool(&mut lengths, &Corrections::new(1), &[1.0], plan, &mut rng).expect("the samples fit");
             assert_eq!(pool.len(), 4);
             let batches: Vec<&Batch> = pool.iter().flatten().collect();
             assert_eq!(batches.len(), 12);

@@ -9,9 +9,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{TrainError, optimizer::Moments, recipe::Architecture, vocabulary::Vocabulary};
+use super::{TrainError, corrections::Corrections, optimizer::Moments, recipe::Architecture, vocabulary::Vocabulary};
 
-const FORMAT: &str = "prime-agents sft checkpoint 3";
+const FORMAT: &str = "prime-agents sft checkpoint 4";
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
@@ -26,6 +26,8 @@ pub struct Checkpoint {
     pub step: u64,
     pub tokens: u64,
     pub elapsed_s: f64,
+    /// Processor time.
+    pub cpu_s: f64,
     pub weights: Vec<f32>,
     first_moments: Vec<f32>,
     second_moments: Vec<f32>,
@@ -33,6 +35,8 @@ pub struct Checkpoint {
     pub mix: Vec<f64>,
     /// The sampling weights of the current pool.
     pub pool_mix: Vec<f64>,
+    /// As they were when the current pool was drawn.
+    pub corrections: Corrections,
 }
 
 impl Checkpoint {
@@ -51,11 +55,13 @@ impl Checkpoint {
             seed,
             mix: vec![1.0; tasks.len()],
             pool_mix: vec![1.0; tasks.len()],
+            corrections: Corrections::new(tasks.len()),
             tasks,
             words: vocabulary.words().to_vec(),
             step: 0,
             tokens: 0,
             elapsed_s: 0.0,
+            cpu_s: 0.0,
             weights,
             first_moments: moments.clone(),
             second_moments: moments,
@@ -91,7 +97,10 @@ impl Checkpoint {
             (found.architecture == architecture, "the model differs"),
             (found.seed == seed, "the seed differs"),
             (
-                found.tasks == tasks && found.mix.len() == tasks.len() && found.pool_mix.len() == tasks.len(),
+                found.tasks == tasks
+                    && found.mix.len() == tasks.len()
+                    && found.pool_mix.len() == tasks.len()
+                    && found.corrections.tasks() == tasks.len(),
                 "the tasks differ",
             ),
             (found.words == vocabulary.words(), "the vocabulary differs"),

@@ -14,6 +14,8 @@
 
 mod batch;
 mod checkpoint;
+mod clock;
+mod corrections;
 mod decoder;
 mod evaluate;
 mod gguf;
@@ -29,6 +31,7 @@ mod progress;
 mod recipe;
 mod records;
 pub mod rl;
+mod rollout;
 mod sft;
 mod states;
 #[cfg(test)]
@@ -42,6 +45,7 @@ mod words;
 use std::path::PathBuf;
 
 pub use batch::{Sample, Samples};
+pub use corrections::{Attempted, CorrectionPlan, Policy};
 pub use evaluate::{Accuracy, Mistakes};
 pub use recipe::{
     Architecture, BatchPlan, Budget, Data, Evaluation, Export, MatrixOptimizer, Optimizer, Precision, Recipe, Role,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::TrainError;
+use super::{CorrectionPlan, TrainError};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +26,8 @@ pub struct Recipe {
     #[serde(default)]
     pub batch: BatchPlan,
     #[serde(default)]
+    pub corrections: CorrectionPlan,
+    #[serde(default)]
     pub optimizer: Optimizer,
     #[serde(default)]
     pub evaluation: Evaluation,
@@ -41,6 +43,8 @@ pub enum Budget {
     Steps(u64),
     /// Wall-clock minutes, over all resumed parts of the run.
     Minutes(f64),
+    /// Seconds of processor time, likewise: what trainings are compared by.
+    CpuSeconds(f64),
 }
 
 /// A llama-architecture decoder with tied embeddings and no biases.
@@ -98,6 +102,8 @@ pub struct Data {
     /// Executors: the share of the training samples whose step is drawn among all that are as good as the reference's, where the
     /// task leaves a choice. Reinforcement learning needs a policy that has something to choose from.
     pub choices: f64,
+    /// Whether training instances are augmented as in the paper (`prime_bench::augmentation`).
+    pub augmentation: bool,
     /// Words that become one token each. With `init`, those of its file unless they are listed here.
     pub words: Words,
 }
@@ -122,6 +128,7 @@ impl Default for Data {
             held_out_base_seed: 2_000_000,
             by_form: 0.5,
             choices: 0.0,
+            augmentation: false,
             words: Words::Frequent(0),
         }
     }
@@ -263,14 +270,14 @@ impl Recipe {
             (
                 match self.budget {
                     Budget::Steps(steps) => steps > 0,
-                    Budget::Minutes(minutes) => minutes > 0.0 && minutes.is_finite(),
+                    Budget::Minutes(span) | Budget::CpuSeconds(span) => span > 0.0 && span.is_finite(),
                 },
                 "the budget must be positive",
             ),
         ];
         match rules.iter().find(|(holds, _)| !holds) {
             Some((_, rule)) => Err(TrainError::Recipe((*rule).to_owned())),
-            None => Ok(()),
+            None => self.corrections.check(),
         }
     }
 }

@@ -15,6 +15,8 @@ use super::{
     TrainError,
     batch::{Batch, Encoded, PoolPlan, Samples},
     checkpoint::{self, Checkpoint, replace},
+    clock::cpu_s,
+    corrections::{Attempted, Policy},
     evaluate::{self, Accuracy},
     gguf,
     layout::Layout,
@@ -25,6 +27,9 @@ use super::{
     records::Records,
     vocabulary::Vocabulary,
 };
+
+/// Separates the random streams of attempts from those of samples under the same seed.
+const ATTEMPTS: u64 = 0x6174;
 
 /// Steps whose samples are drawn together and sorted by length.
 const POOL_STEPS: u64 = 8;
@@ -67,6 +72,9 @@ struct Record<'a> {
     gradient_norm: Option<f64>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     held_out: &'a [Accuracy],
+    /// A round of attempts of the model's own.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    attempts: &'a [Attempted],
 }
 
 /// Trains `recipe` and writes the model to `out`, a GGUF file; the checkpoint is `out` with `.checkpoint` appended, the records
@@ -123,6 +131,8 @@ struct Run<'a> {
     records: Records,
     /// Measured cost of grading one sample of every task; 0 before the first evaluation.
     round_s: f64,
+    /// Processor time of the process when the run was opened.
+    opened_s: f64,
     out: PathBuf,
     checkpoint: PathBuf,
 }
@@ -160,6 +170,7 @@ impl<'a> Run<'a> {
             progress: Progress::start(state.elapsed_s, state.tokens),
             records: Records::open(out, "step", (state.step > 0).then_some(state.step))?,
             round_s: 0.0,
+            opened_s: cpu_s(),
             out: out.to_owned(),
             checkpoint,
             state,
@@ -173,7 +184,13 @@ impl<'a> Run<'a> {
         match self.recipe.budget {
             Budget::Steps(steps) => self.state.step as f64 / steps as f64,
             Budget::Minutes(minutes) => self.progress.elapsed_s() / (minutes * 60.0),
+            Budget::CpuSeconds(seconds) => self.cpu_s() / seconds,
         }
+    }
+
+    /// Processor time, over all parts of the run.
+    fn cpu_s(&self) -> f64 {
+        self.state.cpu_s + cpu_s() - self.opened_s
     }
 
     fn step(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
@@ -201,7 +218,7 @@ impl<'a> Run<'a> {
                 loss: Some(loss),
                 exact: Some(exact),
                 gradient_norm: Some(step.norm),
-                ..self.record(&[])
+                ..self.record(&[], &[])
             })?;
         }
         Ok(())
@@ -215,6 +232,7 @@ impl<'a> Run<'a> {
         }
         if starts {
             self.state.pool_mix.clone_from(&self.state.mix);
+            self.attempt(samples)?;
         }
         let batch = &self.recipe.batch;
         let plan = PoolPlan {
@@ -222,11 +240,34 @@ impl<'a> Run<'a> {
             passes: batch.tokens.div_ceil(batch.pass_tokens).max(batch.threads),
             tokens: batch.tokens,
             context: self.recipe.model.context,
+            corrected: self.recipe.corrections.share,
         };
         let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed);
         rng.set_stream(self.state.step / POOL_STEPS + 1);
-        self.pool = Batch::pool(samples, &self.state.pool_mix, plan, &mut rng)?;
+        self.pool = Batch::pool(samples, &self.state.corrections, &self.state.pool_mix, plan, &mut rng)?;
         Ok(())
+    }
+
+    /// A round of attempts, when one is due: what the model gets wrong becomes corrections.
+    fn attempt(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
+        let plan = &self.recipe.corrections;
+        let is_due = (self.state.step / POOL_STEPS).is_multiple_of(plan.every.div_ceil(POOL_STEPS));
+        if plan.share == 0.0 || !is_due || self.spent() < plan.from {
+            return Ok(());
+        }
+        samples.begin_pool();
+        let policy = Policy { network: &self.network, weights: &self.weights, vocabulary: &self.vocabulary };
+        let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed ^ ATTEMPTS);
+        rng.set_stream(self.state.step);
+        let mut attempts = Vec::new();
+        for task in 0..self.state.tasks.len() {
+            let Some((attempted, corrections)) = samples.attempt(task, &policy, plan, &mut rng) else { continue };
+            attempts.push(attempted);
+            for correction in corrections {
+                self.state.corrections.add(correction);
+            }
+        }
+        self.records.append(&self.record(&[], &attempts))
     }
 
     /// The gradient of the mean loss over the batches, which are distributed over threads.
@@ -282,11 +323,11 @@ impl<'a> Run<'a> {
             self.state.mix = results.iter().map(|result| floor + 1.0 - result.rate()).collect();
         }
         self.progress.evaluation(self.state.step, &results, seconds);
-        self.records.append(&self.record(&results))?;
+        self.records.append(&self.record(&results, &[]))?;
         Ok(results)
     }
 
-    fn record<'r>(&self, held_out: &'r [Accuracy]) -> Record<'r> {
+    fn record<'r>(&self, held_out: &'r [Accuracy], attempts: &'r [Attempted]) -> Record<'r> {
         Record {
             step: self.state.step,
             elapsed_s: self.progress.elapsed_s(),
@@ -296,11 +337,14 @@ impl<'a> Run<'a> {
             rate: self.recipe.optimizer.rate_at(self.spent()),
             gradient_norm: None,
             held_out,
+            attempts,
         }
     }
 
     fn save(&mut self) -> Result<(), TrainError> {
         self.state.elapsed_s = self.progress.elapsed_s();
+        self.state.cpu_s = self.cpu_s();
+        self.opened_s = cpu_s();
         self.state.weights = values(&self.layout, &self.weights);
         let moments = self.updater.moments(&self.layout);
         self.state.save(&self.checkpoint, moments)?;

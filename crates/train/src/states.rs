@@ -3,6 +3,7 @@
 use super::Data;
 use std::sync::Arc;
 
+use prime_bench::augmentation::augmented;
 use prime_bench::tasks::sampling::{instance, state_on_trace};
 use prime_bench::tasks::{self, AnyTask, Difficulty, Machine, Problem, TaskRng, UnknownTask};
 
@@ -29,7 +30,9 @@ impl States {
     /// A training instance of this task.
     pub fn instance(&self, task: usize, rng: &mut TaskRng) -> Arc<dyn Problem> {
         let difficulty = difficulty_of(self.data.difficulty_mix, rng);
-        instance(self.tasks[task], difficulty, self.data.training_base_seed, rng)
+        let task = self.tasks[task];
+        let problem = instance(task, difficulty, self.data.training_base_seed, rng);
+        if self.data.augmentation { augmented(task, problem, rng) } else { problem }
     }
 
     /// A state of this task that has a next step; `held_out` draws from instances that are not trained on.

@@ -9,7 +9,7 @@ use rand_chacha::{
 };
 
 use super::{
-    Architecture, Recipe, Sample, Samples, Session, Summary, Vocabulary,
+    Architecture, Attempted, CorrectionPlan, Policy, Recipe, Sample, Samples, Session, Summary, Traces, Vocabulary,
     batch::{Batch, Encoded},
     checkpoint::Checkpoint,
     layout::Layout,
@@ -171,7 +171,7 @@ fn a_resumed_run_equals_an_uninterrupted_one() {
         };
         let go = |out: &Path, resume: bool, stop_at: Option<u32>| {
             let stop = AtomicBool::new(false);
-            let mut samples = Stopping { toy: Toy::new(), left: stop_at, stop: &stop };
+            let mut samples = Stopping { inner: Toy::new(), left: stop_at, stop: &stop };
             sft(&recipe, &mut samples, out, &Session { resume, stop: &stop }).expect("training works")
         };
         let whole = folder.path().join(format!("whole-{threads}-{matrices}.gguf"));
@@ -184,20 +184,62 @@ fn a_resumed_run_equals_an_uninterrupted_one() {
     }
 }
 
+#[test]
+fn a_model_is_corrected_where_it_goes_wrong_and_a_resumed_run_makes_the_same_attempts() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let recipe = Recipe::from_toml(
+        "name = 'bst'\nseed = 1\nbudget = { steps = 24 }\n\
+         model = { d_model = 32, layers = 1, heads = 2, ff = 32 }\n\
+         data = { tasks = ['bst-inorder', 'introsort'], difficulty_mix = [1, 0, 0] }\n\
+         batch = { tokens = 256 }\n\
+         corrections = { share = 0.5, from = 0.0, every = 8, attempts = 4, proposals = 3 }\n\
+         evaluation = { every_s = 1e9, samples = 4, final_samples = 4 }",
+    )
+    .expect("a valid recipe");
+    let go = |out: &Path, resume: bool, left: Option<u32>| {
+        let stop = AtomicBool::new(false);
+        let inner = Traces::new(&recipe.data).expect("known tasks");
+        let mut samples = Stopping { inner, left, stop: &stop };
+        sft(&recipe, &mut samples, out, &Session { resume, stop: &stop }).expect("training works")
+    };
+    let state = |summary: &Summary| {
+        let words = Vocabulary::default();
+        Checkpoint::load(&summary.checkpoint, recipe.model, recipe.seed, &recipe.data.tasks, &words)
+            .expect("a checkpoint")
+    };
+    let whole = go(&folder.path().join("whole.gguf"), false, None);
+    let parts = folder.path().join("parts.gguf");
+    assert!(!go(&parts, false, Some(40)).finished);
+    let parts = go(&parts, true, None);
+    let (whole, parts) = (state(&whole), state(&parts));
+    assert_eq!((whole.weights, &whole.corrections), (parts.weights, &parts.corrections));
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let correction = parts.corrections.draw(0, 1.0, &mut rng).expect("weights that know nothing are wrong somewhere");
+    assert!(correction.prompt.starts_with("bst-inorder "), "{correction:?}");
+    // Its derivations look values up, which the trainer's decoder does not.
+    assert_eq!(parts.corrections.draw(1, 1.0, &mut rng), None);
+    let records = std::fs::read_to_string(folder.path().join("parts.gguf.records.jsonl")).expect("records");
+    assert_eq!(records.matches("\"attempts\"").count(), 3, "{records}");
+}
+
 /// Raises the stop flag after some training samples, as Ctrl-C would.
-struct Stopping<'a> {
-    toy: Toy,
+struct Stopping<'a, S> {
+    inner: S,
     left: Option<u32>,
     stop: &'a AtomicBool,
 }
 
-impl Samples for Stopping<'_> {
+impl<S: Samples> Samples for Stopping<'_, S> {
+    fn begin_pool(&mut self) {
+        self.inner.begin_pool();
+    }
+
     fn tasks(&self) -> &[String] {
-        self.toy.tasks()
+        self.inner.tasks()
     }
 
     fn vocabulary(&self) -> &Vocabulary {
-        self.toy.vocabulary()
+        self.inner.vocabulary()
     }
 
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
@@ -207,6 +249,16 @@ impl Samples for Stopping<'_> {
                 self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
             }
         }
-        self.toy.draw(task, held_out, rng)
+        self.inner.draw(task, held_out, rng)
+    }
+
+    fn attempt(
+        &mut self,
+        task: usize,
+        policy: &Policy<'_>,
+        plan: &CorrectionPlan,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<(Attempted, Vec<Sample>)> {
+        self.inner.attempt(task, policy, plan, rng)
     }
 }

@@ -9,7 +9,7 @@ use rand_chacha::rand_core::RngCore;
 use super::states::States;
 use super::trace_steps::TraceSteps;
 use super::vocabulary::Vocabulary;
-use super::{Data, Sample, Samples, TrainError, words};
+use super::{Attempted, CorrectionPlan, Data, Policy, Sample, Samples, TrainError, words};
 use prime_bench::tasks::{Machine, PathDraw, TaskRng};
 
 /// Samples drawn from one trace before the next is walked.
@@ -133,6 +133,31 @@ impl Samples for Traces {
             }
         }
     }
+
+    fn attempt(
+        &mut self,
+        task: usize,
+        policy: &Policy<'_>,
+        plan: &CorrectionPlan,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<(Attempted, Vec<Sample>)> {
+        // The trainer's decoder looks nothing up.
+        if prime_lessons::reads_max(&self.states.names()[task]) > 0 {
+            return None;
+        }
+        let mut draws = TaskRng::new(rng.next_u64());
+        let starts = (0..plan.attempts).filter_map(|number| {
+            if number % 2 == 0 {
+                Some(self.states.instance(task, &mut draws).start())
+            } else {
+                self.state(task, true, &mut draws)
+            }
+        });
+        let starts: Vec<_> = starts.collect();
+        let (attempted, wrong) = policy.attempt(task, starts, plan.proposals, rng);
+        let samples = wrong.iter().filter_map(|machine| Self::sample(task, machine.as_ref())).collect();
+        Some((attempted, samples))
+    }
 }
 
 impl Traces {
@@ -142,6 +167,12 @@ impl Traces {
             return Self::sample(task, self.states.draw(task, held_out, rng).as_ref());
         }
         let is_by_form = rng.chance((self.by_form * 1_000.0) as u64, 1_000);
+        let machine = self.state(task, is_by_form, rng)?;
+        self.choice(task, machine.as_ref(), rng)
+    }
+
+    /// A state of a training instance's trace; `None` if no step of the trace is taught.
+    fn state(&mut self, task: usize, is_by_form: bool, rng: &mut TaskRng) -> Option<Box<dyn Machine>> {
         let kept = self.walked[task].take().filter(|(_, drawn)| *drawn < SAMPLES_PER_TRACE);
         let (steps, drawn) = match kept {
             Some(kept) => kept,
@@ -150,7 +181,7 @@ impl Traces {
                 // Traces that can be jumped into are too long to be walked.
                 let draw = if is_by_form { PathDraw::ByAction } else { PathDraw::Uniform };
                 if let Some(machine) = problem.on_path(draw, rng) {
-                    return self.choice(task, machine.as_ref(), rng);
+                    return Some(machine);
                 }
                 (TraceSteps::walk(problem.as_ref(), rng), 0)
             }
@@ -158,10 +189,9 @@ impl Traces {
         if steps.is_empty() {
             return None;
         }
-        let machine = if is_by_form { steps.draw_by_form(rng) } else { steps.draw_uniform(rng) };
-        let sample = self.choice(task, machine, rng);
+        let machine = if is_by_form { steps.draw_by_form(rng) } else { steps.draw_uniform(rng) }.fork();
         self.walked[task] = Some((steps, drawn + 1));
-        sample
+        Some(machine)
     }
 }
 

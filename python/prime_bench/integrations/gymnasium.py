@@ -66,7 +66,7 @@ class PrimeVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[tuple[str, ...], dict[str, Any]]:
         super().reset(seed=seed if seed is None or isinstance(seed, int) else None)
-        observations, _ = self.step_env.reset()
+        observations, _ = self.step_env.reset(options=options)
         self._over[:] = False
         return tuple(observations), {}
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from prime_bench import Dataset, Instance, StepEnv, composite_reward, judge
+from prime_bench import Dataset, Instance, composite_reward, judge
+
+from ._episode import Episode
 
 Completion = str | Sequence[dict[str, Any]]
 
@@ -80,14 +82,12 @@ class PrimeEnvironment:
     """For `environment_factory`: the model takes the steps itself, by calling the tool `step`."""
 
     def __init__(self) -> None:
-        self._env: StepEnv | None = None
-        self._has_stepped = False
+        self._episode: Episode | None = None
 
     def reset(self, task: str, difficulty: str, index: int, base_seed: int, **_columns: Any) -> str:
         """Starts the instance of a row and returns its first state."""
-        self._env = StepEnv(Instance(task, difficulty, index, base_seed))
-        self._has_stepped = False
-        return "State: " + self._env.observation
+        self._episode = Episode(Instance(task, difficulty, index, base_seed))
+        return self._episode.opening
 
     def step(self, line: str) -> str:
         """Takes one step and returns the state after it.
@@ -98,19 +98,10 @@ class PrimeEnvironment:
         Returns:
             The state after the step, or why it was refused.
         """
-        if self._env is None:
+        if self._episode is None:
             raise ValueError("the environment was not reset")
-        if self._env.done:
-            return "The trace has ended."
-        self._has_stepped = True
-        observation, _reward, terminated, truncated, info = self._env.step(line)
-        if info["refusal"] is not None:
-            return f"{line!r}: {info['reason']}. State: {observation}"
-        broken = f"The step breaks {', '.join(info['violations'])}. " if info["violations"] else ""
-        end = "The trace has ended. " if terminated or truncated else ""
-        return f"{broken}{end}State: {observation}"
+        return self._episode.step(line).text
 
     def get_reward(self) -> float:
         """R of the steps taken; 0 before the first."""
-        env = self._env
-        return env.trajectory_reward().total if env is not None and self._has_stepped else 0.0
+        return self._episode.total() if self._episode is not None else 0.0

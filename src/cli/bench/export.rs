@@ -36,12 +36,8 @@ pub struct ExportArguments {
 }
 
 pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
-    let mut chosen = arguments.chosen.tasks();
     // By default, a dataset is the whole benchmark.
-    if arguments.chosen.tasks.is_empty() && arguments.chosen.categories.is_empty() {
-        chosen = Ok(prime_bench::tasks::all().collect());
-    }
-    let (tasks, selection) = (chosen?, arguments.chosen.selection());
+    let (tasks, selection) = (arguments.chosen.tasks.or_all()?, arguments.chosen.selection());
     let format = match arguments.format {
         FileFormat::Jsonl => Format::JsonLines,
         FileFormat::Parquet => Format::Parquet,
@@ -60,7 +56,7 @@ pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     let (out, threads) = (&arguments.out, arguments.chosen.threads());
     write_export(out, &tasks, &selection, format, threads, &prompt, &|| bar.inc(1))?;
     bar.finish_and_clear();
-    let (splits, rows) = (count(tasks.len() as u64, "split"), count(selection.per_task(), "row"));
-    note!("{}: {splits} of {rows}", out.display());
+    let (tasks, rows) = (count(tasks.len() as u64, "task"), count(selection.per_task(), "row"));
+    note!("{}: {tasks} of {rows}", out.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -89,9 +89,9 @@ pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The instances of a file or a measurement.
+/// The tasks of a file or a measurement.
 #[derive(Args)]
-struct Chosen {
+pub struct ChosenTasks {
     /// Task; repeatable
     #[arg(long = "task", value_name = "TASK", value_parser = TaskParser, hide_possible_values = true)]
     tasks: Vec<String>,
@@ -101,6 +101,13 @@ struct Chosen {
     /// All tasks
     #[arg(long)]
     all: bool,
+}
+
+/// The instances of a file or a measurement.
+#[derive(Args)]
+struct Chosen {
+    #[command(flatten)]
+    tasks: ChosenTasks,
     /// Difficulty; repeatable [default: all three]
     #[arg(long = "difficulty", value_name = "LEVEL", value_parser = difficulty())]
     difficulties: Vec<Difficulty>,
@@ -115,7 +122,15 @@ struct Chosen {
     threads: Option<NonZeroUsize>,
 }
 
-impl Chosen {
+impl ChosenTasks {
+    /// These tasks; all of them where none is chosen.
+    ///
+    /// # Errors
+    /// When a task is unknown.
+    pub fn or_all(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
+        if self.tasks.is_empty() && self.categories.is_empty() { Ok(tasks::all().collect()) } else { self.tasks() }
+    }
+
     fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
         let nothing = self.tasks.is_empty() && self.categories.is_empty();
         ensure!(self.all == nothing, "choose tasks with --task or --category, or all of them with --all");
@@ -134,6 +149,12 @@ impl Chosen {
             }
         }
         Ok(chosen)
+    }
+}
+
+impl Chosen {
+    fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
+        self.tasks.tasks()
     }
 
     fn selection(&self) -> Selection {
@@ -155,12 +176,12 @@ fn find_all(slugs: &[String]) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
     slugs.iter().map(|slug| Ok(tasks::find(slug)?)).collect()
 }
 
-fn threads(asked: Option<NonZeroUsize>) -> usize {
+pub fn threads(asked: Option<NonZeroUsize>) -> usize {
     asked.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
 /// Refuses a folder whose name is that of a file: a misspelt name must not become a folder.
-fn ensure_folder_name(option: &str, path: &Path, files: &str) -> anyhow::Result<()> {
+pub fn ensure_folder_name(option: &str, path: &Path, files: &str) -> anyhow::Result<()> {
     const OF_FILES: [&str; 8] = ["csv", "gz", "json", "ndjson", "parquet", "txt", "xz", "zip"];
     let is_file = (path.exists() && !path.is_dir())
         || path.extension().is_some_and(|extension| OF_FILES.iter().any(|known| extension == *known));

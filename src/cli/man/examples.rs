@@ -52,6 +52,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "prime-agents-mcp",
+        &[("Give an MCP client the runs of a daemon:", "prime-agents mcp --url http://127.0.0.1:7433")],
+    ),
+    (
         "prime-agents-loadtest",
         &[("Measure coordination with 1000 trajectories:", "prime-agents loadtest --trajectories 1000 --steps 2000")],
     ),
@@ -71,6 +75,28 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "prime-agents bench generate --task n-queens --difficulty easy --instances 10 --traces --out -",
             ),
         ],
+    ),
+    (
+        "prime-agents-data",
+        &[("Write training data of a task in the chat format:", "prime-agents data sft --task bubble-sort --out sft")],
+    ),
+    (
+        "prime-agents-data-sft",
+        &[("Write reference steps of all sorts:", "prime-agents data sft --category comparison-sorting --out sft")],
+    ),
+    (
+        "prime-agents-data-dpo",
+        &[
+            ("Write preference pairs of a task:", "prime-agents data dpo --task n-queens --out dpo"),
+            (
+                "Write what the verifier of a run preferred; `runs trace` writes its trace:",
+                "prime-agents data dpo --only-traces --trace trace.jsonl --out dpo",
+            ),
+        ],
+    ),
+    (
+        "prime-agents-data-grpo",
+        &[("Write prompts at the easy level:", "prime-agents data grpo --difficulty easy --out grpo")],
     ),
     ("prime-agents-bench-export", &[("Write a dataset:", "prime-agents bench export --format parquet --out dataset")]),
     (

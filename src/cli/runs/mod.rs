@@ -22,7 +22,7 @@ use reqwest::header::HeaderValue;
 
 use super::remote::{KEY_VARIABLE, Remote, key};
 use crate::cli::output::{Output, note};
-use client::{Client, ClientError};
+pub use client::{Client, ClientError, Post};
 
 /// Longest run id, in bytes.
 const ID_BYTES_MAX: usize = 64;
@@ -78,7 +78,10 @@ impl Common {
 }
 
 /// The header with the API key, if one is set.
-fn authorization() -> anyhow::Result<Option<HeaderValue>> {
+///
+/// # Errors
+/// When the key has characters that no key can have.
+pub fn authorization() -> anyhow::Result<Option<HeaderValue>> {
     let header = key()?.map(|key| HeaderValue::from_str(&format!("Bearer {key}")).map(sensitive));
     Ok(header.transpose()?)
 }

@@ -60,7 +60,7 @@ fn studies(left: &Path, right: &Path) -> anyhow::Result<(Records, Choice)> {
         rights.join(", ")
     );
     records.extend(other);
-    Ok((Records::from(records), Choice { pairs, show: Vec::new() }))
+    Ok((Records::from(records), Choice { pairs, ..Choice::default() }))
 }
 
 pub fn compare(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
@@ -73,7 +73,7 @@ pub fn compare(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
         studies(left, right)?
     } else {
         let pairs = vec![(arguments.left.clone(), arguments.right.clone())];
-        (read_records(&arguments.records)?, Choice { pairs, show: Vec::new() })
+        (read_records(&arguments.records)?, Choice { pairs, ..Choice::default() })
     };
     let choice = Choice { show: vec!["T45".to_owned(), "T43".to_owned()], ..choice };
     let report = Report::new(&records.records, records.torn_bytes, &choice)?;

@@ -11,6 +11,7 @@ use crate::cli::output::print;
 use prime_study::definition::load;
 use prime_study::report::{Choice, write_report};
 use prime_study::tables::check_items;
+use prime_study::training::read_training;
 
 #[derive(Args)]
 pub struct ReportArguments {
@@ -29,6 +30,9 @@ pub struct ReportArguments {
     /// The paper's number of a table or figure, such as T2 or F12; repeatable [default: all]
     #[arg(long = "show", value_name = "NUMBER", value_delimiter = ',')]
     show: Vec<String>,
+    /// Records of a training, which the trainer writes beside the model: adds its curves; repeatable
+    #[arg(long = "training", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    trainings: Vec<PathBuf>,
 }
 
 fn choice(arguments: &ReportArguments) -> anyhow::Result<Choice> {
@@ -47,6 +51,7 @@ fn choice(arguments: &ReportArguments) -> anyhow::Result<Choice> {
         check_items(&arguments.show)?;
         choice.show.clone_from(&arguments.show);
     }
+    choice.trainings = arguments.trainings.iter().map(|path| read_training(path)).collect::<Result<_, _>>()?;
     Ok(choice)
 }
 

@@ -13,7 +13,8 @@ use prime_bench::tasks::{Kinds, Problem};
 use prime_study::definition::{OneShot, PromptStyle, Source, Study, System};
 use prime_study::records::Provenance;
 
-/// The configuration of a system: the user's, the study's kinds and budget, the preset, and what the system sets.
+/// The configuration of a system: the user's, the study's kinds, budget and options, the preset, and what the system
+/// sets.
 pub fn settings(study: &Study, system: &System, configuration: &Configuration) -> anyhow::Result<Settings> {
     let mut configuration = configuration.clone();
     let kinds: Vec<String> = study.kinds.iter().map(|kind| format!("\"{kind}\"")).collect();
@@ -22,6 +23,7 @@ pub fn settings(study: &Study, system: &System, configuration: &Configuration) -
     for (key, limit) in limits {
         configuration.sets.extend(limit.map(|limit| format!("run.budget.{key}={limit}")));
     }
+    configuration.sets.extend(study.sets.iter().cloned());
     if let Source::Run { preset: Some(name) } = &system.source {
         let configured = configuration.load()?;
         let preset = configured.presets.get(name).with_context(|| {
@@ -80,7 +82,8 @@ pub fn check_shared(study: &Study, all: &[Settings]) -> anyhow::Result<()> {
 fn provenance(settings: &Settings, verifier: &str, kinds: Kinds, model: Option<String>) -> Provenance {
     Provenance {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: None,
+        // Whoever builds a release says it (config/Dockerfile).
+        commit: option_env!("PRIME_COMMIT").filter(|commit| !commit.is_empty()).map(str::to_owned),
         config_hash: settings.hash(),
         model_digest: model,
         machine: machine(),

@@ -4,7 +4,7 @@
 //! 2. On a connection beyond the limits, only `/livez` and `/readyz` are answered, then it is closed (429).
 //! 3. A head that is too large is refused (431, 414).
 //! 4. Without keys: a request for another host, or from a page of another origin, is refused (403).
-//! 5. With keys: the key identifies the owner (401).
+//! 5. With keys: the key identifies the owner (401). The files of the studio need none.
 //! 6. The owner's limits apply (429).
 //! 7. The handler runs; if it panics, the client gets a 500 with the id.
 //!
@@ -60,6 +60,12 @@ pub use server::{Bound, bind};
 
 /// Paths without key and limits: monitoring must always get a response.
 pub const OPEN: [&str; 2] = ["/livez", "/readyz"];
+
+/// Whether a path is that of the studio's files, which contain nothing of anybody: a browser sends no key when it loads a page.
+/// What the page then asks for needs one.
+fn is_studio(path: &str) -> bool {
+    path == "/studio" || path.starts_with("/studio/")
+}
 
 /// The middleware. Clones share their counts.
 #[derive(Clone)]
@@ -129,6 +135,9 @@ impl Rules {
             check_local(head)?;
         }
         if OPEN.contains(&request.path()) {
+            return Ok((self.prober(head), None));
+        }
+        if !self.keys.is_empty() && is_studio(request.path()) {
             return Ok((self.prober(head), None));
         }
         let limits = if self.keys.is_empty() {
@@ -284,5 +293,8 @@ fn as_api_error(response: HttpResponse, foreign: Option<ApiError>) -> HttpRespon
 fn add_headers(headers: &mut HeaderMap, id: &RequestId) {
     headers.insert(X_REQUEST_ID, id.to_header());
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // The files of the studio say how long they may be kept; they are the same for everybody.
+    if !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
 }

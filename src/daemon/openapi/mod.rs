@@ -1,6 +1,7 @@
 //! The OpenAPI document: `/openapi.json`, and a page to read it with.
 
 mod integer_bounds;
+mod json_schema;
 mod named_variants;
 mod shared_responses;
 mod swagger_ui;
@@ -10,9 +11,12 @@ use serde_json::Value;
 use utoipa::OpenApi;
 
 use super::{
-    State, catalog, events, health, http_metrics, method_not_allowed, openai, reload, reviews, runs, split, verify,
+    State, catalog, events, health, http_metrics, method_not_allowed, openai, reload, reviews, runs, split, steps,
+    verify,
 };
+pub use json_schema::json_schema;
 use shared_responses::SharedResponses;
+pub(super) use swagger_ui::accepts_gzip;
 
 /// The introduction.
 const DESCRIPTION: &str = "\
@@ -36,7 +40,15 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         reload::reload,
         split::show,
         events::events,
+        events::progress,
         events::trace,
+        steps::tree,
+        steps::shape,
+        steps::list,
+        steps::show,
+        steps::find,
+        steps::compare,
+        steps::spec,
         reviews::list,
         reviews::review,
         verify::judge,

@@ -1,4 +1,4 @@
-//! Swagger UI, built in. The page loads nothing from other hosts.
+//! Swagger UI, built in, below `/docs/`. The page loads nothing from other hosts.
 
 use std::io::Read as _;
 use std::sync::{Arc, LazyLock};
@@ -21,7 +21,6 @@ const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config
-        .service(web::resource("/").route(web::get().to(start)).default_service(web::to(|| method_not_allowed("GET"))))
         .service(
             web::resource("/docs").route(web::get().to(moved)).default_service(web::to(|| method_not_allowed("GET"))),
         )
@@ -32,16 +31,11 @@ pub fn configure(config: &mut web::ServiceConfig) {
         );
 }
 
-/// Not permanent: the start may become another page.
-async fn start() -> HttpResponse {
-    HttpResponse::TemporaryRedirect().insert_header((header::LOCATION, "/docs/")).finish()
-}
-
 async fn moved() -> HttpResponse {
     HttpResponse::PermanentRedirect().insert_header((header::LOCATION, "/docs/")).finish()
 }
 
-fn accepts_gzip(request: &HttpRequest) -> bool {
+pub(in crate::daemon) fn accepts_gzip(request: &HttpRequest) -> bool {
     let supported = [Encoding::gzip(), Encoding::identity()];
     let accepted = AcceptEncoding::parse(request).ok();
     accepted.and_then(|accepted| accepted.negotiate(supported.iter())) == Some(Encoding::gzip())

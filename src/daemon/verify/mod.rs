@@ -143,13 +143,17 @@ pub(super) fn judged(body: &[u8], abandoned: &Abandoned) -> Result<VerifyAnswer,
     ),
 )]
 pub async fn judge(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
-    let ticket = state.verify.submit(&owner_of(&request), move |abandoned| judged(&body.0, abandoned));
+    Ok(HttpResponse::Ok().json(verify(&state, &owner_of(&request), body.0).await?))
+}
+
+/// Judges a body on one of the threads for that.
+pub(super) async fn verify(state: &State, owner: &str, body: web::Bytes) -> Result<VerifyAnswer, ApiError> {
+    let ticket = state.verify.submit(owner, move |abandoned| judged(&body, abandoned));
     let ticket = ticket.map_err(|QueueFull| {
         let message = "many requests wait to be judged already: wait for those that you have sent";
         ApiError::too_many("verify_queue_full", message, SOON)
     })?;
-    let answer = ticket.result().await.ok_or_else(|| ApiError::internal("the request could not be completed"))??;
-    Ok(HttpResponse::Ok().json(answer))
+    ticket.result().await.ok_or_else(|| ApiError::internal("the request could not be completed"))?
 }
 
 #[cfg(test)]

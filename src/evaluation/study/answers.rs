@@ -60,6 +60,7 @@ pub fn records_of_answers(
         };
         let mut record = run.record(study, provenance, jiff::Timestamp::now().to_string());
         let judgement = judge(&submission, Kinds::ALL);
+        record.set_problem(submission.id.problem().as_ref());
         record.status = Status::Measured;
         record.steps = judgement.steps.unwrap_or_default();
         if let Body::Structured { answer: Some(answer), .. } = &submission.body {

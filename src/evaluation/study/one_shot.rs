@@ -25,6 +25,7 @@ pub struct OneShotSystem {
 impl OneShotSystem {
     pub(super) async fn answer(&self, run: &AskedRun, study: &Study, mut record: Record) -> Record {
         let problem = run.instance().problem();
+        record.set_problem(problem.as_ref());
         let request = CompletionRequest {
             sampling: Sampling { temperature: self.temperature, top_p: self.top_p, seed: run.sampling_seed(study) },
             max_tokens: self.max_tokens,

@@ -57,6 +57,7 @@ impl RunSystem {
 
 /// Completes the record of a run that has ended.
 fn recorded(run: &AskedRun, problem: &dyn Problem, outcome: &Outcome, trace: &RunTrace, mut record: Record) -> Record {
+    record.set_problem(problem);
     record.steps = outcome.steps;
     record.proposals = outcome.proposals;
     record.retries = outcome.retries;

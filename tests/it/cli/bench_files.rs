@@ -130,7 +130,7 @@ fn a_kill_leaves_whole_files_and_a_rerun_goes_on() {
 }
 
 #[test]
-fn an_export_has_a_card_and_a_split_a_task() {
+fn an_export_has_a_card_and_a_file_for_each_task_and_level() {
     let folder = tempfile::tempdir().unwrap();
     for (format, extension) in [("jsonl", "jsonl"), ("parquet", "parquet")] {
         let out = folder.path().join(format);
@@ -138,15 +138,20 @@ fn an_export_has_a_card_and_a_split_a_task() {
         let exported = done(&[&["bench", "export", "--format", format, "--out", shown(&out)], &tasks[..]].concat());
         assert_eq!(exported.code, 0, "{}", exported.stderr);
         let card = fs::read_to_string(out.join("README.md")).unwrap();
-        assert!(card.contains(&format!("  - split: task_24_game\n    path: data/24-game.{extension}\n")), "{card}");
-        assert_eq!(names(&out.join("data")), [format!("24-game.{extension}"), format!("bubble-sort.{extension}")]);
+        let easy = format!(
+            "- config_name: bubble-sort\n  data_files:\n  - split: easy\n    path: data/bubble-sort/easy.{extension}\n"
+        );
+        assert!(card.contains(&easy), "{card}");
+        assert_eq!(names(&out.join("data")), ["24-game", "bubble-sort"]);
+        let levels = ["easy", "hard", "medium"].map(|level| format!("{level}.{extension}"));
+        assert_eq!(names(&out.join("data/24-game")), levels);
     }
-    let rows = fs::read_to_string(folder.path().join("jsonl/data/bubble-sort.jsonl")).unwrap();
-    let row: Value = serde_json::from_str(rows.lines().nth(5).unwrap()).unwrap();
+    let rows = fs::read_to_string(folder.path().join("jsonl/data/bubble-sort/hard.jsonl")).unwrap();
+    let row: Value = serde_json::from_str(rows.lines().nth(1).unwrap()).unwrap();
     assert_eq!(row["id"], "bubble-sort/hard/001");
     assert!(row["prompt"].as_str().unwrap().contains(row["input"].as_str().unwrap()));
     let answer: Value = serde_json::from_str(row["answer"].as_str().unwrap()).unwrap();
     assert!(answer["sorted"].is_array());
-    let parquet = fs::read(folder.path().join("parquet/data/bubble-sort.parquet")).unwrap();
+    let parquet = fs::read(folder.path().join("parquet/data/bubble-sort/hard.parquet")).unwrap();
     assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
 }

@@ -6,6 +6,7 @@ mod bench_check;
 mod bench_files;
 mod bench_pages;
 mod commands;
+mod data;
 mod key;
 mod mistakes;
 mod output;

@@ -79,7 +79,7 @@ fn help_names_no_argument_without_a_description() {
             assert!(!is_bare || !next.trim().is_empty(), "{arguments:?}: {line}");
         }
     };
-    for command in ["run", "serve", "bench", "runs", "doctor", "health"] {
+    for command in ["run", "serve", "bench", "runs", "doctor", "health", "mcp", "data"] {
         described(&[command]);
     }
     for command in ["list", "generate", "export", "check", "prompt", "corrupt", "solve", "strategies", "overhead"] {
@@ -119,7 +119,7 @@ fn an_interrupted_generation_says_what_it_leaves() {
     let export = folder.path().join("dataset");
     let arguments = ["bench", "export", "--format", "jsonl", "--all", "--out", shown(&export)];
     let mut child = prime(&arguments).spawn().unwrap();
-    until_written(&mut child, &export.join("data/bubble-sort.jsonl"));
+    until_written(&mut child, &export.join("data/bubble-sort/easy.jsonl"));
     let (code, _, notes) = interrupted(child);
     assert_eq!(code, Some(130), "{notes}");
     assert!(notes.contains(" of 51600 instances; ") && notes.contains("run the command again"), "{notes}");

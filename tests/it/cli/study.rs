@@ -131,7 +131,7 @@ fn shipped_studies_are_good() {
     let listed = done(&["study", "list", shown(&root.join("studies"))]);
     assert!(listed.code == 0 && listed.stdout.contains("smoke") && !listed.stdout.contains("cannot be used"));
     let shown_study = done(&["study", "show", shown(&root.join("studies/headline.toml")), "--output", "json"]).json(0);
-    assert_eq!(shown_study["runs"], 41 * 3 * 200 * 2);
+    assert_eq!(shown_study["runs"], 42 * 3 * 200 * 2);
     let schema = done(&["study", "schema"]).json(0);
     assert!(schema["properties"]["system"].is_object());
 }

@@ -42,7 +42,7 @@ impl Corruption {
 }
 
 /// The line with one of its numbers off by one.
-fn other_number(line: &str, rng: &mut TaskRng) -> Option<String> {
+pub fn other_number(line: &str, rng: &mut TaskRng) -> Option<String> {
     let digits = |c: char| c.is_ascii_digit();
     let starts: Vec<usize> =
         line.char_indices().filter(|(at, c)| digits(*c) && !line[..*at].ends_with(digits)).map(|(at, _)| at).collect();

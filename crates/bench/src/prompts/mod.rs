@@ -1,7 +1,8 @@
 //! Whole-problem prompts for the benchmark: the paper's baseline, its structured prompt with optional components, its
 //! templates by kind of task, and the verifier's prompt (appendix, "Prompt Templates").
 
-use std::collections::BTreeMap;
+mod skeleton;
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
@@ -53,7 +54,7 @@ pub enum Style {
 }
 
 /// The four components of the structured prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Components {
     pub constraints: bool,
     pub verification: bool,
@@ -172,20 +173,8 @@ fn render(name: &str, variables: Variable) -> String {
 
 /// The prompt for a whole problem.
 pub fn whole(problem: &dyn Problem, style: Style) -> String {
-    let components = if let Style::Structured(components) = style { components } else { Components::ALL };
     let input = visible(problem.spec(), problem.input());
-    let fields = input.as_object().expect("invariant: inputs are objects");
-    // As JSON texts: minijinja's JSON filter escapes `<` and `>` for web pages.
-    let values: BTreeMap<&str, String> =
-        fields.iter().map(|(name, value)| (name.as_str(), value.to_string())).collect();
-    let variables = context! {
-        task => view(problem.spec()),
-        input => input.to_string(),
-        values,
-        length => fields.get("a").and_then(Value::as_array).map(Vec::len),
-        with => components,
-    };
-    render(&format!("benchmark/{style}.j2"), variables)
+    skeleton::of(problem.spec(), style).filled(&input)
 }
 
 /// The prompt that asks a verifier to judge one action in a state.
@@ -212,8 +201,40 @@ pub fn verifier(machine: &dyn Machine, action: &str) -> Result<String, Refusal> 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::tasks::{self, Difficulty};
+
+    /// A prompt as the template itself renders it.
+    fn rendered(problem: &dyn Problem, style: Style) -> String {
+        let components = if let Style::Structured(components) = style { components } else { Components::ALL };
+        let input = visible(problem.spec(), problem.input());
+        let fields = input.as_object().expect("inputs are objects");
+        let values: BTreeMap<&str, String> =
+            fields.iter().map(|(name, value)| (name.as_str(), value.to_string())).collect();
+        let variables = context! {
+            task => view(problem.spec()),
+            input => input.to_string(),
+            values,
+            length => fields.get("a").and_then(Value::as_array).map(Vec::len),
+            with => components,
+        };
+        render(&format!("benchmark/{style}.j2"), variables)
+    }
+
+    #[test]
+    fn a_prompt_is_what_its_template_renders() {
+        for task in tasks::all() {
+            for (name, index) in Style::NAMES.iter().flat_map(|name| [(name, 0), (name, 7)]) {
+                let style: Style = name.parse().expect("a style");
+                if style.suits(task.spec().category) {
+                    let problem = task.generate(Difficulty::Easy, index);
+                    assert_eq!(whole(problem.as_ref(), style), rendered(problem.as_ref(), style), "{name}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn every_task_has_every_prompt() {

@@ -12,7 +12,7 @@ use prime_journal::lease::{Effect, Timing};
 use prime_journal::{IdempotencyKey, Journal, JournalError, Write};
 
 /// A limit for what must happen; only a failure takes that long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn lost(error: &JournalError) -> &[String] {
     match error {

@@ -131,7 +131,7 @@ impl Proxy {
 
 /// Copies until an end, or until `cuts` says so of something to copy: then both connections end.
 fn copy(mut from: UnixStream, mut to: UnixStream, cuts: impl Fn() -> bool) {
-    let mut buffer = [0; 1 << 16];
+    let mut buffer = [0; 1 << 14];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         if cuts() || to.write_all(&buffer[..count]).is_err() {
             break;

@@ -101,7 +101,7 @@ fn reduction(instance: &Instance, key: usize) -> String {
     let mut rest = 0;
     for (place, digit) in digits.chars().enumerate() {
         let mut addend = instance.multiplier * digit.to_digit(10).unwrap_or(0) as usize;
-        line += &format!("\n{digit}:{}", low_first(addend, KEY));
+        line += &format!(";{digit}:{}", low_first(addend, KEY));
         if place + 1 == digits.len() {
             line += &format!("+{}", sum(addend, instance.offset, KEY));
             addend += instance.offset;

@@ -28,7 +28,7 @@ impl Lesson for Of {
             part = 10 * part + u64::from(digit.to_digit(10)?);
             lines.push(quotient_digit(&mut part, divisor, width)?);
         }
-        Some(lines.join("\n"))
+        Some(lines.join(";"))
     }
 }
 

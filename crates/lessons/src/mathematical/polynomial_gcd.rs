@@ -52,7 +52,7 @@ fn quotient(dividend: &str, divisor: &str) -> String {
     for prime in prime_factors(divisor) {
         let mut rest = 0;
         let digits = numerator.to_string().chars().filter_map(|c| c.to_digit(10)).map(u128::from).collect::<Vec<_>>();
-        line += &format!("\n{prime}:");
+        line += &format!(";{prime}:");
         for digit in digits {
             rest = 10 * rest + digit;
             line += &format!("{}{}", rest / prime, rest % prime);
@@ -65,7 +65,7 @@ fn quotient(dividend: &str, divisor: &str) -> String {
         }
     }
     let sign = if negative { '-' } else { '+' };
-    format!("{line}\n{denominator}*{divisor}={} {sign}{numerator}", denominator.saturating_mul(divisor))
+    format!("{line};{denominator}*{divisor}={} {sign}{numerator}", denominator.saturating_mul(divisor))
 }
 
 fn prime_factors(mut number: u128) -> Vec<u128> {

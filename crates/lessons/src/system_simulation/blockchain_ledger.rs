@@ -53,7 +53,7 @@ impl Lesson for Of {
             return Some(line);
         }
         let (from, to) = (7 * next.from, 11 * next.to);
-        let accounts = format!("\n{from:03} {to:03} {} {}", sum(from, to, 3), sum(from + to, amount, 3));
+        let accounts = format!(";{from:03} {to:03} {} {}", sum(from, to, 3), sum(from + to, amount, 3));
         Some(format!("{line}{accounts} {}", hash(state.run, from + to + amount)))
     }
 }
@@ -77,7 +77,7 @@ fn hash(run: usize, addend: usize) -> String {
     }
     let (high, low) = (total / 1_000_000, total % 1_000_000);
     let taken = 3 * high;
-    line += &format!("\n{high:02} {taken:02} {}", difference(low, taken, HASH));
+    line += &format!(";{high:02} {taken:02} {}", difference(low, taken, HASH));
     let result = if low < taken {
         let rest = 1_000_000 + low - taken;
         line += &format!(" {}", sum(rest, 3, HASH));

@@ -63,7 +63,7 @@ impl Lesson for Of {
         let mut line = course(instance, state, &turn);
         let (floor, direction_now) = (state.floors[elevator], state.direction_at(&turn));
         let goals: Vec<_> = state.goals_at(&turn, instance).collect();
-        line += &format!("\n{}", direction(direction_now));
+        line += &format!(";{}", direction(direction_now));
         if direction_now == Direction::None && !goals.contains(&floor) {
             let mut least = None;
             for goal in &goals {
@@ -106,7 +106,7 @@ fn course(instance: &Instance, state: &State, turn: &Turn) -> String {
         line += &format!(" none {:0TICK$}", turn.tick);
     }
     for call in &instance.calls[first_after(&instance.calls, state.t)..] {
-        line += &format!("\n{:0TICK$}{} ", call.time, if call.time == turn.tick { '=' } else { '>' });
+        line += &format!(";{:0TICK$}{} ", call.time, if call.time == turn.tick { '=' } else { '>' });
         if call.time != turn.tick {
             break;
         }
@@ -125,7 +125,7 @@ fn course(instance: &Instance, state: &State, turn: &Turn) -> String {
             line += &format!("{elevator}");
         }
     }
-    line.push('\n');
+    line.push(';');
     pass(0, &busy, &mut line);
     line
 }

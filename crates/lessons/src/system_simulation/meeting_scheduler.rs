@@ -52,7 +52,7 @@ impl Lesson for Of {
         }
         let large: Vec<_> = (0..instance.rooms.len()).filter(|room| instance.rooms[*room] >= people).collect();
         for (shift, at) in (start..=start + instance.max_shift).enumerate() {
-            line += &format!("\n{shift}");
+            line += &format!(";{shift}");
             if at + length > SLOTS {
                 return Some(line + &day(0, at, at + length));
             }
@@ -63,10 +63,10 @@ impl Lesson for Of {
             let free = large.iter().filter(|room| taken(**room) & slots(at, length) == 0);
             let free: Vec<_> = free.map(|room| (*room, instance.rooms[*room])).collect();
             if !free.is_empty() {
-                return Some(format!("{line}\n{}", running_minimum(free, WIDTH)));
+                return Some(format!("{line};{}", running_minimum(free, WIDTH)));
             }
         }
-        Some(line + "\nend")
+        Some(line + ";end")
     }
 }
 

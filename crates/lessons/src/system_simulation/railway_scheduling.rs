@@ -49,6 +49,6 @@ impl Lesson for Of {
         let leave = sum(time(action.enter)?, time(running)?, WIDTH);
         let enter = format!("{order} {:0WIDTH$} {length}*{pace}={running:02}", action.enter);
         let segment = format!("{}{segment:02}:{length},{free:0WIDTH$}", letter(segment));
-        Some(format!("{least}\n{train:02}{segment} {enter} {leave} {:0WIDTH$}", action.leave))
+        Some(format!("{least};{train:02}{segment} {enter} {leave} {:0WIDTH$}", action.leave))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use prime_bench::tasks::{AnyTask, Category, Difficulty, INSTANCES, Kind, Kinds, all, find};
 
 use super::file::{AskSection, BudgetSection, StudyFile};
-use super::system::{Source, System, system};
+use super::system::{Source, System, options, system};
 use crate::nearest::did_you_mean;
 use crate::report::Choice;
 use crate::tables::check_items;
@@ -32,6 +32,8 @@ pub struct Study {
     pub description: String,
     /// Kinds of constraints that verifiers may see.
     pub kinds: Kinds,
+    /// Options over the configuration for all systems, as `--set` takes them.
+    pub sets: Vec<String>,
     pub ask: Ask,
     pub systems: Vec<System>,
     pub budget: BudgetSection,
@@ -54,6 +56,7 @@ impl Study {
             name: name.clone(),
             description: file.study.description.clone(),
             kinds: kinds(&file.study.kinds, &mut problems),
+            sets: options(&file.study.set).collect(),
             ask: ask(&file.ask, &mut problems),
             systems: systems(file, &mut problems),
             budget: file.budget.clone(),
@@ -191,5 +194,5 @@ fn choice(file: &StudyFile, problems: &mut Vec<String>) -> Choice {
         // Records alone do not say which system came first in the file.
         pairs = others.iter().map(|other| (first.name.clone(), other.name.clone())).collect();
     }
-    Choice { pairs, show: file.report.show.clone() }
+    Choice { pairs, show: file.report.show.clone(), ..Choice::default() }
 }

@@ -37,6 +37,10 @@ pub struct StudySection {
     #[serde(default = "kinds")]
     #[schemars(with = "Vec<KindName>")]
     pub kinds: Vec<String>,
+    /// Options of the configuration for all systems, by their keys, as `set` of a system: engines and pools too.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub set: BTreeMap<String, toml::Value>,
 }
 
 fn kinds() -> Vec<String> {
@@ -118,6 +122,14 @@ pub struct SystemSection {
     /// Implementation or definition of the coordinator.
     #[schemars(with = "String")]
     pub coordinator: Option<String>,
+    /// Parameters of its model, for scaling laws.
+    #[schemars(with = "u64", range(min = 1))]
+    pub parameters: Option<u64>,
+    /// What sets it apart from the others, by which reports compare systems: `{ G = 8 }` is a level of a sweep, `without`
+    /// names the components that an ablation removes, `trained_on` the categories of a training, each joined by `+`. A
+    /// system with a prompt has `prompt` and `without` by itself.
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub factors: BTreeMap<String, toml::Value>,
     /// Any other option of the configuration, by its key: `"run.fanout" = 8`.
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: BTreeMap<String, toml::Value>,

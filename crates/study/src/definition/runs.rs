@@ -3,6 +3,7 @@
 use prime_bench::tasks::{AnyTask, Difficulty, InstanceId};
 
 use super::check::Study;
+use super::system::System;
 use crate::records::{Key, Provenance, Record};
 
 /// One run.
@@ -32,7 +33,15 @@ impl AskedRun {
     /// A record of this run that says nothing yet: `not_measured`. `started_at` is RFC 3339 in UTC.
     pub fn record(&self, study: &Study, provenance: &Provenance, started_at: String) -> Record {
         let record = Record::not_measured(self.key(study), self.task.spec().category, provenance);
-        Record { study: study.name.clone(), sampling_seed: self.sampling_seed(study), started_at, ..record }
+        let System { parameters, factors, .. } = study.systems[self.system].clone();
+        Record {
+            parameters,
+            factors,
+            study: study.name.clone(),
+            sampling_seed: self.sampling_seed(study),
+            started_at,
+            ..record
+        }
     }
 
     /// The benchmark's instance.

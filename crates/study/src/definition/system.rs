@@ -1,5 +1,6 @@
 //! A system, checked.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::file::SystemSection;
@@ -63,6 +64,10 @@ pub struct System {
     pub source: Source,
     /// Options over the configuration, as `--set` takes them: `run.fanout=8`.
     pub sets: Vec<String>,
+    /// Parameters of its model.
+    pub parameters: Option<u64>,
+    /// What sets it apart, as records write it: `name=value`, with commas.
+    pub factors: Option<String>,
 }
 
 const NAME_MAX: usize = 64;
@@ -104,10 +109,55 @@ pub(super) fn system(section: &SystemSection, place: usize, problems: &mut Vec<S
             Source::Run { preset: section.preset.clone() }
         }
     };
-    System { name: section.name.clone(), source, sets: sets(section) }
+    if section.parameters == Some(0) {
+        problem("`parameters` must be at least 1; leave it out if it is not known".to_owned());
+    }
+    System {
+        factors: factors(section, &source, &mut problem),
+        name: section.name.clone(),
+        source,
+        sets: sets(section),
+        parameters: section.parameters,
+    }
 }
 
-/// Keys that are given, but for the name.
+/// The factors of a section, with those that follow from its prompt.
+fn factors(section: &SystemSection, source: &Source, problem: &mut impl FnMut(String)) -> Option<String> {
+    let mut factors: BTreeMap<&str, String> =
+        section.factors.iter().map(|(name, value)| (name.as_str(), plain(value))).collect();
+    if let Source::OneShot(one_shot) = source {
+        factors.entry("prompt").or_insert_with(|| one_shot.style.name().to_owned());
+        if !one_shot.without.is_empty() {
+            factors.entry("without").or_insert_with(|| one_shot.without.join("+"));
+        }
+    }
+    for (name, value) in &factors {
+        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) && !name.is_empty();
+        if !is_name || value.is_empty() || value.chars().any(|c| matches!(c, ',' | '=') || c.is_control()) {
+            problem(format!(
+                "factors: `{name} = {value}`: a name has letters, digits, `_` and `-`; a value is a text, number or \
+                 flag without commas and `=`"
+            ));
+        }
+    }
+    let texts: Vec<String> = factors.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    (!texts.is_empty()).then(|| texts.join(","))
+}
+
+/// As on the command line, where a text needs no quotes.
+fn plain(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+/// Options by their keys, as `--set` takes them.
+pub(super) fn options(set: &BTreeMap<String, toml::Value>) -> impl Iterator<Item = String> + '_ {
+    set.iter().map(|(key, value)| format!("{key}={}", plain(value)))
+}
+
+/// Keys that are given, but for the name, and what describes a system.
 fn given(section: &SystemSection) -> Vec<&'static str> {
     let SystemSection {
         name: _,
@@ -121,6 +171,8 @@ fn given(section: &SystemSection) -> Vec<&'static str> {
         executor,
         verifier,
         coordinator,
+        parameters: _,
+        factors: _,
         set,
     } = section;
     let options = [
@@ -187,10 +239,5 @@ fn sets(section: &SystemSection) -> Vec<String> {
         ("agents.coordinator.implementation", &section.coordinator),
     ];
     let named = named.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_ref()?)));
-    let text = |value: &toml::Value| match value {
-        // As on the command line, where a text needs no quotes.
-        toml::Value::String(text) => text.clone(),
-        value => value.to_string(),
-    };
-    named.chain(section.set.iter().map(|(key, value)| format!("{key}={}", text(value)))).collect()
+    named.chain(options(&section.set)).collect()
 }

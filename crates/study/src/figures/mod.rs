@@ -1,6 +1,8 @@
 //! Figures of a study: which chart shows which rows, with a caption that says n, intervals and tests.
 
 mod by_category;
+mod by_size;
+mod by_system;
 mod by_task;
 mod pareto;
 
@@ -46,6 +48,13 @@ pub(crate) fn rows_of(figure: &str) -> &'static str {
         "difficulty" => "difficulty",
         "top-gains" | "scatter" | "gains" => "task-pairs",
         "pareto" => "latency",
+        "sizes" | "heat-map" => "sizes",
+        "profile" => "size-laws",
+        "systems" => "summary",
+        "pairs" => "comparison",
+        "sweep" => "sweeps",
+        "scaling" => "scaling",
+        "transfer" => "transfer",
         _ => "tasks",
     }
 }
@@ -53,11 +62,11 @@ pub(crate) fn rows_of(figure: &str) -> &'static str {
 /// The figures that a list of the paper's numbers asks for, all without a list. A figure without data is left out.
 pub fn all_figures(results: &Results<'_>, numbers: &[String]) -> Vec<Figure> {
     let mut asked = wanted(numbers, 'F');
-    // The paper has a table only.
-    asked.extend(wanted(numbers, 'T').into_iter().filter(|id| *id == "difficulty"));
+    // The paper has tables only.
+    asked.extend(wanted(numbers, 'T').into_iter().filter(|id| ["difficulty", "sweeps", "transfer"].contains(id)));
     let mut figures = Vec::new();
     type Make = fn(&Results<'_>) -> Vec<Figure>;
-    let makers: [(&str, Make); 9] = [
+    let makers: [(&str, Make); 17] = [
         ("categories", by_category::bars),
         ("radar", by_category::radar),
         ("boxes", by_category::boxes),
@@ -67,6 +76,14 @@ pub fn all_figures(results: &Results<'_>, numbers: &[String]) -> Vec<Figure> {
         ("scatter", by_task::scatter),
         ("gains", by_task::gains),
         ("pareto", pareto::pareto),
+        ("systems", by_system::systems),
+        ("pairs", by_system::pairs),
+        ("sizes", by_size::lines),
+        ("heat-map", by_size::heat_maps),
+        ("profile", by_size::profiles),
+        ("sweeps", by_system::sweep_lines),
+        ("scaling", by_system::scaling),
+        ("transfer", by_system::transfer),
     ];
     for (_, make) in makers.into_iter().filter(|(id, _)| asked.contains(id)) {
         figures.extend(make(results));

@@ -3,16 +3,20 @@
 
 mod boxes;
 mod canvas;
+mod heat_map;
 mod histogram;
 mod intervals;
+mod lines;
 mod marker;
 mod palette;
 mod radar;
 mod scatter;
 
 pub use boxes::{BoxChart, BoxGroup};
+pub use heat_map::HeatMap;
 pub use histogram::Histogram;
 pub use intervals::{IntervalChart, IntervalRow, Measured};
+pub use lines::{LineChart, LinePoint};
 pub use palette::{all as colours, hex};
 pub use radar::Radar;
 pub use scatter::{Point, Scatter};

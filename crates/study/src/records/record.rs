@@ -1,8 +1,9 @@
 //! One run as a row.
 
 use prime_bench::judge::{ErrorType, Judgement, StageResult};
-use prime_bench::tasks::{Category, Difficulty, Kind as ConstraintKind, Severity};
+use prime_bench::tasks::{Category, Difficulty, Kind as ConstraintKind, Problem, Severity};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::columns::{Column, Field, Kind, Values, field};
 
@@ -109,6 +110,8 @@ record! {
     sampling_seed: u64,
     /// Repeat of the instance, from 0.
     repeat: u32,
+    /// Size of the input: its `n`, such as the side of a chess board, else the length of its longest list.
+    size: Option<u64>,
     /// `measured` or `not_measured`; only measured runs count, and `right` and all other results mean something.
     status: Status,
     /// The answer as JSON text.
@@ -188,8 +191,12 @@ record! {
     commit: Option<String>,
     /// Hash of the system's configuration.
     config_hash: String,
+    /// What sets the system apart from others of its study: `name=value`, with commas, such as `G=8` or `without=voting`.
+    factors: Option<String>,
     /// SHA-256 of the model files after the names of their engines, or the served model's name.
     model_digest: Option<String>,
+    /// Parameters of the model, as the study file says.
+    parameters: Option<u64>,
     /// Processor and cores.
     machine: String,
     /// Start of the run, RFC 3339 in UTC.
@@ -246,6 +253,7 @@ impl Record {
             base_seed,
             sampling_seed: 0,
             repeat,
+            size: None,
             status: Status::NotMeasured,
             answer: None,
             right: false,
@@ -285,7 +293,9 @@ impl Record {
             version: provenance.version,
             commit: provenance.commit,
             config_hash: provenance.config_hash,
+            factors: None,
             model_digest: provenance.model_digest,
+            parameters: None,
             machine: provenance.machine,
             started_at: String::new(),
         }
@@ -309,6 +319,11 @@ impl Record {
     /// The verifier ran the algorithm beside the trace.
     pub fn saw_transition(&self) -> bool {
         self.checked_kinds.split(',').any(|kind| kind == ConstraintKind::Transition.name())
+    }
+
+    /// What the report must know of the instance, which it never generates again.
+    pub fn set_problem(&mut self, problem: &dyn Problem) {
+        self.size = size_of(&problem.input());
     }
 
     /// Copies what the benchmark's judge found.
@@ -354,6 +369,12 @@ impl Record {
         let severity = self.severity.as_ref().filter(|name| !is_severity(name));
         severity.map(|name| ("severity", name.clone()))
     }
+}
+
+/// The size of an input, if it has one.
+fn size_of(input: &Value) -> Option<u64> {
+    let lists = || input.as_object().into_iter().flat_map(|fields| fields.values()).filter_map(Value::as_array);
+    input["n"].as_u64().or_else(|| lists().map(|list| list.len() as u64).max())
 }
 
 /// All severities, worst first.

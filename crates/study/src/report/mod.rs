@@ -12,6 +12,7 @@ use crate::figures::{Figure, all_figures};
 use crate::records::Record;
 use crate::results::{PairingError, Results};
 use crate::tables::{Table, all_tables};
+use crate::training::Training;
 
 /// Figures and tables of a study.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct Choice {
     pub pairs: Vec<(String, String)>,
     /// The paper's numbers of tables and figures, such as `T2`; all without any.
     pub show: Vec<String>,
+    /// Trainings whose curves are added.
+    pub trainings: Vec<Training>,
 }
 
 impl Report {
@@ -45,12 +48,16 @@ impl Report {
         let mut studies: Vec<&str> = records.iter().map(|record| record.study.as_str()).collect();
         studies.sort_unstable();
         studies.dedup();
+        let mut figures = all_figures(&results, &choice.show);
+        figures.extend(choice.trainings.iter().flat_map(Training::figures));
+        let mut tables = all_tables(&results, &choice.show);
+        tables.extend(choice.trainings.iter().map(Training::table));
         Ok(Self {
             study: if studies.is_empty() { "no records".to_owned() } else { studies.join(", ") },
             method: method::method(records, &results),
             remarks: method::remarks(&results, torn_bytes),
-            figures: all_figures(&results, &choice.show),
-            tables: all_tables(&results, &choice.show),
+            figures,
+            tables,
         })
     }
 }

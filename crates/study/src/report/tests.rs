@@ -49,7 +49,9 @@ fn the_page_is_self_contained_and_has_every_table_and_figure() {
             "Figures 14 and 24",
             "Figures 20 and 30",
             "Figures 21 and 31",
-            "Figure 6"
+            "Figure 6",
+            "Figures 7 and 9",
+            "Figure 3"
         ]
     );
     assert!(!page.contains("NaN") && !page.contains(">inf"), "no undefined number");

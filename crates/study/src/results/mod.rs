@@ -7,6 +7,7 @@ mod system;
 
 pub use accuracy::{Accuracy, over_instances, over_tasks};
 pub(crate) use accuracy::{BOOTSTRAP_SEED, clamped};
+pub(crate) use pairs::pair;
 pub use pairs::{PairResults, PairedTask, PairingError};
 pub use system::{Instance, SystemResults, TaskResults};
 

@@ -122,8 +122,8 @@ pub(super) fn named(
     Ok(all)
 }
 
-/// `None` if no instance was asked of both.
-fn pair(left: &SystemResults<'_>, right: &SystemResults<'_>) -> Option<PairResults> {
+/// Two systems on the same instances; `None` if no instance was asked of both.
+pub(crate) fn pair(left: &SystemResults<'_>, right: &SystemResults<'_>) -> Option<PairResults> {
     let mut tasks = Vec::new();
     let (mut dropped, mut common) = (0, 0);
     for left in &left.tasks {

@@ -16,7 +16,7 @@ pub struct Instance {
 
 impl Instance {
     /// Of a record that was read: its difficulty has a known name.
-    fn of(record: &Record) -> Self {
+    pub(crate) fn of(record: &Record) -> Self {
         let difficulty = record.difficulty.parse().expect("invariant: records are checked when they are read");
         Self { difficulty, base_seed: record.base_seed, index: record.index }
     }
@@ -41,6 +41,10 @@ pub struct SystemResults<'r> {
     /// The name, with a warning if the verifier saw `transition`.
     pub label: String,
     pub saw_transition: bool,
+    /// What sets it apart from the others, by name.
+    pub factors: BTreeMap<&'r str, &'r str>,
+    /// Of its model, if they are known.
+    pub parameters: Option<u64>,
     /// Measured runs.
     pub runs: Vec<&'r Record>,
     pub not_measured: usize,
@@ -48,7 +52,17 @@ pub struct SystemResults<'r> {
     pub tasks: Vec<TaskResults<'r>>,
 }
 
-impl SystemResults<'_> {
+impl<'r> SystemResults<'r> {
+    /// The parts that a factor lists, joined by `+`.
+    pub fn parts(&self, factor: &str) -> BTreeSet<&'r str> {
+        self.factors.get(factor).into_iter().flat_map(|value| value.split('+')).filter(|it| !it.is_empty()).collect()
+    }
+
+    /// Its factors but one, by which it is compared with others.
+    pub fn other_factors(&self, factor: &str) -> BTreeMap<&'r str, &'r str> {
+        self.factors.iter().filter(|(name, _)| **name != factor).map(|(name, value)| (*name, *value)).collect()
+    }
+
     /// Values of the instances of each task, 0 to 1; tasks without any are left out.
     pub fn values(&self, wanted: impl Fn(&Spec, Difficulty) -> bool) -> Vec<Vec<f64>> {
         let of = |task: &TaskResults<'_>| -> Vec<f64> {
@@ -75,6 +89,11 @@ pub(super) fn group(records: &[Record]) -> Vec<SystemResults<'_>> {
     systems.collect()
 }
 
+/// The factors of a record: `name=value`, with commas.
+fn factors(text: &str) -> BTreeMap<&str, &str> {
+    text.split(',').filter_map(|factor| factor.split_once('=')).collect()
+}
+
 fn system<'r>((name, saw_transition): (&str, bool), records: &[&'r Record]) -> SystemResults<'r> {
     let mut by_task: BTreeMap<(u16, &str), Vec<&'r Record>> = BTreeMap::new();
     for record in records {
@@ -87,6 +106,8 @@ fn system<'r>((name, saw_transition): (&str, bool), records: &[&'r Record]) -> S
         name: name.to_owned(),
         label,
         saw_transition,
+        factors: records.iter().find_map(|record| record.factors.as_deref()).map(factors).unwrap_or_default(),
+        parameters: records.iter().find_map(|record| record.parameters),
         not_measured: records.len() - runs.len(),
         runs,
         tasks: by_task.into_values().map(task).collect(),

@@ -58,6 +58,12 @@ impl Interval {
         (self.low..=self.high).contains(&value)
     }
 
+    /// With its ends exchanged if a negative factor turned them round.
+    #[must_use]
+    pub fn ordered(self) -> Self {
+        Self { low: self.low.min(self.high), high: self.low.max(self.high) }
+    }
+
     /// Both ends multiplied, for changes of unit.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {

@@ -1,7 +1,10 @@
 //! The paper's tables and figures that are made from records, by their numbers.
 
 use super::table::Table;
-use super::{categories, comparison, cost, difficulty, errors, process, summary, task_comparison};
+use super::{
+    ablations, categories, comparison, cost, difficulty, errors, process, scaling, sizes, summary, sweeps,
+    task_comparison, transfer,
+};
 use crate::figures::rows_of;
 use crate::nearest::did_you_mean;
 use crate::results::Results;
@@ -24,8 +27,17 @@ const fn item(number: &'static str, title: &'static str, ours: &'static [&'stati
 /// All that can be made from records, in the paper's order.
 pub const ITEMS: &[Item] = &[
     item("T2", "Model performance summary", &["summary", "comparison", "verdicts"]),
+    item("F3", "Gains of the prompt over the baseline", &["pairs"]),
+    item("F4", "Accuracy by model size", &["scaling"]),
+    item("F5", "Accuracy by board size", &["sizes"]),
     item("T3", "Latency", &["latency"]),
     item("F6", "Accuracy against latency", &["pareto"]),
+    item("F7", "Accuracy of each system (also F9)", &["systems"]),
+    item("F8", "Profiles", &["profile"]),
+    item("T4", "Accuracy by board size", &["sizes", "size-laws"]),
+    item("F10", "Heat map of board sizes", &["heat-map"]),
+    item("T5", "Error types on N-Queens", &["error-types", "stages"]),
+    item("T6", "Ablation of the prompt", &["ablation"]),
     item("F12", "Accuracy by category", &["categories"]),
     item("F13", "Radar of the categories", &["radar"]),
     item("F14", "Largest gains", &["top-gains"]),
@@ -37,13 +49,22 @@ pub const ITEMS: &[Item] = &[
     item("T44", "Categories", &["categories", "category-gains"]),
     item("T45", "Tasks (also T46 to T49)", &["tasks", "task-pairs"]),
     item("T50", "Confidence intervals of the categories", &["categories"]),
+    item("T51", "Accuracy by model size (also T53)", &["scaling"]),
+    item("T52", "Scaling law coefficients", &["scaling-laws"]),
     item("T54", "Error types", &["error-types"]),
     item("T55", "Severity of errors (also T56)", &["severities"]),
     item("T57", "Position of first errors", &["first-errors"]),
+    item("T58", "Ablation of components (also T73)", &["ablation"]),
+    item("T59", "Interaction of components", &["interactions"]),
+    item("T60", "Sensitivity to hyperparameters", &["sensitivity"]),
     item("T61", "Accuracy by difficulty", &["difficulty"]),
     item("T62", "Step efficiency", &["efficiency"]),
     item("T63", "Retries and backtracks", &["retries"]),
+    item("T64", "Transfer between categories", &["transfer"]),
+    item("T65", "Held-out categories", &["held-out"]),
     item("T66", "Time by role", &["components"]),
+    item("T78", "Sweeps of hyperparameters (also T79 to T82)", &["sweeps"]),
+    item("T84", "Inference techniques on and off", &["sweeps"]),
     item("T86", "Pass rates by stage", &["stages"]),
 ];
 
@@ -91,14 +112,24 @@ pub fn all_tables(results: &Results<'_>, numbers: &[String]) -> Vec<Table> {
     asked.extend(wanted(numbers, 'F').into_iter().map(rows_of));
     let mut tables = Vec::new();
     type Make = fn(&Results<'_>) -> Table;
-    let makers: [(&str, Make); 15] = [
+    let makers: [(&str, Make); 25] = [
         ("summary", summary::summary),
         ("comparison", comparison::comparison),
         ("verdicts", summary::verdicts),
         ("difficulty", difficulty::difficulty),
+        ("sizes", sizes::sizes),
+        ("size-laws", sizes::size_laws),
         ("categories", categories::categories),
         ("category-gains", categories::category_gains),
         ("tasks", task_comparison::tasks),
+        ("ablation", ablations::ablation),
+        ("interactions", ablations::interactions),
+        ("sensitivity", sweeps::sensitivity),
+        ("sweeps", sweeps::sweep_rows),
+        ("scaling", scaling::scaling),
+        ("scaling-laws", scaling::scaling_laws),
+        ("transfer", transfer::transfer),
+        ("held-out", transfer::held_out),
         ("stages", process::stages),
         ("error-types", errors::error_types),
         ("severities", errors::severities),

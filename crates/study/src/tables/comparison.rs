@@ -30,7 +30,7 @@ pub(super) fn mcnemar_of(pair: &PairResults, task: usize, tests: usize) -> Compu
 }
 
 /// The test of a pair: Wilcoxon's and Student's on tasks, or McNemar's if there is one task only.
-fn p_value(pair: &PairResults) -> Computed<f64> {
+pub(super) fn p_value(pair: &PairResults) -> Computed<f64> {
     pair.testable()?;
     if pair.tasks.len() == 1 {
         return mcnemar_of(pair, 0, 1);

@@ -66,13 +66,21 @@ pub(super) fn latency(results: &Results<'_>) -> Table {
     }
 }
 
+/// Milliseconds in which no agent worked: mailboxes, and the bookkeeping of votes and states.
+fn between_ms(run: &Record) -> Option<f64> {
+    let work = run.executor_ms? + run.verifier_ms? + run.coordinator_ms?;
+    let share = run.coordination_share.filter(|share| *share < 1.0)?;
+    Some(work * share / (1.0 - share))
+}
+
 /// Where the time goes (Table 66).
 pub(super) fn components(results: &Results<'_>) -> Table {
     type Part = (&'static str, fn(&Record) -> Option<f64>);
-    const PARTS: [Part; 3] = [
+    const PARTS: [Part; 4] = [
         ("executor", |run| run.executor_ms),
         ("verifier", |run| run.verifier_ms),
         ("coordinator", |run| run.coordinator_ms),
+        ("between agents", between_ms),
     ];
     let mut rows = Vec::new();
     for system in &results.systems {
@@ -99,9 +107,10 @@ pub(super) fn components(results: &Results<'_>) -> Table {
         id: "components".to_owned(),
         paper: "Table 66",
         title: "Time by role".to_owned(),
-        caption: "Milliseconds that agents of each role worked, summed over the concurrent trajectories of a run: \
-                  means a run and a proposal, and shares of the agents' time."
-            .to_owned(),
+        caption:
+            "Milliseconds that agents of each role worked, and that turns were between agents (mailboxes, states, \
+                  votes), summed over the concurrent trajectories of a run: means a run and a proposal, and shares."
+                .to_owned(),
         columns: vec![
             Column::text("system"),
             Column::text("role"),

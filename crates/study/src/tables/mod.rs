@@ -1,5 +1,6 @@
 //! Tables of a study, as data; each is named after the paper's table that it corresponds to.
 
+mod ablations;
 mod catalogue;
 mod categories;
 mod comparison;
@@ -8,17 +9,27 @@ mod difficulty;
 mod errors;
 mod latex;
 mod process;
+mod scaling;
+mod sizes;
 mod summary;
+mod sweeps;
 mod table;
 mod task_comparison;
 mod text;
+mod transfer;
 
 pub(crate) use catalogue::wanted;
 pub use catalogue::{ITEMS, Item, UnknownItem, all_tables, check_items};
 pub(crate) use cost::mean_ms;
+pub(crate) use scaling::series as scaling_series;
+pub(crate) use sizes::{BySize, by_size, consistency};
+pub(crate) use sweeps::{Sweep, accuracy as sweep_accuracy, sweeps};
 pub use table::{Cell, Column, ColumnKind, Table};
 
 pub(crate) use table::slug;
+pub(crate) use transfer::{category_mean, measured_categories, trained};
 
+#[cfg(test)]
+mod factor_tests;
 #[cfg(test)]
 mod tests;

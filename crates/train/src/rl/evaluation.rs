@@ -4,10 +4,7 @@ use prime_bench::tasks::Difficulty;
 use serde::{Deserialize, Serialize};
 
 use super::practice::Practice;
-use super::rollout::{Player, Start};
-
-/// Temperature of the default configuration.
-pub const TEMPERATURE: f64 = 0.7;
+use crate::rollout::{Played, Player, Start};
 
 /// The held-out results of a task at a level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,9 +53,7 @@ pub fn evaluate(player: &Player<'_>, practice: &Practice, count: u32) -> Vec<Hel
             let starts = practice.held_out(task, difficulty, count).into_iter().zip(0..);
             let starts = starts.map(|(machine, seed)| Start { task, machine, seed }).collect();
             let played = player.play(starts);
-            let mean = |of: fn(&super::rollout::Played) -> u64| {
-                played.iter().map(of).sum::<u64>() as f64 / played.len().max(1) as f64
-            };
+            let mean = |of: fn(&Played) -> u64| played.iter().map(of).sum::<u64>() as f64 / played.len().max(1) as f64;
             results.push(Held {
                 task: name.clone(),
                 difficulty,

@@ -11,9 +11,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use super::recipe::{RewardPlan, Rollout, Source, Unit};
-use super::rollout::{Played, Player, Proposed, Start};
 use crate::decoder::{Completion, Request};
 use crate::layout::uniform;
+use crate::rollout::{Played, Player, Proposed, Start};
 
 /// A completion that was drawn at a state.
 pub struct Sampled {

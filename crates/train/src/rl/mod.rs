@@ -9,7 +9,6 @@ pub mod objective;
 mod practice;
 mod recipe;
 mod record;
-mod rollout;
 mod run;
 mod state;
 #[cfg(test)]

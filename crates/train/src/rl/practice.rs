@@ -1,5 +1,6 @@
 //! Which instances are practised, and which are held out.
 
+use prime_bench::augmentation::augmented;
 use prime_bench::curriculum::{PHASES, Phase};
 use prime_bench::tasks::sampling::instance;
 use prime_bench::tasks::{self, AnyTask, Difficulty, Machine, TaskRng};
@@ -65,7 +66,9 @@ impl Practice {
         let mut rng = TaskRng::new(rng.next_u64());
         let task = rng.index(self.tasks.len());
         let level = levels[rng.index(levels.len())];
-        (task, instance(self.tasks[task], level, self.data.training_base_seed, &mut rng).start())
+        let problem = instance(self.tasks[task], level, self.data.training_base_seed, &mut rng);
+        let problem = if self.data.augmentation { augmented(self.tasks[task], problem, &mut rng) } else { problem };
+        (task, problem.start())
     }
 
     /// The held-out instances of a task and level, always the same.

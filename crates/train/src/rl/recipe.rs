@@ -65,6 +65,9 @@ pub struct Data {
     pub tasks: Vec<String>,
     #[serde(default)]
     pub curriculum: Curriculum,
+    /// Whether training instances are augmented as in the paper (`prime_bench::augmentation`).
+    #[serde(default)]
+    pub augmentation: bool,
     /// First of the thousand base seeds of training instances; never the benchmark's own (42).
     #[serde(default = "training_base_seed")]
     pub training_base_seed: u64,

@@ -6,23 +6,23 @@ use std::sync::atomic::Ordering;
 use burn::tensor::{Device, Tensor};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
-use super::evaluation::{self, Held, evaluate, is_better};
+use super::evaluation::{Held, evaluate, is_better};
 use super::groups::{Collected, Collector, Episode};
 use super::practice::Practice;
 use super::recipe::{Budget, RlRecipe, Source};
 use super::record::{Ending, Record};
-use super::rollout::Player;
 use super::state::State;
 use super::update::{Learner, Outcome};
 use crate::checkpoint::{self, replace};
+use crate::clock::cpu_s;
 use crate::decoder::{Decoder, Sampling};
 use crate::layout::Layout;
 use crate::model::{Network, tensors, values};
 use crate::optimizer::Updater;
 use crate::records::Records;
+use crate::rollout::{Player, TEMPERATURE};
 use crate::vocabulary::Vocabulary;
 use crate::{Session, TrainError, gguf, initial};
 
@@ -42,12 +42,6 @@ pub struct RlSummary {
     pub best_iteration: u64,
     pub model: PathBuf,
     pub records: PathBuf,
-}
-
-/// Processor seconds of this process.
-fn cpu_s() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// Trains the policy of `recipe` and writes the best one to `out`, a GGUF file; checkpoint and records lie beside it, with
@@ -166,7 +160,7 @@ impl<'a> Run<'a> {
 
     /// Held-out results, always with the verifier: it is how the model will be served.
     fn evaluate(&self) -> Vec<Held> {
-        let player = Player { verify: true, ..self.player(evaluation::TEMPERATURE, false) };
+        let player = Player { verify: true, ..self.player(TEMPERATURE, false) };
         evaluate(&player, &self.practice, self.recipe.evaluation.instances)
     }
 

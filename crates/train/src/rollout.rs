@@ -13,6 +13,8 @@ use rand_chacha::rand_core::SeedableRng;
 use crate::decoder::{Completion, Decoder, Request, Sampling};
 use crate::vocabulary::Vocabulary;
 
+/// Temperature of the default configuration.
+pub const TEMPERATURE: f64 = 0.7;
 /// What the verifier `rules` of the default configuration looks at.
 const SERVED: Kinds = Kinds::WITHOUT_TRANSITION;
 /// The coordinator of the default configuration: τ_soft = τ_hard = 0.3, two retries.

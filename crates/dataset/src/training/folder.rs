@@ -1,0 +1,167 @@
+//! Writes the rows: `data/<task>.parquet` below a folder, those of runs as `data/runs.parquet`, and a card.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use prime_bench::dataset::Selection;
+use prime_bench::tasks::{AnyTask, BASE_SEED, InstanceId};
+
+use super::{Column, Kind, Options, Recorded, dpo, grpo, sft};
+use crate::export::size_category;
+use crate::files::Whole;
+use crate::generate::GenerateError;
+use crate::table::write_parquet;
+
+/// What a folder holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub files: u64,
+    pub rows: u64,
+    /// Instances without a row: their traces are too long, or their steps are not taught.
+    pub left_out: u64,
+}
+
+/// Makes the rows of instances on several threads, in the order of the instances.
+fn made<R: Send>(
+    ids: &[InstanceId],
+    threads: usize,
+    finished: &(dyn Fn() + Sync),
+    of: impl Fn(&InstanceId) -> Vec<R> + Sync,
+) -> Vec<Vec<R>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(id) = ids.get(place) else { return done };
+            done.push((place, of(id)));
+            finished();
+        }
+    };
+    let mut rows: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
+        let joined = workers.into_iter().map(|worker| worker.join());
+        joined.flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    rows.sort_by_key(|(place, _)| *place);
+    rows.into_iter().map(|(_, rows)| rows).collect()
+}
+
+/// The columns of a task's file, the number of rows, and of instances without any.
+fn table(
+    ids: &[InstanceId],
+    options: &Options,
+    threads: usize,
+    finished: &(dyn Fn() + Sync),
+) -> (Vec<Column>, u64, u64) {
+    fn counted<R>(rows: Vec<Vec<R>>, columns: impl Fn(&[R]) -> Vec<Column>) -> (Vec<Column>, u64, u64) {
+        let left_out = rows.iter().filter(|rows| rows.is_empty()).count() as u64;
+        let rows: Vec<R> = rows.into_iter().flatten().collect();
+        let count = rows.len() as u64;
+        (columns(&rows), count, left_out)
+    }
+    match options.kind {
+        Kind::Sft => counted(made(ids, threads, finished, |id| sft::rows(id, options)), sft::columns),
+        Kind::Dpo => counted(made(ids, threads, finished, |id| dpo::rows(id, options)), dpo::columns),
+        Kind::Grpo => counted(made(ids, threads, finished, |id| grpo::rows(id, options)), grpo::columns),
+    }
+}
+
+/// What a kind is for, and its columns.
+fn description(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Sft => {
+            "Reference completions for supervised fine-tuning: `prompt` and `completion` (messages), `style`, `step`. With \
+             the style `compact` a row is one step, with a derivation before the action; with the others it is a whole trace \
+             and its answer."
+        }
+        Kind::Dpo => {
+            "Preference pairs for single steps: `prompt`, `chosen`, `rejected` (messages), `rejected_v_tenths` (V of the \
+             rejected step, in tenths), `source` (`reference`, or a run)."
+        }
+        Kind::Grpo => {
+            "Prompts for reinforcement learning. Reward functions find the instance in `task`, `difficulty`, `index`, \
+             `base_seed` (TRL), `reward_model.ground_truth` and `extra_info` (verl), `label` (OpenRLHF)."
+        }
+    }
+}
+
+fn card(options: &Options, selection: &Selection, rows: u64) -> String {
+    let levels: Vec<_> = selection.difficulties.iter().map(|level| level.name()).collect();
+    let styles: Vec<_> = options.asks.iter().map(|ask| ask.name()).collect();
+    let of_the_benchmark = if selection.base_seed == BASE_SEED { ", the benchmark's own" } else { "" };
+    format!(
+        "---\npretty_name: PRIME-Bench {kind}\nlicense: apache-2.0\ntask_categories:\n- text-generation\nsize_categories:\n\
+         - {size}\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: data/*.parquet\n---\n\n\
+         # PRIME-Bench {kind}\n\nMade by `prime-agents data {kind}` (version {version}), base seed {seed}{of_the_benchmark}, {count} \
+         instances of each task at each level ({levels}), styles {styles}.\n\n{description}\n\n`task`, `difficulty` and `phase` \
+         are in every row; `phase` is that of the paper's curriculum in which the level is first seen, from 1.\n",
+        kind = options.kind.name(),
+        size = size_category(rows),
+        version = env!("CARGO_PKG_VERSION"),
+        seed = selection.base_seed,
+        count = selection.instances,
+        levels = levels.join(", "),
+        styles = styles.join(", "),
+        description = description(options.kind),
+    )
+}
+
+fn store(path: &Path, columns: &[Column]) -> io::Result<()> {
+    let mut file = Whole::create(path)?;
+    write_parquet(columns, &mut file)?;
+    file.finish().map(drop)
+}
+
+/// Writes a folder. Tasks without a row get no file. Calls `finished` after each instance.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn write(
+    folder: &Path,
+    tasks: &[&'static dyn AnyTask],
+    selection: &Selection,
+    options: &Options,
+    recorded: Vec<Recorded>,
+    threads: usize,
+    finished: &(dyn Fn() + Sync),
+) -> Result<Summary, GenerateError> {
+    let failed = |path: &Path| {
+        let path = path.display().to_string();
+        |error| GenerateError::File(path, error)
+    };
+    let data = folder.join("data");
+    fs::create_dir_all(&data).map_err(failed(&data))?;
+    let mut summary = Summary::default();
+    let mut add = |name: &str, columns: &[Column], rows: u64| {
+        if rows > 0 {
+            let path = data.join(format!("{name}.parquet"));
+            store(&path, columns).map_err(failed(&path))?;
+            summary.files += 1;
+            summary.rows += rows;
+        }
+        Ok::<(), GenerateError>(())
+    };
+    let mut left_out = 0;
+    for task in tasks {
+        let (columns, rows, without) = table(&selection.of(*task), options, threads, finished);
+        left_out += without;
+        add(task.spec().slug, &columns, rows)?;
+    }
+    let pairs: Vec<_> = recorded
+        .into_iter()
+        .flat_map(|Recorded { run, pairs }| pairs.into_iter().map(move |pair| dpo::row_of(pair, &run)))
+        .collect();
+    let count = pairs.len() as u64;
+    add("runs", &dpo::columns(&pairs), count)?;
+    summary.left_out = left_out;
+    let path = folder.join("README.md");
+    let stored = Whole::create(&path).and_then(|mut file| {
+        file.write_all(card(options, selection, summary.rows).as_bytes())?;
+        file.finish()
+    });
+    stored.map_err(failed(&path))?;
+    Ok(summary)
+}

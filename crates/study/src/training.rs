@@ -1,0 +1,208 @@
+//! Training curves, from the lines of JSON that the trainer writes beside a model (`MODEL.records.jsonl`).
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::figures::Figure;
+use crate::plots::{LineChart, LinePoint};
+use crate::tables::{Cell, Column, Table, slug};
+
+/// Why curves cannot be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainingError {
+    #[error("{}: {reason}", path.display())]
+    File { path: PathBuf, reason: io::Error },
+    #[error("{}, line {line}: {reason}; name a file that `prime-agents train` wrote beside a model", path.display())]
+    Line { path: PathBuf, line: usize, reason: String },
+}
+
+/// Records of one training.
+#[derive(Clone, Debug)]
+pub struct Training {
+    /// Of the file, without its extensions.
+    pub name: String,
+    /// `step` of supervised training, `iteration` of reinforcement learning.
+    counter: &'static str,
+    records: Vec<Map<String, Value>>,
+}
+
+const COUNTERS: [&str; 2] = ["step", "iteration"];
+
+/// Figures: what they show, with the unit, and the fields of a record.
+const CURVES: [(&str, &str, f64, &[&str]); 4] = [
+    ("loss", "loss, nats a token", 1.0, &["loss"]),
+    ("right", "right, %", 100.0, &["exact", "solved", "right", HELD_OUT]),
+    ("reward", "mean reward", 1.0, &["reward"]),
+    ("drift", "nats a token", 1.0, &["kl", "entropy"]),
+];
+/// The share of held-out instances that are right, which records have in a list.
+const HELD_OUT: &str = "held out";
+/// Columns of the table.
+const FIELDS: [&str; 12] = [
+    "tokens",
+    "loss",
+    "exact",
+    "reward",
+    "solved",
+    "right",
+    HELD_OUT,
+    "kl",
+    "entropy",
+    "clipped",
+    "rate",
+    "gradient_norm",
+];
+/// Rows of the table; the figure has all records.
+const ROWS_MAX: usize = 50;
+
+/// Reads the records of a training. A last line that was not written whole is ignored.
+///
+/// # Errors
+/// If the file cannot be read, has no records, or a line is none.
+pub fn read_training(path: &Path) -> Result<Training, TrainingError> {
+    let text = fs::read_to_string(path).map_err(|reason| TrainingError::File { path: path.to_owned(), reason })?;
+    let failed = |line, reason: String| TrainingError::Line { path: path.to_owned(), line, reason };
+    let mut records: Vec<Map<String, Value>> = Vec::new();
+    for (line, text) in (1..).zip(text.split_inclusive('\n')) {
+        match serde_json::from_str::<Map<String, Value>>(text) {
+            Ok(record) => records.push(record),
+            Err(_) if !text.ends_with('\n') => {}
+            Err(reason) => return Err(failed(line, format!("no record of a training: {reason}"))),
+        }
+    }
+    let has = |counter: &&'static str| {
+        !records.is_empty() && records.iter().all(|record| record.get(*counter).is_some_and(Value::is_u64))
+    };
+    let Some(counter) = COUNTERS.into_iter().find(has) else {
+        return Err(failed(1, "the records have neither `step` nor `iteration`".to_owned()));
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.trim_end_matches(".jsonl").trim_end_matches(".records").trim_end_matches(".gguf");
+    Ok(Training { name: name.to_owned(), counter, records })
+}
+
+/// A field of a record as a number.
+fn number(record: &Map<String, Value>, field: &str) -> Option<f64> {
+    if field != HELD_OUT {
+        return record.get(field)?.as_f64();
+    }
+    let cells = record.get("held_out")?.as_array()?;
+    let sum = |key: &str| cells.iter().filter_map(|cell| cell[key].as_f64()).sum::<f64>();
+    (sum("instances") > 0.0).then(|| sum("right") / sum("instances"))
+}
+
+impl Training {
+    fn id(&self) -> String {
+        format!("training-{}", slug(&self.name))
+    }
+
+    /// The curves of this training.
+    pub fn figures(&self) -> Vec<Figure> {
+        let figure = |(id, axis, factor, fields): (&str, &str, f64, &[&str])| {
+            let point = |record: &Map<String, Value>, field: &str| {
+                let (x, y) = (record.get(self.counter)?.as_f64()?, factor * number(record, field)?);
+                y.is_finite().then_some(LinePoint { x, y, interval: None })
+            };
+            let line = |field: &&str| {
+                let points: Vec<_> = self.records.iter().filter_map(|record| point(record, field)).collect();
+                (!points.is_empty()).then(|| ((*field).to_owned(), points))
+            };
+            let series: Vec<_> = fields.iter().filter_map(line).collect();
+            let title = format!("Training of {}: {axis}", self.name);
+            let chart = LineChart {
+                title: title.clone(),
+                x_axis: self.counter.to_owned(),
+                y_axis: axis.to_owned(),
+                y_range: (0.0, if factor > 1.0 { factor } else { 0.0 }),
+                is_dense: self.records.len() > ROWS_MAX,
+                series,
+            };
+            (!chart.series.is_empty()).then(|| Figure {
+                id: format!("{}-{id}", self.id()),
+                paper: "Section 3.2",
+                title,
+                caption: format!("All {} records of the training.", self.records.len()),
+                svg: chart.svg(),
+                table: self.id(),
+            })
+        };
+        CURVES.into_iter().filter_map(figure).collect()
+    }
+
+    /// At most 50 records, evenly chosen, the last among them.
+    pub fn table(&self) -> Table {
+        let fields: Vec<&str> =
+            FIELDS.into_iter().filter(|it| self.records.iter().any(|record| number(record, it).is_some())).collect();
+        let step = self.records.len().div_ceil(ROWS_MAX).max(1);
+        let chosen = self.records.iter().rev().step_by(step).collect::<Vec<_>>().into_iter().rev();
+        let row = |record: &Map<String, Value>| {
+            let cell = |field: &&str| match number(record, field) {
+                None => Cell::Empty,
+                Some(value) if *field == "tokens" => Cell::number(value, 0),
+                Some(value) => Cell::number(value, if *field == "rate" { 6 } else { 4 }),
+            };
+            let counter = record.get(self.counter).and_then(Value::as_u64).map_or(Cell::Empty, Cell::Count);
+            std::iter::once(counter).chain(fields.iter().map(cell)).collect()
+        };
+        let mut columns = vec![Column::number(self.counter)];
+        columns.extend(fields.iter().map(|field| Column::number(field)));
+        Table {
+            id: self.id(),
+            paper: "Section 3.2",
+            title: format!("Training of {}", self.name),
+            caption: format!(
+                "What the trainer recorded; {} of {} records. Loss in nats a token; exact, solved, right, held out and \
+                 clipped are shares.",
+                self.records.len().div_ceil(step),
+                self.records.len()
+            ),
+            columns,
+            rows: chosen.map(row).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Training, TrainingError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("my model.gguf.records.jsonl");
+        fs::write(&path, text).unwrap();
+        read_training(&path)
+    }
+
+    #[test]
+    fn curves_of_both_trainings_are_drawn() {
+        let line = |step: u32| format!("{{\"step\":{step},\"tokens\":{},\"loss\":0.5,\"exact\":0.25}}\n", 100 * step);
+        let training = read(&(1..=120).map(line).collect::<String>()).unwrap();
+        let table = training.table();
+        assert_eq!((table.id.as_str(), table.rows.len()), ("training-my-model", 40));
+        assert_eq!(table.rows.last().unwrap()[..2], [Cell::Count(120), Cell::number(12_000.0, 0)]);
+        let ids: Vec<_> = training.figures().into_iter().map(|figure| figure.id).collect();
+        assert_eq!(ids, ["training-my-model-loss", "training-my-model-right"]);
+        let held_out = "\"held_out\":[{\"instances\":20,\"right\":5},{\"instances\":20,\"right\":15}]";
+        let training =
+            read(&format!("{{\"iteration\":0,\"reward\":0.1,{held_out}}}\n{{\"iteration\":1,\"rew")).unwrap();
+        let table = training.table();
+        let names: Vec<_> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, ["iteration", "reward", "held out"]);
+        assert_eq!(table.rows, [[Cell::Count(0), Cell::number(0.1, 4), Cell::number(0.5, 4)]]);
+    }
+
+    #[test]
+    fn other_files_are_refused_with_the_line() {
+        for (text, expected) in [
+            ("{\"step\":1}\nx\n", "line 2: no record of a training"),
+            ("{\"loss\":1}\n", "neither `step` nor `iteration`"),
+            ("", "neither `step` nor `iteration`"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(expected) && error.contains("records.jsonl"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Corrections: states that the model reached by itself and answered wrongly, with the right completion (DAgger, Ross et al.
+//! 2011). Reference traces show a state as often as it occurs; what keeps a run from its end is the state that the model always
+//! gets wrong.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use burn::tensor::Tensor;
+use prime_bench::tasks::Machine;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::RngCore;
+use serde::{Deserialize, Serialize};
+
+use super::TrainError;
+use super::batch::Sample;
+use super::decoder::{Decoder, Sampling};
+use super::layout::uniform;
+use super::model::Network;
+use super::rollout::{Player, Proposed, Start, TEMPERATURE};
+use super::vocabulary::Vocabulary;
+
+/// Corrections kept of a task; the oldest go first.
+const KEPT_MAX: usize = 256;
+
+/// Most tokens of a completion in an attempt.
+const TOKENS_MAX: usize = 320;
+
+/// How a recipe asks for corrections.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CorrectionPlan {
+    /// Share of the training samples that are corrections; 0: the model makes no attempts.
+    pub share: f64,
+    /// Fraction of the budget after which it makes them. Before, it is wrong nearly everywhere.
+    pub from: f64,
+    /// Optimizer steps between two rounds of attempts; rounded up to whole pools.
+    pub every: u64,
+    /// Attempts of a task in a round: half of them begin where an instance does, half on its reference trace.
+    pub attempts: usize,
+    /// Most proposals of an attempt.
+    pub proposals: u64,
+}
+
+impl Default for CorrectionPlan {
+    fn default() -> Self {
+        Self { share: 0.0, from: 0.4, every: 400, attempts: 12, proposals: 40 }
+    }
+}
+
+impl CorrectionPlan {
+    /// # Errors
+    /// Names the rule that is broken.
+    pub fn check(&self) -> Result<(), TrainError> {
+        let rules = [
+            ((0.0..1.0).contains(&self.share), "corrections.share is a share of the samples, below 1"),
+            ((0.0..=1.0).contains(&self.from), "corrections.from is a fraction of the budget"),
+            (
+                self.every > 0 && self.attempts > 0 && self.proposals > 0,
+                "corrections: every, attempts and proposals must be positive",
+            ),
+        ];
+        match rules.iter().find(|(holds, _)| !holds) {
+            Some((_, rule)) => Err(TrainError::Recipe((*rule).to_owned())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The corrections of a training, by task.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Corrections {
+    by_task: Vec<VecDeque<Sample>>,
+}
+
+impl Corrections {
+    pub fn new(tasks: usize) -> Self {
+        Self { by_task: vec![VecDeque::new(); tasks] }
+    }
+
+    pub fn tasks(&self) -> usize {
+        self.by_task.len()
+    }
+
+    pub fn add(&mut self, sample: Sample) {
+        let kept = &mut self.by_task[sample.task];
+        if kept.len() == KEPT_MAX {
+            kept.pop_front();
+        }
+        kept.push_back(sample);
+    }
+
+    /// A correction of this task, with probability `share`, if there is one.
+    pub fn draw(&self, task: usize, share: f64, rng: &mut ChaCha8Rng) -> Option<&Sample> {
+        let kept = self.by_task.get(task).filter(|kept| share > 0.0 && !kept.is_empty())?;
+        let is_drawn = uniform(rng) < share;
+        is_drawn.then(|| &kept[(uniform(rng) * kept.len() as f64) as usize % kept.len()])
+    }
+}
+
+/// What a round of attempts at a task came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Attempted {
+    pub task: usize,
+    /// States at which the model proposed a step; several proposals at a state count once.
+    pub states: usize,
+    /// Those at which one of its proposals was wrong.
+    pub wrong: usize,
+}
+
+/// The policy as it is now.
+pub struct Policy<'a> {
+    pub(crate) network: &'a Network,
+    pub(crate) weights: &'a [Tensor<2>],
+    pub(crate) vocabulary: &'a Vocabulary,
+}
+
+impl Policy<'_> {
+    /// Plays from the starts as a served model would, and returns the states at which it proposed something else than the
+    /// reference or, where the task leaves a choice, a step that is as good. Each state is returned once.
+    pub(crate) fn attempt(
+        &self,
+        task: usize,
+        starts: Vec<Box<dyn Machine>>,
+        proposals_max: u64,
+        rng: &mut ChaCha8Rng,
+    ) -> (Attempted, Vec<Box<dyn Machine>>) {
+        let player = Player {
+            decoder: Decoder::new(self.network, self.weights),
+            vocabulary: self.vocabulary,
+            sampling: Sampling { temperature: TEMPERATURE, tokens_max: TOKENS_MAX },
+            proposals_max,
+            verify: true,
+            keep: true,
+        };
+        let starts = starts.into_iter().map(|machine| Start { task, machine, seed: rng.next_u64() }).collect();
+        let mut seen = BTreeSet::new();
+        let mut corrected = BTreeSet::new();
+        let mut wrong = Vec::new();
+        for proposed in player.play(starts).into_iter().flat_map(|played| played.proposals) {
+            let is_wrong = !self.is_right(&proposed);
+            if is_wrong && corrected.insert(proposed.prompt.clone()) {
+                wrong.push(proposed.machine);
+            }
+            seen.insert(proposed.prompt);
+        }
+        (Attempted { task, states: seen.len(), wrong: wrong.len() }, wrong)
+    }
+
+    fn is_right(&self, Proposed { machine, completion, .. }: &Proposed) -> bool {
+        let text = self.vocabulary.decode(&completion.tokens);
+        let line = prime_lessons::action_line(&text);
+        completion.has_ended
+            && (machine.reference().as_deref() == Some(line)
+                || prime_lessons::alternatives(machine.as_ref())
+                    .iter()
+                    .any(|other| prime_lessons::action_line(other) == line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::rand_core::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn the_oldest_go_first_and_the_share_is_kept() {
+        let mut corrections = Corrections::new(2);
+        for number in 0..KEPT_MAX + 10 {
+            corrections.add(Sample::written(1, number.to_string(), ""));
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        assert_eq!(corrections.draw(0, 1.0, &mut rng), None, "there is none of this task");
+        let drawn: Vec<usize> = (0..10_000)
+            .filter_map(|_| corrections.draw(1, 0.25, &mut rng))
+            .map(|sample| sample.prompt.parse().expect("a number"))
+            .collect();
+        assert!((2_300..2_700).contains(&drawn.len()), "{}", drawn.len());
+        assert_eq!(drawn.iter().min(), Some(&10));
+        assert_eq!(corrections.draw(1, 0.0, &mut rng), None);
+    }
+
+    #[test]
+    fn bad_plans_are_refused_with_the_field() {
+        for (plan, field) in [
+            (CorrectionPlan { share: 1.0, ..CorrectionPlan::default() }, "corrections.share"),
+            (CorrectionPlan { from: -0.1, ..CorrectionPlan::default() }, "corrections.from"),
+            (CorrectionPlan { every: 0, ..CorrectionPlan::default() }, "every"),
+        ] {
+            let message = plan.check().expect_err("refused").to_string();
+            assert!(message.contains(field), "{message}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+"""A taskset of verifiers (0.4): `PrimeTaskset`, whose tasks score a whole trace by the paper's composite reward."""
+
+# mypy: disallow-subclassing-any=False, disallow-untyped-decorators=False
+# The package may be missing where types are checked.
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import verifiers.v1 as vf
+
+from prime_bench import Instance, composite_reward, judge
+from prime_bench.dataset import create_dataset
+
+__all__ = ["PrimeTaskset"]
+
+
+class PrimeData(vf.TaskData):
+    """A task's data: the prompt, and what names the instance."""
+
+    task: str
+    difficulty: str
+    index: int
+    base_seed: int
+
+
+class PrimeTask(vf.Task[PrimeData]):
+    """An instance, to be solved in one answer."""
+
+    def instance(self) -> Instance:
+        data = self.data
+        return Instance(data.task, data.difficulty, data.index, data.base_seed)
+
+    @vf.reward
+    async def prime(self, trace: vf.Trace) -> float:
+        """R of the trace. The rewards of its steps are in `trace.info["step_rewards"]`."""
+        reward = composite_reward(trace.last_reply, self.instance())
+        trace.info["step_rewards"] = list(reward.steps)
+        return reward.total
+
+    @vf.metric
+    async def correct(self, trace: vf.Trace) -> float:
+        """1 if the answer is right."""
+        return float(judge(trace.last_reply, self.instance(), kinds="format").correct)
+
+
+class PrimeConfig(vf.TasksetConfig):
+    """Which tasks, at which level, how many instances of each, drawn by which seed."""
+
+    tasks: list[str] = ["bubble-sort"]
+    difficulty: str = "easy"
+    size: int = 100
+    seed: int = 0
+    style: str = "structured"
+
+
+class PrimeTaskset(vf.Taskset[PrimeTask, PrimeConfig]):
+    """The tasks of a configuration, none of them an instance of the benchmark."""
+
+    def load(self) -> Iterator[PrimeTask]:
+        config = self.config
+        for name in config.tasks:
+            rules = {"difficulty": config.difficulty, "style": config.style}
+            for entry in create_dataset(name, config.size, config.seed, **rules):
+                metadata = entry["metadata"]
+                data = {field: metadata[field] for field in ("task", "difficulty", "index", "base_seed")}
+                # The taskset numbers them as it is iterated.
+                yield PrimeTask(PrimeData(idx=0, prompt=entry["question"], **data), config.task)

@@ -1,0 +1,81 @@
+//! The indexes in use, bounded in bytes: the one that was asked least recently goes first.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::run_index::RunIndex;
+
+/// Bytes of all indexes together. The one in use always stays.
+const BYTES_MAX: usize = 192 << 20;
+
+struct Entry {
+    index: Arc<Mutex<RunIndex>>,
+    bytes: usize,
+    /// The number of the last question.
+    used: u64,
+}
+
+#[derive(Default)]
+struct Entries {
+    of_runs: BTreeMap<String, Entry>,
+    questions: u64,
+}
+
+#[derive(Default)]
+pub struct IndexCache(Mutex<Entries>);
+
+impl IndexCache {
+    /// The index of a run; empty where there was none.
+    pub(super) fn get(&self, id: &str) -> Arc<Mutex<RunIndex>> {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.questions += 1;
+        let used = entries.questions;
+        let entry =
+            entries.of_runs.entry(id.to_owned()).or_insert_with(|| Entry { index: Arc::default(), bytes: 0, used });
+        entry.used = used;
+        Arc::clone(&entry.index)
+    }
+
+    /// Notes how large an index is now, and drops others where they are too many.
+    pub(super) fn note_size(&self, id: &str, bytes: usize) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = entries.of_runs.get_mut(id) {
+            entry.bytes = bytes;
+        }
+        while entries.of_runs.values().map(|entry| entry.bytes).sum::<usize>() > BYTES_MAX {
+            let others = entries.of_runs.iter().filter(|(other, _)| *other != id);
+            let Some(oldest) = others.min_by_key(|(_, entry)| entry.used).map(|(other, _)| other.clone()) else {
+                return;
+            };
+            entries.of_runs.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_asked_least_recently_goes_first() {
+        let cache = IndexCache::default();
+        let first = cache.get("a");
+        cache.note_size("a", BYTES_MAX / 2);
+        cache.get("b");
+        cache.note_size("b", BYTES_MAX / 2);
+        cache.get("a");
+        cache.get("c");
+        cache.note_size("c", 1);
+        assert!(Arc::ptr_eq(&cache.get("a"), &first));
+        let kept: Vec<_> = cache.0.lock().unwrap().of_runs.keys().cloned().collect();
+        assert_eq!(kept, ["a", "c"]);
+    }
+
+    #[test]
+    fn the_index_in_use_stays_whatever_its_size() {
+        let cache = IndexCache::default();
+        let index = cache.get("a");
+        cache.note_size("a", 2 * BYTES_MAX);
+        assert!(Arc::ptr_eq(&cache.get("a"), &index));
+    }
+}

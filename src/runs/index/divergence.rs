@@ -1,0 +1,81 @@
+//! Where two runs part: the first step of each trajectory that differs in action, violations or decision.
+
+use std::sync::{Arc, PoisonError};
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::run_index::RunIndex;
+use crate::runs::{RunError, Runs};
+
+/// How far a trajectory is the same in two runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Divergence {
+    pub round: u32,
+    pub trajectory: u32,
+    /// Steps of the first run, and of the second.
+    pub steps_a: u64,
+    pub steps_b: u64,
+    /// Steps at the beginning that are the same.
+    pub same: u64,
+    /// The number of the first different step's event in the first run; null if there is none.
+    #[schema(required)]
+    pub seq_a: Option<u64>,
+    /// The number of the first different step's event in the second run; null if there is none.
+    #[schema(required)]
+    pub seq_b: Option<u64>,
+}
+
+/// Two runs, trajectory by trajectory.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RunComparison {
+    pub a: String,
+    pub b: String,
+    /// Whether more events are durable than were compared: ask again.
+    pub has_more: bool,
+    /// Those that both runs have.
+    pub trajectories: Vec<Divergence>,
+}
+
+fn divergences(a: &RunIndex, b: &RunIndex) -> Vec<Divergence> {
+    let in_both = a.trajectories.iter().filter_map(|(key, of)| Some((*key, of, b.trajectories.get(key)?)));
+    in_both
+        .map(|((round, trajectory), a, b)| {
+            let pairs = a.steps.iter().zip(&b.steps);
+            let same = pairs.take_while(|(a, b)| a.hash == b.hash && a.depth() == b.depth()).count();
+            Divergence {
+                round,
+                trajectory,
+                steps_a: a.steps.len() as u64,
+                steps_b: b.steps.len() as u64,
+                same: same as u64,
+                seq_a: a.steps.get(same).map(|step| step.seq),
+                seq_b: b.steps.get(same).map(|step| step.seq),
+            }
+        })
+        .collect()
+}
+
+impl Runs {
+    /// Where two runs part.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn compare(self: &Arc<Self>, a: &str, b: &str) -> Result<RunComparison, RunError> {
+        let a_has_more = self.ask(a, |_, _, has_more| Ok(has_more)).await?;
+        let b_has_more = self.ask(b, |_, _, has_more| Ok(has_more)).await?;
+        let (a, b) = (a.to_owned(), b.to_owned());
+        let trajectories = if a == b {
+            let index = self.indexes.get(&a);
+            let index = index.lock().unwrap_or_else(PoisonError::into_inner);
+            divergences(&index, &index)
+        } else {
+            // In the order of their ids, so that two comparisons never wait for each other.
+            let (first, second) = (self.indexes.get(a.as_str().min(&b)), self.indexes.get(a.as_str().max(&b)));
+            let first = first.lock().unwrap_or_else(PoisonError::into_inner);
+            let second = second.lock().unwrap_or_else(PoisonError::into_inner);
+            if a < b { divergences(&first, &second) } else { divergences(&second, &first) }
+        };
+        Ok(RunComparison { a, b, has_more: a_has_more || b_has_more, trajectories })
+    }
+}

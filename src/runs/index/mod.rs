@@ -1,0 +1,83 @@
+//! An index of a run's steps in memory: what every trajectory did, in 16 bytes a step. It answers questions about a
+//! whole run, however long, without reading its events again.
+//!
+//! It is made from durable events only, at the first question, and then extended by the events since. It is never
+//! saved: the journal has everything that it holds.
+//!
+//! - `run_index`: the index; `trajectory_index`: its part for one trajectory. `cache`: those in use, bounded.
+//! - Answers: `tree` (rounds and trajectories), `shape` (a trajectory in columns), `find` (the next step of a kind),
+//!   `divergence` (of two runs), `steps` (steps as they were recorded), `step_detail` (one of them with its states).
+
+mod cache;
+mod divergence;
+mod find;
+mod run_index;
+mod shape;
+mod step_detail;
+mod steps;
+mod trajectory_index;
+mod tree;
+
+pub(super) use cache::IndexCache;
+pub use divergence::{Divergence, RunComparison};
+pub use find::{FoundStep, Wanted};
+pub use shape::{Column, TrajectoryShape};
+pub use step_detail::{ConstraintMeaning, StackFrame, StepDetail};
+pub(super) use steps::decision_name;
+pub use steps::{StepList, StepSummary};
+pub use tree::{RoundNode, RunTree, RunVote, TrajectoryEnd, TrajectoryNode};
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use super::service::{RunError, Runs};
+use prime_journal::{Journal, JournalError};
+use run_index::RunIndex;
+
+/// Bytes of events per read of the journal.
+const READ_BYTES: usize = 4 << 20;
+/// Bytes of events by which one question extends an index.
+const EXTEND_BYTES: usize = 64 << 20;
+/// Steps of a run that are indexed: 128 MiB.
+const STEPS_MAX: usize = 8 << 20;
+
+/// Adds the durable events that the index lacks, up to a limit for one question. Returns whether there may be more.
+fn extend(index: &mut RunIndex, journal: &dyn Journal, id: &str) -> Result<bool, JournalError> {
+    let mut bytes = 0;
+    while bytes < EXTEND_BYTES && index.steps < STEPS_MAX {
+        let segments = journal.segments(id, index.seq, READ_BYTES)?;
+        let Some(last) = segments.last().map(prime_journal::Segment::last_seq) else { return Ok(false) };
+        bytes += segments.iter().map(|segment| segment.body.len()).sum::<usize>();
+        let known = index.seq;
+        for (seq, event) in segments.iter().flat_map(prime_journal::Segment::events).filter(|(seq, _)| *seq > known) {
+            index.add(seq, event);
+        }
+        index.seq = index.seq.max(last);
+        if last <= known {
+            return Ok(false);
+        }
+    }
+    Ok(index.steps < STEPS_MAX)
+}
+
+impl Runs {
+    /// Asks a run's index, after bringing it up to date as far as one question may; the answer gets whether more
+    /// follows.
+    async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        id: &str,
+        answer: impl FnOnce(&mut RunIndex, &dyn Journal, bool) -> Result<T, RunError> + Send + 'static,
+    ) -> Result<T, RunError> {
+        let index = self.indexes.get(id);
+        let (runs, id) = (Arc::clone(self), id.to_owned());
+        self.read(move |journal| {
+            let mut index: MutexGuard<'_, RunIndex> = index.lock().unwrap_or_else(PoisonError::into_inner);
+            let has_more = extend(&mut index, journal, &id)?;
+            let answered = answer(&mut index, journal, has_more);
+            let bytes = index.bytes();
+            drop(index);
+            runs.indexes.note_size(&id, bytes);
+            Ok(answered)
+        })
+        .await?
+    }
+}

@@ -1,0 +1,124 @@
+//! A trajectory in columns: as many steps in each as a picture of a given width needs. Counts and extremes, so that one
+//! bad step among a million is not lost.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::run_index::RunIndex;
+use super::steps::no_such_trajectory;
+use super::trajectory_index::TrajectoryIndex;
+use crate::runs::{RunError, Runs};
+use prime_protocol::TurnId;
+
+/// Consecutive steps of a trajectory.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct Column {
+    /// The position of its first step.
+    pub from: u64,
+    /// The position after its last step.
+    pub to: u64,
+    /// Committed steps: fewest, most, and at its last step.
+    pub depth_min: u32,
+    pub depth_max: u32,
+    pub depth_end: u32,
+    pub retries: u32,
+    pub backtracks: u32,
+    /// States popped.
+    pub pops: u32,
+    /// Steps that ask for review.
+    pub flagged: u32,
+    /// The highest violation score.
+    #[schema(minimum = 0.0)]
+    pub worst: f64,
+    /// The position of the first step with that score; null if all are clean.
+    #[schema(required)]
+    pub worst_at: Option<u64>,
+    /// The names of the constraints that were violated.
+    pub violations: Vec<String>,
+}
+
+/// A trajectory, or a part of it, in columns.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct TrajectoryShape {
+    pub round: u32,
+    pub trajectory: u32,
+    /// All its steps, those outside of the columns included.
+    pub steps: u64,
+    /// The last event that this counts.
+    pub indexed: u64,
+    /// Whether more events are durable: ask again.
+    pub has_more: bool,
+    pub columns: Vec<Column>,
+}
+
+/// Steps `from..to` in at most `cells` columns of the same number of steps.
+pub(super) fn columns(index: &RunIndex, of: &TrajectoryIndex, from: usize, to: usize, cells: usize) -> Vec<Column> {
+    let to = to.min(of.steps.len());
+    let from = from.min(to);
+    let width = (to - from).div_ceil(cells.max(1)).max(1);
+    (from..to).step_by(width).map(|start| column(index, of, start, (start + width).min(to))).collect()
+}
+
+fn column(index: &RunIndex, of: &TrajectoryIndex, from: usize, to: usize) -> Column {
+    let steps = &of.steps[from..to];
+    let depths = || steps.iter().map(|step| step.depth());
+    let mut column = Column {
+        from: from as u64,
+        to: to as u64,
+        depth_min: depths().min().unwrap_or(0),
+        depth_max: depths().max().unwrap_or(0),
+        depth_end: steps.last().map_or(0, |step| step.depth()),
+        retries: 0,
+        backtracks: 0,
+        pops: 0,
+        flagged: 0,
+        worst: 0.0,
+        worst_at: None,
+        violations: Vec::new(),
+    };
+    let (mut bits, mut worst) = (0, 0.0_f32);
+    for finding in of.findings_in(from, to) {
+        column.retries += u32::from(finding.is_retry);
+        column.backtracks += u32::from(finding.is_backtrack);
+        column.pops += finding.pops;
+        column.flagged += u32::from(finding.is_flagged);
+        bits |= finding.violations;
+        if finding.score > worst {
+            worst = finding.score;
+            column.worst_at = Some(finding.position as u64);
+        }
+    }
+    column.worst = (f64::from(worst) * 1000.0).round() / 1000.0;
+    column.violations = index.names(bits);
+    column
+}
+
+impl Runs {
+    /// Steps `from..to` of a trajectory in at most `cells` columns.
+    ///
+    /// # Errors
+    /// When the run has no such trajectory, or the journal cannot be read.
+    pub async fn shape(
+        self: &Arc<Self>,
+        id: &str,
+        turn: TurnId,
+        range: (u64, u64),
+        cells: usize,
+    ) -> Result<TrajectoryShape, RunError> {
+        let position = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        self.ask(id, move |index, _, has_more| {
+            let of = index.trajectory(turn).ok_or_else(|| no_such_trajectory(turn))?;
+            Ok(TrajectoryShape {
+                round: turn.round,
+                trajectory: turn.trajectory,
+                steps: of.steps.len() as u64,
+                indexed: index.seq,
+                has_more,
+                columns: columns(index, of, position(range.0), position(range.1), cells),
+            })
+        })
+        .await
+    }
+}

@@ -1,0 +1,325 @@
+//! A step with everything that it was judged by: the states before and after, the stack below it, and what was decided,
+//! in words.
+//!
+//! A state is computed from the last known one that nothing popped since, by the lines committed on top of it. States
+//! that were passed are kept as marks, so that the next step needs few lines.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::run_index::RunIndex;
+use super::steps::{cut, no_such_trajectory, read_events, read_step};
+use super::trajectory_index::{Mark, TrajectoryIndex};
+use crate::report::StepLine;
+use crate::runs::{RunError, RunSpec, Runs};
+use prime_bench::tasks::{Machine, Problem};
+use prime_journal::{Journal, JournalError};
+use prime_protocol::{Decision, TurnId};
+
+/// Committed lines between two marks.
+const MARK_EVERY: usize = 1_024;
+/// Largest state that becomes a mark, in bytes of JSON.
+const MARK_BYTES_MAX: usize = 64 << 10;
+/// Frames of the stack in an answer.
+const FRAMES_MAX: usize = 64;
+/// Longest line in the stack, in bytes.
+const LINE_BYTES_MAX: usize = 256;
+
+/// A committed step below the one asked for.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct StackFrame {
+    /// The number of its event.
+    pub seq: u64,
+    pub depth: u64,
+    /// Cut to 256 bytes.
+    pub action: String,
+}
+
+/// A constraint that the step violated.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ConstraintMeaning {
+    pub name: String,
+    /// `format`, `invariant`, `transition` or `terminal`; null for one in words.
+    #[schema(required)]
+    pub kind: Option<String>,
+    /// The paper's weight: 1.0, 0.6 or 0.2.
+    pub weight: f64,
+    pub meaning: String,
+}
+
+/// A step in full.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct StepDetail {
+    pub run: String,
+    /// The number of its event.
+    pub seq: u64,
+    /// Its position in its trajectory, from 0.
+    pub position: u64,
+    /// Steps of its trajectory, as far as they are indexed.
+    pub total: u64,
+    /// What was decided and why, in words.
+    pub explanation: String,
+    /// The event as it was recorded, a `StepEvent`.
+    #[schema(value_type = Object)]
+    pub step: Value,
+    /// The constraints that it violated.
+    pub broken: Vec<ConstraintMeaning>,
+    /// The state in which it was proposed; null where it cannot be computed from the trajectory alone, as under a
+    /// strategy that votes on steps.
+    #[schema(value_type = Value)]
+    pub before: Option<Value>,
+    /// The state that its line leads to, whether or not it was committed; null if it cannot be applied.
+    #[schema(value_type = Value)]
+    pub after: Option<Value>,
+    /// The state before as the executor's prompts show it; null if there is none.
+    #[schema(required)]
+    pub view: Option<String>,
+    /// The committed steps below it, at most the last 64, oldest first.
+    pub stack: Vec<StackFrame>,
+    /// Run time of the trajectory's step before it, in milliseconds; 0 for the first.
+    pub previous_elapsed_ms: u64,
+    /// States that its rejection popped.
+    pub pops: u32,
+}
+
+/// The positions of the committed steps on the stack at a step, above a depth, lowest first.
+fn frames(of: &TrajectoryIndex, at: usize, above: u32, from: usize, most: usize) -> Vec<usize> {
+    let mut missing = of.steps[at].depth();
+    let mut found = Vec::new();
+    for position in (from..at).rev() {
+        if missing <= above || found.len() == most {
+            break;
+        }
+        let step = of.steps[position];
+        if step.is_committed() && step.depth() + 1 == missing {
+            found.push(position);
+            missing -= 1;
+        }
+    }
+    found.reverse();
+    found
+}
+
+/// The last mark at or before a step whose state was not popped since.
+fn mark_before(of: &TrajectoryIndex, at: usize) -> Option<&Mark> {
+    let end = of.marks.partition_point(|mark| mark.position <= at);
+    let (mut lowest, mut seen) = (of.steps[at].depth(), at);
+    of.marks[..end].iter().rev().find(|mark| {
+        lowest = of.steps[mark.position..seen].iter().map(|step| step.depth()).fold(lowest, u32::min);
+        seen = mark.position;
+        mark.depth <= lowest
+    })
+}
+
+fn keep_mark(of: &mut TrajectoryIndex, position: usize, machine: &dyn Machine) {
+    let Err(at) = of.marks.binary_search_by_key(&position, |mark| mark.position) else { return };
+    let state = machine.state();
+    let bytes = state.to_string().len();
+    if bytes <= MARK_BYTES_MAX {
+        let depth = of.steps[position].depth();
+        of.marks.insert(at, Mark { position, depth, state, bytes: 2 * bytes });
+    }
+}
+
+/// The machine in the state in which a step was proposed.
+fn machine_before(
+    of: &mut TrajectoryIndex,
+    journal: &dyn Journal,
+    (id, at): (&str, usize),
+    problem: &Arc<dyn Problem>,
+) -> Result<Box<dyn Machine>, RunError> {
+    let unreadable = |error: &dyn std::fmt::Display| RunError::Unreadable(error.to_string());
+    let (mut machine, from, depth) = match mark_before(of, at) {
+        Some(mark) => (problem.machine_at(&mark.state).map_err(|error| unreadable(&error))?, mark.position, mark.depth),
+        None => (problem.start(), 0, 0),
+    };
+    let positions = frames(of, at, depth, from, usize::MAX);
+    let seqs: Vec<u64> = positions.iter().map(|position| of.steps[*position].seq).collect();
+    let mut applied = 0;
+    let mut passed = positions.into_iter();
+    read_events(journal, id, &seqs, |seq, event| {
+        let step = read_step(seq, event)?;
+        let position = passed.next().unwrap_or(at);
+        if applied > 0 && applied % MARK_EVERY == 0 {
+            keep_mark(of, position, &*machine);
+        }
+        machine.replay(&step.action).map_err(|error| unreadable(&error))?;
+        applied += 1;
+        Ok(())
+    })?;
+    Ok(machine)
+}
+
+fn joined(broken: &[ConstraintMeaning]) -> String {
+    let named = broken
+        .iter()
+        .map(|constraint| format!("`{}` (weight {}): {}", constraint.name, constraint.weight, constraint.meaning));
+    named.collect::<Vec<_>>().join("; ")
+}
+
+fn push(text: &mut String, more: std::fmt::Arguments<'_>) {
+    text.write_fmt(more).expect("invariant: writing to a string cannot fail");
+}
+
+/// What was decided and why, and what came next.
+fn explain(
+    spec: &RunSpec,
+    step: &StepLine<'_>,
+    broken: &[ConstraintMeaning],
+    of: &TrajectoryIndex,
+    (position, pops): (usize, u32),
+) -> String {
+    let score = step.score.value();
+    let thresholds = spec.recorded.as_ref().map(|recorded| recorded.thresholds);
+    let mut text = match step.decision {
+        _ if step.exhausted => {
+            "Given up: every line that the executor could propose in this state had been rejected before.".to_owned()
+        }
+        Decision::Proceed if broken.is_empty() => "Accepted: no constraint was violated.".to_owned(),
+        Decision::Proceed => match thresholds {
+            Some(limits) if score <= limits.tau_soft => {
+                format!(
+                    "Accepted with score {score}: at most {} is let pass after {} retries.",
+                    limits.tau_soft, limits.retries_max
+                )
+            }
+            _ => format!("Accepted with score {score}."),
+        },
+        Decision::Retry => match thresholds {
+            Some(limits) => format!(
+                "Rejected: score {score} is above 0 and at most {}, so the step is tried again.",
+                limits.tau_soft
+            ),
+            None => format!("Rejected with score {score}, so the step is tried again."),
+        },
+        Decision::Backtrack if !step.applicable => "Rejected: the line cannot be applied in this state.".to_owned(),
+        Decision::Backtrack => match thresholds {
+            Some(limits) => format!("Rejected: score {score} is above the limit of {}.", limits.tau_hard),
+            None => format!("Rejected with score {score}."),
+        },
+    };
+    if !broken.is_empty() {
+        push(&mut text, format_args!(" Broke {}.", joined(broken)));
+    }
+    match (of.steps.get(position + 1), &of.end) {
+        (Some(next), _) if pops > 0 => push(
+            &mut text,
+            format_args!(
+                " Then {pops} committed step{} popped, and the trajectory went on at depth {} (event {}).",
+                if pops == 1 { " was" } else { "s were" },
+                next.depth(),
+                next.seq
+            ),
+        ),
+        (Some(next), _) if step.decision != Decision::Proceed => {
+            push(&mut text, format_args!(" Then another line was proposed in the same state (event {}).", next.seq));
+        }
+        (None, Some(end)) => {
+            push(&mut text, format_args!(" Then the trajectory ended: {}.", end.end.replace('_', " ")));
+        }
+        _ => {}
+    }
+    text
+}
+
+fn detail(
+    (id, seq): (&str, u64),
+    spec: &RunSpec,
+    index: &mut RunIndex,
+    journal: &dyn Journal,
+) -> Result<StepDetail, RunError> {
+    let unreadable = |error: &dyn std::fmt::Display| RunError::Unreadable(error.to_string());
+    let mut line = Vec::new();
+    let read = read_events(journal, id, &[seq], |_, event| {
+        line.extend_from_slice(event);
+        Ok(())
+    });
+    match read {
+        Err(RunError::Journal(JournalError::Damaged(_))) if line.is_empty() => return Err(RunError::NoSuchStep(seq)),
+        read => read?,
+    }
+    let step = read_step(seq, &line)?;
+    let is_by_vote = index.is_by_vote || spec.plan.strategy.is_synchronous();
+    let turn: TurnId = step.id();
+    let of = index.trajectories.get_mut(&(turn.round, turn.trajectory)).ok_or_else(|| no_such_trajectory(turn))?;
+    // Not indexed yet.
+    let position = of.position_of(seq).ok_or(RunError::NoSuchStep(seq))?;
+    let problem = spec.problem().map_err(RunError::Unreadable)?;
+    let rules = problem.rules();
+    let broken: Vec<_> = step
+        .violations
+        .iter()
+        .filter_map(|name| rules.iter().find(|rule| rule.name == *name))
+        .map(|rule| ConstraintMeaning {
+            name: rule.name.clone().into_owned(),
+            kind: rule.kind.map(|kind| kind.name().to_owned()),
+            weight: rule.severity.weight(),
+            meaning: rule.meaning.clone().into_owned(),
+        })
+        .collect();
+    let pops = of.findings_in(position, position + 1).first().map_or(0, |finding| finding.pops);
+    let machine = if is_by_vote { None } else { Some(machine_before(of, journal, (id, position), &problem)?) };
+    let (before, view) =
+        (machine.as_ref().map(|machine| machine.state()), machine.as_ref().map(|machine| machine.view()));
+    let after = machine.filter(|_| step.applicable).and_then(|mut machine| {
+        machine.replay(&step.action).ok()?;
+        Some(machine.state())
+    });
+    let below = if is_by_vote { Vec::new() } else { frames(of, position, 0, 0, FRAMES_MAX) };
+    let mut seqs: Vec<u64> = below.iter().map(|position| of.steps[*position].seq).collect();
+    let previous = position.checked_sub(1).map(|at| of.steps[at].seq);
+    let is_extra = previous.filter(|previous| !seqs.contains(previous));
+    seqs.extend(is_extra);
+    seqs.sort_unstable();
+    let (mut stack, mut previous_elapsed_ms) = (Vec::with_capacity(seqs.len()), 0);
+    read_events(journal, id, &seqs, |seq, event| {
+        let frame = read_step(seq, event)?;
+        if Some(seq) == previous {
+            previous_elapsed_ms = frame.elapsed_ms;
+        }
+        if Some(seq) != is_extra {
+            stack.push(StackFrame { seq, depth: frame.depth as u64, action: cut(&frame.action, LINE_BYTES_MAX).0 });
+        }
+        Ok(())
+    })?;
+    Ok(StepDetail {
+        run: id.to_owned(),
+        seq,
+        position: position as u64,
+        total: of.steps.len() as u64,
+        explanation: explain(spec, &step, &broken, of, (position, pops)),
+        step: serde_json::from_slice(&line).map_err(|error| unreadable(&error))?,
+        broken,
+        before,
+        after,
+        view,
+        stack,
+        previous_elapsed_ms,
+        pops,
+    })
+}
+
+impl Runs {
+    /// A step in full.
+    ///
+    /// # Errors
+    /// When the event is no step, this version does not know the run's task, or the journal cannot be read.
+    pub async fn step(self: &Arc<Self>, id: &str, seq: u64) -> Result<StepDetail, RunError> {
+        let spec = self.spec(id).await?;
+        let id = id.to_owned();
+        self.ask(&id.clone(), move |index, journal, _| detail((&id, seq), &spec, index, journal)).await
+    }
+
+    /// Everything that a run was accepted with.
+    ///
+    /// # Errors
+    /// When the run does not exist, or another version wrote its row.
+    pub async fn spec(&self, id: &str) -> Result<RunSpec, RunError> {
+        let row = self.row(id).await?;
+        serde_json::from_str(&row.spec).map_err(|error| RunError::Unreadable(error.to_string()))
+    }
+}

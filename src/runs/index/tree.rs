@@ -1,0 +1,171 @@
+//! A run as rounds of trajectories, with counts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::run_index::RunIndex;
+use super::shape::{Column, columns};
+use super::trajectory_index::TrajectoryIndex;
+use crate::runs::{RunError, Runs};
+use prime_protocol::Usage;
+
+/// Most trajectories in one answer.
+const TRAJECTORIES_MAX: usize = 1_024;
+/// Columns of the small picture of each trajectory.
+const CELLS: usize = 24;
+
+/// The vote after a round.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RunVote {
+    /// The number of its event.
+    pub seq: u64,
+    /// Votes for the winner.
+    pub votes: u32,
+    /// The winner's share of the round's trajectories, 0 to 1.
+    pub agreement: f64,
+    /// Null if nobody answered.
+    #[schema(value_type = Value)]
+    pub winner: Option<Value>,
+}
+
+/// How a trajectory ended.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct TrajectoryEnd {
+    /// The number of its event.
+    pub seq: u64,
+    /// `answered`, or what it failed by.
+    pub end: String,
+    /// Null if it has none.
+    #[schema(value_type = Value)]
+    pub answer: Option<Value>,
+    /// Why it failed; null otherwise.
+    #[schema(required)]
+    pub failure: Option<String>,
+    /// The reward and its parts.
+    #[schema(value_type = Object)]
+    pub reward: Value,
+}
+
+/// What a trajectory did so far.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct TrajectoryNode {
+    pub round: u32,
+    pub trajectory: u32,
+    /// Judged steps, those that were not committed included.
+    pub steps: u64,
+    /// Committed steps now.
+    pub depth: u64,
+    pub retries: u64,
+    pub backtracks: u64,
+    /// States that were popped from its stack.
+    pub pops: u64,
+    /// Steps that ask for review.
+    pub flagged: u64,
+    /// Failed attempts of agents at its turns.
+    pub mishaps: u32,
+    /// How often each constraint was violated.
+    pub violations: BTreeMap<String, u64>,
+    /// The number of its first step's event; null without steps.
+    #[schema(required)]
+    pub first_seq: Option<u64>,
+    /// The number of its last step's event; null without steps.
+    #[schema(required)]
+    pub last_seq: Option<u64>,
+    /// The position of the first step that was not accepted; null if there is none.
+    #[schema(required)]
+    pub first_rejected: Option<u64>,
+    /// Run time at its last step.
+    pub elapsed_ms: u64,
+    pub usage: Usage,
+    /// Null while it is under way.
+    #[schema(required)]
+    pub end: Option<TrajectoryEnd>,
+    /// All its steps in at most 24 columns.
+    pub columns: Vec<Column>,
+}
+
+/// A round.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RoundNode {
+    pub round: u32,
+    /// Null until it is held.
+    #[schema(required)]
+    pub vote: Option<RunVote>,
+    pub trajectories: Vec<TrajectoryNode>,
+}
+
+/// A run as rounds of trajectories.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RunTree {
+    pub run: String,
+    /// The last event that this counts.
+    pub indexed: u64,
+    /// Whether more events are durable: ask again.
+    pub has_more: bool,
+    pub rounds: Vec<RoundNode>,
+    /// Trajectories that are not in `rounds`: an answer has at most 1,024, those of the newest rounds.
+    pub left_out: u64,
+}
+
+fn node(index: &RunIndex, (round, trajectory): (u32, u32), of: &TrajectoryIndex) -> TrajectoryNode {
+    let count =
+        |is: fn(&super::trajectory_index::Finding) -> bool| of.findings.iter().filter(|found| is(found)).count();
+    let mut violations = BTreeMap::new();
+    for (at, name) in index.constraints.iter().enumerate() {
+        let times = of.findings.iter().filter(|finding| finding.violations & (1 << at) != 0).count();
+        if times > 0 {
+            violations.insert(name.clone(), times as u64);
+        }
+    }
+    TrajectoryNode {
+        round,
+        trajectory,
+        steps: of.steps.len() as u64,
+        depth: of.depth(),
+        retries: count(|finding| finding.is_retry) as u64,
+        backtracks: count(|finding| finding.is_backtrack) as u64,
+        pops: of.findings.iter().map(|finding| u64::from(finding.pops)).sum(),
+        flagged: count(|finding| finding.is_flagged) as u64,
+        mishaps: of.mishaps,
+        violations,
+        first_seq: of.steps.first().map(|step| step.seq),
+        last_seq: of.steps.last().map(|step| step.seq),
+        first_rejected: of
+            .findings
+            .iter()
+            .find(|found| found.is_retry || found.is_backtrack)
+            .map(|f| f.position as u64),
+        elapsed_ms: of.elapsed_ms,
+        usage: of.usage,
+        end: of.end.clone(),
+        columns: columns(index, of, 0, of.steps.len(), CELLS),
+    }
+}
+
+impl Runs {
+    /// The rounds and trajectories of a run, as far as its durable events are indexed.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn tree(self: &Arc<Self>, id: &str) -> Result<RunTree, RunError> {
+        let run = id.to_owned();
+        self.ask(id, move |index, _, has_more| {
+            let left_out = index.trajectories.len().saturating_sub(TRAJECTORIES_MAX);
+            let mut rounds: BTreeMap<u32, Vec<TrajectoryNode>> = BTreeMap::new();
+            for (key, of) in index.trajectories.iter().skip(left_out) {
+                rounds.entry(key.0).or_default().push(node(index, *key, of));
+            }
+            let rounds = rounds.into_iter().map(|(round, trajectories)| RoundNode {
+                round,
+                vote: index.votes.get(&round).cloned(),
+                trajectories,
+            });
+            Ok(RunTree { run, indexed: index.seq, has_more, rounds: rounds.collect(), left_out: left_out as u64 })
+        })
+        .await
+    }
+}

@@ -1,0 +1,114 @@
+// Requests to the daemon. The key is kept until the tab closes, and sent with each request.
+
+import type { ErrorBody } from "./types";
+
+const KEY = "prime-key";
+
+export class ApiError extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+    readonly code = "",
+    readonly field = "",
+  ) {
+    super(message);
+  }
+}
+
+export const key = {
+  get: (): string => sessionStorage.getItem(KEY) ?? "",
+  set: (value: string): void => {
+    if (value === "") sessionStorage.removeItem(KEY);
+    else sessionStorage.setItem(KEY, value);
+  },
+};
+
+/** Called when the daemon asks for a key. */
+export const unauthorized = new EventTarget();
+
+function headers(more: Record<string, string> = {}): Record<string, string> {
+  return key.get() === "" ? more : { ...more, Authorization: `Bearer ${key.get()}` };
+}
+
+async function checked(response: Response): Promise<Response> {
+  if (response.ok) return response;
+  let body: ErrorBody = {};
+  try {
+    body = (await response.json()) as ErrorBody;
+  } catch {
+    // An error without a body, as of a proxy.
+  }
+  if (response.status === 401) unauthorized.dispatchEvent(new Event("401"));
+  const message = body.error?.message ?? `The daemon answered ${response.status}.`;
+  throw new ApiError(message, response.status, body.error?.code ?? "", body.error?.field ?? "");
+}
+
+async function request(path: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, { cache: "no-store", ...init });
+  } catch (error) {
+    if (init.signal?.aborted) throw error;
+    throw new ApiError("The daemon does not answer.", 0);
+  }
+  return checked(response);
+}
+
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await request(path, { headers: headers(), signal })).json() as Promise<T>;
+}
+
+export async function getText(path: string, signal?: AbortSignal): Promise<string> {
+  return (await request(path, { headers: headers({ Accept: "text/plain;version=0.0.4" }), signal })).text();
+}
+
+export async function post<T>(path: string, body?: unknown): Promise<T> {
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const init = { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: text };
+  return (await request(path, init)).json() as Promise<T>;
+}
+
+/** A path with its query; empty values are left out. */
+export function query(path: string, values: Record<string, string | number | boolean | null | undefined>): string {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return text === "" ? path : `${path}?${text}`;
+}
+
+export interface ServerSent {
+  id: string;
+  event: string;
+  data: string;
+}
+
+/**
+ * Reads server-sent events until the stream ends. `EventSource` cannot send a key, so this is by `fetch`.
+ */
+export async function stream(
+  path: string,
+  last: string,
+  onEvent: (event: ServerSent) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const more: Record<string, string> = { Accept: "text/event-stream" };
+  if (last !== "") more["Last-Event-ID"] = last;
+  const response = await request(path, { headers: headers(more), signal });
+  if (response.body === null) return;
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split("\n\n");
+    rest = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const event: ServerSent = { id: "", event: "", data: "" };
+      for (const line of block.split("\n")) {
+        const at = line.indexOf(": ");
+        const name = line.slice(0, at);
+        if (name === "id" || name === "event" || name === "data") event[name] = line.slice(at + 2);
+      }
+      if (event.data !== "") onEvent(event);
+    }
+  }
+}

@@ -1,0 +1,223 @@
+// A state as a picture where it has a known form, else as a tree of its fields. What differs from the other state has
+// an outline and a sign, so that colour alone tells nothing.
+
+import type { JSX } from "preact";
+import { visible } from "./text";
+
+type Json = unknown;
+
+function isNumbers(value: Json): value is number[] {
+  return Array.isArray(value) && value.length > 1 && value.length <= 256 && value.every((item) => typeof item === "number");
+}
+
+function scalar(value: Json): boolean {
+  return value === null || typeof value !== "object";
+}
+
+function rows(name: string, value: Json): Json[][] | undefined {
+  if (typeof value === "string" && name === "grid") {
+    const side = Math.sqrt(value.length);
+    const cells = [...value];
+    if (Number.isInteger(side) && side > 1) return Array.from({ length: side }, (_, at) => cells.slice(at * side, (at + 1) * side));
+  }
+  if (!Array.isArray(value) || value.length < 2 || value.length > 64) return undefined;
+  if (value.every((row) => typeof row === "string" && row.length > 1 && row.length === (value[0] as string).length && row.length <= 64)) {
+    return name === "grid" || name === "maze" || name === "board" ? (value as string[]).map((row) => [...row]) : undefined;
+  }
+  const [first] = value as Json[];
+  const isBoard = (row: Json): row is Json[] =>
+    Array.isArray(row) && row.length === (first as Json[]).length && row.length > 1 && row.length <= 64 && row.every(scalar);
+  return (value as Json[]).every(isBoard) ? (value as Json[][]) : undefined;
+}
+
+function same(a: Json, b: Json): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
+
+function Bars({ value, other, name }: { value: number[]; other: Json; name: string }): JSX.Element {
+  const before = Array.isArray(other) ? (other as Json[]) : undefined;
+  const low = Math.min(0, ...value);
+  const span = Math.max(0, ...value) - low || 1;
+  const width = Math.max(8, Math.min(26, Math.floor(520 / value.length)));
+  const height = 84;
+  const y = (of: number) => height - ((of - low) / span) * height;
+  const changed = (at: number) => before !== undefined && !same(before[at], value[at]);
+  const text = value.map((item, at) => (changed(at) ? `${item} (changed)` : item)).join(", ");
+  return (
+    <svg class="bars" viewBox={`0 0 ${value.length * width} ${height + 26}`} role="img" aria-label={visible(`${name}: ${text}`, 2000)}
+      style={{ maxWidth: `${value.length * width}px` }}>
+      {value.map((item, at) => (
+        <g key={at} class={changed(at) ? "changed" : ""}>
+          <rect x={at * width + 1} width={width - 2} y={Math.min(y(item), y(0)) + 12} height={Math.max(2, Math.abs(y(item) - y(0)))} />
+          {width >= 20 && (
+            <text x={at * width + width / 2} y={height + 23}>
+              {String(item).slice(0, 5)}
+            </text>
+          )}
+          {changed(at) && (
+            <text class="sign" x={at * width + width / 2} y={9}>
+              ±
+            </text>
+          )}
+        </g>
+      ))}
+    </svg>
+  );
+}
+
+function Board({ cells, other, name }: { cells: Json[][]; other?: Json[][]; name: string }): JSX.Element {
+  return (
+    <table class="board" aria-label={name}>
+      <tbody>
+        {cells.map((row, y) => (
+          <tr key={y}>
+            {row.map((cell, x) => {
+              const changed = other !== undefined && !same(other[y]?.[x], cell);
+              return (
+                <td key={x} class={changed ? "changed" : ""}>
+                  {visible(typeof cell === "string" ? cell : JSON.stringify(cell), 12)}
+                  {changed && <span class="hidden"> (changed)</span>}
+                </td>
+              );
+            })}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Pegs({ value, other }: { value: number[][]; other: Json }): JSX.Element {
+  const before = Array.isArray(other) ? (other as Json[]) : undefined;
+  const discs = value.flat();
+  const largest = Math.max(1, ...discs);
+  const most = Math.max(discs.length, 1);
+  const row = Math.max(6, Math.min(16, 160 / most));
+  const width = 120;
+  const height = most * row + 24;
+  return (
+    <svg class="pegs" viewBox={`0 0 ${width * value.length} ${height}`} role="img"
+      aria-label={visible(value.map((peg, at) => `peg ${at}: ${peg.join(" ") || "empty"}`).join("; "), 2000)}>
+      {value.map((peg, at) => {
+        const x = at * width + width / 2;
+        const changed = before !== undefined && !same(before[at], peg);
+        return (
+          <g key={at} class={changed ? "changed" : ""}>
+            <line x1={x} x2={x} y1={4} y2={height - 18} />
+            <line x1={x - 54} x2={x + 54} y1={height - 17} y2={height - 17} />
+            {peg.map((disc, level) => {
+              const half = 10 + (disc / largest) * 42;
+              return (
+                <rect key={level} x={x - half} width={2 * half} y={height - 18 - (level + 1) * row} height={row - 2} rx={3} />
+              );
+            })}
+            <text x={x} y={height - 3}>
+              {changed ? `± ${at}` : at}
+            </text>
+          </g>
+        );
+      })}
+    </svg>
+  );
+}
+
+function Queens({ value, size, other }: { value: number[]; size: number; other: Json }): JSX.Element {
+  const cells = (queens: Json[]) =>
+    Array.from({ length: size }, (_, row) => Array.from({ length: size }, (_, column) => (queens[row] === column ? "♛" : "")));
+  return <Board cells={cells(value)} other={Array.isArray(other) ? cells(other as Json[]) : undefined} name="board" />;
+}
+
+function Tape({ tape, head, other }: { tape: string; head: number; other: Json }): JSX.Element {
+  const cells = [...tape];
+  const from = Math.max(0, Math.min(head - 20, cells.length - 41));
+  const before = typeof other === "string" ? [...other] : undefined;
+  return (
+    <ol class="tape" aria-label={visible(`tape ${tape}, head at ${head}`, 500)}>
+      {cells.slice(from, from + 41).map((cell, at) => {
+        const changed = before !== undefined && before[from + at] !== cell;
+        return (
+          <li key={at} class={`${from + at === head ? "head" : ""} ${changed ? "changed" : ""}`}>
+            {visible(cell, 4)}
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
+
+function Tree({ value, other, depth = 0 }: { value: Json; other?: { is: Json }; depth?: number }): JSX.Element {
+  const changed = other !== undefined && !same(other.is, value);
+  if (scalar(value) || depth > 5) {
+    const text = visible(typeof value === "string" ? JSON.stringify(value) : (JSON.stringify(value) ?? "null"), 400);
+    return (
+      <span class={changed ? "leaf changed" : "leaf"}>
+        {changed && <span class="sign">±</span>}
+        {text}
+      </span>
+    );
+  }
+  const short = JSON.stringify(value);
+  if (short.length <= 60 && Object.values(value as object).every(scalar)) {
+    return (
+      <span class={changed ? "leaf changed" : "leaf"}>
+        {changed && <span class="sign">±</span>}
+        {visible(short)}
+      </span>
+    );
+  }
+  const before = other !== undefined && typeof other.is === "object" && other.is !== null ? (other.is as Record<string, Json>) : undefined;
+  const entries = Object.entries(value as Record<string, Json>);
+  return (
+    <ul class="json">
+      {entries.slice(0, 100).map(([name, item]) => (
+        <li key={name}>
+          <span class="name">{visible(name, 60)}</span> <Tree value={item} other={before && { is: before[name] }} depth={depth + 1} />
+        </li>
+      ))}
+      {entries.length > 100 && <li class="muted">{entries.length - 100} more</li>}
+    </ul>
+  );
+}
+
+function Field({ name, value, other, all, task }: { name: string; value: Json; other?: { is: Json }; all: Record<string, Json>; task: string }) {
+  const before = other?.is;
+  const isPegs = name === "pegs" && Array.isArray(value) && value.every((peg) => Array.isArray(peg) && peg.every((disc) => typeof disc === "number"));
+  if (isPegs) return <Pegs value={value as number[][]} other={before} />;
+  if (name === "queens" && task.startsWith("n-queens") && Array.isArray(value)) {
+    const next = typeof all["next"] === "number" ? all["next"] : 0;
+    const size = Math.max(8, value.length, next, ...(value as number[]).map((column) => column + 1));
+    if (size <= 24) return <Queens value={value as number[]} size={size} other={before} />;
+  }
+  if (name === "tape" && typeof value === "string" && typeof all["head"] === "number") {
+    return <Tape tape={value} head={all["head"]} other={before} />;
+  }
+  if (isNumbers(value)) return <Bars value={value} other={before} name={name} />;
+  const cells = rows(name, value);
+  if (cells !== undefined) return <Board cells={cells} other={rows(name, before)} name={name} />;
+  return <Tree value={value} other={other} />;
+}
+
+/** A state; what differs from `other` is marked. */
+export function State({ value, other, task }: { value: Json; other?: Json; task: string }): JSX.Element {
+  if (scalar(value) || Array.isArray(value)) return <Tree value={value} other={other === undefined ? undefined : { is: other }} />;
+  const fields = value as Record<string, Json>;
+  const before = other !== null && typeof other === "object" ? (other as Record<string, Json>) : undefined;
+  return (
+    <dl class="state">
+      {Object.entries(fields).map(([name, item]) => {
+        const changed = before !== undefined && !same(before[name], item);
+        return (
+          <div key={name} class={changed ? "changed" : ""}>
+            <dt>
+              {visible(name, 60)}
+              {changed && <span class="sign" title="differs from the state before"> ±</span>}
+            </dt>
+            <dd>
+              <Field name={name} value={item} other={before && { is: before[name] }} all={fields} task={task} />
+            </dd>
+          </div>
+        );
+      })}
+    </dl>
+  );
+}

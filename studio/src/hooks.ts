@@ -1,0 +1,103 @@
+// Loading with repetition, while the page is visible.
+
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { ApiError } from "./api";
+
+export interface Loaded<T> {
+  data: T | undefined;
+  error: ApiError | undefined;
+  reload: () => void;
+}
+
+export function asError(error: unknown): ApiError {
+  return error instanceof ApiError ? error : new ApiError(String(error), -1);
+}
+
+/**
+ * Loads at once, when `key` changes and, with `every_ms`, again and again while the page is visible. Old data stays until
+ * there is new; of another key, it goes at once.
+ */
+export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T>, every_ms = 0): Loaded<T> {
+  const [state, setState] = useState<{ key: string; data?: T; error?: ApiError }>({ key });
+  const [count, setCount] = useState(0);
+  const loader = useRef(load);
+  loader.current = load;
+  useEffect(() => {
+    const control = new AbortController();
+    let timer = 0;
+    const run = async () => {
+      try {
+        const data = await loader.current(control.signal);
+        if (!control.signal.aborted) setState({ key, data });
+      } catch (error) {
+        if (!control.signal.aborted) {
+          setState((old) => ({ key, data: old.key === key ? old.data : undefined, error: asError(error) }));
+        }
+      }
+      if (every_ms > 0 && !control.signal.aborted) timer = window.setTimeout(next, every_ms);
+    };
+    const next = () => {
+      if (document.hidden) document.addEventListener("visibilitychange", () => void run(), { once: true });
+      else void run();
+    };
+    void run();
+    return () => {
+      control.abort();
+      clearTimeout(timer);
+    };
+  }, [key, every_ms, count]);
+  const reload = useCallback(() => setCount((old) => old + 1), []);
+  const current = state.key === key;
+  return { data: current ? state.data : undefined, error: current ? state.error : undefined, reload };
+}
+
+const CHECK_MS = 250;
+const RETRY_MS = 2000;
+
+/**
+ * Loads what depends on a count that grows, as of events: again whenever the count has changed, or the answer says that there
+ * is more, but never before the last answer is there.
+ */
+export function useGrowing<T extends { has_more?: boolean }>(
+  key: string,
+  counted: number,
+  load: (signal: AbortSignal) => Promise<T>,
+): Omit<Loaded<T>, "reload"> {
+  const [state, setState] = useState<{ key: string; data?: T; error?: ApiError }>({ key });
+  const newest = useRef(counted);
+  newest.current = counted;
+  const loader = useRef(load);
+  loader.current = load;
+  useEffect(() => {
+    const control = new AbortController();
+    let timer = 0;
+    let loaded = -1;
+    const run = async () => {
+      const now = newest.current;
+      let wait = CHECK_MS;
+      try {
+        const data = await loader.current(control.signal);
+        loaded = data.has_more === true ? -1 : now;
+        if (!control.signal.aborted) setState({ key, data });
+      } catch (error) {
+        loaded = -1;
+        wait = RETRY_MS;
+        if (!control.signal.aborted) {
+          setState((old) => ({ key, data: old.key === key ? old.data : undefined, error: asError(error) }));
+        }
+      }
+      if (!control.signal.aborted) timer = window.setTimeout(check, wait);
+    };
+    const check = () => {
+      if (newest.current !== loaded && !document.hidden) void run();
+      else timer = window.setTimeout(check, CHECK_MS);
+    };
+    void run();
+    return () => {
+      control.abort();
+      clearTimeout(timer);
+    };
+  }, [key]);
+  const current = state.key === key;
+  return { data: current ? state.data : undefined, error: current ? state.error : undefined };
+}

@@ -1,0 +1,145 @@
+// The frame of the page: navigation, the key, and the screen that the address names.
+
+import type { JSX } from "preact";
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { get, key, unauthorized } from "./api";
+import { Agents, Engines, Tasks } from "./catalog";
+import { Compare } from "./compare";
+import { asError } from "./hooks";
+import { NewRun } from "./new_run";
+import { followLinks, href, usePlace } from "./router";
+import { Run } from "./run";
+import { Runs } from "./runs";
+
+const SCREENS: [string, string][] = [
+  ["runs", "Runs"],
+  ["compare", "Compare"],
+  ["agents", "Agents"],
+  ["engines", "Engines"],
+  ["tasks", "Tasks"],
+];
+
+function KeyForm({ onKey }: { onKey: () => void }): JSX.Element {
+  const [value, setValue] = useState("");
+  const [message, setMessage] = useState(key.get() === "" ? "" : "This key is not valid any more.");
+  const submit = async () => {
+    // A key is a header: what cannot stand in one is no key.
+    if (!/^[!-~]+$/.test(value.trim())) {
+      setMessage("A key has letters, digits and signs, without spaces.");
+      return;
+    }
+    key.set(value.trim());
+    try {
+      await get("/v1/agents");
+      onKey();
+    } catch (error) {
+      key.set("");
+      setMessage(asError(error).message);
+    }
+  };
+  return (
+    <main class="narrow">
+      <div class="title">
+        <h1>This daemon asks for a key</h1>
+      </div>
+      <p>
+        Whoever runs it gives you one (<code>prime-agents key new NAME</code>). The page keeps it until you close this tab, and sends it
+        to this daemon only.
+      </p>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void submit();
+        }}
+      >
+        <label class="field">
+          <span>Key</span>
+          <input
+            type="password"
+            autocomplete="off"
+            spellcheck={false}
+            value={value}
+            placeholder="prime_…"
+            onInput={(event) => setValue(event.currentTarget.value)}
+          />
+        </label>
+        {message !== "" && (
+          <p class="problem" role="alert">
+            {message}
+          </p>
+        )}
+        <div class="actions">
+          <button class="primary">Go on</button>
+        </div>
+      </form>
+    </main>
+  );
+}
+
+function Screen({ path }: { path: string[] }): JSX.Element {
+  const [screen = "runs", item] = path;
+  if (screen === "runs" && item === "new") return <NewRun />;
+  if (screen === "runs") return item === undefined ? <Runs /> : <Run key={item} id={item} />;
+  if (screen === "compare") return <Compare />;
+  if (screen === "agents") return <Agents />;
+  if (screen === "engines") return <Engines />;
+  if (screen === "tasks") return <Tasks slug={item} />;
+  return (
+    <main>
+      <div class="title">
+        <h1>There is no such page</h1>
+      </div>
+      <a href={href(["runs"])}>To the runs</a>
+    </main>
+  );
+}
+
+function Studio(): JSX.Element {
+  const { path } = usePlace();
+  const [asks, setAsks] = useState(false);
+  const [screen = "runs", item] = path;
+  useEffect(() => {
+    const ask = () => setAsks(true);
+    unauthorized.addEventListener("401", ask);
+    return () => unauthorized.removeEventListener("401", ask);
+  }, []);
+  useEffect(() => {
+    document.title = `${item ?? screen} · prime-agents`;
+  }, [screen, item]);
+  return (
+    <>
+      <a class="skip" href="#content">
+        Skip to content
+      </a>
+      <header class="bar">
+        <a class="brand" href={href(["runs"])}>
+          prime-agents <span>studio</span>
+        </a>
+        <nav aria-label="Screens">
+          {SCREENS.map(([name, label]) => (
+            <a key={name} href={href([name])} aria-current={screen === name ? "page" : undefined}>
+              {label}
+            </a>
+          ))}
+          {key.get() !== "" && (
+            <button
+              class="link"
+              onClick={() => {
+                key.set("");
+                setAsks(true);
+              }}
+            >
+              Forget key
+            </button>
+          )}
+        </nav>
+      </header>
+      <div id="content" tabIndex={-1}>{asks ? <KeyForm onKey={() => setAsks(false)} /> : <Screen path={path} />}</div>
+    </>
+  );
+}
+
+followLinks();
+const root = document.getElementById("studio");
+if (root !== null) render(<Studio />, root);

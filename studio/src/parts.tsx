@@ -1,0 +1,73 @@
+// Small parts that several screens use.
+
+import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { ApiError } from "./api";
+import { visible, words } from "./text";
+import type { Status } from "./types";
+
+const SIGNS: Record<Status, string> = {
+  queued: "\u2026",
+  running: "\u25b6",
+  verified: "\u2713",
+  unverified: "?",
+  failed: "\u2717",
+  cancelled: "\u25a0",
+};
+
+export function Badge({ status }: { status: Status }): JSX.Element {
+  return (
+    <span class={`badge ${status}`}>
+      <span aria-hidden="true">{SIGNS[status]}</span> {words(status)}
+    </span>
+  );
+}
+
+export function Problem({ error, retry }: { error: ApiError; retry?: () => void }): JSX.Element {
+  return (
+    <div class="problem" role="alert">
+      <p>{visible(error.message)}</p>
+      {retry && <button onClick={retry}>Try again</button>}
+    </div>
+  );
+}
+
+export function Skeleton({ rows = 6 }: { rows?: number }): JSX.Element {
+  return (
+    <div class="skeleton" role="status" aria-label="Loading">
+      {Array.from({ length: rows }, (_, at) => (
+        <div key={at} />
+      ))}
+    </div>
+  );
+}
+
+export function Panel(props: { title: string; actions?: ComponentChildren; children: ComponentChildren; class?: string }) {
+  return (
+    <section class={`panel ${props.class ?? ""}`} aria-label={props.title}>
+      <header>
+        <h2>{props.title}</h2>
+        {props.actions}
+      </header>
+      {props.children}
+    </section>
+  );
+}
+
+export function Copy({ label, text }: { label: string; text: () => string }): JSX.Element {
+  const [done, setDone] = useState("");
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+      setDone("Copied");
+    } catch {
+      setDone("Not allowed");
+    }
+    setTimeout(() => setDone(""), 2000);
+  };
+  return (
+    <button onClick={() => void copy()}>
+      <span aria-live="polite">{done === "" ? label : done}</span>
+    </button>
+  );
+}

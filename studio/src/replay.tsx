@@ -1,0 +1,148 @@
+// Moving along a trajectory: a slider, playing, and jumps to the next step of a kind; with keys as well.
+
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { count, visible } from "./text";
+
+const KEYS_OFF = "prime-keys-off";
+
+export const KEYS: [string, string][] = [
+  ["j, →", "next step"],
+  ["k, ←", "step before"],
+  ["x, X", "next, last rejected step"],
+  ["b, B", "next, last backtrack"],
+  ["r, R", "next, last retry"],
+  ["p, P", "next, last popped state"],
+  ["Home, End", "first, last step"],
+  ["Space", "play, pause"],
+];
+
+const FIND: Record<string, string> = { x: "rejected", b: "backtrack", r: "retry", p: "pop" };
+
+export function Replay(props: {
+  at: number;
+  total: number;
+  violations: string[];
+  onPick: (position: number, replace?: boolean) => void;
+  onFind: (what: string, backwards: boolean) => void;
+  message: string;
+}): JSX.Element {
+  const { at, total, violations, onPick, onFind, message } = props;
+  const [playing, setPlaying] = useState(false);
+  const [keysOff, setKeysOff] = useState(sessionStorage.getItem(KEYS_OFF) !== null);
+  const now = useRef(props);
+  now.current = props;
+  const clamp = (position: number) => Math.max(0, Math.min(total - 1, position));
+  useEffect(() => {
+    if (!playing) return undefined;
+    const timer = setInterval(() => {
+      const { at: present, total: all } = now.current;
+      if (present + 1 < all) now.current.onPick(present + 1, true);
+      else setPlaying(false);
+    }, 400);
+    return () => clearInterval(timer);
+  }, [playing]);
+  useEffect(() => {
+    if (keysOff) return undefined;
+    const onKey = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement;
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (target.closest("input, select, textarea, button, summary, a") !== null) return;
+      const { at: present, total: all } = now.current;
+      const pick = (position: number) => now.current.onPick(Math.max(0, Math.min(all - 1, position)), true);
+      const what = FIND[event.key.toLowerCase()];
+      if (what !== undefined) now.current.onFind(what, event.shiftKey);
+      else if (["j", "ArrowRight", "ArrowDown"].includes(event.key)) pick(present + 1);
+      else if (["k", "ArrowLeft", "ArrowUp"].includes(event.key)) pick(present - 1);
+      else if (event.key === "Home") pick(0);
+      else if (event.key === "End") pick(all - 1);
+      else if (event.key === " ") setPlaying((old) => !old);
+      else return;
+      event.preventDefault();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, [keysOff]);
+  return (
+    <div class="replay">
+      <button aria-label="Step before" disabled={at === 0} onClick={() => onPick(clamp(at - 1), true)}>
+        ‹
+      </button>
+      <button aria-label={playing ? "Pause" : "Play"} aria-pressed={playing} onClick={() => setPlaying(!playing)}>
+        {playing ? "❚❚" : "▶"}
+      </button>
+      <button aria-label="Next step" disabled={at >= total - 1} onClick={() => onPick(clamp(at + 1), true)}>
+        ›
+      </button>
+      <input
+        type="range"
+        aria-label="Step"
+        aria-valuetext={`step ${count(at)} of ${count(total)}`}
+        min={0}
+        max={Math.max(0, total - 1)}
+        value={at}
+        onInput={(event) => onPick(Number(event.currentTarget.value), true)}
+      />
+      <label class="jump">
+        <span class="hidden">Go to step</span>
+        <input
+          inputMode="numeric"
+          size={8}
+          key={at}
+          defaultValue={String(at)}
+          onChange={(event) => onPick(clamp(Number(event.currentTarget.value.replaceAll(",", "")) || 0))}
+        />
+        <span class="muted">of {count(total)}</span>
+      </label>
+      <button onClick={() => onFind("rejected", true)}>‹ rejected</button>
+      <button onClick={() => onFind("rejected", false)}>rejected ›</button>
+      {violations.length > 0 && (
+        <select
+          aria-label="Next violation of"
+          value=""
+          onChange={(event) => {
+            const { value } = event.currentTarget;
+            event.currentTarget.value = "";
+            if (value !== "") onFind(`violation:${value}`, false);
+          }}
+        >
+          <option value="">next violation of…</option>
+          {violations.map((name) => (
+            <option key={name} value={name}>
+              {visible(name, 60)}
+            </option>
+          ))}
+        </select>
+      )}
+      <details class="keys">
+        <summary>Keys</summary>
+        <dl>
+          {KEYS.map(([key, what]) => (
+            <div key={key}>
+              <dt>
+                <kbd>{key}</kbd>
+              </dt>
+              <dd>{what}</dd>
+            </div>
+          ))}
+        </dl>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={keysOff}
+            onChange={(event) => {
+              const off = event.currentTarget.checked;
+              if (off) sessionStorage.setItem(KEYS_OFF, "1");
+              else sessionStorage.removeItem(KEYS_OFF);
+              setKeysOff(off);
+            }}
+          />
+          Turn single keys off
+        </label>
+      </details>
+      <span class="muted" role="status">
+        {message}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,54 @@
+// A person's answer to a step on which the verifiers disagree.
+
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { get, post, query } from "./api";
+import type { ApiError } from "./api";
+import { asError, useLoad } from "./hooks";
+import { Problem } from "./parts";
+import { Text, time } from "./text";
+import type { FlaggedStep } from "./types";
+
+export function Review({ run, seq }: { run: string; seq: number }): JSX.Element {
+  const path = `/v1/runs/${encodeURIComponent(run)}/reviews`;
+  const address = query(path, { after: seq - 1, limit: 1 });
+  const { data, error, reload } = useLoad(address, (signal) => get<{ steps: FlaggedStep[] }>(address, signal));
+  const [note, setNote] = useState("");
+  const [refused, setRefused] = useState<ApiError>();
+  const answer = async (verdict: "accept" | "reject") => {
+    try {
+      await post(path, { seq, verdict, note });
+      setNote("");
+      setRefused(undefined);
+      reload();
+    } catch (reason) {
+      setRefused(asError(reason));
+    }
+  };
+  const review = data?.steps.find((step) => step.seq === seq)?.review;
+  return (
+    <section class="review" aria-label="Review">
+      <h3>⚑ The verifiers disagree: is this step right?</h3>
+      {error && <Problem error={error} retry={reload} />}
+      {review && (
+        <p>
+          {review.verdict === "accept" ? "Accepted" : "Rejected"} by <Text of={review.by} max={80} />, {time(review.at)}
+          {review.note !== undefined && (
+            <>
+              : <Text of={review.note} />
+            </>
+          )}
+        </p>
+      )}
+      <label>
+        Reason, for others
+        <input value={note} maxLength={1000} onInput={(event) => setNote(event.currentTarget.value)} />
+      </label>
+      <div class="actions">
+        <button onClick={() => void answer("accept")}>It is right</button>
+        <button onClick={() => void answer("reject")}>It is wrong</button>
+      </div>
+      {refused && <Problem error={refused} />}
+    </section>
+  );
+}

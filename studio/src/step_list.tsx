@@ -1,0 +1,149 @@
+// The steps of a trajectory as a list of fixed rows, of which only the visible ones exist. A browser draws no element
+// higher than some million pixels, so beyond that the scroll bar is scaled.
+
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { get, query } from "./api";
+import { count, visible } from "./text";
+import type { Step, StepList as Page } from "./types";
+
+const ROW = 28;
+const PAGE = 200;
+const PAGES_MAX = 64;
+const HEIGHT_MAX = 8_000_000;
+
+export const DECISIONS = {
+  proceed: { sign: "✓", word: "accepted" },
+  retry: { sign: "↻", word: "retry" },
+  backtrack: { sign: "✗", word: "rejected" },
+};
+
+/** Steps by position, loaded page by page; the oldest pages are dropped. */
+class Steps {
+  private pages = new Map<number, Step[] | "loading">();
+
+  constructor(
+    readonly run: string,
+    readonly trajectory: string,
+    private readonly onChange: () => void,
+  ) {}
+
+  at(position: number): Step | undefined {
+    const page = this.pages.get(Math.floor(position / PAGE));
+    return page === undefined || page === "loading" ? undefined : page[position % PAGE];
+  }
+
+  /** Loads what is missing of a range; a page that has grown since is loaded again. */
+  want(from: number, to: number, total: number): void {
+    for (let number = Math.floor(from / PAGE); number * PAGE < Math.min(to, total); number += 1) {
+      const page = this.pages.get(number);
+      const expected = Math.min(PAGE, total - number * PAGE);
+      if (page === "loading" || (page !== undefined && page.length >= expected)) continue;
+      this.pages.delete(number);
+      this.pages.set(number, page ?? "loading");
+      void this.load(number);
+    }
+  }
+
+  private readonly loading = new Set<number>();
+
+  private async load(number: number): Promise<void> {
+    if (this.loading.has(number)) return;
+    this.loading.add(number);
+    const path = `/v1/runs/${encodeURIComponent(this.run)}/steps`;
+    try {
+      const { steps } = await get<Page>(query(path, { trajectory: this.trajectory, from: number * PAGE, limit: PAGE }));
+      this.pages.delete(number);
+      this.pages.set(number, steps);
+      for (const old of this.pages.keys()) {
+        if (this.pages.size <= PAGES_MAX) break;
+        this.pages.delete(old);
+      }
+    } catch {
+      // The stream says when the connection is lost; the next scroll or event asks again.
+      if (this.pages.get(number) === "loading") this.pages.delete(number);
+    }
+    this.loading.delete(number);
+    this.onChange();
+  }
+}
+
+export function StepList(props: {
+  run: string;
+  trajectory: string;
+  total: number;
+  at: number | null;
+  onPick: (position: number) => void;
+}): JSX.Element {
+  const { run, trajectory, total, at, onPick } = props;
+  const [, redraw] = useState(0);
+  const [top, setTop] = useState(0);
+  const [height, setHeight] = useState(420);
+  const box = useRef<HTMLDivElement>(null);
+  const steps = useMemo(() => new Steps(run, trajectory, () => redraw((old) => old + 1)), [run, trajectory]);
+  const full = total * ROW;
+  const spacer = Math.min(full, HEIGHT_MAX);
+  const scale = spacer > height ? Math.max(1, (full - height) / (spacer - height)) : 1;
+  const first = Math.max(0, Math.min(total - 1, Math.floor((top * scale) / ROW)));
+  const shown = Math.ceil(height / ROW) + 1;
+  const last = Math.min(total, first + shown);
+  // Rows are laid out from the scroll position, where a scaled bar would put them too far apart.
+  const offset = scale === 1 ? first * ROW : Math.min(top, Math.max(0, spacer - (last - first) * ROW));
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  useEffect(() => {
+    const element = box.current;
+    if (at === null || element === null || (at >= first && at < last - 1)) return;
+    element.scrollTop = Math.max(0, at * ROW - height / 2) / scale;
+  }, [at, trajectory, total > 0]);
+  useEffect(() => steps.want(Math.max(0, first - 20), last + 20, total));
+  const rows = [];
+  for (let position = first; position < last; position += 1) {
+    const step = steps.at(position);
+    const decision = step === undefined ? undefined : DECISIONS[step.decision];
+    rows.push(
+      <div
+        key={position}
+        id={`step-${position}`}
+        role="option"
+        aria-selected={position === at}
+        aria-posinset={position + 1}
+        aria-setsize={total}
+        class={`step ${step?.decision ?? "loading"} ${position === at ? "selected" : ""}`}
+        style={{ top: `${offset + (position - first) * ROW}px` }}
+        onClick={() => onPick(position)}
+      >
+        <span class="num">{count(position)}</span>
+        <span class="decision" title={decision?.word}>
+          <span aria-hidden="true">{decision?.sign ?? "·"}</span>
+          <span class="hidden">{decision?.word}</span>
+        </span>
+        <bdi class="action">{step === undefined ? "" : visible(step.action || "(no line left)", 200)}</bdi>
+        <span class="end">
+          {step?.needs_review === true && <span title="asks for review">⚑</span>}
+          {step !== undefined && step.score > 0 ? step.score : ""}
+        </span>
+      </div>,
+    );
+  }
+  return (
+    <div
+      ref={box}
+      class="steps"
+      role="listbox"
+      tabIndex={0}
+      aria-label={`Steps of trajectory ${trajectory}`}
+      aria-activedescendant={at === null || at < first || at >= last ? undefined : `step-${at}`}
+      onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+    >
+      <div class="spacer" style={{ height: `${spacer}px` }}>
+        {rows}
+      </div>
+    </div>
+  );
+}

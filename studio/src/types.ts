@@ -1,0 +1,197 @@
+// What the daemon answers, as far as the page uses it; the OpenAPI document has the whole.
+
+export interface ErrorBody {
+  error?: { message: string; code?: string; field?: string };
+}
+
+export type Status = "queued" | "running" | "verified" | "unverified" | "failed" | "cancelled";
+
+export interface Usage {
+  prompt: number;
+  completion: number;
+}
+
+export interface Ballot {
+  answer: unknown;
+  votes: number;
+  distinct_traces: number;
+  violation_score: number;
+}
+
+export interface Run {
+  id: string;
+  status: Status;
+  waiting_for?: string;
+  resumed: number;
+  created_at: string;
+  updated_at: string;
+  events: number;
+  forked_from?: { run: string; seq: number };
+  task: string;
+  instance: string;
+  answer: unknown;
+  verified: boolean;
+  verifier: string;
+  checked_kinds: string[];
+  outcome: string | null;
+  failure?: string;
+  steps: number;
+  proposals: number;
+  retries: number;
+  backtracks: number;
+  pops: number;
+  rounds: number;
+  trajectories: number;
+  votes: Ballot[];
+  agreement: number;
+  tokens: Usage;
+  wall_ms: number;
+  seed: number;
+  strategy: string;
+  agents: { executor: string; verifier: string; coordinator: string };
+  labels: string[];
+  reviews?: { needed: number; open: number; rejected: number };
+}
+
+export interface RunList {
+  runs: Run[];
+  unreadable?: string[];
+  next: string | null;
+}
+
+export interface Column {
+  from: number;
+  to: number;
+  depth_min: number;
+  depth_max: number;
+  depth_end: number;
+  retries: number;
+  backtracks: number;
+  pops: number;
+  flagged: number;
+  worst: number;
+  worst_at: number | null;
+  violations: string[];
+}
+
+export interface TrajectoryNode {
+  round: number;
+  trajectory: number;
+  steps: number;
+  depth: number;
+  retries: number;
+  backtracks: number;
+  pops: number;
+  flagged: number;
+  mishaps: number;
+  violations: Record<string, number>;
+  first_rejected: number | null;
+  elapsed_ms: number;
+  usage: Usage;
+  end: { seq: number; end: string; answer: unknown; failure: string | null } | null;
+  columns: Column[];
+}
+
+export interface Tree {
+  indexed: number;
+  has_more: boolean;
+  left_out: number;
+  rounds: {
+    round: number;
+    vote: { seq: number; votes: number; agreement: number; winner: unknown } | null;
+    trajectories: TrajectoryNode[];
+  }[];
+}
+
+export interface Shape {
+  has_more?: boolean;
+  steps: number;
+  columns: Column[];
+}
+
+export interface Step {
+  seq: number;
+  position: number | null;
+  depth: number;
+  action: string;
+  cut: boolean;
+  applicable: boolean;
+  score: number;
+  violations: string[];
+  decision: "proceed" | "retry" | "backtrack";
+  needs_review: boolean;
+  usage: Usage;
+  elapsed_ms: number;
+}
+
+export interface StepList {
+  steps: Step[];
+  total: number | null;
+  next: number | null;
+}
+
+export interface StepEvent extends Step {
+  round: number;
+  trajectory: number;
+  derivation?: string;
+  feedback?: string;
+  source?: string;
+  exhausted?: boolean;
+  opinions?: unknown[];
+  tokens?: number[];
+  logprobs?: number[];
+}
+
+export interface StepDetail {
+  seq: number;
+  position: number;
+  total: number;
+  explanation: string;
+  step: StepEvent;
+  broken: { name: string; kind: string | null; weight: number; meaning: string }[];
+  before: unknown;
+  after: unknown;
+  view: string | null;
+  stack: { seq: number; depth: number; action: string }[];
+  previous_elapsed_ms: number;
+  pops: number;
+}
+
+export interface Comparison {
+  has_more: boolean;
+  trajectories: {
+    round: number;
+    trajectory: number;
+    steps_a: number;
+    steps_b: number;
+    same: number;
+    seq_a: number | null;
+    seq_b: number | null;
+  }[];
+}
+
+export interface Task {
+  slug: string;
+  title: string;
+  category: string;
+  sizes: string[];
+  actions: string[];
+  constraints: { name: string; kind: string; weight: number; meaning: string }[];
+}
+
+export interface Agent {
+  role: string;
+  name: string;
+  implementation: string;
+  description: string;
+  default: boolean;
+  allowed: boolean;
+}
+
+export interface FlaggedStep {
+  seq: number;
+  round: number;
+  trajectory: number;
+  action: string;
+  review: { verdict: string; note?: string; by: string; at: string } | null;
+}

@@ -1,0 +1,53 @@
+//! `data`: what is written, and what is refused.
+
+use std::fs;
+
+use crate::binary::{done, shown};
+
+const SMALL: [&str; 6] = ["--task", "n-queens", "--difficulty", "easy", "--instances", "2"];
+
+#[test]
+fn each_kind_has_a_card_and_a_file_for_each_task() {
+    let folder = tempfile::tempdir().unwrap();
+    for kind in ["sft", "dpo", "grpo"] {
+        let out = folder.path().join(kind);
+        let written = done(&[&["data", kind, "--out", shown(&out)], &SMALL[..]].concat());
+        assert_eq!(written.code, 0, "{}", written.stderr);
+        assert!(written.stderr.contains(": 1 file, "), "{}", written.stderr);
+        let card = fs::read_to_string(out.join("README.md")).unwrap();
+        assert!(
+            card.contains(&format!("pretty_name: PRIME-Bench {kind}\n")) && card.contains("base seed 1000,"),
+            "{card}"
+        );
+        let parquet = fs::read(out.join("data/n-queens.parquet")).unwrap();
+        assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+    }
+}
+
+#[test]
+fn what_is_no_trace_of_a_run_gives_no_pairs() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, out) = (folder.path().join("steps.jsonl"), folder.path().join("dpo"));
+    fs::write(&trace, "{\"event\":\"started\"}\n").unwrap();
+    let pairs = |trace| done(&["data", "dpo", "--only-traces", "--trace", trace, "--out", shown(&out)]);
+    pairs(shown(&trace)).refused(&[shown(&trace), "accepted", "runs trace"]);
+    pairs("/nowhere/steps.jsonl").refused(&["/nowhere/steps.jsonl"]);
+}
+
+#[test]
+fn what_cannot_be_made_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = shown(folder.path());
+    let refused = |arguments: &[&str], parts: &[&str]| {
+        done(&[&["data"], arguments, &["--out", out]].concat()).refused(parts);
+    };
+    refused(&["sft", "--base-seed", "42"], &["--base-seed 42", "benchmark"]);
+    refused(&["sft", "--style", "terse"], &["terse", "compact"]);
+    refused(&["grpo", "--style", "compact"], &["compact", "structured"]);
+    refused(&["sft", "--task", "n-quens"], &["n-quens", "n-queens"]);
+    refused(&["dpo", "--only-traces"], &["--trace"]);
+    refused(&["grpo", "--instances", "0"], &["--instances"]);
+    refused(&["sft", "--style", "baseline", "--lines-max", "1", "--task", "bubble-sort"], &["nothing to train on"]);
+    done(&["data", "sft", "--out", "/proc/nowhere", "--task", "n-queens"]).refused(&["/proc/nowhere"]);
+    done(&["data", "sft", "--out", "sft.parquet"]).refused(&["sft.parquet", "folder"]);
+}
