@@ -61,6 +61,7 @@ impl From<RunError> for ApiError {
             RunError::KeyReused(_) => Self::unprocessable("idempotency_key_reused", Some("Idempotency-Key"), message),
             RunError::Agents(_) => Self::bad_field("agents", message),
             RunError::Conflict(_) => Self::conflict("conflict", message),
+            RunError::Elsewhere(_) => Self::conflict("executed_elsewhere", message),
             RunError::Journal(JournalError::NoSuchRun { .. }) => Self::bad_field("after", message),
             RunError::Journal(JournalError::NotWritable(_)) => {
                 Self::unavailable("journal_not_writable", message, second)
@@ -277,7 +278,10 @@ pub async fn show(
 /// A run that is over stays as it is.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/cancel", tag = "runs", operation_id = "cancel_run", params(("id", description = "The run's `id`")),
-    responses((status = 200, description = "The run; still open if it takes longer than 5 seconds", body = RunRecord)),
+    responses(
+        (status = 200, description = "The run; still open if it takes longer than 5 seconds", body = RunRecord),
+        (status = 409, description = "Another node of a shared journal executes the run", body = ErrorBody),
+    ),
 )]
 pub async fn cancel(
     state: web::Data<State>,

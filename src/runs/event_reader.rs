@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::{Stream, stream};
 
@@ -9,6 +10,8 @@ use super::live_run::LiveRun;
 use super::service::{RunError, Runs};
 use prime_journal::Segment;
 
+/// How often the journal is asked for events of a run that another node executes.
+const POLL: Duration = Duration::from_millis(250);
 /// Bytes of events per read.
 const READ_BYTES: usize = 256 << 10;
 
@@ -48,9 +51,15 @@ impl Reader {
             }
             let Some(live) = self.live.clone() else {
                 self.fetch().await?;
-                self.is_done = self.ready.is_empty();
+                if self.ready.is_empty() {
+                    self.wait_elsewhere().await?;
+                }
                 continue;
             };
+            if live.stream.is_abandoned() {
+                self.live = None;
+                continue;
+            }
             let mut watch = live.stream.watch();
             let committed = watch.borrow_and_update().clone();
             if committed.head.seq > self.after {
@@ -68,6 +77,24 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Waits for events of a run that this node does not execute.
+    async fn wait_elsewhere(&mut self) -> Result<(), RunError> {
+        if !self.follows || !self.runs.is_shared() {
+            self.is_done = true;
+            return Ok(());
+        }
+        let row = self.runs.row(&self.id).await?;
+        if row.is_over {
+            // Its last events may be younger than the read before.
+            self.is_done = row.head.seq <= self.after;
+            return Ok(());
+        }
+        let mut drained = self.runs.drained();
+        self.is_done = tokio::time::timeout(POLL, drained.wait_for(|drained| *drained)).await.is_ok();
+        self.live = self.runs.live(&self.id);
+        Ok(())
     }
 
     async fn fetch(&mut self) -> Result<(), RunError> {

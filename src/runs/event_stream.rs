@@ -49,6 +49,8 @@ pub struct Pending {
     is_announced: bool,
     /// Why the journal refused a write of this run; nothing is accepted until [`EventStream::reopen`].
     refusal: Option<String>,
+    /// Another node executes the run: nothing is accepted any more.
+    is_abandoned: bool,
 }
 
 /// The body of a snapshot.
@@ -64,7 +66,7 @@ pub struct Committed {
     pub head: Head,
     pub progress: Progress,
     pub is_over: bool,
-    /// The journal refused a write of this run, which therefore ends.
+    /// The journal refused a write of this run, or its lease is lost: it ends in this process.
     pub is_refused: bool,
 }
 
@@ -162,7 +164,7 @@ impl EventStream {
             return;
         }
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        if pending.refusal.is_some() {
+        if pending.refusal.is_some() || pending.is_abandoned {
             return;
         }
         let before = pending.body.len();
@@ -245,7 +247,9 @@ impl EventStream {
     pub fn take(&self) -> Pending {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let (progress, refusal) = (pending.progress.clone(), pending.refusal.clone());
-        let taken = std::mem::replace(&mut *pending, Pending { progress, refusal, ..Pending::default() });
+        let is_abandoned = pending.is_abandoned;
+        let kept = Pending { progress, refusal, is_abandoned, ..Pending::default() };
+        let taken = std::mem::replace(&mut *pending, kept);
         self.own_bytes.fetch_sub(taken.body.len(), Ordering::Relaxed);
         self.backpressure.remove(taken.body.len());
         taken
@@ -254,6 +258,16 @@ impl EventStream {
     /// For the writer: the journal refused what was taken last, for good. What was not committed is dropped, and the head
     /// stays, so that the run can be ended behind it.
     pub fn refuse(&self, reason: &str) {
+        self.drop_pending(Some(reason), false);
+    }
+
+    /// The run's lease is lost: what is not committed is dropped, and nothing more is accepted. Execution ends without a
+    /// result, because another node goes on from the last committed event.
+    pub fn abandon(&self) {
+        self.drop_pending(None, true);
+    }
+
+    fn drop_pending(&self, refusal: Option<&str>, is_abandoned: bool) {
         let committed = self.committed();
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         self.own_bytes.fetch_sub(pending.body.len(), Ordering::Relaxed);
@@ -261,10 +275,15 @@ impl EventStream {
         self.appended.store(committed.head.seq, Ordering::Relaxed);
         // It may be in the writer's queue, which then finds nothing to write.
         let is_announced = pending.is_announced;
-        let refusal = Some(reason.to_owned());
-        *pending = Pending { progress: committed.progress, is_announced, refusal, ..Pending::default() };
+        let refusal = refusal.map(str::to_owned);
+        let is_abandoned = is_abandoned || pending.is_abandoned;
+        *pending = Pending { progress: committed.progress, is_announced, refusal, is_abandoned, ..Pending::default() };
         drop(pending);
         self.committed.send_modify(|committed| committed.is_refused = true);
+    }
+
+    pub fn is_abandoned(&self) -> bool {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).is_abandoned
     }
 
     /// Accepts writes again after a refusal, for the run's end; returns the reason of the refusal.
@@ -272,7 +291,7 @@ impl EventStream {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).refusal.take()
     }
 
-    /// Resolves when the journal has refused a write of this run.
+    /// Resolves when the journal has refused a write of this run, or the run is abandoned.
     pub async fn refused(&self) {
         let mut committed = self.watch();
         if committed.wait_for(|committed| committed.is_refused).await.is_err() {

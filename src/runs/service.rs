@@ -1,6 +1,7 @@
 //! The runs of a daemon: admits new ones and finds every run, open or finished. Executing them is `execute`'s part.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -58,6 +59,11 @@ pub enum RunError {
     Agents(String),
     #[error("{0}")]
     Conflict(String),
+    #[error(
+        "run {0} is executed by another node, or waits for one: send this request to that node, or again once this one \
+         executes the run"
+    )]
+    Elsewhere(String),
     #[error("event {seq} of this run is not a step that needs review: GET /v1/runs/{id}/reviews lists those")]
     NotFlagged { id: String, seq: u64 },
     #[error("event {0} of this run is not a step, or not durable yet: GET /v1/runs/ID/steps lists the steps")]
@@ -106,6 +112,7 @@ pub struct Runs {
     /// Requests with a key that are being accepted: the second waits for the first.
     keys: Mutex<HashMap<KeyName, Arc<tokio::sync::Mutex<()>>>>,
     draining: watch::Sender<bool>,
+    is_shared: AtomicBool,
     /// Of the runs whose steps were asked for.
     pub(super) indexes: IndexCache,
     pub(super) clock: Clock,
@@ -146,6 +153,7 @@ impl Runs {
             open: OpenRuns::default(),
             keys: Mutex::default(),
             draining: watch::Sender::new(false),
+            is_shared: AtomicBool::new(false),
             indexes: IndexCache::default(),
             clock,
             wrap_observer: OnceLock::new(),
@@ -197,6 +205,15 @@ impl Runs {
     /// Why it cannot.
     pub async fn probe(&self) -> Result<(), String> {
         self.writer.probe().await
+    }
+
+    /// Whether other nodes execute runs of the same journal.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_shared(&self) {
+        self.is_shared.store(true, Ordering::Relaxed);
     }
 
     pub fn is_draining(&self) -> bool {
@@ -391,9 +408,13 @@ impl Runs {
     /// Ends a run with what is committed, and waits at most `patience` for that to be durable.
     ///
     /// # Errors
-    /// When the run does not exist.
+    /// When the run does not exist, or another node executes it.
     pub async fn cancel(&self, id: &str, patience: Duration) -> Result<RunRecord, RunError> {
-        if let Some(live) = self.live(id) {
+        let live = self.live(id);
+        if live.is_none() && self.is_shared() && !self.row(id).await?.is_over {
+            return Err(RunError::Elsewhere(id.to_owned()));
+        }
+        if let Some(live) = live {
             let mut committed = live.stream.watch();
             live.cancel();
             // A run that is slow to end is returned as it is.

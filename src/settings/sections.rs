@@ -306,6 +306,11 @@ impl Server {
 pub struct Journal {
     /// The SQLite file that stores runs (with `-wal` and `-shm` files beside it); created if missing. One daemon per file.
     pub path: String,
+    /// A PostgreSQL that stores runs instead, for one daemon or several: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with
+    /// libpq's parameters, such as `?sslmode=verify-full&sslrootcert=FILE`. Empty = the SQLite file. It may hold a password:
+    /// set it as `PRIME__JOURNAL__URL` in the environment.
+    #[schemars(extend("format" = "postgres-url"))]
+    pub url: String,
     /// Group commit: time in milliseconds that an event waits for others, which are then written with one `fsync`.
     #[schemars(range(min = 0, max = 1_000))]
     pub group_commit_ms: u64,

@@ -29,6 +29,7 @@ use tokio::time::Instant;
 use self::error_code::Failure;
 use self::leases::Leases;
 use self::session::Session;
+pub use self::url::without_password;
 use self::writer::Writer;
 use prime_journal::lease::{Effect, NodeId, Timing};
 use prime_journal::{
@@ -41,6 +42,9 @@ pub struct PostgresOptions {
     pub node: String,
     /// Most free runs that the node takes by itself; 0 takes none.
     pub capacity: usize,
+    /// Whether a commit takes the runs that it changes if nobody holds them. Whoever executes only what `effects` say must not:
+    /// a run that it stopped may be free again.
+    pub commits_take: bool,
     pub timing: Timing,
     /// How long work that a lost connection interrupted is repeated, before it fails as not writable.
     pub patience: Duration,
@@ -54,6 +58,7 @@ impl Default for PostgresOptions {
         Self {
             node: String::new(),
             capacity: 0,
+            commits_take: true,
             timing: Timing { lease_ms: 10_000, heartbeat_ms: 2_000 },
             patience: Duration::from_secs(30),
             effects: None,
@@ -67,7 +72,7 @@ pub struct PostgresJournal {
     leases: Arc<Leases>,
     writer: Mutex<Writer>,
     closed: watch::Sender<bool>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl PostgresJournal {
@@ -81,7 +86,7 @@ impl PostgresJournal {
         let target = url::parse(url).map_err(failed)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| failed(error.to_string()))?;
-        let PostgresOptions { node, capacity, timing, patience, effects } = options;
+        let PostgresOptions { node, capacity, commits_take, timing, patience, effects } = options;
         let session = Session::new(target, runtime.handle().clone(), patience).map_err(failed)?;
         let leases = Arc::new(Leases::new(node, timing, capacity, effects));
         let prepared = runtime.block_on(prepare(&session));
@@ -103,8 +108,8 @@ impl PostgresJournal {
         let keep = move || runtime.block_on(kept.keep(connections, started, is_closed));
         let thread = std::thread::Builder::new().name("postgres".to_owned()).spawn(keep);
         let thread = thread.map_err(|error| failed(error.to_string()))?;
-        let writer = Mutex::new(Writer::new()?);
-        Ok(Self { session, leases, writer, closed, thread: Some(thread) })
+        let writer = Mutex::new(Writer::new(commits_take)?);
+        Ok(Self { session, leases, writer, closed, thread: Mutex::new(Some(thread)) })
     }
 
     /// This node, unless it has to register again.
@@ -127,6 +132,16 @@ impl PostgresJournal {
     pub fn drain(&self) {
         self.leases.node().drain();
     }
+
+    /// Gives the node's runs back, and ends its connections; nothing may use the journal any more. Blocks until that is done,
+    /// for a few seconds at most.
+    pub fn close(&self) {
+        self.closed.send_replace(true);
+        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // It panicked; there is nothing left to close.
+            drop(thread.join());
+        }
+    }
 }
 
 async fn prepare(session: &Session) -> Result<(), Failure> {
@@ -139,11 +154,7 @@ async fn prepare(session: &Session) -> Result<(), Failure> {
 
 impl Drop for PostgresJournal {
     fn drop(&mut self) {
-        self.closed.send_replace(true);
-        if let Some(thread) = self.thread.take() {
-            // It panicked; there is nothing left to close.
-            drop(thread.join());
-        }
+        self.close();
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Target {
     pub(super) shown: String,
 }
 
-/// The URL without its password.
+/// The URL without its password and parameters.
 pub(super) fn shown(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return "an unreadable URL".to_owned() };
     let rest = rest.split('?').next().unwrap_or_default();
@@ -37,6 +37,17 @@ pub(super) fn shown(url: &str) -> String {
         None => rest.to_owned(),
     };
     format!("{scheme}://{shown}")
+}
+
+/// The URL with its parameters, but without a password.
+pub fn without_password(url: &str) -> String {
+    if url.is_empty() {
+        return String::new();
+    }
+    let Some((_, query)) = url.split_once('?') else { return shown(url) };
+    let is_password = |parameter: &&str| parameter.split('=').next() == Some("password");
+    let kept: Vec<&str> = query.split('&').filter(|parameter| !is_password(parameter)).collect();
+    if kept.is_empty() { shown(url) } else { format!("{}?{}", shown(url), kept.join("&")) }
 }
 
 /// # Errors
@@ -194,6 +205,14 @@ mod tests {
         ];
         for (url, expected) in cases {
             assert_eq!(shown(url), expected);
+        }
+        let cases = [
+            ("postgres://ada:secret@db/p?sslmode=require&password=s", "postgres://ada@db/p?sslmode=require"),
+            ("postgres://db/p?password=s", "postgres://db/p"),
+            ("postgres://ada@db/p", "postgres://ada@db/p"),
+        ];
+        for (url, expected) in cases {
+            assert_eq!(without_password(url), expected);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The node's commits, one at a time: each is applied once, however often its answer is lost.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use deadpool_postgres::Object;
 use sha2::{Digest as _, Sha256};
@@ -24,7 +24,8 @@ const NUMBERS: i64 = 256;
 struct InDoubt {
     node: NodeId,
     number: i64,
-    writes: [u8; 32],
+    /// Digests of its writes.
+    writes: HashSet<[u8; 32]>,
     batch: Batch,
 }
 
@@ -38,10 +39,15 @@ pub(super) struct Writer {
     /// What is left of a block of numbers.
     numbers: std::ops::Range<i64>,
     in_doubt: Option<InDoubt>,
+    /// Digests of the writes of the last commit that was given up but applied: the caller, who does not know, repeats them,
+    /// alone or with others.
+    applied: HashSet<[u8; 32]>,
+    /// See [`super::PostgresOptions::commits_take`].
+    commits_take: bool,
 }
 
-fn digest(writes: &[Write]) -> [u8; 32] {
-    Sha256::digest(format!("{writes:?}")).into()
+fn digest(write: &Write) -> [u8; 32] {
+    Sha256::digest(format!("{write:?}")).into()
 }
 
 /// Whether an attempt was applied.
@@ -52,9 +58,18 @@ enum Attempt {
 }
 
 impl Writer {
-    pub(super) fn new() -> Result<Self, JournalError> {
+    pub(super) fn new(commits_take: bool) -> Result<Self, JournalError> {
         let packer = Packer::new().map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))?;
-        Ok(Self { packer, node: None, number: 0, known: HashMap::new(), numbers: 0..0, in_doubt: None })
+        Ok(Self {
+            packer,
+            node: None,
+            number: 0,
+            known: HashMap::new(),
+            numbers: 0..0,
+            in_doubt: None,
+            applied: HashSet::new(),
+            commits_take,
+        })
     }
 
     pub(super) async fn commit(
@@ -63,7 +78,15 @@ impl Writer {
         leases: &Leases,
         writes: &[Write],
     ) -> Result<(), JournalError> {
-        if self.settle(session, leases, writes).await? {
+        self.settle(session, leases, writes).await?;
+        let rest: Vec<Write>;
+        let writes = if self.applied.is_empty() {
+            writes
+        } else {
+            rest = writes.iter().filter(|write| !self.applied.contains(&digest(write))).cloned().collect();
+            &rest
+        };
+        if writes.is_empty() {
             return Ok(());
         }
         let Some(node) = leases.node().id() else {
@@ -82,24 +105,25 @@ impl Writer {
         self.send(session, leases, node, batch, writes).await
     }
 
-    /// Finds out what became of the last commit, if that is unknown. Returns whether it had the same writes and was applied.
-    async fn settle(&mut self, session: &Session, leases: &Leases, writes: &[Write]) -> Result<bool, JournalError> {
-        let Some(InDoubt { node, number, .. }) = self.in_doubt else { return Ok(false) };
+    /// Finds out what became of the last commit, if that is unknown. A run that it accepted, and that these writes do not accept
+    /// again, was refused to its client but exists: whoever takes it executes it.
+    async fn settle(&mut self, session: &Session, leases: &Leases, writes: &[Write]) -> Result<(), JournalError> {
+        let Some(InDoubt { node, number, .. }) = self.in_doubt else { return Ok(()) };
         let is_unused =
             session.repeat(async |client: &mut Object| statements::use_up(client, node, number).await).await?;
-        let Some(doubtful) = self.in_doubt.take() else { return Ok(false) };
+        let Some(doubtful) = self.in_doubt.take() else { return Ok(()) };
         self.finish(leases, node, &doubtful.batch, !is_unused);
         if is_unused {
-            return Ok(false);
+            return Ok(());
         }
-        if doubtful.writes == digest(writes) {
-            return Ok(true);
+        self.applied = doubtful.writes;
+        let is_accepted_again =
+            |run: &String| writes.iter().any(|write| matches!(write, Write::Accept { row, .. } if row.id == *run));
+        for run in accepted(&doubtful.batch).into_iter().filter(|run| !is_accepted_again(run)) {
+            leases.node().release(&run);
         }
-        Err(JournalError::Refused(
-            "the commit before was reported as failed while its answer was lost, but it was applied: it had to be repeated \
-             before another"
-                .to_owned(),
-        ))
+        leases.wake.notify_one();
+        Ok(())
     }
 
     /// What is known of the runs that are written. Takes those that nobody holds.
@@ -145,7 +169,7 @@ impl Writer {
     ) -> Result<Vec<(String, Known)>, JournalError> {
         let mut rows = session.repeat(async |client: &mut Object| statements::known(client, missing).await).await?;
         let free: Vec<i64> = rows.iter().filter(|row| !row.1.is_over && row.2.is_none()).map(|row| row.1.no).collect();
-        if !free.is_empty() {
+        if self.commits_take && !free.is_empty() {
             session.repeat(async |client: &mut Object| statements::take(client, node, &free).await).await?;
             rows = session.repeat(async |client: &mut Object| statements::known(client, missing).await).await?;
         }
@@ -227,7 +251,7 @@ impl Writer {
                         Failure::Final(error) => error,
                         Failure::Connection(reason) | Failure::Conflict(reason) => session.unreachable(&reason),
                     };
-                    self.in_doubt = Some(InDoubt { node, number, writes: digest(writes), batch });
+                    self.in_doubt = Some(InDoubt { node, number, writes: writes.iter().map(digest).collect(), batch });
                     return Err(error);
                 }
             }

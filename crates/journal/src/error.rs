@@ -13,7 +13,7 @@ pub enum JournalError {
     )]
     InUse { path: PathBuf },
     /// The database cannot be used as it is: not reachable, no rights, another version.
-    #[error("{database}: {reason}")]
+    #[error("journal.url = {database}: {reason}")]
     Database { database: String, reason: String },
     /// Other nodes hold these runs. Nothing was changed.
     #[error("another node executes {}", .runs.join(", "))]

@@ -11,7 +11,7 @@ fn error(url: &str) -> String {
     let error = PostgresJournal::open(url, PostgresOptions::default()).err().expect("it is refused");
     assert!(matches!(error, JournalError::Database { .. }), "{error:?}");
     let shown = error.to_string();
-    assert!(shown.starts_with("postgres://") && !shown.contains("topsecret"), "{shown}");
+    assert!(shown.starts_with("journal.url = postgres://") && !shown.contains("topsecret"), "{shown}");
     shown
 }
 

@@ -119,6 +119,19 @@ fn a_node_that_was_taken_for_dead_registers_again() {
 }
 
 #[test]
+fn a_commit_takes_no_run_where_effects_alone_start_them() {
+    let schema = Schema::new();
+    let options = PostgresOptions { commits_take: false, timing: QUICK, ..PostgresOptions::default() };
+    let journal = PostgresJournal::open(&schema.url(), options).unwrap();
+    let first = events(row("r").head, 1);
+    journal.commit(&[accept("r"), append("r", &first)]).unwrap();
+    journal.release("r");
+    let next = append("r", &events(first.head(), 1));
+    assert_eq!(lost(&journal.commit(std::slice::from_ref(&next)).unwrap_err()), ["r"]);
+    open(&schema).commit(&[next]).unwrap();
+}
+
+#[test]
 fn released_runs_are_free_at_once() {
     let schema = Schema::new();
     let one = open(&schema);
