@@ -150,3 +150,6 @@ fn refused(error: &clap::Error) -> ExitCode {
         (false, Ok(())) => ExitCode::SUCCESS,
     }
 }
+
+#[cfg(test)]
+mod paper_tests;

@@ -5,18 +5,11 @@ use std::sync::Arc;
 use futures::stream::{self, StreamExt as _};
 use tokio::time::Instant;
 
+use super::running_system::{RunningSystem, RuntimeEnded, budgeted};
 use crate::agents::AgentSet;
-use crate::runtime::{RunSampling, Runtime, RuntimePlan, Silent, Submission};
+use crate::runtime::{RunSampling, RuntimePlan, Silent};
 use prime_bench::tasks::{AnyTask, Difficulty, Problem};
-use prime_protocol::{Ending, Outcome, RunPlan, Strategy};
-
-/// The budget of a trajectory, in multiples of the reference's steps: an executor that goes in circles must not stall the
-/// measurement.
-const STEPS_FACTOR: u64 = 4;
-
-/// Samples budgeted per required vote of a step: a lead of k votes takes 4 k samples on average when five of eight samples
-/// are right.
-const SAMPLES_FACTOR: u32 = 4;
+use prime_protocol::{Ending, Outcome, RunPlan};
 
 /// Concurrent turns of a cell, unless one run needs more.
 const TURNS_IN_FLIGHT: u32 = 32;
@@ -105,22 +98,6 @@ impl SystemRuns {
     }
 }
 
-/// The budget of proposals for a run whose reference has `reference_steps`.
-pub(super) fn steps_budget(plan: &RunPlan, reference_steps: u64) -> u64 {
-    let a_step = match &plan.strategy {
-        Strategy::Iterative | Strategy::Greedy | Strategy::BestOfN | Strategy::Beam(_) => plan.fanout,
-        // A vote takes whole batches.
-        Strategy::Ahead(rule) => rule
-            .samples_max
-            .min(rule.k.saturating_mul(SAMPLES_FACTOR))
-            .max(1)
-            .checked_next_multiple_of(plan.fanout)
-            .unwrap_or(u32::MAX),
-    };
-    let steps = reference_steps.saturating_mul(STEPS_FACTOR).saturating_add(8);
-    (u64::from(a_step) * u64::from(plan.max_rounds)).saturating_mul(steps)
-}
-
 /// Has a system solve instances of a task, and calls `on_run` with each that is done. Must be called within an actix system.
 ///
 /// # Errors
@@ -132,67 +109,24 @@ pub async fn evaluate(
     instances: Instances,
     on_run: &dyn Fn(&JudgedRun),
 ) -> Result<SystemRuns, String> {
-    let System { agents, plan, sampling } = system;
     let problems = instances.of(task);
-    let plans: Vec<RunPlan> = problems
-        .iter()
-        .map(|problem| {
-            let mut plan = plan(problem.as_ref());
-            plan.budget.steps = steps_budget(&plan, problem.reference().steps);
-            plan
-        })
-        .collect();
+    let plans: Vec<RunPlan> = problems.iter().map(|problem| budgeted(&system.plan, problem.as_ref())).collect();
     // Few runs at a time: a run's wall-clock budget must measure that run, not a queue before the engine.
     let widest = plans.iter().map(|plan| plan.fanout).max().unwrap_or_default();
-    let runtime = RuntimePlan { in_flight_max: TURNS_IN_FLIGHT.max(widest), ..runtime.clone() };
-    let runtime = Runtime::start(&runtime, agents);
+    let seed = system.sampling.seed;
+    let running = RunningSystem::start(system, runtime, TURNS_IN_FLIGHT.max(widest));
     let started = Instant::now();
     let solved = async |(index, (problem, plan)): (usize, (&Arc<dyn Problem>, RunPlan))| {
-        let sampling = RunSampling { seed: sampling.seed.wrapping_add(index as u64), ..sampling };
-        let problem = Arc::clone(problem);
-        let started = Instant::now();
-        let submission =
-            Submission { problem: Arc::clone(&problem), plan, sampling, observer: Arc::new(Silent), suspended: None };
-        let outcome = runtime.submit(submission).outcome().await?;
-        let run = JudgedRun {
-            is_right: outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer)),
-            outcome,
-            seconds: started.elapsed().as_secs_f64(),
-        };
+        let (outcome, seconds) = running.run(problem, plan, seed.wrapping_add(index as u64), Arc::new(Silent)).await?;
+        let is_right = outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer));
+        let run = JudgedRun { outcome, is_right, seconds };
         on_run(&run);
-        Some(run)
+        Ok(run)
     };
     let runs = problems.iter().zip(plans).enumerate().map(solved);
-    let judged: Vec<Option<JudgedRun>> = stream::iter(runs).buffered(instances.concurrent.max(1)).collect().await;
+    let judged: Vec<Result<JudgedRun, RuntimeEnded>> =
+        stream::iter(runs).buffered(instances.concurrent.max(1)).collect().await;
     let seconds = started.elapsed().as_secs_f64();
-    let judged = judged.into_iter().collect::<Option<_>>().ok_or("the runtime ended before the runs")?;
+    let judged = judged.into_iter().collect::<Result<_, _>>().map_err(|ended| ended.to_string())?;
     Ok(SystemRuns { judged, seconds })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::evaluation::systems::plan;
-    use prime_protocol::{Ahead, Beam};
-
-    #[test]
-    fn the_budget_follows_from_the_strategy() {
-        let ahead = |k, samples_max| Strategy::Ahead(Ahead { k, samples_max, characters_max: 99, step_accuracy: 0.0 });
-        // 10 steps of the reference: 48 steps, in two rounds, with four concurrent turns.
-        for (strategy, expected) in [
-            (Strategy::Iterative, 2 * 48 * 4),
-            (Strategy::BestOfN, 2 * 48 * 4),
-            (Strategy::Beam(Beam { width: 2, actions: 2 }), 2 * 48 * 4),
-            (ahead(3, 64), 2 * 48 * 12),
-            (ahead(5, 64), 2 * 48 * 20),
-            // At most `samples_max`, in whole batches.
-            (ahead(5, 6), 2 * 48 * 8),
-            (ahead(1_000, 10_000), 2 * 48 * 4_000),
-        ] {
-            let plan = RunPlan { strategy, fanout: 4, max_rounds: 2, ..plan() };
-            assert_eq!(steps_budget(&plan, 10), expected, "{strategy:?}");
-        }
-        let plan = RunPlan { fanout: 256, max_rounds: 100, ..plan() };
-        assert_eq!(steps_budget(&plan, u64::MAX), u64::MAX);
-    }
 }

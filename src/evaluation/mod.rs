@@ -4,6 +4,7 @@
 pub mod comparison;
 pub mod labelled_steps;
 mod null_problem;
+mod running_system;
 pub mod single_step;
 pub mod solve;
 pub mod strategies;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hdrhistogram::Histogram;
 use tempfile::TempDir;
+use tokio::task::JoinHandle;
 
 use super::error::LoadError;
 use super::in_process::greedy;
@@ -35,8 +36,8 @@ const FOLLOWED: u32 = 0;
 /// f_type of tmpfs and ramfs, from statfs.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// When the steps of the followed run were decided that are not known to be durable yet.
-type Decided = Arc<Mutex<VecDeque<u64>>>;
+/// When the steps of the followed run were decided that are not known to be durable yet; `None` outside of the measurement.
+type Decided = Arc<Mutex<VecDeque<Option<u64>>>>;
 
 /// The observer of each trajectory's current run.
 #[derive(Default)]
@@ -52,7 +53,9 @@ struct Recorded {
 impl Observer for Recorded {
     fn observe(&self, event: &Event<'_>) {
         if let (Event::Step { .. }, Some(decided)) = (event, &self.decided) {
-            decided.lock().unwrap_or_else(PoisonError::into_inner).push_back(self.watch.trajectory().session().now());
+            let session = self.watch.trajectory().session();
+            let at = session.is(Phase::Measuring).then(|| session.now());
+            decided.lock().unwrap_or_else(PoisonError::into_inner).push_back(at);
         }
         self.watch.observe(event);
         self.recorder.observe(event);
@@ -119,6 +122,8 @@ struct DurableLaunch<'l> {
     runs: Vec<Mutex<TrajectoryRuns>>,
     /// Time from decision to commit of the followed trajectory's steps.
     commit: Arc<Mutex<Histogram<u64>>>,
+    /// The tasks that record it, each of which ends with its run.
+    followers: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// Null agents with a journal.
@@ -208,11 +213,13 @@ impl DurableLoad {
         let steps = plan.run_steps(trajectories)?;
         let runs = (0..trajectories).map(|_| Mutex::default()).collect();
         *self.watches.0.lock().unwrap_or_else(PoisonError::into_inner) = vec![None; trajectories as usize];
-        let launch = DurableLaunch { load: self, steps, runs, commit: Arc::new(Mutex::new(empty())) };
+        let (commit, followers) = (Arc::new(Mutex::new(empty())), Mutex::default());
+        let launch = DurableLaunch { load: self, steps, runs, commit, followers };
         let measured = measure(&plan.measurement(trajectories), &launch).await?;
         // The next load must not overlap the end of this one.
         launch.wait(|committed, _| committed.is_over).await;
         launch.released().await;
+        launch.followed().await;
         let commit = launch.commit.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(measured.point(Some(&commit))?)
     }
@@ -272,24 +279,41 @@ impl DurableLaunch<'_> {
     fn follow(&self, run: &LiveRun, decided: Decided, session: Arc<Session>) {
         let mut committed = run.stream.watch();
         let commit = Arc::clone(&self.commit);
-        actix::spawn(async move {
+        let follower = actix::spawn(async move {
             let mut durable = 0;
             loop {
-                let seen = committed.borrow_and_update().progress.proposals;
-                let now = session.now();
-                for _ in durable..seen {
-                    let decided = decided.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-                    if let Some(decided) = decided.filter(|_| session.is(Phase::Measuring)) {
-                        let mut commit = commit.lock().unwrap_or_else(PoisonError::into_inner);
-                        commit.saturating_record(now.saturating_sub(decided).max(1));
-                    }
-                }
+                let (seen, is_over) = {
+                    let committed = committed.borrow_and_update();
+                    (committed.progress.proposals, committed.is_over)
+                };
+                record(&commit, &decided, seen - durable, session.now());
                 durable = seen;
-                if committed.changed().await.is_err() {
+                if is_over || committed.changed().await.is_err() {
                     return;
                 }
             }
         });
+        self.followers.lock().unwrap_or_else(PoisonError::into_inner).push(follower);
+    }
+
+    /// Waits until the last commit of every followed run is recorded.
+    async fn followed(&self) {
+        let followers = std::mem::take(&mut *self.followers.lock().unwrap_or_else(PoisonError::into_inner));
+        for follower in followers {
+            // Nothing cancels it, and a panic has been reported.
+            drop(follower.await);
+        }
+    }
+}
+
+/// Records that the next `count` decided steps are durable.
+fn record(commit: &Mutex<Histogram<u64>>, decided: &Decided, count: u64, now: u64) {
+    let mut commit = commit.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut decided = decided.lock().unwrap_or_else(PoisonError::into_inner);
+    for _ in 0..count {
+        if let Some(Some(at)) = decided.pop_front() {
+            commit.saturating_record(now.saturating_sub(at).max(1));
+        }
     }
 }
 
@@ -310,7 +334,10 @@ impl Launch for DurableLaunch<'_> {
         match &run {
             Some(run) if number == FOLLOWED => self.follow(run, decided, Arc::clone(trajectory.session())),
             // Over already, with all of its steps.
-            None => self.runs[index].lock().unwrap_or_else(PoisonError::into_inner).before += self.steps,
+            None => {
+                self.runs[index].lock().unwrap_or_else(PoisonError::into_inner).before += self.steps;
+                record(&self.commit, &decided, self.steps, trajectory.session().now());
+            }
             Some(_) => {}
         }
         self.runs[index].lock().unwrap_or_else(PoisonError::into_inner).replace(run);

@@ -9,9 +9,9 @@ use serde_json::{Number, Value as Json};
 
 use super::api_key::{KeyHash, is_name};
 use super::error::SettingsError;
-use super::nearest::nearest;
 use super::renamed::new_name;
 use super::schema::{child, choices, is_list_of_tables, is_map, keys};
+use prime_bench::spelling::nearest;
 use prime_engine::Device;
 use prime_protocol::Role;
 

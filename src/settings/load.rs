@@ -11,9 +11,9 @@ use super::check::{check, check_agents, origin};
 use super::definitions::Definitions;
 use super::error::SettingsError;
 use super::layers::Layer;
-use super::nearest::nearest;
 use super::resolve::{RoleOptions as _, unknown};
 use super::sections::Settings;
+use prime_bench::spelling::nearest;
 use prime_protocol::Role;
 
 /// The shipped defaults, `config/default.toml`.

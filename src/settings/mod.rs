@@ -18,7 +18,6 @@ mod environment;
 mod error;
 mod layers;
 mod load;
-mod nearest;
 mod preset;
 mod program;
 mod reference;

@@ -9,9 +9,9 @@ use super::agents::{CoordinatorAgent, ExecutorAgent, Implementation, VerdictName
 use super::definitions::{Defined, Definitions};
 use super::engine_names::first_that_knows;
 use super::error::SettingsError;
-use super::nearest::nearest;
 use super::program::Program;
 use super::sections::Settings;
+use prime_bench::spelling::nearest;
 use prime_protocol::Role;
 
 /// The options of a role's agents.

@@ -17,7 +17,7 @@ const MAY_IMPORT: [(&str, &str); 16] = [
     ("report", "agents runtime"),
     ("metrics", "agents runtime"),
     ("telemetry", "agents runtime"),
-    ("evaluation", "agents runtime"),
+    ("evaluation", "agents runtime http_client"),
     ("app", "settings agents runtime report shipped_model"),
     ("runs", "settings agents runtime report metrics telemetry app"),
     ("loadtest", "settings agents runtime report metrics evaluation app runs"),

@@ -187,7 +187,7 @@ fn all_three_agents_query_their_engine() {
 
 #[test]
 fn durable_steps_are_committed() {
-    let report = measured("--durable --trajectories 5,20 --duration 300ms");
+    let report = measured("--durable --trajectories 5,20 --steps 20");
     assert_eq!(report["load"]["durable"], true);
     for point in report["points"].as_array().unwrap() {
         assert_eq!(stages(point), ["commit"]);

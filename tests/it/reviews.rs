@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::binary::prime;
-use crate::daemon::{Answer, Daemon, server_sent};
+use crate::daemon::{Answer, Daemon, long_run, server_sent};
 
 /// Verifiers that disagree on every wrong step, and an executor that makes some.
 const DISPUTED: [&str; 5] = [
@@ -117,8 +117,11 @@ fn disputed_steps_are_listed_reviewed_and_counted() {
 
 #[test]
 fn an_open_run_can_be_reviewed() {
-    let daemon = Daemon::start(&DISPUTED);
-    let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "input": {"n": 30, "from": 0, "to": 2}, "fanout": 1}));
+    // Errors are rare enough for the run to survive them until it is cancelled.
+    let mut sets = DISPUTED;
+    sets[1] = "agents.executor.error_rate=0.05";
+    let daemon = Daemon::start(&sets);
+    let run = daemon.submitted(&long_run());
     let record = daemon.until(&run, |record| record["reviews"]["needed"].as_u64() > Some(2));
     assert_eq!((&record["status"], &record["reviews"]["rejected"]), (&json!("running"), &json!(0)));
     let seq = seqs(&daemon.get(&format!("{run}/reviews?limit=1")).body)[0];
@@ -129,9 +132,10 @@ fn an_open_run_can_be_reviewed() {
     let listed = daemon.get("/v1/runs?needs_review=true").body;
     assert_eq!(listed["runs"][0]["reviews"]["rejected"], 1);
     // Another process resumes it with its reviews.
-    let daemon = Daemon::start_in(&daemon.kill(), &DISPUTED);
+    let daemon = Daemon::start_in(&daemon.kill(), &sets);
     assert_eq!(daemon.get(&run).body["reviews"]["rejected"], 1);
-    let cancelled = daemon.post(&format!("{run}/cancel")).body;
+    assert_eq!(daemon.post(&format!("{run}/cancel")).status, 200);
+    let cancelled = daemon.finished(&run);
     assert_eq!((&cancelled["status"], &cancelled["reviews"]["rejected"]), (&json!("cancelled"), &json!(1)));
 }
 

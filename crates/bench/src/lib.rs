@@ -11,6 +11,7 @@ pub mod interval;
 pub mod json_integer;
 pub mod judge;
 pub mod prompts;
+pub mod spelling;
 pub mod tasks;
 
 pub use fnv1a::fnv1a;

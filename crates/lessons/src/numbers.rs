@@ -191,6 +191,17 @@ pub fn sum(x: usize, y: usize, width: usize) -> String {
     })
 }
 
+/// x times a digit from the lowest digit on: the digit of x, the factor, the digit of the product, and the carry.
+pub fn multiple(x: usize, factor: usize, width: usize) -> String {
+    let mut carry = 0;
+    let digit = |digit: char| {
+        let product = digit.to_digit(10).map_or(0, |digit| digit as usize) * factor + carry;
+        carry = product / 10;
+        format!("{digit}{factor}{}{carry}", product % 10)
+    };
+    low_first(x, width).chars().map(digit).collect::<Vec<_>>().join(".")
+}
+
 /// 2x + 1 from the lowest digit on: the digit of x, that of the result, and the carry. The first carry is the 1.
 pub fn doubled_plus_one(x: usize, width: usize) -> String {
     let mut carry = 1;
@@ -239,5 +250,6 @@ mod tests {
         assert_eq!(difference(52, 40, 3), "202.541.000.");
         assert_eq!(difference(12, 40, 3), "202.147-009-");
         assert_eq!(sum(64, 48, 3), "482+641+001.");
+        assert_eq!(multiple(28, 9, 3), "8927.2952.0920");
     }
 }

@@ -4,10 +4,10 @@ use plotters::prelude::{ChartBuilder, Color, EmptyElement, IntoDrawingArea, Rect
 use plotters::style::RGBColor;
 use plotters::style::colors::TRANSPARENT;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use prime_page::palette::{INK, RULE, SOFT};
 
 use super::line_chart::{DrawingError, text_style};
 use super::number_format::{figure, plain};
-use super::palette::{INK, RULE, SOFT};
 
 const WIDTH: u32 = 480;
 /// Height of a bar with the gap to the next.

@@ -2,12 +2,13 @@
 
 use hdrhistogram::Histogram;
 
+use prime_page::palette::{SERIES, WORK};
+
 use super::bar_chart::{self, Bar};
 use super::description::unit;
 use super::histogram::{self, HistogramError};
 use super::line_chart::{Axis, LineChart, Scale, Series};
 use super::number_format::{self, count, figure, plain};
-use super::palette::{SERIES, WORK};
 use super::report::{Point, Report, Stage};
 
 /// Values per halving of the remaining share, on a curve of percentiles.

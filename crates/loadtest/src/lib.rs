@@ -18,7 +18,6 @@ pub mod measurement;
 mod number_format;
 mod open_loop;
 pub mod page;
-mod palette;
 mod point;
 mod precise_timer;
 mod record;

@@ -11,8 +11,7 @@ use plotters::prelude::{
 use plotters::style::RGBColor;
 use plotters::style::colors::TRANSPARENT;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-
-use super::palette::{INK, RULE, SERIES, SOFT};
+use prime_page::palette::{INK, RULE, SERIES, SOFT};
 
 /// Width and height, in pixels.
 const SIZE: (u32, u32) = (480, 330);

@@ -1,19 +1,17 @@
 //! A report as one self-contained HTML page.
 
+use minijinja::context;
 use minijinja::value::Value;
-use minijinja::{Environment, UndefinedBehavior, context};
 
 use super::charts::{Chart, charts};
 use super::comparison::Comparison;
 use super::description::{environment, method, mode, unit};
 use super::histogram::HistogramError;
 use super::number_format::plain;
-use super::palette::{self, hex};
 use super::report::Report;
 use super::tables::{self, Cells};
 
-/// The extension `html` makes the engine escape values.
-const TEMPLATE: (&str, &str) = ("page.html", include_str!("page.html"));
+const TEMPLATE: &str = include_str!("page.html");
 
 fn cells(cells: &Cells) -> Value {
     context! { header => cells.header, rows => cells.rows, names => cells.names }
@@ -44,23 +42,13 @@ fn chart(chart: &Chart) -> Value {
     }
 }
 
-fn colours() -> Vec<Value> {
-    let colours = palette::all().into_iter();
-    colours.map(|(name, it)| context! { name => name, light => hex(it.light), dark => hex(it.dark) }).collect()
-}
-
 /// Renders the page. With a baseline, its lines are dashed, and the comparison is a table.
 ///
 /// # Errors
 /// If a histogram of the reports cannot be decoded.
 pub fn page(report: &Report, against: Option<(&Report, &Comparison)>) -> Result<String, HistogramError> {
     let charts = charts(report, against.map(|(baseline, _)| baseline))?;
-    let mut templates = Environment::new();
-    templates.set_undefined_behavior(UndefinedBehavior::Strict);
-    let (name, text) = TEMPLATE;
-    templates.add_template(name, text).expect("invariant: the template is well formed");
-    let template = templates.get_template(name).expect("invariant: it was added");
-    let page = template.render(context! {
+    let values = context! {
         mode => mode(report.mode),
         unit => unit(report.mode),
         method => method(report),
@@ -70,9 +58,8 @@ pub fn page(report: &Report, against: Option<(&Report, &Comparison)>) -> Result<
         stages => tables::stages(report).as_ref().map(cells),
         comparison => against.map(|(_, comparison)| compared(comparison)),
         charts => charts.iter().map(chart).collect::<Vec<_>>(),
-        colours => colours(),
-    });
-    Ok(page.expect("invariant: the template uses only what it is given"))
+    };
+    Ok(prime_page::render(TEMPLATE, values))
 }
 
 #[cfg(test)]
@@ -81,35 +68,11 @@ mod tests {
     use super::super::report::Rate;
     use super::super::testing::{open_loop, report};
     use super::*;
+    use prime_page::palette::{self, hex};
 
-    /// Checks that elements nest and that tags have only a name and quoted attributes.
+    /// Checks that a drawing is well-formed XML.
     fn check_xml(text: &str) {
-        let attribute = regex::Regex::new(r#"\s+[a-zA-Z][\w:-]*="[^"<]*""#).unwrap();
-        let reference = regex::Regex::new("^&(amp|lt|gt|quot|apos|#39|#x2f);").unwrap();
-        let mut open = Vec::new();
-        let mut rest = text;
-        while let Some(at) = rest.find(['<', '>', '&']) {
-            rest = &rest[at..];
-            if rest.starts_with('&') {
-                assert!(reference.is_match(rest), "{rest:.40}");
-                rest = &rest[1..];
-                continue;
-            }
-            let end = rest.find('>').unwrap_or_else(|| panic!("a tag without an end: {rest:.40}"));
-            assert!(rest.starts_with('<'), "{rest:.40}");
-            let tag = attribute.replace_all(&rest[1..end], "");
-            rest = &rest[end + 1..];
-            let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric());
-            if let Some(name) = tag.strip_prefix('/') {
-                assert_eq!(open.pop().as_deref(), Some(name), "before {rest:.40}");
-            } else if let Some(name) = tag.strip_suffix('/') {
-                assert!(is_name(name), "{tag}");
-            } else {
-                assert!(is_name(&tag), "{tag}");
-                open.push(tag.into_owned());
-            }
-        }
-        assert!(open.is_empty(), "{open:?}");
+        assert!(roxmltree::Document::parse(text).is_ok(), "{:?}: {text}", roxmltree::Document::parse(text).err());
     }
 
     fn drawings(page: &str) -> Vec<&str> {

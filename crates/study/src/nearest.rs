@@ -1,15 +1,10 @@
-//! Suggestions for misspelt names.
+//! Suggestions for misspelt names, as messages have them.
 
-/// `; did you mean …?` with the most similar known name, or nothing if none is similar.
+use prime_bench::spelling::nearest;
+
+/// ` (did you mean …?)` with the most similar known name, or nothing if none is similar.
 pub(crate) fn did_you_mean<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> String {
-    let wanted = name.to_lowercase();
-    let distance = |known: &&str| strsim::damerau_levenshtein(&wanted, &known.to_lowercase());
-    let limit = (wanted.chars().count() / 3).clamp(1, 4);
-    let nearest = known.into_iter().map(|known| (distance(&known), known)).min();
-    match nearest {
-        Some((distance, nearest)) if distance <= limit => format!(" (did you mean `{nearest}`?)"),
-        _ => String::new(),
-    }
+    nearest(name, known).map_or_else(String::new, |known| format!(" (did you mean `{known}`?)"))
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{TrainError, corrections::Corrections, optimizer::Moments, recipe::Architecture, vocabulary::Vocabulary};
+use super::{
+    TrainError, all_hold, corrections::Corrections, optimizer::Moments, recipe::Architecture, vocabulary::Vocabulary,
+};
 
 const FORMAT: &str = "prime-agents sft checkpoint 4";
 
@@ -109,10 +111,8 @@ impl Checkpoint {
                 "the number of parameters differs",
             ),
         ];
-        match rules.iter().find(|(holds, _)| !holds) {
-            Some((_, reason)) => Err(refuse(reason)),
-            None => Ok(found),
-        }
+        all_hold(&rules).map_err(refuse)?;
+        Ok(found)
     }
 
     fn refuse(path: &Path, reason: &str) -> TrainError {

@@ -10,13 +10,13 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 use serde::{Deserialize, Serialize};
 
-use super::TrainError;
 use super::batch::Sample;
 use super::decoder::{Decoder, Sampling};
 use super::layout::uniform;
 use super::model::Network;
 use super::rollout::{Player, Proposed, Start, TEMPERATURE};
 use super::vocabulary::Vocabulary;
+use super::{TrainError, all_hold};
 
 /// Corrections kept of a task; the oldest go first.
 const KEPT_MAX: usize = 256;
@@ -58,10 +58,7 @@ impl CorrectionPlan {
                 "corrections: every, attempts and proposals must be positive",
             ),
         ];
-        match rules.iter().find(|(holds, _)| !holds) {
-            Some((_, rule)) => Err(TrainError::Recipe((*rule).to_owned())),
-            None => Ok(()),
-        }
+        all_hold(&rules).map_err(|rule| TrainError::Recipe(rule.to_owned()))
     }
 }
 

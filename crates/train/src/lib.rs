@@ -88,3 +88,11 @@ pub enum TrainError {
         source: std::io::Error,
     },
 }
+
+/// Checks conditions in order.
+///
+/// # Errors
+/// The text of the first that does not hold.
+fn all_hold(rules: &[(bool, &'static str)]) -> Result<(), &'static str> {
+    rules.iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, text)| Err(*text))
+}

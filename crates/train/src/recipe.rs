@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CorrectionPlan, TrainError};
+use super::{CorrectionPlan, TrainError, all_hold};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -275,10 +275,8 @@ impl Recipe {
                 "the budget must be positive",
             ),
         ];
-        match rules.iter().find(|(holds, _)| !holds) {
-            Some((_, rule)) => Err(TrainError::Recipe((*rule).to_owned())),
-            None => self.corrections.check(),
-        }
+        all_hold(&rules).map_err(|rule| TrainError::Recipe(rule.to_owned()))?;
+        self.corrections.check()
     }
 }
 

@@ -57,15 +57,17 @@ impl TraceSteps {
         let mut by_form: BTreeMap<String, Reservoir> = BTreeMap::new();
         let mut machine = problem.start();
         let mut step = 0;
+        let mut before = String::new();
         while let Some(action) = machine.reference() {
             step += 1;
+            let previous = std::mem::replace(&mut before, verb(&action).to_owned());
             if prime_lessons::is_too_long(machine.as_ref()) {
                 machine.follow_reference();
                 continue;
             }
             uniform.see(machine.as_ref(), rng);
             let derivation = if step <= DERIVED_MAX { prime_lessons::derivation(machine.as_ref()) } else { None };
-            let form = form_of(&derivation.unwrap_or_default(), &action);
+            let form = form_of(&previous, &derivation.unwrap_or_default(), &action);
             let is_known = by_form.contains_key(&form);
             if is_known || by_form.len() < FORMS_MAX {
                 let reservoir = by_form.entry(form).or_insert_with(|| Reservoir::new(OF_FORM_MAX));
@@ -92,9 +94,21 @@ impl TraceSteps {
     }
 }
 
-/// A completion without its numbers: runs of digits become one `0`.
-fn form_of(derivation: &str, action: &str) -> String {
-    let mut form = String::with_capacity(derivation.len() + action.len());
+/// What an action does: its first word, or nothing if that is a number.
+fn verb(action: &str) -> &str {
+    action.split(' ').next().filter(|word| word.starts_with(char::is_alphabetic)).unwrap_or_default()
+}
+
+/// A completion without its numbers: runs of digits become one `0`. What a trace has few of, however long it is, has forms of
+/// its own: the first action after one of another verb (`before`), which begins a phase, and actions with a number behind a long
+/// carry or before one.
+fn form_of(before: &str, derivation: &str, action: &str) -> String {
+    let verb = verb(action);
+    let has = |ending: &str| action.split(|c: char| !c.is_ascii_digit()).any(|number| number.ends_with(ending));
+    if let Some(ending) = ["00", "99"].into_iter().find(|ending| has(ending)) {
+        return format!("{verb} {ending}");
+    }
+    let mut form = if before == verb { String::new() } else { format!("{before}>") };
     for character in derivation.chars().chain(['\n']).chain(action.chars()) {
         let masked = if character.is_ascii_digit() { '0' } else { character };
         if masked != '0' || !form.ends_with('0') {
@@ -111,8 +125,23 @@ mod tests {
 
     #[test]
     fn numbers_do_not_make_a_form() {
-        assert_eq!(form_of("+12>+03 greater ", "swap 10 11"), "+0>+0 greater \nswap 0 0");
-        assert_eq!(form_of("", "done"), "\ndone");
+        assert_eq!(form_of("swap", "+12>+03 greater ", "swap 10 11"), "+0>+0 greater \nswap 0 0");
+        assert_eq!(form_of("done", "", "done"), "\ndone");
+    }
+
+    #[test]
+    fn the_first_action_of_a_phase_makes_a_form() {
+        assert_eq!(form_of("sum", "8520 3", "place 258 3"), "sum>0 0\nplace 0 0");
+        assert_eq!(form_of("place", "8520 3", "place 258 3"), "0 0\nplace 0 0");
+        // Actions of numbers alone have no verb.
+        assert_eq!((verb("3 4"), verb("-1 4"), verb("place 3")), ("", "", "place"));
+    }
+
+    #[test]
+    fn a_number_after_a_long_carry_makes_a_form() {
+        assert_eq!(form_of("count", "0010", "count 100 9"), "count 00");
+        assert_eq!(form_of("place", "9910 8910", "place 199 198"), "place 99");
+        assert_eq!(form_of("count", "0510", "count 150 9"), "0\ncount 0 0");
     }
 
     #[test]

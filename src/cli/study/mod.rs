@@ -1,7 +1,9 @@
 //! `study`: evaluations that are described in a file, kept as records and reported as a page.
 
 mod compare;
+mod daemons;
 mod files;
+mod narrowing;
 mod plan;
 mod report;
 mod run;

@@ -8,6 +8,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
+use super::narrowing::Narrowing;
 use super::systems::{check_shared, settings, start};
 use super::{RecordsFile, read_records};
 use crate::cli::bench::{CONCURRENT, with_engines};
@@ -25,6 +26,8 @@ pub struct PlanArguments {
     /// Study file
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
+    #[command(flatten)]
+    narrowing: Narrowing,
     #[command(flatten)]
     records: RecordsFile,
     /// Runs of each system that are tried first; 0 estimates from the records alone. They are not recorded
@@ -73,7 +76,8 @@ fn tried(study: &Study, finished: &BTreeSet<Key>, each: usize) -> Vec<AskedRun> 
 }
 
 pub fn plan(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
-    let study = load(&arguments.file)?;
+    let mut study = load(&arguments.file)?;
+    arguments.narrowing.apply(&mut study)?;
     let path = arguments.records.path(&study.name);
     let mut known = if path.exists() { read_records(&[path])?.records } else { Vec::new() };
     let finished: BTreeSet<Key> = known.iter().filter(|record| record.is_measured()).map(Record::key).collect();

@@ -10,15 +10,16 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueHint};
 
 use super::RecordsFile;
+use super::daemons::{DaemonArguments, contestant, fields};
+use super::narrowing::Narrowing;
 use super::systems::{check_shared, provenance_of_answers, settings, start};
-use crate::agents::Resources;
 use crate::cli::bench::{CONCURRENT, with_engines};
 use crate::cli::output::note;
 use crate::cli::progress::Session;
 use crate::cli::{Configuration, start_log};
-use crate::evaluation::study::{Contestant, records_of_answers, run_study};
+use crate::evaluation::study::{records_of_answers, run_study};
 use crate::settings::Settings;
-use prime_study::definition::{AskedRun, Source, Study, load};
+use prime_study::definition::{AskedRun, Source, Study, System, load};
 use prime_study::records::{Record, RecordLog};
 
 #[derive(Args)]
@@ -27,26 +28,16 @@ pub struct RunArguments {
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
     #[command(flatten)]
+    narrowing: Narrowing,
+    #[command(flatten)]
     records: RecordsFile,
-    /// Run this system only; repeatable
-    #[arg(long = "system", value_name = "NAME")]
-    systems: Vec<String>,
+    #[command(flatten)]
+    daemons: DaemonArguments,
     /// Runs at a time; with 1, latencies are those of a run that has the machine for itself
     #[arg(long, value_name = "N", default_value_t = CONCURRENT, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000))]
     concurrent: usize,
     #[command(flatten)]
     configuration: Configuration,
-}
-
-/// The systems that are run: all, or those of `--system`.
-fn chosen(study: &Study, names: &[String]) -> anyhow::Result<BTreeSet<usize>> {
-    let known = || study.systems.iter().map(|system| system.name.as_str());
-    for name in names {
-        let all: Vec<&str> = known().collect();
-        anyhow::ensure!(all.contains(&name.as_str()), "--system {name}: the study has {}", all.join(", "));
-    }
-    let is_chosen = |name: &str| names.is_empty() || names.iter().any(|other| other == name);
-    Ok(known().enumerate().filter(|(_, name)| is_chosen(name)).map(|(place, _)| place).collect())
 }
 
 /// What a session of runs did.
@@ -69,13 +60,19 @@ impl Tally {
 }
 
 pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
-    let study = load(&arguments.file)?;
-    let chosen = chosen(&study, &arguments.systems)?;
-    let all: Vec<Settings> = study
-        .systems
-        .iter()
-        .map(|system| settings(&study, system, &arguments.configuration))
-        .collect::<anyhow::Result<_>>()?;
+    let mut study = load(&arguments.file)?;
+    arguments.narrowing.apply(&mut study)?;
+    let daemons = arguments.daemons.is_given().then(|| arguments.daemons.daemons()).transpose()?;
+    let is_remote = |system: &System| daemons.is_some() && matches!(system.source, Source::Run { .. });
+    let of = |system: &System| {
+        if is_remote(system) {
+            // Refused before anything runs; the daemons have the configuration.
+            fields(&study, system)?;
+            return Ok(arguments.configuration.load()?);
+        }
+        settings(&study, system, &arguments.configuration)
+    };
+    let all: Vec<Settings> = study.systems.iter().map(of).collect::<anyhow::Result<_>>()?;
     check_shared(&study, &all)?;
     if let Some(settings) = all.first() {
         start_log(settings);
@@ -88,20 +85,31 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     if log.torn_bytes() > 0 {
         note!("{}: removed a last line of {} bytes that was not written whole", path.display(), log.torn_bytes());
     }
-    take_answers(&study, &chosen, &all, &mut log)?;
+    take_answers(&study, &all, &mut log)?;
     let is_answered = |run: &AskedRun| matches!(study.systems[run.system].source, Source::Answers(_));
-    let is_due =
-        |run: &AskedRun| chosen.contains(&run.system) && !is_answered(run) && !log.is_measured(&run.key(&study));
+    let is_due = |run: &AskedRun| !is_answered(run) && !log.is_measured(&run.key(&study));
     let due: Vec<AskedRun> = study.runs().filter(is_due).collect();
     note!("{}: {} of {} runs to do; records in {}", study.name, due.len(), study.runs_count(), path.display());
     if due.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
     let needed: BTreeSet<usize> = due.iter().map(|run| run.system).collect();
-    let used: Vec<&Settings> = needed.iter().map(|place| &all[*place]).collect();
+    let used: Vec<&Settings> =
+        needed.iter().filter(|place| !is_remote(&study.systems[**place])).map(|place| &all[*place]).collect();
     let (tally, finished) = with_engines(used, async |resources| {
         let mut session = Session::with_parts(1, "study", u32::try_from(due.len()).unwrap_or(u32::MAX), "run")?;
-        let contestants = contestants(&study, &needed, &all, resources)?;
+        let mut contestants = Vec::new();
+        let version = match &daemons {
+            Some(daemons) => daemons.versions().await.map_err(anyhow::Error::msg)?,
+            None => String::new(),
+        };
+        for (place, system) in study.systems.iter().enumerate() {
+            contestants.push(match &daemons {
+                _ if !needed.contains(&place) => None,
+                Some(daemons) if is_remote(system) => Some(contestant(&study, system, daemons, &version)?),
+                _ => Some(start(&study, system, &all[place], resources)?),
+            });
+        }
         // Those of prompts are open only now.
         resources.pools.check().await.map_err(anyhow::Error::msg)?;
         let (mut tally, on_part) = (Tally::default(), session.on_part());
@@ -124,20 +132,9 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     Ok(finished.exit_code())
 }
 
-fn contestants(
-    study: &Study,
-    needed: &BTreeSet<usize>,
-    all: &[Settings],
-    resources: &Resources,
-) -> anyhow::Result<Vec<Option<Contestant>>> {
-    let one =
-        |(place, system)| needed.contains(&place).then(|| start(study, system, &all[place], resources)).transpose();
-    study.systems.iter().enumerate().map(one).collect()
-}
-
 /// Records the outputs that were made elsewhere.
-fn take_answers(study: &Study, chosen: &BTreeSet<usize>, all: &[Settings], log: &mut RecordLog) -> anyhow::Result<()> {
-    for (place, system) in study.systems.iter().enumerate().filter(|(place, _)| chosen.contains(place)) {
+fn take_answers(study: &Study, all: &[Settings], log: &mut RecordLog) -> anyhow::Result<()> {
+    for (place, system) in study.systems.iter().enumerate() {
         let Source::Answers(path) = &system.source else { continue };
         let records = records_of_answers(path, study, place, &provenance_of_answers(&all[place]))?;
         let new: Vec<_> = records.iter().filter(|record| !log.is_measured(&record.key())).collect();

@@ -1,22 +1,32 @@
 //! Runs of a study in this process: each becomes a record, judged by the benchmark in four stages.
 
 mod answers;
+mod daemons;
 mod one_shot;
 mod run;
 mod run_trace;
 
 pub use answers::{AnswersError, records_of_answers};
+pub use daemons::{DaemonSystem, Daemons};
 pub use one_shot::OneShotSystem;
 pub use run::RunSystem;
 
 use futures::stream::{self, StreamExt as _};
+use prime_bench::judge::{ActionList, Body, Submission, judge};
+use prime_bench::tasks::Kinds;
 use prime_study::definition::{AskedRun, Study};
-use prime_study::records::{Provenance, Record};
+use prime_study::records::{Provenance, Record, Status};
+use serde_json::Value;
 
-/// A system that answers in this process.
+pub use crate::evaluation::running_system::RuntimeEnded;
+use run_trace::RunTrace;
+
+/// A system that answers, in this process or elsewhere.
 pub enum StudySystem {
     Run(Box<RunSystem>),
     OneShot(OneShotSystem),
+    /// Daemons carry out its runs.
+    Daemon(DaemonSystem),
 }
 
 /// A system with what its records say of it.
@@ -50,6 +60,7 @@ where
             match system {
                 StudySystem::Run(system) => system.run(&run, study, record).await,
                 StudySystem::OneShot(system) => Ok(system.answer(&run, study, record).await),
+                StudySystem::Daemon(system) => Ok(system.run(&run, study, record).await),
             }
         }
     };
@@ -60,10 +71,16 @@ where
     Ok(())
 }
 
-/// The runtime ended before a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the runtime ended before the runs")]
-pub struct RuntimeEnded;
+/// Completes the record of a run that ended with or without an answer: the benchmark judges it.
+fn judged(run: &AskedRun, answer: Option<Value>, trace: &RunTrace, mut record: Record) -> Record {
+    record.status = Status::Measured;
+    record.answer = answer.as_ref().map(ToString::to_string);
+    let lines = trace.lines_for(answer.as_ref());
+    let actions: Option<ActionList> = lines.map(|lines| lines.iter().map(|line| &**line).collect());
+    let body = Body::Structured { actions, answer };
+    record.set_judgement(&judge(&Submission { id: run.instance(), body }, Kinds::ALL));
+    record
+}
 
 #[cfg(test)]
 mod tests;

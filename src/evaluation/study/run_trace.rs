@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::runtime::{Event, Observer, Stage, StageTimes};
@@ -42,11 +43,46 @@ struct Trajectory {
     retried_at: Option<usize>,
 }
 
+impl Trajectory {
+    /// A judged proposal at a depth. Returns whether it is the first retry of its step.
+    fn step(&mut self, depth: usize, line: &str, decision: Decision) -> bool {
+        // Popped states took their lines with them.
+        self.lines.truncate(depth);
+        match decision {
+            Decision::Proceed => {
+                self.lines.push(line.into());
+                self.retried_at = None;
+                false
+            }
+            Decision::Retry => self.retried_at.replace(depth) != Some(depth),
+            Decision::Backtrack => {
+                self.retried_at = None;
+                false
+            }
+        }
+    }
+}
+
 #[derive(Default)]
 struct Seen {
     trajectories: BTreeMap<(u32, u32), Trajectory>,
     steps_retried: u64,
     times: Times,
+}
+
+/// What this needs of a line of a daemon's trace.
+#[derive(Deserialize)]
+pub struct TraceEvent {
+    event: String,
+    #[serde(default)]
+    round: u32,
+    #[serde(default)]
+    trajectory: u32,
+    #[serde(default)]
+    depth: usize,
+    action: Option<String>,
+    decision: Option<Decision>,
+    answer: Option<Value>,
 }
 
 /// Collects the events of one run.
@@ -56,6 +92,21 @@ pub struct RunTrace(Mutex<Seen>);
 impl RunTrace {
     fn seen<T>(&self, read: impl FnOnce(&mut Seen) -> T) -> T {
         read(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes a line of a recorded trace; lines of other events say nothing here.
+    pub fn read_line(&self, line: &TraceEvent) {
+        let key = (line.round, line.trajectory);
+        self.seen(|seen| match (line.event.as_str(), &line.action, line.decision) {
+            ("step", Some(action), Some(decision)) => {
+                let is_first_retry = seen.trajectories.entry(key).or_default().step(line.depth, action, decision);
+                seen.steps_retried += u64::from(is_first_retry);
+            }
+            ("trajectory_ended", ..) if line.answer.is_some() => {
+                seen.trajectories.entry(key).or_default().answer.clone_from(&line.answer);
+            }
+            _ => {}
+        });
     }
 
     /// Steps that were retried once or more, of all trajectories.
@@ -89,19 +140,8 @@ impl Observer for RunTrace {
                     seen.times.add(timing);
                 }
                 let trajectory = seen.trajectories.entry((*round, *trajectory)).or_default();
-                // Popped states took their lines with them.
-                trajectory.lines.truncate(*depth);
-                match decision {
-                    Decision::Proceed => {
-                        trajectory.lines.push(proposal.line.as_str().into());
-                        trajectory.retried_at = None;
-                    }
-                    Decision::Retry => {
-                        let is_first = trajectory.retried_at.replace(*depth) != Some(*depth);
-                        seen.steps_retried += u64::from(is_first);
-                    }
-                    Decision::Backtrack => trajectory.retried_at = None,
-                }
+                let is_first_retry = trajectory.step(*depth, &proposal.line, *decision);
+                seen.steps_retried += u64::from(is_first_retry);
             }
             Event::TrajectoryEnded { id: TurnId { round, trajectory }, end: End::Answered(answer), .. } => {
                 seen.trajectories.entry((*round, *trajectory)).or_default().answer = Some(answer.clone());

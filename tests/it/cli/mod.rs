@@ -14,4 +14,5 @@ mod runs;
 mod runs_client;
 mod shell;
 mod study;
+mod study_served;
 mod whole;

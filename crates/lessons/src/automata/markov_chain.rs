@@ -1,11 +1,11 @@
 //! Markov Chain: takes the weights of the row from the draw until nothing is left.
-// Numbers have their lowest digit first. A difference is written modulo 1000 with its sign behind, which is the last borrow.
+// Numbers have their lowest digit first. The last borrow of a difference tells that the entry is selected.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::automata::markov_chain::{Instance, MarkovChain, State};
 
 use crate::Lesson;
-use crate::numbers::low_first;
+use crate::numbers::{difference, low_first};
 
 pub struct Of;
 
@@ -30,13 +30,9 @@ impl Lesson for Of {
         let mut line = Vec::new();
         for (entry, weight) in instance.weights[state.s].iter().enumerate() {
             let weight = usize::try_from(*weight).ok()?;
-            let selected = weight > rest;
-            // Weights are at most 1000.
-            rest = (1_000 + rest - weight) % 1_000;
-            line.push(format!("{entry}:{}{}", low_first(rest, WIDTH), if selected { '-' } else { '+' }));
-            if selected {
-                break;
-            }
+            line.push(format!("{entry}:{}", difference(rest, weight, WIDTH)));
+            let Some(left) = rest.checked_sub(weight) else { break };
+            rest = left;
         }
         Some(line.join(" "))
     }

@@ -1,4 +1,5 @@
-//! Petri Net: for each transition in turn which of its arcs find enough tokens, up to the first that is enabled.
+//! Petri Net: for each transition in turn the arcs up to one that finds too few tokens, up to the first that is enabled.
+// An arc is a digit, its weight, before the two digits of the tokens at its place.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::automata::petri_net::{Instance, PetriNet, State};
@@ -15,7 +16,7 @@ impl Lesson for Of {
             let arcs: Vec<_> = instance.transitions[number]
                 .inputs
                 .iter()
-                .map(|(place, weight)| format!("{weight}{:02}", state.marking[*place]))
+                .map(|(place, weight)| arc(state, *place, *weight))
                 .collect();
             format!("{number:02}:{}", arcs.join(","))
         };
@@ -26,10 +27,11 @@ impl Lesson for Of {
         PetriNet::reference(instance, state)?;
         let mut line = String::new();
         for number in in_turn(instance, state) {
-            line += &format!("{number:02}");
+            line += &format!("{number:02}:");
             let mut enabled = true;
             for (place, weight) in &instance.transitions[number].inputs {
                 enabled = state.marking[*place] >= *weight;
+                line += &arc(state, *place, *weight);
                 line.push(if enabled { '+' } else { '-' });
                 if !enabled {
                     break;
@@ -42,6 +44,10 @@ impl Lesson for Of {
         }
         None
     }
+}
+
+fn arc(state: &State, place: usize, weight: i64) -> String {
+    format!("{weight}{:02}", state.marking[place])
 }
 
 /// The transitions in the order in which they are tried.

@@ -4,7 +4,7 @@ use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::matrix_multiply::{Instance, MatrixMultiply, State};
 
 use crate::Lesson;
-use crate::numbers::{comparison_of_naturals, difference, low_first, sum, value};
+use crate::numbers::{comparison_of_naturals, difference, low_first, multiple, sum, value};
 
 /// Digits of a running sum: at most 8 × 50 × 50.
 const WIDTH: usize = 5;
@@ -54,14 +54,7 @@ fn signed(number: i64) -> String {
 
 /// The product from the lowest digits on: the left factor times each digit of the right one, then their sum.
 fn multiplied(left: usize, right: usize) -> String {
-    let units = left * (right % 10);
-    let tens = left * (right / 10) * 10;
-    let product = sum(units, tens, WIDTH - 1);
-    format!(
-        "{left:02}*{}={} {left:02}*{}={} {product} ",
-        right % 10,
-        low_first(units, 4),
-        right / 10,
-        low_first(tens, 4)
-    )
+    let (units, tens) = (left * (right % 10), left * (right / 10) * 10);
+    let (by_units, by_tens) = (multiple(left, right % 10, 3), multiple(left, right / 10, 3));
+    format!("{by_units}={} {by_tens}={} {} ", low_first(units, 4), low_first(tens, 4), sum(units, tens, WIDTH - 1))
 }

@@ -152,3 +152,29 @@ fn the_schema_describes_every_section() {
     }
     assert_eq!(schema["additionalProperties"], false);
 }
+
+#[test]
+fn the_shipped_studies_are_good() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let study = load(&path).unwrap();
+        assert_eq!(path.file_stem().unwrap().to_str(), Some(study.name.as_str()));
+        assert!(!study.description.is_empty());
+        names.insert(study.name);
+    }
+    let expected = [
+        "ablations",
+        "headline",
+        "inference",
+        "n-queens",
+        "scaling",
+        "smoke",
+        "strategies",
+        "sweeps",
+        "transfer",
+        "verifiers",
+    ];
+    assert!(expected.iter().all(|name| names.contains(*name)), "{names:?}");
+}

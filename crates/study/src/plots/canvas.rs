@@ -9,9 +9,9 @@ use plotters::prelude::{SVGBackend, Text};
 use plotters::style::colors::TRANSPARENT;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{IntoFont as _, RGBColor, TextStyle};
+use prime_page::palette::{INK, RULE, SOFT};
 
 use super::marker::draw_marker;
-use super::palette::{INK, RULE, SOFT};
 
 /// Pixels.
 pub(super) const WIDTH: u32 = 720;

@@ -3,9 +3,9 @@
 use plotters::element::{Rectangle, Text};
 use plotters::style::Color as _;
 use plotters::style::text_anchor::{HPos, VPos};
+use prime_page::palette::{INK, RULE, SOFT, series};
 
 use super::canvas::{Area, Failure, WIDTH, aligned, names_width, svg};
-use super::palette::{INK, RULE, SOFT, series};
 
 /// Rows of cells under named columns.
 #[derive(Clone, Debug)]

@@ -2,9 +2,9 @@
 
 use plotters::element::Rectangle;
 use plotters::style::Color as _;
+use prime_page::palette::{PAPER, series};
 
 use super::canvas::{Area, Failure, axes, pixel, svg};
-use super::palette::{PAPER, series};
 
 /// Counts of values in bins of equal width.
 #[derive(Clone, Debug)]

@@ -3,10 +3,10 @@
 use plotters::element::{PathElement, Rectangle, Text};
 use plotters::style::Color as _;
 use plotters::style::text_anchor::{HPos, VPos};
+use prime_page::palette::{INK, PAPER, SOFT, series};
 
 use super::canvas::{Area, Failure, X_LABELS, aligned, axes, names_width, pixel, svg};
 use super::marker::draw_marker;
-use super::palette::{INK, PAPER, SOFT, series};
 
 /// A value with its interval.
 #[derive(Clone, Copy, Debug)]

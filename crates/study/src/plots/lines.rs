@@ -2,10 +2,10 @@
 
 use plotters::element::PathElement;
 use plotters::style::Color as _;
+use prime_page::palette::series;
 
 use super::canvas::{Area, Failure, axes, pixel, svg};
 use super::marker::draw_marker;
-use super::palette::series;
 
 /// A point with its interval.
 #[derive(Clone, Copy, Debug)]

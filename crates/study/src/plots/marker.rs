@@ -2,9 +2,9 @@
 
 use plotters::element::{Circle, PathElement, Polygon};
 use plotters::style::Color as _;
+use prime_page::palette::{PAPER, series};
 
 use super::canvas::{Area, Failure};
-use super::palette::{PAPER, series};
 
 /// Half the size, in pixels.
 const RADIUS: i32 = 4;

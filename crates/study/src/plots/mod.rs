@@ -8,7 +8,6 @@ mod histogram;
 mod intervals;
 mod lines;
 mod marker;
-mod palette;
 mod radar;
 mod scatter;
 
@@ -17,7 +16,6 @@ pub use heat_map::HeatMap;
 pub use histogram::Histogram;
 pub use intervals::{IntervalChart, IntervalRow, Measured};
 pub use lines::{LineChart, LinePoint};
-pub use palette::{all as colours, hex};
 pub use radar::Radar;
 pub use scatter::{Point, Scatter};
 

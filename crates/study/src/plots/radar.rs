@@ -3,10 +3,10 @@
 use plotters::element::{PathElement, Text};
 use plotters::style::Color as _;
 use plotters::style::text_anchor::{HPos, VPos};
+use prime_page::palette::{INK, RULE, SOFT, series};
 
 use super::canvas::{Area, Failure, WIDTH, aligned, svg};
 use super::marker::draw_marker;
-use super::palette::{INK, RULE, SOFT, series};
 
 /// A polygon for each series over three axes or more.
 #[derive(Clone, Debug)]

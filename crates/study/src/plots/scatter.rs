@@ -3,10 +3,10 @@
 use plotters::element::{PathElement, Text};
 use plotters::style::Color as _;
 use plotters::style::text_anchor::{HPos, VPos};
+use prime_page::palette::{INK, SOFT};
 
 use super::canvas::{Area, Failure, aligned, axes, pixel, svg};
 use super::marker::draw_marker;
-use super::palette::{INK, SOFT};
 
 /// A point of one series.
 #[derive(Clone, Debug)]

@@ -1,40 +1,14 @@
 //! What every drawing must be, whatever its values: well-formed, named, with finite coordinates.
 
 use super::*;
-
-/// Checks that elements nest and that tags have only a name and quoted attributes.
-fn check_xml(text: &str) {
-    let attribute = regex::Regex::new(r#"\s+[a-zA-Z][\w:-]*="[^"<]*""#).unwrap();
-    let reference = regex::Regex::new("^&(amp|lt|gt|quot|apos|#39|#x2f);").unwrap();
-    let mut open = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(['<', '>', '&']) {
-        rest = &rest[at..];
-        if rest.starts_with('&') {
-            assert!(reference.is_match(rest), "{rest:.40}");
-            rest = &rest[1..];
-            continue;
-        }
-        let end = rest.find('>').unwrap_or_else(|| panic!("a tag without an end: {rest:.40}"));
-        assert!(rest.starts_with('<'), "{rest:.40}");
-        let tag = attribute.replace_all(&rest[1..end], "");
-        rest = &rest[end + 1..];
-        if let Some(name) = tag.strip_prefix('/') {
-            assert_eq!(open.pop().as_deref(), Some(name), "before {rest:.40}");
-        } else if !tag.ends_with('/') {
-            assert!(!tag.is_empty() && tag.chars().all(|c| c.is_ascii_alphanumeric()), "{tag}");
-            open.push(tag.into_owned());
-        }
-    }
-    assert!(open.is_empty(), "{open:?}");
-}
+use prime_page::palette::{all, hex};
 
 fn check(svg: &str) {
-    check_xml(svg);
+    assert!(roxmltree::Document::parse(svg).is_ok(), "{:?}: {svg}", roxmltree::Document::parse(svg).err());
     assert!(svg.contains("role=\"img\"") && svg.contains("<title>a &lt;title&gt;</title>"), "{svg:.300}");
     assert!(!svg.contains("NaN") && !svg.contains("inf"));
     // Nothing but the palette's colours, which the page replaces on a dark screen.
-    let colours: Vec<String> = colours().into_iter().map(|(_, colour)| hex(colour.light)).collect();
+    let colours: Vec<String> = all().into_iter().map(|(_, colour)| hex(colour.light)).collect();
     for (at, _) in svg.match_indices("=\"#") {
         let colour = &svg[at + 2..at + 9];
         assert!(colours.iter().any(|known| known == colour), "{colour}");
@@ -111,6 +85,35 @@ fn drawings_are_well_formed_with_and_without_values() {
         line: vec![(1.0, 2.0), (30.0, 40.0)],
     };
     check(&scatter.svg());
+}
+
+#[test]
+fn heat_maps_and_lines_are_well_formed_whatever_their_values() {
+    for (rows, columns) in [(0, 0), (1, 1), (30, 12)] {
+        let values =
+            |row: usize| (0..columns).map(move |column| (column != row).then_some(-5.0 + 11.0 * column as f64));
+        let map = HeatMap {
+            title: TITLE.to_owned(),
+            axis: "<size>".to_owned(),
+            columns: (0..columns).map(|column| format!("<a long name> {column}")).collect(),
+            rows: (0..rows).map(|row| (format!("<{row}>"), values(row).collect())).collect(),
+        };
+        check(&map.svg());
+    }
+    let point = |x: f64| LinePoint { x, y: x * x - 3.0, interval: Some((-9.0, x)) };
+    for points in [vec![], vec![point(1.0)], vec![point(0.0), point(4.0), point(1e9)]] {
+        for is_dense in [true, false] {
+            let chart = LineChart {
+                title: TITLE.to_owned(),
+                x_axis: "<x>".to_owned(),
+                y_axis: "y".to_owned(),
+                series: vec![("<s>".to_owned(), points.clone()), ("empty".to_owned(), Vec::new())],
+                y_range: (0.0, 0.0),
+                is_dense,
+            };
+            check(&chart.svg());
+        }
+    }
 }
 
 #[test]

@@ -1,15 +1,13 @@
 //! A report as one self-contained HTML page. Tables are readable without JavaScript; a small script sorts them.
 
+use minijinja::context;
 use minijinja::value::Value;
-use minijinja::{Environment, UndefinedBehavior, context};
 
 use super::Report;
 use crate::figures::Figure;
-use crate::plots::{colours, hex};
 use crate::tables::{Cell, ColumnKind, Table};
 
-/// The extension `html` makes the engine escape values.
-const TEMPLATE: (&str, &str) = ("page.html", include_str!("page.html"));
+const TEMPLATE: &str = include_str!("page.html");
 
 fn figure(figure: &Figure) -> Value {
     context! {
@@ -50,25 +48,14 @@ fn table(table: &Table) -> Value {
     }
 }
 
-fn palette() -> Vec<Value> {
-    let colours = colours().into_iter();
-    colours.map(|(name, it)| context! { name => name, light => hex(it.light), dark => hex(it.dark) }).collect()
-}
-
 /// Renders the page.
 pub fn page(report: &Report) -> String {
-    let mut templates = Environment::new();
-    templates.set_undefined_behavior(UndefinedBehavior::Strict);
-    let (name, text) = TEMPLATE;
-    templates.add_template(name, text).expect("invariant: the template is well formed");
-    let template = templates.get_template(name).expect("invariant: it was added");
-    let page = template.render(context! {
+    let values = context! {
         study => report.study,
         method => report.method,
         remarks => report.remarks,
         figures => report.figures.iter().map(figure).collect::<Vec<_>>(),
         tables => report.tables.iter().map(table).collect::<Vec<_>>(),
-        colours => palette(),
-    });
-    page.expect("invariant: the template uses only what it is given")
+    };
+    prime_page::render(TEMPLATE, values)
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::objective::Objective;
 use crate::{
-    TrainError,
+    TrainError, all_hold,
     recipe::{Architecture, Export, MatrixOptimizer, Optimizer},
 };
 
@@ -333,10 +333,7 @@ impl RlRecipe {
             (evaluation.every > 0 && evaluation.instances > 0, "evaluation: all fields must be positive"),
             (stop.kl_max > 0.0 && stop.solved_drop > 0.0, "stop: all fields must be positive"),
         ];
-        match rules.iter().find(|(holds, _)| !holds) {
-            Some((_, rule)) => Err(TrainError::Recipe((*rule).to_owned())),
-            None => Ok(()),
-        }
+        all_hold(&rules).map_err(|rule| TrainError::Recipe(rule.to_owned()))
     }
 }
 

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::critic::Critic;
 use super::evaluation::Held;
 use super::recipe::RlRecipe;
-use crate::TrainError;
 use crate::checkpoint::replace;
 use crate::optimizer::Moments;
 use crate::vocabulary::Vocabulary;
+use crate::{TrainError, all_hold};
 
 const FORMAT: &str = "prime-agents rl checkpoint 1";
 
@@ -88,9 +88,7 @@ impl State {
             (found.words == vocabulary.words(), "the vocabulary differs"),
             (sizes.iter().all(|size| *size == parameters), "the number of parameters differs"),
         ];
-        match rules.iter().find(|(holds, _)| !holds) {
-            Some((_, reason)) => Err(refuse(reason)),
-            None => Ok(found),
-        }
+        all_hold(&rules).map_err(refuse)?;
+        Ok(found)
     }
 }

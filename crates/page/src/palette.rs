@@ -1,4 +1,5 @@
-//! Colours after Okabe and Ito, which people with any colour vision tell apart; shapes differ as well.
+//! Colours after Okabe and Ito, which people with any colour vision tell apart. Drawings have those of a light page, which the
+//! style sheet replaces on a dark one.
 
 use plotters::style::RGBColor;
 
@@ -14,15 +15,17 @@ const fn colour(light: (u8, u8, u8), dark: (u8, u8, u8)) -> Colour {
 }
 
 /// Text and error bars.
-pub(super) const INK: Colour = colour((0x1c, 0x21, 0x26), (0xe4, 0xe8, 0xec));
+pub const INK: Colour = colour((0x1c, 0x21, 0x26), (0xe4, 0xe8, 0xec));
 /// Axes and their labels.
-pub(super) const SOFT: Colour = colour((0x5a, 0x63, 0x6d), (0x9b, 0xa6, 0xb1));
+pub const SOFT: Colour = colour((0x5a, 0x63, 0x6d), (0x9b, 0xa6, 0xb1));
 /// Grid lines.
-pub(super) const RULE: Colour = colour((0xd9, 0xde, 0xe3), (0x32, 0x3a, 0x43));
+pub const RULE: Colour = colour((0xd9, 0xde, 0xe3), (0x32, 0x3a, 0x43));
 /// The inside of hollow shapes.
-pub(super) const PAPER: Colour = colour((0xff, 0xff, 0xff), (0x14, 0x18, 0x1c));
+pub const PAPER: Colour = colour((0xff, 0xff, 0xff), (0x14, 0x18, 0x1c));
+/// Bars of work, beside bars in the colour of the first series.
+pub const WORK: Colour = colour((0xa9, 0xc8, 0xea), (0x2f, 0x4d, 0x6e));
 /// Series, in order.
-pub(super) const SERIES: [Colour; 6] = [
+pub const SERIES: [Colour; 6] = [
     colour((0xd5, 0x5e, 0x00), (0xff, 0x8a, 0x4c)),
     colour((0x00, 0x72, 0xb2), (0x63, 0xb8, 0xff)),
     colour((0x00, 0x9e, 0x73), (0x4b, 0xd6, 0xa8)),
@@ -32,7 +35,7 @@ pub(super) const SERIES: [Colour; 6] = [
 ];
 
 /// The colour of a series on a light page.
-pub(super) fn series(index: usize) -> RGBColor {
+pub fn series(index: usize) -> RGBColor {
     SERIES[index % SERIES.len()].light
 }
 
@@ -43,7 +46,7 @@ pub fn hex(RGBColor(red, green, blue): RGBColor) -> String {
 
 /// Every colour, with its name in the style sheet.
 pub fn all() -> Vec<(String, Colour)> {
-    let named = [("ink", INK), ("soft", SOFT), ("rule", RULE), ("paper", PAPER)];
+    let named = [("ink", INK), ("soft", SOFT), ("rule", RULE), ("paper", PAPER), ("work", WORK)];
     let series = SERIES.into_iter().enumerate().map(|(index, it)| (format!("c{index}"), it));
     named.into_iter().map(|(name, it)| (name.to_owned(), it)).chain(series).collect()
 }

@@ -1,16 +1,17 @@
-//! Suggestions for misspelt names. Pure.
+//! Suggestions for misspelt names.
 
-/// The candidate most similar to `wanted`, or `None` if none is similar.
+/// The candidate most similar to `wanted`, whatever its letters' case, or `None` if none is similar.
 ///
 /// A misplaced key (`fanout` for `run.fanout`) counts as similar: the last parts are compared too.
-pub(super) fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = wanted.to_lowercase();
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
     candidates
         .into_iter()
         .filter_map(|candidate| {
-            let whole = strsim::damerau_levenshtein(&wanted, candidate);
-            let tail = strsim::damerau_levenshtein(&last(&wanted), &last(candidate));
+            let known = candidate.to_lowercase();
+            let whole = strsim::damerau_levenshtein(&wanted, &known);
+            let tail = strsim::damerau_levenshtein(&last(&wanted), &last(&known));
             let limit = |text: &str| (text.chars().count() / 3).clamp(1, 4);
             let near = whole <= limit(&wanted) || tail <= limit(&last(&wanted)).min(2);
             // The last part decides, the section breaks ties: `run.fanuot` is `run.fanout`, whatever else is similar.
@@ -24,8 +25,8 @@ pub(super) fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a
 mod tests {
     use super::*;
 
-    const KEYS: [&str; 6] =
-        ["run", "run.fanout", "run.max_rounds", "run.restarts_max", "server.bind", "runtime.restarts_max"];
+    const KEYS: [&str; 7] =
+        ["T90", "run", "run.fanout", "run.max_rounds", "run.restarts_max", "server.bind", "runtime.restarts_max"];
 
     #[test]
     fn similar_and_misplaced_keys_are_found() {
@@ -37,6 +38,7 @@ mod tests {
             ("rnu", "run"),
             ("run_fanout", "run.fanout"),
             ("runtime.restart_max", "runtime.restarts_max"),
+            ("t90", "T90"),
             ("sever.bind", "server.bind"),
         ] {
             assert_eq!(nearest(wanted, KEYS), Some(right), "{wanted}");
