@@ -89,9 +89,11 @@ test-trainer: setup ## the tests of prime-train, against llama.cpp too (burn tak
 	$(CARGO) clippy --release -p prime-train --all-targets -- -D warnings
 	$(CARGO) test --release -p prime-train
 
-test-postgres: ## the tests of the store in PostgreSQL, on a server that they start themselves
+test-postgres: setup ## the tests of the store in PostgreSQL and of several daemons on it, on servers that they start themselves
 	@scripts/setup --postgres
 	$(CARGO) test --release -p prime-journal-postgres
+	$(BUILD)
+	PRIME=$(PRIME) python3 -B -m unittest discover --start-directory tests/cluster
 
 cluster: setup ## three daemons on one private PostgreSQL: CLUSTER_RUNS=30 runs, one daemon is killed, all runs end
 	@scripts/setup --postgres

@@ -1,18 +1,38 @@
 //! The configured journal: a file of this daemon's own, or a PostgreSQL that several nodes share.
 
 use std::path::Path;
-use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use crate::runs::{RunError, Runs};
+use crate::runs::{Leases, RunError, Runs};
 use crate::settings::Settings;
-use prime_journal::lease::Effect;
-use prime_journal::{Journal, JournalError, SqliteJournal, SqliteOptions};
-use prime_journal_postgres::{PostgresJournal, PostgresOptions};
+use prime_journal::lease::{Effect, Timing};
+use prime_journal::{Cluster, Journal, JournalError, SqliteJournal, SqliteOptions};
+use prime_journal_postgres::{Notice, OnNotice, PostgresJournal, PostgresOptions};
+
+/// Heartbeats of a lease.
+const HEARTBEATS: u64 = 5;
+
+fn timing(lease_ms: u64) -> Timing {
+    Timing { lease_ms, heartbeat_ms: lease_ms / HEARTBEATS }
+}
+
+/// What a node is called in the journal, for people.
+pub(super) fn node_name() -> String {
+    format!("{}:{}", rustix::system::uname().nodename().to_string_lossy(), std::process::id())
+}
+
+fn pass_on(leases: Arc<Leases>) -> OnNotice {
+    Arc::new(move |notice| match notice {
+        Notice::Lease(Effect::Start(id)) => leases.start(id),
+        Notice::Lease(Effect::Stop(id)) => leases.stop(&id),
+        Notice::Cancel(id) => leases.cancel(&id),
+        Notice::Changed(id) => leases.changed(&id),
+    })
+}
 
 pub(super) enum OpenJournal {
     Sqlite(Arc<SqliteJournal>),
-    Postgres { journal: Arc<PostgresJournal>, effects: Mutex<Option<Receiver<Effect<String>>>> },
+    Postgres { journal: Arc<PostgresJournal>, leases: Arc<Leases> },
 }
 
 impl OpenJournal {
@@ -24,19 +44,19 @@ impl OpenJournal {
             let path = Path::new(&settings.journal.path);
             return Ok(Self::Sqlite(Arc::new(SqliteJournal::open(path, SqliteOptions::default())?)));
         }
-        let (sender, effects) = channel();
-        let node = rustix::system::uname();
+        let leases = Arc::new(Leases::default());
         let options = PostgresOptions {
-            node: format!("{}:{}", node.nodename().to_string_lossy(), std::process::id()),
+            node: node_name(),
             capacity: settings.server.queue_max as usize,
             commits_take: false,
-            effects: Some(sender),
+            timing: timing(settings.journal.lease_ms),
+            on_notice: Some(pass_on(Arc::clone(&leases))),
             ..PostgresOptions::default()
         };
         // Its methods block.
         let opened = std::thread::scope(|scope| scope.spawn(|| PostgresJournal::open(url, options)).join());
         let journal = opened.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        Ok(Self::Postgres { journal: Arc::new(journal), effects: Mutex::new(Some(effects)) })
+        Ok(Self::Postgres { journal: Arc::new(journal), leases })
     }
 
     pub(super) fn journal(&self) -> Arc<dyn Journal> {
@@ -62,9 +82,8 @@ impl OpenJournal {
     pub(super) fn begin(&self, runs: &Arc<Runs>) -> Result<usize, RunError> {
         match self {
             Self::Sqlite(_) => runs.resume(),
-            Self::Postgres { effects, .. } => {
-                let effects = effects.lock().unwrap_or_else(PoisonError::into_inner).take();
-                effects.map_or(Ok(()), |effects| runs.follow_leases(effects)).map(|()| 0)
+            Self::Postgres { journal, leases } => {
+                runs.follow_leases(Arc::clone(leases), Arc::clone(journal) as Arc<dyn Cluster>).map(|()| 0)
             }
         }
     }

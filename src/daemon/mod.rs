@@ -4,12 +4,13 @@
 //! - `guard`: everything between the network and the routes: connections, limits, keys, request ids.
 //! - `error`: the one shape of all errors. `wire`: request and response types, `trace_schema`: the events among them. `resolve`: from a request to a run's spec.
 //! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `verify`; for OpenAI's clients: `openai`; for agents with tools: `mcp`.
-//! - Routes of operations: `health`, `http_metrics`, `reload`, `split`, `catalog`, `openapi`.
+//! - Routes of operations: `health`, `http_metrics`, `reload`, `split`, `catalog`, `cluster`, `openapi`.
 //! - `studio`: the page for browsers.
 //! - `head_requests`: HEAD for all of them.
 //! - `fuzz_entry`: the parsing of all routes, for the fuzzer and its test.
 
 mod catalog;
+mod cluster;
 pub mod error;
 mod events;
 mod fuzz_entry;
@@ -107,7 +108,7 @@ fn configure(config: &mut web::ServiceConfig) {
     config.configure(openai::configure).configure(health::configure).configure(http_metrics::configure);
     config.configure(verify::configure).configure(openapi::configure).configure(reviews::configure);
     config.configure(reload::configure).configure(split::configure).configure(mcp::configure);
-    config.configure(steps::configure).configure(studio::configure);
+    config.configure(steps::configure).configure(studio::configure).configure(cluster::configure);
     config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
 }
 

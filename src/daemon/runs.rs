@@ -61,7 +61,6 @@ impl From<RunError> for ApiError {
             RunError::KeyReused(_) => Self::unprocessable("idempotency_key_reused", Some("Idempotency-Key"), message),
             RunError::Agents(_) => Self::bad_field("agents", message),
             RunError::Conflict(_) => Self::conflict("conflict", message),
-            RunError::Elsewhere(_) => Self::conflict("executed_elsewhere", message),
             RunError::Journal(JournalError::NoSuchRun { .. }) => Self::bad_field("after", message),
             RunError::Journal(JournalError::NotWritable(_)) => {
                 Self::unavailable("journal_not_writable", message, second)

@@ -2,16 +2,14 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::{Stream, stream};
 
+use super::elsewhere::Onward;
 use super::live_run::LiveRun;
 use super::service::{RunError, Runs};
 use prime_journal::Segment;
 
-/// How often the journal is asked for events of a run that another node executes.
-const POLL: Duration = Duration::from_millis(250);
 /// Bytes of events per read.
 const READ_BYTES: usize = 256 << 10;
 
@@ -50,13 +48,11 @@ impl Reader {
                 return Ok(None);
             }
             let Some(live) = self.live.clone() else {
-                self.fetch().await?;
-                if self.ready.is_empty() {
-                    self.wait_elsewhere().await?;
-                }
+                self.read_elsewhere().await?;
                 continue;
             };
             if live.stream.is_abandoned() {
+                // Another node goes on with it.
                 self.live = None;
                 continue;
             }
@@ -80,20 +76,20 @@ impl Reader {
     }
 
     /// Waits for events of a run that this node does not execute.
-    async fn wait_elsewhere(&mut self) -> Result<(), RunError> {
+    async fn read_elsewhere(&mut self) -> Result<(), RunError> {
+        self.fetch().await?;
+        if !self.ready.is_empty() {
+            return Ok(());
+        }
         if !self.follows || !self.runs.is_shared() {
             self.is_done = true;
             return Ok(());
         }
-        let row = self.runs.row(&self.id).await?;
-        if row.is_over {
-            // Its last events may be younger than the read before.
-            self.is_done = row.head.seq <= self.after;
-            return Ok(());
+        match self.runs.wait_elsewhere(&self.id, self.after).await? {
+            Onward::Here(live) => self.live = Some(live),
+            Onward::Row(row) => self.is_done = row.is_over && row.head.seq <= self.after,
+            Onward::Drained => self.is_done = true,
         }
-        let mut drained = self.runs.drained();
-        self.is_done = tokio::time::timeout(POLL, drained.wait_for(|drained| *drained)).await.is_ok();
-        self.live = self.runs.live(&self.id);
         Ok(())
     }
 
@@ -105,18 +101,6 @@ impl Reader {
 }
 
 impl Runs {
-    /// Waits until a run has durable events after `after`, is over, or the daemon drains.
-    pub async fn progressed(&self, id: &str, after: u64) {
-        let Some(live) = self.live(id) else { return };
-        let (mut watch, mut drained) = (live.stream.watch(), self.drained());
-        let has_news = |committed: &super::event_stream::Committed| committed.is_over || committed.head.seq > after;
-        // Either ends at an end of what is watched, too.
-        tokio::select! {
-            _ = watch.wait_for(has_news) => {}
-            _ = drained.wait_for(|drained| *drained) => {}
-        }
-    }
-
     /// The durable events of a run after `after`; with `follows`, also those to come, until the run is over or the daemon
     /// drains.
     pub fn events(

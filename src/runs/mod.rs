@@ -10,7 +10,7 @@
 //!   pending events of many streams as one `batch`; `backpressure` makes runs wait for it;
 //! - execution: `service` accepts runs and is the hub of all others, `admission` counts them; `execute` submits them to
 //!   the runtime, with the `accepted_agents` or not at all; `resume` and `fork` start from what `replay` rebuilds, and `leases` says which
-//!   runs of a shared journal are this node's;
+//!   runs of a shared journal are this node's, `elsewhere` waits for the others;
 //! - out of the journal: `listing`, `event_reader`, `trace`, `reviews`, `comparison`, `retention`; `index` answers questions
 //!   about the steps of a run.
 
@@ -19,6 +19,7 @@ mod admission;
 mod backpressure;
 mod batch;
 mod comparison;
+mod elsewhere;
 mod event_reader;
 mod event_stream;
 mod execute;
@@ -46,6 +47,7 @@ pub use index::{
     Column, ConstraintMeaning, Divergence, FoundStep, RoundNode, RunComparison, RunTree, RunVote, StackFrame,
     StepDetail, StepList, StepSummary, TrajectoryEnd, TrajectoryNode, TrajectoryShape, Wanted,
 };
+pub use leases::Leases;
 pub use listing::RunPage;
 pub use live_run::LiveRun;
 pub use record::{RunRecord, Status};

@@ -1,6 +1,6 @@
 //! Carries out the node's lease requests, in a task of the journal's own thread.
 
-use std::sync::mpsc::Sender;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,9 +8,12 @@ use deadpool_postgres::Object;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use super::bulletin::{Bulletin, News};
 use super::error_code::Failure;
 use super::session::Session;
 use super::text::{decode, encode};
+use super::url::Target;
+use super::{Notice, OnNotice};
 use prime_journal::lease::{Answer, Effect, Epoch, Node, NodeId, Request, Timing};
 
 /// After a failed request, and the time for the last ones when the journal is closed.
@@ -21,14 +24,27 @@ const CLOSE_MAX: Duration = Duration::from_secs(5);
 pub(super) struct Leases {
     node: Mutex<Node<String>>,
     pub(super) wake: Notify,
-    effects: Option<Sender<Effect<String>>>,
+    on_notice: Option<OnNotice>,
+    pub(super) bulletin: Bulletin,
+    /// Whether other nodes live, as of the last heartbeat.
+    has_others: AtomicBool,
     name: String,
     timing: Timing,
+    capacity: i64,
 }
 
 impl Leases {
-    pub(super) fn new(name: String, timing: Timing, capacity: usize, effects: Option<Sender<Effect<String>>>) -> Self {
-        Self { node: Mutex::new(Node::new(timing, capacity)), wake: Notify::new(), effects, name, timing }
+    pub(super) fn new(name: String, timing: Timing, capacity: usize, on_notice: Option<OnNotice>) -> Self {
+        Self {
+            node: Mutex::new(Node::new(timing, capacity)),
+            wake: Notify::new(),
+            on_notice,
+            bulletin: Bulletin::default(),
+            has_others: AtomicBool::new(false),
+            name,
+            timing,
+            capacity: i64::try_from(capacity).unwrap_or(i64::MAX),
+        }
     }
 
     /// Holds no lock across an `await`.
@@ -38,10 +54,21 @@ impl Leases {
 
     pub(super) fn announce(&self, effects: Vec<Effect<String>>) {
         for effect in effects {
-            if let Some(sender) = &self.effects {
-                // Nobody listens any more.
-                drop(sender.send(effect));
-            }
+            self.notify(Notice::Lease(effect));
+        }
+    }
+
+    /// Holds no lock: the receiver may ask back.
+    pub(super) fn notify(&self, notice: Notice) {
+        if let Some(on_notice) = &self.on_notice {
+            on_notice(notice);
+        }
+    }
+
+    /// Tells other nodes, if there are any.
+    pub(super) fn tell(&self, news: impl IntoIterator<Item = News>) {
+        if self.has_others.load(Ordering::Relaxed) {
+            self.bulletin.add(news);
         }
     }
 
@@ -49,14 +76,19 @@ impl Leases {
         let lease_s = Duration::from_millis(self.timing.lease_ms).as_secs_f64();
         match request {
             Request::Register => {
-                let sql = "INSERT INTO node (name, version, expires)
-                    VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3)) RETURNING id";
+                let sql = "INSERT INTO node (name, version, expires, capacity)
+                    VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3), $4) RETURNING id";
                 let statement = client.prepare_cached(sql).await?;
                 let version = env!("CARGO_PKG_VERSION");
-                let row = client.query_one(&statement, &[&encode(&self.name), &version, &lease_s]).await?;
+                let row =
+                    client.query_one(&statement, &[&encode(&self.name), &version, &lease_s, &self.capacity]).await?;
                 Ok(Answer::Registered(NodeId(row.get(0))))
             }
-            Request::Heartbeat { node } => heartbeat(client, *node, lease_s).await,
+            Request::Heartbeat { node } => {
+                let answer = heartbeat(client, *node, lease_s).await?;
+                self.read_news(client, *node).await?;
+                Ok(answer)
+            }
             Request::Reap => {
                 reap(client, lease_s).await?;
                 Ok(Answer::Reaped)
@@ -74,6 +106,20 @@ impl Leases {
         }
     }
 
+    /// What others want of this node's runs, and whether there are others.
+    async fn read_news(&self, client: &Object, node: NodeId) -> Result<(), Failure> {
+        let sql = "SELECT NULL::text FROM node WHERE id <> $1 AND NOT is_dead UNION ALL
+            SELECT r.id FROM cancellation c JOIN head h ON h.run = c.run AND h.holder = $1 JOIN run r ON r.no = h.run";
+        let rows = client.query(&client.prepare_cached(sql).await?, &[&node.0]).await?;
+        let (others, cancelled): (Vec<_>, Vec<_>) =
+            rows.iter().map(|row| row.get::<_, Option<String>>(0)).partition(Option::is_none);
+        self.has_others.store(!others.is_empty(), Ordering::Relaxed);
+        for run in cancelled.into_iter().flatten() {
+            self.notify(Notice::Cancel(decode(run)));
+        }
+        Ok(())
+    }
+
     /// Sends what is due, once.
     pub(super) async fn send(&self, session: &Session, request: &Request<String>) -> Result<(), Failure> {
         let sent = session.once(async |client: &mut Object| self.execute(client, request).await).await;
@@ -89,7 +135,23 @@ impl Leases {
     }
 
     /// Until the journal is closed; then gives back all runs.
-    pub(super) async fn keep(self: Arc<Self>, session: Session, started: Instant, mut closed: watch::Receiver<bool>) {
+    pub(super) async fn keep(
+        self: Arc<Self>,
+        session: Session,
+        target: &Target,
+        started: Instant,
+        mut closed: watch::Receiver<bool>,
+    ) {
+        let requests = self.send_requests(&session, started);
+        tokio::select! {
+            () = requests => {}
+            () = self.bulletin.keep(target, &self) => {}
+            _ = closed.wait_for(|closed| *closed) => {}
+        }
+        self.give_back(&session).await;
+    }
+
+    async fn send_requests(&self, session: &Session, started: Instant) {
         loop {
             let now_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
             let (request, wake_ms) = {
@@ -99,7 +161,7 @@ impl Leases {
             };
             let step = async {
                 match request {
-                    Some(request) if self.send(&session, &request).await.is_err() => sleep(PAUSE).await,
+                    Some(request) if self.send(session, &request).await.is_err() => sleep(PAUSE).await,
                     Some(_) => {}
                     None => {
                         let wake = started + Duration::from_millis(wake_ms.max(now_ms + 1));
@@ -107,16 +169,21 @@ impl Leases {
                     }
                 }
             };
-            tokio::select! {
-                () = step => {}
-                _ = closed.wait_for(|closed| *closed) => break,
-            }
+            step.await;
         }
+    }
+
+    /// Gives back all runs, for other nodes to take at once.
+    async fn give_back(&self, session: &Session) {
         let Some(node) = self.node().id() else { return };
         let close = session.once(async |client: &mut Object| {
             let sql = "WITH freed AS (UPDATE head SET holder = NULL WHERE holder = $1) DELETE FROM node WHERE id = $1";
             let statement = client.prepare_cached(sql).await?;
-            client.execute(&statement, &[&node.0]).await.map_err(Failure::from)
+            client.execute(&statement, &[&node.0]).await?;
+            client
+                .execute("SELECT pg_notify('prime_agents_' || md5(coalesce(current_schema(), '')), 'f')", &[])
+                .await?;
+            Ok(())
         });
         // If it fails, the lease ends by itself.
         drop(timeout(CLOSE_MAX, close).await);
@@ -167,6 +234,8 @@ async fn reap(client: &Object, lease_s: f64) -> Result<(), Failure> {
             FOR UPDATE SKIP LOCKED
         ) lost WHERE head.run = lost.run";
     client.execute(&client.prepare_cached(freed).await?, &[]).await?;
+    let obsolete = "DELETE FROM cancellation c WHERE NOT EXISTS (SELECT FROM head h WHERE h.run = c.run AND h.is_open)";
+    client.execute(&client.prepare_cached(obsolete).await?, &[]).await?;
     // Kept for a while: a node that wakes learns from its row what became of its last commit.
     let forgotten = "DELETE FROM node WHERE is_dead AND expires < clock_timestamp() - interval '1 hour'
         AND NOT EXISTS (SELECT FROM head WHERE head.holder = node.id)";

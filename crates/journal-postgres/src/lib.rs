@@ -3,6 +3,8 @@
 //! Its methods block, so none may be called on a thread that polls futures.
 
 mod batch;
+mod bulletin;
+mod cluster;
 mod error_code;
 mod leases;
 mod queries;
@@ -17,7 +19,6 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -33,23 +34,38 @@ pub use self::url::without_password;
 use self::writer::Writer;
 use prime_journal::lease::{Effect, NodeId, Timing};
 use prime_journal::{
-    FlaggedEvent, Journal, JournalError, Query, Removed, Retention, RunRow, RunRows, Segment, Size, Snapshot, Write,
+    Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow,
+    RunRows, Segment, Size, Snapshot, Write,
 };
 
-#[derive(Clone, Debug)]
+/// What the node must know of runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Start a run that the node took, stop one whose lease it lost.
+    Lease(Effect<String>),
+    /// The end of this run is asked for. Said again with each heartbeat while the node holds the run.
+    Cancel(String),
+    /// Another node may have committed something of this run. May be lost.
+    Changed(String),
+}
+
+/// Called on the journal's own thread, or on that of a commit: it must not block. When it is told to stop a run, nothing may
+/// write to that run any more once it returns, unless the run was started anew.
+pub type OnNotice = Arc<dyn Fn(Notice) + Send + Sync>;
+
+#[derive(Clone)]
 pub struct PostgresOptions {
     /// For people: what nodes are called in the table `node`. Names need not differ.
     pub node: String,
     /// Most free runs that the node takes by itself; 0 takes none.
     pub capacity: usize,
-    /// Whether a commit takes the runs that it changes if nobody holds them. Whoever executes only what `effects` say must not:
+    /// Whether a commit takes the runs that it changes if nobody holds them. Whoever executes only what notices say must not:
     /// a run that it stopped may be free again.
     pub commits_take: bool,
     pub timing: Timing,
     /// How long work that a lost connection interrupted is repeated, before it fails as not writable.
     pub patience: Duration,
-    /// Gets what the node must do about runs: start those that it took, stop those whose lease it lost.
-    pub effects: Option<Sender<Effect<String>>>,
+    pub on_notice: Option<OnNotice>,
 }
 
 impl Default for PostgresOptions {
@@ -61,7 +77,7 @@ impl Default for PostgresOptions {
             commits_take: true,
             timing: Timing { lease_ms: 10_000, heartbeat_ms: 2_000 },
             patience: Duration::from_secs(30),
-            effects: None,
+            on_notice: None,
         }
     }
 }
@@ -86,9 +102,9 @@ impl PostgresJournal {
         let target = url::parse(url).map_err(failed)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| failed(error.to_string()))?;
-        let PostgresOptions { node, capacity, commits_take, timing, patience, effects } = options;
-        let session = Session::new(target, runtime.handle().clone(), patience).map_err(failed)?;
-        let leases = Arc::new(Leases::new(node, timing, capacity, effects));
+        let PostgresOptions { node, capacity, commits_take, timing, patience, on_notice } = options;
+        let session = Session::new(&target, runtime.handle().clone(), patience).map_err(failed)?;
+        let leases = Arc::new(Leases::new(node, timing, capacity, on_notice));
         let prepared = runtime.block_on(prepare(&session));
         prepared.map_err(|failure| match failure {
             Failure::Final(error @ JournalError::Database { .. }) => error,
@@ -105,7 +121,7 @@ impl PostgresJournal {
         }
         let (closed, is_closed) = watch::channel(false);
         let (kept, connections) = (Arc::clone(&leases), session.clone());
-        let keep = move || runtime.block_on(kept.keep(connections, started, is_closed));
+        let keep = move || runtime.block_on(kept.keep(connections, &target, started, is_closed));
         let thread = std::thread::Builder::new().name("postgres".to_owned()).spawn(keep);
         let thread = thread.map_err(|error| failed(error.to_string()))?;
         let writer = Mutex::new(Writer::new(commits_take)?);
@@ -173,6 +189,10 @@ impl Journal for PostgresJournal {
 
     fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError> {
         self.session.run(async |client: &mut Object| queries::run_of_key(client, owner, key).await)
+    }
+
+    fn key_of_run(&self, id: &str) -> Result<Option<IdempotencyKey>, JournalError> {
+        self.session.run(async |client: &mut Object| queries::key_of_run(client, id).await)
     }
 
     fn list(&self, query: &Query) -> Result<RunRows, JournalError> {

@@ -8,8 +8,8 @@ use super::error_code::Failure;
 use super::text::{decode, encode};
 use prime_journal::compression::{Packing, unpack};
 use prime_journal::{
-    ChainHash, DamagedRow, FlaggedEvent, Head, JournalError, Query, Review, ReviewCounts, RunRow, RunRows, Segment,
-    Size, Snapshot,
+    ChainHash, DamagedRow, FlaggedEvent, Head, IdempotencyKey, JournalError, Query, Review, ReviewCounts, RunRow,
+    RunRows, Segment, Size, Snapshot,
 };
 
 const RUNS: &str = "
@@ -97,6 +97,14 @@ pub(super) async fn run_of_key(client: &Object, owner: &str, key: &str) -> Resul
     let row = client.query_opt(&statement, &[&encode(owner), &encode(key)]).await?;
     let read = |row: Row| Ok((decode(row.get(0)), hash(row.get(1))?.0));
     row.map(read).transpose().map_err(|reason: String| damaged(format!("the idempotency key {key:?}: {reason}")))
+}
+
+pub(super) async fn key_of_run(client: &Object, id: &str) -> Result<Option<IdempotencyKey>, Failure> {
+    let sql = "SELECT k.key, k.fingerprint FROM run r JOIN idempotency_key k ON k.run = r.no WHERE r.id = $1";
+    let statement = client.prepare_cached(sql).await?;
+    let row = client.query_opt(&statement, &[&encode(id)]).await?;
+    let read = |row: Row| Ok(IdempotencyKey { key: decode(row.get(0)), fingerprint: hash(row.get(1))?.0 });
+    row.map(read).transpose().map_err(|reason: String| damaged(format!("the idempotency key of run {id:?}: {reason}")))
 }
 
 pub(super) async fn list(client: &Object, query: &Query) -> Result<RunRows, Failure> {

@@ -126,8 +126,14 @@ const V1: &str = r#"
     END $$;
 "#;
 
+/// What nodes show and ask of each other. A cancellation stays until its run is over: its node may die first.
+const V2: &str = "
+    ALTER TABLE node ADD COLUMN capacity bigint NOT NULL DEFAULT 0;
+    CREATE TABLE cancellation (run bigint PRIMARY KEY);
+";
+
 /// What each version added. Never change a released migration: databases of every version exist.
-const MIGRATIONS: [&str; 1] = [V1];
+const MIGRATIONS: [&str; 2] = [V1, V2];
 
 /// Creates or upgrades the tables. Other nodes that start wait.
 pub(super) async fn migrate(transaction: &Transaction<'_>, database: &str) -> Result<(), Failure> {

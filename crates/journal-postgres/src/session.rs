@@ -28,17 +28,17 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(target: Target, handle: Handle, patience: Duration) -> Result<Self, String> {
+    pub(super) fn new(target: &Target, handle: Handle, patience: Duration) -> Result<Self, String> {
         let config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let connect = target.config.get_connect_timeout().copied();
-        let manager = Manager::from_config(target.config, target.tls, config);
+        let manager = Manager::from_config(target.config.clone(), target.tls.clone(), config);
         let pool = Pool::builder(manager)
             .max_size(CONNECTIONS_MAX)
             .runtime(Runtime::Tokio1)
             .timeouts(Timeouts { wait: Some(ATTEMPT_MAX), create: connect, recycle: connect })
             .build()
             .map_err(|error| error.to_string())?;
-        Ok(Self { pool, handle, patience, database: target.shown })
+        Ok(Self { pool, handle, patience, database: target.shown.clone() })
     }
 
     pub(super) async fn connection(&self) -> Result<Object, Failure> {

@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Duration, Instant, sleep};
 
 use super::batch::{Batch, Known, needed};
+use super::bulletin::News;
 use super::error_code::Failure;
 use super::leases::Leases;
 use super::session::Session;
@@ -275,6 +276,8 @@ impl Writer {
                 self.known.insert(id.clone(), draft.after);
             }
         }
+        drop(held);
+        leases.tell(batch.drafts.keys().map(|run| News::Changed(run.clone())));
     }
 
     /// Runs that other nodes hold now.

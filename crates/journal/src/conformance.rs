@@ -6,6 +6,7 @@
 // It is test code, but other crates compile it as a part of the library.
 #![allow(clippy::unwrap_used)]
 
+mod copying;
 mod model;
 mod owners;
 mod removal;
@@ -13,6 +14,7 @@ mod reviews;
 
 use super::{Head, IdempotencyKey, Journal, JournalError, Query, ReviewCounts, RunRow, Segment, Snapshot, Write};
 
+pub use copying::{a_copy_changes_no_other_run, an_interrupted_copy_is_completed, copies_are_whole};
 pub use model::agrees_with_the_model;
 pub use owners::{
     an_owner_is_cleaned_up_alone, keys_outlive_their_run, lists_do_not_go_on_after_a_foreign_run,
@@ -49,6 +51,7 @@ macro_rules! conformance_suite {
             a_removal_is_finished_by_another_process, flags_are_events_of_the_run, reviews_keep_their_history,
             runs_to_review_are_listed, reviews_go_with_their_run, agrees_with_the_model, keys_outlive_their_run,
             an_owner_is_cleaned_up_alone, the_largest_owner_makes_room, lists_do_not_go_on_after_a_foreign_run,
+            copies_are_whole, an_interrupted_copy_is_completed, a_copy_changes_no_other_run,
         }
     };
     ($make:path: $($property:ident),* $(,)?) => {

@@ -1,15 +1,16 @@
 //! What only many nodes can break.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use super::open;
 use super::server::{Proxy, Schema};
-use crate::{PostgresJournal, PostgresOptions};
+use crate::{Notice, OnNotice, PostgresJournal, PostgresOptions};
 use prime_journal::conformance::{accept, append, end, events, row};
 use prime_journal::lease::{Effect, Timing};
-use prime_journal::{IdempotencyKey, Journal, JournalError, Write};
+use prime_journal::{Cluster as _, IdempotencyKey, Journal, JournalError, Write};
 
 /// A limit for what must happen; only a failure takes that long.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -23,7 +24,14 @@ fn lost(error: &JournalError) -> &[String] {
 
 fn taking(schema: &Schema, capacity: usize, timing: Timing) -> (PostgresJournal, Receiver<Effect<String>>) {
     let (sender, effects) = channel();
-    let options = PostgresOptions { capacity, timing, effects: Some(sender), ..PostgresOptions::default() };
+    let on_notice = move |notice| {
+        if let Notice::Lease(effect) = notice {
+            // The test may be over.
+            drop(sender.send(effect));
+        }
+    };
+    let on_notice: OnNotice = Arc::new(on_notice);
+    let options = PostgresOptions { capacity, timing, on_notice: Some(on_notice), ..PostgresOptions::default() };
     (PostgresJournal::open(&schema.url(), options).unwrap(), effects)
 }
 
@@ -132,6 +140,34 @@ fn a_commit_takes_no_run_where_effects_alone_start_them() {
 }
 
 #[test]
+fn what_one_node_asks_for_another_hears() {
+    let schema = Schema::new();
+    let (sender, heard) = channel();
+    let on_notice: OnNotice = Arc::new(move |notice| drop(sender.send(notice)));
+    let options = PostgresOptions { timing: QUICK, on_notice: Some(on_notice), ..PostgresOptions::default() };
+    let holder = PostgresJournal::open(&schema.url(), options).unwrap();
+    let (other, _effects) = taking(&schema, 0, QUICK);
+    holder.commit(&[accept("r"), accept("s")]).unwrap();
+    other.request_cancel("r").unwrap();
+    let hear = |notice: Notice| while heard.recv_timeout(PATIENCE).unwrap() != notice {};
+    hear(Notice::Cancel("r".to_owned()));
+    holder.commit(&[end("r", 1)]).unwrap();
+    other.request_cancel("r").unwrap();
+    other.request_cancel("none").unwrap();
+    let status = other.status().unwrap();
+    assert_eq!((status.open_runs, status.waiting_runs, status.oldest_waiting_ms), (1, 0, None));
+    let held: Vec<_> = status.nodes.iter().map(|node| (node.is_this, node.held, node.lease_left_ms > 0)).collect();
+    assert_eq!(held, [(false, 1, true), (true, 0, true)]);
+    // Obsolete cancellations go with the next round.
+    while schema.sql("SELECT count(*) FROM cancellation") != ["0"] {
+        std::thread::yield_now();
+    }
+    // Both know of each other by now: this node hears of the other's commits.
+    other.commit(&[accept("t")]).unwrap();
+    hear(Notice::Changed("t".to_owned()));
+}
+
+#[test]
 fn released_runs_are_free_at_once() {
     let schema = Schema::new();
     let one = open(&schema);
@@ -156,7 +192,7 @@ fn nodes_that_start_together_migrate_once() {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| open(&schema))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(schema.sql("SELECT value FROM meta WHERE name = 'version'"), ["1"]);
+    assert_eq!(schema.sql("SELECT value FROM meta WHERE name = 'version'"), ["2"]);
     let mut nodes: Vec<_> = journals.iter().map(|journal| journal.node().unwrap()).collect();
     nodes.sort();
     nodes.dedup();
