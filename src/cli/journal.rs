@@ -30,37 +30,23 @@ struct CopyArguments {
     to: String,
 }
 
-enum Opened {
-    Sqlite(SqliteJournal),
-    Postgres(PostgresJournal),
-}
-
-impl Opened {
-    fn open(place: &str) -> anyhow::Result<Self> {
-        if !["postgres://", "postgresql://"].iter().any(|scheme| place.starts_with(scheme)) {
-            return Ok(Self::Sqlite(SqliteJournal::open(Path::new(place), SqliteOptions::default())?));
-        }
-        let node = format!("journal copy:{}", std::process::id());
-        let journal = PostgresJournal::open(place, PostgresOptions { node, ..PostgresOptions::default() })?;
-        let others = journal.status()?.nodes.into_iter().filter(|node| !node.is_this);
-        let others: Vec<_> = others.map(|node| node.name).collect();
-        if !others.is_empty() {
-            let shown = without_password(place);
-            bail!(
-                "{shown}: these nodes use it: {}: stop them first (one that was killed is forgotten when its lease ends, \
-                 once another node runs)",
-                others.join(", ")
-            );
-        }
-        Ok(Self::Postgres(journal))
+fn open(place: &str) -> anyhow::Result<Box<dyn Journal>> {
+    if !["postgres://", "postgresql://"].iter().any(|scheme| place.starts_with(scheme)) {
+        return Ok(Box::new(SqliteJournal::open(Path::new(place), SqliteOptions::default())?));
     }
-
-    fn journal(&self) -> &dyn Journal {
-        match self {
-            Self::Sqlite(journal) => journal,
-            Self::Postgres(journal) => journal,
-        }
+    let node = format!("journal copy:{}", std::process::id());
+    let journal = PostgresJournal::open(place, PostgresOptions { node, ..PostgresOptions::default() })?;
+    let others = journal.status()?.nodes.into_iter().filter(|node| !node.is_this);
+    let others: Vec<_> = others.map(|node| node.name).collect();
+    if !others.is_empty() {
+        bail!(
+            "{}: these nodes use it: {}: stop them first (one that was killed is forgotten when its lease ends, once \
+             another node runs)",
+            without_password(place),
+            others.join(", ")
+        );
     }
+    Ok(Box::new(journal))
 }
 
 pub fn journal(arguments: &JournalArguments) -> anyhow::Result<ExitCode> {
@@ -71,9 +57,9 @@ pub fn journal(arguments: &JournalArguments) -> anyhow::Result<ExitCode> {
     if from == to {
         bail!("{}: a journal cannot be copied to itself", without_password(from));
     }
-    let source = Opened::open(from).context("the journal to read")?;
-    let target = Opened::open(to).context("the journal to write")?;
-    match copy(source.journal(), target.journal()) {
+    let source = open(from).context("the journal to read")?;
+    let target = open(to).context("the journal to write")?;
+    match copy(source.as_ref(), target.as_ref()) {
         Ok(Copied { runs, events, known, open }) => {
             print(format_args!(
                 "{runs} runs with {events} events are in both, all chains verified; {known} were there before, {open} are not over\n"

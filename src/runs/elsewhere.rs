@@ -9,7 +9,6 @@ use tokio::sync::Notify;
 use super::event_stream::Committed;
 use super::live_run::LiveRun;
 use super::service::{RunError, Runs};
-use prime_journal::RunRow;
 
 /// How often the journal is read anyway: a notification may be lost.
 const POLL: Duration = Duration::from_millis(500);
@@ -40,8 +39,8 @@ impl Elsewhere {
 
 /// How a run that another node executes went on.
 pub(super) enum Onward {
-    /// As this row says.
-    Row(RunRow),
+    /// What its row says now.
+    Row { last_seq: u64, is_over: bool },
     /// This node executes it.
     Here(Arc<LiveRun>),
     /// The daemon drains.
@@ -60,7 +59,7 @@ impl Runs {
             }
             let row = self.row(id).await?;
             if row.is_over || row.head.seq > after {
-                return Ok(Onward::Row(row));
+                return Ok(Onward::Row { last_seq: row.head.seq, is_over: row.is_over });
             }
             tokio::select! {
                 () = changed => {}
@@ -74,7 +73,7 @@ impl Runs {
     pub(super) async fn ended_elsewhere(&self, id: &str) -> Result<(), RunError> {
         loop {
             match self.wait_elsewhere(id, u64::MAX).await? {
-                Onward::Row(_) | Onward::Drained => return Ok(()),
+                Onward::Row { .. } | Onward::Drained => return Ok(()),
                 // An end that was asked for meanwhile is heard with the next heartbeat.
                 Onward::Here(live) => {
                     live.cancel();

@@ -87,7 +87,7 @@ impl Reader {
         }
         match self.runs.wait_elsewhere(&self.id, self.after).await? {
             Onward::Here(live) => self.live = Some(live),
-            Onward::Row(row) => self.is_done = row.is_over && row.head.seq <= self.after,
+            Onward::Row { last_seq, is_over } => self.is_done = is_over && last_seq <= self.after,
             Onward::Drained => self.is_done = true,
         }
         Ok(())

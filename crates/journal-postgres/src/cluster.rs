@@ -17,7 +17,8 @@ const NODES: &str = "
 
 const RUNS: &str = "
     SELECT (SELECT count(*) FROM head WHERE is_open), count(*),
-           greatest(0, extract(epoch FROM clock_timestamp()) * 1000 - min(created_ms))::bigint
+           CASE WHEN count(*) > 0
+               THEN greatest(0, extract(epoch FROM clock_timestamp()) * 1000 - min(created_ms))::bigint END
     FROM head WHERE is_open AND holder IS NULL";
 
 fn natural(number: i64) -> u64 {
