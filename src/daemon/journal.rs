@@ -10,7 +10,7 @@ use prime_journal::{Cluster, Journal, JournalError, SqliteJournal, SqliteOptions
 use prime_journal_postgres::{Notice, OnNotice, PostgresJournal, PostgresOptions};
 
 /// Heartbeats of a lease.
-const HEARTBEATS: u64 = 5;
+const HEARTBEATS: u64 = 10;
 
 fn timing(lease_ms: u64) -> Timing {
     Timing { lease_ms, heartbeat_ms: lease_ms / HEARTBEATS }

@@ -311,7 +311,7 @@ pub struct Journal {
     /// set it as `PRIME__JOURNAL__URL` in the environment.
     #[schemars(extend("format" = "postgres-url"))]
     pub url: String,
-    /// Of a node of several on one PostgreSQL: how long its runs stay its own without a heartbeat, in milliseconds; it sends five
+    /// Of a node of several on one PostgreSQL: how long its runs stay its own without a heartbeat, in milliseconds; it sends ten
     /// in this time. The runs of a node that dies go on elsewhere after it. The same on all nodes.
     #[schemars(range(min = 500, max = 600_000))]
     pub lease_ms: u64,

@@ -25,8 +25,8 @@ LONG = {"task": "tower-of-hanoi", "input": {"n": 22, "from": 0, "to": 2}, "fanou
 
 
 def request(number):
-    """Runs of some thousand steps, with errors."""
-    discs = 10 + number % 5
+    """Runs of some thousand steps, and some of many more, with errors."""
+    discs = 16 if number % 6 == 0 else 10 + number % 5
     return {"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1 + number % 2, "seed": number}
 
 
@@ -57,7 +57,7 @@ class Faults(Cluster):
     def inject(self, rng):
         """One fault and its end. Returns its name."""
         node = rng.choice(self.nodes)
-        fault = rng.choice(["kill", "kill", "sleep", "sleep", "drain", "database"])
+        fault = rng.choice(["kill", "kill", "sleep", "sleep", "drain", "cut", "database"])
         time.sleep(rng.uniform(0, 0.3))
         if fault == "kill":
             node.kill()
@@ -70,6 +70,12 @@ class Faults(Cluster):
         elif fault == "drain":
             node.drain()
             node.start()
+        elif fault == "cut":
+            for _ in range(10):
+                self.postgres.sql(
+                    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'prime-agents'"
+                )
+                time.sleep(rng.uniform(0, 0.05))
         else:
             self.postgres.kill()
             time.sleep(rng.uniform(0, 1))

@@ -19,6 +19,8 @@ use prime_journal::lease::{Answer, Effect, Epoch, Node, NodeId, Request, Timing}
 /// After a failed request, and the time for the last ones when the journal is closed.
 const PAUSE: Duration = Duration::from_millis(200);
 const CLOSE_MAX: Duration = Duration::from_secs(5);
+/// A busy server may need so long.
+const REQUEST_MIN: Duration = Duration::from_secs(1);
 
 /// A node's leases, shared by its commits and its heartbeats.
 pub(super) struct Leases {
@@ -122,7 +124,9 @@ impl Leases {
 
     /// Sends what is due, once.
     pub(super) async fn send(&self, session: &Session, request: &Request<String>) -> Result<(), Failure> {
-        let sent = session.once(async |client: &mut Object| self.execute(client, request).await).await;
+        // A connection that is dead without an end must leave time for another one.
+        let max = (Duration::from_millis(self.timing.lease_ms) / 3).max(REQUEST_MIN);
+        let sent = session.once_within(max, async |client: &mut Object| self.execute(client, request).await).await;
         let effects = match sent {
             Ok(answer) => self.node().answered(answer),
             Err(failure) => {

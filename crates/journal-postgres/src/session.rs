@@ -50,9 +50,18 @@ impl Session {
         &self,
         work: impl AsyncFnOnce(&mut Object) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let mut connection = self.connection().await?;
-        let done = timeout(ATTEMPT_MAX, work(&mut connection)).await;
-        let done = done.unwrap_or_else(|_| Err(Failure::Connection(format!("no answer within {ATTEMPT_MAX:?}"))));
+        self.once_within(ATTEMPT_MAX, work).await
+    }
+
+    /// The same, for work that is useless if it takes longer.
+    pub(super) async fn once_within<T>(
+        &self,
+        max: Duration,
+        work: impl AsyncFnOnce(&mut Object) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let late = |_| Failure::Connection(format!("no answer within {max:?}"));
+        let mut connection = timeout(max, self.connection()).await.map_err(late)??;
+        let done = timeout(max, work(&mut connection)).await.unwrap_or_else(|elapsed| Err(late(elapsed)));
         if matches!(done, Err(Failure::Connection(_))) {
             drop(Object::take(connection));
         }
