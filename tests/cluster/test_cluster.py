@@ -123,7 +123,7 @@ class Faults(Cluster):
         for at, run in enumerate(ids):
             lines, record = whole(addresses[at % len(addresses)], run)
             self.assertEqual(clients.seen[run], lines, f"{run}: what a client saw is what is stored")
-            self.assertEqual(clients.results[run], record)
+            self.assertEqual(clients.results[run], record, f"{record}\n{self.logs()[-6000:]}")
             self.assertEqual(record["status"], "verified", record)
             records = [ask(address, "GET", f"/v1/runs/{run}", timeout=PATIENCE_S) for address in addresses]
             self.assertTrue(all(other == record for other in records), "every node answers the same")

@@ -24,13 +24,15 @@ impl From<JournalError> for Failure {
 impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
         let Some(database) = error.as_db_error() else {
-            // What was sent or received has another form than expected.
+            // A value has another type than expected. Everything else is the connection's, such as a message out of turn when
+            // it is cut: what became of a commit is unknown then.
             let text = error.to_string();
-            let is_connection = ["communicating", "connect", "timeout"].iter().any(|part| text.contains(part));
-            return if error.is_closed() || is_connection {
-                Self::Connection(with_sources(&error))
-            } else {
+            let is_value =
+                ["serializing", "column", "parameters", "rows", "encoding"].iter().any(|part| text.contains(part));
+            return if is_value {
                 Self::Final(JournalError::Damaged(with_sources(&error)))
+            } else {
+                Self::Connection(with_sources(&error))
             };
         };
         let code = database.code();
