@@ -38,11 +38,14 @@ GUNGRAUN := $(TOOLS)/gungraun-$(GUNGRAUN_VERSION)
 KILLS ?= 1000
 FAULTS ?= 100
 
+# Runs of `make cluster`.
+CLUSTER_RUNS ?= 30
+
 # Sizes of `make soak`.
 RUNS ?= 10
 LOAD ?= 2
 
-.PHONY: help setup cuda-arch gpu-check demo trainer test test-trainer studio studio-check studio-test chaos soak openai api mcp python interop recompute golden lint deny ci bench bench-check \
+.PHONY: help setup cuda-arch gpu-check demo trainer test test-trainer test-postgres cluster studio studio-check studio-test chaos soak openai api mcp python interop recompute golden lint deny ci bench bench-check \
 	instructions peers coordination clean
 
 ##@ Build and try
@@ -85,6 +88,17 @@ test: ## all tests but the trainer's
 test-trainer: setup ## the tests of prime-train, against llama.cpp too (burn takes minutes to build)
 	$(CARGO) clippy --release -p prime-train --all-targets -- -D warnings
 	$(CARGO) test --release -p prime-train
+
+test-postgres: setup ## the tests of the store in PostgreSQL and of several daemons on it, on servers that they start themselves
+	@scripts/setup --postgres
+	$(CARGO) test --release -p prime-journal-postgres
+	$(BUILD)
+	PRIME=$(PRIME) python3 -B -m unittest discover --start-directory tests/cluster
+
+cluster: setup ## three daemons on one private PostgreSQL: CLUSTER_RUNS=30 runs, one daemon is killed, all runs end
+	@scripts/setup --postgres
+	$(BUILD)
+	scripts/cluster $(PRIME) $(TARGET)/cluster $(CLUSTER_RUNS)
 
 studio-check: studio ## the committed page is what its sources make
 	git diff --exit-code --stat -- studio/dist

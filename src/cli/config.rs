@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use super::Configuration;
 use crate::cli::output::print;
 use crate::settings::{Settings, reference_markdown};
+use prime_journal_postgres::without_password;
 
 #[derive(Args)]
 pub struct ConfigArguments {
@@ -16,7 +17,7 @@ pub struct ConfigArguments {
 
 #[derive(Subcommand)]
 enum ConfigCommand {
-    /// Print the effective configuration as TOML
+    /// Print the effective configuration as TOML, without the password of journal.url
     Show(Configuration),
     /// Check that the configuration is valid
     Check(Configuration),
@@ -30,7 +31,11 @@ enum ConfigCommand {
 
 pub fn config(arguments: &ConfigArguments) -> anyhow::Result<ExitCode> {
     let text = match &arguments.command {
-        ConfigCommand::Show(configuration) => configuration.load()?.to_toml(),
+        ConfigCommand::Show(configuration) => {
+            let mut settings = configuration.load()?;
+            settings.journal.url = without_password(&settings.journal.url);
+            settings.to_toml()
+        }
         ConfigCommand::Check(configuration) => {
             let settings = configuration.load()?;
             format!("the configuration is valid; its hash is {}\n", settings.hash())

@@ -118,7 +118,7 @@ impl Backend for Remote {
 pub fn mcp(arguments: &McpArguments) -> anyhow::Result<ExitCode> {
     match &arguments.url {
         Some(url) => {
-            let client = Arc::new(Client::new(remote::given(url)?, authorization()?)?);
+            let client = Arc::new(Client::new(vec![remote::given(url)?], authorization()?)?);
             let runtime = Builder::new_current_thread().enable_all().build()?;
             let served = runtime.block_on(serve_stdio(Arc::new(Remote(client))));
             // A thread may still read events of a run.

@@ -2,12 +2,14 @@
 
 mod agents;
 mod bench;
+mod cluster;
 mod completions;
 mod config;
 mod data;
 mod doctor;
 mod health;
 mod interrupt;
+mod journal;
 mod key;
 mod loadtest;
 mod log;
@@ -69,6 +71,10 @@ enum Command {
     Agents(agents::AgentsArguments),
     /// Show, check or describe the configuration
     Config(config::ConfigArguments),
+    /// Show the daemons that share one journal
+    Cluster(cluster::ClusterArguments),
+    /// Move journals between stores
+    Journal(journal::JournalArguments),
     /// Create API keys for clients of the daemon
     Key(key::KeyArguments),
     /// Check whether a daemon is alive
@@ -126,6 +132,8 @@ pub fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Agents(arguments) => agents::agents(&arguments),
         Command::Config(arguments) => config::config(&arguments),
+        Command::Cluster(arguments) => cluster::cluster(&arguments),
+        Command::Journal(arguments) => journal::journal(&arguments),
         Command::Key(arguments) => key::key(&arguments),
         Command::Health(arguments) => health::health(&arguments),
         Command::Completions(arguments) => completions::completions(&arguments, Arguments::command()),

@@ -27,22 +27,34 @@ pub fn key() -> anyhow::Result<Option<String>> {
 
 #[derive(Args)]
 pub struct Remote {
-    /// The daemon, as http://HOST:PORT. Without it, the address of the configuration (server.bind).
-    #[arg(long, value_name = "URL")]
-    url: Option<String>,
+    /// The daemon, as http://HOST:PORT. Without it, the address of the configuration (server.bind). Repeatable for daemons that
+    /// share one journal: the next one is asked when one does not answer
+    #[arg(long = "url", value_name = "URL")]
+    urls: Vec<String>,
     #[command(flatten)]
     configuration: Configuration,
 }
 
 impl Remote {
-    /// The daemon's URL, without a slash at its end.
+    /// The daemons' URLs, at least one, without a slash at their ends.
     ///
     /// # Errors
-    /// When the URL that was given is none, or the configuration does not say where a daemon is.
+    /// When a URL that was given is none, or the configuration does not say where a daemon is.
+    pub fn bases(&self) -> anyhow::Result<Vec<String>> {
+        if self.urls.is_empty() {
+            return Ok(vec![reachable(self.configuration.load()?.server.bind)?]);
+        }
+        self.urls.iter().map(|url| given(url)).collect()
+    }
+
+    /// The only URL, for what is asked of one daemon.
+    ///
+    /// # Errors
+    /// As [`Remote::bases`], and when there are several.
     pub fn base(&self) -> anyhow::Result<String> {
-        match &self.url {
-            Some(url) => given(url),
-            None => reachable(self.configuration.load()?.server.bind),
+        match <[String; 1]>::try_from(self.bases()?) {
+            Ok([base]) => Ok(base),
+            Err(_) => bail!("--url: give one, because this asks one daemon"),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
 use prime_engine::Engine;
 
 /// The patterns that become labels; all other paths share one label.
-const ROUTES: [&str; 35] = [
+const ROUTES: [&str; 36] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
@@ -28,6 +28,7 @@ const ROUTES: [&str; 35] = [
     "/v1/gc",
     "/v1/reload",
     "/v1/split",
+    "/v1/cluster",
     "/v1/verify",
     "/v1/tasks",
     "/v1/agents",

@@ -4,12 +4,13 @@
 //! - `guard`: everything between the network and the routes: connections, limits, keys, request ids.
 //! - `error`: the one shape of all errors. `wire`: request and response types, `trace_schema`: the events among them. `resolve`: from a request to a run's spec.
 //! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `verify`; for OpenAI's clients: `openai`; for agents with tools: `mcp`.
-//! - Routes of operations: `health`, `http_metrics`, `reload`, `split`, `catalog`, `openapi`.
+//! - Routes of operations: `health`, `http_metrics`, `reload`, `split`, `catalog`, `cluster`, `openapi`.
 //! - `studio`: the page for browsers.
 //! - `head_requests`: HEAD for all of them.
 //! - `fuzz_entry`: the parsing of all routes, for the fuzzer and its test.
 
 mod catalog;
+mod cluster;
 pub mod error;
 mod events;
 mod fuzz_entry;
@@ -17,6 +18,7 @@ pub mod guard;
 mod head_requests;
 mod health;
 mod http_metrics;
+mod journal;
 pub mod mcp;
 mod openai;
 mod openapi;
@@ -32,7 +34,6 @@ mod verify;
 mod wire;
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 
 use actix_web::{HttpResponse, web};
@@ -46,7 +47,8 @@ use crate::runs::Runs;
 use crate::telemetry::Telemetry;
 use error::ApiError;
 use guard::ResponseHead;
-use prime_journal::{JournalError, SqliteJournal, SqliteOptions};
+use journal::OpenJournal;
+use prime_journal::JournalError;
 
 pub use fuzz_entry::read_as_each_route;
 pub use reload::{Reload, ReloadRequest, Reloaded, Reloads};
@@ -106,7 +108,7 @@ fn configure(config: &mut web::ServiceConfig) {
     config.configure(openai::configure).configure(health::configure).configure(http_metrics::configure);
     config.configure(verify::configure).configure(openapi::configure).configure(reviews::configure);
     config.configure(reload::configure).configure(split::configure).configure(mcp::configure);
-    config.configure(steps::configure).configure(studio::configure);
+    config.configure(steps::configure).configure(studio::configure).configure(cluster::configure);
     config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
 }
 
@@ -120,10 +122,9 @@ fn open_runs(
     app: App,
     metrics: Arc<Metrics>,
     telemetry: Option<Telemetry>,
-) -> Result<(Arc<SqliteJournal>, Arc<Runs>), DaemonError> {
-    let path = app.settings().journal.path.clone();
-    let journal = Arc::new(SqliteJournal::open(Path::new(&path), SqliteOptions::default())?);
-    let runs = Runs::start(Arc::new(app), Arc::clone(&journal) as _, now_ms, metrics, telemetry);
+) -> Result<(OpenJournal, Arc<Runs>), DaemonError> {
+    let journal = OpenJournal::open(app.settings())?;
+    let runs = Runs::start(Arc::new(app), journal.journal(), now_ms, metrics, telemetry);
     Ok((journal, runs.map_err(DaemonError::Serve)?))
 }
 
@@ -147,15 +148,15 @@ pub async fn serve(
     };
     http_metrics::declare(&metrics);
     let metrics = Arc::new(metrics);
-    let (made, runs) = open_runs(app, Arc::clone(&metrics), telemetry)?;
+    let (journal, runs) = open_runs(app, Arc::clone(&metrics), telemetry)?;
     let state = State::new(Arc::clone(&runs), !settings.server.keys.is_empty(), reloads).map_err(DaemonError::Serve)?;
     let state = web::Data::new(state);
     let measure = move |response: &ResponseHead<'_>| http_metrics::count(&metrics, response);
     let bound = guard::bind(&settings.server, measure, move |config| {
         config.app_data(state.clone()).configure(configure);
     });
-    let bound = bound.inspect_err(|_| made.discard_if_unused())?;
-    let resumed = runs.resume().map_err(DaemonError::Resume)?;
+    let bound = bound.inspect_err(|_| journal.discard_if_unused())?;
+    let resumed = journal.begin(&runs).map_err(DaemonError::Resume)?;
     if resumed > 0 {
         tracing::info!(runs = resumed, "resuming open runs");
     }
@@ -175,11 +176,13 @@ pub async fn serve(
         () = stop_signal() => {
             // New runs and watchers first, then the connections, then the journal.
             runs.drain();
+            journal.drain();
             handle.stop(true).await;
             serving.await
         }
     };
     runs.park();
+    journal.close();
     runs.app().shutdown();
     result.unwrap_or_else(|panic| Err(std::io::Error::other(panic))).map_err(DaemonError::Serve)
 }

@@ -277,7 +277,10 @@ pub async fn show(
 /// A run that is over stays as it is.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/cancel", tag = "runs", operation_id = "cancel_run", params(("id", description = "The run's `id`")),
-    responses((status = 200, description = "The run; still open if it takes longer than 5 seconds", body = RunRecord)),
+    responses(
+        (status = 200, description = "The run; still open if it takes longer than 5 seconds", body = RunRecord),
+        (status = 409, description = "Another node of a shared journal executes the run", body = ErrorBody),
+    ),
 )]
 pub async fn cancel(
     state: web::Data<State>,

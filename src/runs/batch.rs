@@ -149,12 +149,42 @@ impl Batch {
         self.writes.len() < before
     }
 
+    /// Leaves out the runs that are abandoned: another node writes them now.
+    pub fn drop_abandoned(&mut self) {
+        let is_abandoned =
+            |part: &Part| matches!(&part.then, Then::Publish(publication) if publication.stream.is_abandoned());
+        if !self.parts.iter().any(is_abandoned) {
+            return;
+        }
+        let mut writes = std::mem::take(&mut self.writes).into_iter();
+        for part in std::mem::take(&mut self.parts) {
+            let own = writes.by_ref().take(part.writes);
+            if is_abandoned(&part) {
+                own.for_each(drop);
+            } else {
+                self.writes.extend(own);
+                self.parts.push(part);
+            }
+        }
+    }
+
+    /// After the lease of its one run was lost: replies to the caller, or abandons the run.
+    pub fn abandon(self, reason: &str) {
+        for part in &self.parts {
+            if let Then::Publish(publication) = &part.then {
+                publication.stream.abandon();
+            }
+        }
+        self.give_up(reason);
+    }
+
     /// After the journal refused it for good: replies to the callers, and fails the runs.
     pub fn give_up(self, reason: &str) {
         let mut replies = self.probes;
         for part in self.parts {
             match part.then {
                 Then::Reply(reply) => replies.push(reply),
+                Then::Publish(publication) if publication.stream.is_abandoned() => {}
                 Then::Publish(publication) => publication.stream.refuse(reason),
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::{Stream, stream};
 
+use super::elsewhere::Onward;
 use super::live_run::LiveRun;
 use super::service::{RunError, Runs};
 use prime_journal::Segment;
@@ -47,10 +48,14 @@ impl Reader {
                 return Ok(None);
             }
             let Some(live) = self.live.clone() else {
-                self.fetch().await?;
-                self.is_done = self.ready.is_empty();
+                self.read_elsewhere().await?;
                 continue;
             };
+            if live.stream.is_abandoned() {
+                // Another node goes on with it.
+                self.live = None;
+                continue;
+            }
             let mut watch = live.stream.watch();
             let committed = watch.borrow_and_update().clone();
             if committed.head.seq > self.after {
@@ -70,6 +75,24 @@ impl Reader {
         }
     }
 
+    /// Waits for events of a run that this node does not execute.
+    async fn read_elsewhere(&mut self) -> Result<(), RunError> {
+        self.fetch().await?;
+        if !self.ready.is_empty() {
+            return Ok(());
+        }
+        if !self.follows || !self.runs.is_shared() {
+            self.is_done = true;
+            return Ok(());
+        }
+        match self.runs.wait_elsewhere(&self.id, self.after).await? {
+            Onward::Here(live) => self.live = Some(live),
+            Onward::Row { last_seq, is_over } => self.is_done = is_over && last_seq <= self.after,
+            Onward::Drained => self.is_done = true,
+        }
+        Ok(())
+    }
+
     async fn fetch(&mut self) -> Result<(), RunError> {
         let segments = self.runs.segments(&self.id, self.after, READ_BYTES).await?;
         self.ready.extend(segments.into_iter().map(Arc::new));
@@ -78,18 +101,6 @@ impl Reader {
 }
 
 impl Runs {
-    /// Waits until a run has durable events after `after`, is over, or the daemon drains.
-    pub async fn progressed(&self, id: &str, after: u64) {
-        let Some(live) = self.live(id) else { return };
-        let (mut watch, mut drained) = (live.stream.watch(), self.drained());
-        let has_news = |committed: &super::event_stream::Committed| committed.is_over || committed.head.seq > after;
-        // Either ends at an end of what is watched, too.
-        tokio::select! {
-            _ = watch.wait_for(has_news) => {}
-            _ = drained.wait_for(|drained| *drained) => {}
-        }
-    }
-
     /// The durable events of a run after `after`; with `follows`, also those to come, until the run is over or the daemon
     /// drains.
     pub fn events(

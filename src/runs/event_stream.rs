@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io::Write as _;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,7 @@ pub struct Committed {
     pub head: Head,
     pub progress: Progress,
     pub is_over: bool,
-    /// The journal refused a write of this run, which therefore ends.
+    /// The journal refused a write of this run, or its lease is lost: it ends in this process.
     pub is_refused: bool,
 }
 
@@ -108,6 +108,8 @@ pub struct EventStream {
     appended: AtomicU64,
     /// Number of the last event that a snapshot covers.
     saved: AtomicU64,
+    /// Another node executes the run: nothing is accepted any more. Set while `pending` is locked.
+    is_abandoned: AtomicBool,
     committed: watch::Sender<Committed>,
     tail: Mutex<Tail>,
     /// The run's span until the run is over, if somebody listens to spans.
@@ -131,6 +133,7 @@ impl EventStream {
             own_bytes: AtomicUsize::new(0),
             appended: head.seq.into(),
             saved: head.seq.into(),
+            is_abandoned: AtomicBool::new(false),
             committed: watch::Sender::new(Committed { head, progress, is_over: false, is_refused: false }),
             tail: Mutex::default(),
             span: Mutex::default(),
@@ -162,7 +165,7 @@ impl EventStream {
             return;
         }
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        if pending.refusal.is_some() {
+        if pending.refusal.is_some() || self.is_abandoned() {
             return;
         }
         let before = pending.body.len();
@@ -245,7 +248,8 @@ impl EventStream {
     pub fn take(&self) -> Pending {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let (progress, refusal) = (pending.progress.clone(), pending.refusal.clone());
-        let taken = std::mem::replace(&mut *pending, Pending { progress, refusal, ..Pending::default() });
+        let kept = Pending { progress, refusal, ..Pending::default() };
+        let taken = std::mem::replace(&mut *pending, kept);
         self.own_bytes.fetch_sub(taken.body.len(), Ordering::Relaxed);
         self.backpressure.remove(taken.body.len());
         taken
@@ -254,17 +258,34 @@ impl EventStream {
     /// For the writer: the journal refused what was taken last, for good. What was not committed is dropped, and the head
     /// stays, so that the run can be ended behind it.
     pub fn refuse(&self, reason: &str) {
+        self.drop_pending(Some(reason), false);
+    }
+
+    /// The run's lease is lost: what is not committed is dropped, and nothing more is accepted. Execution ends without a
+    /// result, because another node goes on from the last committed event.
+    pub fn abandon(&self) {
+        self.drop_pending(None, true);
+    }
+
+    fn drop_pending(&self, refusal: Option<&str>, is_abandoned: bool) {
         let committed = self.committed();
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_abandoned {
+            self.is_abandoned.store(true, Ordering::Release);
+        }
         self.own_bytes.fetch_sub(pending.body.len(), Ordering::Relaxed);
         self.backpressure.remove(pending.body.len());
         self.appended.store(committed.head.seq, Ordering::Relaxed);
         // It may be in the writer's queue, which then finds nothing to write.
         let is_announced = pending.is_announced;
-        let refusal = Some(reason.to_owned());
+        let refusal = refusal.map(str::to_owned);
         *pending = Pending { progress: committed.progress, is_announced, refusal, ..Pending::default() };
         drop(pending);
         self.committed.send_modify(|committed| committed.is_refused = true);
+    }
+
+    pub fn is_abandoned(&self) -> bool {
+        self.is_abandoned.load(Ordering::Acquire)
     }
 
     /// Accepts writes again after a refusal, for the run's end; returns the reason of the refusal.
@@ -272,7 +293,7 @@ impl EventStream {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).refusal.take()
     }
 
-    /// Resolves when the journal has refused a write of this run.
+    /// Resolves when the journal has refused a write of this run, or the run is abandoned.
     pub async fn refused(&self) {
         let mut committed = self.watch();
         if committed.wait_for(|committed| committed.is_refused).await.is_err() {
@@ -310,7 +331,11 @@ impl EventStream {
             *span = None;
         }
         drop(span);
-        self.committed.send_replace(committed);
+        self.committed.send_modify(|current| {
+            // It may have been abandoned since the commit began.
+            let is_refused = current.is_refused || committed.is_refused;
+            *current = Committed { is_refused, ..committed };
+        });
     }
 
     /// The segment in memory that holds the event after `seq`; `None` where it must be read from the journal.

@@ -125,6 +125,9 @@ fn cancelled_outcome(suspended: Option<Box<SuspendedRun>>, live: &LiveRun, obser
 /// Records a run's result, and forgets the run when that is durable. A run whose events the journal refused fails, with the
 /// reason.
 pub(super) async fn conclude(runs: &Arc<Runs>, live: &Arc<LiveRun>, outcome: Outcome, slot: RunSlot) {
+    if live.stream.is_abandoned() {
+        return runs.forget(live);
+    }
     let refused = |reason: &str| format!("the journal refused the run's events: {reason}");
     let outcome = match live.stream.reopen() {
         Some(reason) => failed_outcome(refused(&reason), live),
@@ -142,12 +145,13 @@ pub(super) async fn conclude(runs: &Arc<Runs>, live: &Arc<LiveRun>, outcome: Out
         written = live.stream.update(update).await;
         if written.is_err() && live.stream.reopen().is_some() {
             tracing::error!(run = %live.stream.id, "the run's end cannot be recorded: the next process goes on with it");
-            runs.live.remove(&live.stream.id);
+            runs.forget(live);
         }
     }
-    // Unwritten means that the process is ending: the next one replays the same events to the same end.
-    if written.is_ok() {
-        runs.live.remove(&live.stream.id);
+    // Unwritten means that the process is ending, or that another node has the run: whoever goes on replays the same events to
+    // the same end.
+    if written.is_ok() || live.stream.is_abandoned() {
+        runs.forget(live);
     }
 }
 

@@ -9,7 +9,8 @@
 //! - into the journal: a `recorder` observes a run and appends to its `event_stream`; the thread of `writer` commits the
 //!   pending events of many streams as one `batch`; `backpressure` makes runs wait for it;
 //! - execution: `service` accepts runs and is the hub of all others, `admission` counts them; `execute` submits them to
-//!   the runtime, with the `accepted_agents` or not at all; `resume` and `fork` start from what `replay` rebuilds;
+//!   the runtime, with the `accepted_agents` or not at all; `resume` and `fork` start from what `replay` rebuilds, and `leases` says which
+//!   runs of a shared journal are this node's, `elsewhere` waits for the others;
 //! - out of the journal: `listing`, `event_reader`, `trace`, `reviews`, `comparison`, `retention`; `index` answers questions
 //!   about the steps of a run.
 
@@ -18,11 +19,13 @@ mod admission;
 mod backpressure;
 mod batch;
 mod comparison;
+mod elsewhere;
 mod event_reader;
 mod event_stream;
 mod execute;
 mod fork;
 mod index;
+mod leases;
 mod listing;
 mod live_run;
 mod progress;
@@ -44,6 +47,7 @@ pub use index::{
     Column, ConstraintMeaning, Divergence, FoundStep, RoundNode, RunComparison, RunTree, RunVote, StackFrame,
     StepDetail, StepList, StepSummary, TrajectoryEnd, TrajectoryNode, TrajectoryShape, Wanted,
 };
+pub use leases::Leases;
 pub use listing::RunPage;
 pub use live_run::LiveRun;
 pub use record::{RunRecord, Status};

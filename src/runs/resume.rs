@@ -29,33 +29,7 @@ impl Runs {
             tracing::error!(run = id, reason, "skipping a run whose row in the journal is damaged");
         }
         let count = rows.len();
-        let mut known = Vec::with_capacity(count);
-        for row in rows {
-            let spec: RunSpec = match serde_json::from_str(&row.spec) {
-                Ok(spec) => spec,
-                Err(error) => {
-                    tracing::error!(run = %row.id, %error, "skipping a run that another version accepted and this one cannot read");
-                    continue;
-                }
-            };
-            let context = match &spec.recorded {
-                Some(recorded) => context_of(&spec, recorded.basis),
-                None => {
-                    let agents = self.app().agents_named(&spec.agents);
-                    let mut context = context_of(&spec, agents.as_ref().map_or(Basis::NONE, |agents| agents.basis()));
-                    // Custom agents are never recorded.
-                    if agents.map_or(true, |agents| agents.recorded().is_some()) {
-                        context.notes.push(UNRECORDED.to_owned());
-                    }
-                    context
-                }
-            };
-            let progress = Progress { is_under_way: row.head.seq > 0, ..Progress::default() };
-            let live = Arc::new(LiveRun::new(&row, spec, context, self.stream(&row, progress)));
-            self.live.insert(row.id.clone(), Arc::clone(&live));
-            let slot = self.slot_for_open_run(&row.owner);
-            known.push((live, row, slot));
-        }
+        let known: Vec<_> = rows.into_iter().filter_map(|row| self.register(row)).collect();
         let runs = Arc::clone(self);
         std::thread::Builder::new()
             .name("resume".to_owned())
@@ -64,7 +38,35 @@ impl Runs {
         Ok(count)
     }
 
-    fn resume_run(self: &Arc<Self>, live: &Arc<LiveRun>, row: &RunRow, slot: RunSlot) {
+    /// Makes an open run visible and counts it; `None` if this version cannot read it.
+    pub(super) fn register(self: &Arc<Self>, row: RunRow) -> Option<(Arc<LiveRun>, RunRow, RunSlot)> {
+        let spec: RunSpec = match serde_json::from_str(&row.spec) {
+            Ok(spec) => spec,
+            Err(error) => {
+                tracing::error!(run = %row.id, %error, "skipping a run that another version accepted and this one cannot read");
+                return None;
+            }
+        };
+        let context = match &spec.recorded {
+            Some(recorded) => context_of(&spec, recorded.basis),
+            None => {
+                let agents = self.app().agents_named(&spec.agents);
+                let mut context = context_of(&spec, agents.as_ref().map_or(Basis::NONE, |agents| agents.basis()));
+                // Custom agents are never recorded.
+                if agents.map_or(true, |agents| agents.recorded().is_some()) {
+                    context.notes.push(UNRECORDED.to_owned());
+                }
+                context
+            }
+        };
+        let progress = Progress { is_under_way: row.head.seq > 0, ..Progress::default() };
+        let live = Arc::new(LiveRun::new(&row, spec, context, self.stream(&row, progress)));
+        self.live.insert(row.id.clone(), Arc::clone(&live));
+        let slot = self.slot_for_open_run(&row.owner);
+        Some((live, row, slot))
+    }
+
+    pub(super) fn resume_run(self: &Arc<Self>, live: &Arc<LiveRun>, row: &RunRow, slot: RunSlot) {
         if let Err(reason) = self.complete_fork(live, row) {
             return self.give_up(live, reason, slot);
         }

@@ -10,6 +10,7 @@ use tokio::sync::{oneshot, watch};
 use tracing::Instrument as _;
 
 use super::admission::{OpenRuns, RunSlot};
+use super::elsewhere::Elsewhere;
 use super::event_stream::EventStream;
 use super::execute::Start;
 use super::index::IndexCache;
@@ -25,7 +26,9 @@ use crate::report::{RunContext, RunResult};
 use crate::runtime::Observer;
 use crate::telemetry::Telemetry;
 use prime_bench::tasks::Problem;
-use prime_journal::{ChainHash, Head, IdempotencyKey, Journal, JournalError, ReviewCounts, RunRow, Segment, Size};
+use prime_journal::{
+    ChainHash, Cluster, ClusterStatus, Head, IdempotencyKey, Journal, JournalError, ReviewCounts, RunRow, Segment, Size,
+};
 
 /// Why a run could not be accepted, found or changed.
 #[derive(Debug, thiserror::Error)]
@@ -106,6 +109,9 @@ pub struct Runs {
     /// Requests with a key that are being accepted: the second waits for the first.
     keys: Mutex<HashMap<KeyName, Arc<tokio::sync::Mutex<()>>>>,
     draining: watch::Sender<bool>,
+    /// The other nodes, where the journal is shared.
+    cluster: OnceLock<Arc<dyn Cluster>>,
+    pub(super) elsewhere: Elsewhere,
     /// Of the runs whose steps were asked for.
     pub(super) indexes: IndexCache,
     pub(super) clock: Clock,
@@ -146,6 +152,8 @@ impl Runs {
             open: OpenRuns::default(),
             keys: Mutex::default(),
             draining: watch::Sender::new(false),
+            cluster: OnceLock::new(),
+            elsewhere: Elsewhere::default(),
             indexes: IndexCache::default(),
             clock,
             wrap_observer: OnceLock::new(),
@@ -197,6 +205,34 @@ impl Runs {
     /// Why it cannot.
     pub async fn probe(&self) -> Result<(), String> {
         self.writer.probe().await
+    }
+
+    /// Whether other nodes execute runs of the same journal.
+    pub(super) fn is_shared(&self) -> bool {
+        self.cluster.get().is_some()
+    }
+
+    /// Other nodes may execute runs of the same journal from now on.
+    pub(super) fn share(&self, cluster: Arc<dyn Cluster>) {
+        drop(self.cluster.set(cluster));
+    }
+
+    /// The nodes of a shared journal and what they hold; `None` if the journal is this daemon's own.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn cluster(&self) -> Result<Option<ClusterStatus>, RunError> {
+        self.with_cluster(|cluster| cluster.status()).await
+    }
+
+    /// Asks the other nodes on a thread that may block.
+    async fn with_cluster<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn Cluster) -> Result<T, JournalError> + Send + 'static,
+    ) -> Result<Option<T>, RunError> {
+        let Some(cluster) = self.cluster.get().map(Arc::clone) else { return Ok(None) };
+        let answer = tokio::task::spawn_blocking(move || ask(cluster.as_ref())).await;
+        Ok(Some(answer.map_err(|_| RunError::Draining)??))
     }
 
     pub fn is_draining(&self) -> bool {
@@ -267,16 +303,33 @@ impl Runs {
     }
 
     async fn accept_keyed(self: &Arc<Self>, new: NewRun, key: IdempotencyKey) -> Result<Accepted, RunError> {
-        let (owner, text) = (new.owner.clone(), key.key.clone());
-        let known = self.read(move |journal| journal.run_of_key(&owner, &text)).await?;
-        match known {
+        let owner = new.owner.clone();
+        if let Some(known) = self.accepted_earlier(&owner, &key).await? {
+            return Ok(known);
+        }
+        match self.accept_new(new, Some(key.clone())).await {
+            Ok(record) => Ok(Accepted { record, is_new: true }),
+            // Another node may have accepted it at the same time.
+            Err(error) if self.is_shared() => self.accepted_earlier(&owner, &key).await?.ok_or(error),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The run for which the key was used with the same request, if any.
+    async fn accepted_earlier(
+        self: &Arc<Self>,
+        owner: &str,
+        key: &IdempotencyKey,
+    ) -> Result<Option<Accepted>, RunError> {
+        let (owner, text) = (owner.to_owned(), key.key.clone());
+        match self.read(move |journal| journal.run_of_key(&owner, &text)).await? {
             Some((id, fingerprint)) if fingerprint == key.fingerprint => match self.get(&id).await {
-                Ok((_, record)) => Ok(Accepted { record, is_new: false }),
+                Ok((_, record)) => Ok(Some(Accepted { record, is_new: false })),
                 Err(RunError::NotFound(_)) => Err(RunError::KeySpent(id)),
                 Err(error) => Err(error),
             },
             Some((id, _)) => Err(RunError::KeyReused(id)),
-            None => self.accept_new(new, Some(key)).await.map(|record| Accepted { record, is_new: true }),
+            None => Ok(None),
         }
     }
 
@@ -391,9 +444,18 @@ impl Runs {
     /// Ends a run with what is committed, and waits at most `patience` for that to be durable.
     ///
     /// # Errors
-    /// When the run does not exist.
+    /// When the run does not exist, or the journal, by which other nodes learn of it, does not answer.
     pub async fn cancel(&self, id: &str, patience: Duration) -> Result<RunRecord, RunError> {
-        if let Some(live) = self.live(id) {
+        let live = self.live(id);
+        // Also for a run that is here: its lease may be lost before it ends.
+        if self.is_shared() && !self.row(id).await?.is_over {
+            let name = id.to_owned();
+            self.with_cluster(move |cluster| cluster.request_cancel(&name)).await?;
+            if live.is_none() {
+                drop(tokio::time::timeout(patience, self.ended_elsewhere(id)).await);
+            }
+        }
+        if let Some(live) = live {
             let mut committed = live.stream.watch();
             live.cancel();
             // A run that is slow to end is returned as it is.

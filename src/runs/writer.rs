@@ -41,6 +41,8 @@ enum Command {
     Stream(Arc<EventStream>),
     /// Tests whether the journal can be written.
     Probe(Reply),
+    /// Replies when no commit is under way.
+    Settle(std::sync::mpsc::Sender<()>),
     /// Writes everything pending, and ends.
     Stop,
 }
@@ -120,6 +122,16 @@ impl Writer {
     /// When it could not be written.
     pub async fn probe(&self) -> Result<(), NotWritable> {
         self.call(Command::Probe).await
+    }
+
+    /// Waits until every commit that began earlier has ended. Later ones write no run that is abandoned by now. For threads
+    /// that may block.
+    pub fn settle(&self) {
+        let (reply, settled) = std::sync::mpsc::channel();
+        if self.commands.send(Command::Settle(reply)).is_ok() {
+            // A writer that has ended commits nothing.
+            let _ = settled.recv();
+        }
     }
 
     /// Accepts nothing more, writes everything pending, and ends the thread. Blocks until that is done.
@@ -257,6 +269,11 @@ impl WriterThread {
                 self.batch.probes.push(reply);
                 Urgency::Now
             }
+            Command::Settle(reply) => {
+                // The caller may have stopped waiting.
+                let _ = reply.send(());
+                Urgency::Later
+            }
             Command::Stop => Urgency::Stop,
         }
     }
@@ -297,6 +314,7 @@ impl WriterThread {
 
     /// Writes the batch. What the journal refuses is found by halves, so that it costs the others few commits more.
     fn commit(&mut self) {
+        self.batch.drop_abandoned();
         if self.batch.is_empty() {
             return;
         }
@@ -322,7 +340,10 @@ impl WriterThread {
                 Err(error) => match batch.halves() {
                     Ok((first, second)) => parts.extend([second, first]),
                     Err(mut single) => {
-                        if single.drop_snapshots() {
+                        if let JournalError::LeaseLost { .. } = error {
+                            single.abandon(&error.to_string());
+                            self.backpressure.wake();
+                        } else if single.drop_snapshots() {
                             tracing::warn!(%error, "a snapshot was refused: the run is recorded without it");
                             parts.push(single);
                         } else {

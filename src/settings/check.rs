@@ -78,6 +78,9 @@ impl Checker<'_> {
                 Some("socket-address") => SocketAddr::from_str(text).is_ok(),
                 Some("url") => is_url(text),
                 Some("json-object") => serde_json::from_str::<serde_json::Map<_, _>>(text).is_ok(),
+                Some("postgres-url") => {
+                    text.is_empty() || ["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme))
+                }
                 Some("http-address") => text.is_empty() || text.len() > 7 && text.starts_with("http://"),
                 _ => !text.is_empty(),
             },
@@ -263,6 +266,7 @@ pub(super) fn expected(schema: &Json) -> String {
             Some("sha256") => "a SHA-256, 64 hexadecimal digits, as `prime-agents key new NAME` prints it".to_owned(),
             Some("url") => "a URL such as \"http://127.0.0.1:8080/v1\"".to_owned(),
             Some("json-object") => "a JSON object, such as \"{}\"".to_owned(),
+            Some("postgres-url") => "empty, or a URL such as \"postgres://prime@127.0.0.1/prime\"".to_owned(),
             Some("http-address") => "empty, or a URL such as \"http://127.0.0.1:4318\"".to_owned(),
             Some("socket-address") => "an IP address and port, such as \"127.0.0.1:7433\"".to_owned(),
             _ => "a text that is not empty".to_owned(),

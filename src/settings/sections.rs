@@ -306,6 +306,15 @@ impl Server {
 pub struct Journal {
     /// The SQLite file that stores runs (with `-wal` and `-shm` files beside it); created if missing. One daemon per file.
     pub path: String,
+    /// A PostgreSQL that stores runs instead, for one daemon or several: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with
+    /// libpq's parameters, such as `?sslmode=verify-full&sslrootcert=FILE`. Empty = the SQLite file. It may hold a password:
+    /// set it as `PRIME__JOURNAL__URL` in the environment.
+    #[schemars(extend("format" = "postgres-url"))]
+    pub url: String,
+    /// Of a node of several on one PostgreSQL: how long its runs stay its own without a heartbeat, in milliseconds; it sends ten
+    /// in this time. The runs of a node that dies go on elsewhere after it. The same on all nodes.
+    #[schemars(range(min = 500, max = 600_000))]
+    pub lease_ms: u64,
     /// Group commit: time in milliseconds that an event waits for others, which are then written with one `fsync`.
     #[schemars(range(min = 0, max = 1_000))]
     pub group_commit_ms: u64,

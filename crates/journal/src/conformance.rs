@@ -1,7 +1,12 @@
 //! The conformance suite of journals: examples here, and a comparison with a model in `model.rs`.
 //!
-//! A test module invokes `conformance::suite!(make)`, where `make()` returns an empty [`Store`].
+//! A test module invokes `conformance::suite!(make)`, where `make()` returns an empty [`Store`]. Tests in other crates need the
+//! feature `testing`.
 
+// It is test code, but other crates compile it as a part of the library.
+#![allow(clippy::unwrap_used)]
+
+mod copying;
 mod model;
 mod owners;
 mod removal;
@@ -9,6 +14,7 @@ mod reviews;
 
 use super::{Head, IdempotencyKey, Journal, JournalError, Query, ReviewCounts, RunRow, Segment, Snapshot, Write};
 
+pub use copying::{a_copy_changes_no_other_run, an_interrupted_copy_is_completed, copies_are_whole};
 pub use model::agrees_with_the_model;
 pub use owners::{
     an_owner_is_cleaned_up_alone, keys_outlive_their_run, lists_do_not_go_on_after_a_foreign_run,
@@ -31,9 +37,11 @@ pub trait Store {
 }
 
 /// Declares a test for each property.
-macro_rules! suite {
+#[macro_export]
+#[doc(hidden)]
+macro_rules! conformance_suite {
     ($make:path) => {
-        $crate::conformance::suite! { $make:
+        $crate::conformance_suite! { $make:
             accepted_runs_are_there, a_batch_is_whole_or_nothing, appends_follow_the_head, runs_that_are_over_stay_so,
             keys_belong_to_an_owner, segments_are_read_from_any_event, reads_are_bounded_by_bytes,
             the_newest_snapshot_is_kept, lists_are_paged_newest_first, open_runs_come_oldest_first,
@@ -43,6 +51,7 @@ macro_rules! suite {
             a_removal_is_finished_by_another_process, flags_are_events_of_the_run, reviews_keep_their_history,
             runs_to_review_are_listed, reviews_go_with_their_run, agrees_with_the_model, keys_outlive_their_run,
             an_owner_is_cleaned_up_alone, the_largest_owner_makes_room, lists_do_not_go_on_after_a_foreign_run,
+            copies_are_whole, an_interrupted_copy_is_completed, a_copy_changes_no_other_run,
         }
     };
     ($make:path: $($property:ident),* $(,)?) => {
@@ -54,7 +63,7 @@ macro_rules! suite {
         )*
     };
 }
-pub(crate) use suite;
+pub use conformance_suite as suite;
 
 /// Makes an empty store.
 pub type Make<'a> = &'a dyn Fn() -> Box<dyn Store>;

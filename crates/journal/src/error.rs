@@ -12,6 +12,12 @@ pub enum JournalError {
          with --set journal.path=FILE"
     )]
     InUse { path: PathBuf },
+    /// The database cannot be used as it is: not reachable, no rights, another version.
+    #[error("journal.url = {database}: {reason}")]
+    Database { database: String, reason: String },
+    /// Other nodes hold these runs. Nothing was changed.
+    #[error("another node executes {}", .runs.join(", "))]
+    LeaseLost { runs: Vec<String> },
     /// No space or no permission, perhaps only for now. Nothing was changed.
     #[error("the journal cannot be written: {0}")]
     NotWritable(String),

@@ -2,16 +2,21 @@
 //! It does not interpret events: here, an event is a line of JSON.
 
 mod chain;
+mod cluster;
+pub mod compression;
+mod copy;
 mod error;
 pub mod lease;
 mod sqlite;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 
 use memchr::memchr_iter;
 
 pub use chain::{ChainHash, ChainVerifier, Damage, Head, verify};
+pub use cluster::{Cluster, ClusterStatus, NodeStatus};
+pub use copy::{Copied, copy};
 pub use error::JournalError;
 pub use sqlite::{SqliteJournal, SqliteOptions};
 
@@ -157,7 +162,7 @@ impl Segment {
     ///
     /// # Errors
     /// When the last line is incomplete.
-    fn lines(&self) -> Result<u64, String> {
+    pub fn lines(&self) -> Result<u64, String> {
         if self.body.last().is_some_and(|byte| *byte != b'\n') {
             return Err("its segment does not end with a newline".to_owned());
         }
@@ -275,6 +280,9 @@ pub trait Journal: Send + Sync {
     /// The run for which this owner used the key, with the fingerprint of that request. The run may have been removed: see
     /// [`Retention::keep_keys_ms`].
     fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError>;
+
+    /// The idempotency key that the run was accepted with.
+    fn key_of_run(&self, id: &str) -> Result<Option<IdempotencyKey>, JournalError>;
 
     /// Runs, newest first; runs of the same millisecond in descending order of their ids. A damaged row hides no other.
     fn list(&self, query: &Query) -> Result<RunRows, JournalError>;

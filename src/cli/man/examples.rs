@@ -260,6 +260,22 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[("Check a file before the daemon reloads it:", "prime-agents config check --config my.toml")],
     ),
     ("prime-agents-config-schema", &[("Write the schema for an editor:", "prime-agents config schema >schema.json")]),
+    ("prime-agents-cluster", &[("Show the nodes of a cluster:", "prime-agents cluster status --url http://db1:7433")]),
+    (
+        "prime-agents-cluster-status",
+        &[(
+            "Show the nodes, asking any that answers:",
+            "prime-agents cluster status --url http://db1:7433 --url http://db2:7433",
+        )],
+    ),
+    (
+        "prime-agents-journal",
+        &[("Move to PostgreSQL:", "prime-agents journal copy data/runs.sqlite postgres://prime@db/prime")],
+    ),
+    (
+        "prime-agents-journal-copy",
+        &[("Move back to a file:", "prime-agents journal copy postgres://prime@db/prime data/runs.sqlite")],
+    ),
     ("prime-agents-key", &[("Make a key for a client:", "prime-agents key new ci")]),
     ("prime-agents-health", &[("Ask whether a run submitted now would make progress:", "prime-agents health --ready")]),
     ("prime-agents-train", &[("List the arguments of the trainer:", "prime-agents train --help")]),

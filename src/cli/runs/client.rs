@@ -1,6 +1,7 @@
 //! HTTP requests to a daemon, with errors that tell the user what to do. Blocking: must not be used within a Tokio runtime.
 
 use std::io::Read;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use reqwest::blocking::{Client as HttpClient, ClientBuilder, RequestBuilder, Response};
@@ -72,10 +73,13 @@ struct RefusalDetail {
     code: String,
 }
 
-/// A client of a daemon.
+/// A client of a daemon, or of several that share one journal: any of them answers for every run.
 pub struct Client {
     http: HttpClient,
-    base: String,
+    /// At least one.
+    bases: Vec<String>,
+    /// Who answered last.
+    current: AtomicUsize,
     authorization: Option<HeaderValue>,
 }
 
@@ -87,6 +91,8 @@ pub struct Post<'a> {
     pub body: Option<&'a Value>,
     /// It may rewrite the whole journal before the response.
     pub is_long: bool,
+    /// Executed twice, it does what it does once.
+    pub is_idempotent: bool,
 }
 
 /// A successful response.
@@ -96,14 +102,24 @@ pub struct Answer {
 }
 
 impl Client {
-    /// `base` is the daemon's URL without a trailing slash.
+    /// `bases` are the daemons' URLs without a trailing slash, at least one.
     ///
     /// # Errors
     /// The system is out of threads or file descriptors.
-    pub fn new(base: String, authorization: Option<HeaderValue>) -> Result<Self, reqwest::Error> {
+    pub fn new(bases: Vec<String>, authorization: Option<HeaderValue>) -> Result<Self, reqwest::Error> {
         // A blocking client waits this long for the headers and then for each read, not for the whole response.
         let http = ClientBuilder::from(http_client::builder(false).connect_timeout(CONNECT_TIMEOUT));
-        Ok(Self { http: http.timeout(READ_TIMEOUT).build()?, base, authorization })
+        Ok(Self { http: http.timeout(READ_TIMEOUT).build()?, bases, current: AtomicUsize::new(0), authorization })
+    }
+
+    pub fn has_several(&self) -> bool {
+        self.bases.len() > 1
+    }
+
+    /// Asks another daemon next, because the answer of this one broke off.
+    pub fn turn_to_next(&self) {
+        let next = (self.current.load(Ordering::Relaxed) + 1) % self.bases.len();
+        self.current.store(next, Ordering::Relaxed);
     }
 
     fn with_key(&self, request: RequestBuilder) -> RequestBuilder {
@@ -118,9 +134,7 @@ impl Client {
     /// # Errors
     /// [`ClientError`].
     pub fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Answer, ClientError> {
-        let url = format!("{}{path}", self.base);
-        let result = with_query(&url, query).map(|target| self.with_key(self.http.get(target)));
-        self.send(url, result)
+        self.send(path, true, |url| with_query(url, query).map(|target| self.with_key(self.http.get(target))))
     }
 
     /// Opens the stream of a run's events after one of them, as server-sent events.
@@ -128,9 +142,10 @@ impl Client {
     /// # Errors
     /// [`ClientError`].
     pub fn events(&self, id: &str, after: u64) -> Result<Answer, ClientError> {
-        let url = format!("{}/v1/runs/{id}/events", self.base);
-        let request = self.with_key(self.http.get(&url)).header("Last-Event-ID", after.to_string());
-        self.send(url, Ok(request))
+        let after = after.to_string();
+        self.send(&format!("/v1/runs/{id}/events"), true, |url| {
+            Ok(self.with_key(self.http.get(url)).header("Last-Event-ID", &after))
+        })
     }
 
     /// Sends a POST request.
@@ -138,25 +153,58 @@ impl Client {
     /// # Errors
     /// [`ClientError`].
     pub fn post(&self, post: &Post<'_>) -> Result<Answer, ClientError> {
-        let Post { path, query, header, body, is_long } = *post;
-        let url = format!("{}{path}", self.base);
-        let request = with_query(&url, query).map(|target| {
-            let request = self.with_key(self.http.post(target));
-            let request = if is_long { request.timeout(LONG_READ_TIMEOUT) } else { request };
-            let request = header.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-            match body {
-                Some(body) => request.header(header::CONTENT_TYPE, "application/json").body(body.to_string()),
-                None => request.header(header::CONTENT_LENGTH, 0),
-            }
-        });
-        self.send(url, request)
+        let Post { path, query, header, body, is_long, is_idempotent } = *post;
+        self.send(path, is_idempotent, |url| {
+            with_query(url, query).map(|target| {
+                let request = self.with_key(self.http.post(target));
+                let request = if is_long { request.timeout(LONG_READ_TIMEOUT) } else { request };
+                let request = header.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+                match body {
+                    Some(body) => request.header(header::CONTENT_TYPE, "application/json").body(body.to_string()),
+                    None => request.header(header::CONTENT_LENGTH, 0),
+                }
+            })
+        })
     }
 
-    fn send(&self, url: String, request: Result<RequestBuilder, String>) -> Result<Answer, ClientError> {
-        let result = request.and_then(|request| request.send().map_err(|error| failure(&error)));
-        let response = result.map_err(|reason| ClientError::Silent { url: self.base.clone(), reason })?;
-        if response.status().is_success() { Ok(Answer { url, response }) } else { Err(refusal(url, response)) }
+    /// Asks the daemons in turn, from the one that answered last, until one executes or refuses the request.
+    fn send(
+        &self,
+        path: &str,
+        is_idempotent: bool,
+        request: impl Fn(&str) -> Result<RequestBuilder, String>,
+    ) -> Result<Answer, ClientError> {
+        let mut asked = 1;
+        loop {
+            let base = &self.bases[self.current.load(Ordering::Relaxed)];
+            let (failed, is_unexecuted) = match send_to(base, path, &request) {
+                Ok(answer) => return Ok(answer),
+                Err(failed) => failed,
+            };
+            if asked == self.bases.len() || !(is_unexecuted || is_idempotent && failed.may_pass()) {
+                return Err(failed);
+            }
+            asked += 1;
+            self.turn_to_next();
+        }
     }
+}
+
+/// Asks one daemon. With an error comes whether the request was surely not executed, although another daemon may do so.
+fn send_to(
+    base: &str,
+    path: &str,
+    request: impl Fn(&str) -> Result<RequestBuilder, String>,
+) -> Result<Answer, (ClientError, bool)> {
+    let url = format!("{base}{path}");
+    let silent = |reason| ClientError::Silent { url: base.to_owned(), reason };
+    let request = request(&url).map_err(|reason| (silent(reason), false))?;
+    let response = request.send().map_err(|error| (silent(failure(&error)), error.is_connect()))?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(Answer { url, response });
+    }
+    Err((refusal(url, response), status == StatusCode::SERVICE_UNAVAILABLE))
 }
 
 /// A URL with query parameters.

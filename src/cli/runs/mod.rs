@@ -63,7 +63,7 @@ enum RunsCommand {
 
 /// The options of every client command.
 #[derive(Args)]
-struct Common {
+pub struct Common {
     #[command(flatten)]
     remote: Remote,
     /// Output format
@@ -72,8 +72,12 @@ struct Common {
 }
 
 impl Common {
-    fn client(&self) -> anyhow::Result<Client> {
-        Ok(Client::new(self.remote.base()?, authorization()?)?)
+    pub fn client(&self) -> anyhow::Result<Client> {
+        Ok(Client::new(self.remote.bases()?, authorization()?)?)
+    }
+
+    pub fn output(&self) -> Output {
+        self.output
     }
 }
 
@@ -116,8 +120,12 @@ pub fn runs(arguments: &RunsArguments) -> anyhow::Result<ExitCode> {
         RunsCommand::Gc(arguments) => gc::gc(arguments),
         RunsCommand::VerifyChain(arguments) => chain::verify_chain(arguments),
     };
+    as_refusal(result)
+}
+
+/// The result of a client's command: that the daemon refused or did not answer is no usage error.
+pub fn as_refusal(result: anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
     match result {
-        // The daemon refused or did not answer: no usage error.
         Err(error) if error.is::<ClientError>() => {
             note!("error: {error:#}");
             Ok(ExitCode::FAILURE)

@@ -210,9 +210,13 @@ pub fn submit(arguments: &SubmitArguments) -> anyhow::Result<ExitCode> {
     let key = arguments.checked_key()?;
     let request = arguments.request()?;
     let client = common.client()?;
-    let header = key.map(|key| ("Idempotency-Key", key));
-    let answer = client.post(&Post { path: "/v1/runs", header, body: Some(&request), ..Post::default() })?;
-    if answer.is_replayed() {
+    // With several daemons, the request may have to be repeated at another.
+    let own = (key.is_none() && client.has_several()).then(|| format!("submit-{:032x}", rand::random::<u128>()));
+    let header = key.or(own.as_deref()).map(|key| ("Idempotency-Key", key));
+    let is_idempotent = header.is_some();
+    let post = Post { path: "/v1/runs", header, body: Some(&request), is_idempotent, ..Post::default() };
+    let answer = client.post(&post)?;
+    if key.is_some() && answer.is_replayed() {
         note!("this idempotency key was used before: this is its run");
     }
     let record: Value = answer.json()?;

@@ -76,7 +76,10 @@ impl<'a> Watched<'a> {
                             return Ok(Some((record, was_shown)));
                         }
                         Ended::Unread => return Ok(None),
-                        Ended::Early(error) => error,
+                        Ended::Early(error) => {
+                            self.client.turn_to_next();
+                            error
+                        }
                     }
                 }
                 Err(error) if is_known && error.may_pass() => error,

@@ -51,11 +51,12 @@ pub async fn serve_stdio(backend: Arc<dyn Backend>) -> Result<(), StdioError> {
 /// When the journal cannot be opened, or as [`serve_stdio`].
 pub async fn serve_stdio_here(app: App) -> Result<(), StdioError> {
     let metrics = Arc::new(Metrics::new(jiff::Timestamp::now()));
-    let (_, runs) = open_runs(app, metrics, None::<Telemetry>)?;
+    let (journal, runs) = open_runs(app, metrics, None::<Telemetry>)?;
     let state = State::new(Arc::clone(&runs), false, None).map_err(DaemonError::Serve)?;
-    runs.resume().map_err(DaemonError::Resume)?;
+    journal.begin(&runs).map_err(DaemonError::Resume)?;
     let served = serve_stdio(Arc::new(Local::new(web::Data::new(state), String::new()))).await;
     runs.park();
+    journal.close();
     runs.app().shutdown();
     served
 }

@@ -11,8 +11,8 @@ use serde_json::Value;
 use utoipa::OpenApi;
 
 use super::{
-    State, catalog, events, health, http_metrics, method_not_allowed, openai, reload, reviews, runs, split, steps,
-    verify,
+    State, catalog, cluster, events, health, http_metrics, method_not_allowed, openai, reload, reviews, runs, split,
+    steps, verify,
 };
 pub use json_schema::json_schema;
 use shared_responses::SharedResponses;
@@ -39,6 +39,7 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         runs::collect,
         reload::reload,
         split::show,
+        cluster::show,
         events::events,
         events::progress,
         events::trace,

@@ -16,7 +16,8 @@ const BEARER: &str = "bearer";
 const REQUEST_ID: &str = "X-Request-Id";
 
 /// Paths below which an answer needs the journal.
-const NEEDS_JOURNAL: [&str; 6] = ["/v1/runs", "/v1/compare", "/v1/gc", "/v1/split", "/v1/chat", "/v1/responses"];
+const NEEDS_JOURNAL: [&str; 7] =
+    ["/v1/runs", "/v1/compare", "/v1/gc", "/v1/split", "/v1/cluster", "/v1/chat", "/v1/responses"];
 
 /// The properties of an operation that decide its shared responses.
 struct Route<'a> {

@@ -1,5 +1,5 @@
 //! How many nodes share the runs of one store: who executes a run, and why a node that was taken for dead can do no harm.
-//! Pure: no clock, no I/O, no threads. `simulation.rs` carries it out under faults; no store does yet.
+//! Pure: no clock, no I/O, no threads. `simulation.rs` carries it out under faults, `prime-journal-postgres` on a database.
 //!
 //! - A *node* is one life of a daemon ([`NodeId`]): alive until the store declares it dead, and never again. It proves that
 //!   it lives by heartbeats, one for all of its runs.

@@ -259,6 +259,17 @@ impl<R: Clone + Ord> Node<R> {
         }
     }
 
+    /// The store granted a lease that was asked for by name, after [`Node::accepting`].
+    pub fn granted(&mut self, run: R, epoch: Epoch) {
+        self.accepting.remove(&run);
+        self.releasing.remove(&run);
+        self.held.insert(run, epoch);
+    }
+
+    pub fn is_releasing(&self, run: &R) -> bool {
+        self.releasing.contains_key(run)
+    }
+
     /// A commit under this epoch found that the lease is lost.
     pub fn lost(&mut self, run: &R, epoch: Epoch) -> Vec<Effect<R>> {
         if self.held.get(run) != Some(&epoch) {

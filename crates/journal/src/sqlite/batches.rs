@@ -6,9 +6,9 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, Row, params};
 
-use super::compression::{Packer, unpack};
 use super::entries::{Entry, decode, digest};
 use super::queries::{Page, blob, unsigned};
+use crate::compression::{Packer, unpack};
 use crate::{JournalError, RunRow};
 
 /// Bytes of bodies after which a commit begins another row.

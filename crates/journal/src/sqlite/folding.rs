@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::batches::{self, Backlog, Batch, BatchBuffer};
-use super::compression::Packer;
 use super::connection::set_max_size;
 use super::entries::Entry;
 use super::fold_pass::{FoldPass, SLICE};
@@ -14,6 +13,7 @@ use super::joined;
 use super::queries::{blob, hash, unsigned};
 use super::schema::SEQ_BITS;
 use super::writer::Writer;
+use crate::compression::Packer;
 use crate::{ChainHash, Head, JournalError};
 
 /// From when on folding is due. Longer batches fold cheaper, but slow down reads, and a pass holds them in memory.

@@ -5,7 +5,6 @@
 //! [`Journal::fold`] moves those of many commits into the rows of their runs (`folding.rs`).
 
 mod batches;
-mod compression;
 mod connection;
 mod entries;
 mod error_code;
@@ -15,6 +14,7 @@ mod joined;
 mod known_runs;
 mod lock;
 mod log_file;
+mod packing;
 mod queries;
 mod reserve;
 mod retention;
@@ -33,7 +33,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{
-    FlaggedEvent, Journal, JournalError, Query, Removed, Retention, RunRow, RunRows, Segment, Size, Snapshot, Write,
+    FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow, RunRows, Segment, Size,
+    Snapshot, Write,
 };
 use connection::{Readers, as_open_error};
 use lock::Lock;
@@ -153,6 +154,10 @@ impl Journal for SqliteJournal {
 
     fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError> {
         self.readers.read(|connection| queries::run_of_key(connection, owner, key))
+    }
+
+    fn key_of_run(&self, id: &str) -> Result<Option<IdempotencyKey>, JournalError> {
+        self.readers.read(|connection| queries::key_of_run(connection, id))
     }
 
     fn list(&self, query: &Query) -> Result<RunRows, JournalError> {

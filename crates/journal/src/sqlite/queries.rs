@@ -3,10 +3,13 @@
 use rusqlite::types::{FromSql, Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
-use super::compression::unpack;
 use super::schema::FIRST_SEQ_MAX;
 use super::{batches, joined};
-use crate::{ChainHash, DamagedRow, Head, JournalError, Query, ReviewCounts, RunRow, RunRows, Segment, Size, Snapshot};
+use crate::compression::unpack;
+use crate::{
+    ChainHash, DamagedRow, Head, IdempotencyKey, JournalError, Query, ReviewCounts, RunRow, RunRows, Segment, Size,
+    Snapshot,
+};
 
 /// A run's row with its last segment, if it has one of its own. A run whose spec is lost has a row, too.
 const RUNS: &str = "
@@ -162,6 +165,13 @@ pub(super) fn run_of_key(
         UNION ALL SELECT run, fingerprint FROM spent_key WHERE owner = ?1 AND key = ?2";
     let mut statement = connection.prepare_cached(sql)?;
     Ok(statement.query_row([owner, key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+}
+
+pub(super) fn key_of_run(connection: &Connection, id: &str) -> Result<Option<IdempotencyKey>, JournalError> {
+    let mut statement =
+        connection.prepare_cached("SELECT key, fingerprint FROM run WHERE id = ?1 AND key IS NOT NULL")?;
+    let key = |row: &Row<'_>| Ok(IdempotencyKey { key: row.get(0)?, fingerprint: row.get(1)? });
+    Ok(statement.query_row([id], key).optional()?)
 }
 
 pub(super) fn list(connection: &Connection, query: &Query) -> Result<RunRows, JournalError> {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use super::batches::{Backlog, BatchBuffer};
-use super::compression::Packer;
 use super::entries::Entry;
 use super::fold_pass::FoldPass;
 use super::folding::insert_row;
@@ -14,6 +13,7 @@ use super::log_file::LogFile;
 use super::reserve::Reserve;
 use super::schema::{FIRST_SEQ_MAX, RUN_MAX};
 use super::{connection, queries, reviews};
+use crate::compression::Packer;
 use crate::{Head, IdempotencyKey, JournalError, ReviewCounts, RunRow, Segment, Snapshot, Write};
 
 /// Bytes from which a segment becomes a row at once, unless the run has earlier events in batches: it fills a page, so that a

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::super::batches::Backlog;
 use super::*;
 use crate::conformance::{events, row};
-use crate::{FlaggedEvent, Query, Removed, Retention, RunRow, RunRows, Size, Snapshot, Write};
+use crate::{FlaggedEvent, IdempotencyKey, Query, Removed, Retention, RunRow, RunRows, Size, Snapshot, Write};
 
 /// A journal that folds after commits.
 struct Folding {
@@ -31,6 +31,10 @@ impl Journal for Folding {
 
     fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError> {
         self.journal.run_of_key(owner, key)
+    }
+
+    fn key_of_run(&self, id: &str) -> Result<Option<IdempotencyKey>, JournalError> {
+        self.journal.key_of_run(id)
     }
 
     fn list(&self, query: &Query) -> Result<RunRows, JournalError> {

@@ -1,6 +1,5 @@
-//! Compression of the bodies of segments and snapshots.
+//! Compression of the bodies of segments and snapshots, the same in all stores.
 
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use zstd::bulk::{Compressor, decompress};
 use zstd::zstd_safe::{CParameter, compress_bound};
 
@@ -13,48 +12,46 @@ const ZSTD_LEVEL: i32 = 1;
 /// Longest body before compression. SQLite's own limit is 1,000,000,000.
 const BODY_BYTES_MAX: usize = 256 << 20;
 
-/// How a body is stored. The numbers are part of the file format.
+/// How a body is stored. The numbers are part of the stores' formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Packing {
+pub enum Packing {
     Plain,
     Zstd,
 }
 
-impl ToSql for Packing {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::from(match self {
+impl Packing {
+    pub fn number(self) -> i16 {
+        match self {
             Self::Plain => 0,
             Self::Zstd => 1,
-        }))
+        }
     }
-}
 
-impl FromSql for Packing {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        match value.as_i64()? {
-            0 => Ok(Self::Plain),
-            1 => Ok(Self::Zstd),
-            other => Err(FromSqlError::OutOfRange(other)),
+    pub fn of_number(number: i64) -> Option<Self> {
+        match number {
+            0 => Some(Self::Plain),
+            1 => Some(Self::Zstd),
+            _ => None,
         }
     }
 }
 
 /// A body as stored in its columns.
-pub(super) struct Packed<'a> {
-    pub(super) packing: Packing,
+pub struct Packed<'a> {
+    pub packing: Packing,
     /// Length before compression.
-    pub(super) bytes: i64,
-    pub(super) body: &'a [u8],
+    pub bytes: i64,
+    pub body: &'a [u8],
 }
 
 /// Compresses bodies, reusing its buffers.
-pub(super) struct Packer {
+pub struct Packer {
     compressor: Compressor<'static>,
     buffer: Vec<u8>,
 }
 
 impl Packer {
-    pub(super) fn new() -> std::io::Result<Self> {
+    pub fn new() -> std::io::Result<Self> {
         let mut compressor = Compressor::new(ZSTD_LEVEL)?;
         // Without a checksum, a flipped bit could decompress to other bytes.
         compressor.set_parameter(CParameter::ChecksumFlag(true))?;
@@ -63,7 +60,7 @@ impl Packer {
 
     /// # Errors
     /// `Refused` if the body is too long.
-    pub(super) fn pack<'a>(&'a mut self, body: &'a [u8]) -> Result<Packed<'a>, JournalError> {
+    pub fn pack<'a>(&'a mut self, body: &'a [u8]) -> Result<Packed<'a>, JournalError> {
         let bytes = i64::try_from(body.len()).ok().filter(|_| body.len() <= BODY_BYTES_MAX).ok_or_else(|| {
             JournalError::Refused(format!("a body of {} bytes is longer than {BODY_BYTES_MAX}", body.len()))
         })?;
@@ -83,7 +80,7 @@ impl Packer {
 ///
 /// # Errors
 /// When the body is damaged.
-pub(super) fn unpack(packing: Packing, bytes: i64, body: &[u8]) -> Result<Vec<u8>, String> {
+pub fn unpack(packing: Packing, bytes: i64, body: &[u8]) -> Result<Vec<u8>, String> {
     let length = usize::try_from(bytes).ok().filter(|length| *length <= BODY_BYTES_MAX);
     let length = length.ok_or_else(|| format!("a body cannot have {bytes} bytes"))?;
     let plain = match packing {

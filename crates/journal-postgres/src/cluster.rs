@@ -1,0 +1,65 @@
+//! What the nodes need of the database beside the journal.
+
+use deadpool_postgres::Object;
+
+use super::bulletin::News;
+use super::error_code::Failure;
+use super::text::{decode, encode};
+use super::{Cluster, ClusterStatus, JournalError, PostgresJournal};
+use prime_journal::NodeStatus;
+
+const NODES: &str = "
+    SELECT n.id, n.name, n.version, n.capacity, count(h.run),
+           greatest(0, extract(epoch FROM clock_timestamp() - n.started) * 1000)::bigint,
+           (extract(epoch FROM n.expires - clock_timestamp()) * 1000)::bigint
+    FROM node n LEFT JOIN head h ON h.holder = n.id
+    WHERE NOT n.is_dead GROUP BY n.id ORDER BY n.id";
+
+const RUNS: &str = "
+    SELECT (SELECT count(*) FROM head WHERE is_open), count(*),
+           CASE WHEN count(*) > 0
+               THEN greatest(0, extract(epoch FROM clock_timestamp()) * 1000 - min(created_ms))::bigint END
+    FROM head WHERE is_open AND holder IS NULL";
+
+fn natural(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or_default()
+}
+
+impl Cluster for PostgresJournal {
+    fn request_cancel(&self, id: &str) -> Result<(), JournalError> {
+        self.session.run(async |client: &mut Object| {
+            let sql = "INSERT INTO cancellation SELECT r.no FROM run r JOIN head h ON h.run = r.no
+                WHERE r.id = $1 AND h.is_open ON CONFLICT DO NOTHING";
+            let statement = client.prepare_cached(sql).await?;
+            client.execute(&statement, &[&encode(id)]).await?;
+            Ok(())
+        })?;
+        self.leases.bulletin.add([News::Cancel(id.to_owned())]);
+        Ok(())
+    }
+
+    fn status(&self) -> Result<ClusterStatus, JournalError> {
+        let this = self.node();
+        self.session.run(async |client: &mut Object| {
+            let nodes = client.query(&client.prepare_cached(NODES).await?, &[]).await?;
+            let nodes = nodes.iter().map(|row| NodeStatus {
+                id: row.get(0),
+                name: decode(row.get(1)),
+                version: row.get(2),
+                is_this: this.is_some_and(|this| this.0 == row.get::<_, i64>(0)),
+                capacity: natural(row.get(3)),
+                held: natural(row.get(4)),
+                age_ms: natural(row.get(5)),
+                lease_left_ms: row.get(6),
+            });
+            let nodes = nodes.collect();
+            let row = client.query_one(&client.prepare_cached(RUNS).await?, &[]).await?;
+            Ok::<_, Failure>(ClusterStatus {
+                nodes,
+                open_runs: natural(row.get(0)),
+                waiting_runs: natural(row.get(1)),
+                oldest_waiting_ms: row.get::<_, Option<i64>>(2).map(natural),
+            })
+        })
+    }
+}

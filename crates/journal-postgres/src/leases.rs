@@ -1,0 +1,248 @@
+//! Carries out the node's lease requests, in a task of the journal's own thread.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use deadpool_postgres::Object;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::bulletin::{Bulletin, News};
+use super::error_code::Failure;
+use super::session::Session;
+use super::text::{decode, encode};
+use super::url::Target;
+use super::{Notice, OnNotice};
+use prime_journal::lease::{Answer, Effect, Epoch, Node, NodeId, Request, Timing};
+
+/// After a failed request, and the time for the last ones when the journal is closed.
+const PAUSE: Duration = Duration::from_millis(200);
+const CLOSE_MAX: Duration = Duration::from_secs(5);
+/// A busy server may need so long.
+const REQUEST_MIN: Duration = Duration::from_secs(1);
+
+/// A node's leases, shared by its commits and its heartbeats.
+pub(super) struct Leases {
+    node: Mutex<Node<String>>,
+    pub(super) wake: Notify,
+    on_notice: Option<OnNotice>,
+    pub(super) bulletin: Bulletin,
+    /// Whether other nodes live, as of the last heartbeat.
+    has_others: AtomicBool,
+    name: String,
+    timing: Timing,
+    capacity: i64,
+}
+
+impl Leases {
+    pub(super) fn new(name: String, timing: Timing, capacity: usize, on_notice: Option<OnNotice>) -> Self {
+        Self {
+            node: Mutex::new(Node::new(timing, capacity)),
+            wake: Notify::new(),
+            on_notice,
+            bulletin: Bulletin::default(),
+            has_others: AtomicBool::new(false),
+            name,
+            timing,
+            capacity: i64::try_from(capacity).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// Holds no lock across an `await`.
+    pub(super) fn node(&self) -> MutexGuard<'_, Node<String>> {
+        self.node.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn announce(&self, effects: Vec<Effect<String>>) {
+        for effect in effects {
+            self.notify(Notice::Lease(effect));
+        }
+    }
+
+    /// Holds no lock: the receiver may ask back.
+    pub(super) fn notify(&self, notice: Notice) {
+        if let Some(on_notice) = &self.on_notice {
+            on_notice(notice);
+        }
+    }
+
+    /// Tells other nodes, if there are any.
+    pub(super) fn tell(&self, news: impl IntoIterator<Item = News>) {
+        if self.has_others.load(Ordering::Relaxed) {
+            self.bulletin.add(news);
+        }
+    }
+
+    async fn execute(&self, client: &mut Object, request: &Request<String>) -> Result<Answer<String>, Failure> {
+        let lease_s = Duration::from_millis(self.timing.lease_ms).as_secs_f64();
+        match request {
+            Request::Register => {
+                let sql = "INSERT INTO node (name, version, expires, capacity)
+                    VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3), $4) RETURNING id";
+                let statement = client.prepare_cached(sql).await?;
+                let version = env!("CARGO_PKG_VERSION");
+                let row =
+                    client.query_one(&statement, &[&encode(&self.name), &version, &lease_s, &self.capacity]).await?;
+                Ok(Answer::Registered(NodeId(row.get(0))))
+            }
+            Request::Heartbeat { node } => {
+                let answer = heartbeat(client, *node, lease_s).await?;
+                self.read_news(client, *node).await?;
+                Ok(answer)
+            }
+            Request::Reap => {
+                reap(client, lease_s).await?;
+                Ok(Answer::Reaped)
+            }
+            Request::Take { node, most } => take(client, *node, *most).await,
+            Request::Release { node, runs } => {
+                let (ids, epochs): (Vec<_>, Vec<_>) = runs.iter().map(|(run, epoch)| (encode(run), epoch.0)).unzip();
+                let sql = "UPDATE head SET holder = NULL
+                    FROM unnest($2::text[], $3::bigint[]) AS x (id, epoch) JOIN run ON run.id = x.id
+                    WHERE head.run = run.no AND head.holder = $1 AND head.epoch = x.epoch";
+                let statement = client.prepare_cached(sql).await?;
+                client.execute(&statement, &[&node.0, &ids, &epochs]).await?;
+                Ok(Answer::Released)
+            }
+        }
+    }
+
+    /// What others want of this node's runs, and whether there are others.
+    async fn read_news(&self, client: &Object, node: NodeId) -> Result<(), Failure> {
+        let sql = "SELECT NULL::text FROM node WHERE id <> $1 AND NOT is_dead UNION ALL
+            SELECT r.id FROM cancellation c JOIN head h ON h.run = c.run AND h.holder = $1 JOIN run r ON r.no = h.run";
+        let rows = client.query(&client.prepare_cached(sql).await?, &[&node.0]).await?;
+        let (others, cancelled): (Vec<_>, Vec<_>) =
+            rows.iter().map(|row| row.get::<_, Option<String>>(0)).partition(Option::is_none);
+        self.has_others.store(!others.is_empty(), Ordering::Relaxed);
+        for run in cancelled.into_iter().flatten() {
+            self.notify(Notice::Cancel(decode(run)));
+        }
+        Ok(())
+    }
+
+    /// Sends what is due, once.
+    pub(super) async fn send(&self, session: &Session, request: &Request<String>) -> Result<(), Failure> {
+        // A connection that is dead without an end must leave time for another one.
+        let max = (Duration::from_millis(self.timing.lease_ms) / 3).max(REQUEST_MIN);
+        let sent = session.once_within(max, async |client: &mut Object| self.execute(client, request).await).await;
+        let effects = match sent {
+            Ok(answer) => self.node().answered(answer),
+            Err(failure) => {
+                self.node().unanswered();
+                return Err(failure);
+            }
+        };
+        self.announce(effects);
+        Ok(())
+    }
+
+    /// Until the journal is closed; then gives back all runs.
+    pub(super) async fn keep(
+        self: Arc<Self>,
+        session: Session,
+        target: &Target,
+        started: Instant,
+        mut closed: watch::Receiver<bool>,
+    ) {
+        let requests = self.send_requests(&session, started);
+        tokio::select! {
+            () = requests => {}
+            () = self.bulletin.keep(target, &self) => {}
+            _ = closed.wait_for(|closed| *closed) => {}
+        }
+        self.give_back(&session).await;
+    }
+
+    async fn send_requests(&self, session: &Session, started: Instant) {
+        loop {
+            let now_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let (request, wake_ms) = {
+                let mut node = self.node();
+                let request = node.next(now_ms);
+                (request, node.wake_ms())
+            };
+            let step = async {
+                match request {
+                    Some(request) if self.send(session, &request).await.is_err() => sleep(PAUSE).await,
+                    Some(_) => {}
+                    None => {
+                        let wake = started + Duration::from_millis(wake_ms.max(now_ms + 1));
+                        tokio::select! { () = sleep_until(wake) => {}, () = self.wake.notified() => {} }
+                    }
+                }
+            };
+            step.await;
+        }
+    }
+
+    /// Gives back all runs, for other nodes to take at once.
+    async fn give_back(&self, session: &Session) {
+        let Some(node) = self.node().id() else { return };
+        let close = session.once(async |client: &mut Object| {
+            let sql = "WITH freed AS (UPDATE head SET holder = NULL WHERE holder = $1) DELETE FROM node WHERE id = $1";
+            let statement = client.prepare_cached(sql).await?;
+            client.execute(&statement, &[&node.0]).await?;
+            client
+                .execute("SELECT pg_notify('prime_agents_' || md5(coalesce(current_schema(), '')), 'f')", &[])
+                .await?;
+            Ok(())
+        });
+        // If it fails, the lease ends by itself.
+        drop(timeout(CLOSE_MAX, close).await);
+    }
+}
+
+async fn heartbeat(client: &Object, node: NodeId, lease_s: f64) -> Result<Answer<String>, Failure> {
+    let sql = "UPDATE node SET expires = clock_timestamp() + make_interval(secs => $2) WHERE id = $1 AND NOT is_dead";
+    let statement = client.prepare_cached(sql).await?;
+    if client.execute(&statement, &[&node.0, &lease_s]).await? == 0 {
+        return Ok(Answer::Dead);
+    }
+    let sql = "SELECT r.id, h.epoch FROM head h JOIN run r ON r.no = h.run WHERE h.holder = $1";
+    let rows = client.query(&client.prepare_cached(sql).await?, &[&node.0]).await?;
+    Ok(Answer::Alive(rows.iter().map(|row| (decode(row.get(0)), Epoch(row.get(1)))).collect()))
+}
+
+/// `SKIP LOCKED`: nodes that take at the same time get different runs, and none waits for another's commit.
+async fn take(client: &Object, node: NodeId, most: usize) -> Result<Answer<String>, Failure> {
+    let sql = "
+        WITH me AS (SELECT id FROM node WHERE id = $1 AND NOT is_dead FOR SHARE),
+        free AS (
+            SELECT head.run FROM head, me WHERE is_open AND holder IS NULL
+            ORDER BY created_ms, run LIMIT $2 FOR UPDATE OF head SKIP LOCKED
+        ), taken AS (
+            UPDATE head SET holder = $1, epoch = epoch + 1 FROM free WHERE head.run = free.run
+            RETURNING head.run, epoch, created_ms
+        )
+        SELECT r.id, t.epoch FROM taken t JOIN run r ON r.no = t.run ORDER BY t.created_ms, t.run";
+    let statement = client.prepare_cached(sql).await?;
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let rows = client.query(&statement, &[&node.0, &most]).await?;
+    Ok(Answer::Taken(rows.iter().map(|row| (decode(row.get(0)), Epoch(row.get(1)))).collect()))
+}
+
+async fn reap(client: &Object, lease_s: f64) -> Result<(), Failure> {
+    // A clock that was set back must not keep the dead alive. Without its type, PostgreSQL takes $1 in `2 * $1` for an int.
+    let capped = "UPDATE node SET expires = clock_timestamp() + make_interval(secs => $1)
+        WHERE NOT is_dead AND expires > clock_timestamp() + make_interval(secs => 2 * $1::float8)";
+    client.execute(&client.prepare_cached(capped).await?, &[&lease_s]).await?;
+    let died = "UPDATE node SET is_dead = true FROM (
+            SELECT id FROM node WHERE NOT is_dead AND expires < clock_timestamp() FOR UPDATE SKIP LOCKED
+        ) late WHERE node.id = late.id";
+    client.execute(&client.prepare_cached(died).await?, &[]).await?;
+    let freed = "UPDATE head SET holder = NULL FROM (
+            SELECT run FROM head h WHERE holder IS NOT NULL
+                AND NOT EXISTS (SELECT FROM node WHERE node.id = h.holder AND NOT node.is_dead)
+            FOR UPDATE SKIP LOCKED
+        ) lost WHERE head.run = lost.run";
+    client.execute(&client.prepare_cached(freed).await?, &[]).await?;
+    let obsolete = "DELETE FROM cancellation c WHERE NOT EXISTS (SELECT FROM head h WHERE h.run = c.run AND h.is_open)";
+    client.execute(&client.prepare_cached(obsolete).await?, &[]).await?;
+    // Kept for a while: a node that wakes learns from its row what became of its last commit.
+    let forgotten = "DELETE FROM node WHERE is_dead AND expires < clock_timestamp() - interval '1 hour'
+        AND NOT EXISTS (SELECT FROM head WHERE head.holder = node.id)";
+    client.execute(&client.prepare_cached(forgotten).await?, &[]).await?;
+    Ok(())
+}

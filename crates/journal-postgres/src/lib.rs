@@ -1,0 +1,241 @@
+//! The store in PostgreSQL, which any number of nodes share: leases and fencing as [`prime_journal::lease`] describes them.
+//!
+//! Its methods block, so none may be called on a thread that polls futures.
+
+mod batch;
+mod bulletin;
+mod cluster;
+mod error_code;
+mod leases;
+mod queries;
+mod retention;
+mod schema;
+mod session;
+mod statements;
+mod text;
+mod url;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use deadpool_postgres::Object;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use self::error_code::Failure;
+use self::leases::Leases;
+use self::session::Session;
+pub use self::url::without_password;
+use self::writer::Writer;
+use prime_journal::lease::{Effect, NodeId, Timing};
+use prime_journal::{
+    Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow,
+    RunRows, Segment, Size, Snapshot, Write,
+};
+
+/// What the node must know of runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Start a run that the node took, stop one whose lease it lost.
+    Lease(Effect<String>),
+    /// The end of this run is asked for. Said again with each heartbeat while the node holds the run.
+    Cancel(String),
+    /// Another node may have committed something of this run. May be lost.
+    Changed(String),
+}
+
+/// Called on the journal's own thread, or on that of a commit: it must not block. When it is told to stop a run, nothing may
+/// write to that run any more once it returns, unless the run was started anew.
+pub type OnNotice = Arc<dyn Fn(Notice) + Send + Sync>;
+
+#[derive(Clone)]
+pub struct PostgresOptions {
+    /// For people: what nodes are called in the table `node`. Names need not differ.
+    pub node: String,
+    /// Most free runs that the node takes by itself; 0 takes none.
+    pub capacity: usize,
+    /// Whether a commit takes the runs that it changes if nobody holds them. Whoever executes only what notices say must not:
+    /// a run that it stopped may be free again.
+    pub commits_take: bool,
+    pub timing: Timing,
+    /// How long work that a lost connection interrupted is repeated, before it fails as not writable.
+    pub patience: Duration,
+    pub on_notice: Option<OnNotice>,
+}
+
+impl Default for PostgresOptions {
+    /// A lease of 10 s with a heartbeat each 2 s.
+    fn default() -> Self {
+        Self {
+            node: String::new(),
+            capacity: 0,
+            commits_take: true,
+            timing: Timing { lease_ms: 10_000, heartbeat_ms: 2_000 },
+            patience: Duration::from_secs(30),
+            on_notice: None,
+        }
+    }
+}
+
+/// One node's view of the journal. Dropping it gives the node's runs back.
+pub struct PostgresJournal {
+    session: Session,
+    leases: Arc<Leases>,
+    writer: Mutex<Writer>,
+    closed: watch::Sender<bool>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl PostgresJournal {
+    /// Connects, creates or upgrades the tables, and registers the node. `url` is a `postgres://` URL with libpq's
+    /// parameters, `sslmode` among them; the tables are in the first schema of its `search_path`.
+    ///
+    /// # Errors
+    /// [`JournalError::Database`]: what is wrong with the URL, the server or the schema.
+    pub fn open(url: &str, options: PostgresOptions) -> Result<Self, JournalError> {
+        let failed = |reason: String| JournalError::Database { database: url::shown(url), reason };
+        let target = url::parse(url).map_err(failed)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| failed(error.to_string()))?;
+        let PostgresOptions { node, capacity, commits_take, timing, patience, on_notice } = options;
+        let session = Session::new(&target, runtime.handle().clone(), patience).map_err(failed)?;
+        let leases = Arc::new(Leases::new(node, timing, capacity, on_notice));
+        let prepared = runtime.block_on(prepare(&session));
+        prepared.map_err(|failure| match failure {
+            Failure::Final(error @ JournalError::Database { .. }) => error,
+            Failure::Final(JournalError::NotWritable(reason))
+            | Failure::Connection(reason)
+            | Failure::Conflict(reason) => failed(reason),
+            Failure::Final(error) => failed(error.to_string()),
+        })?;
+        let started = Instant::now();
+        let request = leases.node().next(0);
+        if let Some(request) = request {
+            let registered = runtime.block_on(leases.send(&session, &request));
+            registered.map_err(|failure| failed(format!("the node cannot be registered: {failure:?}")))?;
+        }
+        let (closed, is_closed) = watch::channel(false);
+        let (kept, connections) = (Arc::clone(&leases), session.clone());
+        let keep = move || runtime.block_on(kept.keep(connections, &target, started, is_closed));
+        let thread = std::thread::Builder::new().name("postgres".to_owned()).spawn(keep);
+        let thread = thread.map_err(|error| failed(error.to_string()))?;
+        let writer = Mutex::new(Writer::new(commits_take)?);
+        Ok(Self { session, leases, writer, closed, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// This node, unless it has to register again.
+    pub fn node(&self) -> Option<NodeId> {
+        self.leases.node().id()
+    }
+
+    /// The runs that this node holds.
+    pub fn held(&self) -> Vec<String> {
+        self.leases.node().held().map(|(run, _)| run.clone()).collect()
+    }
+
+    /// Gives a run back, after its last commit; any node may take it then.
+    pub fn release(&self, id: &str) {
+        self.leases.node().release(&id.to_owned());
+        self.leases.wake.notify_one();
+    }
+
+    /// Takes no further runs.
+    pub fn drain(&self) {
+        self.leases.node().drain();
+    }
+
+    /// Gives the node's runs back, and ends its connections; nothing may use the journal any more. Blocks until that is done,
+    /// for a few seconds at most.
+    pub fn close(&self) {
+        self.closed.send_replace(true);
+        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // It panicked; there is nothing left to close.
+            drop(thread.join());
+        }
+    }
+}
+
+async fn prepare(session: &Session) -> Result<(), Failure> {
+    let mut connection = session.connection().await?;
+    let transaction = connection.transaction().await?;
+    schema::check_durability(&transaction, &session.database).await?;
+    schema::migrate(&transaction, &session.database).await?;
+    Ok(transaction.commit().await?)
+}
+
+impl Drop for PostgresJournal {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Journal for PostgresJournal {
+    fn commit(&self, writes: &[Write]) -> Result<(), JournalError> {
+        if writes.is_empty() {
+            return Ok(());
+        }
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        self.session.handle.block_on(writer.commit(&self.session, &self.leases, writes))
+    }
+
+    fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError> {
+        self.session.run(async |client: &mut Object| queries::run(client, id).await)
+    }
+
+    fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError> {
+        self.session.run(async |client: &mut Object| queries::run_of_key(client, owner, key).await)
+    }
+
+    fn key_of_run(&self, id: &str) -> Result<Option<IdempotencyKey>, JournalError> {
+        self.session.run(async |client: &mut Object| queries::key_of_run(client, id).await)
+    }
+
+    fn list(&self, query: &Query) -> Result<RunRows, JournalError> {
+        self.session.run(async |client: &mut Object| queries::list(client, query).await)
+    }
+
+    fn open_runs(&self) -> Result<RunRows, JournalError> {
+        self.session.run(async |client: &mut Object| queries::open_runs(client).await)
+    }
+
+    fn segments(&self, id: &str, after_seq: u64, bytes: usize) -> Result<Vec<Segment>, JournalError> {
+        self.session.run(async |client: &mut Object| queries::segments(client, id, after_seq, bytes).await)
+    }
+
+    fn reviews(&self, id: &str, after_seq: u64, limit: u32) -> Result<Vec<FlaggedEvent>, JournalError> {
+        self.session.run(async |client: &mut Object| queries::reviews(client, id, after_seq, limit).await)
+    }
+
+    fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError> {
+        self.session.run(async |client: &mut Object| queries::snapshot(client, id).await)
+    }
+
+    fn collect(&self, retention: &Retention) -> Result<Removed, JournalError> {
+        self.session.run(async |client: &mut Object| retention::collect(client, retention).await)
+    }
+
+    fn size(&self) -> Result<Size, JournalError> {
+        self.session.run(async |client: &mut Object| queries::size(client).await)
+    }
+
+    fn probe(&self) -> Result<(), JournalError> {
+        let Some(node) = self.node() else {
+            return Err(self.session.unreachable("the node has to register again"));
+        };
+        self.session.run(async |client: &mut Object| {
+            let statement = client.prepare_cached("UPDATE node SET probes = probes + 1 WHERE id = $1").await?;
+            client.execute(&statement, &[&node.0]).await?;
+            Ok(())
+        })
+    }
+
+    /// Nothing is put off here.
+    fn fold(&self, _is_idle: bool) -> Result<(), JournalError> {
+        Ok(())
+    }
+}

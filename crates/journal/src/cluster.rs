@@ -1,0 +1,50 @@
+//! What the nodes that share a store need of it beside the journal.
+
+use crate::JournalError;
+
+/// One node, as the store knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeStatus {
+    pub id: i64,
+    /// For people; names need not differ.
+    pub name: String,
+    /// Of its program.
+    pub version: String,
+    /// Whether it is the one that answers.
+    pub is_this: bool,
+    /// Most free runs that it takes by itself.
+    pub capacity: u64,
+    /// Runs that it holds.
+    pub held: u64,
+    /// Milliseconds since it registered.
+    pub age_ms: u64,
+    /// Milliseconds until its lease ends, unless it sends a heartbeat; negative when the lease has ended and no other node
+    /// has noticed yet.
+    pub lease_left_ms: i64,
+}
+
+/// The nodes of a store and the runs that they share.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterStatus {
+    /// Those that are not dead, oldest first.
+    pub nodes: Vec<NodeStatus>,
+    pub open_runs: u64,
+    /// Open runs that no node holds.
+    pub waiting_runs: u64,
+    /// Milliseconds since the oldest of them was accepted, as far as the clocks of its node and the store agree.
+    pub oldest_waiting_ms: Option<u64>,
+}
+
+/// A store that several nodes share. Methods block.
+pub trait Cluster: Send + Sync {
+    /// Asks for the end of a run: of the node that holds it, now or later. It stays asked for until the run is over. A run
+    /// that is over already stays as it is.
+    ///
+    /// # Errors
+    /// [`JournalError::NotWritable`] when the store cannot be reached; the request may have been made.
+    fn request_cancel(&self, id: &str) -> Result<(), JournalError>;
+
+    /// # Errors
+    /// When the store cannot be read.
+    fn status(&self) -> Result<ClusterStatus, JournalError>;
+}

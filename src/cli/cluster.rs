@@ -1,0 +1,128 @@
+//! `prime-agents cluster`: the daemons that share one journal.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::output::{Output, print};
+use super::runs::{ClientError, Common, as_refusal};
+use super::table::Table;
+
+#[derive(Args)]
+pub struct ClusterArguments {
+    #[command(subcommand)]
+    command: ClusterCommand,
+}
+
+#[derive(Subcommand)]
+enum ClusterCommand {
+    /// Show the nodes, what they hold, and the runs that wait for one
+    Status(StatusArguments),
+}
+
+#[derive(Args)]
+struct StatusArguments {
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Deserialize)]
+struct Report {
+    shared: bool,
+    nodes: Vec<Node>,
+    open_runs: u64,
+    waiting_runs: u64,
+    oldest_waiting_ms: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    name: String,
+    version: String,
+    this: bool,
+    capacity: u64,
+    held: u64,
+    age_ms: u64,
+    lease_left_ms: Option<i64>,
+}
+
+fn seconds(ms: u64) -> String {
+    format!("{} s", Duration::from_millis(ms).as_secs())
+}
+
+impl Node {
+    fn row(&self) -> [String; 6] {
+        let lease = self.lease_left_ms.map_or_else(String::new, |left| match u64::try_from(left) {
+            Ok(left) => seconds(left),
+            Err(_) => format!("ended {} ago", seconds(left.unsigned_abs())),
+        });
+        let mark = if self.this { " (answers)" } else { "" };
+        [
+            format!("{}{mark}", self.name),
+            self.version.clone(),
+            self.held.to_string(),
+            self.capacity.to_string(),
+            seconds(self.age_ms),
+            lease,
+        ]
+    }
+}
+
+impl Report {
+    fn text(&self) -> String {
+        let table =
+            Table::new(["node", "version", "runs", "capacity", "up for", "lease"], self.nodes.iter().map(Node::row));
+        let oldest =
+            self.oldest_waiting_ms.map_or_else(String::new, |age| format!(", the oldest for {}", seconds(age)));
+        let store =
+            if self.shared { "" } else { "the journal is a file of this daemon's own (journal.url is empty)\n" };
+        format!("{table}{} open runs, {} wait for a node{oldest}\n{store}", self.open_runs, self.waiting_runs)
+    }
+}
+
+fn status(common: &Common) -> anyhow::Result<ExitCode> {
+    let report: Value = common.client()?.get("/v1/cluster", &[])?.json()?;
+    match common.output() {
+        Output::Json => print(format_args!("{report:#}\n"))?,
+        Output::Text => {
+            let unreadable =
+                |error: serde_json::Error| ClientError::Senseless(format!("the answer of /v1/cluster: {error}"));
+            print(Report::deserialize(&report).map_err(unreadable)?.text())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn cluster(arguments: &ClusterArguments) -> anyhow::Result<ExitCode> {
+    let ClusterCommand::Status(StatusArguments { common }) = &arguments.command;
+    as_refusal(status(common))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_shows_who_is_late() {
+        let node = |name: &str, this, left| Node {
+            name: name.to_owned(),
+            version: "0.1.0".to_owned(),
+            this,
+            capacity: 10,
+            held: 3,
+            age_ms: 61_500,
+            lease_left_ms: Some(left),
+        };
+        let nodes = vec![node("a:1", true, 9_100), node("b:2", false, -2_900)];
+        let report = Report { shared: true, nodes, open_runs: 7, waiting_runs: 1, oldest_waiting_ms: Some(5_200) };
+        let text = report.text();
+        for part in
+            ["a:1 (answers)", "61 s", "9 s", "ended 2 s ago", "7 open runs, 1 wait for a node, the oldest for 5 s"]
+        {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+}

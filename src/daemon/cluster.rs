@@ -1,0 +1,90 @@
+//! The route that reports the nodes which share the journal.
+
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::error::ApiError;
+use super::journal::node_name;
+use super::{State, method_not_allowed, now_ms};
+use prime_journal::{ClusterStatus, NodeStatus};
+
+pub fn configure(config: &mut web::ServiceConfig) {
+    config.service(
+        web::resource("/v1/cluster").route(web::get().to(show)).default_service(web::to(|| method_not_allowed("GET"))),
+    );
+}
+
+/// The nodes and the runs that they share.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ClusterReport {
+    /// Whether the journal is one that several daemons may use (`journal.url`).
+    pub shared: bool,
+    /// Those that are not dead, oldest first.
+    pub nodes: Vec<ClusterNode>,
+    pub open_runs: u64,
+    /// Open runs that no node holds.
+    pub waiting_runs: u64,
+    /// Milliseconds since the oldest of them was accepted; null if there is none.
+    pub oldest_waiting_ms: Option<u64>,
+}
+
+/// One life of a daemon.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ClusterNode {
+    /// Host and process.
+    pub name: String,
+    pub version: String,
+    /// Whether it is the one that answers.
+    pub this: bool,
+    /// Most runs that it takes from others: its `server.queue_max`.
+    pub capacity: u64,
+    /// Open runs that it executes.
+    pub held: u64,
+    /// Milliseconds since it began to use the journal.
+    pub age_ms: u64,
+    /// Milliseconds until its lease ends unless it renews it; negative if it is late. Null for a journal that is not shared.
+    pub lease_left_ms: Option<i64>,
+}
+
+impl From<NodeStatus> for ClusterNode {
+    fn from(node: NodeStatus) -> Self {
+        let NodeStatus { id: _, name, version, is_this, capacity, held, age_ms, lease_left_ms } = node;
+        Self { name, version, this: is_this, capacity, held, age_ms, lease_left_ms: Some(lease_left_ms) }
+    }
+}
+
+impl From<ClusterStatus> for ClusterReport {
+    fn from(status: ClusterStatus) -> Self {
+        let ClusterStatus { nodes, open_runs, waiting_runs, oldest_waiting_ms } = status;
+        let nodes = nodes.into_iter().map(ClusterNode::from).collect();
+        Self { shared: true, nodes, open_runs, waiting_runs, oldest_waiting_ms }
+    }
+}
+
+/// A daemon with a journal of its own.
+fn alone(state: &State) -> ClusterReport {
+    let held = state.runs.open_runs() as u64;
+    let node = ClusterNode {
+        name: node_name(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        this: true,
+        capacity: state.runs.app().settings().server.queue_max.into(),
+        held,
+        age_ms: now_ms().saturating_sub(state.started_ms),
+        lease_left_ms: None,
+    };
+    ClusterReport { shared: false, nodes: vec![node], open_runs: held, waiting_runs: 0, oldest_waiting_ms: None }
+}
+
+/// The daemons that share the journal, and the runs that they hold.
+///
+/// Any of them answers for all. With a journal in a file, there is this one only.
+#[utoipa::path(
+    get, path = "/v1/cluster", tag = "operations", operation_id = "show_cluster",
+    responses((status = 200, description = "The nodes", body = ClusterReport)),
+)]
+pub async fn show(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
+    let report = state.runs.cluster().await?.map_or_else(|| alone(&state), ClusterReport::from);
+    Ok(HttpResponse::Ok().json(report))
+}

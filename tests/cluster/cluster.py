@@ -1,0 +1,263 @@
+"""A private PostgreSQL and daemons on it, each of which can be killed, stopped and restarted; and clients of them."""
+
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.parse
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PRIME = os.environ.get("PRIME", str(ROOT / "target" / "release" / "prime-agents"))
+# For what must happen; only a failure takes that long.
+PATIENCE_S = 120
+POLL_S = 0.02
+
+
+def binaries():
+    """Where PostgreSQL's programs are; None without them."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
+    if found:
+        return found[-1].parent
+    program = shutil.which("initdb")
+    return Path(program).parent if program else None
+
+
+def until(condition, what):
+    """Waits for a true result, and returns it."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(POLL_S)
+    raise AssertionError(f"in vain for {PATIENCE_S} s: {what}")
+
+
+class Postgres:
+    """A server with a data directory and a socket of its own. PostgreSQL refuses to run as root."""
+
+    def __init__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="prime-cluster-", dir="/tmp"))
+        self.binaries = binaries()
+        as_root = os.geteuid() == 0
+        self.user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if as_root else []
+        if as_root:
+            shutil.chown(self.folder, "postgres", "postgres")
+            self.folder.chmod(0o755)
+        self.log = open(self.folder / "log", "wb")
+        initdb = [self.binaries / "initdb", "--pgdata", self.folder / "data", "--username", "prime"]
+        initdb += ["--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync"]
+        subprocess.run([*self.user, *initdb], check=True, stdout=self.log, stderr=self.log, cwd=self.folder)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"postgres://prime@/postgres?host={self.folder}&port={self.port}"
+        self.process = None
+        self.start()
+
+    def start(self):
+        """Starts it, or what a kill left of it."""
+        settings = ["listen_addresses=", f"port={self.port}", "max_connections=200"]
+        command = [self.binaries / "postgres", "-D", self.folder / "data", "-k", self.folder]
+        command += [word for setting in settings for word in ("-c", setting)]
+
+        def is_ready():
+            # After a kill, the first attempts may find that old processes still use the data.
+            if self.process is None or self.process.poll() is not None:
+                self.process = subprocess.Popen(
+                    [*self.user, *command], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, cwd=self.folder
+                )
+            ready = [self.binaries / "pg_isready", "--quiet", "--host", self.folder, "--port", str(self.port)]
+            return subprocess.run(ready, check=False).returncode == 0
+
+        until(is_ready, "PostgreSQL starts")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def sql(self, statement):
+        """The rows as lists of texts."""
+        command = [self.binaries / "psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--username=prime"]
+        command += [f"--host={self.folder}", f"--port={self.port}", "--dbname=postgres", "--command", statement]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        return [line.split("|") for line in done.stdout.splitlines()]
+
+    def close(self):
+        if self.process:
+            self.process.send_signal(signal.SIGQUIT)
+            self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.folder)
+
+
+class Node:
+    """A daemon, which may have several lives."""
+
+    def __init__(self, name, postgres, folder, *sets):
+        self.name, self.postgres, self.sets = name, postgres, sets
+        self.log = folder / f"{name}.log"
+        self.log.touch()
+        self.address = None
+        self.is_stopped = False
+        self.start()
+
+    def start(self):
+        sets = ["server.bind=127.0.0.1:0", "agents.executor.implementation=scripted", *self.sets]
+        command = [PRIME, "serve", *(word for set in sets for word in ("--set", set))]
+        environment = {**os.environ, "PRIME__JOURNAL__URL": self.postgres.url}
+        begin = self.log.stat().st_size
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+
+        def ready():
+            text = self.log.read_bytes()[begin:].decode()
+            if self.process.poll() is not None:
+                raise AssertionError(f"{self.name} ended: {text}")
+            return re.search(r"ready on http://(\S+)", text)
+
+        self.address = until(ready, f"{self.name} is ready").group(1)
+
+    def kill(self):
+        self.address = None
+        self.process.kill()
+        self.process.wait()
+
+    def drain(self):
+        self.address = None
+        self.process.terminate()
+        self.process.wait()
+
+    def stop(self):
+        """It sleeps, as in a long pause of the machine; its port stays open."""
+        self.is_stopped = True
+        self.process.send_signal(signal.SIGSTOP)
+
+    def wake(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.is_stopped = False
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.terminate()
+            self.process.wait()
+
+
+class Refused(Exception):
+    """A status other than a success."""
+
+
+def ask(address, method, path, body=None, headers=None, timeout=5):
+    """The JSON of a response. OSError or Refused when there is none."""
+    connection = http.client.HTTPConnection(address, timeout=timeout)
+    try:
+        connection.request(method, path, json.dumps(body) if body is not None else None, headers or {})
+        response = connection.getresponse()
+        text = response.read()
+        if response.status not in (200, 202):
+            raise Refused(f"{response.status}: {text.decode()}")
+        return json.loads(text)
+    except http.client.HTTPException as error:
+        raise OSError(f"{address}: {error!r}") from error
+    finally:
+        connection.close()
+
+
+def events(address, run, after, timeout=5):
+    """The events of a run after one, as (number, line), from a stream that may break off; at its end (None, record)."""
+    connection = http.client.HTTPConnection(address, timeout=timeout)
+    try:
+        connection.request("GET", f"/v1/runs/{run}/events", headers={"Last-Event-ID": str(after)})
+        response = connection.getresponse()
+        if response.status != 200:
+            raise OSError(f"{response.status}")
+        fields = {}
+        for line in response:
+            name, _, value = line.decode().rstrip("\n").partition(": ")
+            if name:
+                fields[name] = value
+                continue
+            if fields.get("event") == "result":
+                yield None, json.loads(fields["data"])
+                return
+            if "id" in fields:
+                yield int(fields["id"]), fields["data"]
+            fields = {}
+    except (http.client.HTTPException, UnicodeDecodeError) as error:
+        raise OSError(repr(error)) from error
+    finally:
+        connection.close()
+
+
+class Clients:
+    """Submits runs until each is acknowledged, and follows each at one node after the other."""
+
+    def __init__(self, nodes, random):
+        self.nodes, self.random = nodes, random
+        self.lock = threading.Lock()
+        self.acknowledged = {}
+        self.seen = {}
+        self.results = {}
+        self.failures = []
+        self.threads = []
+
+    def address(self):
+        with self.lock:
+            ready = [node.address for node in self.nodes if node.address]
+            return self.random.choice(ready) if ready else None
+
+    def submit(self, key, request):
+        thread = threading.Thread(target=self.guarded, args=(key, request), daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def guarded(self, key, request):
+        try:
+            self.follow(self.submitted(key, request))
+        except Exception as error:  # reported by the test
+            self.failures.append(f"{key}: {error!r}")
+
+    def submitted(self, key, request):
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            address = self.address()
+            try:
+                if address:
+                    record = ask(address, "POST", "/v1/runs", request, {"Idempotency-Key": key})
+                    self.acknowledged[key] = record["id"]
+                    return record["id"]
+            except (OSError, Refused):
+                # It may have been accepted or not: another node gets the same request.
+                pass
+            time.sleep(POLL_S)
+        raise AssertionError("it is never accepted")
+
+    def follow(self, run):
+        seen = self.seen[run] = []
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            address = self.address()
+            try:
+                for seq, line in events(address, run, len(seen)) if address else ():
+                    if seq is None:
+                        self.results[run] = line
+                        return
+                    if seq != len(seen) + 1:
+                        raise AssertionError(f"event {seq} of {run} after event {len(seen)}")
+                    seen.append(line)
+            except OSError:
+                pass
+            time.sleep(POLL_S)
+        raise AssertionError(f"{run} never ends, {len(seen)} events so far")
+
+    def join(self):
+        for thread in self.threads:
+            thread.join()

@@ -1,0 +1,226 @@
+"""Nodes on one PostgreSQL, under faults. PRIME_ROUNDS and PRIME_SEED make it longer and other."""
+
+import os
+import random
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+from cluster import PATIENCE_S, PRIME, Clients, Node, Postgres, Refused, ask, events, until
+
+LEASE_MS = 1_000
+ROUNDS = int(os.environ.get("PRIME_ROUNDS", "8"))
+SEED = int(os.environ.get("PRIME_SEED", "86"))
+RUNS_A_ROUND = 5
+SETS = [
+    f"journal.lease_ms={LEASE_MS}",
+    "log.level=info",
+    "run.pops_max=1000000",
+]
+# Longer than anything that a test does with it.
+LONG = {"task": "tower-of-hanoi", "input": {"n": 22, "from": 0, "to": 2}, "fanout": 1}
+
+
+def request(number):
+    """Runs of some thousand steps, and some of many more, with errors."""
+    discs = 16 if number % 6 == 0 else 10 + number % 5
+    return {"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1 + number % 2, "seed": number}
+
+
+def whole(address, run):
+    """The events of a run that is over, and its record."""
+    found = list(events(address, run, 0, timeout=PATIENCE_S))
+    return [line for _, line in found[:-1]], found[-1][1]
+
+
+class Cluster(unittest.TestCase):
+    nodes_count = 3
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.postgres = Postgres()
+        self.addCleanup(self.postgres.close)
+        self.nodes = []
+        for at in range(self.nodes_count):
+            self.nodes.append(Node(f"node-{at}", self.postgres, Path(folder.name), *SETS))
+            self.addCleanup(self.nodes[-1].close)
+
+    def logs(self):
+        return "".join(node.log.read_text() for node in self.nodes)
+
+
+class Faults(Cluster):
+    def inject(self, rng):
+        """One fault and its end. Returns its name."""
+        node = rng.choice(self.nodes)
+        fault = rng.choice(["kill", "kill", "sleep", "sleep", "drain", "cut", "database"])
+        time.sleep(rng.uniform(0, 0.3))
+        if fault == "kill":
+            node.kill()
+            time.sleep(rng.choice([0, 0, LEASE_MS * 1.5e-3]))
+            node.start()
+        elif fault == "sleep":
+            node.stop()
+            time.sleep(LEASE_MS * 1e-3 * rng.uniform(0.5, 3))
+            node.wake()
+        elif fault == "drain":
+            node.drain()
+            node.start()
+        elif fault == "cut":
+            for _ in range(10):
+                self.postgres.sql(
+                    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'prime-agents'"
+                )
+                time.sleep(rng.uniform(0, 0.05))
+        else:
+            self.postgres.kill()
+            time.sleep(rng.uniform(0, 1))
+            self.postgres.start()
+        return fault
+
+    def test_nothing_is_lost_changed_or_doubled(self):
+        rng = random.Random(SEED)
+        clients = Clients(self.nodes, random.Random(SEED + 1))
+        faults = []
+        for round in range(ROUNDS):
+            for at in range(RUNS_A_ROUND):
+                number = round * RUNS_A_ROUND + at
+                clients.submit(f"run-{number}", request(number))
+            faults.append(self.inject(rng))
+        clients.join()
+        self.assertEqual(clients.failures, [], f"{faults}\n{self.logs()[-20000:]}")
+        self.check(clients)
+        resumed = sum(record["resumed"] > 0 for record in clients.results.values())
+        print(f"\n{ROUNDS} faults ({', '.join(faults)}), {len(clients.results)} runs, {resumed} of them resumed")
+
+    def check(self, clients):
+        """Reads only what the clients saw, and what the database holds."""
+        ids = list(clients.acknowledged.values())
+        self.assertEqual(len(ids), ROUNDS * RUNS_A_ROUND)
+        stored = dict(self.postgres.sql("SELECT id, is_over FROM run"))
+        self.assertEqual(stored, dict.fromkeys(ids, "t"), "each accepted run is there once, and over")
+        self.assertEqual(self.postgres.sql("SELECT count(*) FROM head WHERE holder IS NOT NULL"), [["0"]])
+        segments = self.postgres.sql(
+            "SELECT r.id, g.first_seq, g.count, g.epoch, h.last_seq, h.epoch FROM segment g JOIN run r ON r.no = g.run "
+            "JOIN head h ON h.run = g.run ORDER BY r.id, g.first_seq"
+        )
+        before = {}
+        for run, first, count, epoch, last, head_epoch in segments:
+            first, count, epoch = int(first), int(count), int(epoch)
+            next_seq, last_epoch = before.get(run, (1, 1))
+            self.assertEqual(first, next_seq, f"{run}: events are without gaps, each once")
+            self.assertGreaterEqual(epoch, last_epoch, f"{run}: an older epoch after a newer one")
+            self.assertLessEqual(epoch, int(head_epoch))
+            before[run] = (first + count, epoch)
+            if first + count - 1 == int(last):
+                before[run] = (None, epoch)
+        self.assertTrue(all(end is None for end, _ in before.values()), "the last event is the head's")
+        addresses = [node.address for node in self.nodes]
+        for at, run in enumerate(ids):
+            lines, record = whole(addresses[at % len(addresses)], run)
+            self.assertEqual(clients.seen[run], lines, f"{run}: what a client saw is what is stored")
+            self.assertEqual(clients.results[run], record, f"{record}\n{self.logs()[-6000:]}")
+            self.assertEqual(record["status"], "verified", record)
+            records = [ask(address, "GET", f"/v1/runs/{run}", timeout=PATIENCE_S) for address in addresses]
+            self.assertTrue(all(other == record for other in records), "every node answers the same")
+        for run in ids[:: max(1, len(ids) // 5)]:
+            verify = [PRIME, "runs", "verify-chain", run, "--url", f"http://{addresses[0]}"]
+            subprocess.run(verify, check=True, stdout=subprocess.DEVNULL)
+
+
+class Nodes(Cluster):
+    nodes_count = 2
+
+    def test_one_key_makes_one_run(self):
+        requests, threads = int(os.environ.get("PRIME_REQUESTS", "200")), 8
+        body = {"task": "n-queens", "difficulty": "easy", "index": 3}
+        ids, failures = set(), []
+
+        def submit(at):
+            for _ in range(requests // threads):
+                try:
+                    record = ask(self.nodes[at % 2].address, "POST", "/v1/runs", body, {"Idempotency-Key": "k"}, PATIENCE_S)
+                    ids.add(record["id"])
+                except (OSError, Refused) as error:
+                    failures.append(str(error))
+
+        workers = [threading.Thread(target=submit, args=(at,)) for at in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        self.assertEqual((len(ids), failures), (1, []))
+        self.assertEqual(self.postgres.sql("SELECT count(*) FROM run"), [["1"]])
+
+    def test_any_node_cancels_any_run(self):
+        one, other = self.nodes
+        run = ask(one.address, "POST", "/v1/runs", LONG)["id"]
+        self.assertEqual(ask(other.address, "POST", f"/v1/runs/{run}/cancel", timeout=PATIENCE_S)["status"], "cancelled")
+        # While it waits for a node.
+        run = ask(one.address, "POST", "/v1/runs", LONG)["id"]
+        one.kill()
+        ask(other.address, "POST", f"/v1/runs/{run}/cancel", timeout=PATIENCE_S)
+
+        def status():
+            return ask(other.address, "GET", f"/v1/runs/{run}")["status"]
+
+        until(lambda: status() not in ("queued", "running"), "the run is over")
+        self.assertEqual(status(), "cancelled")
+
+    def test_a_client_goes_on_at_another_node(self):
+        one, other = self.nodes
+        urls = ["--url", f"http://{one.address}", "--url", f"http://{other.address}"]
+        run = ask(one.address, "POST", "/v1/runs", request(4))["id"]
+        one.kill()
+        watch = [PRIME, "runs", "watch", run, "--output", "json", *urls]
+        done = subprocess.run(watch, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        lines, record = whole(other.address, run)
+        self.assertEqual(record["status"], "verified")
+        self.assertIn(str(record["events"]), done.stdout)
+        submitted = subprocess.run(
+            [PRIME, "runs", "submit", "n-queens", "--wait", "--output", "json", *urls],
+            check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )
+        self.assertIn("verified", submitted.stdout)
+        self.assertTrue(lines)
+
+    def test_the_status_shows_nodes_and_waiting_runs(self):
+        one, other = self.nodes
+        ask(one.address, "POST", "/v1/runs", LONG)
+        report = ask(other.address, "GET", "/v1/cluster")
+        self.assertEqual((report["shared"], report["open_runs"], report["waiting_runs"]), (True, 1, 0))
+        self.assertEqual([(node["this"], node["held"]) for node in report["nodes"]], [(False, 1), (True, 0)])
+        one.kill()
+        until(lambda: [node["held"] for node in ask(other.address, "GET", "/v1/cluster")["nodes"]] == [1], "it is taken")
+        text = subprocess.run(
+            [PRIME, "cluster", "status", "--url", f"http://{other.address}"], check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
+        self.assertIn("1 open runs, 0 wait for a node", text)
+
+    def test_journals_are_copied_both_ways(self):
+        one, other = self.nodes
+        runs = [ask(one.address, "POST", "/v1/runs", request(number))["id"] for number in range(3)]
+        records = [whole(other.address, run)[1] for run in runs]
+        with tempfile.TemporaryDirectory() as folder:
+            file = str(Path(folder) / "runs.sqlite")
+            copy = [PRIME, "journal", "copy", self.postgres.url, file]
+            refused = subprocess.run(copy, check=False, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn("stop them first", refused.stderr)
+            one.drain()
+            other.drain()
+            said = subprocess.run(copy, check=True, stdout=subprocess.PIPE, text=True).stdout
+            self.assertIn(f"3 runs with {sum(record['events'] for record in records)} events are in both", said)
+            self.postgres.sql("CREATE SCHEMA copied")
+            copied = f"{self.postgres.url}&options=-csearch_path%3Dcopied"
+            subprocess.run([PRIME, "journal", "copy", file, copied], check=True, stdout=subprocess.DEVNULL)
+            stored = "SELECT id, status, last_seq, encode(hash, 'hex') FROM {0}.run JOIN {0}.head ON run = no ORDER BY id"
+            self.assertEqual(self.postgres.sql(stored.format("public")), self.postgres.sql(stored.format("copied")))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
