@@ -25,7 +25,7 @@ MCP := $(TARGET)/mcp
 PYTHON := $(abspath $(TARGET))/python
 # Where the Python package is used by others.
 INTEROP := $(TARGET)/interop
-ECOSYSTEMS := evaluation environments verifiers
+ECOSYSTEMS := evaluation environments verifiers trainers
 # Other frameworks, built and installed beside the build.
 PEERS := $(TARGET)/peers
 DENY_VERSION := 0.20.2
@@ -184,7 +184,7 @@ $(PYTHON)/installed: python/tests/requirements.txt
 	touch $@
 
 # Each ecosystem in an environment of its own, since what they pin excludes each other. The wheel is that of `make python`.
-interop: $(addprefix $(INTEROP)/,$(addsuffix .installed,$(ECOSYSTEMS))) ## the Python package in others: lm-eval, Inspect, datasets, verifiers, OpenEnv, ORS
+interop: $(addprefix $(INTEROP)/,$(addsuffix .installed,$(ECOSYSTEMS))) ## the Python package in others: lm-eval, Inspect, datasets, TRL (6 GB with its torch), verifiers, OpenEnv, ORS
 	$(BUILD)
 	@$(MAKE) --no-print-directory python
 	@for name in $(ECOSYSTEMS); do $(INTEROP)/$$name/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps \
@@ -192,6 +192,7 @@ interop: $(addprefix $(INTEROP)/,$(addsuffix .installed,$(ECOSYSTEMS))) ## the P
 	$(INTEROP)/evaluation/bin/python -B tests/interop/evaluation.py $(PRIME)
 	$(INTEROP)/environments/bin/python -B tests/interop/environments.py
 	$(INTEROP)/verifiers/bin/python -B tests/interop/taskset.py
+	$(INTEROP)/trainers/bin/python -B tests/interop/trainers.py $(PRIME)
 
 $(INTEROP)/%.installed: tests/interop/requirements-%.txt
 	@scripts/setup --python

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
-from prime_bench import composite_reward, create_dataset, judge
+from prime_bench import Instance, composite_reward, create_dataset, judge
 from prime_bench.integrations.trl import composite, correct, rows
 
 STEPS = 3
@@ -47,18 +47,21 @@ def tokenizer_of(texts):
     return made
 
 
-def model_of(tokenizer):
+def saved_model(tokenizer, folder):
+    """The folder of a random model: TRL loads references from where a model came from."""
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=32,
         intermediate_size=64,
         num_hidden_layers=1,
         num_attention_heads=2,
-        max_position_embeddings=2048,
+        max_position_embeddings=4096,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )
-    return LlamaForCausalLM(config)
+    path = str(folder / "model")
+    LlamaForCausalLM(config).save_pretrained(path)
+    return path
 
 
 def settings(folder, **more):
@@ -68,6 +71,7 @@ def settings(folder, **more):
         "logging_steps": 1,
         "save_strategy": "no",
         "report_to": "none",
+        "disable_tqdm": True,
         "use_cpu": True,
         "bf16": False,
         "learning_rate": 1e-2,
@@ -84,25 +88,25 @@ def logged(trainer, name):
     return values
 
 
-def sft(data, tokenizer, folder):
+def sft(model, data, tokenizer, folder):
     arguments = SFTConfig(**settings(folder, per_device_train_batch_size=4, max_length=1024))
-    trainer = SFTTrainer(model_of(tokenizer), args=arguments, train_dataset=data, processing_class=tokenizer)
+    trainer = SFTTrainer(model, args=arguments, train_dataset=data, processing_class=tokenizer)
     losses = logged(trainer, "loss")
     # A random model knows nothing of 600 tokens, and three steps teach it which are frequent.
     assert losses[-1] < losses[0] < 1.2 * math.log(len(tokenizer)), losses
     print("ok  TRL: SFTTrainer, loss", losses)
 
 
-def dpo(data, tokenizer, folder):
+def dpo(model, data, tokenizer, folder):
     arguments = DPOConfig(**settings(folder, per_device_train_batch_size=4, max_length=1024))
-    trainer = DPOTrainer(model_of(tokenizer), args=arguments, train_dataset=data, processing_class=tokenizer)
+    trainer = DPOTrainer(model, args=arguments, train_dataset=data, processing_class=tokenizer)
     losses = logged(trainer, "loss")
     # Before the first update, the policy is its own reference.
     assert abs(losses[0] - math.log(2)) < 1e-3, losses
     print("ok  TRL: DPOTrainer, loss", losses)
 
 
-def grpo(tokenizer, folder):
+def grpo(model, tokenizer, folder):
     """The rewards in the log are this package's, of the completions that were drawn."""
     seen = []
 
@@ -117,7 +121,7 @@ def grpo(tokenizer, folder):
     )
     data = Dataset.from_list(rows(create_dataset("bubble-sort", size=8, seed=5)))
     trainer = GRPOTrainer(
-        model_of(tokenizer),
+        model,
         reward_funcs=[watched, correct],
         args=arguments,
         train_dataset=data,
@@ -125,8 +129,6 @@ def grpo(tokenizer, folder):
     )
     means = logged(trainer, "rewards/watched/mean")
     assert len(seen) >= 4 * STEPS, len(seen)
-    from prime_bench import Instance
-
     for text, name, reward in seen:
         instance = Instance(*name)
         assert reward == composite_reward(text, instance).total and not judge(text, instance).correct, text
@@ -142,9 +144,10 @@ def main():
         supervised, preferred = exported(prime, "sft", folder), exported(prime, "dpo", folder)
         texts = [message["content"] for row in supervised for message in row["prompt"] + row["completion"]]
         tokenizer = tokenizer_of(texts)
-        sft(supervised.select_columns(["prompt", "completion"]), tokenizer, folder)
-        dpo(preferred.select_columns(["prompt", "chosen", "rejected"]), tokenizer, folder)
-        grpo(tokenizer, folder)
+        model = saved_model(tokenizer, folder)
+        sft(model, supervised.select_columns(["prompt", "completion"]), tokenizer, folder)
+        dpo(model, preferred.select_columns(["prompt", "chosen", "rejected"]), tokenizer, folder)
+        grpo(model, tokenizer, folder)
 
 
 main()

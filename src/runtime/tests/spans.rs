@@ -57,6 +57,9 @@ fn run(listen: impl Fn() + Send + Sync + 'static) -> (Outcome, u64) {
 #[test]
 fn an_agents_spans_are_children_of_its_turn_and_run() {
     let paths = Paths::default();
+    // With one dispatcher in the process, tracing asks the thread that happens to register a callsite which levels are wanted,
+    // and that may be another test's.
+    let _second = Dispatch::new(Registry::default());
     let dispatch = Dispatch::new(Registry::default().with(paths.clone()));
     let of_cell = dispatch.clone();
     let guard = tracing::dispatcher::set_default(&dispatch);
