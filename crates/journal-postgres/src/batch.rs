@@ -205,7 +205,8 @@ impl Batch {
         match write {
             Write::Append { segment, .. } => append(&mut self.segments, draft, id, segment, packer),
             Write::Update { updated_ms, status, is_over, resumed, summary, .. } => {
-                if draft.after.is_over && !is_over {
+                // Nobody holds a run that was over before: whoever changes it does not know how it ended.
+                if draft.before.is_some_and(|before| before.is_over) || draft.after.is_over && !is_over {
                     return refused(format!("run {id:?} is over"));
                 }
                 let updated = signed(*updated_ms, "the time")?;

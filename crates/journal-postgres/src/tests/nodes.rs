@@ -63,6 +63,11 @@ fn a_stale_epoch_commits_nothing() {
     other.commit(&[append("r", &late), end("r", 5)]).unwrap();
     let error = one.commit(&[end("t", 1), append("r", &late)]).unwrap_err();
     assert!(error.to_string().contains("the run is over"), "{error}");
+    // Nor does its own end come twice.
+    let ended = one.run("r").unwrap();
+    let error = other.commit(&[end("r", 9)]).unwrap_err();
+    assert!(error.to_string().contains("is over"), "{error}");
+    assert_eq!(one.run("r").unwrap(), ended);
 }
 
 #[test]
