@@ -74,7 +74,7 @@ def test_trl_s_environment_has_one_tool_with_a_schema() -> None:
     row = trl.rows(create_dataset("bubble-sort", size=1, seed=5))[0]
     env = trl.PrimeEnvironment()
     assert env.get_reward() == 0.0
-    assert env.reset(**row).startswith("State: ")
+    assert env.reset(**row).startswith("\n\nState: ")
     tools = [
         name
         for name, member in inspect.getmembers(env, inspect.ismethod)

@@ -85,9 +85,9 @@ class PrimeEnvironment:
         self._episode: Episode | None = None
 
     def reset(self, task: str, difficulty: str, index: int, base_seed: int, **_columns: Any) -> str:
-        """Starts the instance of a row and returns its first state."""
+        """Starts the instance of a row and returns its first state, which TRL appends to the prompt as it is."""
         self._episode = Episode(Instance(task, difficulty, index, base_seed))
-        return self._episode.opening
+        return f"\n\n{self._episode.opening}"
 
     def step(self, line: str) -> str:
         """Takes one step and returns the state after it.
