@@ -2,7 +2,10 @@ import { defineConfig } from "@playwright/test";
 
 export default defineConfig({
   testDir: "tests",
-  timeout: 60_000,
+  // What a test waits for comes by an event or not at all. These limits only end a test that hangs: they say nothing about
+  // how fast the page is, and a busy machine stays far below them.
+  timeout: 600_000,
+  expect: { timeout: 60_000 },
   // Two cores, of which the daemon needs one.
   workers: 1,
   retries: 0,

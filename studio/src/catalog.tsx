@@ -1,56 +1,46 @@
 // What a daemon offers: agents, engines, tasks.
 
 import type { JSX } from "preact";
+import { useRef } from "preact/hooks";
 import { get, getText } from "./api";
 import { useLoad } from "./hooks";
-import { Panel, Problem, Skeleton } from "./parts";
+import { Missing, Panel, Table } from "./parts";
 import { href, setQuery, usePlace } from "./router";
 import { Text, count } from "./text";
 import type { Agent, Task } from "./types";
 
 export function Agents(): JSX.Element {
-  const { data, error, reload } = useLoad("agents", (signal) => get<{ agents: Agent[] }>("/v1/agents", signal));
+  const loaded = useLoad("agents", (signal) => get<{ agents: Agent[] }>("/v1/agents", signal));
+  const { data } = loaded;
   return (
     <main>
       <div class="title">
         <h1>Agents</h1>
       </div>
-      {error && <Problem error={error} retry={reload} />}
-      {data === undefined && error === undefined && <Skeleton />}
+      <Missing of={loaded} />
       {["executor", "verifier", "coordinator"].map((role) => (
         <Panel key={role} title={`${role[0]?.toUpperCase()}${role.slice(1)}s`}>
-          <div class="scroll" tabIndex={0} role="region" aria-label={`${role}s`}>
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Name</th>
-                  <th scope="col">What it is</th>
-                  <th scope="col">A request may choose it</th>
+          <Table name={`${role}s`} columns={["Name", "What it is", "A request may choose it"]}>
+            {data?.agents
+              .filter((agent) => agent.role === role)
+              .map((agent) => (
+                <tr key={agent.name}>
+                  <th scope="row">
+                    <Text of={agent.name} max={80} />
+                    {agent.default && <span class="badge verified">configured</span>}
+                    {agent.implementation !== agent.name && (
+                      <div class="muted small">
+                        <Text of={agent.implementation} max={80} />
+                      </div>
+                    )}
+                  </th>
+                  <td>
+                    <Text of={agent.description} />
+                  </td>
+                  <td>{agent.allowed ? "yes" : <span class="muted">no: server.allow_{role}s</span>}</td>
                 </tr>
-              </thead>
-              <tbody>
-                {data?.agents
-                  .filter((agent) => agent.role === role)
-                  .map((agent) => (
-                    <tr key={agent.name}>
-                      <th scope="row">
-                        <Text of={agent.name} max={80} />
-                        {agent.default && <span class="badge verified">configured</span>}
-                        {agent.implementation !== agent.name && (
-                          <div class="muted small">
-                            <Text of={agent.implementation} max={80} />
-                          </div>
-                        )}
-                      </th>
-                      <td>
-                        <Text of={agent.description} />
-                      </td>
-                      <td>{agent.allowed ? "yes" : <span class="muted">no: server.allow_{role}s</span>}</td>
-                    </tr>
-                  ))}
-              </tbody>
-            </table>
-          </div>
+              ))}
+          </Table>
         </Panel>
       ))}
     </main>
@@ -71,12 +61,43 @@ export function engineSamples(text: string): Map<string, Map<string, number>> {
   return new Map([...engines].sort(([a], [b]) => a.localeCompare(b)));
 }
 
+type Samples = Map<string, Map<string, number>>;
+
+/** Generated tokens a second between the last two looks, by engine. */
+function useRates(engines: Samples | undefined): Map<string, string> {
+  const last = useRef({ engines: undefined as Samples | undefined, at: 0, rates: new Map<string, string>() });
+  const before = last.current;
+  if (engines === undefined || engines === before.engines) return before.rates;
+  const at = performance.now();
+  const rates = new Map<string, string>();
+  for (const [engine, samples] of engines) {
+    const now = samples.get("prime_engine_generated_tokens_total");
+    const then = before.engines?.get(engine)?.get("prime_engine_generated_tokens_total");
+    // After a restart, the daemon counts from 0 again.
+    if (now === undefined || then === undefined || now < then) continue;
+    rates.set(engine, ((1000 * (now - then)) / (at - before.at)).toFixed(1));
+  }
+  last.current = { engines, at, rates };
+  return rates;
+}
+
+const ENGINE_COLUMNS = [
+  ...["Engine", "State", "#In flight", "#Sequences", "#Prompt tokens", "#Found in cache"],
+  ...["#Generated tokens", "#Tokens/s", "#Restarts"],
+];
+
 export function Engines(): JSX.Element {
-  const { data, error, reload } = useLoad(
+  const loaded = useLoad(
     "engines",
-    async (signal) => ({ engines: engineSamples(await getText("/metrics", signal)) }),
+    async (signal) => {
+      const text = await getText("/metrics", signal);
+      const memory = /^process_resident_memory_bytes (\S+)/m.exec(text)?.[1];
+      return { engines: engineSamples(text), memory: memory === undefined ? undefined : Number(memory) };
+    },
     2000,
   );
+  const { data } = loaded;
+  const rates = useRates(data?.engines);
   const share = (samples: Map<string, number>) => {
     const prompt = samples.get("prime_engine_prompt_tokens_total") ?? 0;
     const shared = samples.get("prime_engine_shared_tokens_total") ?? 0;
@@ -88,43 +109,30 @@ export function Engines(): JSX.Element {
       <div class="title">
         <h1>Engines</h1>
       </div>
-      <p class="muted">Counts since the daemon started, from its metrics.</p>
-      {error && <Problem error={error} retry={reload} />}
-      {data === undefined && error === undefined && <Skeleton />}
+      <p class="muted">
+        Counts since the daemon started, from its metrics.
+        {data?.memory !== undefined && ` It holds ${count(Math.round(data.memory / 2 ** 20))} MiB of memory.`}
+      </p>
+      <Missing of={loaded} />
       {data?.engines.size === 0 && <p class="empty">No engine is configured: the agents need none.</p>}
       {data !== undefined && data.engines.size > 0 && (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Engines">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Engine</th>
-                <th scope="col">State</th>
-                <th scope="col" class="num">In flight</th>
-                <th scope="col" class="num">Sequences</th>
-                <th scope="col" class="num">Prompt tokens</th>
-                <th scope="col" class="num">Found in cache</th>
-                <th scope="col" class="num">Generated tokens</th>
-                <th scope="col" class="num">Restarts</th>
-              </tr>
-            </thead>
-            <tbody>
-              {[...data.engines].map(([engine, samples]) => (
-                <tr key={engine}>
-                  <th scope="row">
-                    <Text of={engine} max={80} />
-                  </th>
-                  <td>{samples.get("prime_engine_up") === 1 ? "✓ up" : "✗ down"}</td>
-                  <td class="num">{whole(samples, "in_flight")}</td>
-                  <td class="num">{whole(samples, "live_sequences")}</td>
-                  <td class="num">{whole(samples, "prompt_tokens_total")}</td>
-                  <td class="num">{share(samples)}</td>
-                  <td class="num">{whole(samples, "generated_tokens_total")}</td>
-                  <td class="num">{whole(samples, "restarts_total")}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table name="Engines" columns={ENGINE_COLUMNS}>
+          {[...data.engines].map(([engine, samples]) => (
+            <tr key={engine}>
+              <th scope="row">
+                <Text of={engine} max={80} />
+              </th>
+              <td>{samples.get("prime_engine_up") === 1 ? "✓ up" : "✗ down"}</td>
+              <td class="num">{whole(samples, "in_flight")}</td>
+              <td class="num">{whole(samples, "live_sequences")}</td>
+              <td class="num">{whole(samples, "prompt_tokens_total")}</td>
+              <td class="num">{share(samples)}</td>
+              <td class="num">{whole(samples, "generated_tokens_total")}</td>
+              <td class="num">{rates.get(engine) ?? ""}</td>
+              <td class="num">{whole(samples, "restarts_total")}</td>
+            </tr>
+          ))}
+        </Table>
       )}
     </main>
   );
@@ -162,28 +170,16 @@ function TaskPage({ task }: { task: Task }): JSX.Element {
         </ul>
       </Panel>
       <Panel title="Constraints">
-        <div class="scroll" tabIndex={0} role="region" aria-label="Constraints">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Kind</th>
-                <th scope="col" class="num">Weight</th>
-                <th scope="col">Meaning</th>
-              </tr>
-            </thead>
-            <tbody>
-              {task.constraints.map(({ name, kind, weight, meaning }) => (
-                <tr key={name}>
-                  <th scope="row">{name}</th>
-                  <td>{kind}</td>
-                  <td class="num">{weight.toFixed(1)}</td>
-                  <td>{meaning}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table name="Constraints" columns={["Name", "Kind", "#Weight", "Meaning"]}>
+          {task.constraints.map(({ name, kind, weight, meaning }) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td>{kind}</td>
+              <td class="num">{weight.toFixed(1)}</td>
+              <td>{meaning}</td>
+            </tr>
+          ))}
+        </Table>
       </Panel>
     </main>
   );
@@ -191,7 +187,8 @@ function TaskPage({ task }: { task: Task }): JSX.Element {
 
 export function Tasks({ slug }: { slug: string | undefined }): JSX.Element {
   const wanted = usePlace().query.get("find") ?? "";
-  const { data, error, reload } = useLoad("tasks", (signal) => get<{ tasks: Task[] }>("/v1/tasks", signal));
+  const loaded = useLoad("tasks", (signal) => get<{ tasks: Task[] }>("/v1/tasks", signal));
+  const { data } = loaded;
   const task = data?.tasks.find((one) => one.slug === slug);
   if (task !== undefined) return <TaskPage task={task} />;
   const found = data?.tasks.filter(({ slug: name, title, category }) =>
@@ -209,8 +206,7 @@ export function Tasks({ slug }: { slug: string | undefined }): JSX.Element {
           <input type="search" value={wanted} onInput={(event) => setQuery({ find: event.currentTarget.value }, true)} />
         </label>
       </div>
-      {error && <Problem error={error} retry={reload} />}
-      {data === undefined && error === undefined && <Skeleton />}
+      <Missing of={loaded} />
       {slug !== undefined && data !== undefined && (
         <p class="problem">
           There is no task <Text of={slug} max={80} />.

@@ -2,6 +2,8 @@
 // an outline and a sign, so that colour alone tells nothing.
 
 import type { JSX } from "preact";
+import { StructureDrawing } from "./structure_drawing";
+import { structureOf } from "./structures";
 import { visible } from "./text";
 
 type Json = unknown;
@@ -197,13 +199,23 @@ function Field({ name, value, other, all, task }: { name: string; value: Json; o
   return <Tree value={value} other={other} />;
 }
 
-/** A state; what differs from `other` is marked. */
-export function State({ value, other, task }: { value: Json; other?: Json; task: string }): JSX.Element {
+/** A state, with the input of its run where that is known; what differs from `other` is marked. */
+export function State(props: { value: Json; other?: Json; task: string; input: Json }): JSX.Element {
+  const { value, other, task, input } = props;
   if (scalar(value) || Array.isArray(value)) return <Tree value={value} other={other === undefined ? undefined : { is: other }} />;
   const fields = value as Record<string, Json>;
   const before = other !== null && typeof other === "object" ? (other as Record<string, Json>) : undefined;
+  const structure = structureOf(task, value, input);
   return (
     <dl class="state">
+      {structure && (
+        <div>
+          <dt>{structure.kind === "forest" ? "As a tree" : "As a graph"}</dt>
+          <dd>
+            <StructureDrawing of={structure} other={before && structureOf(task, before, input)} />
+          </dd>
+        </div>
+      )}
       {Object.entries(fields).map(([name, item]) => {
         const changed = before !== undefined && !same(before[name], item);
         return (

@@ -32,6 +32,17 @@ export function Problem({ error, retry }: { error: ApiError; retry?: () => void 
   );
 }
 
+/** What stands for data that is not there: why not, or that it is on its way. */
+export function Missing({ of }: { of: { data?: unknown; error?: ApiError; reload: () => void } }): JSX.Element {
+  const { data, error, reload } = of;
+  return (
+    <>
+      {error && <Problem error={error} retry={reload} />}
+      {data === undefined && error === undefined && <Skeleton />}
+    </>
+  );
+}
+
 export function Skeleton({ rows = 6 }: { rows?: number }): JSX.Element {
   return (
     <div class="skeleton" role="status" aria-label="Loading">
@@ -51,6 +62,26 @@ export function Panel(props: { title: string; actions?: ComponentChildren; child
       </header>
       {props.children}
     </section>
+  );
+}
+
+/** A table that scrolls by itself where the window is narrow; names of columns that begin with # are of figures. */
+export function Table(props: { name: string; columns: string[]; children: ComponentChildren }): JSX.Element {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={props.name}>
+      <table>
+        <thead>
+          <tr>
+            {props.columns.map((column) => (
+              <th key={column} scope="col" class={column.startsWith("#") ? "num" : undefined}>
+                {column.replace("#", "")}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{props.children}</tbody>
+      </table>
+    </div>
   );
 }
 

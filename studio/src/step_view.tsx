@@ -48,6 +48,10 @@ export function StepView(props: { run: string; task: string; seq: number; onSeq:
   const { run, task, seq, onSeq } = props;
   const path = `/v1/runs/${encodeURIComponent(run)}/steps/${seq}`;
   const { data, error, reload } = useLoad(path, (signal) => get<StepDetail>(path, signal));
+  const specPath = `/v1/runs/${encodeURIComponent(run)}/spec`;
+  // Without its input, a state is drawn as far as it says by itself.
+  const spec = useLoad(specPath, (signal) => get<{ input?: unknown }>(specPath, signal));
+  const given = spec.data?.input;
   // While the next step is on its way, the last one stays, so that a replay does not flicker.
   const last = useRef<{ run: string; detail: StepDetail }>();
   if (data !== undefined) last.current = { run, detail: data };
@@ -101,7 +105,7 @@ export function StepView(props: { run: string; task: string; seq: number; onSeq:
           {detail.before == null ? (
             <p class="muted">Under this strategy the state follows from votes, not from this trajectory alone.</p>
           ) : (
-            <State value={detail.before} task={task} />
+            <State value={detail.before} task={task} input={given} />
           )}
         </section>
         <section aria-label="State after" tabIndex={0}>
@@ -109,7 +113,7 @@ export function StepView(props: { run: string; task: string; seq: number; onSeq:
           {detail.after == null ? (
             <p class="muted">None: the line cannot be applied in this state.</p>
           ) : (
-            <State value={detail.after} other={detail.before} task={task} />
+            <State value={detail.after} other={detail.before} task={task} input={given} />
           )}
         </section>
       </div>
