@@ -117,8 +117,8 @@ function ForestDrawing({ tree, other }: { tree: Forest; other?: Forest }): JSX.E
   });
   return (
     <>
-      <svg class={width > WIDE ? "structure wide" : "structure"} viewBox={`0 0 ${width} ${height}`} style={{ width: `${width}px` }}
-        role="img"
+      <svg class={width > WIDE ? "structure wide" : "structure"} role="img"
+        viewBox={`0 0 ${width} ${height}`} style={{ width: `${width}px` }}
         aria-label={visible(`Tree: ${words.join("; ")}`, 2000)}>
         {lines.map(({ from, to }) => (
           <line key={to.id} x1={from.x} y1={from.y + 11} x2={to.x} y2={to.y - 11} />
@@ -180,8 +180,8 @@ function GraphDrawing({ graph, other }: { graph: Graph; other?: Graph }): JSX.El
   const by = (label: string) => (label === "" ? "" : ` by ${label}`);
   const words = edges.map(({ from, to, label }) => `${nodes[from]?.label} to ${nodes[to]?.label}${by(label)}`);
   return (
-    <svg class={size > WIDE ? "structure wide" : "structure"} viewBox={`0 0 ${size} ${size}`} style={{ width: `${size}px` }}
-      role="img"
+    <svg class={size > WIDE ? "structure wide" : "structure"} role="img"
+      viewBox={`0 0 ${size} ${size}`} style={{ width: `${size}px` }}
       aria-label={visible(`Graph: ${placed.map(inWords).join(", ")}; ${words.join("; ")}`, 2000)}>
       {edges.map((edge, at) => {
         const [from, to] = [placed[edge.from], placed[edge.to]];
