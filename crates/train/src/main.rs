@@ -132,9 +132,9 @@ fn plan(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
     let (recipe, mut samples) = read_recipe(&arguments.recipe)?;
     let plan = Plan::of(&recipe, samples.as_mut(), trial_s)?;
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&plan)?)
+        println!("{}", serde_json::to_string_pretty(&plan)?);
     } else {
-        println!("{plan}")
+        println!("{plan}");
     }
     Ok(ExitCode::SUCCESS)
 }

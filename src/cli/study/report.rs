@@ -7,8 +7,9 @@ use anyhow::Context as _;
 use clap::{Args, ValueHint};
 
 use super::read_records;
-use crate::cli::output::print;
+use crate::cli::output::{note, print};
 use prime_study::definition::load;
+use prime_study::records::Record;
 use prime_study::report::{Choice, write_report};
 use prime_study::tables::check_items;
 use prime_study::training::read_training;
@@ -55,9 +56,23 @@ fn choice(arguments: &ReportArguments) -> anyhow::Result<Choice> {
     Ok(choice)
 }
 
+/// Leaves out the study's pairs of systems that were not run, as in a part of the study. `--pair` must be right.
+fn keep_pairs_of(records: &[Record], pairs: &mut Vec<(String, String)>) {
+    pairs.retain(|(left, right)| {
+        let missing = [left, right].into_iter().find(|name| records.iter().all(|record| record.system != **name));
+        if let Some(missing) = missing {
+            note!("`{left}` and `{right}` are not compared: the records have no runs of `{missing}`");
+        }
+        missing.is_none()
+    });
+}
+
 pub fn report(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
-    let choice = choice(arguments)?;
+    let mut choice = choice(arguments)?;
     let records = read_records(&arguments.records)?;
+    if arguments.pairs.is_empty() {
+        keep_pairs_of(&records.records, &mut choice.pairs);
+    }
     let written = write_report(&records, &choice, &arguments.out)?;
     print(format!(
         "{}: {} figures and {} tables of {} runs\n",

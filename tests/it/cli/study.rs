@@ -73,6 +73,20 @@ fn a_study_is_run_widened_reported_and_compared() {
 }
 
 #[test]
+fn a_part_of_a_study_is_reported_without_its_pairs() {
+    let (folder, path) = file("pair.toml", &(study(2) + "[report]\npairs = [[\"unchecked\", \"checked\"]]\n"));
+    let (records, out) = (folder.path().join("part.jsonl"), folder.path().join("report"));
+    let arguments = ["study", "run", shown(&path), "--records", shown(&records), "--system", "checked"];
+    let part = done(&[&arguments[..], &SCRIPTED].concat());
+    assert_eq!(part.code, 0, "{}", part.stderr);
+    let report = ["study", "report", shown(&records), "--out", shown(&out)];
+    let whole = done(&[&report[..], &["--study", shown(&path)]].concat());
+    assert!(whole.stderr.contains("are not compared: the records have no runs of `unchecked`"), "{}", whole.stderr);
+    assert!(whole.code == 0 && out.join("report.html").is_file(), "{}", whole.stderr);
+    done(&[&report[..], &["--pair", "unchecked=checked"]].concat()).refused(&["no system `unchecked`", "`checked`"]);
+}
+
+#[test]
 fn a_killed_study_goes_on_without_repeating_or_losing_a_run() {
     let (folder, path) = file("pair.toml", &study(60));
     let records = folder.path().join("pair.jsonl");
