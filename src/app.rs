@@ -6,10 +6,12 @@ mod overrides;
 mod plan;
 mod resources;
 pub mod split;
+pub mod turn;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::agents::model::Tap;
 use crate::agents::pools::Pools;
 use crate::agents::{AgentMissing, AgentSet, Names, RecordedAgents, Resources, registry::RegistryError};
 use crate::runtime::{Hangs, Observer, RunHandle, RunSampling, Runtime, Silent, Submission};
@@ -182,6 +184,28 @@ impl App {
     /// Which agent this process cannot build, and what to do.
     pub fn recorded_agents(&self, record: &Arc<RecordedAgents>, task: &str) -> Result<Arc<AgentSet>, AgentMissing> {
         self.agents.restored(record, task, &self.settings, &self.resources)
+    }
+
+    /// Agents of their own for one turn, with a tap on their models: those of a record, or the configured ones with these
+    /// overrides. Must be called within an actix system; blocks while a model loads.
+    ///
+    /// # Errors
+    /// Which agent cannot be built, and why.
+    pub fn tapped_agents(
+        &self,
+        record: Option<&Arc<RecordedAgents>>,
+        overrides: &Overrides,
+        tap: Tap,
+    ) -> Result<AgentSet, String> {
+        let resources = Resources { tap: Some(tap), ..self.resources.clone() };
+        match record {
+            Some(record) => {
+                self.agents.build(record, &self.settings, &resources).map_err(|missing| missing.to_string())
+            }
+            None => {
+                AgentSet::from_settings(&overrides.apply(&self.settings), &resources).map_err(|error| error.to_string())
+            }
+        }
     }
 
     /// The pools of model servers in use.

@@ -141,9 +141,30 @@ impl AgentSets {
         if let Some(known) = self.known(record, task, &present.engines) {
             return known;
         }
-        let built = build(record, present, resources, &self.started).map(Arc::new);
+        let built = self.build(record, present, resources).map(Arc::new);
         keep(&mut locked(&self.others).recorded, (Arc::clone(record), built.clone()));
         built
+    }
+
+    /// Builds the agents of a record. Starts the engines that they need and that do not run yet.
+    ///
+    /// # Errors
+    /// Which agent is missing, and what to do.
+    pub fn build(
+        &self,
+        record: &Arc<RecordedAgents>,
+        present: &Settings,
+        resources: &Resources,
+    ) -> Result<AgentSet, AgentMissing> {
+        let settings = record.restore(present, &resources.environment)?;
+        let mut resources = resources.clone();
+        for name in settings.engines_needed() {
+            let (engine, digest) = engine_of(&name, record, &settings, &resources, &self.started)?;
+            resources.model_digests.extend(digest.map(|digest| (name.clone(), digest)));
+            resources.engines.insert(name, engine);
+        }
+        let agents = AgentSet::from_settings(&settings, &resources);
+        Ok(agents.map_err(|error| AgentMissing::Unusable(error.to_string()))?.with_record(Arc::clone(record)))
     }
 
     /// The engines that were started for the agents of records.
@@ -152,23 +173,6 @@ impl AgentSets {
         let running = started.iter().filter_map(|(name, engine)| Some((name.clone(), engine.as_ref().ok()?.clone())));
         running.collect()
     }
-}
-
-fn build(
-    record: &Arc<RecordedAgents>,
-    present: &Settings,
-    resources: &Resources,
-    started: &Mutex<Started>,
-) -> Result<AgentSet, AgentMissing> {
-    let settings = record.restore(present, &resources.environment)?;
-    let mut resources = resources.clone();
-    for name in settings.engines_needed() {
-        let (engine, digest) = engine_of(&name, record, &settings, &resources, started)?;
-        resources.model_digests.extend(digest.map(|digest| (name.clone(), digest)));
-        resources.engines.insert(name, engine);
-    }
-    let agents = AgentSet::from_settings(&settings, &resources);
-    Ok(agents.map_err(|error| AgentMissing::Unusable(error.to_string()))?.with_record(Arc::clone(record)))
 }
 
 /// The engine of this name with the recorded model, and the digest of that. Starts it where it does not run.

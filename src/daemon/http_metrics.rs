@@ -9,7 +9,7 @@ use crate::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
 use prime_engine::Engine;
 
 /// The patterns that become labels; all other paths share one label.
-const ROUTES: [&str; 36] = [
+const ROUTES: [&str; 37] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
@@ -21,6 +21,7 @@ const ROUTES: [&str; 36] = [
     "/v1/runs/{id}/shape",
     "/v1/runs/{id}/steps",
     "/v1/runs/{id}/steps/{seq}",
+    "/v1/runs/{id}/steps/{seq}/try",
     "/v1/runs/{id}/find",
     "/v1/runs/{id}/spec",
     "/v1/runs/{id}/progress",

@@ -3,7 +3,7 @@
 //!
 //! - `guard`: everything between the network and the routes: connections, limits, keys, request ids.
 //! - `error`: the one shape of all errors. `wire`: request and response types, `trace_schema`: the events among them. `resolve`: from a request to a run's spec.
-//! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `verify`; for OpenAI's clients: `openai`; for agents with tools: `mcp`.
+//! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `try_step`, `verify`; for OpenAI's clients: `openai`; for agents with tools: `mcp`.
 //! - Routes of operations: `health`, `http_metrics`, `reload`, `split`, `catalog`, `cluster`, `openapi`.
 //! - `studio`: the page for browsers.
 //! - `head_requests`: HEAD for all of them.
@@ -30,6 +30,7 @@ mod split;
 mod steps;
 mod studio;
 mod trace_schema;
+mod try_step;
 mod verify;
 mod wire;
 
@@ -109,6 +110,7 @@ fn configure(config: &mut web::ServiceConfig) {
     config.configure(verify::configure).configure(openapi::configure).configure(reviews::configure);
     config.configure(reload::configure).configure(split::configure).configure(mcp::configure);
     config.configure(steps::configure).configure(studio::configure).configure(cluster::configure);
+    config.configure(try_step::configure);
     config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
 }
 

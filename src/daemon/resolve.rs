@@ -6,14 +6,15 @@ use serde_json::Value;
 
 use super::error::ApiError;
 use super::wire::RunRequest;
-use crate::agents::AgentSet;
+use crate::agents::{AgentSet, Names};
 use crate::app::{App, Overrides, check_learnt, run_plan, run_sampling, split};
 use crate::report::Arm;
-use crate::runs::RunSpec;
+use crate::runs::{RunError, RunSpec};
 use crate::settings::{Preset, Server, Settings, SettingsError};
 use prime_bench::tasks::instance::read_problem;
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Kind, Kinds, Problem};
 use prime_problems::Custom;
+use prime_protocol::{Role, RunPlan};
 
 /// The preset that a request names.
 fn preset_of<'a>(settings: &'a Settings, request: &RunRequest) -> Result<Option<&'a Preset>, ApiError> {
@@ -93,7 +94,10 @@ fn refused(error: &SettingsError) -> ApiError {
 }
 
 /// Checks that the configuration lets a request choose these agents.
-fn check_overrides(server: &Server, overrides: &Overrides) -> Result<(), ApiError> {
+///
+/// # Errors
+/// The first one that it may not choose; its field is `agents.` and the role.
+pub fn check_overrides(server: &Server, overrides: &Overrides) -> Result<(), ApiError> {
     for (field, choice, allowed) in [
         ("agents.executor", &overrides.executor, &server.allow_executors),
         ("agents.verifier", &overrides.verifier, &server.allow_verifiers),
@@ -211,21 +215,11 @@ fn check_kinds(problem: &dyn Problem) -> Vec<Kind> {
     kinds
 }
 
-/// The spec and the problem of a request. May compute for milliseconds; must be called within an actix system.
+/// Checks that agents can work on a problem, and says whether the verifier reads constraints in prose.
 ///
 /// # Errors
-/// The first invalid field.
-pub fn spec_of(
-    app: &App,
-    request: &RunRequest,
-    traceparent: Option<String>,
-) -> Result<(RunSpec, Arc<dyn Problem>), ApiError> {
-    let Checked { overrides, split, settings, instance, problem } = checked(app.settings(), request)?;
-    let agents = app.agents_with(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
-    if problem.has_reference() && !request.force.unwrap_or(false) {
-        let advice = |error| ApiError::bad_field("task", format!("{error}; to try all the same, set `force`"));
-        check_learnt(&settings, problem.spec()).map_err(advice)?;
-    }
+/// The agent that cannot.
+fn check_agents(agents: &AgentSet, problem: &dyn Problem) -> Result<bool, ApiError> {
     if agents.needs_algorithm() && !problem.has_reference() {
         let message = format!(
             "the executor `{}` follows a task's algorithm, and a custom problem has none: configure a model, or \
@@ -243,7 +237,25 @@ pub fn spec_of(
         );
         return Err(ApiError::bad_field("problem", message));
     }
-    let is_read = reads_all(problem.as_ref(), &agents)?;
+    reads_all(problem, agents)
+}
+
+/// The spec and the problem of a request. May compute for milliseconds; must be called within an actix system.
+///
+/// # Errors
+/// The first invalid field.
+pub fn spec_of(
+    app: &App,
+    request: &RunRequest,
+    traceparent: Option<String>,
+) -> Result<(RunSpec, Arc<dyn Problem>), ApiError> {
+    let Checked { overrides, split, settings, instance, problem } = checked(app.settings(), request)?;
+    let agents = app.agents_with(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
+    if problem.has_reference() && !request.force.unwrap_or(false) {
+        let advice = |error| ApiError::bad_field("task", format!("{error}; to try all the same, set `force`"));
+        check_learnt(&settings, problem.spec()).map_err(advice)?;
+    }
+    let is_read = check_agents(&agents, problem.as_ref())?;
     let mut plan = run_plan(&settings, agents.basis(), problem.as_ref());
     plan.is_checked |= is_read;
     let spec = RunSpec {
@@ -263,4 +275,41 @@ pub fn spec_of(
         traceparent,
     };
     Ok((spec, problem))
+}
+
+/// The spec of a run with some other agents; the rest are taken by their names from the present configuration. May compute
+/// for milliseconds; must be called within an actix system.
+///
+/// # Errors
+/// The first agent that may not be chosen, or cannot work on the problem.
+pub fn refitted(app: &App, parent: RunSpec, chosen: &Overrides) -> Result<RunSpec, ApiError> {
+    let of_agents = |error| ApiError::bad_field("agents", error);
+    check_overrides(&app.settings().server, chosen)?;
+    let mut overrides = Overrides::from(&parent.agents);
+    for role in Role::ALL {
+        if let Some(name) = chosen.agent(role) {
+            overrides.choose(role, name);
+        }
+    }
+    let settings = overrides.apply(app.settings());
+    let problem = parent.problem().map_err(RunError::Unreadable)?;
+    let agents = app.agents_with(&overrides).map_err(|error| of_agents(error.to_string()))?;
+    if problem.has_reference() {
+        check_learnt(&settings, problem.spec()).map_err(|error| of_agents(error.to_string()))?;
+    }
+    let is_read = check_agents(&agents, problem.as_ref()).map_err(|error| error.moved_to("agents"))?;
+    let is_checked = run_plan(&settings, agents.basis(), problem.as_ref()).is_checked || is_read;
+    let mut notes = agents.notes().to_vec();
+    let Names { executor, verifier, coordinator } = &parent.agents;
+    notes.push(format!("forked: the events before are by the agents {executor}, {verifier}, {coordinator}"));
+    Ok(RunSpec {
+        plan: RunPlan { is_checked, ..parent.plan },
+        recorded: app.record_for(&agents, &parent.task),
+        agents: agents.names().clone(),
+        overrides,
+        notes,
+        config_hash: settings.hash(),
+        split: None,
+        ..parent
+    })
 }

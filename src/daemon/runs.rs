@@ -9,9 +9,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::{ApiError, ErrorBody};
 use super::guard::{Body, Owner, Rights, json};
-use super::resolve::spec_of;
-use super::wire::{CollectRequest, Collected, ForkQuery, ListQuery, RunList, RunRequest, SubmitHeaders};
+use super::resolve::{refitted, spec_of};
+use super::wire::{CollectRequest, Collected, ForkQuery, ForkRequest, ListQuery, RunList, RunRequest, SubmitHeaders};
 use super::{State, method_not_allowed};
+use crate::app::Overrides;
 use crate::runs::{Accepted, Cleanup, NewRun, RunError, RunPage, RunRecord, Status};
 use crate::telemetry::TraceParent;
 use prime_journal::{IdempotencyKey, JournalError, Query, Removed};
@@ -107,6 +108,16 @@ pub(super) fn traceparent_of(headers: &HeaderMap) -> Option<String> {
     header.parse::<TraceParent>().ok().map(|parent| parent.to_string())
 }
 
+/// Computes or blocks where no other request waits for it, within this actix system.
+pub(super) async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+    let system = actix::System::current();
+    let done = web::block(move || {
+        actix::System::set_current(system);
+        work()
+    });
+    done.await.map_err(|_| RunError::Draining.into())
+}
+
 /// Accepts a run for an owner.
 pub(super) async fn submit_run(
     state: &State,
@@ -121,16 +132,8 @@ pub(super) async fn submit_run(
         runs.has_room(owner)?;
     }
     // Generating an instance may take milliseconds, for which other requests of this worker must not wait.
-    let (spec, problem) = {
-        let runs = Arc::clone(&runs);
-        let system = actix::System::current();
-        web::block(move || {
-            actix::System::set_current(system);
-            spec_of(&runs.app(), &wanted, traceparent)
-        })
-        .await
-        .map_err(|_| ApiError::from(RunError::Draining))??
-    };
+    let app = runs.app();
+    let (spec, problem) = in_background(move || spec_of(&app, &wanted, traceparent)).await??;
     Ok(runs.accept(NewRun { owner: owner.to_owned(), key, spec, problem }).await?)
 }
 
@@ -297,8 +300,11 @@ pub(super) async fn cancel_run(state: &State, id: &str) -> Result<RunRecord, Run
 }
 
 /// Starts a new run from the first events of another.
+///
+/// With the agents of its parent, or with others from there on: then with a body.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/fork", tag = "runs", operation_id = "fork_run", params(("id", description = "The run's `id`"), ForkQuery),
+    request_body(content = Option<ForkRequest>, example = json!({"agents": {"executor": "reference"}})),
     responses(
         (status = 202, description = "The new run, durable", body = RunRecord, headers(
             ("Location" = String, description = "The path of the run"),
@@ -310,9 +316,18 @@ pub async fn fork(
     state: web::Data<State>,
     request: HttpRequest,
     id: web::Path<String>,
+    body: Body,
 ) -> Result<HttpResponse, ApiError> {
     let ForkQuery { seq, seed } = parse_query(&request)?;
+    let wanted: Option<ForkRequest> = if body.0.is_empty() { None } else { json(&body.0)? };
     authorized_run(&state, &request, &id).await?;
-    let record = state.runs.fork(&id, seq, seed, &owner_of(&request)).await?;
+    let chosen = wanted.unwrap_or_default().agents;
+    let refitted = if chosen == Overrides::default() {
+        None
+    } else {
+        let (app, parent) = (state.runs.app(), state.runs.spec(&id).await?);
+        Some(in_background(move || refitted(&app, parent, &chosen)).await??)
+    };
+    let record = state.runs.fork(&id, seq, seed, refitted, &owner_of(&request)).await?;
     Ok(HttpResponse::Accepted().insert_header(("Location", format!("/v1/runs/{}", record.id))).json(record))
 }

@@ -89,6 +89,11 @@ pub struct CompareQuery {
     b: String,
 }
 
+/// Reads the number of a step's event in a path.
+pub(super) fn step_number(text: &str) -> Result<u64, ApiError> {
+    text.parse().map_err(|_| ApiError::not_found("no_such_step", format!("{text:?} is not the number of an event")))
+}
+
 /// Reads `ROUND.TRAJECTORY`.
 fn turn_of(text: &str) -> Result<TurnId, ApiError> {
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
@@ -187,9 +192,7 @@ pub async fn show(
 ) -> Result<HttpResponse, ApiError> {
     let (id, seq) = path.into_inner();
     authorized_run(&state, &request, &id).await?;
-    let no_number = |_| ApiError::not_found("no_such_step", format!("{seq:?} is not the number of an event"));
-    let seq = seq.parse().map_err(no_number)?;
-    Ok(HttpResponse::Ok().json(state.runs.step(&id, seq).await?))
+    Ok(HttpResponse::Ok().json(state.runs.step(&id, step_number(&seq)?).await?))
 }
 
 /// Finds the next step of a kind.

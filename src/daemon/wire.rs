@@ -212,6 +212,16 @@ pub struct ForkQuery {
     pub seed: Option<u64>,
 }
 
+/// What a fork changes.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForkRequest {
+    /// Agents that it uses instead of the parent's, among `server.allow_executors` and so on. With any, the others are taken
+    /// by their names from the present configuration, not as the parent was accepted with them.
+    #[serde(default)]
+    pub agents: Overrides,
+}
+
 /// Where to start watching.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]

@@ -31,7 +31,8 @@ fn not_copied(live: &LiveRun) -> RunError {
 }
 
 impl Runs {
-    /// Starts a run from the state of another after its event `seq`. `seed` replaces the parent's seed from there on.
+    /// Starts a run from the state of another after its event `seq`. `seed` replaces the parent's seed from there on, and
+    /// `refitted` its spec: the same but for the agents.
     ///
     /// # Errors
     /// When the run or the event does not exist, or the run was over at that event; or as for a new run.
@@ -40,10 +41,11 @@ impl Runs {
         parent: &str,
         seq: u64,
         seed: Option<u64>,
+        refitted: Option<RunSpec>,
         owner: &str,
     ) -> Result<RunRecord, RunError> {
         let (runs, parent, owner) = (Arc::clone(self), parent.to_owned(), owner.to_owned());
-        self.run_detached(async move { runs.begin_fork(&parent, seq, seed, &owner).await }).await
+        self.run_detached(async move { runs.begin_fork(&parent, seq, seed, refitted, &owner).await }).await
     }
 
     async fn begin_fork(
@@ -51,6 +53,7 @@ impl Runs {
         parent: &str,
         seq: u64,
         seed: Option<u64>,
+        refitted: Option<RunSpec>,
         owner: &str,
     ) -> Result<RunRecord, RunError> {
         if self.is_draining() {
@@ -61,7 +64,10 @@ impl Runs {
         if seq > head.seq {
             return Err(RunError::Conflict(format!("seq is {seq}, but the run has the events 1 to {}", head.seq)));
         }
-        let spec: RunSpec = serde_json::from_str(&row.spec).map_err(|error| RunError::Unreadable(error.to_string()))?;
+        let spec = match refitted {
+            Some(refitted) => refitted,
+            None => serde_json::from_str(&row.spec).map_err(|error| RunError::Unreadable(error.to_string()))?,
+        };
         let (name, of) = (parent.to_owned(), spec.clone());
         let recovered = self.read(move |journal| Ok(replay_run(journal, &name, &of, seq))).await?;
         let Recovered { problem, replayed, mut progress } = recovered.map_err(RunError::Unreadable)?;

@@ -45,12 +45,13 @@ pub use event_reader::EventBatch;
 pub use event_stream::Committed;
 pub use index::{
     Column, ConstraintMeaning, Divergence, FoundStep, RoundNode, RunComparison, RunTree, RunVote, StackFrame,
-    StepDetail, StepList, StepSummary, TrajectoryEnd, TrajectoryNode, TrajectoryShape, Wanted,
+    StepDetail, StepList, StepSummary, TrajectoryEnd, TrajectoryNode, TrajectoryShape, Wanted, decision_name,
 };
 pub use leases::Leases;
 pub use listing::RunPage;
 pub use live_run::LiveRun;
 pub use record::{RunRecord, Status};
+pub use replay::BeforeStep;
 pub use retention::Cleanup;
 pub use reviews::{FlaggedStep, ReviewDecision, ReviewLine};
 pub use service::{Accepted, NewRun, RunError, Runs, WrapObserver};

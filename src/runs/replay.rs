@@ -6,11 +6,12 @@ use serde::Deserialize;
 
 use super::event_stream::SavedRun;
 use super::progress::Progress;
+use super::service::{RunError, Runs};
 use super::spec::RunSpec;
 use crate::report::RecordedEvent;
 use prime_bench::tasks::Problem;
 use prime_journal::{Journal, JournalError, Segment, Snapshot};
-use prime_protocol::{Replay, Replayed, RunInput, TurnId};
+use prime_protocol::{Replay, Replayed, RunInput, Trajectory, TurnId};
 
 /// Bytes of events per read.
 const READ_BYTES: usize = 4 << 20;
@@ -114,6 +115,47 @@ pub(super) fn replay_run(journal: &dyn Journal, id: &str, spec: &RunSpec, last_s
         }
     }
     Ok(Recovered { problem, replayed: replay.finish(), progress })
+}
+
+/// A trajectory as it was when one of its steps was proposed.
+pub struct BeforeStep {
+    pub spec: RunSpec,
+    pub id: TurnId,
+    pub trajectory: Box<Trajectory>,
+    /// The line that was proposed; empty if there was none left.
+    pub line: String,
+}
+
+impl Runs {
+    /// The trajectory of a step before it, with its rejected lines and feedback. Replays the run up to there.
+    ///
+    /// # Errors
+    /// When the event is no step, this version does not know the run's task, or the journal cannot be read.
+    pub async fn before_step(&self, id: &str, seq: u64) -> Result<BeforeStep, RunError> {
+        let (spec, name) = (self.spec(id).await?, id.to_owned());
+        self.read(move |journal| Ok(before_step(journal, &name, spec, seq))).await?
+    }
+}
+
+fn before_step(journal: &dyn Journal, id: &str, spec: RunSpec, seq: u64) -> Result<BeforeStep, RunError> {
+    let before = seq.checked_sub(1).ok_or(RunError::NoSuchStep(seq))?;
+    let mut found = None;
+    for (at, event) in journal.segments(id, before, 0)?.iter().flat_map(Segment::events) {
+        if at == seq {
+            let recorded = RecordedEvent::read(event);
+            let Ok(RecordedEvent::Step(step)) = recorded else { return Err(RunError::NoSuchStep(seq)) };
+            found = Some((step.id(), step.action.clone().into_owned()));
+        }
+    }
+    let (turn, line) = found.ok_or(RunError::NoSuchStep(seq))?;
+    let Recovered { replayed, .. } = replay_run(journal, id, &spec, before).map_err(RunError::Unreadable)?;
+    let waiting = match replayed {
+        Replayed::Open(suspended) => suspended.waiting,
+        Replayed::Over(_) => Vec::new(),
+    };
+    let trajectory = waiting.into_iter().find(|(id, _)| *id == turn).map(|(_, trajectory)| trajectory);
+    let missing = || RunError::Unreadable(format!("event {seq}: its turn was not in flight"));
+    Ok(BeforeStep { spec, id: turn, trajectory: trajectory.ok_or_else(missing)?, line })
 }
 
 #[cfg(test)]

@@ -68,6 +68,7 @@ function Costs({ a, b }: { a: Run; b: Run }): JSX.Element {
     ["Votes", (run) => run.votes.map((ballot) => ballot.votes).join(" : ") || "none"],
     ["Executor", (run) => <Text of={run.agents.executor} max={60} />],
     ["Verifier", (run) => <Text of={run.agents.verifier} max={60} />],
+    ["Coordinator", (run) => <Text of={run.agents.coordinator} max={60} />],
     ["Seed", (run) => String(run.seed)],
     ["Proposals", (run) => count(run.proposals)],
     ["Retries", (run) => count(run.retries)],

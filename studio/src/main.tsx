@@ -5,14 +5,17 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, key, unauthorized } from "./api";
 import { Agents, Engines, Tasks } from "./catalog";
+import { Nodes, loadCluster } from "./cluster";
 import { Compare } from "./compare";
-import { asError } from "./hooks";
+import { asError, useLoad } from "./hooks";
 import { NewRun } from "./new_run";
 import { followLinks, href, usePlace } from "./router";
 import { Run } from "./run";
 import { Runs } from "./runs";
 
-const SCREENS: [string, string][] = [
+type ScreenName = [path: string, label: string];
+const NODES: ScreenName = ["nodes", "Nodes"];
+const SCREENS: ScreenName[] = [
   ["runs", "Runs"],
   ["compare", "Compare"],
   ["agents", "Agents"],
@@ -84,6 +87,7 @@ function Screen({ path }: { path: string[] }): JSX.Element {
   if (screen === "compare") return <Compare />;
   if (screen === "agents") return <Agents />;
   if (screen === "engines") return <Engines />;
+  if (screen === "nodes") return <Nodes />;
   if (screen === "tasks") return <Tasks slug={item} />;
   return (
     <main>
@@ -104,6 +108,9 @@ function Studio(): JSX.Element {
     unauthorized.addEventListener("401", ask);
     return () => unauthorized.removeEventListener("401", ask);
   }, []);
+  // Whether there are other nodes is asked once: a page of one daemon has no need to ask again.
+  const cluster = useLoad(asks ? "asks" : "cluster", (signal) => (asks ? Promise.resolve(undefined) : loadCluster(signal)));
+  const hasSeveral = cluster.data?.shared === true || screen === "nodes";
   useEffect(() => {
     document.title = `${item ?? screen} · prime-agents`;
   }, [screen, item]);
@@ -117,7 +124,7 @@ function Studio(): JSX.Element {
           prime-agents <span>studio</span>
         </a>
         <nav aria-label="Screens">
-          {SCREENS.map(([name, label]) => (
+          {(hasSeveral ? [...SCREENS, NODES] : SCREENS).map(([name, label]) => (
             <a key={name} href={href([name])} aria-current={screen === name ? "page" : undefined}>
               {label}
             </a>

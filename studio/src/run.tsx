@@ -4,12 +4,13 @@ import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { get, post, query } from "./api";
 import type { ApiError } from "./api";
+import { Fork } from "./fork";
 import { asError, useGrowing, useLoad } from "./hooks";
 import { isOver, useLive } from "./live";
 import { Overview } from "./overview";
 import { Badge, Copy, Panel, Problem, Skeleton } from "./parts";
 import { Replay } from "./replay";
-import { go, href, setQuery, usePlace } from "./router";
+import { href, setQuery, usePlace } from "./router";
 import { asCurl, asPython } from "./snippets";
 import { StepList } from "./step_list";
 import { StepView } from "./step_view";
@@ -65,7 +66,6 @@ function Votes({ run }: { run: Record }): JSX.Element | null {
 
 function Actions({ run, seq }: { run: Record; seq: number | null }): JSX.Element {
   const [error, setError] = useState<ApiError>();
-  const [seed, setSeed] = useState("");
   const path = `/v1/runs/${encodeURIComponent(run.id)}`;
   const act = async (work: () => Promise<void>) => {
     setError(undefined);
@@ -75,30 +75,11 @@ function Actions({ run, seq }: { run: Record; seq: number | null }): JSX.Element
       setError(asError(reason));
     }
   };
-  const fork = () =>
-    act(async () => {
-      const made = await post<Record>(query(`${path}/fork`, { seq: seq ?? undefined, seed: seed.trim() }));
-      go(href(["compare"], { a: run.id, b: made.id }));
-    });
   return (
     <>
       <div class="actions">
         {!isOver(run) && <button onClick={() => void act(async () => void (await post(`${path}/cancel`)))}>Cancel</button>}
-        <form
-          class="inline"
-          onSubmit={(event) => {
-            event.preventDefault();
-            void fork();
-          }}
-        >
-          <label>
-            Seed
-            <input size={6} inputMode="numeric" value={seed} placeholder={String(run.seed)} onInput={(event) => setSeed(event.currentTarget.value)} />
-          </label>
-          <button disabled={seq === null} title={seq === null ? "Choose a step first" : `A new run with the events up to ${seq}`}>
-            Fork after this step
-          </button>
-        </form>
+        <Fork run={run} seq={seq} act={act} />
         <a class="button" href={href(["runs", "new"], { from: run.id })}>
           Run again
         </a>

@@ -7,9 +7,10 @@ import { State } from "./drawing";
 import { useLoad } from "./hooks";
 import { Copy, Problem, Skeleton } from "./parts";
 import { Review } from "./review";
-import { asCurl } from "./snippets";
+import { asCurl, asPython } from "./snippets";
 import { DECISIONS } from "./step_list";
 import { Text, count, duration, visible } from "./text";
+import { TryAgent } from "./try_agent";
 import type { StepDetail } from "./types";
 
 /** The daemon's sentence, with the names of constraints set off. */
@@ -154,10 +155,12 @@ export function StepView(props: { run: string; task: string; seq: number; onSeq:
         </ol>
         {detail.stack.length < step.depth && <p class="muted">The last {detail.stack.length} are shown.</p>}
       </details>
+      <TryAgent key={`${run} ${detail.seq}`} run={run} seq={detail.seq} line={step.action} />
       <Figures detail={detail} />
       <div class="actions">
         <Copy label="Copy link" text={() => location.href} />
         <Copy label="Copy as curl" text={() => asCurl("GET", path)} />
+        <Copy label="Copy as Python" text={() => asPython("GET", path)} />
         <Copy label="Copy as test input" text={() => JSON.stringify({ task, ...input, expected: step.violations }, null, 2)} />
       </div>
     </article>

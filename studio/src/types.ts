@@ -188,6 +188,44 @@ export interface Agent {
   allowed: boolean;
 }
 
+export interface Cluster {
+  shared: boolean;
+  nodes: {
+    name: string;
+    version: string;
+    this: boolean;
+    capacity: number;
+    held: number;
+    age_ms: number;
+    lease_left_ms: number | null;
+  }[];
+  open_runs: number;
+  waiting_runs: number;
+  oldest_waiting_ms: number | null;
+}
+
+export interface ModelExchange {
+  system: string | null;
+  prompt: string;
+  answer: string | null;
+  failure?: string;
+  cut: boolean;
+  usage: Usage;
+  source?: string;
+}
+
+export interface TriedStep {
+  agents: Run["agents"];
+  exchanges: ModelExchange[];
+  derivation: string | null;
+  action: string | null;
+  same: boolean | null;
+  refusal: string | null;
+  verdict: { score: number; violations: string[]; feedback: string | null; logprob: number | null } | null;
+  decision: string | null;
+  failure: string | null;
+}
+
 export interface FlaggedStep {
   seq: number;
   round: number;

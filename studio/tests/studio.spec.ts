@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { ERRING, expect, isAccessible, test } from "./daemon.ts";
 import type { Daemon } from "./daemon.ts";
 import type { Page } from "@playwright/test";
@@ -180,6 +181,94 @@ test("a fork is compared with its parent", async ({ daemon, watched: page }) => 
   await picture(page, "compare");
 });
 
+test("a fork with another agent is shown beside its parent", async ({ daemon, watched: page, expected }) => {
+  const id = await erring(daemon);
+  await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=10`);
+  await expect(page.locator(".step.selected .num")).toHaveText("10");
+  await page.getByText("Other agents").click();
+  await page.getByRole("combobox", { name: "Executor", exact: true }).selectOption("reference");
+  await isAccessible(page);
+  await page.getByRole("button", { name: "Fork after this step" }).click();
+  await expect(page).toHaveURL(/compare\?a=run_.*&b=run_/);
+  const executors = page.getByRole("row", { name: /^Executor/ }).getByRole("cell");
+  await expect(executors).toHaveText(["scripted", "reference"]);
+  await expect(page.locator(".side-by-side .step-view")).toHaveCount(2);
+  // What the daemon refuses is said at the form.
+  expected.push("400 (Bad Request)");
+  await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=10`);
+  await page.getByLabel("Seed").fill("-1");
+  await page.getByRole("button", { name: "Fork after this step" }).click();
+  await expect(page.getByRole("alert")).toContainText("the query: ");
+});
+
+test("a step shows the prompt and the raw answer of its model", async ({ daemon, watched: page }) => {
+  await daemon.start([]);
+  const id = await daemon.submit({ task: "tower-of-hanoi", fanout: 1 });
+  await daemon.finished(id);
+  await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=2`);
+  const line = await page.locator(".verdict .line").innerText();
+  await page.getByText("Prompt and raw answer: ask an agent here").click();
+  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  const exchange = page.getByRole("region", { name: "Request 1 of 1" });
+  await expect(exchange.getByRole("heading", { name: "Prompt", exact: true })).toBeVisible();
+  await expect(exchange.locator("pre").last()).toContainText(line);
+  await expect(page.locator(".tried")).toContainText("the recorded line");
+  await expect(page.locator(".tried")).toContainText("V = 0");
+  await isAccessible(page);
+});
+
+test("an agent is tried on a step", async ({ daemon, watched: page, expected }) => {
+  const id = await erring(daemon);
+  await page.goto(`${daemon.url}/studio/runs/${id}`);
+  await expect(page.locator(".step-view .verdict")).toContainText(/rejected|retry/i);
+  const line = await page.locator(".verdict .line").innerText();
+  const events = (await daemon.record(id)).events;
+  await page.getByText("Prompt and raw answer: ask an agent here").click();
+  const tried = page.locator(".tried");
+  const ask = page.getByRole("button", { name: "Ask", exact: true });
+  await ask.click();
+  await expect(tried).toContainText("No model was asked");
+  await expect(tried).toContainText("the recorded line");
+  await page.getByRole("combobox", { name: "Agent", exact: true }).selectOption("reference");
+  await ask.click();
+  await expect(tried).toContainText("not the recorded line");
+  await expect(tried).toContainText("V = 0");
+  await expect(tried).toContainText("proceed");
+  await page.getByRole("combobox", { name: "Role", exact: true }).selectOption("verifier");
+  await expect(page.getByLabel("Line to judge")).toHaveValue(line);
+  await page.getByLabel("Line to judge").fill("no line of this task");
+  await ask.click();
+  await expect(tried).toContainText("backtrack");
+  expected.push("400 (Bad Request)");
+  await page.getByLabel("Line to judge").fill("");
+  await ask.click();
+  await expect(page.getByRole("alert")).toContainText("action");
+  await isAccessible(page);
+  // Nothing of it is recorded; another step begins anew.
+  expect((await daemon.record(id)).events).toBe(events);
+  await page.locator("h1").click();
+  await page.keyboard.press("j");
+  await expect(tried).toHaveCount(0);
+});
+
+test("a step is copied as curl, as Python and as test input", async ({ daemon, watched: page, context }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const id = await erring(daemon);
+  await page.goto(`${daemon.url}/studio/runs/${id}`);
+  const view = page.locator(".step-view");
+  const line = await view.locator(".verdict .line").innerText();
+  const copied = async (name: string) => {
+    await view.getByRole("button", { name, exact: true }).click();
+    return page.evaluate(() => navigator.clipboard.readText());
+  };
+  const action = (answer: string) => (JSON.parse(answer) as { step: { action: string } }).step.action;
+  expect(action(execFileSync("sh", ["-c", await copied("Copy as curl")], { encoding: "utf8" }))).toBe(line);
+  expect(action(execFileSync("python3", ["-c", await copied("Copy as Python")], { encoding: "utf8" }))).toBe(line);
+  const input = JSON.parse(await copied("Copy as test input")) as { task: string; action: string; state: unknown };
+  expect([input.task, input.action]).toEqual(["bubble-sort", line]);
+  expect(input.state).not.toBeNull();
+});
+
 test("a flagged step is answered", async ({ daemon, watched: page }) => {
   await daemon.start([
     ...ERRING,
@@ -300,6 +389,11 @@ test("agents, engines and tasks are shown", async ({ daemon, watched: page }) =>
   await expect(page.getByRole("row", { name: /tiny.*up/ })).toBeVisible();
   await expect(page.getByText(/holds \d+ MiB of memory/)).toBeVisible();
   await isAccessible(page);
+  await expect(page.getByRole("link", { name: "Nodes" })).toHaveCount(0);
+  await page.goto(`${daemon.url}/studio/nodes`);
+  await expect(page.getByText("This daemon is the only one")).toBeVisible();
+  await expect(page.getByRole("row", { name: /answers here/ })).toBeVisible();
+  await isAccessible(page);
   await page.getByRole("link", { name: "Tasks" }).click();
   await page.getByLabel("Find").fill("queens");
   await page.getByRole("link", { name: "N-Queens" }).first().click();
@@ -312,7 +406,7 @@ test("the page works at 360 pixels and in the dark", async ({ daemon, watched: p
   await page.emulateMedia({ colorScheme: "dark" });
   for (const width of [1360, 360]) {
     await page.setViewportSize({ width, height: 800 });
-    for (const path of ["runs", "runs/new", `runs/${id}`, `compare?a=${id}&b=${id}`, "agents", "engines", "tasks", "tasks/bubble-sort"]) {
+    for (const path of ["runs", "runs/new", `runs/${id}`, `compare?a=${id}&b=${id}`, "agents", "engines", "nodes", "tasks", "tasks/bubble-sort"]) {
       await page.goto(`${daemon.url}/studio/${path}`);
       await expect(page.locator("h1")).toBeVisible();
       await expect(page.locator(".skeleton")).toHaveCount(0);

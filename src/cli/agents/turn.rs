@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -10,6 +9,7 @@ use clap::Args;
 use super::Named;
 use crate::agents::model::{Completion, CompletionRequest};
 use crate::agents::{AgentError, AgentSet, Sampling};
+use crate::app::turn::{Exchanges, TurnInput, try_turn};
 use crate::app::{resources, run_sampling};
 use crate::cli::output::{count, note, print};
 use crate::cli::start_log;
@@ -39,9 +39,6 @@ pub struct TryArguments {
     #[arg(long, value_name = "LINE")]
     action: Option<String>,
 }
-
-/// Requests to a model during the turn, and its completions.
-type Exchanges = Arc<Mutex<Vec<(CompletionRequest, Result<Completion, AgentError>)>>>;
 
 /// The trajectory before the turn.
 fn trajectory(arguments: &TryArguments, settings: &Settings) -> anyhow::Result<Trajectory> {
@@ -100,29 +97,38 @@ async fn describe_turn(agents: &AgentSet, arguments: &TryArguments, settings: &S
         count(arguments.after, "step"),
         prime_lessons::view(trajectory.machine.as_ref())
     )?;
-    let line = match (role, &arguments.action) {
+    let input = match (role, &arguments.action) {
         (Role::Executor, _) => {
             let run = run_sampling(settings);
-            let sampling = Sampling { temperature: run.temperature, top_p: run.top_p, seed: run.seed };
-            let proposal = agents.executor().propose(&trajectory, sampling).await?;
-            if !proposal.derivation.is_empty() {
-                writeln!(text, "{:>10}  {}", "derivation", proposal.derivation)?;
-            }
-            if !proposal.logprobs.is_empty() {
-                writeln!(text, "{:>10}  {:.4}", "log p", proposal.logprobs.iter().sum::<f32>())?;
-            }
-            proposal.line
+            TurnInput::Propose(Sampling { temperature: run.temperature, top_p: run.top_p, seed: run.seed })
         }
-        (_, Some(line)) => line.clone(),
-        (_, None) => trajectory.machine.reference().context("the trace has ended: give a smaller --after")?,
+        (_, Some(line)) => TurnInput::Judge(line.clone()),
+        (_, None) => {
+            let line = trajectory.machine.reference().context("the trace has ended: give a smaller --after")?;
+            TurnInput::Judge(line)
+        }
     };
-    let refusal = trajectory.machine.propose(&line).err();
-    let applied = refusal.map_or_else(String::new, |refusal| format!("  ({refusal})"));
+    let turn = try_turn(agents, &mut trajectory, input).await;
+    if let Some(failure) = turn.failure {
+        return Err(failure.into());
+    }
+    if let Some(proposal) = &turn.proposal {
+        if !proposal.derivation.is_empty() {
+            writeln!(text, "{:>10}  {}", "derivation", proposal.derivation)?;
+        }
+        if !proposal.logprobs.is_empty() {
+            writeln!(text, "{:>10}  {:.4}", "log p", proposal.logprobs.iter().sum::<f32>())?;
+        }
+    }
+    let line = turn.line.as_deref().unwrap_or("none: it can write no line that was not rejected");
+    let applied = turn.refusal.map_or_else(String::new, |refusal| format!("  ({refusal})"));
     writeln!(text, "{:>10}  {line}{applied}", "action")?;
-    let verdict = agents.verifier().judge(&trajectory, &line).await?;
-    shown_verdict(&mut text, &verdict);
-    let ruling = agents.coordinator().decide(&trajectory, &line, &verdict).await?;
-    writeln!(text, "{:>10}  {:?}", "decision", ruling.decision)?;
+    if let Some(verdict) = &turn.verdict {
+        shown_verdict(&mut text, verdict);
+    }
+    if let Some(ruling) = &turn.ruling {
+        writeln!(text, "{:>10}  {:?}", "decision", ruling.decision)?;
+    }
     let names = agents.names();
     let proposed = if role == Role::Executor { names.executor.as_str() } else { "nobody" };
     writeln!(text, "{:>10}  {proposed}, {}, {}", "agents", names.verifier, names.coordinator)?;
@@ -174,13 +180,10 @@ pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
         Role::Coordinator => name.clone_into(&mut agents.coordinator.implementation),
     }
     start_log(&settings);
-    let seen: Exchanges = Arc::default();
+    let seen = Exchanges::default();
     let result = actix::System::new().block_on(async {
         let mut resources = resources(&settings)?;
-        let tap = Arc::clone(&seen);
-        resources.tap = Some(Arc::new(move |request: &CompletionRequest, answer: &Result<Completion, AgentError>| {
-            tap.lock().unwrap_or_else(PoisonError::into_inner).push((request.clone(), answer.clone()));
-        }));
+        resources.tap = Some(seen.tap());
         let agents = AgentSet::from_settings(&settings, &resources)?;
         let described = match resources.pools.check().await {
             Ok(()) => describe_turn(&agents, arguments, &settings).await,
@@ -190,8 +193,8 @@ pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
         anyhow::Ok(described)
     })?;
     let mut text = String::new();
-    for (request, answer) in seen.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        exchange(&mut text, request, answer)?;
+    for (request, answer) in seen.take() {
+        exchange(&mut text, &request, &answer)?;
     }
     print(text)?;
     match result {

@@ -12,7 +12,7 @@ use utoipa::OpenApi;
 
 use super::{
     State, catalog, cluster, events, health, http_metrics, method_not_allowed, openai, reload, reviews, runs, split,
-    steps, verify,
+    steps, try_step, verify,
 };
 pub use json_schema::json_schema;
 use shared_responses::SharedResponses;
@@ -50,6 +50,7 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         steps::find,
         steps::compare,
         steps::spec,
+        try_step::try_agent,
         reviews::list,
         reviews::review,
         verify::judge,

@@ -23,8 +23,7 @@ pub use divergence::{Divergence, RunComparison};
 pub use find::{FoundStep, Wanted};
 pub use shape::{Column, TrajectoryShape};
 pub use step_detail::{ConstraintMeaning, StackFrame, StepDetail};
-pub(super) use steps::decision_name;
-pub use steps::{StepList, StepSummary};
+pub use steps::{StepList, StepSummary, decision_name};
 pub use tree::{RoundNode, RunTree, RunVote, TrajectoryEnd, TrajectoryNode};
 
 use std::sync::{Arc, MutexGuard, PoisonError};

@@ -62,7 +62,8 @@ pub(super) fn no_such_trajectory(TurnId { round, trajectory }: TurnId) -> RunErr
     RunError::NoSuchTrajectory { round, trajectory }
 }
 
-pub(in crate::runs) fn decision_name(decision: Decision) -> &'static str {
+/// A decision's name in events and answers.
+pub fn decision_name(decision: Decision) -> &'static str {
     match decision {
         Decision::Proceed => "proceed",
         Decision::Retry => "retry",
