@@ -109,13 +109,15 @@ class Node:
         self.is_stopped = False
         self.start()
 
-    def start(self):
+    def command(self):
         sets = ["server.bind=127.0.0.1:0", "agents.executor.implementation=scripted", *self.sets]
-        command = [PRIME, "serve", *(word for set in sets for word in ("--set", set))]
+        return [PRIME, "serve", *(word for set in sets for word in ("--set", set))]
+
+    def start(self):
         environment = {**os.environ, "PRIME__JOURNAL__URL": self.postgres.url}
         begin = self.log.stat().st_size
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen(self.command(), env=environment, stdout=log, stderr=log)
 
         def ready():
             text = self.log.read_bytes()[begin:].decode()
