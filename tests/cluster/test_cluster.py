@@ -9,7 +9,7 @@ import time
 import unittest
 from pathlib import Path
 
-from cluster import PATIENCE_S, PRIME, Clients, Node, Postgres, Refused, ask, events, until
+from cluster import PATIENCE_S, PRIME, Clients, Node, Postgres, Proxy, Refused, ask, events, until
 
 LEASE_MS = 1_000
 ROUNDS = int(os.environ.get("PRIME_ROUNDS", "8"))
@@ -44,20 +44,52 @@ class Cluster(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.postgres = Postgres()
         self.addCleanup(self.postgres.close)
-        self.nodes = []
+        self.nodes, self.proxies = [], []
         for at in range(self.nodes_count):
-            self.nodes.append(Node(f"node-{at}", self.postgres, Path(folder.name), *SETS))
+            self.proxies.append(Proxy(self.postgres))
+            self.addCleanup(self.proxies[-1].close)
+            self.nodes.append(Node(f"node-{at}", self.proxies[-1], Path(folder.name), *SETS))
             self.addCleanup(self.nodes[-1].close)
 
     def logs(self):
         return "".join(node.log.read_text() for node in self.nodes)
 
 
+# Which way between a node and the database nothing comes through.
+PARTITIONS = {"requests": ["to"], "answers": ["from"], "partition": ["to", "from"]}
+
+
 class Faults(Cluster):
+    def test_a_cut_in_each_direction_costs_the_node_its_lease_and_no_run(self):
+        for number, (name, ways) in enumerate(PARTITIONS.items()):
+            with self.subTest(name):
+                node, proxy, others = self.nodes[0], self.proxies[0], self.nodes[1:]
+                run = ask(node.address, "POST", "/v1/runs", LONG, timeout=PATIENCE_S)["id"]
+                epoch = f"SELECT h.epoch FROM head h JOIN run r ON r.no = h.run WHERE r.id = '{run}'"
+                before = int(self.postgres.sql(epoch)[0][0])
+                proxy.cut(*ways)
+                until(lambda: int(self.postgres.sql(epoch)[0][0]) > before, "another node takes the run")
+                withheld = sum(proxy.withheld.values())
+                self.assertGreater(withheld, 0, "it was cut off while it worked")
+                proxy.heal()
+                lines = self.postgres.sql(
+                    "SELECT g.epoch, min(g.first_seq) FROM segment g JOIN run r ON r.no = g.run "
+                    f"WHERE r.id = '{run}' GROUP BY 1 ORDER BY 1"
+                )
+                firsts = [int(first) for _, first in lines]
+                self.assertEqual(firsts, sorted(firsts), "no event of an older epoch after one of a newer")
+                ended = ask(others[number % 2].address, "POST", f"/v1/runs/{run}/cancel", timeout=PATIENCE_S)
+                self.assertIn(ended["status"], ("cancelled", "running", "queued"))
+                until(
+                    lambda: ask(node.address, "GET", f"/v1/runs/{run}", timeout=PATIENCE_S)["status"] == "cancelled",
+                    "the node that was cut off answers again",
+                )
+
     def inject(self, rng):
         """One fault and its end. Returns its name."""
         node = rng.choice(self.nodes)
-        fault = rng.choice(["kill", "kill", "sleep", "sleep", "drain", "cut", "database"])
+        faults = ["kill", "kill", "sleep", "sleep", "drain", "cut", "database", "requests", "answers", "partition"]
+        fault = rng.choice(faults)
         time.sleep(rng.uniform(0, 0.3))
         if fault == "kill":
             node.kill()
@@ -76,6 +108,11 @@ class Faults(Cluster):
                     "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'prime-agents'"
                 )
                 time.sleep(rng.uniform(0, 0.05))
+        elif fault in PARTITIONS:
+            proxy = self.proxies[self.nodes.index(node)]
+            proxy.cut(*PARTITIONS[fault])
+            time.sleep(LEASE_MS * 1e-3 * rng.uniform(0.5, 3))
+            proxy.heal()
         else:
             self.postgres.kill()
             time.sleep(rng.uniform(0, 1))
