@@ -165,8 +165,9 @@ class Proxy:
 class Node:
     """A daemon, which may have several lives."""
 
-    def __init__(self, name, postgres, folder, *sets):
+    def __init__(self, name, postgres, folder, *sets, config=None):
         self.name, self.postgres, self.sets = name, postgres, sets
+        self.config = ["--config", config] if config else []
         self.log = folder / f"{name}.log"
         self.log.touch()
         self.address = None
@@ -175,7 +176,7 @@ class Node:
 
     def command(self):
         sets = ["server.bind=127.0.0.1:0", "agents.executor.implementation=scripted", *self.sets]
-        return [PRIME, "serve", *(word for set in sets for word in ("--set", set))]
+        return [PRIME, "serve", *self.config, *(word for set in sets for word in ("--set", set))]
 
     def start(self):
         environment = {**os.environ, "PRIME__JOURNAL__URL": self.postgres.url}
