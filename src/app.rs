@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use crate::agents::model::Tap;
 use crate::agents::pools::Pools;
-use crate::agents::{AgentMissing, AgentSet, Names, RecordedAgents, Resources, registry::RegistryError};
+use crate::agents::{
+    AgentMissing, AgentSet, Names, RecordedAgents, Resources, engine_need, needs_met, registry::RegistryError,
+};
 use crate::runtime::{Hangs, Observer, RunHandle, RunSampling, Runtime, Silent, Submission};
 use crate::settings::{ModelMissing, Settings};
 use crate::shipped_model::CacheError;
@@ -206,6 +208,25 @@ impl App {
                 AgentSet::from_settings(&overrides.apply(&self.settings), &resources).map_err(|error| error.to_string())
             }
         }
+    }
+
+    /// Which of these needs of runs ([`RecordedAgents::needs`]) this process meets; also its pools, and the engines of
+    /// its agents. Blocks while it reads models that no engine has loaded.
+    pub fn needs_met(&self, asked: &[String]) -> Vec<String> {
+        let started = self.agents.engines();
+        let digest_of = |name: &str| {
+            let known = if self.resources.engines.contains_key(name) {
+                self.resources.model_digests.get(name)
+            } else if let Some(running) = started.get(name) {
+                running.digest.as_ref()
+            } else {
+                return self.agents.digest_of_model(name, self.settings.engines.get(name)?);
+            };
+            known.cloned()
+        };
+        let own = self.resources.model_digests.iter().map(|(name, digest)| engine_need(name, Some(digest)));
+        let asked: Vec<_> = asked.iter().cloned().chain(own).collect();
+        needs_met(&asked, &self.settings, &self.resources.environment, digest_of)
     }
 
     /// The pools of model servers in use.

@@ -2,6 +2,7 @@
 //! and pools are named, not contained: they belong to the process.
 
 mod for_task;
+mod needs;
 mod restore;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use crate::settings::{
     Api, CoordinatorAgent, Dialect, ExecutorAgent, RoleOptions, Settings, UpstreamPool, VerifierAgent, implementations,
 };
 
+pub use needs::{engine_need, needs_met};
 pub use restore::AgentMissing;
 
 /// The form of [`RecordedAgents`]. A process that knows only earlier ones leaves the run waiting.

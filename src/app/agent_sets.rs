@@ -23,6 +23,8 @@ pub struct AgentSets {
     building: Mutex<()>,
     /// Engines that were started for recorded sets, or could not be.
     started: Mutex<Started>,
+    /// The SHA-256 of models that no engine has loaded, as far as they were asked for.
+    digests: Mutex<BTreeMap<String, Option<String>>>,
 }
 
 type Started = BTreeMap<String, Result<RunningEngine, String>>;
@@ -63,6 +65,7 @@ impl AgentSets {
             for_tasks: Mutex::default(),
             building: Mutex::default(),
             started: Mutex::default(),
+            digests: Mutex::default(),
         }
     }
 
@@ -165,6 +168,17 @@ impl AgentSets {
         }
         let agents = AgentSet::from_settings(&settings, &resources);
         Ok(agents.map_err(|error| AgentMissing::Unusable(error.to_string()))?.with_record(Arc::clone(record)))
+    }
+
+    /// The SHA-256 of the model of a configured engine that does not run; `None` if it cannot be read. Reads the file
+    /// once.
+    pub fn digest_of_model(&self, name: &str, entry: &EngineEntry) -> Option<String> {
+        if let Some(known) = locked(&self.digests).get(name) {
+            return known.clone();
+        }
+        let digest = model_file(name, entry).ok().and_then(|model| file_digest(&model).ok());
+        locked(&self.digests).insert(name.to_owned(), digest.clone());
+        digest
     }
 
     /// The engines that were started for the agents of records.

@@ -36,6 +36,11 @@ struct Report {
     open_runs: u64,
     waiting_runs: u64,
     oldest_waiting_ms: Option<u64>,
+    // Daemons of the version before do not say.
+    #[serde(default)]
+    blocked_runs: u64,
+    #[serde(default)]
+    missing: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -79,7 +84,13 @@ impl Report {
             self.oldest_waiting_ms.map_or_else(String::new, |age| format!(", the oldest for {}", seconds(age)));
         let store =
             if self.shared { "" } else { "the journal is a file of this daemon's own (journal.url is empty)\n" };
-        format!("{table}{} open runs, {} wait for a node{oldest}\n{store}", self.open_runs, self.waiting_runs)
+        let mut text =
+            format!("{table}{} open runs, {} wait for a node{oldest}\n{store}", self.open_runs, self.waiting_runs);
+        if self.blocked_runs > 0 {
+            text += &format!("{} of them wait for what no node has:\n", self.blocked_runs);
+            text.extend(self.missing.iter().map(|missing| format!("  {missing}\n")));
+        }
+        text
     }
 }
 
@@ -117,11 +128,24 @@ mod tests {
             lease_left_ms: Some(left),
         };
         let nodes = vec![node("a:1", true, 9_100), node("b:2", false, -2_900)];
-        let report = Report { shared: true, nodes, open_runs: 7, waiting_runs: 1, oldest_waiting_ms: Some(5_200) };
+        let report = Report {
+            shared: true,
+            nodes,
+            open_runs: 7,
+            waiting_runs: 1,
+            oldest_waiting_ms: Some(5_200),
+            blocked_runs: 1,
+            missing: vec!["pool `p`".to_owned()],
+        };
         let text = report.text();
-        for part in
-            ["a:1 (answers)", "61 s", "9 s", "ended 2 s ago", "7 open runs, 1 wait for a node, the oldest for 5 s"]
-        {
+        for part in [
+            "a:1 (answers)",
+            "61 s",
+            "9 s",
+            "ended 2 s ago",
+            "7 open runs, 1 wait for a node, the oldest for 5 s",
+            "1 of them wait for what no node has:\n  pool `p`\n",
+        ] {
             assert!(text.contains(part), "{part} in {text}");
         }
     }

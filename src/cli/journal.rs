@@ -2,13 +2,15 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 
 use super::output::{note, print};
+use crate::runs::needs_of;
 use prime_journal::{Cluster as _, Copied, Journal, SqliteJournal, SqliteOptions, copy};
-use prime_journal_postgres::{PostgresJournal, PostgresOptions, without_password};
+use prime_journal_postgres::{Needs, PostgresJournal, PostgresOptions, without_password};
 
 #[derive(Args)]
 pub struct JournalArguments {
@@ -30,12 +32,26 @@ struct CopyArguments {
     to: String,
 }
 
+/// Runs need the same as where they were accepted; nothing is executed here.
+struct Copying;
+
+impl Needs for Copying {
+    fn of(&self, spec: &str) -> Vec<String> {
+        needs_of(spec)
+    }
+
+    fn met(&self, _asked: &[String]) -> Vec<String> {
+        Vec::new()
+    }
+}
+
 fn open(place: &str) -> anyhow::Result<Box<dyn Journal>> {
     if !["postgres://", "postgresql://"].iter().any(|scheme| place.starts_with(scheme)) {
         return Ok(Box::new(SqliteJournal::open(Path::new(place), SqliteOptions::default())?));
     }
     let node = format!("journal copy:{}", std::process::id());
-    let journal = PostgresJournal::open(place, PostgresOptions { node, ..PostgresOptions::default() })?;
+    let needs: Option<Arc<dyn Needs>> = Some(Arc::new(Copying));
+    let journal = PostgresJournal::open(place, PostgresOptions { node, needs, ..PostgresOptions::default() })?;
     let others = journal.status()?.nodes.into_iter().filter(|node| !node.is_this);
     let others: Vec<_> = others.map(|node| node.name).collect();
     if !others.is_empty() {

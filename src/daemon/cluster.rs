@@ -1,5 +1,7 @@
 //! The route that reports the nodes which share the journal.
 
+use std::collections::BTreeSet;
+
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -27,6 +29,10 @@ pub struct ClusterReport {
     pub waiting_runs: u64,
     /// Milliseconds since the oldest of them was accepted; null if there is none.
     pub oldest_waiting_ms: Option<u64>,
+    /// Those of them that no node can take: none has all that their agents need.
+    pub blocked_runs: u64,
+    /// What these need: engines with their models, pools, programs, recordings.
+    pub missing: Vec<String>,
 }
 
 /// One life of a daemon.
@@ -45,20 +51,31 @@ pub struct ClusterNode {
     pub age_ms: u64,
     /// Milliseconds until its lease ends unless it renews it; negative if it is late. Null for a journal that is not shared.
     pub lease_left_ms: Option<i64>,
+    /// What it has of what agents need: engines with their models, pools, and the programs and recordings of open runs.
+    pub agents: Vec<String>,
 }
 
 impl From<NodeStatus> for ClusterNode {
     fn from(node: NodeStatus) -> Self {
-        let NodeStatus { id: _, name, version, is_this, capacity, held, age_ms, lease_left_ms } = node;
-        Self { name, version, this: is_this, capacity, held, age_ms, lease_left_ms: Some(lease_left_ms) }
+        let NodeStatus { id: _, name, version, is_this, capacity, held, age_ms, lease_left_ms, agents } = node;
+        Self { name, version, this: is_this, capacity, held, age_ms, lease_left_ms: Some(lease_left_ms), agents }
     }
 }
 
 impl From<ClusterStatus> for ClusterReport {
     fn from(status: ClusterStatus) -> Self {
-        let ClusterStatus { nodes, open_runs, waiting_runs, oldest_waiting_ms } = status;
+        let ClusterStatus { nodes, open_runs, waiting_runs, oldest_waiting_ms, blocked } = status;
+        let missing: BTreeSet<_> = blocked.iter().flat_map(|run| run.missing.iter().cloned()).collect();
         let nodes = nodes.into_iter().map(ClusterNode::from).collect();
-        Self { shared: true, nodes, open_runs, waiting_runs, oldest_waiting_ms }
+        Self {
+            shared: true,
+            nodes,
+            open_runs,
+            waiting_runs,
+            oldest_waiting_ms,
+            blocked_runs: blocked.len() as u64,
+            missing: missing.into_iter().collect(),
+        }
     }
 }
 
@@ -73,8 +90,17 @@ fn alone(state: &State) -> ClusterReport {
         held,
         age_ms: now_ms().saturating_sub(state.started_ms),
         lease_left_ms: None,
+        agents: state.runs.app().needs_met(&[]),
     };
-    ClusterReport { shared: false, nodes: vec![node], open_runs: held, waiting_runs: 0, oldest_waiting_ms: None }
+    ClusterReport {
+        shared: false,
+        nodes: vec![node],
+        open_runs: held,
+        waiting_runs: 0,
+        oldest_waiting_ms: None,
+        blocked_runs: 0,
+        missing: Vec::new(),
+    }
 }
 
 /// The daemons that share the journal, and the runs that they hold.

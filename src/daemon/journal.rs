@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::runs::{Leases, RunError, Runs};
+use crate::runs::{Leases, RunError, Runs, needs_of};
 use crate::settings::Settings;
 use prime_journal::lease::{Effect, Timing};
 use prime_journal::{Cluster, Journal, JournalError, SqliteJournal, SqliteOptions};
-use prime_journal_postgres::{Notice, OnNotice, PostgresJournal, PostgresOptions};
+use prime_journal_postgres::{Needs, Notice, OnNotice, PostgresJournal, PostgresOptions};
 
 /// Heartbeats of a lease.
 const HEARTBEATS: u64 = 10;
@@ -28,6 +28,19 @@ fn pass_on(leases: Arc<Leases>) -> OnNotice {
         Notice::Cancel(id) => leases.cancel(&id),
         Notice::Changed(id) => leases.changed(&id),
     })
+}
+
+/// The agents of runs, and those of the present configuration.
+struct Agents(Arc<Leases>);
+
+impl Needs for Agents {
+    fn of(&self, spec: &str) -> Vec<String> {
+        needs_of(spec)
+    }
+
+    fn met(&self, asked: &[String]) -> Vec<String> {
+        self.0.needs_met(asked)
+    }
 }
 
 pub(super) enum OpenJournal {
@@ -51,6 +64,7 @@ impl OpenJournal {
             commits_take: false,
             timing: timing(settings.journal.lease_ms),
             on_notice: Some(pass_on(Arc::clone(&leases))),
+            needs: Some(Arc::new(Agents(Arc::clone(&leases)))),
             ..PostgresOptions::default()
         };
         // Its methods block.

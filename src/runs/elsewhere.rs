@@ -1,4 +1,5 @@
-//! Runs of a shared journal that other nodes execute: those who wait here for news of them.
+//! Runs of a shared journal that this node does not execute: those who wait here for news of them, and what they wait
+//! for.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -8,6 +9,7 @@ use tokio::sync::Notify;
 
 use super::event_stream::Committed;
 use super::live_run::LiveRun;
+use super::record::{RunRecord, Status};
 use super::service::{RunError, Runs};
 
 /// How often the journal is read anyway: a notification may be lost.
@@ -48,6 +50,21 @@ pub(super) enum Onward {
 }
 
 impl Runs {
+    /// Lets the records of open runs that no live node can take say which agents they wait for.
+    pub(super) async fn say_what_is_missing(&self, records: &mut [RunRecord]) -> Result<(), RunError> {
+        if records.iter().all(|record| record.status.is_over()) {
+            return Ok(());
+        }
+        let Some(blocked) = self.with_cluster(|cluster| cluster.blocked()).await? else { return Ok(()) };
+        for record in records.iter_mut().filter(|record| record.waiting_for.is_none()) {
+            if let Some(run) = blocked.iter().find(|run| run.id == record.id) {
+                record.status = Status::Queued;
+                record.waiting_for = Some(format!("a node with {}: no live node has that", run.missing.join(" and ")));
+            }
+        }
+        Ok(())
+    }
+
     /// Waits until a run that another node executes has events after `after`, is over, or comes here.
     pub(super) async fn wait_elsewhere(&self, id: &str, after: u64) -> Result<Onward, RunError> {
         let (watch, mut drained) = (self.elsewhere.watch(id), self.drained());

@@ -34,6 +34,11 @@ impl Leases {
         self.runs.get().and_then(Weak::upgrade)
     }
 
+    /// Which of these needs of runs this node meets at present; none before it executes runs.
+    pub fn needs_met(&self, asked: &[String]) -> Vec<String> {
+        self.runs().map(|runs| runs.app().needs_met(asked)).unwrap_or_default()
+    }
+
     /// The node got the lease of a run: it starts soon.
     pub fn start(&self, id: String) {
         let mut granted = self.granted();

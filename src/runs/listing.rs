@@ -56,6 +56,7 @@ impl Runs {
                 Err(error) => page.leave_out(row.id, &error.to_string()),
             }
         }
+        self.say_what_is_missing(&mut page.runs).await?;
         Ok(page)
     }
 

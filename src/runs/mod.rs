@@ -10,7 +10,7 @@
 //!   pending events of many streams as one `batch`; `backpressure` makes runs wait for it;
 //! - execution: `service` accepts runs and is the hub of all others, `admission` counts them; `execute` submits them to
 //!   the runtime, with the `accepted_agents` or not at all; `resume` and `fork` start from what `replay` rebuilds, and `leases` says which
-//!   runs of a shared journal are this node's, `elsewhere` waits for the others;
+//!   runs of a shared journal are this node's, `elsewhere` waits for the others and says what they lack;
 //! - out of the journal: `listing`, `event_reader`, `trace`, `reviews`, `comparison`, `retention`; `index` answers questions
 //!   about the steps of a run.
 
@@ -55,4 +55,4 @@ pub use replay::BeforeStep;
 pub use retention::Cleanup;
 pub use reviews::{FlaggedStep, ReviewDecision, ReviewLine};
 pub use service::{Accepted, NewRun, RunError, Runs, WrapObserver};
-pub use spec::{Origin, RunSpec};
+pub use spec::{Origin, RunSpec, needs_of};

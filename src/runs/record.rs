@@ -62,8 +62,9 @@ impl Status {
 pub struct RunRecord {
     pub id: String,
     pub status: Status,
-    /// Which of the agents that the run was accepted with this process cannot build, and what to do. The run waits, `queued`,
-    /// until a reload or a restart brings the agent back; left out otherwise.
+    /// Which of the agents that the run was accepted with this process cannot build, and what to do; of a shared
+    /// journal, also what no live node has. The run waits, `queued`, until a reload, a restart or a node brings the
+    /// agent back; left out otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,
     /// How often another process resumed it.

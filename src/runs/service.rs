@@ -226,7 +226,7 @@ impl Runs {
     }
 
     /// Asks the other nodes on a thread that may block.
-    async fn with_cluster<T: Send + 'static>(
+    pub(super) async fn with_cluster<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&dyn Cluster) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<Option<T>, RunError> {
@@ -426,7 +426,8 @@ impl Runs {
             return Ok((live.owner.clone(), record.with_reviews(reviews)));
         }
         let row = self.row(id).await?;
-        let record = RunRecord::of_row(&row).map_err(|error| RunError::Unreadable(error.to_string()))?;
+        let mut record = RunRecord::of_row(&row).map_err(|error| RunError::Unreadable(error.to_string()))?;
+        self.say_what_is_missing(std::slice::from_mut(&mut record)).await?;
         Ok((row.owner, record))
     }
 

@@ -68,6 +68,17 @@ fn write<S: Serializer>(recorded: &Option<Arc<RecordedAgents>>, serializer: S) -
     recorded.as_deref().serialize(serializer)
 }
 
+/// What the agents of a run need of whoever executes it ([`RecordedAgents::needs`]), by its spec as the journal keeps
+/// it; nothing, where they were not recorded or this version cannot read them.
+pub fn needs_of(spec: &str) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Agents {
+        recorded: Option<RecordedAgents>,
+    }
+    let agents = serde_json::from_str::<Agents>(spec).ok().and_then(|spec| spec.recorded);
+    agents.map(|agents| agents.needs()).unwrap_or_default()
+}
+
 fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<RecordedAgents>>, D::Error> {
     Ok(Option::deserialize(deserializer)?.map(Arc::new))
 }

@@ -98,24 +98,91 @@ class Postgres:
         shutil.rmtree(self.folder)
 
 
+class Proxy:
+    """Stands before a server's socket. While a direction is cut, what goes that way is withheld, as by a broken network."""
+
+    def __init__(self, postgres):
+        self.folder = Path(tempfile.mkdtemp(prefix="prime-proxy-", dir="/tmp"))
+        self.server = str(postgres.folder / f".s.PGSQL.{postgres.port}")
+        self.url = postgres.url.replace(str(postgres.folder), str(self.folder))
+        self.passes = {"to": threading.Event(), "from": threading.Event()}
+        self.heal()
+        self.withheld = dict.fromkeys(self.passes, 0)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(self.folder / f".s.PGSQL.{postgres.port}"))
+        self.listener.listen(100)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            server = socket.socket(socket.AF_UNIX)
+            try:
+                server.connect(self.server)
+            except OSError:
+                client.close()
+                continue
+            ended = []
+            for way in (("to", client, server), ("from", server, client)):
+                threading.Thread(target=self.copy, args=(*way, ended), daemon=True).start()
+
+    def copy(self, way, source, target, ended):
+        try:
+            while data := source.recv(1 << 16):
+                if not self.passes[way].is_set():
+                    self.withheld[way] += len(data)
+                    self.passes[way].wait()
+                target.sendall(data)
+        except OSError:
+            pass
+        for end in (source, target):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        ended.append(way)
+        if len(ended) == 2:
+            source.close()
+            target.close()
+
+    def cut(self, *ways):
+        for way in ways:
+            self.passes[way].clear()
+
+    def heal(self):
+        for way in self.passes.values():
+            way.set()
+
+    def close(self):
+        self.heal()
+        self.listener.close()
+        shutil.rmtree(self.folder)
+
+
 class Node:
     """A daemon, which may have several lives."""
 
-    def __init__(self, name, postgres, folder, *sets):
+    def __init__(self, name, postgres, folder, *sets, config=None):
         self.name, self.postgres, self.sets = name, postgres, sets
+        self.config = ["--config", config] if config else []
         self.log = folder / f"{name}.log"
         self.log.touch()
         self.address = None
         self.is_stopped = False
         self.start()
 
-    def start(self):
+    def command(self):
         sets = ["server.bind=127.0.0.1:0", "agents.executor.implementation=scripted", *self.sets]
-        command = [PRIME, "serve", *(word for set in sets for word in ("--set", set))]
+        return [PRIME, "serve", *self.config, *(word for set in sets for word in ("--set", set))]
+
+    def start(self):
         environment = {**os.environ, "PRIME__JOURNAL__URL": self.postgres.url}
         begin = self.log.stat().st_size
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen(self.command(), env=environment, stdout=log, stderr=log)
 
         def ready():
             text = self.log.read_bytes()[begin:].decode()

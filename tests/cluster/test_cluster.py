@@ -1,7 +1,9 @@
 """Nodes on one PostgreSQL, under faults. PRIME_ROUNDS and PRIME_SEED make it longer and other."""
 
+import hashlib
 import os
 import random
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -9,7 +11,7 @@ import time
 import unittest
 from pathlib import Path
 
-from cluster import PATIENCE_S, PRIME, Clients, Node, Postgres, Refused, ask, events, until
+from cluster import PATIENCE_S, PRIME, ROOT, Clients, Node, Postgres, Proxy, Refused, ask, events, until
 
 LEASE_MS = 1_000
 ROUNDS = int(os.environ.get("PRIME_ROUNDS", "8"))
@@ -44,20 +46,52 @@ class Cluster(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.postgres = Postgres()
         self.addCleanup(self.postgres.close)
-        self.nodes = []
+        self.nodes, self.proxies = [], []
         for at in range(self.nodes_count):
-            self.nodes.append(Node(f"node-{at}", self.postgres, Path(folder.name), *SETS))
+            self.proxies.append(Proxy(self.postgres))
+            self.addCleanup(self.proxies[-1].close)
+            self.nodes.append(Node(f"node-{at}", self.proxies[-1], Path(folder.name), *SETS))
             self.addCleanup(self.nodes[-1].close)
 
     def logs(self):
         return "".join(node.log.read_text() for node in self.nodes)
 
 
+# Which way between a node and the database nothing comes through.
+PARTITIONS = {"requests": ["to"], "answers": ["from"], "partition": ["to", "from"]}
+
+
 class Faults(Cluster):
+    def test_a_cut_in_each_direction_costs_the_node_its_lease_and_no_run(self):
+        for number, (name, ways) in enumerate(PARTITIONS.items()):
+            with self.subTest(name):
+                node, proxy, others = self.nodes[0], self.proxies[0], self.nodes[1:]
+                run = ask(node.address, "POST", "/v1/runs", LONG, timeout=PATIENCE_S)["id"]
+                epoch = f"SELECT h.epoch FROM head h JOIN run r ON r.no = h.run WHERE r.id = '{run}'"
+                before = int(self.postgres.sql(epoch)[0][0])
+                proxy.cut(*ways)
+                until(lambda: int(self.postgres.sql(epoch)[0][0]) > before, "another node takes the run")
+                withheld = sum(proxy.withheld.values())
+                self.assertGreater(withheld, 0, "it was cut off while it worked")
+                proxy.heal()
+                lines = self.postgres.sql(
+                    "SELECT g.epoch, min(g.first_seq) FROM segment g JOIN run r ON r.no = g.run "
+                    f"WHERE r.id = '{run}' GROUP BY 1 ORDER BY 1"
+                )
+                firsts = [int(first) for _, first in lines]
+                self.assertEqual(firsts, sorted(firsts), "no event of an older epoch after one of a newer")
+                ended = ask(others[number % 2].address, "POST", f"/v1/runs/{run}/cancel", timeout=PATIENCE_S)
+                self.assertIn(ended["status"], ("cancelled", "running", "queued"))
+                until(
+                    lambda: ask(node.address, "GET", f"/v1/runs/{run}", timeout=PATIENCE_S)["status"] == "cancelled",
+                    "the node that was cut off answers again",
+                )
+
     def inject(self, rng):
         """One fault and its end. Returns its name."""
         node = rng.choice(self.nodes)
-        fault = rng.choice(["kill", "kill", "sleep", "sleep", "drain", "cut", "database"])
+        faults = ["kill", "kill", "sleep", "sleep", "drain", "cut", "database", "requests", "answers", "partition"]
+        fault = rng.choice(faults)
         time.sleep(rng.uniform(0, 0.3))
         if fault == "kill":
             node.kill()
@@ -76,6 +110,11 @@ class Faults(Cluster):
                     "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'prime-agents'"
                 )
                 time.sleep(rng.uniform(0, 0.05))
+        elif fault in PARTITIONS:
+            proxy = self.proxies[self.nodes.index(node)]
+            proxy.cut(*PARTITIONS[fault])
+            time.sleep(LEASE_MS * 1e-3 * rng.uniform(0.5, 3))
+            proxy.heal()
         else:
             self.postgres.kill()
             time.sleep(rng.uniform(0, 1))
@@ -200,6 +239,55 @@ class Nodes(Cluster):
             [PRIME, "cluster", "status", "--url", f"http://{other.address}"], check=True, stdout=subprocess.PIPE, text=True
         ).stdout
         self.assertIn("1 open runs, 0 wait for a node", text)
+
+    def test_a_run_waits_for_a_node_that_has_its_agents(self):
+        _, other = self.nodes
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder) / "extra.gguf"
+            shutil.copyfile(ROOT / "models" / "prime-tiny.gguf", model)
+            digest = hashlib.sha256(model.read_bytes()).hexdigest()
+            missing = f"engine `extra` with the model whose SHA-256 is {digest}"
+            asks_extra = ["agents.executor.implementation=llama", "agents.executor.engine=extra"]
+            extra = f"engines.extra.model={model}"
+            owner = Node("owner", self.postgres, Path(folder), *SETS, *asks_extra, extra)
+            self.addCleanup(owner.close)
+            reloaded = Path(folder) / "node.toml"
+            reloaded.touch()
+            later = Node("later", self.postgres, Path(folder), *SETS, config=reloaded)
+            self.addCleanup(later.close)
+            run = ask(owner.address, "POST", "/v1/runs", LONG)["id"]
+
+            def record(node=other):
+                return ask(node.address, "GET", f"/v1/runs/{run}", timeout=PATIENCE_S)
+
+            until(lambda: record(owner)["events"] > 0, "the owner executes it")
+            self.assertNotIn("waiting_for", record())
+            owner.kill()
+            waiting = until(lambda: record() if "waiting_for" in record() else None, "it waits")
+            self.assertEqual(waiting["waiting_for"], f"a node with {missing}: no live node has that")
+            self.assertEqual(waiting["status"], "queued")
+            listed = ask(later.address, "GET", "/v1/runs")["runs"]
+            self.assertEqual([run["waiting_for"] for run in listed], [waiting["waiting_for"]])
+            report = ask(other.address, "GET", "/v1/cluster")
+            shown = (report["waiting_runs"], report["blocked_runs"], report["missing"])
+            self.assertEqual(shown, (1, 1, [missing]))
+            status = [PRIME, "cluster", "status", "--url", f"http://{other.address}"]
+            text = subprocess.run(status, check=True, stdout=subprocess.PIPE, text=True).stdout
+            self.assertIn(f"1 of them wait for what no node has:\n  {missing}", text)
+            # It holds nobody up.
+            after = ask(other.address, "POST", "/v1/runs", request(1))["id"]
+            self.assertEqual(whole(other.address, after)[1]["status"], "verified")
+            self.assertEqual(record()["events"], waiting["events"])
+
+            # A node gets the engine by a reload.
+            reloaded.write_text(f'[engines.extra]\nmodel = "{model}"\n')
+            ask(later.address, "POST", "/v1/reload", timeout=PATIENCE_S)
+            until(lambda: record()["events"] > waiting["events"], "the node that was reloaded executes it")
+            self.assertNotIn("waiting_for", record())
+            held = {node["name"]: node["held"] for node in ask(other.address, "GET", "/v1/cluster")["nodes"]}
+            self.assertEqual([held[name] for name in held if name.endswith(f":{later.process.pid}")], [1])
+            cancelled = ask(other.address, "POST", f"/v1/runs/{run}/cancel", timeout=PATIENCE_S)
+            self.assertEqual((cancelled["status"], cancelled["agents"]["executor"]), ("cancelled", "llama"))
 
     def test_journals_are_copied_both_ways(self):
         one, other = self.nodes

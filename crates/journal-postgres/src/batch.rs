@@ -50,6 +50,8 @@ pub(super) struct Accepts {
     pub(super) tasks: Vec<String>,
     pub(super) specs: Vec<String>,
     pub(super) splits: Vec<Option<String>>,
+    /// One need a line.
+    pub(super) needs: Vec<String>,
 }
 
 #[derive(Debug, Default)]
@@ -137,6 +139,7 @@ impl Batch {
         known: &HashMap<String, Known>,
         mut next_no: impl FnMut() -> i64,
         packer: &mut Packer,
+        needs_of: impl Fn(&str) -> Vec<String>,
     ) -> Result<Self, JournalError> {
         let mut batch = Self::default();
         for write in writes {
@@ -145,6 +148,7 @@ impl Batch {
                     return refused(format!("run {:?} exists already", row.id));
                 }
                 batch.accept(row, key.as_ref(), next_no())?;
+                batch.accepts.needs.push(super::needs::lines(needs_of(&row.spec)));
                 continue;
             }
             let id = write.run_id();

@@ -1,17 +1,18 @@
 //! What the nodes need of the database beside the journal.
 
 use deadpool_postgres::Object;
+use tokio_postgres::Row;
 
 use super::bulletin::News;
 use super::error_code::Failure;
 use super::text::{decode, encode};
 use super::{Cluster, ClusterStatus, JournalError, PostgresJournal};
-use prime_journal::NodeStatus;
+use prime_journal::{BlockedRun, NodeStatus};
 
 const NODES: &str = "
     SELECT n.id, n.name, n.version, n.capacity, count(h.run),
            greatest(0, extract(epoch FROM clock_timestamp() - n.started) * 1000)::bigint,
-           (extract(epoch FROM n.expires - clock_timestamp()) * 1000)::bigint
+           (extract(epoch FROM n.expires - clock_timestamp()) * 1000)::bigint, n.agents
     FROM node n LEFT JOIN head h ON h.holder = n.id
     WHERE NOT n.is_dead GROUP BY n.id ORDER BY n.id";
 
@@ -20,6 +21,30 @@ const RUNS: &str = "
            CASE WHEN count(*) > 0
                THEN greatest(0, extract(epoch FROM clock_timestamp()) * 1000 - min(created_ms))::bigint END
     FROM head WHERE is_open AND holder IS NULL";
+
+const BLOCKED: &str = "
+    SELECT r.id,
+           ARRAY(SELECT x FROM unnest(r.needs) x
+               WHERE NOT EXISTS (SELECT FROM node n WHERE NOT n.is_dead AND n.capacity > 0 AND x = ANY(n.agents))
+               ORDER BY x),
+           r.needs
+    FROM head h JOIN run r ON r.no = h.run
+    WHERE h.is_open AND h.holder IS NULL AND r.needs <> '{}'
+        AND NOT EXISTS (SELECT FROM node n WHERE NOT n.is_dead AND n.capacity > 0 AND r.needs <@ n.agents)
+    ORDER BY h.created_ms, h.run";
+
+fn texts(row: &Row, column: usize) -> Vec<String> {
+    row.get::<_, Vec<String>>(column).into_iter().map(decode).collect()
+}
+
+async fn blocked(client: &Object) -> Result<Vec<BlockedRun>, Failure> {
+    let rows = client.query(&client.prepare_cached(BLOCKED).await?, &[]).await?;
+    let read = |row: &Row| {
+        let missing = texts(row, 1);
+        BlockedRun { id: decode(row.get(0)), missing: if missing.is_empty() { texts(row, 2) } else { missing } }
+    };
+    Ok(rows.iter().map(read).collect())
+}
 
 fn natural(number: i64) -> u64 {
     u64::try_from(number).unwrap_or_default()
@@ -38,6 +63,10 @@ impl Cluster for PostgresJournal {
         Ok(())
     }
 
+    fn blocked(&self) -> Result<Vec<BlockedRun>, JournalError> {
+        self.session.run(async |client: &mut Object| blocked(client).await)
+    }
+
     fn status(&self) -> Result<ClusterStatus, JournalError> {
         let this = self.node();
         self.session.run(async |client: &mut Object| {
@@ -51,6 +80,7 @@ impl Cluster for PostgresJournal {
                 held: natural(row.get(4)),
                 age_ms: natural(row.get(5)),
                 lease_left_ms: row.get(6),
+                agents: texts(row, 7),
             });
             let nodes = nodes.collect();
             let row = client.query_one(&client.prepare_cached(RUNS).await?, &[]).await?;
@@ -59,6 +89,7 @@ impl Cluster for PostgresJournal {
                 open_runs: natural(row.get(0)),
                 waiting_runs: natural(row.get(1)),
                 oldest_waiting_ms: row.get::<_, Option<i64>>(2).map(natural),
+                blocked: blocked(client).await?,
             })
         })
     }

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::bulletin::{Bulletin, News};
 use super::error_code::Failure;
+use super::needs::Met;
 use super::session::Session;
 use super::text::{decode, encode};
 use super::url::Target;
@@ -28,6 +29,7 @@ pub(super) struct Leases {
     pub(super) wake: Notify,
     on_notice: Option<OnNotice>,
     pub(super) bulletin: Bulletin,
+    met: Met,
     /// Whether other nodes live, as of the last heartbeat.
     has_others: AtomicBool,
     name: String,
@@ -36,12 +38,13 @@ pub(super) struct Leases {
 }
 
 impl Leases {
-    pub(super) fn new(name: String, timing: Timing, capacity: usize, on_notice: Option<OnNotice>) -> Self {
+    pub(super) fn new(name: String, timing: Timing, capacity: usize, on_notice: Option<OnNotice>, met: Met) -> Self {
         Self {
             node: Mutex::new(Node::new(timing, capacity)),
             wake: Notify::new(),
             on_notice,
             bulletin: Bulletin::default(),
+            met,
             has_others: AtomicBool::new(false),
             name,
             timing,
@@ -95,7 +98,7 @@ impl Leases {
                 reap(client, lease_s).await?;
                 Ok(Answer::Reaped)
             }
-            Request::Take { node, most } => take(client, *node, *most).await,
+            Request::Take { node, most } => take(client, *node, *most, self.met.known().as_deref()).await,
             Request::Release { node, runs } => {
                 let (ids, epochs): (Vec<_>, Vec<_>) = runs.iter().map(|(run, epoch)| (encode(run), epoch.0)).unzip();
                 let sql = "UPDATE head SET holder = NULL
@@ -150,6 +153,7 @@ impl Leases {
         tokio::select! {
             () = requests => {}
             () = self.bulletin.keep(target, &self) => {}
+            () = self.met.keep(&session, &self, Duration::from_millis(self.timing.heartbeat_ms)) => {}
             _ = closed.wait_for(|closed| *closed) => {}
         }
         self.give_back(&session).await;
@@ -205,12 +209,14 @@ async fn heartbeat(client: &Object, node: NodeId, lease_s: f64) -> Result<Answer
     Ok(Answer::Alive(rows.iter().map(|row| (decode(row.get(0)), Epoch(row.get(1)))).collect()))
 }
 
-/// `SKIP LOCKED`: nodes that take at the same time get different runs, and none waits for another's commit.
-async fn take(client: &Object, node: NodeId, most: usize) -> Result<Answer<String>, Failure> {
+/// `SKIP LOCKED`: nodes that take at the same time get different runs, and none waits for another's commit. `met`: the
+/// needs that the node meets; all without it.
+async fn take(client: &Object, node: NodeId, most: usize, met: Option<&[String]>) -> Result<Answer<String>, Failure> {
     let sql = "
         WITH me AS (SELECT id FROM node WHERE id = $1 AND NOT is_dead FOR SHARE),
         free AS (
             SELECT head.run FROM head, me WHERE is_open AND holder IS NULL
+                AND ($3::text[] IS NULL OR (SELECT needs FROM run WHERE no = head.run) <@ $3)
             ORDER BY created_ms, run LIMIT $2 FOR UPDATE OF head SKIP LOCKED
         ), taken AS (
             UPDATE head SET holder = $1, epoch = epoch + 1 FROM free WHERE head.run = free.run
@@ -219,7 +225,7 @@ async fn take(client: &Object, node: NodeId, most: usize) -> Result<Answer<Strin
         SELECT r.id, t.epoch FROM taken t JOIN run r ON r.no = t.run ORDER BY t.created_ms, t.run";
     let statement = client.prepare_cached(sql).await?;
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let rows = client.query(&statement, &[&node.0, &most]).await?;
+    let rows = client.query(&statement, &[&node.0, &most, &met]).await?;
     Ok(Answer::Taken(rows.iter().map(|row| (decode(row.get(0)), Epoch(row.get(1)))).collect()))
 }
 

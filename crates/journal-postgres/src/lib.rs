@@ -7,6 +7,7 @@ mod bulletin;
 mod cluster;
 mod error_code;
 mod leases;
+mod needs;
 mod queries;
 mod retention;
 mod schema;
@@ -29,6 +30,8 @@ use tokio::time::Instant;
 
 use self::error_code::Failure;
 use self::leases::Leases;
+use self::needs::Met;
+pub use self::needs::Needs;
 use self::session::Session;
 pub use self::url::without_password;
 use self::writer::Writer;
@@ -66,6 +69,8 @@ pub struct PostgresOptions {
     /// How long work that a lost connection interrupted is repeated, before it fails as not writable.
     pub patience: Duration,
     pub on_notice: Option<OnNotice>,
+    /// Without it, accepted runs need nothing, and the node takes any run.
+    pub needs: Option<Arc<dyn Needs>>,
 }
 
 impl Default for PostgresOptions {
@@ -78,6 +83,7 @@ impl Default for PostgresOptions {
             timing: Timing { lease_ms: 10_000, heartbeat_ms: 2_000 },
             patience: Duration::from_secs(30),
             on_notice: None,
+            needs: None,
         }
     }
 }
@@ -102,9 +108,9 @@ impl PostgresJournal {
         let target = url::parse(url).map_err(failed)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| failed(error.to_string()))?;
-        let PostgresOptions { node, capacity, commits_take, timing, patience, on_notice } = options;
+        let PostgresOptions { node, capacity, commits_take, timing, patience, on_notice, needs } = options;
         let session = Session::new(&target, runtime.handle().clone(), patience).map_err(failed)?;
-        let leases = Arc::new(Leases::new(node, timing, capacity, on_notice));
+        let leases = Arc::new(Leases::new(node, timing, capacity, on_notice, Met::new(needs.clone())));
         let prepared = runtime.block_on(prepare(&session));
         prepared.map_err(|failure| match failure {
             Failure::Final(error @ JournalError::Database { .. }) => error,
@@ -124,7 +130,7 @@ impl PostgresJournal {
         let keep = move || runtime.block_on(kept.keep(connections, &target, started, is_closed));
         let thread = std::thread::Builder::new().name("postgres".to_owned()).spawn(keep);
         let thread = thread.map_err(|error| failed(error.to_string()))?;
-        let writer = Mutex::new(Writer::new(commits_take)?);
+        let writer = Mutex::new(Writer::new(commits_take, needs)?);
         Ok(Self { session, leases, writer, closed, thread: Mutex::new(Some(thread)) })
     }
 

@@ -8,7 +8,7 @@ use prime_journal::JournalError;
 /// `head` is what every commit changes, so its rows are narrow, there is room for new versions beside old ones, and appends
 /// change no indexed column. Numbers of runs are never reused, because events of a removed run stay for a while. Times are
 /// the programs' and order listings; leases use the server's own clock only. Text is ordered by bytes, as in other stores.
-const V1: &str = r#"
+pub(super) const V1: &str = r#"
     CREATE TABLE meta (name text PRIMARY KEY, value bigint NOT NULL);
 
     CREATE TABLE node (
@@ -127,13 +127,20 @@ const V1: &str = r#"
 "#;
 
 /// What nodes show and ask of each other. A cancellation stays until its run is over: its node may die first.
-const V2: &str = "
+pub(super) const V2: &str = "
     ALTER TABLE node ADD COLUMN capacity bigint NOT NULL DEFAULT 0;
     CREATE TABLE cancellation (run bigint PRIMARY KEY);
 ";
 
+/// What a run needs of the node that executes it, and what of that a node has. Nodes of the version before know
+/// neither: their runs need nothing, and they take any.
+const V3: &str = "
+    ALTER TABLE run ADD COLUMN needs text[] COLLATE \"C\" NOT NULL DEFAULT '{}';
+    ALTER TABLE node ADD COLUMN agents text[] COLLATE \"C\" NOT NULL DEFAULT '{}';
+";
+
 /// What each version added. Never change a released migration: databases of every version exist.
-const MIGRATIONS: [&str; 2] = [V1, V2];
+const MIGRATIONS: [&str; 3] = [V1, V2, V3];
 
 /// Creates or upgrades the tables. Other nodes that start wait.
 pub(super) async fn migrate(transaction: &Transaction<'_>, database: &str) -> Result<(), Failure> {

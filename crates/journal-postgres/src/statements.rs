@@ -26,9 +26,13 @@ const COMMIT: &str = "
             AND head.holder IS NOT DISTINCT FROM CASE WHEN x.was_over THEN NULL ELSE mine.id END
         RETURNING head.run
     ), accepted AS (
-        INSERT INTO run (no, id, owner, created_ms, updated_ms, task, status, is_over, resumed, spec, summary, split)
-        SELECT x.* FROM mine, unnest($12::bigint[], $13::text[], $14::text[], $15::bigint[], $16::bigint[], $17::text[],
-            $18::text[], $19::boolean[], $20::bigint[], $21::text[], $22::text[], $23::text[]) x
+        INSERT INTO run (no, id, owner, created_ms, updated_ms, task, status, is_over, resumed, spec, summary, split,
+            needs)
+        SELECT x.no, x.id, x.owner, x.created_ms, x.updated_ms, x.task, x.status, x.is_over, x.resumed, x.spec,
+            x.summary, x.split, string_to_array(x.needs, E'\n')
+        FROM mine, unnest($12::bigint[], $13::text[], $14::text[], $15::bigint[], $16::bigint[], $17::text[],
+            $18::text[], $19::boolean[], $20::bigint[], $21::text[], $22::text[], $23::text[], $57::text[])
+            AS x (no, id, owner, created_ms, updated_ms, task, status, is_over, resumed, spec, summary, split, needs)
     ), accepted_heads AS (
         INSERT INTO head (run, created_ms, epoch, holder, is_open, last_seq, hash, bytes, snapshot_bytes)
         SELECT x.run, x.created_ms, 1, CASE WHEN x.is_over THEN NULL ELSE mine.id END, NOT x.is_over, x.last_seq, x.hash, x.bytes,
@@ -131,6 +135,7 @@ pub(super) async fn commit<C: GenericClient + Sync>(
                 &batch.flags.0,
                 &batch.flags.1,
                 &created,
+                &accepts.needs,
             ],
         )
         .await?;

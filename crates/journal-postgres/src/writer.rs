@@ -1,6 +1,7 @@
 //! The node's commits, one at a time: each is applied once, however often its answer is lost.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use deadpool_postgres::Object;
 use sha2::{Digest as _, Sha256};
@@ -10,6 +11,7 @@ use super::batch::{Batch, Known, needed};
 use super::bulletin::News;
 use super::error_code::Failure;
 use super::leases::Leases;
+use super::needs::Needs;
 use super::session::Session;
 use super::statements;
 use prime_journal::compression::Packer;
@@ -45,6 +47,7 @@ pub(super) struct Writer {
     applied: HashSet<[u8; 32]>,
     /// See [`super::PostgresOptions::commits_take`].
     commits_take: bool,
+    needs: Option<Arc<dyn Needs>>,
 }
 
 fn digest(write: &Write) -> [u8; 32] {
@@ -59,7 +62,7 @@ enum Attempt {
 }
 
 impl Writer {
-    pub(super) fn new(commits_take: bool) -> Result<Self, JournalError> {
+    pub(super) fn new(commits_take: bool, needs: Option<Arc<dyn Needs>>) -> Result<Self, JournalError> {
         let packer = Packer::new().map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))?;
         Ok(Self {
             packer,
@@ -70,6 +73,7 @@ impl Writer {
             in_doubt: None,
             applied: HashSet::new(),
             commits_take,
+            needs,
         })
     }
 
@@ -101,7 +105,8 @@ impl Writer {
         let accepts = writes.iter().filter(|write| matches!(write, Write::Accept { .. })).count();
         let mut numbers = self.reserve(session, accepts).await?.into_iter();
         let next_no = || numbers.next().expect("invariant: one number is reserved for each new run");
-        let batch = Batch::fold(writes, &known, next_no, &mut self.packer)?;
+        let needs_of = |spec: &str| self.needs.as_ref().map(|needs| needs.of(spec)).unwrap_or_default();
+        let batch = Batch::fold(writes, &known, next_no, &mut self.packer, needs_of)?;
         self.number += 1;
         self.send(session, leases, node, batch, writes).await
     }

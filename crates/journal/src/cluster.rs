@@ -21,6 +21,16 @@ pub struct NodeStatus {
     /// Milliseconds until its lease ends, unless it sends a heartbeat; negative when the lease has ended and no other node
     /// has noticed yet.
     pub lease_left_ms: i64,
+    /// What runs need, as far as the node has it, sorted: engines, pools, programs.
+    pub agents: Vec<String>,
+}
+
+/// A run that no node can take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockedRun {
+    pub id: String,
+    /// What it needs and no live node has, sorted; if each is somewhere but not all on one node, all that it needs.
+    pub missing: Vec<String>,
 }
 
 /// The nodes of a store and the runs that they share.
@@ -33,6 +43,8 @@ pub struct ClusterStatus {
     pub waiting_runs: u64,
     /// Milliseconds since the oldest of them was accepted, as far as the clocks of its node and the store agree.
     pub oldest_waiting_ms: Option<u64>,
+    /// Those of them that no live node can take, oldest first.
+    pub blocked: Vec<BlockedRun>,
 }
 
 /// A store that several nodes share. Methods block.
@@ -43,6 +55,12 @@ pub trait Cluster: Send + Sync {
     /// # Errors
     /// [`JournalError::NotWritable`] when the store cannot be reached; the request may have been made.
     fn request_cancel(&self, id: &str) -> Result<(), JournalError>;
+
+    /// The open runs that no node holds and no live node can take, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn blocked(&self) -> Result<Vec<BlockedRun>, JournalError>;
 
     /// # Errors
     /// When the store cannot be read.

@@ -15,7 +15,7 @@ pub mod conformance;
 use memchr::memchr_iter;
 
 pub use chain::{ChainHash, ChainVerifier, Damage, Head, verify};
-pub use cluster::{Cluster, ClusterStatus, NodeStatus};
+pub use cluster::{BlockedRun, Cluster, ClusterStatus, NodeStatus};
 pub use copy::{Copied, copy};
 pub use error::JournalError;
 pub use sqlite::{SqliteJournal, SqliteOptions};

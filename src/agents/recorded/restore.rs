@@ -139,7 +139,7 @@ impl RecordedAgents {
 }
 
 /// Why a program cannot be started, if that shows before.
-fn missing_program(command: Option<&[String]>, environment: &Environment) -> Option<String> {
+pub(super) fn missing_program(command: Option<&[String]>, environment: &Environment) -> Option<String> {
     let program = command?.first()?;
     let is_there = if program.contains('/') {
         Path::new(program).is_file()

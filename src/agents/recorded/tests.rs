@@ -228,3 +228,61 @@ fn file_digests_are_sha_256() {
     assert_eq!(file_digest(&file).unwrap(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     assert!(file_digest(&folder.path().join("none")).is_err());
 }
+
+#[test]
+fn a_node_meets_the_needs_of_a_record_exactly_when_it_can_restore_it() {
+    let digest = |name: &str| (name == "tiny").then(|| "abc".to_owned());
+    let mut needing = 0;
+    for kept in CONFIGURATIONS {
+        let record = recorded(&settings(kept));
+        let needs = record.needs();
+        needing += usize::from(!needs.is_empty());
+        for present in CONFIGURATIONS {
+            let mut present = settings(present);
+            let mut without_engines = present.clone();
+            without_engines.engines.clear();
+            for present in [&present, &without_engines] {
+                let met = needs_met(&needs, present, &environment(), digest);
+                let is_met = needs.iter().all(|need| met.contains(need));
+                assert_eq!(is_met, record.restore(present, &environment()).is_ok(), "{needs:?} in {met:?}");
+            }
+            if let Some(pool) = present.pools.get_mut("p") {
+                pool.upstreams[0].model = "other".to_owned();
+                let met = needs_met(&needs, &present, &environment(), digest);
+                assert_eq!(
+                    needs.iter().any(|need| need.starts_with("pool")),
+                    !needs.iter().all(|need| met.contains(need))
+                );
+            }
+        }
+    }
+    assert_eq!(needing, 4, "engines, those of definitions, a program, a pool");
+}
+
+#[test]
+fn needs_are_texts_that_people_read() {
+    let needs = |sets: &[&str]| recorded(&settings(sets)).needs();
+    assert_eq!(needs(CONFIGURATIONS[1]), [""; 0]);
+    assert_eq!(needs(CONFIGURATIONS[4]), ["program sh"]);
+    let pool = needs(CONFIGURATIONS[5]);
+    assert!(pool.len() == 1 && pool[0].starts_with("pool `p` of m with options "), "{pool:?}");
+    let engines = needs(&["agents.executor.engine=[\"sorts\", \"tiny\"]"]);
+    assert_eq!(engines, ["engine `sorts`", "engine `tiny` with the model whose SHA-256 is abc"]);
+    // Another model of the same name, or none that can be read.
+    for digest in [Some("abd"), None] {
+        let digest = |_: &str| digest.map(str::to_owned);
+        assert_eq!(needs_met(&engines, &Settings::default(), &environment(), digest), ["engine `sorts`"]);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.jsonl");
+    std::fs::write(&trace, "{}\n").unwrap();
+    let recording = format!("agents.executor.recording={}", trace.display());
+    let replay = needs(&["agents.executor.implementation=replay", &recording]);
+    // The SHA-256 of "{}\n".
+    let digest = "ca3d163bab055381827226140568f3bef7eaac187cebd76878e0b63e9e442356";
+    assert_eq!(replay, [format!("recording {} with SHA-256 {digest}", trace.display())]);
+    let met = || needs_met(&replay, &Settings::default(), &environment(), |_| None);
+    assert_eq!(met(), replay);
+    std::fs::write(&trace, "{}\n{}\n").unwrap();
+    assert_eq!(met(), [""; 0]);
+}

@@ -185,10 +185,14 @@ impl Pool {
         self.dispatch();
     }
 
-    /// Records the result of a health probe.
+    /// Records the result of a health probe. A server that is decoding may answer nothing else meanwhile: it is not
+    /// unhealthy for that, and its requests have a timeout of their own.
     pub fn probed(self: &Arc<Self>, index: usize, result: Result<(), AttemptError>) {
         let changed = {
             let state = &mut self.inner().states[index];
+            if state.in_flight > 0 && result.as_ref().is_err_and(|error| error.failure == Failure::Timeout) {
+                return;
+            }
             let changed = state.is_healthy != result.is_ok();
             state.is_healthy = result.is_ok();
             if let Err(error) = &result {

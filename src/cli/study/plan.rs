@@ -9,7 +9,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use super::narrowing::Narrowing;
-use super::systems::{check_shared, settings, start};
+use super::systems::{PoolPlaces, check_shared, settings, start};
 use super::{RecordsFile, read_records};
 use crate::cli::bench::{CONCURRENT, with_engines};
 use crate::cli::output::{Output, print};
@@ -107,8 +107,9 @@ fn trial(arguments: &PlanArguments, study: &Study, runs: &[AskedRun]) -> anyhow:
     }
     let needed: BTreeSet<usize> = runs.iter().map(|run| run.system).collect();
     with_engines(&all, async |resources| {
+        let mut places = PoolPlaces::default();
         let contestants = study.systems.iter().enumerate().map(|(place, system)| {
-            needed.contains(&place).then(|| start(study, system, &all[place], resources)).transpose()
+            needed.contains(&place).then(|| start(study, system, &all[place], resources, &mut places)).transpose()
         });
         let contestants: Vec<_> = contestants.collect::<anyhow::Result<_>>()?;
         let mut records = Vec::new();

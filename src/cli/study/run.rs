@@ -12,7 +12,7 @@ use clap::{Args, ValueHint};
 use super::RecordsFile;
 use super::daemons::{DaemonArguments, contestant, fields};
 use super::narrowing::Narrowing;
-use super::systems::{check_shared, provenance_of_answers, settings, start};
+use super::systems::{PoolPlaces, check_shared, provenance_of_answers, settings, start};
 use crate::cli::bench::{CONCURRENT, with_engines};
 use crate::cli::output::note;
 use crate::cli::progress::Session;
@@ -98,7 +98,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         needed.iter().filter(|place| !is_remote(&study.systems[**place])).map(|place| &all[*place]).collect();
     let (tally, finished) = with_engines(used, async |resources| {
         let mut session = Session::with_parts(1, "study", u32::try_from(due.len()).unwrap_or(u32::MAX), "run")?;
-        let mut contestants = Vec::new();
+        let (mut contestants, mut places) = (Vec::new(), PoolPlaces::default());
         let version = match &daemons {
             Some(daemons) => daemons.versions().await.map_err(anyhow::Error::msg)?,
             None => String::new(),
@@ -107,7 +107,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
             contestants.push(match &daemons {
                 _ if !needed.contains(&place) => None,
                 Some(daemons) if is_remote(system) => Some(contestant(&study, system, daemons, &version)?),
-                _ => Some(start(&study, system, &all[place], resources)?),
+                _ => Some(start(&study, system, &all[place], resources, &mut places)?),
             });
         }
         // Those of prompts are open only now.

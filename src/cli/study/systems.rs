@@ -1,6 +1,10 @@
 //! Systems of a study, from the configuration.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use anyhow::{Context as _, bail, ensure};
+use tokio::sync::Semaphore;
 
 use crate::agents::{AgentSet, Names, Resources};
 use crate::app::{run_plan, run_sampling, runtime_plan};
@@ -109,11 +113,30 @@ fn model_digests(resources: &Resources) -> Option<String> {
     (!digests.is_empty()).then(|| digests.join(", "))
 }
 
-/// Starts a system. Must be called within an actix system.
-pub fn start(study: &Study, system: &System, settings: &Settings, resources: &Resources) -> anyhow::Result<Contestant> {
+/// How many requests the servers of each pool take at a time, by the pool's name.
+#[derive(Default)]
+pub struct PoolPlaces(BTreeMap<String, Arc<Semaphore>>);
+
+impl PoolPlaces {
+    fn of(&mut self, pool: &str, settings: &Settings) -> Arc<Semaphore> {
+        let upstreams = settings.pools.get(pool).map_or(&[][..], |pool| &pool.upstreams);
+        let places: usize = upstreams.iter().map(|upstream| upstream.concurrent_max as usize).sum();
+        let semaphore = || Arc::new(Semaphore::new(places.clamp(1, Semaphore::MAX_PERMITS)));
+        Arc::clone(self.0.entry(pool.to_owned()).or_insert_with(semaphore))
+    }
+}
+
+/// Starts a system; those of one pool share its `places`. Must be called within an actix system.
+pub fn start(
+    study: &Study,
+    system: &System,
+    settings: &Settings,
+    resources: &Resources,
+    places: &mut PoolPlaces,
+) -> anyhow::Result<Contestant> {
     match &system.source {
         Source::Answers(_) => bail!("system `{}` answers nothing here: its outputs were made elsewhere", system.name),
-        Source::OneShot(one_shot) => start_one_shot(system, one_shot, settings, resources),
+        Source::OneShot(one_shot) => start_one_shot(system, one_shot, settings, resources, places),
         Source::Run { .. } => {
             let agents =
                 AgentSet::from_settings(settings, resources).with_context(|| format!("system `{}`", system.name))?;
@@ -148,6 +171,7 @@ fn start_one_shot(
     one_shot: &OneShot,
     settings: &Settings,
     resources: &Resources,
+    places: &mut PoolPlaces,
 ) -> anyhow::Result<Contestant> {
     let style = match one_shot.style {
         PromptStyle::Baseline => Style::Baseline,
@@ -167,6 +191,7 @@ fn start_one_shot(
             temperature: sampling.temperature,
             top_p: sampling.top_p,
             max_tokens: one_shot.max_tokens,
+            places: places.of(&one_shot.pool, settings),
         }),
         provenance: provenance(settings, "none", Kinds::NONE, served.map(|upstream| upstream.model.clone())),
     })

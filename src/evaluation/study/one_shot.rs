@@ -6,6 +6,7 @@ use prime_bench::judge::{Body, Submission, judge};
 use prime_bench::tasks::Kinds;
 use prime_study::definition::{AskedRun, Study};
 use prime_study::records::{Record, Status};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::agents::Sampling;
@@ -20,6 +21,9 @@ pub struct OneShotSystem {
     pub top_p: f32,
     /// Of the answer.
     pub max_tokens: u32,
+    /// As many as its servers take at a time, in all systems of the pool: a run's time does not include the others', and
+    /// none waits in the pool's queue until it is given up.
+    pub places: Arc<Semaphore>,
 }
 
 impl OneShotSystem {
@@ -31,9 +35,11 @@ impl OneShotSystem {
             max_tokens: self.max_tokens,
             ..CompletionRequest::raw(run.task.spec().slug, whole(problem.as_ref(), self.style))
         };
+        let place = self.places.acquire().await.expect("invariant: nobody closes it");
         let started = Instant::now();
         let completion = self.model.complete(request).await;
         record.wall_ms = started.elapsed().as_secs_f64() * 1e3;
+        drop(place);
         record.executor_ms = Some(record.wall_ms);
         record.reference_steps = problem.reference().steps;
         let completion = match completion {

@@ -14,6 +14,7 @@ use prime_bench::tasks::Kinds;
 use prime_protocol::Usage;
 use prime_study::definition::parse;
 use prime_study::records::{Key, StageOutcome, Status};
+use tokio::sync::Semaphore;
 
 fn study(systems: &str) -> Study {
     let ask = "tasks = [\"tower-of-hanoi\"]\ndifficulties = [\"easy\"]\ninstances = 4\nrepeats = 2";
@@ -111,6 +112,7 @@ fn one_shot(answer: Result<&'static str, &'static str>) -> Vec<Record> {
             temperature: 0.0,
             top_p: 1.0,
             max_tokens: 77,
+            places: Arc::new(Semaphore::new(1)),
         })
     })
 }

@@ -3,9 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::sync::Semaphore;
+
 use super::server::{Act, Seen, Server};
 use super::{model, pool, request};
+use crate::agents::Failure;
 use crate::agents::model::Model as _;
+use crate::agents::upstream::attempt_error::AttemptError;
 use crate::settings::UpstreamPool;
 
 fn looks(seen: &Seen) -> usize {
@@ -59,6 +63,34 @@ async fn an_unhealthy_server_gets_no_requests_until_it_recovers() {
     assert!(texts.contains(&"ailing".to_owned()) && texts.contains(&"sound".to_owned()), "{texts:?}");
     assert!(ailing.seen().requests.iter().any(|request| request.head.starts_with("get /health http/1.1")));
     assert_eq!(model.snapshot()[0].requests, texts.iter().filter(|text| *text == "ailing").count() as u64);
+}
+
+#[tokio::test]
+async fn a_server_that_answers_one_request_at_a_time_is_busy_not_unhealthy() {
+    let gate = Arc::new(Semaphore::new(0));
+    let act = Arc::clone(&gate);
+    let server = Server::start(
+        move |_, request| {
+            if request.is_probe() { Act::Hang } else { Act::SayAfter(Arc::clone(&act), "done") }
+        },
+    )
+    .await;
+    let settings = UpstreamPool { health_interval_ms: 0, ..pool(&[&server.url]) };
+    let model = model(&settings);
+    let late = || Err(AttemptError::transient(Failure::Timeout, "no response within 10000 ms"));
+    let while_busy = async {
+        server.until(|seen| seen.in_flight == 1).await;
+        model.client.pool.probed(0, late());
+        assert!(model.snapshot()[0].is_healthy);
+        model.client.pool.probed(0, Err(AttemptError::transient(Failure::Unreachable, "cannot connect")));
+        assert!(!model.snapshot()[0].is_healthy, "only silence is excused");
+        gate.add_permits(1);
+    };
+    let (reply, ()) = tokio::join!(model.complete(request(1)), while_busy);
+    assert_eq!(reply.unwrap().text, "done");
+    model.client.pool.probed(0, Ok(()));
+    model.client.pool.probed(0, late());
+    assert!(!model.snapshot()[0].is_healthy, "it has nothing to do and is silent");
 }
 
 #[tokio::test]
