@@ -151,7 +151,8 @@ test("a long run can be scrolled, jumped in, and left in peace", async ({ daemon
 });
 
 test("what is watched goes on after a kill and a reload", async ({ daemon, watched: page, expected }) => {
-  expected.push("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE");
+  expected.push("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE",
+    "ERR_SOCKET_NOT_CONNECTED");
   await daemon.start(["agents.executor.implementation=reference", "run.budget.wall_ms=3600000"]);
   const id = await daemon.submit({ task: "tower-of-hanoi", input: { n: 24, from: 0, to: 2 }, fanout: 1 });
   await page.goto(`${daemon.url}/studio/runs/${id}`);
