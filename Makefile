@@ -45,7 +45,7 @@ CLUSTER_RUNS ?= 30
 RUNS ?= 10
 LOAD ?= 2
 
-.PHONY: help setup cuda-arch gpu-check demo trainer test test-trainer test-postgres cluster studio studio-check studio-test chaos soak openai api mcp python interop recompute golden lint deny ci bench bench-check \
+.PHONY: help setup cuda-arch gpu-check demo trainer test test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python interop recompute golden lint deny ci bench bench-check \
 	instructions peers coordination clean
 
 ##@ Build and try
@@ -94,6 +94,11 @@ test-postgres: setup ## the tests of the store in PostgreSQL and of several daem
 	$(CARGO) test --release -p prime-journal-postgres
 	$(BUILD)
 	PRIME=$(PRIME) python3 -B -m unittest discover --start-directory tests/cluster
+
+cluster-peers: ## DBOS and LangGraph, with which `scripts/measure-cluster steps` compares
+	@scripts/setup --python
+	python3 -m venv $(TARGET)/cluster-peers
+	$(TARGET)/cluster-peers/bin/pip install --quiet --requirement benches/cluster/requirements.txt
 
 cluster: setup ## three daemons on one private PostgreSQL: CLUSTER_RUNS=30 runs, one daemon is killed, all runs end
 	@scripts/setup --postgres

@@ -1,0 +1,38 @@
+"""Trajectories of a peer on PostgreSQL: how many steps they finish in a time, and how long the start of one takes."""
+
+import asyncio
+import json
+import sys
+import time
+
+PAYLOAD = "x" * 64
+
+
+class Window:
+    """Counts the steps between its begin and its end; a step is finished when the framework goes on after it."""
+
+    def __init__(self, seconds):
+        self.seconds, self.finished, self.end = seconds, 0, float("inf")
+
+    def is_open(self):
+        self.finished += 1
+        return time.monotonic() < self.end
+
+
+async def measure(walk, trajectories, seconds):
+    """Steps a second of so many trajectories at once; `walk(window, index)` goes on while the window is open."""
+    window = Window(seconds)
+    tasks = [asyncio.create_task(walk(window, index)) for index in range(trajectories)]
+    # What connections and statements cost at first is not part of it.
+    while window.finished < 2 * trajectories:
+        await asyncio.sleep(0.01)
+    window.finished, begin = 0, time.monotonic()
+    window.end = begin + seconds
+    await asyncio.gather(*tasks)
+    return window.finished / (time.monotonic() - begin)
+
+
+def report(run):
+    """`run(url, trajectories, seconds)` gives steps a second; prints them as JSON."""
+    url, trajectories, seconds = sys.argv[1:]
+    print(json.dumps({"steps_per_s": asyncio.run(run(url, int(trajectories), float(seconds)))}))
