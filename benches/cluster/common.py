@@ -20,19 +20,20 @@ class Window:
 
 
 async def measure(walk, trajectories, seconds):
-    """Steps a second of so many trajectories at once; `walk(window, index)` goes on while the window is open."""
+    """Steps a second of so many trajectories at once, and all their steps; `walk(window, index)` goes on while the window is open."""
     window = Window(seconds)
     tasks = [asyncio.create_task(walk(window, index)) for index in range(trajectories)]
     # What connections and statements cost at first is not part of it.
     while window.finished < 2 * trajectories:
         await asyncio.sleep(0.01)
-    window.finished, begin = 0, time.monotonic()
+    before, begin = window.finished, time.monotonic()
     window.end = begin + seconds
     await asyncio.gather(*tasks)
-    return window.finished / (time.monotonic() - begin)
+    rate = (window.finished - before) / (time.monotonic() - begin)
+    return {"steps_per_s": rate, "steps": window.finished}
 
 
 def report(run):
-    """`run(url, trajectories, seconds)` gives steps a second; prints them as JSON."""
+    """`run(url, trajectories, seconds)` measures; prints the figures as JSON."""
     url, trajectories, seconds = sys.argv[1:]
-    print(json.dumps({"steps_per_s": asyncio.run(run(url, int(trajectories), float(seconds)))}))
+    print(json.dumps(asyncio.run(run(url, int(trajectories), float(seconds)))))
