@@ -9,7 +9,7 @@ use crate::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
 use prime_engine::Engine;
 
 /// The patterns that become labels; all other paths share one label.
-const ROUTES: [&str; 37] = [
+const ROUTES: [&str; 39] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
@@ -30,6 +30,8 @@ const ROUTES: [&str; 37] = [
     "/v1/reload",
     "/v1/split",
     "/v1/cluster",
+    "/v1/reports",
+    "/v1/reports/{path:.*}",
     "/v1/verify",
     "/v1/tasks",
     "/v1/agents",

@@ -4,7 +4,7 @@
 //! - `guard`: everything between the network and the routes: connections, limits, keys, request ids.
 //! - `error`: the one shape of all errors. `wire`: request and response types, `trace_schema`: the events among them. `resolve`: from a request to a run's spec.
 //! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `try_step`, `verify`; for OpenAI's clients: `openai`; for agents with tools: `mcp`.
-//! - Routes of operations: `health`, `http_metrics`, `reload`, `split`, `catalog`, `cluster`, `openapi`.
+//! - Routes of operations: `health`, `http_metrics`, `reload`, `split`, `catalog`, `cluster`, `reports`, `openapi`.
 //! - `studio`: the page for browsers.
 //! - `head_requests`: HEAD for all of them.
 //! - `fuzz_entry`: the parsing of all routes, for the fuzzer and its test.
@@ -23,6 +23,7 @@ pub mod mcp;
 mod openai;
 mod openapi;
 mod reload;
+mod reports;
 mod resolve;
 mod reviews;
 mod runs;
@@ -110,7 +111,7 @@ fn configure(config: &mut web::ServiceConfig) {
     config.configure(verify::configure).configure(openapi::configure).configure(reviews::configure);
     config.configure(reload::configure).configure(split::configure).configure(mcp::configure);
     config.configure(steps::configure).configure(studio::configure).configure(cluster::configure);
-    config.configure(try_step::configure);
+    config.configure(try_step::configure).configure(reports::configure);
     config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
 }
 

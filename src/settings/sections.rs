@@ -271,6 +271,10 @@ pub struct Server {
     /// streamed response counts until its end. 0 = no limit.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub concurrent_max: u32,
+    /// A folder with reports of studies and load tests (`study report --out`, `loadtest --html`), which the studio lists; they
+    /// and the tables and figures beside them are served to every key, up to three folders deep. Empty = none.
+    #[schemars(extend("format" = "words"))]
+    pub reports: String,
     /// API keys: `[[server.keys]]` tables as printed by `prime-agents key new NAME`. Without keys only loopback addresses can
     /// be bound, and every local user has access. With keys, every request except `/livez` and `/readyz` needs
     /// `Authorization: Bearer KEY`.

@@ -62,6 +62,10 @@ export async function getText(path: string, signal?: AbortSignal): Promise<strin
   return (await request(path, { headers: headers({ Accept: "text/plain;version=0.0.4" }), signal })).text();
 }
 
+export async function getBlob(path: string): Promise<Blob> {
+  return (await request(path, { headers: headers() })).blob();
+}
+
 export async function post<T>(path: string, body?: unknown): Promise<T> {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const init = { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: text };

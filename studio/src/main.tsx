@@ -10,6 +10,7 @@ import { Compare } from "./compare";
 import { asError, useLoad } from "./hooks";
 import { NewRun } from "./new_run";
 import { followLinks, href, usePlace } from "./router";
+import { Reports } from "./reports";
 import { Run } from "./run";
 import { Runs } from "./runs";
 
@@ -21,6 +22,7 @@ const SCREENS: ScreenName[] = [
   ["agents", "Agents"],
   ["engines", "Engines"],
   ["tasks", "Tasks"],
+  ["reports", "Reports"],
 ];
 
 function KeyForm({ onKey }: { onKey: () => void }): JSX.Element {
@@ -88,6 +90,7 @@ function Screen({ path }: { path: string[] }): JSX.Element {
   if (screen === "agents") return <Agents />;
   if (screen === "engines") return <Engines />;
   if (screen === "nodes") return <Nodes />;
+  if (screen === "reports") return <Reports />;
   if (screen === "tasks") return <Tasks slug={item} />;
   return (
     <main>

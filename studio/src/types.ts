@@ -204,6 +204,12 @@ export interface Cluster {
   oldest_waiting_ms: number | null;
 }
 
+export interface ReportList {
+  configured: boolean;
+  reports: { path: string; bytes: number; modified_ms: number }[];
+  has_more: boolean;
+}
+
 export interface ModelExchange {
   system: string | null;
   prompt: string;

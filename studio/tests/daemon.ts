@@ -3,9 +3,9 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { AxeBuilder } from "./axe.ts";
 import { test as base, expect } from "@playwright/test";
 import type { Page } from "@playwright/test";
@@ -56,6 +56,7 @@ export class Daemon {
 
   write(name: string, text: string): string {
     const path = join(this.folder, name);
+    mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
     return path;
   }

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { ERRING, expect, isAccessible, test } from "./daemon.ts";
 import type { Daemon } from "./daemon.ts";
 import type { Page } from "@playwright/test";
@@ -311,6 +312,44 @@ test("keys are asked for once and kept until the tab closes", async ({ daemon, w
   await expect(page.getByLabel("Key")).toBeVisible();
 });
 
+const REPORT = `<!DOCTYPE html><html lang="en"><title>r</title><style>h1 { color: rgb(1, 2, 3) }</style><h1>Headline</h1>
+<a href="tables/t.csv">rows</a><script>document.querySelector("h1").append(" ", origin);
+fetch("/v1/runs").then(() => document.querySelector("h1").append(" read"), () => document.querySelector("h1").append(" refused"))</script>`;
+
+test("reports of studies are listed and opened, and cannot use the API", async ({ daemon, watched: page, context }) => {
+  await daemon.start([]);
+  await page.goto(`${daemon.url}/studio/reports`);
+  await expect(page.getByText("The daemon has no folder of reports")).toBeVisible();
+  await daemon.kill("SIGTERM");
+  daemon.write("reports/headline/report.html", REPORT);
+  daemon.write("reports/headline/tables/t.csv", "a,b\n");
+  daemon.write("report.html", REPORT);
+  await daemon.start(["server.reports=reports"]);
+  await page.goto(`${daemon.url}/studio/reports`);
+  const link = page.getByRole("link", { name: "headline/report.html" });
+  await expect(page.locator("tbody tr")).toHaveCount(1);
+  await isAccessible(page);
+  const opened = context.waitForEvent("page");
+  await link.click();
+  const report = await opened;
+  await expect(report.getByRole("heading")).toHaveText("Headline null refused");
+  await expect(report.getByRole("heading")).toHaveCSS("color", "rgb(1, 2, 3)");
+  expect((await report.request.get(`${daemon.url}/v1/reports/headline/tables/t.csv`)).status()).toBe(200);
+});
+
+test("with a key, reports are saved", async ({ daemon, watched: page }) => {
+  daemon.write("reports/load.html", REPORT);
+  const sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+  await daemon.start(["server.reports=reports", `server.keys=[{name="a",sha256="${sha256}"}]`]);
+  await page.addInitScript(() => sessionStorage.setItem("prime-key", "abc"));
+  await page.goto(`${daemon.url}/studio/reports`);
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save load.html" }).click();
+  const download = await saved;
+  expect(download.suggestedFilename()).toBe("load.html");
+  expect(readFileSync(await download.path(), "utf8")).toBe(REPORT);
+});
+
 const HOSTILE = '<img src=x onerror=alert(1)><script>alert(2)</script>\u202egnp.exe\u2066\u001b[31mred\u0007{"__html":"<b>"}';
 
 test("hostile text is shown as text", async ({ daemon, watched: page }) => {
@@ -407,7 +446,7 @@ test("the page works at 360 pixels and in the dark", async ({ daemon, watched: p
   await page.emulateMedia({ colorScheme: "dark" });
   for (const width of [1360, 360]) {
     await page.setViewportSize({ width, height: 800 });
-    for (const path of ["runs", "runs/new", `runs/${id}`, `compare?a=${id}&b=${id}`, "agents", "engines", "nodes", "tasks", "tasks/bubble-sort"]) {
+    for (const path of ["runs", "runs/new", `runs/${id}`, `compare?a=${id}&b=${id}`, "agents", "engines", "nodes", "tasks", "tasks/bubble-sort", "reports"]) {
       await page.goto(`${daemon.url}/studio/${path}`);
       await expect(page.locator("h1")).toBeVisible();
       await expect(page.locator(".skeleton")).toHaveCount(0);

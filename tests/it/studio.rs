@@ -323,3 +323,28 @@ fn the_page_needs_no_key_and_what_it_asks_for_does() {
     let of_data = (response.status().as_u16(), response.headers()["cache-control"].to_str().unwrap());
     assert_eq!(of_data, (200, "no-store"));
 }
+
+#[test]
+fn reports_are_those_of_the_folder() {
+    let home = Home::new();
+    let folder = home.journal().with_file_name("reports");
+    std::fs::create_dir_all(folder.join("smoke/tables")).unwrap();
+    for name in ["smoke/report.html", "smoke/tables/accuracy.csv", "smoke/notes.txt"] {
+        std::fs::write(folder.join(name), name).unwrap();
+    }
+    let daemon = Daemon::start_in(&home, &[&format!("server.reports={}", folder.display())]);
+    let list = daemon.get("/v1/reports").body;
+    assert_eq!((&list["configured"], &list["has_more"]), (&json!(true), &json!(false)));
+    let [report] = list["reports"].as_array().unwrap().as_slice() else { panic!("{list}") };
+    assert_eq!((&report["path"], &report["bytes"]), (&json!("smoke/report.html"), &json!(17)));
+    assert_eq!(daemon.text("/v1/reports/smoke/report.html"), "smoke/report.html");
+    assert_eq!(daemon.text("/v1/reports/smoke/tables/accuracy.csv"), "smoke/tables/accuracy.csv");
+    for missing in ["smoke/notes.txt", "smoke", "../journal.db", "smoke/%2e%2e/%2e%2e/journal.db", "none.html"] {
+        daemon.get(&format!("/v1/reports/{missing}")).refused(404, None, &[]);
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    daemon.get("/v1/reports").refused(404, None, &["server.reports", "cannot be read"]);
+    let other = Daemon::start(&[]);
+    assert_eq!(other.get("/v1/reports").body["configured"], false);
+    other.get("/v1/reports/smoke/report.html").refused(404, None, &["no report"]);
+}

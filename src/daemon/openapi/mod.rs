@@ -11,8 +11,8 @@ use serde_json::Value;
 use utoipa::OpenApi;
 
 use super::{
-    State, catalog, cluster, events, health, http_metrics, method_not_allowed, openai, reload, reviews, runs, split,
-    steps, try_step, verify,
+    State, catalog, cluster, events, health, http_metrics, method_not_allowed, openai, reload, reports, reviews, runs,
+    split, steps, try_step, verify,
 };
 pub use json_schema::json_schema;
 use shared_responses::SharedResponses;
@@ -40,6 +40,8 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         reload::reload,
         split::show,
         cluster::show,
+        reports::list,
+        reports::file,
         events::events,
         events::progress,
         events::trace,
