@@ -1,0 +1,27 @@
+//! Inner loops of training on a CPU: matrix products of bf16 values with f32 sums, and row-wise operations on f32.
+//!
+//! The products run on AMX tiles, on AVX-512 BF16 or in portable code, whichever the processor has ([`Unit::best`]). All
+//! three multiply bf16 values exactly and sum in f32; they differ in the order of summation alone, so that results agree
+//! to rounding. Row-wise loops are compiled twice, for AVX-512 and for any processor.
+//!
+//! Shapes are multiples of [`BLOCK`]: callers pad with zeros, which contribute nothing to a sum.
+
+mod bf16;
+mod packed;
+mod product;
+pub mod rows;
+mod wide;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub use bf16::{narrow, narrow_into, narrow_value, transpose, widen};
+pub use packed::Packed;
+pub use product::{Left, Mode, Unit};
+
+/// Rows, columns and inner dimensions of products are multiples of it.
+pub const BLOCK: usize = 32;
+
+/// The next multiple of [`BLOCK`].
+pub const fn padded(length: usize) -> usize {
+    length.next_multiple_of(BLOCK)
+}

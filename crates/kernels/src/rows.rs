@@ -1,0 +1,343 @@
+//! Row-wise operations on f32 values, with the gradients of those that a network needs. What goes into a product comes out
+//! as bf16.
+
+use crate::bf16::{narrow_value, widen};
+use crate::wide::wide;
+
+const LANES: usize = 16;
+
+/// Sum of products.
+#[inline(always)]
+pub fn dot(left: &[f32], right: &[f32]) -> f32 {
+    let mut lanes = [0.0f32; LANES];
+    let (left_chunks, left_rest) = left.as_chunks::<LANES>();
+    let (right_chunks, right_rest) = right.as_chunks::<LANES>();
+    for (a, b) in left_chunks.iter().zip(right_chunks) {
+        for lane in 0..LANES {
+            lanes[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f32 = left_rest.iter().zip(right_rest).map(|(a, b)| a * b).sum();
+    lanes.iter().sum::<f32>() + rest
+}
+
+/// The largest value; negative infinity if there is none.
+#[inline(always)]
+pub fn maximum(values: &[f32]) -> f32 {
+    let larger = |a: f32, b: f32| if a > b { a } else { b };
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    for chunk in chunks {
+        for lane in 0..LANES {
+            lanes[lane] = larger(chunk[lane], lanes[lane]);
+        }
+    }
+    lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, larger)
+}
+
+/// Turns each value into e^(value - `most`), and returns their sum.
+#[inline(always)]
+pub fn exponentials(values: &mut [f32], most: f32) -> f32 {
+    let mut lanes = [0.0f32; LANES];
+    let (chunks, rest) = values.as_chunks_mut::<LANES>();
+    for chunk in chunks {
+        for lane in 0..LANES {
+            chunk[lane] = exp(chunk[lane] - most);
+            lanes[lane] += chunk[lane];
+        }
+    }
+    let mut sum = lanes.iter().sum();
+    for value in rest {
+        *value = exp(*value - most);
+        sum += *value;
+    }
+    sum
+}
+
+/// 1 / (1 + e^-x).
+#[inline(always)]
+pub fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + exp(-x))
+}
+
+/// e^x to about 2 ulp on [-87, 88], clamped outside: `f32::exp` would be a call per element.
+#[inline(always)]
+pub fn exp(x: f32) -> f32 {
+    const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23: adding it leaves the nearest integer in the low mantissa bits
+    let x = if x > -87.0 { x } else { -87.0 };
+    let x = if x < 88.0 { x } else { 88.0 };
+    let shifted = x * std::f32::consts::LOG2_E + ROUND;
+    let whole = shifted - ROUND;
+    let part = (x - whole * 0.693_359_4) - whole * -2.121_944_4e-4; // ln 2 in two pieces, so that the difference is exact
+    let mut series = 1.987_569_1e-4;
+    for coefficient in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {
+        series = series * part + coefficient;
+    }
+    let mantissa = series * part * part + part + 1.0;
+    mantissa * f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000))
+}
+
+#[inline(always)]
+fn inverse_rms(row: &[f32], epsilon: f32) -> f32 {
+    1.0 / (dot(row, row) / row.len() as f32 + epsilon).sqrt()
+}
+
+wide! {
+    /// RMS norm of each row of `x` [n, d], times `gain` [d].
+    pub fn norm(x: &[f32], gain: &[f32], epsilon: f32, output: &mut [u16]) {
+        for (row, output) in x.chunks_exact(gain.len()).zip(output.chunks_exact_mut(gain.len())) {
+            let inverse = inverse_rms(row, epsilon);
+            for ((output, x), gain) in output.iter_mut().zip(row).zip(gain) {
+                *output = narrow_value(x * inverse * gain);
+            }
+        }
+    }
+
+    /// Adds the gradient by `x` to `d_x` and that by `gain` to `d_gain`; `slope` [n, d] is the gradient by the output.
+    pub fn norm_backward(x: &[f32], gain: &[f32], epsilon: f32, slope: &[f32], d_x: &mut [f32], d_gain: &mut [f32]) {
+        let width = gain.len();
+        let mut scaled = vec![0.0; width];
+        let rows = x.chunks_exact(width).zip(slope.chunks_exact(width)).zip(d_x.chunks_exact_mut(width));
+        for ((row, slope), d_x) in rows {
+            let inverse = inverse_rms(row, epsilon);
+            for ((d_gain, slope), x) in d_gain.iter_mut().zip(slope).zip(row) {
+                *d_gain += slope * x * inverse;
+            }
+            for ((scaled, slope), gain) in scaled.iter_mut().zip(slope).zip(gain) {
+                *scaled = slope * gain;
+            }
+            let along = dot(row, &scaled) * inverse * inverse / width as f32;
+            for ((d_x, scaled), x) in d_x.iter_mut().zip(&scaled).zip(row) {
+                *d_x += inverse * (scaled - along * x);
+            }
+        }
+    }
+
+    /// SwiGLU: `gate` sigmoid(`gate`) `up` [n, width] of rows that hold both, gates first. `kept` gets the rows rounded.
+    pub fn swiglu(gate_up: &[f32], width: usize, kept: &mut [u16], hidden: &mut [u16]) {
+        let rows = gate_up.chunks_exact(2 * width).zip(kept.chunks_exact_mut(2 * width)).zip(hidden.chunks_exact_mut(width));
+        for ((row, kept), hidden) in rows {
+            for (kept, value) in kept.iter_mut().zip(row) {
+                *kept = narrow_value(*value);
+            }
+            let (gates, ups) = row.split_at(width);
+            for ((hidden, gate), up) in hidden.iter_mut().zip(gates).zip(ups) {
+                *hidden = narrow_value(gate * sigmoid(*gate) * up);
+            }
+        }
+    }
+
+    /// The gradient [n, 2 width] by gates and ups; `slope` [n, width] is that by the hidden values.
+    pub fn swiglu_backward(kept: &[u16], width: usize, slope: &[f32], d_gate_up: &mut [u16]) {
+        let rows = kept.chunks_exact(2 * width).zip(slope.chunks_exact(width)).zip(d_gate_up.chunks_exact_mut(2 * width));
+        for ((kept, slope), d_gate_up) in rows {
+            let (gates, ups) = kept.split_at(width);
+            let (d_gates, d_ups) = d_gate_up.split_at_mut(width);
+            for index in 0..width {
+                let (gate, up, slope) = (widen(gates[index]), widen(ups[index]), slope[index]);
+                let sigmoid = sigmoid(gate);
+                d_ups[index] = narrow_value(slope * gate * sigmoid);
+                d_gates[index] = narrow_value(slope * up * sigmoid * (1.0 + gate * (1.0 - sigmoid)));
+            }
+        }
+    }
+
+    /// Rotates pairs of neighbours in each head of a row by the angles of one position, given as cosine and sine of each pair of a
+    /// head, and scales them. The inverse rotation has `direction` -1.
+    pub fn rotate(row: &mut [f32], angles: &[[f32; 2]], scale: f32, direction: f32) {
+        for head in row.chunks_exact_mut(2 * angles.len()) {
+            for ([x, y], [cosine, sine]) in head.as_chunks_mut::<2>().0.iter_mut().zip(angles) {
+                let (cosine, sine) = (cosine * scale, sine * scale * direction);
+                (*x, *y) = (*x * cosine - *y * sine, *x * sine + *y * cosine);
+            }
+        }
+    }
+
+    /// Softmax of the first `seen` scores of a row, which are overwritten; the other probabilities are 0.
+    pub fn softmax(scores: &mut [f32], seen: usize, probabilities: &mut [u16]) {
+        let scores = &mut scores[..seen];
+        let inverse = 1.0 / exponentials(scores, maximum(scores));
+        let (own, hidden) = probabilities.split_at_mut(seen);
+        for (p, score) in own.iter_mut().zip(scores.iter()) {
+            *p = narrow_value(score * inverse);
+        }
+        hidden.fill(0);
+    }
+
+    /// The gradient by the scores; `slope` is that by the probabilities, of which the first `seen` are not 0.
+    pub fn softmax_backward(probabilities: &[u16], slope: &[f32], seen: usize, d_scores: &mut [u16]) {
+        let (probabilities, slope) = (&probabilities[..seen], &slope[..seen]);
+        let mut lanes = [0.0f32; LANES];
+        for (p, slope) in probabilities.chunks(LANES).zip(slope.chunks(LANES)) {
+            for ((lane, p), slope) in lanes.iter_mut().zip(p).zip(slope) {
+                *lane += widen(*p) * slope;
+            }
+        }
+        let mean: f32 = lanes.iter().sum();
+        let (own, hidden) = d_scores.split_at_mut(seen);
+        for ((d, p), slope) in own.iter_mut().zip(probabilities).zip(slope) {
+            *d = narrow_value(widen(*p) * (slope - mean));
+        }
+        hidden.fill(0);
+    }
+
+    /// Turns a row of logits into probabilities and returns ln of the sum of their exponentials.
+    pub fn log_softmax(logits: &mut [f32]) -> f32 {
+        let most = maximum(logits);
+        let sum = exponentials(logits, most);
+        let inverse = 1.0 / sum;
+        logits.iter_mut().for_each(|p| *p *= inverse);
+        sum.ln() + most
+    }
+
+    /// `sum` += `addend` times `factor`.
+    pub fn add_scaled(sum: &mut [f32], addend: &[f32], factor: f32) {
+        for (sum, addend) in sum.iter_mut().zip(addend) {
+            *sum += addend * factor;
+        }
+    }
+
+    /// Sum of squares, in f64 over blocks.
+    pub fn squares(values: &[f32]) -> f64 {
+        values.chunks(4096).map(|block| f64::from(dot(block, block))).sum()
+    }
+
+    /// One step of AdamW: moments and weights are updated. `rates` are the learning rate divided by the first moment's correction
+    /// of its bias, the root of the second's, and learning rate times decay.
+    pub fn adamw(weights: &mut [f32], gradient: &[f32], moments: [&mut [f32]; 2], betas: [f32; 2], epsilon: f32, rates: [f32; 3]) {
+        let [first, second] = moments;
+        let [step, root, decay] = rates;
+        for (((weight, gradient), first), second) in weights.iter_mut().zip(gradient).zip(first).zip(second) {
+            *first = betas[0] * *first + (1.0 - betas[0]) * gradient;
+            *second = betas[1] * *second + (1.0 - betas[1]) * gradient * gradient;
+            *weight -= *weight * decay + step * *first / (second.sqrt() / root + epsilon);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn random(count: usize, seed: u32) -> Vec<f32> {
+        let mut state = seed;
+        (0..count)
+            .map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 8) as f32 / 8_388_608.0 - 1.0
+            })
+            .collect()
+    }
+
+    #[test]
+    fn exp_is_accurate() {
+        for step in -8700..8800 {
+            let x = step as f32 / 100.0;
+            let exact = f64::from(x).exp();
+            assert!((f64::from(exp(x)) / exact - 1.0).abs() < 5e-7, "{x}");
+        }
+    }
+
+    /// Compares a gradient with finite differences of a weighted sum of outputs.
+    fn check(inputs: &[f32], gradient: &[f32], weights: &[f32], tolerance: f32, forward: impl Fn(&[f32]) -> Vec<f32>) {
+        let value = |inputs: &[f32]| forward(inputs).iter().zip(weights).map(|(y, w)| f64::from(*y) * f64::from(*w)).sum::<f64>();
+        for index in 0..inputs.len() {
+            let mut moved = inputs.to_vec();
+            moved[index] += 1e-2;
+            let above = value(&moved);
+            moved[index] -= 2e-2;
+            let slope = ((above - value(&moved)) / 2e-2) as f32;
+            assert!((slope - gradient[index]).abs() < tolerance, "{index}: {slope}, not {}", gradient[index]);
+        }
+    }
+
+    fn exact_norm(x: &[f32], gain: &[f32]) -> Vec<f32> {
+        x.chunks(gain.len())
+            .flat_map(|row| {
+                let mean = row.iter().map(|x| x * x).sum::<f32>() / row.len() as f32;
+                row.iter().zip(gain).map(move |(x, gain)| x / (mean + 1e-5).sqrt() * gain).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_gradient_of_a_norm_is_that_of_finite_differences() {
+        let (x, gain, slope) = (random(66, 1), random(22, 2), random(66, 3));
+        let mut output = vec![0; 66];
+        norm(&x, &gain, 1e-5, &mut output);
+        for (bits, exact) in output.iter().zip(exact_norm(&x, &gain)) {
+            assert!((widen(*bits) - exact).abs() <= exact.abs() / 200.0, "{exact}");
+        }
+        let (mut d_x, mut d_gain) = (vec![0.0; 66], vec![0.0; 22]);
+        norm_backward(&x, &gain, 1e-5, &slope, &mut d_x, &mut d_gain);
+        check(&x, &d_x, &slope, 2e-3, |x| exact_norm(x, &gain));
+        check(&gain, &d_gain, &slope, 2e-3, |gain| exact_norm(&x, gain));
+    }
+
+    #[test]
+    fn the_gradient_of_swiglu_is_that_of_finite_differences() {
+        let (width, rows) = (17, 2);
+        let gate_up: Vec<f32> = random(2 * width * rows, 4).iter().map(|x| widen(narrow_value(*x))).collect();
+        let slope = random(width * rows, 5);
+        let exact = |gate_up: &[f32]| -> Vec<f32> {
+            let value = |row: &[f32], index: usize| row[index] / (1.0 + (-row[index]).exp()) * row[width + index];
+            gate_up.chunks(2 * width).flat_map(|row| (0..width).map(|index| value(row, index)).collect::<Vec<_>>()).collect()
+        };
+        let (mut kept, mut hidden) = (vec![0; gate_up.len()], vec![0; slope.len()]);
+        swiglu(&gate_up, width, &mut kept, &mut hidden);
+        for (bits, exact) in hidden.iter().zip(exact(&gate_up)) {
+            assert!((widen(*bits) - exact).abs() <= exact.abs() / 200.0, "{exact}");
+        }
+        let mut d = vec![0; gate_up.len()];
+        swiglu_backward(&kept, width, &slope, &mut d);
+        let d: Vec<f32> = d.into_iter().map(widen).collect();
+        check(&gate_up, &d, &slope, 5e-3, exact);
+    }
+
+    #[test]
+    fn the_gradient_of_softmax_is_that_of_finite_differences_and_hides_what_follows() {
+        let (scores, slope) = (random(40, 6), random(40, 7));
+        let seen = 21;
+        let exact = |scores: &[f32]| -> Vec<f32> {
+            let sum: f32 = scores[..seen].iter().map(|s| s.exp()).sum();
+            (0..scores.len()).map(|at| if at < seen { scores[at].exp() / sum } else { 0.0 }).collect()
+        };
+        let mut p = vec![7; 40];
+        softmax(&mut scores.clone(), seen, &mut p);
+        for (bits, exact) in p.iter().zip(exact(&scores)) {
+            assert!((widen(*bits) - exact).abs() <= exact / 200.0, "{exact}");
+        }
+        let mut d = vec![7; 40];
+        softmax_backward(&p, &slope, seen, &mut d);
+        let d: Vec<f32> = d.into_iter().map(widen).collect();
+        check(&scores, &d, &slope, 2e-3, exact);
+    }
+
+    #[test]
+    fn a_rotation_is_undone_by_its_inverse() {
+        let angles: Vec<[f32; 2]> = [0.3f32, 1.1].iter().map(|angle| [angle.cos(), angle.sin()]).collect();
+        let row = random(8, 8);
+        let mut turned = row.clone();
+        rotate(&mut turned, &angles, 0.5, 1.0);
+        assert!((turned[6] - 0.5 * (row[6] * angles[1][0] - row[7] * angles[1][1])).abs() < 1e-6);
+        rotate(&mut turned, &angles, 2.0, -1.0);
+        assert!(turned.iter().zip(&row).all(|(a, b)| (a - b).abs() < 1e-6));
+    }
+
+    #[test]
+    fn adamw_takes_the_steps_of_its_definition() {
+        let (mut weight, mut first, mut second) = ([0.5f32], [0.0f32], [0.0f32]);
+        let (rate, decay, betas) = (0.1f64, 0.2, [0.9f64, 0.95]);
+        let (mut w, mut m, mut v) = (0.5f64, 0.0, 0.0);
+        for step in 1..=3 {
+            let gradient = 0.3 / f64::from(step);
+            m = betas[0] * m + (1.0 - betas[0]) * gradient;
+            v = betas[1] * v + (1.0 - betas[1]) * gradient * gradient;
+            let (m_hat, v_hat) = (m / (1.0 - betas[0].powi(step)), v / (1.0 - betas[1].powi(step)));
+            w -= rate * decay * w + rate * m_hat / (v_hat.sqrt() + 1e-8);
+            let rates = [rate / (1.0 - betas[0].powi(step)), (1.0 - betas[1].powi(step)).sqrt(), rate * decay];
+            adamw(&mut weight, &[gradient as f32], [&mut first, &mut second], [0.9, 0.95], 1e-8, rates.map(|r| r as f32));
+            assert!((f64::from(weight[0]) - w).abs() < 1e-6, "{step}: {} is not {w}", weight[0]);
+        }
+    }
+}

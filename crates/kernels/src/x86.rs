@@ -1,0 +1,184 @@
+//! Products on units of x86-64 processors.
+#![expect(unsafe_code, reason = "tiles are registers that only assembler reaches; loads through pointers whose bounds callers checked")]
+
+use std::arch::asm;
+use std::arch::x86_64::{
+    __cpuid, __cpuid_count, __m512, _mm512_castsi512_ps, _mm512_dpbf16_ps, _mm512_loadu_ps, _mm512_loadu_si512,
+    _mm512_set1_epi32, _mm512_setzero_ps, _mm512_storeu_ps,
+};
+use std::sync::LazyLock;
+
+use crate::packed::{Packed, SIDE, TILE};
+use crate::product::{Left, Mode};
+
+/// Bits of cpuid's leaf 7.
+const AMX_BF16: u32 = 1 << 22;
+const AMX_TILE: u32 = 1 << 24;
+
+/// Linux gives a process the tiles' registers when it asks for them (`arch_prctl`).
+const REQUEST_PERMISSION: i64 = 0x1023;
+const TILE_DATA: i64 = 18;
+
+static TILES: LazyLock<bool> = LazyLock::new(|| {
+    let features = if __cpuid(0).eax >= 7 { __cpuid_count(7, 0).edx } else { 0 };
+    let has_tiles = features & (AMX_BF16 | AMX_TILE) == AMX_BF16 | AMX_TILE;
+    // SAFETY: it takes two numbers and touches no memory; a kernel that does not know it answers with an error.
+    cfg!(target_os = "linux")
+        && has_tiles
+        && unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) } == 0
+});
+
+/// Whether the processor has tiles and the kernel lets this process use them.
+pub fn may_use_tiles() -> bool {
+    *TILES
+}
+
+/// Whether the processor multiplies pairs of bf16 values.
+pub fn has_pairs() -> bool {
+    is_x86_feature_detected!("avx512bf16") && is_x86_feature_detected!("avx512f")
+}
+
+/// The shape of eight tiles of 16 rows of 64 bytes.
+#[repr(C, align(64))]
+struct Configuration([u8; 64]);
+
+static CONFIGURATION: Configuration = {
+    let mut bytes = [0; 64];
+    bytes[0] = 1; // the only palette
+    let mut tile = 0;
+    while tile < 8 {
+        bytes[16 + 2 * tile] = 64;
+        bytes[48 + tile] = SIDE as u8;
+        tile += 1;
+    }
+    Configuration(bytes)
+};
+
+/// Blocks of 32 by 32 sums in four tiles. Dimensions were checked by the caller.
+pub fn multiply_by_tiles(left: Left<'_>, right: &Packed, columns: usize, sum: &mut [f32], stride: usize, mode: Mode) {
+    let tiles = right.inner() / (2 * SIDE);
+    // SAFETY: the processor has tiles, or the caller would have chosen another unit. The configuration is a constant.
+    unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const CONFIGURATION, options(nostack, preserves_flags, readonly)) };
+    for row in (0..left.rows).step_by(2 * SIDE) {
+        for column in (0..columns).step_by(2 * SIDE) {
+            let upper = left.values[row * left.stride..].as_ptr();
+            let lower = left.values[(row + SIDE) * left.stride..].as_ptr();
+            let first = right.cells[column / SIDE * tiles * TILE..].as_ptr();
+            let second = right.cells[(column / SIDE + 1) * tiles * TILE..].as_ptr();
+            let (above, below) = sum[row * stride + column..].split_at_mut(SIDE * stride);
+            // SAFETY: the caller checked that rows `row` to `row + 31` of `left` have `inner` values, that columns `column`
+            // to `column + 31` of `right` have `inner / 32` tiles of 1 KiB each, and that the sum has 32 rows of 32
+            // columns from here on.
+            unsafe {
+                asm!(
+                    "test {adds:e}, {adds:e}",
+                    "jz 3f",
+                    "tileloadd tmm0, [{above} + {sum_bytes}]",
+                    "tileloadd tmm1, [{above} + {sum_bytes} + 64]",
+                    "tileloadd tmm2, [{below} + {sum_bytes}]",
+                    "tileloadd tmm3, [{below} + {sum_bytes} + 64]",
+                    "jmp 4f",
+                    "3:",
+                    "tilezero tmm0",
+                    "tilezero tmm1",
+                    "tilezero tmm2",
+                    "tilezero tmm3",
+                    "4:",
+                    "test {steps}, {steps}",
+                    "jz 5f",
+                    "2:",
+                    "tileloadd tmm4, [{upper} + {left_bytes}]",
+                    "tileloadd tmm6, [{first} + {tile_bytes}]",
+                    "tdpbf16ps tmm0, tmm4, tmm6",
+                    "tileloadd tmm7, [{second} + {tile_bytes}]",
+                    "tdpbf16ps tmm1, tmm4, tmm7",
+                    "tileloadd tmm5, [{lower} + {left_bytes}]",
+                    "tdpbf16ps tmm2, tmm5, tmm6",
+                    "tdpbf16ps tmm3, tmm5, tmm7",
+                    "add {upper}, 64",
+                    "add {lower}, 64",
+                    "add {first}, 1024",
+                    "add {second}, 1024",
+                    "dec {steps}",
+                    "jnz 2b",
+                    "5:",
+                    "tilestored [{above} + {sum_bytes}], tmm0",
+                    "tilestored [{above} + {sum_bytes} + 64], tmm1",
+                    "tilestored [{below} + {sum_bytes}], tmm2",
+                    "tilestored [{below} + {sum_bytes} + 64], tmm3",
+                    adds = in(reg) u32::from(mode == Mode::Add),
+                    above = in(reg) above.as_mut_ptr(),
+                    below = in(reg) below.as_mut_ptr(),
+                    sum_bytes = in(reg) stride * 4,
+                    steps = inout(reg) left.inner / (2 * SIDE) => _,
+                    upper = inout(reg) upper => _,
+                    lower = inout(reg) lower => _,
+                    first = inout(reg) first => _,
+                    second = inout(reg) second => _,
+                    left_bytes = in(reg) left.stride * 2,
+                    tile_bytes = in(reg) 64usize,
+                    out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                    out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                    options(nostack),
+                );
+            }
+        }
+    }
+    // SAFETY: it takes nothing but the tiles, whose contents are stored.
+    unsafe { asm!("tilerelease", options(nostack, preserves_flags, nomem)) };
+}
+
+/// Rows and columns (of 16) of a block of sums in registers.
+const ROWS: usize = 8;
+const COLUMNS: usize = 2;
+
+/// Blocks of sums in registers. Dimensions were checked by the caller.
+pub fn multiply_by_pairs(left: Left<'_>, right: &Packed, columns: usize, sum: &mut [f32], stride: usize, mode: Mode) {
+    // SAFETY: the processor has the features, or the caller would have chosen another unit.
+    unsafe { pairs(left, right, columns, sum, stride, mode) };
+}
+
+#[target_feature(enable = "avx512f,avx512bf16")]
+fn pairs(left: Left<'_>, right: &Packed, columns: usize, sum: &mut [f32], stride: usize, mode: Mode) {
+    let tiles = right.inner() / (2 * SIDE);
+    for column in (0..columns).step_by(COLUMNS * SIDE) {
+        let cells: [&[u32]; COLUMNS] =
+            std::array::from_fn(|at| &right.cells[(column / SIDE + at) * tiles * TILE..][..left.inner / 2 * SIDE]);
+        for row in (0..left.rows).step_by(ROWS) {
+            let values: [&[u16]; ROWS] =
+                std::array::from_fn(|at| &left.values[(row + at) * left.stride..][..left.inner]);
+            let mut lanes: [[__m512; COLUMNS]; ROWS] = [[_mm512_setzero_ps(); COLUMNS]; ROWS];
+            if mode == Mode::Add {
+                for (at, lanes) in lanes.iter_mut().enumerate() {
+                    let sum = &sum[(row + at) * stride + column..][..COLUMNS * SIDE];
+                    for (lane, sum) in lanes.iter_mut().zip(sum.chunks_exact(SIDE)) {
+                        // SAFETY: the slice has 16 values.
+                        *lane = unsafe { _mm512_loadu_ps(sum.as_ptr()) };
+                    }
+                }
+            }
+            for pair in 0..left.inner / 2 {
+                let right: [__m512; COLUMNS] = std::array::from_fn(|at| {
+                    // SAFETY: `cells` has 16 cells for each pair.
+                    _mm512_castsi512_ps(unsafe { _mm512_loadu_si512(cells[at].as_ptr().add(pair * SIDE).cast()) })
+                });
+                for (lanes, values) in lanes.iter_mut().zip(values) {
+                    // SAFETY: `values` has a value at 2 * pair and one behind it.
+                    let left = unsafe { values.as_ptr().add(2 * pair).cast::<i32>().read_unaligned() };
+                    let left = _mm512_castsi512_ps(_mm512_set1_epi32(left));
+                    for (lane, right) in lanes.iter_mut().zip(right) {
+                        // SAFETY: both have 512 bits.
+                        *lane = unsafe { _mm512_dpbf16_ps(*lane, std::mem::transmute(left), std::mem::transmute(right)) };
+                    }
+                }
+            }
+            for (at, lanes) in lanes.iter().enumerate() {
+                let sum = &mut sum[(row + at) * stride + column..][..COLUMNS * SIDE];
+                for (lane, sum) in lanes.iter().zip(sum.chunks_exact_mut(SIDE)) {
+                    // SAFETY: the slice has 16 values.
+                    unsafe { _mm512_storeu_ps(sum.as_mut_ptr(), *lane) };
+                }
+            }
+        }
+    }
+}
