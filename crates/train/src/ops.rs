@@ -17,6 +17,9 @@ use burn::{
     tensor::{Tensor, TensorData},
 };
 
+use prime_kernels::rows::sigmoid;
+pub(crate) use prime_kernels::rows::{dot, exponentials, maximum};
+
 use super::model::NORM_EPSILON;
 
 pub(crate) type Values = FloatTensor<Flex>;
@@ -177,15 +180,15 @@ impl Rotation {
         Self { table, head_dim }
     }
 
+    /// Cosine and sine of each pair of a head at a position.
+    pub fn angles(&self, position: usize) -> &[[f32; 2]] {
+        let half = self.head_dim / 2;
+        &self.table[position * half..(position + 1) * half]
+    }
+
     /// Rotates a row by the angles of one position.
     pub fn turn(&self, row: &mut [f32], position: usize) {
-        let half = self.head_dim / 2;
-        let table = &self.table[position * half..(position + 1) * half];
-        for head in row.chunks_exact_mut(2 * half) {
-            for ([x, y], [cosine, sine]) in head.as_chunks_mut::<2>().0.iter_mut().zip(table) {
-                (*x, *y) = (*x * cosine - *y * sine, *x * sine + *y * cosine);
-            }
-        }
+        prime_kernels::rows::rotate(row, self.angles(position), 1.0, 1.0);
     }
 
     /// `x` [n, d], rows being sequences of `length` positions, rotated and scaled.
@@ -206,20 +209,10 @@ impl Rotate {
     /// Rotates by `direction` times the angle; -1 gives the gradient.
     fn turn(&self, mut x: Values, direction: f32) -> Values {
         let width = width(&x);
-        let half = self.rotation.head_dim / 2;
-        let mut angles = vec![[0.0; 2]; half];
         let rows = x.storage_mut::<f32>().chunks_exact_mut(width);
         for (index, row) in rows.enumerate() {
-            let position = index % self.length;
-            let table = &self.rotation.table[position * half..(position + 1) * half];
-            for (angle, [cosine, sine]) in angles.iter_mut().zip(table) {
-                *angle = [cosine * self.scale, sine * self.scale * direction];
-            }
-            for head in row.chunks_exact_mut(2 * half) {
-                for ([x, y], [cosine, sine]) in head.as_chunks_mut::<2>().0.iter_mut().zip(&angles) {
-                    (*x, *y) = (*x * cosine - *y * sine, *x * sine + *y * cosine);
-                }
-            }
+            let angles = self.rotation.angles(index % self.length);
+            prime_kernels::rows::rotate(row, angles, self.scale, direction);
         }
         x
     }
@@ -317,90 +310,11 @@ impl Fused<1> for CrossEntropy {
     }
 }
 
-const LANES: usize = 16;
-
-#[inline(always)]
-pub(crate) fn dot(left: &[f32], right: &[f32]) -> f32 {
-    let mut lanes = [0.0f32; LANES];
-    let (left_chunks, left_rest) = left.as_chunks::<LANES>();
-    let (right_chunks, right_rest) = right.as_chunks::<LANES>();
-    for (a, b) in left_chunks.iter().zip(right_chunks) {
-        for lane in 0..LANES {
-            lanes[lane] += a[lane] * b[lane];
-        }
-    }
-    let rest: f32 = left_rest.iter().zip(right_rest).map(|(a, b)| a * b).sum();
-    lanes.iter().sum::<f32>() + rest
-}
-
-#[inline(always)]
-pub(crate) fn maximum(values: &[f32]) -> f32 {
-    let larger = |a: f32, b: f32| if a > b { a } else { b };
-    let mut lanes = [f32::NEG_INFINITY; LANES];
-    let (chunks, rest) = values.as_chunks::<LANES>();
-    for chunk in chunks {
-        for lane in 0..LANES {
-            lanes[lane] = larger(chunk[lane], lanes[lane]);
-        }
-    }
-    lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, larger)
-}
-
-/// Turns each value into e^(value - `most`), and returns their sum.
-#[inline(always)]
-pub(crate) fn exponentials(values: &mut [f32], most: f32) -> f32 {
-    let mut lanes = [0.0f32; LANES];
-    let (chunks, rest) = values.as_chunks_mut::<LANES>();
-    for chunk in chunks {
-        for lane in 0..LANES {
-            chunk[lane] = exp(chunk[lane] - most);
-            lanes[lane] += chunk[lane];
-        }
-    }
-    let mut sum = lanes.iter().sum();
-    for value in rest {
-        *value = exp(*value - most);
-        sum += *value;
-    }
-    sum
-}
-
-#[inline(always)]
-fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + exp(-x))
-}
-
-/// e^x to about 2 ulp on [-87, 88], clamped outside: `f32::exp` would be a call per element.
-#[inline(always)]
-fn exp(x: f32) -> f32 {
-    const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23: adding it leaves the nearest integer in the low mantissa bits
-    let x = if x > -87.0 { x } else { -87.0 };
-    let x = if x < 88.0 { x } else { 88.0 };
-    let shifted = x * std::f32::consts::LOG2_E + ROUND;
-    let whole = shifted - ROUND;
-    let part = (x - whole * 0.693_359_4) - whole * -2.121_944_4e-4; // ln 2 in two pieces, so that the difference is exact
-    let mut series = 1.987_569_1e-4;
-    for coefficient in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {
-        series = series * part + coefficient;
-    }
-    let mantissa = series * part * part + part + 1.0;
-    mantissa * f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000))
-}
-
 #[cfg(test)]
 mod tests {
     use burn::tensor::{Device, Distribution, activation};
 
     use super::*;
-
-    #[test]
-    fn exp_is_accurate() {
-        for step in -8700..8800 {
-            let x = step as f32 / 100.0;
-            let exact = f64::from(x).exp();
-            assert!((f64::from(exp(x)) / exact - 1.0).abs() < 5e-7, "{x}");
-        }
-    }
 
     /// Values and gradients of `fused` equal those of `composed`, under a random weighting of the outputs.
     fn same<const D: usize, const N: usize>(

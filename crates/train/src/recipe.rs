@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CorrectionPlan, TrainError, all_hold};
+use super::{CorrectionPlan, TrainError, all_hold, mixed};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -145,11 +145,23 @@ pub struct BatchPlan {
     pub threads: usize,
     /// Tasks are drawn with probability proportional to `floor` + their held-out error rate.
     pub floor: f64,
+    /// What matrix products are computed in.
+    pub compute: Compute,
+}
+
+/// The arithmetic of matrix products in training. Weights, sums and all else are f32, and so is what is exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compute {
+    #[default]
+    F32,
+    /// Faster where the processor multiplies bf16 values (AMX, AVX-512 BF16), slower elsewhere.
+    Bf16,
 }
 
 impl Default for BatchPlan {
     fn default() -> Self {
-        Self { tokens: 2048, pass_tokens: 512, threads: 1, floor: 0.1 }
+        Self { tokens: 2048, pass_tokens: 512, threads: 1, floor: 0.1, compute: Compute::F32 }
     }
 }
 
@@ -257,6 +269,10 @@ impl Recipe {
             ((1..=64).contains(&self.batch.threads), "threads must be 1 to 64"),
             (self.batch.tokens > 0 && self.batch.pass_tokens > 0, "a batch needs at least one token"),
             (self.batch.floor > 0.0, "floor must be positive"),
+            (
+                self.batch.compute == Compute::F32 || mixed::supports(*model),
+                "compute = \"bf16\" needs d_model, ff and d_model / heads in multiples of 32",
+            ),
             (optimizer.learning_rate > 0.0, "the learning rate must be positive"),
             ((0.0..1.0).contains(&optimizer.warmup), "warmup is a fraction of the budget"),
             ((0.0..1.0).contains(&optimizer.stable), "stable is a fraction of the budget"),

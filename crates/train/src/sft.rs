@@ -4,10 +4,9 @@
 use std::{
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
-    thread,
 };
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Tensor;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use serde::Serialize;
 
@@ -20,8 +19,8 @@ use super::{
     evaluate::{self, Accuracy},
     gguf,
     layout::Layout,
-    model::{Network, Scores, tensors, values},
-    optimizer::Updater,
+    learner::Learner,
+    model::Network,
     progress::{Progress, Status},
     recipe::{Budget, Recipe},
     records::Records,
@@ -122,8 +121,7 @@ pub(super) struct Run<'a> {
     pub(super) layout: Layout,
     pub(super) state: Checkpoint,
     pub(super) network: Network,
-    pub(super) weights: Vec<Tensor<2>>,
-    updater: Updater,
+    learner: Learner,
     /// Batches of the current pool's steps; empty before the first.
     pool: Vec<Vec<Batch>>,
     pub(super) held_out: Vec<Vec<Encoded>>,
@@ -164,13 +162,11 @@ impl<'a> Run<'a> {
             )
         };
         let most = recipe.evaluation.samples.max(recipe.evaluation.final_samples);
-        let device = Device::flex();
         let moments = state.take_moments();
         Ok(Self {
             recipe,
             network: Network::new(recipe.model),
-            weights: tensors(&layout, &state.weights, &device),
-            updater: Updater::new(&recipe.optimizer, &layout, &moments, state.step, &device),
+            learner: Learner::new(recipe, &layout, &state.weights, moments, state.step),
             pool: Vec::new(),
             held_out: evaluate::held_out(recipe, samples, most),
             progress: Progress::start(state.elapsed_s, state.tokens),
@@ -194,6 +190,11 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// The weights as the network's tensors.
+    pub(super) fn tensors(&self) -> Vec<Tensor<2>> {
+        self.learner.tensors()
+    }
+
     /// Processor time, over all parts of the run.
     pub(super) fn cpu_s(&self) -> f64 {
         self.state.cpu_s + cpu_s() - self.opened_s
@@ -207,14 +208,14 @@ impl<'a> Run<'a> {
     pub(super) fn step(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
         self.fill_pool(samples)?;
         let batches = std::mem::take(&mut self.pool[(self.state.step % POOL_STEPS) as usize]);
-        let step = self.learn(&batches);
+        let step = self.learner.learn(&batches, self.recipe.batch.threads);
         if !step.loss.is_finite() || !step.norm.is_finite() {
             return Err(TrainError::Diverged { step: self.state.step });
         }
         let rate = self.recipe.optimizer.rate_at(self.spent());
         self.state.step += 1;
         self.state.tokens += batches.iter().map(|b| b.inputs.len() as u64).sum::<u64>();
-        self.updater.update(&mut self.weights, step.gradients, step.norm, rate);
+        self.learner.update(step.norm, rate);
         let status = Status {
             step: self.state.step,
             spent: self.spent(),
@@ -267,7 +268,8 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         samples.begin_pool();
-        let policy = Policy { network: &self.network, weights: &self.weights, vocabulary: &self.vocabulary };
+        let weights = self.learner.tensors();
+        let policy = Policy { network: &self.network, weights: &weights, vocabulary: &self.vocabulary };
         let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed ^ ATTEMPTS);
         rng.set_stream(self.state.step);
         let mut attempts = Vec::new();
@@ -279,39 +281,6 @@ impl<'a> Run<'a> {
             }
         }
         self.records.append(&self.record(&[], &attempts))
-    }
-
-    /// The gradient of the mean loss over the batches, which are distributed over threads.
-    fn learn(&self, batches: &[Batch]) -> Learned {
-        let targets: usize = batches.iter().map(|batch| batch.targets.len()).sum();
-        let samples: usize = batches.iter().map(|batch| batch.sequences.len()).sum();
-        let weight = 1.0 / targets as f32;
-        let threads = self.recipe.batch.threads;
-        let work = |thread: usize| {
-            let mut share = Share::default();
-            for batch in batches.iter().skip(thread).step_by(threads) {
-                let (scores, gradients) = self.network.learn(&self.weights, batch, weight);
-                let (loss, exact) = tally(batch, &scores);
-                share.add(Share { loss, exact, gradients });
-            }
-            share
-        };
-        let work = &work;
-        let total = thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|t| scope.spawn(move || work(t))).collect();
-            let mut total = work(0);
-            for other in others {
-                total.add(other.join().expect("invariant: a worker does not panic"));
-            }
-            total
-        });
-        let squares = total.gradients.iter().map(|gradient| gradient.clone().square().sum().into_scalar::<f32>());
-        Learned {
-            loss: total.loss * f64::from(weight),
-            exact: total.exact as f64 / samples as f64,
-            norm: squares.map(f64::from).sum::<f64>().sqrt(),
-            gradients: total.gradients,
-        }
     }
 
     /// Samples per task that fit into the evaluations' share of the `since_s` seconds since the last one.
@@ -326,7 +295,7 @@ impl<'a> Run<'a> {
     fn evaluate(&mut self, per_task: usize, adapt: bool) -> Result<Vec<Accuracy>, TrainError> {
         let before = self.progress.elapsed_s();
         let results =
-            evaluate::evaluate(self.recipe, &self.network, &self.weights, &self.state.tasks, &self.held_out, per_task)?;
+            evaluate::evaluate(self.recipe, &self.network, &self.learner.tensors(), &self.state.tasks, &self.held_out, per_task)?;
         let seconds = self.progress.elapsed_s() - before;
         self.round_s = seconds / per_task as f64;
         if adapt {
@@ -356,51 +325,12 @@ impl<'a> Run<'a> {
         self.state.elapsed_s = self.progress.elapsed_s();
         self.state.cpu_s = self.cpu_s();
         self.opened_s = cpu_s();
-        self.state.weights = values(&self.layout, &self.weights);
-        let moments = self.updater.moments(&self.layout);
+        self.state.weights = self.learner.flat(&self.layout);
+        let moments = self.learner.moments(&self.layout);
         self.state.save(&self.checkpoint, moments)?;
         let name = &self.recipe.name;
         let model =
             gguf::encode(name, &self.layout, &self.vocabulary, &self.state.weights, self.recipe.export.matrices);
         replace(&self.out, &model)
     }
-}
-
-/// The gradient and statistics of a step.
-struct Learned {
-    /// Mean over targets.
-    loss: f64,
-    /// Fraction of exact samples.
-    exact: f64,
-    norm: f64,
-    gradients: Vec<Tensor<2>>,
-}
-
-/// A thread's share of a step.
-#[derive(Default)]
-struct Share {
-    loss: f64,
-    exact: usize,
-    gradients: Vec<Tensor<2>>,
-}
-
-impl Share {
-    fn add(&mut self, other: Self) {
-        self.loss += other.loss;
-        self.exact += other.exact;
-        let own = std::mem::take(&mut self.gradients);
-        self.gradients = if own.is_empty() {
-            other.gradients
-        } else if other.gradients.is_empty() {
-            own
-        } else {
-            own.into_iter().zip(other.gradients).map(|(a, b)| a + b).collect()
-        };
-    }
-}
-
-/// Summed loss and number of exact samples.
-fn tally(batch: &Batch, scores: &Scores) -> (f64, usize) {
-    let loss = scores.losses.iter().map(|&loss| f64::from(loss)).sum();
-    (loss, evaluate::exact(batch, scores).filter(|&hit| hit).count())
 }

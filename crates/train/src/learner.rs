@@ -1,0 +1,223 @@
+//! What a training step computes, in the arithmetic that the recipe asks for: gradients of batches, and the update.
+
+use std::thread;
+
+use burn::tensor::{Device, Tensor};
+
+use super::batch::Batch;
+use super::evaluate;
+use super::layout::Layout;
+use super::mixed::{Gradient, MixedNetwork, MixedUpdater, Weights, Workspace};
+use super::model::{Network, Scores, tensors, values};
+use super::optimizer::{Moments, Updater};
+use super::recipe::{Compute, Recipe};
+
+/// A step's loss and gradient, before the update.
+#[derive(Debug, Clone, Copy)]
+pub struct Learned {
+    /// Mean over targets.
+    pub loss: f64,
+    /// Fraction of exact samples.
+    pub exact: f64,
+    /// Norm of the gradient.
+    pub norm: f64,
+}
+
+/// Weights, optimizer, and the gradient between the two halves of a step.
+pub enum Learner {
+    F32(F32),
+    Bf16(Box<Bf16>),
+}
+
+impl Learner {
+    /// Goes on from `moments` after `step` updates.
+    pub fn new(recipe: &Recipe, layout: &Layout, flat: &[f32], moments: Moments, step: u64) -> Self {
+        match recipe.batch.compute {
+            Compute::F32 => {
+                let device = Device::flex();
+                Self::F32(F32 {
+                    network: Network::new(recipe.model),
+                    weights: tensors(layout, flat, &device),
+                    updater: Updater::new(&recipe.optimizer, layout, &moments, step, &device),
+                    gradients: Vec::new(),
+                })
+            }
+            Compute::Bf16 => {
+                let mut weights = Weights::default();
+                weights.prepare(layout, flat);
+                let workers = (0..recipe.batch.threads).map(|_| (Workspace::default(), Gradient::new(layout))).collect();
+                Self::Bf16(Box::new(Bf16 {
+                    network: MixedNetwork::new(layout),
+                    layout: layout.clone(),
+                    flat: flat.to_vec(),
+                    weights,
+                    updater: MixedUpdater::new(&recipe.optimizer, layout, moments, step),
+                    gradient: vec![0.0; layout.len],
+                    workers,
+                }))
+            }
+        }
+    }
+
+    /// The gradient of the mean loss over the batches, which are distributed over threads.
+    pub fn learn(&mut self, batches: &[Batch], threads: usize) -> Learned {
+        let targets: usize = batches.iter().map(|batch| batch.targets.len()).sum();
+        let samples: usize = batches.iter().map(|batch| batch.sequences.len()).sum();
+        let weight = 1.0 / targets as f32;
+        let (tally, norm) = match self {
+            Self::F32(learner) => learner.learn(batches, weight, threads),
+            Self::Bf16(learner) => learner.learn(batches, weight),
+        };
+        Learned { loss: tally.loss * f64::from(weight), exact: tally.exact as f64 / samples as f64, norm }
+    }
+
+    /// The second half of a step.
+    pub fn update(&mut self, norm: f64, rate: f64) {
+        match self {
+            Self::F32(learner) => {
+                let gradients = std::mem::take(&mut learner.gradients);
+                learner.updater.update(&mut learner.weights, gradients, norm, rate);
+            }
+            Self::Bf16(learner) => {
+                learner.updater.update(&mut learner.flat, &mut learner.gradient, norm, rate);
+                learner.weights.prepare(&learner.layout, &learner.flat);
+            }
+        }
+    }
+
+    /// The weights as the network's tensors.
+    pub fn tensors(&self) -> Vec<Tensor<2>> {
+        match self {
+            Self::F32(learner) => learner.weights.clone(),
+            Self::Bf16(learner) => tensors(&learner.layout, &learner.flat, &Device::flex()),
+        }
+    }
+
+    /// The weights in the order of `layout`.
+    pub fn flat(&self, layout: &Layout) -> Vec<f32> {
+        match self {
+            Self::F32(learner) => values(layout, &learner.weights),
+            Self::Bf16(learner) => learner.flat.clone(),
+        }
+    }
+
+    pub fn moments(&self, layout: &Layout) -> Moments {
+        match self {
+            Self::F32(learner) => learner.updater.moments(layout),
+            Self::Bf16(learner) => learner.updater.moments(),
+        }
+    }
+}
+
+/// Burn's tensors and gradients.
+pub struct F32 {
+    network: Network,
+    weights: Vec<Tensor<2>>,
+    updater: Updater,
+    gradients: Vec<Tensor<2>>,
+}
+
+impl F32 {
+    fn learn(&mut self, batches: &[Batch], weight: f32, threads: usize) -> (Tally, f64) {
+        let (network, weights) = (&self.network, &self.weights);
+        let work = |thread: usize| {
+            let mut tally = Tally::default();
+            let mut sum: Vec<Tensor<2>> = Vec::new();
+            for batch in batches.iter().skip(thread).step_by(threads) {
+                let (scores, gradients) = network.learn(weights, batch, weight);
+                tally.count(batch, &scores);
+                sum = added(sum, gradients);
+            }
+            (tally, sum)
+        };
+        let work = &work;
+        let (tally, gradients) = thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|t| scope.spawn(move || work(t))).collect();
+            let (mut tally, mut sum) = work(0);
+            for other in others {
+                let (other, gradients) = other.join().expect("invariant: a worker does not panic");
+                tally.add(&other);
+                sum = added(sum, gradients);
+            }
+            (tally, sum)
+        });
+        let squares = gradients.iter().map(|gradient| gradient.clone().square().sum().into_scalar::<f32>());
+        let norm = squares.map(f64::from).sum::<f64>().sqrt();
+        self.gradients = gradients;
+        (tally, norm)
+    }
+}
+
+fn added(sum: Vec<Tensor<2>>, gradients: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+    if sum.is_empty() {
+        gradients
+    } else if gradients.is_empty() {
+        sum
+    } else {
+        sum.into_iter().zip(gradients).map(|(a, b)| a + b).collect()
+    }
+}
+
+/// Mixed precision.
+pub struct Bf16 {
+    network: MixedNetwork,
+    layout: Layout,
+    flat: Vec<f32>,
+    /// Those of `flat`, prepared for products.
+    weights: Weights,
+    updater: MixedUpdater,
+    gradient: Vec<f32>,
+    /// One for each thread.
+    workers: Vec<(Workspace, Gradient)>,
+}
+
+impl Bf16 {
+    fn learn(&mut self, batches: &[Batch], weight: f32) -> (Tally, f64) {
+        let (network, weights) = (&self.network, &self.weights);
+        let threads = self.workers.len();
+        let work = |thread: usize, (workspace, gradient): &mut (Workspace, Gradient)| {
+            let mut tally = Tally::default();
+            for batch in batches.iter().skip(thread).step_by(threads) {
+                let scores = network.learn(weights, batch, weight, workspace, gradient);
+                tally.count(batch, &scores);
+            }
+            tally
+        };
+        let work = &work;
+        let (first, others) = self.workers.split_first_mut().expect("invariant: there is a thread");
+        let tally = thread::scope(|scope| {
+            let others: Vec<_> =
+                others.iter_mut().enumerate().map(|(index, worker)| scope.spawn(move || work(index + 1, worker))).collect();
+            let mut tally = work(0, first);
+            for other in others {
+                tally.add(&other.join().expect("invariant: a worker does not panic"));
+            }
+            tally
+        });
+        for (_, gradient) in others {
+            first.1.add(gradient);
+            gradient.clear();
+        }
+        first.1.take(&self.layout, &mut self.gradient);
+        (tally, prime_kernels::rows::squares(&self.gradient).sqrt())
+    }
+}
+
+/// Sums over samples.
+#[derive(Default)]
+struct Tally {
+    loss: f64,
+    exact: usize,
+}
+
+impl Tally {
+    fn count(&mut self, batch: &Batch, scores: &Scores) {
+        self.loss += scores.losses.iter().map(|&loss| f64::from(loss)).sum::<f64>();
+        self.exact += evaluate::exact(batch, scores).filter(|&exact| exact).count();
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.loss += other.loss;
+        self.exact += other.exact;
+    }
+}

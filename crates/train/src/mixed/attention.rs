@@ -1,0 +1,126 @@
+//! Causal attention of the samples of a batch, head by head, in blocks: what a block of queries does not see is not computed.
+
+use prime_kernels::{BLOCK, Left, Mode, Unit, narrow_into, padded, rows, transpose};
+
+use super::{Scratch, sized};
+use crate::batch::Batch;
+use crate::recipe::Architecture;
+
+/// The samples' heads: first row, number of rows, head.
+fn heads(architecture: Architecture, batch: &Batch) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
+    let of_sample = move |(first, length)| (0..architecture.heads).map(move |head| (first, length, head));
+    batch.sequences.iter().map(|sequence| (sequence.rows.start, sequence.rows.len())).flat_map(of_sample)
+}
+
+/// `mixed` [rows, d] gets the heads' outputs, `probabilities` what they gave each key.
+pub(super) fn forward(
+    unit: Unit,
+    architecture: Architecture,
+    batch: &Batch,
+    qkv: &[u16],
+    probabilities: &mut Vec<u16>,
+    mixed: &mut [u16],
+    scratch: &mut Scratch,
+) {
+    let (d_model, width) = (architecture.d_model, architecture.head_dim());
+    let stride = 3 * d_model;
+    let cells: usize = heads(architecture, batch).map(|(_, length, _)| padded(length) * padded(length)).sum();
+    let mut left = sized(probabilities, cells);
+    for (first, length, head) in heads(architecture, batch) {
+        let side = padded(length);
+        let (own, rest) = left.split_at_mut(side * side);
+        left = rest;
+        let at = first * stride + head * width;
+        let queries = &qkv[at..];
+        scratch.packed.pack_transposed(&qkv[at + d_model..], stride, width, side);
+        scratch.other.pack(&qkv[at + 2 * d_model..], stride, side, width);
+        let scores = sized(&mut scratch.scores, BLOCK * side);
+        let sums = sized(&mut scratch.more, BLOCK * width);
+        for block in (0..side).step_by(BLOCK) {
+            let seen = block + BLOCK;
+            let left = Left { values: &queries[block * stride..], stride, rows: BLOCK, inner: width };
+            unit.multiply(left, &scratch.packed, seen, scores, side, Mode::Replace);
+            let own = &mut own[block * side..seen * side];
+            for (row, (scores, own)) in scores.chunks_exact_mut(side).zip(own.chunks_exact_mut(side)).enumerate() {
+                rows::softmax(scores, (block + row + 1).min(length), own);
+            }
+            let left = Left { values: own, stride: side, rows: BLOCK, inner: seen };
+            unit.multiply(left, &scratch.other, width, sums, width, Mode::Replace);
+            let outputs = mixed[(first + block) * d_model..].chunks_mut(d_model).take(length - block);
+            for (output, sum) in outputs.zip(sums.chunks_exact(width)) {
+                narrow_into(sum, &mut output[head * width..(head + 1) * width]);
+            }
+        }
+    }
+}
+
+/// `d_qkv` [rows, 3 d] gets the gradient by rotated queries, rotated keys and values; `d_mixed` [rows, d] is that by the outputs.
+pub(super) fn backward(
+    unit: Unit,
+    architecture: Architecture,
+    batch: &Batch,
+    [qkv, probabilities, d_mixed]: [&[u16]; 3],
+    d_qkv: &mut [f32],
+    scratch: &mut Scratch,
+) {
+    let (d_model, width) = (architecture.d_model, architecture.head_dim());
+    let stride = 3 * d_model;
+    let mut left = probabilities;
+    for (first, length, head) in heads(architecture, batch) {
+        let side = padded(length);
+        let (own, rest) = left.split_at(side * side);
+        left = rest;
+        let at = first * stride + head * width;
+        let (queries, keys, values) = (&qkv[at..], &qkv[at + d_model..], &qkv[at + 2 * d_model..]);
+        // Rows of other samples behind this one's must not enter sums over queries.
+        let slopes = sized(&mut scratch.halves, side * width);
+        let rows_of = d_mixed[first * d_model..].chunks(d_model).take(length);
+        for (slope, row) in slopes.chunks_exact_mut(width).zip(rows_of) {
+            slope.copy_from_slice(&row[head * width..(head + 1) * width]);
+        }
+        slopes[length * width..].fill(0);
+        // By the scores.
+        let d_scores = sized(&mut scratch.left, side * side);
+        scratch.packed.pack_transposed(values, stride, width, side);
+        let sums = sized(&mut scratch.scores, BLOCK * side);
+        for block in (0..side).step_by(BLOCK) {
+            let seen = block + BLOCK;
+            let left = Left { values: &slopes[block * width..], stride: width, rows: BLOCK, inner: width };
+            unit.multiply(left, &scratch.packed, seen, sums, side, Mode::Replace);
+            for row in block..seen {
+                let span = row * side..(row + 1) * side;
+                let count = (row + 1).min(length);
+                rows::softmax_backward(&own[span.clone()], &sums[(row - block) * side..], count, &mut d_scores[span]);
+            }
+        }
+        let output = sized(&mut scratch.more, side * width);
+        // By the queries: over the keys that each saw.
+        scratch.other.pack(keys, stride, side, width);
+        for block in (0..side).step_by(BLOCK) {
+            let left = Left { values: &d_scores[block * side..], stride: side, rows: BLOCK, inner: block + BLOCK };
+            unit.multiply(left, &scratch.other, width, &mut output[block * width..], width, Mode::Replace);
+        }
+        store(output, width, length, &mut d_qkv[at..], stride);
+        // By the keys, and by the values: over the queries that saw each.
+        let turned = sized(&mut scratch.turned, side * side);
+        scratch.other.pack(queries, stride, side, width);
+        transpose(d_scores, side, side, side, turned, side);
+        unit.multiply(whole(turned, side), &scratch.other, width, output, width, Mode::Replace);
+        store(output, width, length, &mut d_qkv[at + d_model..], stride);
+        scratch.other.pack(slopes, width, side, width);
+        transpose(own, side, side, side, turned, side);
+        unit.multiply(whole(turned, side), &scratch.other, width, output, width, Mode::Replace);
+        store(output, width, length, &mut d_qkv[at + 2 * d_model..], stride);
+    }
+}
+
+fn whole(values: &[u16], side: usize) -> Left<'_> {
+    Left { values, stride: side, rows: side, inner: side }
+}
+
+/// Copies `length` rows to places `stride` apart.
+fn store(rows: &[f32], width: usize, length: usize, to: &mut [f32], stride: usize) {
+    for (to, row) in to.chunks_mut(stride).zip(rows.chunks_exact(width)).take(length) {
+        to[..width].copy_from_slice(row);
+    }
+}

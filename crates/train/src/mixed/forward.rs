@@ -1,0 +1,124 @@
+//! The forward pass, and the loss.
+
+use prime_kernels::{Left, Mode, Packed, Unit, narrow_into, narrow_value, padded, rows};
+
+use super::weights::Weights;
+use super::{MixedNetwork, SLACK, Workspace, attention, sized};
+use crate::batch::Batch;
+use crate::model::{NORM_EPSILON, Scores};
+use crate::recipe::Architecture;
+
+/// `sum` [rows, columns of `right`] becomes `left` [rows, inner of `right`] times `right`; rows are padded.
+pub(super) fn product(unit: Unit, left: &[u16], rows: usize, right: &Packed, sum: &mut [f32], mode: Mode) {
+    let inner = right.inner();
+    let left = Left { values: left, stride: inner, rows, inner };
+    unit.multiply(left, right, right.columns(), sum, right.columns(), mode);
+}
+
+/// The rows of a batch's targets.
+pub(super) fn target_rows(batch: &Batch) -> impl Iterator<Item = usize> + '_ {
+    batch.targets.iter().map(|target| target.row)
+}
+
+impl MixedNetwork {
+    /// Computes the logits at the batch's targets.
+    pub(super) fn forward(&self, weights: &Weights, batch: &Batch, workspace: &mut Workspace) {
+        let Architecture { d_model, layers, ff, .. } = self.layout.architecture;
+        let unit = self.unit;
+        let rows = padded(batch.inputs.len());
+        let targets = padded(batch.targets.len());
+        workspace.layers.resize_with(layers, Default::default);
+        let scratch = &mut workspace.scratch;
+        let first = sized(&mut workspace.layers[0].input, rows * d_model);
+        for (row, &token) in first.chunks_exact_mut(d_model).zip(&batch.inputs) {
+            row.copy_from_slice(&weights.embedding[usize::from(token) * d_model..][..d_model]);
+        }
+        first[batch.inputs.len() * d_model..].fill(0.0);
+        for index in 0..layers {
+            let is_last = index + 1 == layers;
+            let layer = &weights.layers[index];
+            let (kept, next) = workspace.layers[index..].split_at_mut(1);
+            let kept = &mut kept[0];
+            let input = &kept.input[..rows * d_model];
+            let normed = sized(&mut kept.normed, rows * d_model);
+            rows::norm(input, &layer.attention_norm, NORM_EPSILON, normed);
+            let sums = sized(&mut scratch.sums, rows * 3 * d_model);
+            product(unit, normed, rows, &layer.qkv.forward, sums, Mode::Replace);
+            self.rotate(batch, sums, 1.0);
+            let qkv = sized(&mut kept.qkv, (rows + SLACK) * 3 * d_model);
+            narrow_into(sums, qkv);
+            let mixed = sized(&mut kept.mixed, rows.max(targets) * d_model);
+            attention::forward(unit, self.layout.architecture, batch, qkv, &mut kept.probabilities, mixed, scratch);
+            let outputs = if is_last { targets } else { rows };
+            let middle = sized(&mut kept.middle, outputs * d_model);
+            if is_last {
+                // A target stands in its row or behind it, so no row is overwritten before it is moved.
+                for (place, row) in target_rows(batch).enumerate() {
+                    mixed.copy_within(row * d_model..(row + 1) * d_model, place * d_model);
+                    middle[place * d_model..][..d_model].copy_from_slice(&input[row * d_model..][..d_model]);
+                }
+                mixed[batch.targets.len() * d_model..outputs * d_model].fill(0);
+                middle[batch.targets.len() * d_model..].fill(0.0);
+            } else {
+                middle.copy_from_slice(input);
+            }
+            product(unit, mixed, outputs, &layer.output.forward, middle, Mode::Add);
+            let normed = sized(&mut kept.ff_normed, outputs * d_model);
+            rows::norm(middle, &layer.ff_norm, NORM_EPSILON, normed);
+            let sums = sized(&mut scratch.sums, outputs * 2 * ff);
+            product(unit, normed, outputs, &layer.gate_up.forward, sums, Mode::Replace);
+            let gate_up = sized(&mut kept.gate_up, outputs * 2 * ff);
+            let hidden = sized(&mut kept.hidden, outputs * ff);
+            rows::swiglu(sums, ff, gate_up, hidden);
+            let stream = match next.first_mut() {
+                Some(next) => sized(&mut next.input, outputs * d_model),
+                None => sized(&mut workspace.output, outputs * d_model),
+            };
+            stream.copy_from_slice(middle);
+            product(unit, hidden, outputs, &layer.down.forward, stream, Mode::Add);
+        }
+        let normed = sized(&mut workspace.normed, targets * d_model);
+        rows::norm(&workspace.output[..targets * d_model], &weights.output_norm, NORM_EPSILON, normed);
+        let logits = sized(&mut workspace.logits, targets * padded(self.layout.tokens));
+        product(unit, normed, targets, &weights.logits.forward, logits, Mode::Replace);
+    }
+
+    /// Rotates queries and keys of rows [queries, keys, values] by their positions, and scales queries; with `direction` -1,
+    /// gradients are rotated back.
+    pub(super) fn rotate(&self, batch: &Batch, sums: &mut [f32], direction: f32) {
+        let Architecture { d_model, .. } = self.layout.architecture;
+        let scale = 1.0 / (self.layout.architecture.head_dim() as f32).sqrt();
+        for sequence in &batch.sequences {
+            for (position, row) in sequence.rows.clone().enumerate() {
+                let (queries, keys) = sums[row * 3 * d_model..][..2 * d_model].split_at_mut(d_model);
+                let angles = self.rotation.angles(position);
+                rows::rotate(queries, angles, scale, direction);
+                rows::rotate(keys, angles, 1.0, direction);
+            }
+        }
+    }
+
+    /// Losses and hits, and the logits' gradient of `weight` times the summed losses.
+    pub(super) fn cross_entropy(&self, batch: &Batch, weight: f32, workspace: &mut Workspace) -> Scores {
+        let (tokens, width) = (self.layout.tokens, padded(self.layout.tokens));
+        let count = batch.targets.len();
+        let slopes = sized(&mut workspace.slopes, padded(count) * width);
+        let mut scores = Scores { losses: Vec::with_capacity(count), hits: Vec::with_capacity(count) };
+        let logits = workspace.logits.chunks_exact_mut(width);
+        for ((target, row), slopes) in batch.targets.iter().zip(logits).zip(slopes.chunks_exact_mut(width)) {
+            let own = usize::from(target.token);
+            let row = &mut row[..tokens];
+            let logit = row[own];
+            scores.hits.push(row.iter().map(|&other| u32::from(other >= logit)).sum::<u32>() == 1);
+            scores.losses.push(rows::log_softmax(row) - logit);
+            row.iter_mut().for_each(|p| *p *= weight);
+            row[own] -= weight;
+            for (slope, value) in slopes.iter_mut().zip(row.iter()) {
+                *slope = narrow_value(*value);
+            }
+            slopes[tokens..].fill(0);
+        }
+        slopes[count * width..].fill(0);
+        scores
+    }
+}

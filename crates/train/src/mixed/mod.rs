@@ -1,0 +1,189 @@
+//! The network in mixed precision: products of bf16 values with f32 sums, all else in f32, with gradients written out by hand. It
+//! computes what `model::Network` does, to rounding, in a fraction of the time: samples of a batch lie one behind the other
+//! without padding, and what a gradient needs is kept as it goes into products.
+
+mod attention;
+mod backward;
+mod forward;
+mod optimizer;
+#[cfg(test)]
+mod tests;
+mod weights;
+
+use prime_kernels::{Unit, padded};
+
+pub use optimizer::MixedUpdater;
+pub use weights::Weights;
+
+use super::batch::Batch;
+use super::layout::Layout;
+use super::model::Scores;
+use super::ops::Rotation;
+use super::recipe::Architecture;
+
+/// Rows behind the last one that a product of attention may read: it works on whole blocks from a sample's first row on.
+const SLACK: usize = prime_kernels::BLOCK;
+
+/// The shape of the network and its constants.
+#[derive(Clone)]
+pub struct MixedNetwork {
+    layout: Layout,
+    rotation: Rotation,
+    unit: Unit,
+}
+
+impl MixedNetwork {
+    /// # Panics
+    /// If the architecture is none that [`supports`] names.
+    pub fn new(layout: &Layout) -> Self {
+        let architecture = layout.architecture;
+        assert!(supports(architecture), "a recipe with another architecture is refused");
+        Self {
+            rotation: Rotation::new(architecture.context, architecture.head_dim()),
+            layout: layout.clone(),
+            unit: Unit::best(),
+        }
+    }
+
+    /// The gradient of `weight` times the summed losses is added to `gradient`, which is laid out as the weights are.
+    pub fn learn(
+        &self,
+        weights: &Weights,
+        batch: &Batch,
+        weight: f32,
+        workspace: &mut Workspace,
+        gradient: &mut Gradient,
+    ) -> Scores {
+        self.forward(weights, batch, workspace);
+        let scores = self.cross_entropy(batch, weight, workspace);
+        self.backward(weights, batch, workspace, gradient);
+        scores
+    }
+}
+
+/// Whether products of this shape need no padding within a row.
+pub fn supports(architecture: Architecture) -> bool {
+    [architecture.d_model, architecture.ff, architecture.head_dim()]
+        .iter()
+        .all(|size| size.is_multiple_of(prime_kernels::BLOCK))
+}
+
+/// What the forward pass keeps of a layer.
+#[derive(Default)]
+struct Kept {
+    /// The stream that enters [rows, d], and its norm.
+    input: Vec<f32>,
+    normed: Vec<u16>,
+    /// Rotated queries, scaled, rotated keys and values [rows, 3 d].
+    qkv: Vec<u16>,
+    /// Of each head of each sample one behind the other [blocks of queries, blocks of keys].
+    probabilities: Vec<u16>,
+    /// What the heads put together; in the last layer of the targets' rows only, as all that follows.
+    mixed: Vec<u16>,
+    middle: Vec<f32>,
+    ff_normed: Vec<u16>,
+    gate_up: Vec<u16>,
+    hidden: Vec<u16>,
+}
+
+/// The buffers of a pass, kept for the next one.
+#[derive(Default)]
+pub struct Workspace {
+    layers: Vec<Kept>,
+    /// The stream behind the last layer [targets, d], and its norm.
+    output: Vec<f32>,
+    normed: Vec<u16>,
+    /// [targets, padded vocabulary]
+    logits: Vec<f32>,
+    /// The gradient by them.
+    slopes: Vec<u16>,
+    scratch: Scratch,
+}
+
+/// Buffers whose contents live for an operation.
+#[derive(Default)]
+struct Scratch {
+    sums: Vec<f32>,
+    more: Vec<f32>,
+    scores: Vec<f32>,
+    halves: Vec<u16>,
+    turned: Vec<u16>,
+    left: Vec<u16>,
+    packed: prime_kernels::Packed,
+    other: prime_kernels::Packed,
+}
+
+/// A gradient under way. Of the matrices whose input is narrower than their output it holds the transposes.
+pub struct Gradient {
+    /// Norm gains, output projections of attention and of the feed-forward, token embeddings that were read.
+    flat: Vec<f32>,
+    /// [d, padded vocabulary]
+    logits: Vec<f32>,
+    layers: Vec<Turned>,
+}
+
+struct Turned {
+    /// [d, 3 d]
+    qkv: Vec<f32>,
+    /// [d, 2 ff]
+    gate_up: Vec<f32>,
+}
+
+impl Gradient {
+    pub fn new(layout: &Layout) -> Self {
+        let Architecture { d_model, layers, ff, .. } = layout.architecture;
+        let turned = |_| Turned { qkv: vec![0.0; 3 * d_model * d_model], gate_up: vec![0.0; 2 * ff * d_model] };
+        Self {
+            flat: vec![0.0; layout.len],
+            logits: vec![0.0; d_model * padded(layout.tokens)],
+            layers: (0..layers).map(turned).collect(),
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.flat.fill(0.0);
+        self.logits.fill(0.0);
+        for layer in &mut self.layers {
+            layer.qkv.fill(0.0);
+            layer.gate_up.fill(0.0);
+        }
+    }
+
+    /// Adds another thread's part.
+    pub fn add(&mut self, other: &Self) {
+        let add = |sum: &mut [f32], addend: &[f32]| prime_kernels::rows::add_scaled(sum, addend, 1.0);
+        add(&mut self.flat, &other.flat);
+        add(&mut self.logits, &other.logits);
+        for (sum, addend) in self.layers.iter_mut().zip(&other.layers) {
+            add(&mut sum.qkv, &addend.qkv);
+            add(&mut sum.gate_up, &addend.gate_up);
+        }
+    }
+
+    /// Moves the gradient, laid out as the weights, to `flat`, and begins anew.
+    pub fn take(&mut self, layout: &Layout, flat: &mut [f32]) {
+        let Architecture { d_model, ff, .. } = layout.architecture;
+        flat.copy_from_slice(&self.flat);
+        let turn = |from: &[f32], stride: usize, rows: usize, to: &mut [f32]| {
+            for (row, to) in to.chunks_exact_mut(d_model).take(rows).enumerate() {
+                for (to, from) in to.iter_mut().zip(from[row..].iter().step_by(stride)) {
+                    *to += from;
+                }
+            }
+        };
+        turn(&self.logits, padded(layout.tokens), layout.tokens, &mut flat[layout.embedding.clone()]);
+        for (spans, layer) in layout.layers.iter().zip(&self.layers) {
+            turn(&layer.qkv, 3 * d_model, 3 * d_model, &mut flat[spans.qkv.clone()]);
+            turn(&layer.gate_up, 2 * ff, 2 * ff, &mut flat[spans.gate_up.clone()]);
+        }
+        self.clear();
+    }
+}
+
+/// `length` rows of a buffer that keeps its memory; new rows are zero, others hold what they held.
+fn sized<T: Copy + Default>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
+    if buffer.len() < length {
+        buffer.resize(length, T::default());
+    }
+    &mut buffer[..length]
+}
