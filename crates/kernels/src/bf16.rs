@@ -23,21 +23,20 @@ wide! {
             *bits = narrow_value(*value);
         }
     }
+}
 
-    /// `to` [columns, rows] becomes the transpose of `from` [rows, columns], rows of `from` being `stride` apart and those of `to`
-    /// `to_stride`.
-    pub fn transpose(from: &[u16], stride: usize, rows: usize, columns: usize, to: &mut [u16], to_stride: usize) {
-        // Blocks of both sides stay in the first cache.
-        const SIDE: usize = 32;
-        for row in (0..rows).step_by(SIDE) {
-            let rows = SIDE.min(rows - row);
-            for column in 0..columns {
-                let to = &mut to[column * to_stride + row..][..rows];
-                let from = &from[row * stride + column..][..(rows - 1) * stride + 1];
-                for (to, from) in to.iter_mut().zip(from.iter().step_by(stride)) {
-                    *to = *from;
-                }
-            }
+/// `to` [columns, rows] becomes the transpose of `from` [rows, columns], rows of `from` being `stride` apart and those of `to`
+/// `to_stride`.
+pub fn transpose(from: &[u16], stride: usize, rows: usize, columns: usize, to: &mut [u16], to_stride: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if crate::wide::is_wide() && rows.is_multiple_of(32) && columns.is_multiple_of(16) {
+        // SAFETY: the processor has AVX-512, as was just asked.
+        #[expect(unsafe_code, reason = "a function with target features is unsafe to call from one without")]
+        return unsafe { crate::x86::transpose_blocks(from, stride, rows, columns, to, to_stride) };
+    }
+    for column in 0..columns {
+        for (row, to) in to[column * to_stride..][..rows].iter_mut().enumerate() {
+            *to = from[row * stride + column];
         }
     }
 }
@@ -69,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_transpose_swaps_rows_and_columns() {
-        for (rows, columns) in [(1, 1), (5, 70), (64, 33)] {
+        for (rows, columns) in [(1, 1), (5, 70), (64, 33), (64, 48), (32, 16)] {
             let (stride, to_stride) = (columns + 3, rows + 5);
             let from: Vec<u16> = (0..rows * stride).map(|at| at as u16).collect();
             let mut to = vec![0; columns * to_stride];

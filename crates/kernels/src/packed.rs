@@ -64,17 +64,35 @@ wide! {
             }
         }
     }
+}
 
-    pub fn pack_columns(values: &[u16], stride: usize, inner: usize, columns: usize, cells: &mut [u32]) {
-        for column in 0..columns {
-            let from = values[column * stride..][..inner].chunks_exact(2 * SIDE);
-            let first = column / SIDE * (inner / (2 * SIDE)) * TILE + column % SIDE;
-            for (tile, from) in from.enumerate() {
-                let to = &mut cells[first + tile * TILE..][..(SIDE - 1) * SIDE + 1];
-                for (pair, from) in from.chunks_exact(2).enumerate() {
-                    to[pair * SIDE] = u32::from(from[0]) | u32::from(from[1]) << 16;
+fn pack_columns(values: &[u16], stride: usize, inner: usize, columns: usize, cells: &mut [u32]) {
+    #[cfg(target_arch = "x86_64")]
+    let is_wide = crate::wide::is_wide();
+    for column in (0..columns).step_by(SIDE) {
+        let tiles = cells[column * inner / 2..][..inner / 2 * SIDE].chunks_exact_mut(TILE);
+        for (tile, cells) in tiles.enumerate() {
+            let from = &values[column * stride + tile * 2 * SIDE..];
+            #[cfg(target_arch = "x86_64")]
+            if is_wide {
+                // SAFETY: the processor has AVX-512, as was just asked.
+                #[expect(unsafe_code, reason = "a function with target features is unsafe to call from one without")]
+                unsafe {
+                    crate::x86::pack_tile(from, stride, cells);
                 }
+                continue;
             }
+            pack_tile(from, stride, cells);
+        }
+    }
+}
+
+/// A tile's transpose: `from` are 16 rows of 32 values, `stride` apart, each pair of which becomes a cell.
+fn pack_tile(from: &[u16], stride: usize, tile: &mut [u32]) {
+    for (pair, cells) in tile.chunks_exact_mut(SIDE).enumerate() {
+        for (row, cell) in cells.iter_mut().enumerate() {
+            let from = &from[row * stride + 2 * pair..][..2];
+            *cell = u32::from(from[0]) | u32::from(from[1]) << 16;
         }
     }
 }
@@ -93,6 +111,9 @@ mod tests {
         one.pack(&values, columns, inner, columns);
         other.pack_transposed(&turned, inner, inner, columns);
         assert_eq!(one.cells, other.cells);
+        let mut portable = vec![0; TILE];
+        pack_tile(&turned[16 * inner + 32..], inner, &mut portable);
+        assert_eq!(portable, one.cells[3 * TILE..4 * TILE]);
         // The tile of rows 32 to 63 and columns 16 to 31, its fourth pair and second column.
         let cell = one.cells[(2 + 1) * TILE + 3 * SIDE + 1];
         assert_eq!(cell, u32::from(values[38 * columns + 17]) | u32::from(values[39 * columns + 17]) << 16);

@@ -3,8 +3,10 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{
-    __cpuid, __cpuid_count, __m512, _mm512_castsi512_ps, _mm512_dpbf16_ps, _mm512_loadu_ps, _mm512_loadu_si512,
-    _mm512_set1_epi32, _mm512_setzero_ps, _mm512_storeu_ps,
+    __cpuid, __cpuid_count, __m512, __m512i, _mm256_loadu_si256, _mm512_castsi512_ps, _mm512_cvtepu16_epi32,
+    _mm512_dpbf16_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_or_si512, _mm512_set1_epi32, _mm512_setzero_ps,
+    _mm512_setzero_si512, _mm512_shuffle_i32x4, _mm512_slli_epi32, _mm512_storeu_ps, _mm512_storeu_si512,
+    _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 use std::sync::LazyLock;
 
@@ -180,5 +182,71 @@ fn pairs(left: Left<'_>, right: &Packed, columns: usize, sum: &mut [f32], stride
                 }
             }
         }
+    }
+}
+
+/// Transposes 16 rows of 16 cells: 4 by 4 within the quarters of rows, then the quarters.
+#[target_feature(enable = "avx512f")]
+fn turned(rows: [__m512i; SIDE]) -> [__m512i; SIDE] {
+    let mut pairs = [_mm512_setzero_si512(); SIDE];
+    for at in (0..SIDE).step_by(2) {
+        pairs[at] = _mm512_unpacklo_epi32(rows[at], rows[at + 1]);
+        pairs[at + 1] = _mm512_unpackhi_epi32(rows[at], rows[at + 1]);
+    }
+    // Of rows 4 k to 4 k + 3, quarter q of `quads[4 k + j]` is column 4 q + j.
+    let mut quads = [_mm512_setzero_si512(); SIDE];
+    for at in (0..SIDE).step_by(4) {
+        quads[at] = _mm512_unpacklo_epi64(pairs[at], pairs[at + 2]);
+        quads[at + 1] = _mm512_unpackhi_epi64(pairs[at], pairs[at + 2]);
+        quads[at + 2] = _mm512_unpacklo_epi64(pairs[at + 1], pairs[at + 3]);
+        quads[at + 3] = _mm512_unpackhi_epi64(pairs[at + 1], pairs[at + 3]);
+    }
+    let mut columns = [_mm512_setzero_si512(); SIDE];
+    for at in 0..4 {
+        let [a, b, c, d] = [quads[at], quads[4 + at], quads[8 + at], quads[12 + at]];
+        let (ab_even, cd_even) = (_mm512_shuffle_i32x4::<0b10_00_10_00>(a, b), _mm512_shuffle_i32x4::<0b10_00_10_00>(c, d));
+        let (ab_odd, cd_odd) = (_mm512_shuffle_i32x4::<0b11_01_11_01>(a, b), _mm512_shuffle_i32x4::<0b11_01_11_01>(c, d));
+        columns[at] = _mm512_shuffle_i32x4::<0b10_00_10_00>(ab_even, cd_even);
+        columns[4 + at] = _mm512_shuffle_i32x4::<0b10_00_10_00>(ab_odd, cd_odd);
+        columns[8 + at] = _mm512_shuffle_i32x4::<0b11_01_11_01>(ab_even, cd_even);
+        columns[12 + at] = _mm512_shuffle_i32x4::<0b11_01_11_01>(ab_odd, cd_odd);
+    }
+    columns
+}
+
+/// Blocks of 32 rows and 16 columns of `from` as blocks of 16 rows and 32 columns of `to`. Both counts are multiples.
+#[target_feature(enable = "avx512f")]
+pub fn transpose_blocks(from: &[u16], stride: usize, rows: usize, columns: usize, to: &mut [u16], to_stride: usize) {
+    for row in (0..rows).step_by(2 * SIDE) {
+        for column in (0..columns).step_by(SIDE) {
+            let values = |row: usize| {
+                let values = &from[row * stride + column..][..SIDE];
+                // SAFETY: the slice has 16 values.
+                _mm512_cvtepu16_epi32(unsafe { _mm256_loadu_si256(values.as_ptr().cast()) })
+            };
+            let cells = std::array::from_fn(|pair| {
+                let upper = values(row + 2 * pair);
+                _mm512_or_si512(upper, _mm512_slli_epi32::<16>(values(row + 2 * pair + 1)))
+            });
+            for (at, cells) in turned(cells).into_iter().enumerate() {
+                let to = &mut to[(column + at) * to_stride + row..][..2 * SIDE];
+                // SAFETY: the slice has 32 values.
+                unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), cells) };
+            }
+        }
+    }
+}
+
+/// A tile's transpose: `from` are 16 rows of 32 values, `stride` apart, each pair of which becomes a cell.
+#[target_feature(enable = "avx512f")]
+pub fn pack_tile(from: &[u16], stride: usize, tile: &mut [u32]) {
+    let rows = std::array::from_fn(|row| {
+        let values = &from[row * stride..][..2 * SIDE];
+        // SAFETY: the slice has 32 values.
+        unsafe { _mm512_loadu_si512(values.as_ptr().cast()) }
+    });
+    for (cells, row) in turned(rows).into_iter().zip(tile.chunks_exact_mut(SIDE)) {
+        // SAFETY: a row of the tile has 16 cells.
+        unsafe { _mm512_storeu_si512(row.as_mut_ptr().cast(), cells) };
     }
 }
