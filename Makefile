@@ -85,9 +85,9 @@ test: ## all tests but the trainer's
 	@$(MAKE) --no-print-directory api
 	@$(MAKE) --no-print-directory mcp
 
-test-trainer: setup ## the tests of prime-train, against llama.cpp too (burn takes minutes to build)
-	$(CARGO) clippy --release -p prime-train --all-targets -- -D warnings
-	$(CARGO) test --release -p prime-train
+test-trainer: setup ## the tests of prime-train and its kernels, against llama.cpp too (burn takes minutes to build)
+	$(CARGO) clippy --release -p prime-train -p prime-kernels --all-targets -- -D warnings
+	$(CARGO) test --release -p prime-train -p prime-kernels
 
 test-postgres: setup ## the tests of the store in PostgreSQL and of several daemons on it, on servers that they start themselves
 	@scripts/setup --postgres

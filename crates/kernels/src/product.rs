@@ -141,7 +141,7 @@ mod tests {
     /// Every unit against sums in f64, with rows and columns that are left out and padding that must stay as it is.
     #[test]
     fn every_unit_multiplies() {
-        for (rows, inner, columns) in [(32, 32, 32), (64, 128, 384), (96, 352, 64), (32, 0, 32)] {
+        for (rows, inner, columns) in [(32, 32, 32), (64, 128, 384), (96, 352, 64), (64, 640, 256), (32, 0, 32)] {
             let (left_stride, stride, right_inner, right_columns) = (inner + 8, columns + 5, inner + 32, columns + 32);
             let left = random(rows * left_stride, 1);
             let right = random(right_inner * right_columns, 2);
