@@ -13,7 +13,7 @@ use super::{
     TrainError, all_hold, corrections::Corrections, optimizer::Moments, recipe::Architecture, vocabulary::Vocabulary,
 };
 
-const FORMAT: &str = "prime-agents sft checkpoint 4";
+const FORMAT: &str = "prime-agents sft checkpoint 5";
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
@@ -31,6 +31,8 @@ pub struct Checkpoint {
     /// Processor time.
     pub cpu_s: f64,
     pub weights: Vec<f32>,
+    /// Their running average; empty if none is kept.
+    pub average: Vec<f32>,
     first_moments: Vec<f32>,
     second_moments: Vec<f32>,
     /// Sampling weight of each task.
@@ -65,6 +67,7 @@ impl Checkpoint {
             elapsed_s: 0.0,
             cpu_s: 0.0,
             weights,
+            average: Vec::new(),
             first_moments: moments.clone(),
             second_moments: moments,
         }
@@ -107,7 +110,8 @@ impl Checkpoint {
             ),
             (found.words == vocabulary.words(), "the vocabulary differs"),
             (
-                [&found.weights, &found.first_moments, &found.second_moments].iter().all(|v| v.len() == len),
+                [&found.weights, &found.first_moments, &found.second_moments].iter().all(|v| v.len() == len)
+                    && (found.average.is_empty() || found.average.len() == len),
                 "the number of parameters differs",
             ),
         ];

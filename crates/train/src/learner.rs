@@ -1,5 +1,6 @@
 //! What a training step computes, in the arithmetic that the recipe asks for: gradients of batches, and the update.
 
+use std::borrow::Cow;
 use std::thread;
 
 use burn::tensor::{Device, Tensor};
@@ -23,15 +24,116 @@ pub struct Learned {
     pub norm: f64,
 }
 
+/// A training's weights, and what changes them.
+pub struct Learner {
+    layout: Layout,
+    arithmetic: Arithmetic,
+    average: Option<Average>,
+    steps: u64,
+}
+
 /// Weights, optimizer, and the gradient between the two halves of a step.
-pub enum Learner {
+enum Arithmetic {
     F32(F32),
     Bf16(Box<Bf16>),
 }
 
+/// A running average of the weights.
+struct Average {
+    /// Share of itself that it keeps in a step.
+    keep: f64,
+    flat: Vec<f32>,
+}
+
+impl Average {
+    /// The first steps count more, so that it does not begin with the weights of the start.
+    fn add(&mut self, flat: &[f32], steps: u64) {
+        let keep = self.keep.min((1 + steps) as f64 / (10 + steps) as f64) as f32;
+        for (average, weight) in self.flat.iter_mut().zip(flat) {
+            *average += (1.0 - keep) * (weight - *average);
+        }
+    }
+}
+
 impl Learner {
-    /// Goes on from `moments` after `step` updates.
-    pub fn new(recipe: &Recipe, layout: &Layout, flat: &[f32], moments: Moments, step: u64) -> Self {
+    /// Goes on after `steps` updates.
+    pub fn new(recipe: &Recipe, layout: &Layout, [flat, average]: [&[f32]; 2], moments: Moments, steps: u64) -> Self {
+        let keep = recipe.optimizer.average;
+        let average = if average.is_empty() { flat } else { average };
+        Self {
+            average: (keep > 0.0).then(|| Average { keep, flat: average.to_vec() }),
+            arithmetic: Arithmetic::new(recipe, layout, flat, moments, steps),
+            layout: layout.clone(),
+            steps,
+        }
+    }
+
+    /// The gradient of the mean loss over the batches, which are distributed over threads.
+    pub fn learn(&mut self, batches: &[Batch], threads: usize) -> Learned {
+        let targets: usize = batches.iter().map(|batch| batch.targets.len()).sum();
+        let samples: usize = batches.iter().map(|batch| batch.sequences.len()).sum();
+        let weight = 1.0 / targets as f32;
+        let (tally, norm) = match &mut self.arithmetic {
+            Arithmetic::F32(learner) => learner.learn(batches, weight, threads),
+            Arithmetic::Bf16(learner) => learner.learn(batches, weight),
+        };
+        Learned { loss: tally.loss * f64::from(weight), exact: tally.exact as f64 / samples as f64, norm }
+    }
+
+    /// The second half of a step.
+    pub fn update(&mut self, norm: f64, rate: f64) {
+        match &mut self.arithmetic {
+            Arithmetic::F32(learner) => {
+                let gradients = std::mem::take(&mut learner.gradients);
+                learner.updater.update(&mut learner.weights, gradients, norm, rate);
+            }
+            Arithmetic::Bf16(learner) => {
+                learner.updater.update(&mut learner.flat, &mut learner.gradient, norm, rate);
+                learner.weights.prepare(&self.layout, &learner.flat);
+            }
+        }
+        self.steps += 1;
+        if let Some(average) = &mut self.average {
+            average.add(&self.arithmetic.flat(&self.layout), self.steps);
+        }
+    }
+
+    /// The weights of the training, in the order of the layout.
+    pub fn flat(&self) -> Cow<'_, [f32]> {
+        self.arithmetic.flat(&self.layout)
+    }
+
+    /// Their running average; empty if none is kept.
+    pub fn average(&self) -> &[f32] {
+        self.average.as_ref().map_or(&[], |average| &average.flat)
+    }
+
+    /// What is evaluated and exported.
+    pub fn best(&self) -> Cow<'_, [f32]> {
+        match &self.average {
+            Some(average) => Cow::Borrowed(&average.flat),
+            None => self.flat(),
+        }
+    }
+
+    /// The same as the network's tensors.
+    pub fn tensors(&self) -> Vec<Tensor<2>> {
+        match (&self.average, &self.arithmetic) {
+            (None, Arithmetic::F32(learner)) => learner.weights.clone(),
+            _ => tensors(&self.layout, &self.best(), &Device::flex()),
+        }
+    }
+
+    pub fn moments(&self) -> Moments {
+        match &self.arithmetic {
+            Arithmetic::F32(learner) => learner.updater.moments(&self.layout),
+            Arithmetic::Bf16(learner) => learner.updater.moments(),
+        }
+    }
+}
+
+impl Arithmetic {
+    fn new(recipe: &Recipe, layout: &Layout, flat: &[f32], moments: Moments, step: u64) -> Self {
         match recipe.batch.compute {
             Compute::F32 => {
                 let device = Device::flex();
@@ -59,52 +161,10 @@ impl Learner {
         }
     }
 
-    /// The gradient of the mean loss over the batches, which are distributed over threads.
-    pub fn learn(&mut self, batches: &[Batch], threads: usize) -> Learned {
-        let targets: usize = batches.iter().map(|batch| batch.targets.len()).sum();
-        let samples: usize = batches.iter().map(|batch| batch.sequences.len()).sum();
-        let weight = 1.0 / targets as f32;
-        let (tally, norm) = match self {
-            Self::F32(learner) => learner.learn(batches, weight, threads),
-            Self::Bf16(learner) => learner.learn(batches, weight),
-        };
-        Learned { loss: tally.loss * f64::from(weight), exact: tally.exact as f64 / samples as f64, norm }
-    }
-
-    /// The second half of a step.
-    pub fn update(&mut self, norm: f64, rate: f64) {
+    fn flat(&self, layout: &Layout) -> Cow<'_, [f32]> {
         match self {
-            Self::F32(learner) => {
-                let gradients = std::mem::take(&mut learner.gradients);
-                learner.updater.update(&mut learner.weights, gradients, norm, rate);
-            }
-            Self::Bf16(learner) => {
-                learner.updater.update(&mut learner.flat, &mut learner.gradient, norm, rate);
-                learner.weights.prepare(&learner.layout, &learner.flat);
-            }
-        }
-    }
-
-    /// The weights as the network's tensors.
-    pub fn tensors(&self) -> Vec<Tensor<2>> {
-        match self {
-            Self::F32(learner) => learner.weights.clone(),
-            Self::Bf16(learner) => tensors(&learner.layout, &learner.flat, &Device::flex()),
-        }
-    }
-
-    /// The weights in the order of `layout`.
-    pub fn flat(&self, layout: &Layout) -> Vec<f32> {
-        match self {
-            Self::F32(learner) => values(layout, &learner.weights),
-            Self::Bf16(learner) => learner.flat.clone(),
-        }
-    }
-
-    pub fn moments(&self, layout: &Layout) -> Moments {
-        match self {
-            Self::F32(learner) => learner.updater.moments(layout),
-            Self::Bf16(learner) => learner.updater.moments(),
+            Self::F32(learner) => Cow::Owned(values(layout, &learner.weights)),
+            Self::Bf16(learner) => Cow::Borrowed(&learner.flat),
         }
     }
 }

@@ -195,6 +195,9 @@ pub struct Optimizer {
     pub weight_decay: f64,
     /// Gradients are scaled down to this global norm.
     pub clip_norm: f64,
+    /// What is evaluated and exported is a running average of the weights that keeps this share of itself in a step; 0: the
+    /// weights themselves.
+    pub average: f64,
 }
 
 impl Default for Optimizer {
@@ -209,6 +212,7 @@ impl Default for Optimizer {
             beta2: 0.95,
             weight_decay: 0.1,
             clip_norm: 1.0,
+            average: 0.0,
         }
     }
 }
@@ -280,6 +284,7 @@ impl Recipe {
             ((0.0..=1.0).contains(&self.data.choices), "choices is a share of the samples"),
             ((0.0..=1.0).contains(&optimizer.decay_to), "decay_to is a fraction of the peak"),
             (optimizer.clip_norm > 0.0, "clip_norm must be positive"),
+            ((0.0..1.0).contains(&optimizer.average), "average is a share, below 1"),
             (self.evaluation.every_s > 0.0, "every_s must be positive"),
             ((0.0..=1.0).contains(&self.evaluation.share_max), "share_max is a fraction"),
             (self.evaluation.samples > 0 && self.evaluation.final_samples > 0, "evaluation needs samples"),

@@ -166,7 +166,7 @@ impl<'a> Run<'a> {
         Ok(Self {
             recipe,
             network: Network::new(recipe.model),
-            learner: Learner::new(recipe, &layout, &state.weights, moments, state.step),
+            learner: Learner::new(recipe, &layout, [&state.weights, &state.average], moments, state.step),
             pool: Vec::new(),
             held_out: evaluate::held_out(recipe, samples, most),
             progress: Progress::start(state.elapsed_s, state.tokens),
@@ -325,12 +325,13 @@ impl<'a> Run<'a> {
         self.state.elapsed_s = self.progress.elapsed_s();
         self.state.cpu_s = self.cpu_s();
         self.opened_s = cpu_s();
-        self.state.weights = self.learner.flat(&self.layout);
-        let moments = self.learner.moments(&self.layout);
+        self.state.weights = self.learner.flat().into_owned();
+        self.state.average = self.learner.average().to_vec();
+        let moments = self.learner.moments();
         self.state.save(&self.checkpoint, moments)?;
         let name = &self.recipe.name;
         let model =
-            gguf::encode(name, &self.layout, &self.vocabulary, &self.state.weights, self.recipe.export.matrices);
+            gguf::encode(name, &self.layout, &self.vocabulary, &self.learner.best(), self.recipe.export.matrices);
         replace(&self.out, &model)
     }
 }

@@ -149,33 +149,36 @@ fn weights_of_another_model_are_refused_with_their_path() {
 fn a_resumed_run_equals_an_uninterrupted_one() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tasks = Toy::new().tasks;
-    let recipe = |threads: usize, matrices: &str| {
+    let recipe = |threads: usize, matrices: &str, compute: &str| {
         Recipe::from_toml(&format!(
             "name = 'toy'\nseed = 1\nbudget = {{ steps = 12 }}\n\
-             optimizer = {{ matrices = '{matrices}' }}\n\
-             model = {{ d_model = 32, layers = 1, heads = 2, ff = 32, context = 32 }}\n\
-             batch = {{ tokens = 128, threads = {threads} }}\n\
+             optimizer = {{ matrices = '{matrices}', average = 0.8 }}\n\
+             model = {{ d_model = 32, layers = 1, heads = 1, ff = 32, context = 32 }}\n\
+             batch = {{ tokens = 128, threads = {threads}, compute = '{compute}' }}\n\
              evaluation = {{ every_s = 1e9, samples = 4, final_samples = 4 }}"
         ))
         .expect("a valid recipe")
     };
-    for (threads, matrices) in [(1, "adamw"), (2, "adamw"), (1, "muon")] {
-        let recipe = recipe(threads, matrices);
+    for (threads, matrices, compute) in
+        [(1, "adamw", "f32"), (2, "adamw", "f32"), (1, "muon", "f32"), (2, "muon", "bf16"), (1, "adamw", "bf16")]
+    {
+        let recipe = recipe(threads, matrices, compute);
         let weights = |out: &Path| {
             let mut path = out.as_os_str().to_owned();
             path.push(".checkpoint");
             let state = Checkpoint::load(Path::new(&path), recipe.model, recipe.seed, &tasks, &Vocabulary::default())
                 .expect("a checkpoint");
             assert_eq!(state.step, 12);
-            state.weights
+            assert_ne!(state.weights, state.average);
+            (state.weights, state.average)
         };
         let go = |out: &Path, resume: bool, stop_at: Option<u32>| {
             let stop = AtomicBool::new(false);
             let mut samples = Stopping { inner: Toy::new(), left: stop_at, stop: &stop };
             sft(&recipe, &mut samples, out, &Session { resume, stop: &stop }).expect("training works")
         };
-        let whole = folder.path().join(format!("whole-{threads}-{matrices}.gguf"));
-        let parts = folder.path().join(format!("parts-{threads}-{matrices}.gguf"));
+        let whole = folder.path().join(format!("whole-{threads}-{matrices}-{compute}.gguf"));
+        let parts = folder.path().join(format!("parts-{threads}-{matrices}-{compute}.gguf"));
         assert!(go(&whole, false, None).finished);
         let first = go(&parts, false, Some(70));
         assert!(!first.finished && first.steps > 0 && first.steps < 12, "{first:?}");

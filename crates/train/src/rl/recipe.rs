@@ -264,6 +264,7 @@ fn optimizer() -> Optimizer {
         beta2: 0.98,
         weight_decay: 0.0,
         clip_norm: 1.0,
+        average: 0.0,
     }
 }
 
