@@ -7,8 +7,12 @@ use prime_kernels::{Left, Mode, Packed, Unit, narrow};
 
 fn main() {
     let only = std::env::args().nth(1);
-    for unit in Unit::available().into_iter().filter(|unit| only.as_ref().is_none_or(|only| *only == format!("{unit:?}"))) {
-        for (rows, inner, columns) in [(512, 128, 384), (512, 128, 768), (512, 384, 128), (128, 512, 768), (128, 1024, 768), (96, 32, 96)] {
+    for unit in
+        Unit::available().into_iter().filter(|unit| only.as_ref().is_none_or(|only| *only == format!("{unit:?}")))
+    {
+        for (rows, inner, columns) in
+            [(512, 128, 384), (512, 128, 768), (512, 384, 128), (128, 512, 768), (128, 1024, 768), (96, 32, 96)]
+        {
             let left = narrow(&vec![0.5; rows * inner]);
             let mut right = Packed::default();
             right.pack(&narrow(&vec![0.25; inner * columns]), columns, inner, columns);

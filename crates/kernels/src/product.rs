@@ -1,7 +1,7 @@
 //! Matrix products of bf16 values, summed in f32.
 
 use crate::packed::{Packed, SIDE, TILE};
-use crate::{BLOCK, widen, wide::wide};
+use crate::{BLOCK, wide::wide, widen};
 
 /// The left operand: rows of bf16 values, `stride` apart.
 #[derive(Debug, Clone, Copy)]
@@ -68,15 +68,7 @@ impl Unit {
     ///
     /// # Panics
     /// If a dimension is no multiple of [`BLOCK`], or an operand is shorter than its dimensions say.
-    pub fn multiply(
-        self,
-        left: Left<'_>,
-        right: &Packed,
-        columns: usize,
-        sum: &mut [f32],
-        stride: usize,
-        mode: Mode,
-    ) {
+    pub fn multiply(self, left: Left<'_>, right: &Packed, columns: usize, sum: &mut [f32], stride: usize, mode: Mode) {
         let Left { values, stride: left_stride, rows, inner } = left;
         assert!(
             rows.is_multiple_of(BLOCK) && inner.is_multiple_of(BLOCK) && columns.is_multiple_of(BLOCK),
@@ -86,7 +78,10 @@ impl Unit {
             return;
         }
         assert!(inner <= right.inner() && columns <= right.columns(), "the right operand is too small");
-        assert!(inner <= left_stride && values.len() >= (rows - 1) * left_stride + inner, "the left operand is too short");
+        assert!(
+            inner <= left_stride && values.len() >= (rows - 1) * left_stride + inner,
+            "the left operand is too short"
+        );
         assert!(columns <= stride && sum.len() >= (rows - 1) * stride + columns, "the sum is too short");
         assert!(right.cells.len() >= right.inner() * right.columns() / 2, "the right operand is whole");
         match self {
@@ -149,7 +144,10 @@ mod tests {
             packed.pack(&right, right_columns, right_inner, right_columns);
             let exact = |row: usize, column: usize| -> f64 {
                 (0..inner)
-                    .map(|at| f64::from(widen(left[row * left_stride + at])) * f64::from(widen(right[at * right_columns + column])))
+                    .map(|at| {
+                        f64::from(widen(left[row * left_stride + at]))
+                            * f64::from(widen(right[at * right_columns + column]))
+                    })
                     .sum()
             };
             for unit in Unit::available() {
@@ -160,7 +158,10 @@ mod tests {
                     for row in 0..rows {
                         for column in 0..columns {
                             let (found, wanted) = (f64::from(sum[row * stride + column]), exact(row, column) + before);
-                            assert!((found - wanted).abs() < 2e-5 * (inner + 1) as f64, "{unit:?} {row} {column}: {found}, not {wanted}");
+                            assert!(
+                                (found - wanted).abs() < 2e-5 * (inner + 1) as f64,
+                                "{unit:?} {row} {column}: {found}, not {wanted}"
+                            );
                         }
                         assert!(sum[row * stride + columns..(row + 1) * stride].iter().all(|value| *value == 3.0));
                     }

@@ -93,6 +93,16 @@ wide! {
         }
     }
 
+    /// As [`norm`], without rounding.
+    pub fn norm_values(x: &[f32], gain: &[f32], epsilon: f32, output: &mut [f32]) {
+        for (row, output) in x.chunks_exact(gain.len()).zip(output.chunks_exact_mut(gain.len())) {
+            let inverse = inverse_rms(row, epsilon);
+            for ((output, x), gain) in output.iter_mut().zip(row).zip(gain) {
+                *output = x * inverse * gain;
+            }
+        }
+    }
+
     /// Adds the gradient by `x` to `d_x` and that by `gain` to `d_gain`; `slope` [n, d] is the gradient by the output.
     pub fn norm_backward(x: &[f32], gain: &[f32], epsilon: f32, slope: &[f32], d_x: &mut [f32], d_gain: &mut [f32]) {
         let width = gain.len();
@@ -124,6 +134,47 @@ wide! {
             for ((hidden, gate), up) in hidden.iter_mut().zip(gates).zip(ups) {
                 *hidden = narrow_value(gate * sigmoid(*gate) * up);
             }
+        }
+    }
+
+    /// As [`swiglu`], without rounding.
+    pub fn swiglu_values(gate_up: &[f32], width: usize, hidden: &mut [f32]) {
+        for (row, hidden) in gate_up.chunks_exact(2 * width).zip(hidden.chunks_exact_mut(width)) {
+            let (gates, ups) = row.split_at(width);
+            for ((hidden, gate), up) in hidden.iter_mut().zip(gates).zip(ups) {
+                *hidden = gate * sigmoid(*gate) * up;
+            }
+        }
+    }
+
+    /// Attention of one row over keys and values [positions, d] that lie in two parts: `mixed` [d] gets what the heads put
+    /// together. `scores` is scratch.
+    pub fn attend(
+        query: &[f32],
+        keys: [&[f32]; 2],
+        values: [&[f32]; 2],
+        head_width: usize,
+        scores: &mut Vec<f32>,
+        mixed: &mut [f32],
+    ) {
+        let width = query.len();
+        for (head, mixed) in mixed.chunks_exact_mut(head_width).enumerate() {
+            let span = head * head_width..(head + 1) * head_width;
+            let query = &query[span.clone()];
+            scores.clear();
+            for part in keys {
+                scores.extend(part.chunks_exact(width).map(|key| dot(query, &key[span.clone()])));
+            }
+            let most = maximum(scores);
+            let inverse = 1.0 / exponentials(scores, most);
+            mixed.fill(0.0);
+            let rows = values.iter().flat_map(|part| part.chunks_exact(width));
+            for (score, value) in scores.iter().zip(rows) {
+                for (mixed, value) in mixed.iter_mut().zip(&value[span.clone()]) {
+                    *mixed += score * value;
+                }
+            }
+            mixed.iter_mut().for_each(|mixed| *mixed *= inverse);
         }
     }
 
@@ -179,6 +230,11 @@ wide! {
             *d = narrow_value(widen(*p) * (slope - mean));
         }
         hidden.fill(0);
+    }
+
+    /// Sum of products.
+    pub fn inner(left: &[f32], right: &[f32]) -> f32 {
+        dot(left, right)
     }
 
     /// Turns a row of logits into probabilities and returns ln of the sum of their exponentials.
@@ -240,7 +296,9 @@ mod tests {
 
     /// Compares a gradient with finite differences of a weighted sum of outputs.
     fn check(inputs: &[f32], gradient: &[f32], weights: &[f32], tolerance: f32, forward: impl Fn(&[f32]) -> Vec<f32>) {
-        let value = |inputs: &[f32]| forward(inputs).iter().zip(weights).map(|(y, w)| f64::from(*y) * f64::from(*w)).sum::<f64>();
+        let value = |inputs: &[f32]| {
+            forward(inputs).iter().zip(weights).map(|(y, w)| f64::from(*y) * f64::from(*w)).sum::<f64>()
+        };
         for index in 0..inputs.len() {
             let mut moved = inputs.to_vec();
             moved[index] += 1e-2;
@@ -281,7 +339,10 @@ mod tests {
         let slope = random(width * rows, 5);
         let exact = |gate_up: &[f32]| -> Vec<f32> {
             let value = |row: &[f32], index: usize| row[index] / (1.0 + (-row[index]).exp()) * row[width + index];
-            gate_up.chunks(2 * width).flat_map(|row| (0..width).map(|index| value(row, index)).collect::<Vec<_>>()).collect()
+            gate_up
+                .chunks(2 * width)
+                .flat_map(|row| (0..width).map(|index| value(row, index)).collect::<Vec<_>>())
+                .collect()
         };
         let (mut kept, mut hidden) = (vec![0; gate_up.len()], vec![0; slope.len()]);
         swiglu(&gate_up, width, &mut kept, &mut hidden);
@@ -336,7 +397,14 @@ mod tests {
             let (m_hat, v_hat) = (m / (1.0 - betas[0].powi(step)), v / (1.0 - betas[1].powi(step)));
             w -= rate * decay * w + rate * m_hat / (v_hat.sqrt() + 1e-8);
             let rates = [rate / (1.0 - betas[0].powi(step)), (1.0 - betas[1].powi(step)).sqrt(), rate * decay];
-            adamw(&mut weight, &[gradient as f32], [&mut first, &mut second], [0.9, 0.95], 1e-8, rates.map(|r| r as f32));
+            adamw(
+                &mut weight,
+                &[gradient as f32],
+                [&mut first, &mut second],
+                [0.9, 0.95],
+                1e-8,
+                rates.map(|r| r as f32),
+            );
             assert!((f64::from(weight[0]) - w).abs() < 1e-6, "{step}: {} is not {w}", weight[0]);
         }
     }

@@ -1,5 +1,8 @@
 //! Products on units of x86-64 processors.
-#![expect(unsafe_code, reason = "tiles are registers that only assembler reaches; loads through pointers whose bounds callers checked")]
+#![expect(
+    unsafe_code,
+    reason = "tiles are registers that only assembler reaches; loads through pointers whose bounds callers checked"
+)]
 
 use std::arch::asm;
 use std::arch::x86_64::{
@@ -170,7 +173,8 @@ fn pairs(left: Left<'_>, right: &Packed, columns: usize, sum: &mut [f32], stride
                     let left = _mm512_castsi512_ps(_mm512_set1_epi32(left));
                     for (lane, right) in lanes.iter_mut().zip(right) {
                         // SAFETY: both have 512 bits.
-                        *lane = unsafe { _mm512_dpbf16_ps(*lane, std::mem::transmute(left), std::mem::transmute(right)) };
+                        *lane =
+                            unsafe { _mm512_dpbf16_ps(*lane, std::mem::transmute(left), std::mem::transmute(right)) };
                     }
                 }
             }
@@ -204,8 +208,10 @@ fn turned(rows: [__m512i; SIDE]) -> [__m512i; SIDE] {
     let mut columns = [_mm512_setzero_si512(); SIDE];
     for at in 0..4 {
         let [a, b, c, d] = [quads[at], quads[4 + at], quads[8 + at], quads[12 + at]];
-        let (ab_even, cd_even) = (_mm512_shuffle_i32x4::<0b10_00_10_00>(a, b), _mm512_shuffle_i32x4::<0b10_00_10_00>(c, d));
-        let (ab_odd, cd_odd) = (_mm512_shuffle_i32x4::<0b11_01_11_01>(a, b), _mm512_shuffle_i32x4::<0b11_01_11_01>(c, d));
+        let (ab_even, cd_even) =
+            (_mm512_shuffle_i32x4::<0b10_00_10_00>(a, b), _mm512_shuffle_i32x4::<0b10_00_10_00>(c, d));
+        let (ab_odd, cd_odd) =
+            (_mm512_shuffle_i32x4::<0b11_01_11_01>(a, b), _mm512_shuffle_i32x4::<0b11_01_11_01>(c, d));
         columns[at] = _mm512_shuffle_i32x4::<0b10_00_10_00>(ab_even, cd_even);
         columns[4 + at] = _mm512_shuffle_i32x4::<0b10_00_10_00>(ab_odd, cd_odd);
         columns[8 + at] = _mm512_shuffle_i32x4::<0b11_01_11_01>(ab_even, cd_even);

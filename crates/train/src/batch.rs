@@ -66,6 +66,11 @@ impl Encoded {
     pub fn inputs(&self) -> usize {
         1 + self.prompt.len() + self.completion.len()
     }
+
+    /// Number of tokens, eos included.
+    pub fn tokens(&self) -> usize {
+        self.inputs() + 1
+    }
 }
 
 /// A source of samples.
@@ -123,7 +128,7 @@ impl Batch {
     /// Appends a sample. `context` includes eos, which the model must have room to generate.
     pub fn push(&mut self, sample: &Encoded, context: usize) -> Result<(), TrainError> {
         let Encoded { prompt, completion, appended, .. } = sample;
-        let tokens = prompt.len() + completion.len() + 2;
+        let tokens = sample.tokens();
         if tokens > context {
             return Err(TrainError::SampleTooLong { task: sample.task, tokens, context });
         }

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use burn::tensor::Tensor;
 use prime_bench::tasks::Machine;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
@@ -12,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::Sample;
 use super::decoder::{Decoder, Sampling};
-use super::layout::uniform;
-use super::model::Network;
+use super::layout::{Layout, uniform};
+use super::learner::Kept;
 use super::rollout::{Player, Proposed, Start, TEMPERATURE};
 use super::vocabulary::Vocabulary;
 use super::{TrainError, all_hold};
@@ -105,8 +104,8 @@ pub struct Attempted {
 
 /// The policy as it is now.
 pub struct Policy<'a> {
-    pub(crate) network: &'a Network,
-    pub(crate) weights: &'a [Tensor<2>],
+    pub(crate) layout: &'a Layout,
+    pub(crate) weights: &'a Kept<'a>,
     pub(crate) vocabulary: &'a Vocabulary,
 }
 
@@ -121,7 +120,7 @@ impl Policy<'_> {
         rng: &mut ChaCha8Rng,
     ) -> (Attempted, Vec<Box<dyn Machine>>) {
         let player = Player {
-            decoder: Decoder::new(self.network, self.weights),
+            decoder: Decoder::new(self.weights.view(self.layout)),
             vocabulary: self.vocabulary,
             sampling: Sampling { temperature: TEMPERATURE, tokens_max: TOKENS_MAX },
             proposals_max,

@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use burn::tensor::{Device, Tensor, TensorData};
+use prime_kernels::rows;
 use rand_chacha::ChaCha8Rng;
 
 use super::{
     layout::uniform,
-    model::{LAYER_TENSORS, Network, floats},
-    ops::{self, dot, exponentials, maximum},
-    rl::objective::{self, policy},
+    model::NORM_EPSILON,
+    model_view::{Matrix, ModelView},
+    ops::Rotation,
+    recipe::Architecture,
     vocabulary::{BOS, EOS},
 };
 
@@ -71,12 +72,10 @@ impl Sequence {
     }
 }
 
-/// The network and weights that completions are drawn from.
+/// Draws completions from a network.
 pub struct Decoder<'a> {
-    network: &'a Network,
-    weights: &'a [Tensor<2>],
-    vocabulary: usize,
-    device: Device,
+    model: ModelView<'a>,
+    rotation: Rotation,
 }
 
 /// A completion under way.
@@ -89,14 +88,14 @@ struct Writer {
 }
 
 impl<'a> Decoder<'a> {
-    pub fn new(network: &'a Network, weights: &'a [Tensor<2>]) -> Self {
-        Self { network, weights, vocabulary: weights[0].dims()[0], device: weights[0].device() }
+    pub fn new(model: ModelView<'a>) -> Self {
+        Self { rotation: Rotation::new(model.architecture.context, model.architecture.head_dim()), model }
     }
 
     /// The completions of each request, in the order of its streams. The prompts, bos excluded, and what is drawn must fit the
     /// context: completions end there.
     pub fn complete(&self, requests: Vec<Request<'_>>, sampling: Sampling) -> Vec<Vec<Completion>> {
-        let architecture = self.network.architecture();
+        let context = self.model.architecture.context;
         let mut done: Vec<Vec<Completion>> =
             requests.iter().map(|request| vec![Completion::default(); request.streams.len()]).collect();
         let mut writers = Vec::new();
@@ -118,14 +117,14 @@ impl<'a> Decoder<'a> {
                 let mut sequences: Vec<&mut Sequence> = chunk.iter_mut().map(|writer| &mut writer.sequence).collect();
                 let inputs: Vec<&[u16]> = tokens.iter().map(<[u16; 1]>::as_slice).collect();
                 let mut logits = self.extend(&mut sequences, &inputs);
-                for (writer, row) in chunk.iter_mut().zip(logits.chunks_exact_mut(self.vocabulary)) {
+                for (writer, row) in chunk.iter_mut().zip(logits.chunks_exact_mut(self.model.vocabulary)) {
                     writer.last = draw(row, sampling, &mut writer.stream, &mut done[writer.request][writer.place]);
                 }
             }
             writers.retain(|writer| {
                 let completion = &mut done[writer.request][writer.place];
-                let is_full = completion.logprobs.len() >= sampling.tokens_max
-                    || writer.sequence.positions() + 2 >= architecture.context;
+                let is_full =
+                    completion.logprobs.len() >= sampling.tokens_max || writer.sequence.positions() + 2 >= context;
                 !completion.has_ended && !is_full
             });
         }
@@ -140,7 +139,7 @@ impl<'a> Decoder<'a> {
         done: &mut [Vec<Completion>],
         writers: &mut Vec<Writer>,
     ) {
-        let layers = self.network.architecture().layers;
+        let layers = self.model.architecture.layers;
         let empty = Arc::new(Cache::new(layers));
         let fresh = || Sequence { prefix: Arc::clone(&empty), own: Cache::new(layers) };
         let mut prompts: Vec<Sequence> = batch.iter().map(|_| fresh()).collect();
@@ -149,7 +148,7 @@ impl<'a> Decoder<'a> {
         let mut sequences: Vec<&mut Sequence> = prompts.iter_mut().collect();
         let logits = self.extend(&mut sequences, &inputs);
         for (((index, request), prompt), row) in
-            batch.into_iter().zip(prompts).zip(logits.chunks_exact(self.vocabulary))
+            batch.into_iter().zip(prompts).zip(logits.chunks_exact(self.model.vocabulary))
         {
             let prefix = Arc::new(prompt.own);
             for (place, mut stream) in request.streams.into_iter().enumerate() {
@@ -165,84 +164,54 @@ impl<'a> Decoder<'a> {
 
     /// Appends tokens, at least one to each sequence; returns the logits behind the last of each, [sequences, vocabulary].
     fn extend(&self, sequences: &mut [&mut Sequence], tokens: &[&[u16]]) -> Vec<f32> {
-        let architecture = self.network.architecture();
-        let (d_model, head_dim) = (architecture.d_model, architecture.head_dim());
+        let Architecture { d_model, ff, layers, .. } = self.model.architecture;
+        let head_dim = self.model.architecture.head_dim();
         let scale = 1.0 / (head_dim as f32).sqrt();
-        let rows: usize = tokens.iter().map(|tokens| tokens.len()).sum();
-        let matrix = |values: Vec<f32>, rows: usize| {
-            Tensor::<2>::from_data(TensorData::new(values, [rows, d_model]), &self.device)
-        };
-        let ids: Vec<i64> = tokens.iter().flat_map(|tokens| tokens.iter().map(|token| i64::from(*token))).collect();
-        let ids = Tensor::from_data(TensorData::new(ids, [rows]), &self.device);
-        let mut stream = self.weights[0].clone().select(0, ids);
-        for layer in 0..architecture.layers {
-            let first = 1 + layer * LAYER_TENSORS;
-            let [gain, query, key, value, output, ff_gain, gate, up, down] = self.weights[first..first + LAYER_TENSORS]
-                .as_array()
-                .expect("invariant: a layer has that many tensors")
-                .clone();
-            let x = ops::norm(stream.clone(), gain);
-            let queries = floats(x.clone().matmul(query));
-            let keys = floats(x.clone().matmul(key));
-            let values = floats(x.matmul(value));
-            let mut mixed = vec![0.0; rows * d_model];
-            let mut row = 0;
+        let count: usize = tokens.iter().map(|tokens| tokens.len()).sum();
+        let mut stream = Vec::with_capacity(count * d_model);
+        for token in tokens.iter().copied().flatten() {
+            stream.extend_from_slice(&self.model.embedding[usize::from(*token) * d_model..][..d_model]);
+        }
+        let mut normed = vec![0.0; count * d_model];
+        let mut mixed = vec![0.0; count * d_model];
+        let mut hidden = vec![0.0; count * ff];
+        let mut scores = Vec::new();
+        for layer in 0..layers {
+            let [attention_norm, ff_norm] = &self.model.norms[layer];
+            rows::norm_values(&stream, attention_norm, NORM_EPSILON, &mut normed);
+            let mut qkv = self.model.project(Matrix::Qkv(layer), &normed);
+            let mut lines = qkv.chunks_exact_mut(3 * d_model).zip(mixed.chunks_exact_mut(d_model));
             for (sequence, tokens) in sequences.iter_mut().zip(tokens) {
-                for _ in *tokens {
-                    let span = row * d_model..(row + 1) * d_model;
+                for (line, mixed) in lines.by_ref().take(tokens.len()) {
                     let [own_keys, own_values] = &mut sequence.own.layers[layer];
-                    let own = own_keys.len() / d_model;
-                    let position = sequence.prefix.positions + own;
-                    let mut key = keys[span.clone()].to_vec();
-                    self.network.rotation().turn(&mut key, position);
-                    own_keys.extend(key);
-                    own_values.extend(&values[span.clone()]);
-                    let mut query = queries[span.clone()].to_vec();
-                    self.network.rotation().turn(&mut query, position);
-                    query.iter_mut().for_each(|value| *value *= scale);
+                    let angles = self.rotation.angles(sequence.prefix.positions + own_keys.len() / d_model);
+                    let (query, line) = line.split_at_mut(d_model);
+                    let (key, value) = line.split_at_mut(d_model);
+                    rows::rotate(query, angles, scale, 1.0);
+                    rows::rotate(key, angles, 1.0, 1.0);
+                    own_keys.extend_from_slice(key);
+                    own_values.extend_from_slice(value);
                     let [prefix_keys, prefix_values] = &sequence.prefix.layers[layer];
                     let keys = [prefix_keys.as_slice(), own_keys.as_slice()];
                     let values = [prefix_values.as_slice(), own_values.as_slice()];
-                    attend(&query, keys, values, head_dim, &mut mixed[span]);
-                    row += 1;
+                    rows::attend(query, keys, values, head_dim, &mut scores, mixed);
                 }
             }
-            let middle = stream + matrix(mixed, rows).matmul(output);
-            let x = ops::norm(middle.clone(), ff_gain);
-            let hidden = ops::swiglu(x.clone().matmul(gate), x.matmul(up));
-            stream = middle + hidden.matmul(down);
+            rows::add_scaled(&mut stream, &self.model.project(Matrix::Output(layer), &mixed), 1.0);
+            rows::norm_values(&stream, ff_norm, NORM_EPSILON, &mut normed);
+            rows::swiglu_values(&self.model.project(Matrix::GateUp(layer), &normed), ff, &mut hidden);
+            rows::add_scaled(&mut stream, &self.model.project(Matrix::Down(layer), &hidden), 1.0);
         }
         let mut end = 0;
-        let mut last = Vec::with_capacity(tokens.len());
+        let mut last = Vec::with_capacity(tokens.len() * d_model);
         for (sequence, tokens) in sequences.iter_mut().zip(tokens) {
             sequence.own.positions += tokens.len();
             end += tokens.len();
-            last.push(end as i64 - 1);
+            last.extend_from_slice(&stream[(end - 1) * d_model..end * d_model]);
         }
-        let last = Tensor::from_data(TensorData::new(last, [tokens.len()]), &self.device);
-        let gain = self.weights[self.weights.len() - 1].clone();
-        floats(ops::norm(stream.select(0, last), gain).matmul(self.weights[0].clone().transpose()))
-    }
-}
-
-/// Attention of one row over keys and values that lie in two parts; d_model numbers a position.
-fn attend(query: &[f32], keys: [&[f32]; 2], values: [&[f32]; 2], head_dim: usize, mixed: &mut [f32]) {
-    let d_model = query.len();
-    let mut scores = Vec::with_capacity((keys[0].len() + keys[1].len()) / d_model);
-    for head in (0..d_model).step_by(head_dim) {
-        let span = head..head + head_dim;
-        scores.clear();
-        for part in keys {
-            scores.extend(part.chunks_exact(d_model).map(|key| dot(&query[span.clone()], &key[span.clone()])));
-        }
-        let most = maximum(&scores);
-        let inverse = 1.0 / exponentials(&mut scores, most);
-        let mixed = &mut mixed[span.clone()];
-        let rows = values.iter().flat_map(|part| part.chunks_exact(d_model));
-        for (score, value) in scores.iter().zip(rows) {
-            let share = score * inverse;
-            mixed.iter_mut().zip(&value[span.clone()]).for_each(|(mixed, value)| *mixed += share * value);
-        }
+        let normed = &mut normed[..last.len()];
+        rows::norm_values(&last, &self.model.output_norm, NORM_EPSILON, normed);
+        self.model.project(Matrix::Logits, normed)
     }
 }
 
@@ -250,7 +219,9 @@ fn attend(query: &[f32], keys: [&[f32]; 2], values: [&[f32]; 2], head_dim: usize
 fn draw(row: &mut [f32], sampling: Sampling, stream: &mut ChaCha8Rng, completion: &mut Completion) -> u16 {
     let is_greedy = sampling.temperature <= 0.0;
     let temperature = if is_greedy { 1.0 } else { sampling.temperature as f32 };
-    policy(row, temperature, EOS);
+    row.iter_mut().for_each(|logit| *logit /= temperature);
+    let logits = row.to_vec();
+    let log_sum = rows::log_softmax(row);
     let token = if is_greedy {
         let better = |best: usize, index: usize| if row[index] > row[best] { index } else { best };
         (1..row.len()).fold(0, better)
@@ -263,8 +234,9 @@ fn draw(row: &mut [f32], sampling: Sampling, stream: &mut ChaCha8Rng, completion
         // Rounding can leave a remainder.
         chosen.or_else(|| row.iter().rposition(|p| *p > 0.0)).unwrap_or(usize::from(EOS))
     };
-    completion.logprobs.push(row[token].max(f32::MIN_POSITIVE).ln());
-    completion.entropies.push(objective::entropy(row));
+    completion.logprobs.push(logits[token] - log_sum);
+    // H = −Σ p ln p, and ln p = logit − ln of the sum.
+    completion.entropies.push((log_sum - rows::inner(row, &logits)).max(0.0));
     let token = token as u16;
     if token == EOS {
         completion.has_ended = true;
@@ -276,28 +248,46 @@ fn draw(row: &mut [f32], sampling: Sampling, stream: &mut ChaCha8Rng, completion
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::{Device, Tensor};
     use rand_chacha::rand_core::SeedableRng;
 
     use super::*;
     use crate::{
         batch::{Batch, Encoded, Sample},
         layout::Layout,
-        model::tensors,
-        recipe::Architecture,
+        mixed::Weights,
+        model::{Network, floats, tensors},
+        rl::objective::{self, policy},
         vocabulary::Vocabulary,
     };
 
-    const TINY: Architecture = Architecture { d_model: 32, layers: 2, heads: 2, ff: 48, context: 64 };
+    const TINY: Architecture = Architecture { d_model: 64, layers: 2, heads: 2, ff: 96, context: 64 };
 
     fn stream(seed: u64) -> ChaCha8Rng {
         ChaCha8Rng::seed_from_u64(seed)
     }
 
     /// A random network whose logits differ enough to make draws interesting.
-    fn setting() -> (Network, Vec<Tensor<2>>) {
-        let layout = Layout::new(TINY, Vocabulary::default().size());
-        let weights = layout.initialize(3).iter().map(|weight| weight * 3.0).collect::<Vec<_>>();
-        (Network::new(TINY), tensors(&layout, &weights, &Device::flex()))
+    struct Setting {
+        layout: Layout,
+        network: Network,
+        tensors: Vec<Tensor<2>>,
+        mixed: Weights,
+    }
+
+    impl Setting {
+        fn new() -> Self {
+            let layout = Layout::new(TINY, Vocabulary::default().size());
+            let weights = layout.initialize(3).iter().map(|weight| weight * 1.7).collect::<Vec<_>>();
+            let mut mixed = Weights::default();
+            mixed.prepare(&layout, &weights);
+            let tensors = tensors(&layout, &weights, &Device::flex());
+            Self { network: Network::new(TINY), tensors, mixed, layout }
+        }
+
+        fn decoder(&self) -> Decoder<'_> {
+            Decoder::new(ModelView::f32(TINY, &self.tensors))
+        }
     }
 
     fn bytes(text: &str) -> Vec<u16> {
@@ -306,37 +296,45 @@ mod tests {
 
     #[test]
     fn log_probabilities_are_those_that_training_computes() {
-        let (network, weights) = setting();
-        let decoder = Decoder::new(&network, &weights);
+        let setting = Setting::new();
+        let mixed = Decoder::new(ModelView::bf16(&setting.layout, &setting.mixed));
         let prompts = ["sort 3 1 2", "a", "another prompt that is longer"].map(bytes);
-        let requests = prompts.iter().map(|prompt| Request { prompt, streams: (0..4).map(stream).collect() }).collect();
-        let sampling = Sampling { temperature: 1.0, tokens_max: 12 };
-        let drawn = decoder.complete(requests, sampling);
-        let mut seen = 0;
-        for (prompt, completions) in prompts.iter().zip(&drawn) {
-            for completion in completions {
-                // What is not text cannot be put into a sample; its tokens are checked nevertheless.
-                let encoded = Encoded::drawn(0, prompt.clone(), completion.tokens.clone());
-                let mut batch = Batch::default();
-                batch.push(&encoded, TINY.context).expect("fits");
-                let scores = network.score(&weights, &batch);
-                for (loss, logprob) in scores.losses.iter().zip(&completion.logprobs) {
-                    assert!((loss + logprob).abs() < 1e-3, "{loss} is not {logprob}");
-                    seen += 1;
+        for (decoder, tolerance) in [(setting.decoder(), 1e-3), (mixed, 0.15)] {
+            let requests =
+                prompts.iter().map(|prompt| Request { prompt, streams: (0..4).map(stream).collect() }).collect();
+            let drawn = decoder.complete(requests, Sampling { temperature: 1.0, tokens_max: 12 });
+            let mut seen = 0;
+            for (prompt, completions) in prompts.iter().zip(&drawn) {
+                for completion in completions {
+                    // What is not text cannot be put into a sample; its tokens are checked nevertheless.
+                    let encoded = Encoded::drawn(0, prompt.clone(), completion.tokens.clone());
+                    let mut batch = Batch::default();
+                    batch.push(&encoded, TINY.context).expect("fits");
+                    let mut rows = floats(setting.network.logits(&setting.tensors, &batch));
+                    let width = setting.layout.tokens;
+                    let targets = batch.targets.iter().zip(rows.chunks_exact_mut(width));
+                    let drawn = completion.logprobs.iter().zip(&completion.entropies);
+                    for ((target, row), (logprob, entropy)) in targets.zip(drawn) {
+                        let wanted = policy(row, 1.0, target.token);
+                        assert!((wanted - logprob).abs() < tolerance, "{wanted} is not {logprob}");
+                        let wanted = objective::entropy(row);
+                        assert!((wanted - entropy).abs() < tolerance, "{wanted} is not {entropy}");
+                        seen += 1;
+                    }
                 }
             }
+            assert!(seen > 60, "{seen}");
         }
-        assert!(seen > 60, "{seen}");
     }
 
     #[test]
     fn tokens_are_drawn_as_often_as_the_policy_says() {
-        let (network, weights) = setting();
-        let decoder = Decoder::new(&network, &weights);
+        let setting = Setting::new();
+        let decoder = setting.decoder();
         let prompt = bytes("p");
         let mut batch = Batch::default();
         batch.push(&Encoded::new(&Sample::written(0, "p", ""), &Vocabulary::default()), TINY.context).expect("fits");
-        let mut row = floats(network.logits(&weights, &batch));
+        let mut row = floats(setting.network.logits(&setting.tensors, &batch));
         policy(&mut row, 0.7, EOS);
         let draws = 4_000;
         let requests = vec![Request { prompt: &prompt, streams: (0..draws).map(stream).collect() }];
@@ -354,8 +352,8 @@ mod tests {
 
     #[test]
     fn a_completion_depends_on_its_own_stream_alone() {
-        let (network, weights) = setting();
-        let decoder = Decoder::new(&network, &weights);
+        let setting = Setting::new();
+        let decoder = setting.decoder();
         let (one, other) = (bytes("one prompt"), bytes("other"));
         let sampling = Sampling { temperature: 1.0, tokens_max: 9 };
         let alone = decoder.complete(vec![Request { prompt: &one, streams: vec![stream(5)] }], sampling);
@@ -372,11 +370,11 @@ mod tests {
 
     #[test]
     fn greedy_completions_end_with_the_context() {
-        let (network, weights) = setting();
+        let setting = Setting::new();
         let prompt = bytes("to the end");
         let requests = vec![Request { prompt: &prompt, streams: vec![stream(1)] }];
         let sampling = Sampling { temperature: 0.0, tokens_max: usize::MAX };
-        let drawn = Decoder::new(&network, &weights).complete(requests, sampling);
+        let drawn = setting.decoder().complete(requests, sampling);
         let completion = &drawn[0][0];
         assert!(completion.has_ended || completion.tokens.len() + prompt.len() + 2 == TINY.context, "{completion:?}");
     }

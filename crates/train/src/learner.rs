@@ -10,6 +10,7 @@ use super::evaluate;
 use super::layout::Layout;
 use super::mixed::{Gradient, MixedNetwork, MixedUpdater, Weights, Workspace};
 use super::model::{Network, Scores, tensors, values};
+use super::model_view::ModelView;
 use super::optimizer::{Moments, Updater};
 use super::recipe::{Compute, Recipe};
 
@@ -124,10 +125,38 @@ impl Learner {
         }
     }
 
+    /// The same to decode with, in the training's arithmetic.
+    pub fn kept(&self) -> Kept<'_> {
+        match &self.arithmetic {
+            Arithmetic::F32(_) => Kept::F32(self.tensors()),
+            Arithmetic::Bf16(learner) if self.average.is_none() => Kept::Bf16(Cow::Borrowed(&learner.weights)),
+            Arithmetic::Bf16(_) => {
+                let mut weights = Weights::default();
+                weights.prepare(&self.layout, &self.best());
+                Kept::Bf16(Cow::Owned(weights))
+            }
+        }
+    }
+
     pub fn moments(&self) -> Moments {
         match &self.arithmetic {
             Arithmetic::F32(learner) => learner.updater.moments(&self.layout),
             Arithmetic::Bf16(learner) => learner.updater.moments(),
+        }
+    }
+}
+
+/// Weights to decode with.
+pub enum Kept<'a> {
+    F32(Vec<Tensor<2>>),
+    Bf16(Cow<'a, Weights>),
+}
+
+impl Kept<'_> {
+    pub fn view(&self, layout: &Layout) -> ModelView<'_> {
+        match self {
+            Self::F32(tensors) => ModelView::f32(layout.architecture, tensors),
+            Self::Bf16(weights) => ModelView::bf16(layout, weights),
         }
     }
 }
@@ -147,7 +176,8 @@ impl Arithmetic {
             Compute::Bf16 => {
                 let mut weights = Weights::default();
                 weights.prepare(layout, flat);
-                let workers = (0..recipe.batch.threads).map(|_| (Workspace::default(), Gradient::new(layout))).collect();
+                let workers =
+                    (0..recipe.batch.threads).map(|_| (Workspace::default(), Gradient::new(layout))).collect();
                 Self::Bf16(Box::new(Bf16 {
                     network: MixedNetwork::new(layout),
                     layout: layout.clone(),
@@ -246,8 +276,11 @@ impl Bf16 {
         let work = &work;
         let (first, others) = self.workers.split_first_mut().expect("invariant: there is a thread");
         let tally = thread::scope(|scope| {
-            let others: Vec<_> =
-                others.iter_mut().enumerate().map(|(index, worker)| scope.spawn(move || work(index + 1, worker))).collect();
+            let others: Vec<_> = others
+                .iter_mut()
+                .enumerate()
+                .map(|(index, worker)| scope.spawn(move || work(index + 1, worker)))
+                .collect();
             let mut tally = work(0, first);
             for other in others {
                 tally.add(&other.join().expect("invariant: a worker does not panic"));

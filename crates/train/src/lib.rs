@@ -26,6 +26,7 @@ mod learner;
 mod llama_test;
 mod mixed;
 mod model;
+mod model_view;
 mod mutations;
 mod ops;
 mod optimizer;
@@ -52,8 +53,8 @@ pub use corrections::{Attempted, CorrectionPlan, Policy};
 pub use evaluate::{Accuracy, Mistakes};
 pub use plan::{Plan, TaskLength};
 pub use recipe::{
-    Architecture, BatchPlan, Budget, Compute, Data, Evaluation, Export, MatrixOptimizer, Optimizer, Precision, Recipe, Role,
-    Words,
+    Architecture, BatchPlan, Budget, Compute, Data, Evaluation, Export, MatrixOptimizer, Optimizer, Precision, Recipe,
+    Role, Words,
 };
 pub use sft::{Session, Summary, sft};
 pub use traces::Traces;

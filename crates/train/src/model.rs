@@ -72,10 +72,6 @@ impl Network {
         self.architecture
     }
 
-    pub fn rotation(&self) -> &ops::Rotation {
-        &self.rotation
-    }
-
     /// Losses and hits at the batch's targets.
     pub fn score(&self, weights: &[Tensor<2>], batch: &Batch) -> Scores {
         let logits = self.logits(weights, batch);

@@ -186,11 +186,6 @@ impl Rotation {
         &self.table[position * half..(position + 1) * half]
     }
 
-    /// Rotates a row by the angles of one position.
-    pub fn turn(&self, row: &mut [f32], position: usize) {
-        prime_kernels::rows::rotate(row, self.angles(position), 1.0, 1.0);
-    }
-
     /// `x` [n, d], rows being sequences of `length` positions, rotated and scaled.
     pub fn apply(&self, x: Tensor<2>, length: usize, scale: f32) -> Tensor<2> {
         let rotate = Rotate { rotation: self.clone(), length, scale };

@@ -268,16 +268,20 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         samples.begin_pool();
-        let weights = self.learner.tensors();
-        let policy = Policy { network: &self.network, weights: &weights, vocabulary: &self.vocabulary };
+        let weights = self.learner.kept();
+        let policy = Policy { layout: &self.layout, weights: &weights, vocabulary: &self.vocabulary };
         let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed ^ ATTEMPTS);
         rng.set_stream(self.state.step);
         let mut attempts = Vec::new();
         for task in 0..self.state.tasks.len() {
             let Some((attempted, corrections)) = samples.attempt(task, &policy, plan, &mut rng) else { continue };
             attempts.push(attempted);
+            // Beside the traces, a state can have a longer view than any that the lesson was measured on.
+            let context = self.recipe.model.context;
             for correction in corrections {
-                self.state.corrections.add(correction);
+                if Encoded::new(&correction, &self.vocabulary).tokens() <= context {
+                    self.state.corrections.add(correction);
+                }
             }
         }
         self.records.append(&self.record(&[], &attempts))
@@ -294,8 +298,14 @@ impl<'a> Run<'a> {
 
     fn evaluate(&mut self, per_task: usize, adapt: bool) -> Result<Vec<Accuracy>, TrainError> {
         let before = self.progress.elapsed_s();
-        let results =
-            evaluate::evaluate(self.recipe, &self.network, &self.learner.tensors(), &self.state.tasks, &self.held_out, per_task)?;
+        let results = evaluate::evaluate(
+            self.recipe,
+            &self.network,
+            &self.learner.tensors(),
+            &self.state.tasks,
+            &self.held_out,
+            per_task,
+        )?;
         let seconds = self.progress.elapsed_s() - before;
         self.round_s = seconds / per_task as f64;
         if adapt {

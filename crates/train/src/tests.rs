@@ -225,6 +225,58 @@ fn a_model_is_corrected_where_it_goes_wrong_and_a_resumed_run_makes_the_same_att
     assert_eq!(records.matches("\"attempts\"").count(), 3, "{records}");
 }
 
+/// Whose attempts come to corrections of any length.
+struct Corrected(Toy, usize);
+
+impl Samples for Corrected {
+    fn tasks(&self) -> &[String] {
+        self.0.tasks()
+    }
+
+    fn vocabulary(&self) -> &Vocabulary {
+        self.0.vocabulary()
+    }
+
+    fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
+        self.0.draw(task, held_out, rng)
+    }
+
+    fn attempt(
+        &mut self,
+        task: usize,
+        _policy: &Policy<'_>,
+        _plan: &CorrectionPlan,
+        _rng: &mut ChaCha8Rng,
+    ) -> Option<(Attempted, Vec<Sample>)> {
+        let correction = Sample::written(task, "p".repeat(self.1), "c");
+        Some((Attempted { task, states: 1, wrong: 1 }, vec![correction]))
+    }
+}
+
+#[test]
+fn a_correction_that_does_not_fit_the_context_is_left_out() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let recipe = Recipe::from_toml(
+        "name = 'toy'\nseed = 1\nbudget = { steps = 8 }\n\
+         model = { d_model = 32, layers = 1, heads = 2, ff = 32, context = 32 }\n\
+         batch = { tokens = 128 }\ncorrections = { share = 0.5, from = 0.0, every = 8 }\n\
+         evaluation = { every_s = 1e9, samples = 4, final_samples = 4 }",
+    )
+    .expect("a valid recipe");
+    // bos, prompt, completion and eos.
+    for (length, kept) in [(29, true), (30, false)] {
+        let out = folder.path().join(format!("{length}.gguf"));
+        let stop = AtomicBool::new(false);
+        let session = Session { resume: false, stop: &stop };
+        let summary = sft(&recipe, &mut Corrected(Toy::new(), length), &out, &session).expect("training works");
+        let tasks = Toy::new().tasks;
+        let state = Checkpoint::load(&summary.checkpoint, recipe.model, recipe.seed, &tasks, &Vocabulary::default())
+            .expect("a checkpoint");
+        let correction = state.corrections.draw(0, 1.0, &mut ChaCha8Rng::seed_from_u64(1));
+        assert_eq!(correction.is_some(), kept, "{length}");
+    }
+}
+
 /// Raises the stop flag after some training samples, as Ctrl-C would.
 struct Stopping<'a, S> {
     inner: S,

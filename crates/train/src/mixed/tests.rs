@@ -16,9 +16,8 @@ const SMALL: Architecture = Architecture { d_model: 64, layers: 3, heads: 2, ff:
 
 fn batch(lengths: &[(usize, usize)]) -> Batch {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
-    let mut text = |length: usize| -> String {
-        (0..length).map(|_| char::from(b'a' + (rng.next_u32() % 26) as u8)).collect()
-    };
+    let mut text =
+        |length: usize| -> String { (0..length).map(|_| char::from(b'a' + (rng.next_u32() % 26) as u8)).collect() };
     let mut batch = Batch::default();
     for &(prompt, completion) in lengths {
         let sample = Sample::written(0, text(prompt), text(completion));

@@ -1,12 +1,13 @@
 //! The weights in the two forms in which products take them: forwards, and back.
 
-use prime_kernels::{Packed, narrow_into, padded};
+use prime_kernels::{Left, Mode, Packed, Unit, narrow_into, padded};
 
 use crate::layout::Layout;
+use crate::model_view::Matrix;
 use crate::recipe::Architecture;
 
 /// A projection: y = x Wᵀ.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Projection {
     /// [in, out]
     pub forward: Packed,
@@ -26,7 +27,7 @@ impl Projection {
     }
 }
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct LayerWeights {
     pub attention_norm: Vec<f32>,
     pub qkv: Projection,
@@ -37,7 +38,7 @@ pub(super) struct LayerWeights {
 }
 
 /// All weights of a network, as of one optimizer step.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Weights {
     /// [vocabulary, d]
     pub(super) embedding: Vec<f32>,
@@ -67,5 +68,45 @@ impl Weights {
             layer.gate_up.prepare(&flat[spans.gate_up.clone()], d_model, &mut self.halves);
             layer.down.prepare(&flat[spans.down.clone()], ff, &mut self.halves);
         }
+    }
+
+    pub fn embedding(&self) -> &[f32] {
+        &self.embedding
+    }
+
+    /// Those of attention and of the feed-forward.
+    pub fn norms(&self, layer: usize) -> [&[f32]; 2] {
+        [&self.layers[layer].attention_norm, &self.layers[layer].ff_norm]
+    }
+
+    pub fn output_norm(&self) -> &[f32] {
+        &self.output_norm
+    }
+
+    /// Rows [n, in] projected by a matrix, [n, out]; logits without those of padding.
+    pub fn project(&self, matrix: Matrix, rows: &[f32], vocabulary: usize) -> Vec<f32> {
+        let right = match matrix {
+            Matrix::Qkv(layer) => &self.layers[layer].qkv.forward,
+            Matrix::Output(layer) => &self.layers[layer].output.forward,
+            Matrix::GateUp(layer) => &self.layers[layer].gate_up.forward,
+            Matrix::Down(layer) => &self.layers[layer].down.forward,
+            Matrix::Logits => &self.logits.forward,
+        };
+        let (inner, width) = (right.inner(), right.columns());
+        let count = rows.len() / inner;
+        let mut halves = vec![0; padded(count) * inner];
+        narrow_into(rows, &mut halves);
+        let mut sums = vec![0.0; padded(count) * width];
+        let left = Left { values: &halves, stride: inner, rows: padded(count), inner };
+        Unit::best().multiply(left, right, width, &mut sums, width, Mode::Replace);
+        if let Matrix::Logits = matrix {
+            for row in 1..count {
+                sums.copy_within(row * width..row * width + vocabulary, row * vocabulary);
+            }
+            sums.truncate(count * vocabulary);
+            return sums;
+        }
+        sums.truncate(count * width);
+        sums
     }
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::objective::Objective;
 use crate::{
-    TrainError, all_hold,
-    recipe::{Architecture, Export, MatrixOptimizer, Optimizer},
+    TrainError, all_hold, mixed,
+    recipe::{Architecture, Compute, Export, MatrixOptimizer, Optimizer},
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -114,6 +114,9 @@ pub struct Rollout {
     pub group: usize,
     /// T of the draws; the policy that is trained is the one at this temperature.
     pub temperature: f64,
+    /// What their matrix products are computed in. Updates compute in f32, so with `bf16` the policy that drew differs from the
+    /// one that is updated by rounding, which the ratio of the two corrects.
+    pub compute: Compute,
     /// Most tokens of a completion.
     pub tokens_max: usize,
     /// Most proposals of a trajectory.
@@ -132,6 +135,7 @@ impl Default for Rollout {
             groups: 64,
             group: 8,
             temperature: 1.0,
+            compute: Compute::F32,
             tokens_max: 128,
             proposals_max: 400,
             trajectories: 24,
@@ -312,6 +316,10 @@ impl RlRecipe {
             ),
             (rollout.groups > 0 && rollout.group > 0, "rollout: groups and group must be positive"),
             (!compares || rollout.group > 1, "rollout.group: this algorithm compares samples, it needs two or more"),
+            (
+                rollout.compute == Compute::F32 || mixed::supports(self.model),
+                "rollout.compute: bf16 needs d_model, ff and d_model / heads in multiples of 32",
+            ),
             (rollout.temperature > 0.0 && rollout.temperature.is_finite(), "rollout.temperature: must be positive"),
             (
                 rollout.tokens_max > 1 && rollout.proposals_max > 0,

@@ -19,8 +19,11 @@ use crate::checkpoint::{self, replace};
 use crate::clock::cpu_s;
 use crate::decoder::{Decoder, Sampling};
 use crate::layout::Layout;
+use crate::mixed::Weights;
 use crate::model::{Network, tensors, values};
+use crate::model_view::ModelView;
 use crate::optimizer::Updater;
+use crate::recipe::Compute;
 use crate::records::Records;
 use crate::rollout::{Player, TEMPERATURE};
 use crate::vocabulary::Vocabulary;
@@ -94,6 +97,8 @@ struct Run<'a> {
     layout: Layout,
     network: Network,
     weights: Vec<Tensor<2>>,
+    /// The same for rollouts in mixed precision.
+    prepared: Option<Weights>,
     reference: Vec<Tensor<2>>,
     updater: Updater,
     state: State,
@@ -122,6 +127,7 @@ impl<'a> Run<'a> {
             practice,
             network: Network::new(recipe.model),
             weights: tensors(&layout, &state.weights, &device),
+            prepared: None,
             reference: tensors(&layout, &initial, &device),
             updater: Updater::new(&recipe.optimizer, &layout, &state.moments, state.steps, &device),
             vocabulary,
@@ -146,10 +152,22 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Prepares the weights as they are now for rollouts.
+    fn prepare(&mut self) {
+        if self.recipe.rollout.compute == Compute::Bf16 {
+            let flat = values(&self.layout, &self.weights);
+            self.prepared.get_or_insert_default().prepare(&self.layout, &flat);
+        }
+    }
+
     fn player(&self, temperature: f64, keep: bool) -> Player<'_> {
         let rollout = &self.recipe.rollout;
+        let model = match &self.prepared {
+            Some(weights) => ModelView::bf16(&self.layout, weights),
+            None => ModelView::f32(self.network.architecture(), &self.weights),
+        };
         Player {
-            decoder: Decoder::new(&self.network, &self.weights),
+            decoder: Decoder::new(model),
             vocabulary: &self.vocabulary,
             sampling: Sampling { temperature, tokens_max: rollout.tokens_max },
             proposals_max: rollout.proposals_max,
@@ -167,6 +185,7 @@ impl<'a> Run<'a> {
     /// Evaluates the initial policy, which is the best one so far.
     fn before(&mut self) -> Result<Record, TrainError> {
         let start_s = cpu_s();
+        self.prepare();
         let held = self.evaluate();
         self.state.initial.clone_from(&held);
         self.state.best.clone_from(&held);
@@ -182,6 +201,7 @@ impl<'a> Run<'a> {
         let rate = self.recipe.optimizer.rate_at(self.spent());
         let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed ^ STREAMS);
         rng.set_stream(self.state.iteration + 1);
+        self.prepare();
         let start_s = cpu_s();
         let collected = self.collect(&mut rng);
         let rolled_s = cpu_s();
@@ -199,6 +219,7 @@ impl<'a> Run<'a> {
         self.state.iteration += 1;
         self.state.steps += outcome.steps;
         let is_due = self.state.iteration.is_multiple_of(self.recipe.evaluation.every) || self.spent() >= 1.0;
+        self.prepare();
         let held_out = if is_due { self.evaluate() } else { Vec::new() };
         let record = Record {
             rollout_s: rolled_s - start_s,

@@ -16,6 +16,7 @@ use super::{Algorithm, Budget, RlRecipe, rl};
 use crate::decoder::{Decoder, Request, Sampling};
 use crate::layout::Layout;
 use crate::model::{Network, tensors};
+use crate::model_view::ModelView;
 use crate::optimizer::{Moments, Updater};
 use crate::recipe::Architecture;
 use crate::vocabulary::{EOS, Vocabulary};
@@ -41,7 +42,7 @@ fn bandit(network: &Network, weights: &[burn::tensor::Tensor<2>], rng: &mut ChaC
         streams: (0..16).map(|_| ChaCha8Rng::seed_from_u64(rng.next_u64())).collect(),
     });
     let sampling = Sampling { temperature: 1.0, tokens_max: 1 };
-    let drawn = Decoder::new(network, weights).complete(requests.collect(), sampling);
+    let drawn = Decoder::new(ModelView::f32(network.architecture(), weights)).complete(requests.collect(), sampling);
     let mut rewarded = 0.0;
     let groups = prompts.iter().zip(drawn).map(|(prompt, completions)| {
         let episodes = completions.into_iter().map(|completion| {
@@ -76,7 +77,7 @@ fn every_algorithm_makes_what_is_rewarded_more_likely() {
         let mut critic = Critic::new(TINY.d_model);
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let before = bandit(&network, &weights, &mut rng).1;
-        for iteration in 0..30 {
+        for iteration in 0..40 {
             let (groups, _) = bandit(&network, &weights, &mut rng);
             let mut learner = Learner {
                 recipe: &recipe,
@@ -130,7 +131,7 @@ fn records(out: &Path) -> Vec<Record> {
 
 #[test]
 fn a_resumed_run_continues_as_if_it_had_not_stopped() {
-    let more = "[rollout]\ngroups = 6\ngroup = 4\ntrajectories = 3\ntemperature = 1.6\nproposals_max = 30\ntokens_max = 90\n\
+    let more = "[rollout]\ngroups = 6\ngroup = 4\ntrajectories = 3\ntemperature = 1.6\ncompute = 'bf16'\nproposals_max = 30\ntokens_max = 90\n\
                 [reward]\nsource = 'oracle'\n";
     let folder = tempfile::tempdir().expect("a folder");
     let stop = AtomicBool::new(false);
