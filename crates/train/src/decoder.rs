@@ -299,7 +299,7 @@ mod tests {
         let setting = Setting::new();
         let mixed = Decoder::new(ModelView::bf16(&setting.layout, &setting.mixed));
         let prompts = ["sort 3 1 2", "a", "another prompt that is longer"].map(bytes);
-        for (decoder, tolerance) in [(setting.decoder(), 1e-3), (mixed, 0.15)] {
+        for (decoder, tolerance) in [(setting.decoder(), 1e-3), (mixed, 0.3)] {
             let requests =
                 prompts.iter().map(|prompt| Request { prompt, streams: (0..4).map(stream).collect() }).collect();
             let drawn = decoder.complete(requests, Sampling { temperature: 1.0, tokens_max: 12 });

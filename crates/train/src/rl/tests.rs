@@ -131,7 +131,7 @@ fn records(out: &Path) -> Vec<Record> {
 
 #[test]
 fn a_resumed_run_continues_as_if_it_had_not_stopped() {
-    let more = "[rollout]\ngroups = 6\ngroup = 4\ntrajectories = 3\ntemperature = 1.6\ncompute = 'bf16'\nproposals_max = 30\ntokens_max = 90\n\
+    let more = "[rollout]\ngroups = 12\ngroup = 6\ntrajectories = 3\ntemperature = 1.6\ncompute = 'bf16'\nproposals_max = 30\ntokens_max = 90\n\
                 [reward]\nsource = 'oracle'\n";
     let folder = tempfile::tempdir().expect("a folder");
     let stop = AtomicBool::new(false);
