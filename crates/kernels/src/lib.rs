@@ -6,6 +6,12 @@
 //!
 //! Shapes are multiples of [`BLOCK`]: callers pad with zeros, which contribute nothing to a sum.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::inline_always,
+    reason = "numeric code: halves of words are cut off on purpose, and inner loops must inline to be compiled for wide registers"
+)]
+
 mod bf16;
 mod packed;
 mod product;

@@ -6,10 +6,10 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{
-    __cpuid, __cpuid_count, __m512, __m512i, _mm256_loadu_si256, _mm512_castsi512_ps, _mm512_cvtepu16_epi32,
-    _mm512_dpbf16_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_or_si512, _mm512_set1_epi32, _mm512_setzero_ps,
-    _mm512_setzero_si512, _mm512_shuffle_i32x4, _mm512_slli_epi32, _mm512_storeu_ps, _mm512_storeu_si512,
-    _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+    __cpuid, __cpuid_count, __m512, __m512bh, __m512i, _mm256_loadu_si256, _mm512_cvtepu16_epi32, _mm512_dpbf16_ps,
+    _mm512_loadu_ps, _mm512_loadu_si512, _mm512_or_si512, _mm512_set1_epi32, _mm512_setzero_ps, _mm512_setzero_si512,
+    _mm512_shuffle_i32x4, _mm512_slli_epi32, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_unpackhi_epi32,
+    _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 use std::sync::LazyLock;
 
@@ -53,7 +53,7 @@ static CONFIGURATION: Configuration = {
     let mut tile = 0;
     while tile < 8 {
         bytes[16 + 2 * tile] = 64;
-        bytes[48 + tile] = SIDE as u8;
+        bytes[48 + tile] = 16;
         tile += 1;
     }
     Configuration(bytes)
@@ -163,18 +163,16 @@ fn pairs(left: Left<'_>, right: &Packed, columns: usize, sum: &mut [f32], stride
                 }
             }
             for pair in 0..left.inner / 2 {
-                let right: [__m512; COLUMNS] = std::array::from_fn(|at| {
+                let right: [__m512bh; COLUMNS] = std::array::from_fn(|at| {
                     // SAFETY: `cells` has 16 cells for each pair.
-                    _mm512_castsi512_ps(unsafe { _mm512_loadu_si512(cells[at].as_ptr().add(pair * SIDE).cast()) })
+                    halves(unsafe { _mm512_loadu_si512(cells[at].as_ptr().add(pair * SIDE).cast()) })
                 });
                 for (lanes, values) in lanes.iter_mut().zip(values) {
                     // SAFETY: `values` has a value at 2 * pair and one behind it.
                     let left = unsafe { values.as_ptr().add(2 * pair).cast::<i32>().read_unaligned() };
-                    let left = _mm512_castsi512_ps(_mm512_set1_epi32(left));
+                    let left = halves(_mm512_set1_epi32(left));
                     for (lane, right) in lanes.iter_mut().zip(right) {
-                        // SAFETY: both have 512 bits.
-                        *lane =
-                            unsafe { _mm512_dpbf16_ps(*lane, std::mem::transmute(left), std::mem::transmute(right)) };
+                        *lane = _mm512_dpbf16_ps(*lane, left, right);
                     }
                 }
             }
@@ -189,9 +187,16 @@ fn pairs(left: Left<'_>, right: &Packed, columns: usize, sum: &mut [f32], stride
     }
 }
 
+/// The same bits as pairs of bf16 values.
+#[target_feature(enable = "avx512f,avx512bf16")]
+fn halves(bits: __m512i) -> __m512bh {
+    // SAFETY: both have 512 bits, of which each value is valid.
+    unsafe { std::mem::transmute::<__m512i, __m512bh>(bits) }
+}
+
 /// Transposes 16 rows of 16 cells: 4 by 4 within the quarters of rows, then the quarters.
 #[target_feature(enable = "avx512f")]
-fn turned(rows: [__m512i; SIDE]) -> [__m512i; SIDE] {
+fn turned(rows: &[__m512i; SIDE]) -> [__m512i; SIDE] {
     let mut pairs = [_mm512_setzero_si512(); SIDE];
     for at in (0..SIDE).step_by(2) {
         pairs[at] = _mm512_unpacklo_epi32(rows[at], rows[at + 1]);
@@ -234,7 +239,7 @@ pub fn transpose_blocks(from: &[u16], stride: usize, rows: usize, columns: usize
                 let upper = values(row + 2 * pair);
                 _mm512_or_si512(upper, _mm512_slli_epi32::<16>(values(row + 2 * pair + 1)))
             });
-            for (at, cells) in turned(cells).into_iter().enumerate() {
+            for (at, cells) in turned(&cells).into_iter().enumerate() {
                 let to = &mut to[(column + at) * to_stride + row..][..2 * SIDE];
                 // SAFETY: the slice has 32 values.
                 unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), cells) };
@@ -251,7 +256,7 @@ pub fn pack_tile(from: &[u16], stride: usize, tile: &mut [u32]) {
         // SAFETY: the slice has 32 values.
         unsafe { _mm512_loadu_si512(values.as_ptr().cast()) }
     });
-    for (cells, row) in turned(rows).into_iter().zip(tile.chunks_exact_mut(SIDE)) {
+    for (cells, row) in turned(&rows).into_iter().zip(tile.chunks_exact_mut(SIDE)) {
         // SAFETY: a row of the tile has 16 cells.
         unsafe { _mm512_storeu_si512(row.as_mut_ptr().cast(), cells) };
     }

@@ -35,7 +35,7 @@ pub struct Learner {
 
 /// Weights, optimizer, and the gradient between the two halves of a step.
 enum Arithmetic {
-    F32(F32),
+    F32(Box<F32>),
     Bf16(Box<Bf16>),
 }
 
@@ -166,12 +166,12 @@ impl Arithmetic {
         match recipe.batch.compute {
             Compute::F32 => {
                 let device = Device::flex();
-                Self::F32(F32 {
+                Self::F32(Box::new(F32 {
                     network: Network::new(recipe.model),
                     weights: tensors(layout, flat, &device),
                     updater: Updater::new(&recipe.optimizer, layout, &moments, step, &device),
                     gradients: Vec::new(),
-                })
+                }))
             }
             Compute::Bf16 => {
                 let mut weights = Weights::default();
