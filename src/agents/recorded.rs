@@ -3,6 +3,7 @@
 
 mod for_task;
 mod needs;
+mod prompts;
 mod restore;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use crate::settings::{
 };
 
 pub use needs::{engine_need, needs_met};
+pub use prompts::RecordedPrompts;
 pub use restore::AgentMissing;
 
 /// The form of [`RecordedAgents`]. A process that knows only earlier ones leaves the run waiting.

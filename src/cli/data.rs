@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::bench::{ChosenTasks, ensure_folder_name, threads};
 use super::interrupt::end_with;
 use super::output::{count, note};
 use super::progress::{bar, interrupted};
-use super::values::difficulty;
+use super::values::{difficulty, style_of_one_reply};
 use prime_bench::dataset::Selection;
 use prime_bench::judge::INDEX_LIMIT;
 use prime_bench::prompts::{Components, Style};
 use prime_bench::tasks::{AnyTask, BASE_SEED, Difficulty};
-use prime_dataset::training::{Ask, Kind, Options, Recorded, read_trace, write};
+use prime_dataset::training::{Ask, Kind, Options, Preference, Recorded, read_trace, write};
 
 /// Base seed of the instances by default: not the benchmark's, which nothing should be trained on.
 const TRAINING_SEED: u64 = 1_000;
@@ -85,16 +85,61 @@ struct DpoArguments {
     /// Trace of a run, as `runs trace` writes it: what its verifier preferred becomes pairs, in data/runs.parquet; repeatable
     #[arg(long = "trace", value_name = "FILE", value_hint = ValueHint::FilePath)]
     traces: Vec<PathBuf>,
+    /// What makes a line of a trace better: verdict, where the verifier let it pass and found fault with the other; or rlaif, a
+    /// higher score, −V plus CONSISTENCY times the line's share of the proposals in its state
+    #[arg(long, value_enum, requires = "traces", default_value_t = By::Verdict)]
+    prefer: By,
+    /// With rlaif: least difference of two scores that makes a pair [default: 0.1]
+    #[arg(long, value_name = "DIFFERENCE", value_parser = not_negative)]
+    margin: Option<f64>,
+    /// With rlaif: weight of the share of the proposals [default: 0.2]
+    #[arg(long, value_name = "WEIGHT", value_parser = not_negative)]
+    consistency: Option<f64>,
     /// Only pairs from traces of runs
     #[arg(long, requires = "traces", conflicts_with_all = ["tasks", "categories", "all"])]
     only_traces: bool,
+}
+
+/// What makes a line of a trace better than another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    Verdict,
+    Rlaif,
+}
+
+/// Default of `--margin`.
+const MARGIN: f64 = 0.1;
+/// Default of `--consistency`: λ of the trainer's own RLAIF.
+const CONSISTENCY: f64 = 0.2;
+
+impl DpoArguments {
+    fn preference(&self) -> anyhow::Result<Preference> {
+        match self.prefer {
+            By::Rlaif => Ok(Preference::Score {
+                margin: self.margin.unwrap_or(MARGIN),
+                consistency: self.consistency.unwrap_or(CONSISTENCY),
+            }),
+            By::Verdict => {
+                for (option, given) in [("--margin", self.margin), ("--consistency", self.consistency)] {
+                    ensure!(given.is_none(), "{option}: goes with --prefer rlaif");
+                }
+                Ok(Preference::Verdict)
+            }
+        }
+    }
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "give a number that is not negative, such as 0.2".to_owned())
 }
 
 #[derive(Args)]
 struct GrpoArguments {
     #[command(flatten)]
     source: Source,
-    /// Style of the prompts: baseline, structured, sorting, state-machine or mathematical. Repeatable: each instance gets one
+    /// Style of the prompts: baseline, structured, sorting, state-machine or mathematical, for reward functions; turns, for
+    /// environments. Repeatable: each instance gets one
     #[arg(long = "style", value_name = "STYLE", default_values_t = [Style::Structured(Components::ALL)])]
     styles: Vec<Style>,
 }
@@ -102,7 +147,7 @@ struct GrpoArguments {
 fn ask(text: &str) -> Result<Ask, String> {
     match text {
         "compact" => Ok(Ask::Step),
-        style => style.parse().map(Ask::Whole).map_err(|error| format!("{error}, compact")),
+        style => style_of_one_reply(style).map(Ask::Whole).map_err(|error| format!("{error}, compact")),
     }
 }
 
@@ -123,9 +168,9 @@ impl Source {
     }
 }
 
-fn recorded(path: &Path) -> anyhow::Result<Recorded> {
+fn recorded(path: &Path, preference: Preference) -> anyhow::Result<Recorded> {
     let named = || format!("--trace {}", path.display());
-    read_trace(&std::fs::read_to_string(path).with_context(named)?).with_context(named)
+    read_trace(&std::fs::read_to_string(path).with_context(named)?, preference).with_context(named)
 }
 
 fn make(
@@ -161,9 +206,10 @@ pub fn data(arguments: &DataArguments) -> anyhow::Result<ExitCode> {
             let options = Options { kind: Kind::Sft, asks: styles.clone(), steps_max: *steps, lines_max: *lines_max };
             make(source, &source.chosen.or_all()?, &options, Vec::new())
         }
-        DataCommand::Dpo(DpoArguments { source, steps, traces, only_traces }) => {
+        DataCommand::Dpo(dpo) => {
+            let (DpoArguments { source, steps, traces, only_traces, .. }, preference) = (dpo, dpo.preference()?);
             let options = Options { kind: Kind::Dpo, asks: vec![Ask::Step], steps_max: *steps, lines_max: u64::MAX };
-            let recorded = traces.iter().map(|path| recorded(path)).collect::<anyhow::Result<_>>()?;
+            let recorded = traces.iter().map(|path| recorded(path, preference)).collect::<anyhow::Result<_>>()?;
             let chosen = if *only_traces { Vec::new() } else { source.chosen.or_all()? };
             make(source, &chosen, &options, recorded)
         }
@@ -183,5 +229,6 @@ mod tests {
         assert_eq!(ask("compact"), Ok(Ask::Step));
         assert_eq!(ask("sorting"), Ok(Ask::Whole(Style::Sorting)));
         assert!(ask("terse").unwrap_err().contains("mathematical, compact"));
+        assert!(ask("turns").unwrap_err().contains("mathematical, compact"), "a turn is no whole trace");
     }
 }

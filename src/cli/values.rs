@@ -12,6 +12,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, Type
 use clap::{Arg, Command};
 use serde::de::DeserializeOwned;
 
+use prime_bench::prompts::Style;
 use prime_bench::tasks::{self, Category, Difficulty, Kind};
 
 /// Longest JSON file that is read as an argument, in bytes.
@@ -66,4 +67,14 @@ pub fn json_file<T: DeserializeOwned>(option: &str, path: &Path) -> anyhow::Resu
     file.take(JSON_BYTES_MAX + 1).read_to_string(&mut text).with_context(|| format!("{place}: cannot be read"))?;
     ensure!(text.len() as u64 <= JSON_BYTES_MAX, "{place}: longer than {} MiB", JSON_BYTES_MAX >> 20);
     serde_json::from_str(&text).with_context(|| format!("{place}: is not JSON"))
+}
+
+/// A style that asks for the whole trace in one reply.
+///
+/// # Errors
+/// Says which there are.
+pub fn style_of_one_reply(text: &str) -> Result<Style, String> {
+    let names: Vec<_> = Style::ALL.into_iter().filter(|style| style.asks_for_all()).map(Style::name).collect();
+    let style = text.parse::<Style>().ok().filter(|style| style.asks_for_all());
+    style.ok_or_else(|| format!("unknown style {text:?}: use {}", names.join(", ")))
 }

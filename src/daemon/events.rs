@@ -14,7 +14,7 @@ use super::runs::{authorized_run, parse_query};
 use super::trace_schema::TraceRecord;
 use super::wire::{EventsHeaders, EventsQuery, TraceQuery};
 use super::{State, method_not_allowed};
-use crate::runs::{EventBatch, RunError};
+use crate::runs::{EventBatch, RunError, TraceContent};
 
 /// Time between two heartbeats on a stream without events.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -207,9 +207,9 @@ pub async fn progress(
 
 /// A run's trace, as JSON Lines.
 ///
-/// First the spec, then every durable event with its number: steps with the state that they were proposed in, the action,
-/// verdict and decision, and tokens with log-probabilities where the agent reports them; ends of trajectories with their
-/// rewards; votes.
+/// First the spec, with the SHA-256 of each engine's model, then every durable event with its number: steps with the state that
+/// they were proposed in, the action, verdict, decision and reward, and tokens with log-probabilities where the agent reports
+/// them; ends of trajectories with their rewards; votes. With `prompts`, what a trainer needs of each step is complete.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/trace", tag = "runs", operation_id = "trace_run", params(("id", description = "The run's `id`"), TraceQuery),
     responses((status = 200, description = "JSON Lines: a `TraceRecord` each", content_type = "application/jsonl", body = TraceRecord)),
@@ -219,9 +219,10 @@ pub async fn trace(
     request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let TraceQuery { states } = parse_query(&request)?;
+    let TraceQuery { states, prompts } = parse_query(&request)?;
     authorized_run(&state, &request, &id).await?;
-    let lines = state.runs.trace(&id, states.unwrap_or(true)).await?;
+    let content = TraceContent { states: states.unwrap_or(true), prompts: prompts.unwrap_or(false) };
+    let lines = state.runs.trace(&id, content).await?;
     let body = lines.map(|lines| lines.map(Bytes::from));
     Ok(HttpResponse::Ok().content_type("application/jsonl").streaming(body))
 }

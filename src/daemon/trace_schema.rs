@@ -159,6 +159,18 @@ pub struct StepEvent {
     /// The state in which it was proposed. Only in traces.
     #[schema(value_type = Value, required = false)]
     state: Value,
+    /// The system prompt, if there is one. Only in traces with prompts.
+    #[schema(nullable = false)]
+    system: Option<String>,
+    /// What the executor asked its model, before a chat template is applied. Only in traces with prompts.
+    #[schema(nullable = false)]
+    prompt: Option<String>,
+    /// `derivation` and `action`. Only in traces with prompts.
+    #[schema(nullable = false)]
+    completion: Option<String>,
+    /// The step's share in the trajectory's composite reward. Only in traces.
+    #[schema(value_type = Object, required = false)]
+    reward: Value,
 }
 
 /// What was decided on a step.

@@ -246,8 +246,10 @@ pub struct EventsHeaders {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TraceQuery {
-    /// Whether each step has the state that it was proposed in; true by default.
+    /// Whether each step has the state that it was proposed in, and its reward; true by default.
     pub states: Option<bool>,
+    /// Whether each step has what its executor asked its model, the completion, and the reward; false by default.
+    pub prompts: Option<bool>,
 }
 
 /// Which finished runs to remove.

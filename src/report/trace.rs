@@ -254,6 +254,14 @@ impl<'a> RecordedEvent<'a> {
 }
 
 impl StepLine<'_> {
+    /// The executor's text: what it derived, then the action.
+    pub fn completion(&self) -> Cow<'_, str> {
+        if self.derivation.is_empty() {
+            return self.action.as_ref().into();
+        }
+        format!("{}\n{}", self.derivation, self.action).into()
+    }
+
     pub fn id(&self) -> TurnId {
         TurnId { round: self.round, trajectory: self.trajectory }
     }

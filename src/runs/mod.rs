@@ -56,3 +56,4 @@ pub use retention::Cleanup;
 pub use reviews::{FlaggedStep, ReviewDecision, ReviewLine};
 pub use service::{Accepted, NewRun, RunError, Runs, WrapObserver};
 pub use spec::{Origin, RunSpec, needs_of};
+pub use trace::TraceContent;

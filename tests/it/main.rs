@@ -49,5 +49,7 @@ mod stuck;
 mod studio;
 mod swaps;
 mod telemetry;
+#[cfg(feature = "llama")]
+mod training_trace;
 mod transcripts;
 mod verify;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, ZstdLevel};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
@@ -22,6 +22,7 @@ pub enum Values {
     Texts(Vec<String>),
     Small(Vec<i32>),
     Large(Vec<i64>),
+    Numbers(Vec<f64>),
     /// At least one message in each row.
     Conversations(Vec<Vec<Message>>),
 }
@@ -45,6 +46,10 @@ impl Column {
         Self { name, values: Values::Large(values.into_iter().collect()) }
     }
 
+    pub fn numbers(name: &'static str, values: impl IntoIterator<Item = f64>) -> Self {
+        Self { name, values: Values::Numbers(values.into_iter().collect()) }
+    }
+
     pub fn conversations(name: &'static str, values: impl IntoIterator<Item = Vec<Message>>) -> Self {
         Self { name, values: Values::Conversations(values.into_iter().collect()) }
     }
@@ -60,6 +65,7 @@ impl Column {
             Values::Texts(_) => format!("required binary {name} (utf8);"),
             Values::Small(_) => format!("required int32 {name};"),
             Values::Large(_) => format!("required int64 {name};"),
+            Values::Numbers(_) => format!("required double {name};"),
             Values::Conversations(_) => format!(
                 "required group {name} (list) {{ repeated group list {{ required group element {{ \
                  required binary role (utf8); required binary content (utf8); }} }} }}"
@@ -112,6 +118,7 @@ fn write_column<W: Write + Send>(group: &mut Group<'_, W>, values: &Values) -> p
         }
         Values::Small(numbers) => write::<Int32Type, W>(group, numbers, None),
         Values::Large(numbers) => write::<Int64Type, W>(group, numbers, None),
+        Values::Numbers(numbers) => write::<DoubleType, W>(group, numbers, None),
         Values::Conversations(rows) => {
             // Every message is defined at the repeated group; the first of a row begins it.
             let repetition: Vec<i16> =

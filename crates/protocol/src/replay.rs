@@ -6,8 +6,10 @@ use std::sync::Arc;
 use super::coordination::Decision;
 use super::outcome::{Ending, Outcome};
 use super::plan::RunPlan;
+use super::reward::{Merits, Reward};
 use super::run::{Effect, Run};
-use super::trajectory::Trajectory;
+use super::score::Score;
+use super::trajectory::{Counts, Trajectory};
 use super::turn::{TurnId, TurnOutcome};
 use prime_bench::tasks::Problem;
 
@@ -51,6 +53,8 @@ pub struct Replay {
     waiting: HashMap<TurnId, Box<Trajectory>>,
     elapsed_ms: u64,
     outcome: Option<Box<Outcome>>,
+    /// The trajectories that the last event ended.
+    ended: Vec<(TurnId, Reward)>,
     effects: Vec<Effect>,
 }
 
@@ -60,7 +64,8 @@ impl Replay {
         let mut run = Run::new(problem, plan);
         let mut effects = Vec::new();
         run.start(&mut effects);
-        let mut replay = Self { run, waiting: HashMap::new(), elapsed_ms: 0, outcome: None, effects };
+        let mut replay =
+            Self { run, waiting: HashMap::new(), elapsed_ms: 0, outcome: None, ended: Vec::new(), effects };
         replay.absorb();
         replay
     }
@@ -68,12 +73,21 @@ impl Replay {
     /// Starts at a snapshot.
     pub fn from_suspended(suspended: SuspendedRun) -> Self {
         let SuspendedRun { run, waiting, elapsed_ms } = suspended;
-        Self { run, waiting: waiting.into_iter().collect(), elapsed_ms, outcome: None, effects: Vec::new() }
+        let waiting = waiting.into_iter().collect();
+        Self { run, waiting, elapsed_ms, outcome: None, ended: Vec::new(), effects: Vec::new() }
     }
 
     /// The trajectory of a turn that waits for its next proposal.
     pub fn trajectory(&self, id: TurnId) -> Option<&Trajectory> {
         self.waiting.get(&id).map(AsRef::as_ref)
+    }
+
+    /// The reward of the step that the last event settled: with V, by a trajectory that had these counts before it.
+    pub fn step_reward(&self, id: TurnId, before: Counts, applicable: bool, score: Score) -> Reward {
+        let share = |proposals, applicable| Merits { proposals, applicable, ..Merits::default() }.share();
+        let with_it = share(before.proposals + 1, before.applicable + u64::from(applicable));
+        let end = self.ended.iter().find(|(ended, _)| *ended == id).map(|(_, reward)| reward);
+        self.run.plan().weights.of_step(score, share(before.proposals, before.applicable), with_it, end)
     }
 
     fn absorb(&mut self) {
@@ -85,7 +99,8 @@ impl Replay {
                 // The turns of a closed round are stale.
                 Effect::Voted { .. } => self.waiting.clear(),
                 Effect::Finish(outcome) => self.outcome = Some(outcome),
-                Effect::Ended(..) | Effect::Chosen { .. } => {}
+                Effect::Ended(id, _, reward) => self.ended.push((id, reward)),
+                Effect::Chosen { .. } => {}
             }
         }
     }
@@ -101,6 +116,7 @@ impl Replay {
     /// When it cannot have happened here.
     pub fn apply(&mut self, input: RunInput<'_>, elapsed_ms: u64) -> Result<(), ReplayError> {
         self.elapsed_ms = elapsed_ms;
+        self.ended.clear();
         match input {
             RunInput::Decided { id, outcome } => {
                 let mut trajectory = self.take(id)?;

@@ -31,6 +31,13 @@ pub struct Merits {
     pub applicable: u64,
 }
 
+impl Merits {
+    /// Share of proposals that could be applied; 0 before the first.
+    pub fn share(&self) -> f64 {
+        ratio(self.applicable, self.proposals)
+    }
+}
+
 /// The reward of a trajectory: its unweighted parts, and their weighted sum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reward {
@@ -65,8 +72,14 @@ impl RewardWeights {
         let task = f64::from(u8::from(merits.solved));
         let verify = -merits.last_score.value();
         let efficiency = (1.0 - ratio(merits.steps, merits.steps_max)).max(0.0);
-        let format = ratio(merits.applicable, merits.proposals);
-        self.weigh(task, verify, efficiency, format)
+        self.weigh(task, verify, efficiency, merits.share())
+    }
+
+    /// The reward of a step with this V (see [`StepRewards`]); `share` and `share_before` are those of applicable proposals
+    /// with it and before it, and `end` is R(τ) if the trajectory ends with it.
+    pub fn of_step(&self, score: Score, share_before: f64, share: f64, end: Option<&Reward>) -> Reward {
+        let (task, efficiency) = end.map_or((0.0, 0.0), |end| (end.task, end.efficiency));
+        self.weigh(task, -score.value(), efficiency, share - share_before)
     }
 }
 
@@ -106,20 +119,14 @@ impl StepRewards {
     /// Adds a step and returns its reward.
     pub fn add(&mut self, step: &JudgedStep) -> Reward {
         let merits = &mut self.merits;
-        let format_before = ratio(merits.applicable, merits.proposals);
+        let share_before = merits.share();
         merits.proposals += 1;
         merits.applicable += u64::from(step.applicable);
         merits.steps += u64::from(step.committed);
         merits.last_score = step.score;
         merits.solved = step.answered && step.score == Score::ZERO;
         let trajectory = self.trajectory();
-        let at_end = if step.last { 1.0 } else { 0.0 };
-        self.weights.weigh(
-            at_end * trajectory.task,
-            trajectory.verify,
-            at_end * trajectory.efficiency,
-            trajectory.format - format_before,
-        )
+        self.weights.of_step(step.score, share_before, trajectory.format, step.last.then_some(&trajectory))
     }
 
     /// The merits of the steps so far.

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dashmap::DashMap;
 
+use super::affinity;
 use super::avoided_prefixes::avoided_prefixes;
+use super::executor_prompts::{Asked, ExecutorPrompts};
 use super::reads::ReadCompletion;
-use super::{affinity, label, rendered};
 use crate::agents::model::{Completion, CompletionRequest, Model};
-use crate::agents::prompt::{self, History, Prompt, PromptContext, TemplateError, Templates};
+use crate::agents::prompt::{self, History, TemplateError, Templates};
 use crate::agents::{AgentError, AsyncExecutor, Proposal, Sampling};
 use prime_bench::tasks::spec::Spec;
-use prime_protocol::{Role, Trajectory};
+use prime_protocol::Trajectory;
 
 /// The template of models that have learnt the lessons: they alone know queries.
 const COMPACT: &str = "executor/compact.j2";
@@ -78,11 +79,8 @@ impl ExecutorOptions {
 
 pub struct LlmExecutor {
     model: Arc<dyn Model>,
-    /// At least one.
-    prompts: Vec<Prompt>,
-    system: Option<Prompt>,
+    prompts: ExecutorPrompts,
     options: ExecutorOptions,
-    agent: String,
     /// By task, and whether a free line may come first. Engines cache grammars by their text.
     grammars: DashMap<(&'static str, bool), TaskGrammar>,
 }
@@ -105,15 +103,15 @@ impl LlmExecutor {
     /// # Errors
     /// A template does not exist or uses a variable that executors do not have.
     pub fn new(model: Arc<dyn Model>, templates: &Templates, options: ExecutorOptions) -> Result<Self, TemplateError> {
-        let names = std::iter::once(&options.template).chain(&options.variants);
-        let prompts = names.map(|name| templates.prompt(name, Role::Executor)).collect::<Result<_, _>>()?;
-        let system = options.system.as_deref().map(|name| templates.prompt(name, Role::Executor)).transpose()?;
-        let agent = label(Role::Executor, &options.name);
-        Ok(Self { model, prompts, system, options, agent, grammars: DashMap::new() })
+        let prompts = ExecutorPrompts::new(templates, &options)?;
+        Ok(Self { model, prompts, options, grammars: DashMap::new() })
     }
 
     pub(super) async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
-        self.model.complete(request).await.map_err(|error| AgentError { agent: self.agent.clone(), ..error })
+        self.model
+            .complete(request)
+            .await
+            .map_err(|error| AgentError { agent: self.prompts.agent().to_owned(), ..error })
     }
 
     /// A completion without the lines that the state's frame avoids, and first without what resembles them.
@@ -171,13 +169,9 @@ fn raised(temperature: f32, trajectory: &Trajectory) -> f32 {
 impl AsyncExecutor for LlmExecutor {
     async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
         let options = &self.options;
-        let context = PromptContext {
-            is_held: options.grammar,
-            ..PromptContext::new(trajectory, options.history, &options.variables)
-        };
-        let prompt = &self.prompts[trajectory.index as usize % self.prompts.len()];
+        let Asked { system, prompt } = self.prompts.of(trajectory)?;
         let request = CompletionRequest {
-            system: self.system.as_ref().map(|system| rendered(&self.agent, system, &context)).transpose()?,
+            system,
             sampling: Sampling {
                 temperature: raised(options.temperature.unwrap_or(sampling.temperature), trajectory),
                 top_p: options.top_p.unwrap_or(sampling.top_p),
@@ -186,10 +180,10 @@ impl AsyncExecutor for LlmExecutor {
             max_tokens: trajectory.completion_max.map_or(options.max_tokens, |max| max.min(options.max_tokens)),
             logprobs: true,
             affinity: affinity(trajectory),
-            ..CompletionRequest::raw(trajectory.machine.spec().slug, rendered(&self.agent, prompt, &context)?)
+            ..CompletionRequest::raw(trajectory.machine.spec().slug, prompt)
         };
         let ReadCompletion { completion, failed } = if options.grammar {
-            self.complete_under_grammar(request, prompt.name(), trajectory).await?
+            self.complete_under_grammar(request, self.prompts.template(trajectory), trajectory).await?
         } else {
             self.complete(request).await?.into()
         };

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{
-    CoordinatorOptions, ExecutorOptions, LlmCoordinator, LlmExecutor, LlmVerifier, VerdictFormat, VerifierOptions,
+    CoordinatorOptions, ExecutorOptions, ExecutorPrompts, LlmCoordinator, LlmExecutor, LlmVerifier, VerdictFormat,
+    VerifierOptions,
 };
 use crate::agents::factory::Factory;
 use crate::agents::model::Model;
@@ -65,19 +66,10 @@ fn checked<T: 'static, A: ?Sized + 'static>(
     Ok(Arc::new(move || share(make().expect("invariant: the first one could be built"))))
 }
 
-/// An executor that asks a model.
-///
-/// # Errors
-/// A template is invalid.
+/// An executor's options in its own terms.
 #[expect(clippy::cast_possible_truncation, reason = "samplers work with single precision")]
-pub fn executor(
-    settings: &Settings,
-    name: &str,
-    options: &ExecutorAgent,
-    model: Arc<dyn Model>,
-) -> Result<Factory<dyn Executor>, TemplateError> {
-    let templates = checked_templates(settings, options)?;
-    let options = ExecutorOptions {
+fn executor_options(name: &str, options: &ExecutorAgent) -> ExecutorOptions {
+    ExecutorOptions {
         name: name.to_owned(),
         template: template(Role::Executor, options.prompt_name()),
         variants: options.prompt_variants.iter().map(|name| template(Role::Executor, name)).collect(),
@@ -90,8 +82,34 @@ pub fn executor(
         temperature: options.temperature.map(|value| value as f32),
         top_p: options.top_p.map(|value| value as f32),
         variables: BTreeMap::new(),
-    };
+    }
+}
+
+/// An executor that asks a model.
+///
+/// # Errors
+/// A template is invalid.
+pub fn executor(
+    settings: &Settings,
+    name: &str,
+    options: &ExecutorAgent,
+    model: Arc<dyn Model>,
+) -> Result<Factory<dyn Executor>, TemplateError> {
+    let templates = checked_templates(settings, options)?;
+    let options = executor_options(name, options);
     checked(move || LlmExecutor::new(Arc::clone(&model), &templates, options.clone()), |made| Arc::new(made))
+}
+
+/// What such an executor asks its model.
+///
+/// # Errors
+/// A template is invalid.
+pub fn executor_prompts(
+    templates: &Templates,
+    name: &str,
+    options: &ExecutorAgent,
+) -> Result<ExecutorPrompts, TemplateError> {
+    ExecutorPrompts::new(templates, &executor_options(name, options))
 }
 
 /// A verifier that asks a model.

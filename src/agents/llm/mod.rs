@@ -6,6 +6,7 @@ mod by_task;
 mod coordinator;
 mod engine;
 mod executor;
+mod executor_prompts;
 pub mod from_settings;
 mod reads;
 mod report;
@@ -22,6 +23,7 @@ pub use by_task::{Learnt, ModelByTask};
 pub use coordinator::{CoordinatorOptions, LlmCoordinator};
 pub use engine::EngineModel;
 pub use executor::{ExecutorOptions, LlmExecutor};
+pub use executor_prompts::{Asked, ExecutorPrompts};
 pub use report::{Report, parse_report, report_grammar};
 pub use verifier::{LlmVerifier, VerdictFormat, VerifierOptions};
 

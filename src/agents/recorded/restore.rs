@@ -37,6 +37,15 @@ impl RecordedAgents {
     /// # Errors
     /// The first agent that has no engine, pool, program or recording here, or another one.
     pub fn restore(&self, present: &Settings, environment: &Environment) -> Result<Settings, AgentMissing> {
+        let settings = self.settings_in(present)?;
+        self.check::<ExecutorAgent>(&settings, environment)?;
+        self.check::<VerifierAgent>(&settings, environment)?;
+        self.check::<CoordinatorAgent>(&settings, environment)?;
+        Ok(settings)
+    }
+
+    /// The same, whether or not the agents can be built here.
+    pub(super) fn settings_in(&self, present: &Settings) -> Result<Settings, AgentMissing> {
         if self.version > VERSION {
             return Err(AgentMissing::Version(self.version));
         }
@@ -57,9 +66,6 @@ impl RecordedAgents {
             let origin = if is_built_in { BUILT_IN } else { "the run's record" };
             definitions.templates.insert(name.clone(), Template { text: text.clone(), origin: origin.to_owned() });
         }
-        self.check::<ExecutorAgent>(&settings, environment)?;
-        self.check::<VerifierAgent>(&settings, environment)?;
-        self.check::<CoordinatorAgent>(&settings, environment)?;
         Ok(settings)
     }
 

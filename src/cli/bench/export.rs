@@ -9,6 +9,7 @@ use super::{Chosen, ensure_folder_name};
 use crate::cli::interrupt::end_with;
 use crate::cli::output::{count, note};
 use crate::cli::progress::{bar, interrupted};
+use crate::cli::values::style_of_one_reply;
 use prime_bench::prompts::{Components, Style, whole};
 use prime_bench::tasks::Problem;
 use prime_dataset::export::{Format, export as write_export};
@@ -28,7 +29,7 @@ pub struct ExportArguments {
     format: FileFormat,
     /// Style of the prompt column: baseline, structured, sorting, state-machine or mathematical; tasks that a style does
     /// not suit get the structured prompt
-    #[arg(long, default_value_t = Style::Structured(Components::ALL))]
+    #[arg(long, value_parser = style_of_one_reply, default_value_t = Style::Structured(Components::ALL))]
     style: Style,
     /// Folder to write
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]

@@ -23,6 +23,8 @@ enum PromptStyle {
     StateMachine,
     /// The paper's template for mathematics
     Mathematical,
+    /// For environments: one action a turn
+    Turns,
     /// The prompt of a verifier, for one step
     Verifier,
     /// The one-line step prompt of small models
@@ -87,6 +89,7 @@ fn text(arguments: &PromptArguments) -> anyhow::Result<String> {
         PromptStyle::Sorting => Style::Sorting,
         PromptStyle::StateMachine => Style::StateMachine,
         PromptStyle::Mathematical => Style::Mathematical,
+        PromptStyle::Turns => Style::Turns,
         PromptStyle::Compact => return Ok(compact(state(arguments, &id)?.as_ref())),
         PromptStyle::Verifier => {
             let machine = state(arguments, &id)?;

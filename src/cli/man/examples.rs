@@ -92,6 +92,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "Write what the verifier of a run preferred; `runs trace` writes its trace:",
                 "prime-agents data dpo --only-traces --trace trace.jsonl --out dpo",
             ),
+            (
+                "The same by RLAIF's scores, which tell faults apart too:",
+                "prime-agents data dpo --only-traces --trace trace.jsonl --prefer rlaif --out dpo",
+            ),
         ],
     ),
     (

@@ -12,7 +12,7 @@ use super::client::ClientError;
 use super::{Common, run_id, show, trace};
 use crate::cli::output::{Output, count, print};
 use crate::report::RunResult;
-use crate::runs::{RunRecord, Status};
+use crate::runs::{RunRecord, Status, TraceContent};
 use prime_journal::{ChainHash, Head};
 
 #[derive(Args)]
@@ -117,7 +117,7 @@ pub fn verify_chain(arguments: &VerifyChainArguments) -> anyhow::Result<ExitCode
     let record = show::read(&client.get(&format!("/v1/runs/{id}"), &[])?.json::<Value>()?)?;
     // An open run may have further events by now. A finished run must have exactly its record's.
     let last = (!record.status.is_over()).then_some(record.events);
-    let (url, from) = trace::open(&client, id, false)?;
+    let (url, from) = trace::open(&client, id, TraceContent::EVENTS)?;
     let (computed, reason) = match chain(id, &mut BufReader::with_capacity(64 << 10, from), last) {
         Ok((head, _)) if head.seq != record.events => {
             (Some(head), Some(format!("the trace has {}, the record {}", count(head.seq, "event"), record.events)))

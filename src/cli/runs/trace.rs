@@ -11,6 +11,7 @@ use clap::{Args, ValueHint};
 use super::client::{Client, ClientError};
 use super::{Common, run_id};
 use crate::cli::output::written;
+use crate::runs::TraceContent;
 
 #[derive(Args)]
 pub struct TraceArguments {
@@ -23,6 +24,9 @@ pub struct TraceArguments {
     /// Leave out the states in which steps were proposed
     #[arg(long)]
     no_states: bool,
+    /// Add to each step what its executor asked its model, and the completion: for training
+    #[arg(long)]
+    prompts: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -31,8 +35,11 @@ pub struct TraceArguments {
 ///
 /// # Errors
 /// [`ClientError`].
-pub fn open(client: &Client, id: &str, states: bool) -> Result<(String, impl Read + use<>), ClientError> {
-    let answer = client.get(&format!("/v1/runs/{id}/trace"), &[("states", states.to_string())])?;
+pub fn open(client: &Client, id: &str, content: TraceContent) -> Result<(String, impl Read + use<>), ClientError> {
+    let TraceContent { states, prompts } = content;
+    let mut query = vec![("states", states.to_string())];
+    query.extend(prompts.then(|| ("prompts", prompts.to_string())));
+    let answer = client.get(&format!("/v1/runs/{id}/trace"), &query)?;
     Ok(answer.into_reader())
 }
 
@@ -78,8 +85,9 @@ fn copy_to_file(url: String, from: &mut impl Read, path: &Path) -> anyhow::Resul
 }
 
 pub fn trace(arguments: &TraceArguments) -> anyhow::Result<ExitCode> {
-    let TraceArguments { id, out, no_states, common } = arguments;
-    let (url, mut from) = open(&common.client()?, id, !no_states)?;
+    let TraceArguments { id, out, no_states, prompts, common } = arguments;
+    let content = TraceContent { states: !no_states, prompts: *prompts };
+    let (url, mut from) = open(&common.client()?, id, content)?;
     // Devices and pipes are written in place.
     let place = out.as_deref().map(|path| (path, path.metadata().map_or(true, |metadata| metadata.is_file())));
     match place {

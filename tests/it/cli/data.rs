@@ -46,6 +46,10 @@ fn what_cannot_be_made_is_refused() {
     refused(&["grpo", "--style", "compact"], &["compact", "structured"]);
     refused(&["sft", "--task", "n-quens"], &["n-quens", "n-queens"]);
     refused(&["dpo", "--only-traces"], &["--trace"]);
+    refused(&["dpo", "--prefer", "rlaif"], &["--trace"]);
+    refused(&["dpo", "--trace", "t.jsonl", "--margin", "0.1"], &["--margin", "--prefer rlaif"]);
+    refused(&["dpo", "--trace", "t.jsonl", "--prefer", "rlaif", "--margin", "-1"], &["--margin", "not negative"]);
+    refused(&["sft", "--style", "turns"], &["turns", "compact"]);
     refused(&["grpo", "--instances", "0"], &["--instances"]);
     refused(&["sft", "--style", "baseline", "--lines-max", "1", "--task", "bubble-sort"], &["nothing to train on"]);
     done(&["data", "sft", "--out", "/proc/nowhere", "--task", "n-queens"]).refused(&["/proc/nowhere"]);

@@ -1,5 +1,7 @@
 //! Judges one submission in four stages, and scores a partly wrong trace.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -273,20 +275,50 @@ pub fn extract_from(text: &str, spec: &Spec) -> Extracted {
     extract(text, |line| pattern::parse(spec.actions, line).is_some())
 }
 
+type Taken<'b> = (Option<Cow<'b, ActionList>>, Option<Value>);
+
+/// Actions and answer of what was submitted.
+fn taken<'b>(body: &'b Body, spec: &Spec) -> Taken<'b> {
+    match body {
+        Body::Text(text) => {
+            let extracted = extract_from(text, spec);
+            (extracted.actions.map(Cow::Owned), extracted.answer)
+        }
+        Body::Structured { actions, answer } => {
+            (actions.as_ref().map(Cow::Borrowed), answer.clone().filter(|answer| !answer.is_null()))
+        }
+    }
+}
+
+/// The answer of the state in which a trace ends.
+fn answer_of_trace(problem: &dyn Problem, lines: &ActionList) -> Option<Value> {
+    let limit = usize::try_from(problem.steps_max()).unwrap_or(usize::MAX);
+    if lines.len() > limit {
+        return None;
+    }
+    let mut machine = problem.start();
+    for line in lines.iter() {
+        // What is refused leaves the state as it is.
+        drop(machine.propose(line));
+        machine.commit();
+    }
+    machine.answer()
+}
+
+/// Whether the answer is right: [`Stage::Result`] of [`judge_body`] without the other stages. `accepts` judges an answer, as
+/// [`Problem::accepts`] does.
+pub fn is_correct(problem: &dyn Problem, body: &Body, accepts: impl FnOnce(&Value) -> bool) -> bool {
+    let (actions, answer) = taken(body, problem.spec());
+    let answer = answer.or_else(|| answer_of_trace(problem, actions.as_deref()?));
+    answer.is_some_and(|answer| accepts(&answer))
+}
+
 /// Judges what was submitted for a problem, which need not be one of the benchmark's. Reports name it by `id` and count it
 /// under `difficulty`.
 pub fn judge_body(problem: &dyn Problem, id: String, difficulty: Difficulty, body: &Body, kinds: Kinds) -> Judgement {
     let spec = problem.spec();
     let is_action = |line: &str| pattern::parse(spec.actions, line).is_some();
-    let (actions, mut answer) = match body {
-        Body::Text(text) => {
-            let extracted = extract_from(text, spec);
-            (extracted.actions.map(std::borrow::Cow::Owned), extracted.answer)
-        }
-        Body::Structured { actions, answer } => {
-            (actions.as_ref().map(std::borrow::Cow::Borrowed), answer.clone().filter(|answer| !answer.is_null()))
-        }
-    };
+    let (actions, mut answer) = taken(body, spec);
     let walk = actions.as_ref().map(|lines| walk(problem, lines, kinds));
     let (reference_answer, reference_steps) = match &walk {
         Some(walk) => (walk.reference_answer.clone(), walk.reference_steps),

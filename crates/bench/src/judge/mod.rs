@@ -18,7 +18,7 @@ pub use actions::ActionList;
 pub use check::{Finding, check};
 pub use detection::{Detection, detection};
 pub use extract::Extracted;
-pub use judgement::{FirstError, Judgement, Stage, StageResult, extract_from, judge, judge_body};
+pub use judgement::{FirstError, Judgement, Stage, StageResult, extract_from, is_correct, judge, judge_body};
 pub use single::{Verification, VerifyError, VerifyRequest};
 pub use step::is_right;
 pub use submission::{Body, INDEX_LIMIT, Submission, read_submission};

@@ -1,5 +1,6 @@
 //! Whole-problem prompts for the benchmark: the paper's baseline, its structured prompt with optional components, its
-//! templates by kind of task, and the verifier's prompt (appendix, "Prompt Templates").
+//! templates by kind of task, one for environments that are stepped, and the verifier's prompt (appendix, "Prompt
+//! Templates").
 
 mod skeleton;
 
@@ -15,13 +16,14 @@ use crate::tasks::page::{ActionPage, Example};
 use crate::tasks::{Category, Constraint, Machine, Problem, Refusal, Spec};
 
 /// The templates by name. Templates of agents may import them.
-pub const TEMPLATES: [(&str, &str); 7] = [
+pub const TEMPLATES: [(&str, &str); 8] = [
     ("benchmark/parts.j2", include_str!("parts.j2")),
     ("benchmark/baseline.j2", include_str!("baseline.j2")),
     ("benchmark/structured.j2", include_str!("structured.j2")),
     ("benchmark/sorting.j2", include_str!("sorting.j2")),
     ("benchmark/state-machine.j2", include_str!("state-machine.j2")),
     ("benchmark/mathematical.j2", include_str!("mathematical.j2")),
+    ("benchmark/turns.j2", include_str!("turns.j2")),
     ("verifier/check.j2", VERIFIER),
 ];
 
@@ -51,6 +53,8 @@ pub enum Style {
     StateMachine,
     /// The paper's template for computations.
     Mathematical,
+    /// For environments: one action a turn, and no answer in words.
+    Turns,
 }
 
 /// The four components of the structured prompt.
@@ -83,7 +87,16 @@ impl Components {
 }
 
 impl Style {
-    pub const NAMES: [&'static str; 5] = ["baseline", "structured", "sorting", "state-machine", "mathematical"];
+    pub const ALL: [Self; 6] = [
+        Self::Baseline,
+        Self::Structured(Components::ALL),
+        Self::Sorting,
+        Self::StateMachine,
+        Self::Mathematical,
+        Self::Turns,
+    ];
+    pub const NAMES: [&'static str; 6] =
+        ["baseline", "structured", "sorting", "state-machine", "mathematical", "turns"];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -92,7 +105,13 @@ impl Style {
             Self::Sorting => "sorting",
             Self::StateMachine => "state-machine",
             Self::Mathematical => "mathematical",
+            Self::Turns => "turns",
         }
+    }
+
+    /// Whether it asks for the whole trace and the answer in one reply.
+    pub fn asks_for_all(self) -> bool {
+        self != Self::Turns
     }
 
     /// Whether the style suits tasks of a category: the sorting template needs an array.
@@ -111,7 +130,7 @@ impl FromStr for Style {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        [Self::Baseline, Self::Structured(Components::ALL), Self::Sorting, Self::StateMachine, Self::Mathematical]
+        Self::ALL
             .into_iter()
             .find(|style| style.name() == text)
             .ok_or_else(|| format!("unknown style {text:?}: use {}", Self::NAMES.join(", ")))
@@ -173,8 +192,7 @@ fn render(name: &str, variables: Variable) -> String {
 
 /// The prompt for a whole problem.
 pub fn whole(problem: &dyn Problem, style: Style) -> String {
-    let input = visible(problem.spec(), problem.input());
-    skeleton::of(problem.spec(), style).filled(&input)
+    skeleton::of(problem.spec(), style).filled(problem)
 }
 
 /// The prompt that asks a verifier to judge one action in a state.
@@ -216,6 +234,7 @@ mod tests {
         let variables = context! {
             task => view(problem.spec()),
             input => input.to_string(),
+            state => problem.start().state().to_string(),
             values,
             length => fields.get("a").and_then(Value::as_array).map(Vec::len),
             with => components,
@@ -249,7 +268,7 @@ mod tests {
                 let prompt = whole(problem.as_ref(), style);
                 assert!(prompt.contains(spec.title), "{}: {name}", spec.slug);
                 assert!(!prompt.contains("\n\n\n"), "{}: {name}: {prompt}", spec.slug);
-                for (field, _) in spec.page.answer {
+                for (field, _) in spec.page.answer.iter().filter(|_| style.asks_for_all()) {
                     assert!(prompt.contains(field), "{}: {name}: {field}", spec.slug);
                 }
             }
@@ -263,7 +282,7 @@ mod tests {
     #[test]
     fn hidden_fields_are_in_no_executor_prompt() {
         let problem = tasks::find("blind-maze").expect("listed").generate(Difficulty::Easy, 3);
-        for style in [Style::Baseline, Style::Structured(Components::ALL), Style::StateMachine, Style::Mathematical] {
+        for style in Style::ALL.into_iter().filter(|style| *style != Style::Sorting) {
             let prompt = whole(problem.as_ref(), style);
             assert!(!prompt.contains("\"passages\"") && !prompt.contains("passages ("), "{style}: {prompt}");
             assert!(prompt.contains("goal"), "{style}: {prompt}");

@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use minijinja::context;
-use serde_json::Value;
 
-use super::{Components, Style, render, view};
-use crate::tasks::Spec;
+use super::{Components, Style, render, view, visible};
+use crate::tasks::{Problem, Spec};
 
 /// Stand around the name of a place; no template and no page has them.
 const OPEN: char = '\u{1}';
 const CLOSE: char = '\u{2}';
 const INPUT: &str = "input";
+const STATE: &str = "state";
 const LENGTH: &str = "length";
 /// Before the name of a field of the input.
 const FIELD: char = '.';
@@ -21,6 +21,8 @@ const FIELD: char = '.';
 enum Place {
     /// The input as JSON.
     Input,
+    /// The first state as JSON.
+    State,
     /// The number of elements of the field `a`.
     Length,
     /// A field of the input, as JSON.
@@ -59,6 +61,7 @@ impl Skeleton {
         let variables = context! {
             task => view(spec),
             input => mark(INPUT),
+            state => mark(STATE),
             values,
             length => mark(LENGTH),
             with => components,
@@ -70,6 +73,7 @@ impl Skeleton {
             let (name, after) = after.split_once(CLOSE).expect("invariant: a place is closed");
             let place = match name {
                 INPUT => Place::Input,
+                STATE => Place::State,
                 LENGTH => Place::Length,
                 field => Place::Field(field.trim_start_matches(FIELD).to_owned()),
             };
@@ -79,8 +83,9 @@ impl Skeleton {
         Self { pieces, rest: rest.to_owned() }
     }
 
-    /// The prompt with this input.
-    pub fn filled(&self, input: &Value) -> String {
+    /// The prompt of a problem.
+    pub fn filled(&self, problem: &dyn Problem) -> String {
+        let input = visible(problem.spec(), problem.input());
         let mut text = String::with_capacity(self.rest.len() + 4096);
         let mut write = |value: &dyn std::fmt::Display| {
             write!(text, "{value}").expect("invariant: writing to a string succeeds");
@@ -88,7 +93,8 @@ impl Skeleton {
         for (before, place) in &self.pieces {
             write(before);
             match place {
-                Place::Input => write(input),
+                Place::Input => write(&input),
+                Place::State => write(&problem.start().state()),
                 Place::Length => write(&input["a"].as_array().map_or(0, Vec::len)),
                 Place::Field(name) => write(&input[name.as_str()]),
             }

@@ -14,6 +14,8 @@ pub struct Row {
     pub rejected: String,
     /// V of the rejected line, in tenths.
     pub tenths: u32,
+    /// Of the chosen and the rejected line, by which one is preferred.
+    pub scores: [f64; 2],
     /// `reference`, or the id of the run that both come from.
     pub source: String,
     pub task: &'static str,
@@ -39,6 +41,7 @@ pub fn rows(id: &InstanceId, options: &Options) -> Vec<Row> {
             rejected: with_line(&chosen, &wrong),
             chosen,
             tenths,
+            scores: [0.0, 0.0 - f64::from(tenths) / 10.0],
             source: "reference".to_owned(),
             task: id.task.spec().slug,
             difficulty: id.difficulty.name().to_owned(),
@@ -56,6 +59,7 @@ pub fn row_of(pair: Pair, source: &str) -> Row {
         chosen: pair.chosen,
         rejected: pair.rejected,
         tenths: pair.tenths,
+        scores: pair.scores,
         source: source.to_owned(),
         task: pair.task,
         difficulty: level.map_or_else(String::new, |level| level.name().to_owned()),
@@ -69,6 +73,8 @@ pub fn columns(rows: &[Row]) -> Vec<Column> {
         Column::conversations("chosen", rows.iter().map(|row| assistant(row.chosen.clone()))),
         Column::conversations("rejected", rows.iter().map(|row| assistant(row.rejected.clone()))),
         Column::small("rejected_v_tenths", rows.iter().map(|row| i32::try_from(row.tenths).unwrap_or(i32::MAX))),
+        Column::numbers("chosen_score", rows.iter().map(|row| row.scores[0])),
+        Column::numbers("rejected_score", rows.iter().map(|row| row.scores[1])),
         Column::texts("source", rows.iter().map(|row| row.source.clone())),
         Column::texts("task", rows.iter().map(|row| row.task)),
         Column::texts("difficulty", rows.iter().map(|row| row.difficulty.clone())),

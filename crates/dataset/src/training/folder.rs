@@ -79,7 +79,8 @@ fn description(kind: Kind) -> &'static str {
         }
         Kind::Dpo => {
             "Preference pairs for single steps: `prompt`, `chosen`, `rejected` (messages), `rejected_v_tenths` (V of the \
-             rejected step, in tenths), `source` (`reference`, or a run)."
+             rejected step, in tenths), `chosen_score` and `rejected_score` (what the preference rests on: −V, for RLAIF with \
+             the line's share of the proposals), `source` (`reference`, or a run)."
         }
         Kind::Grpo => {
             "Prompts for reinforcement learning. Reward functions find the instance in `task`, `difficulty`, `index`, \

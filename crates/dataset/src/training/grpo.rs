@@ -18,7 +18,7 @@ pub struct Row {
 pub fn rows(id: &InstanceId, options: &Options) -> Vec<Row> {
     let problem = id.problem();
     let ask = match options.ask(id, problem.as_ref()) {
-        // Reward functions judge whole traces.
+        // Reward functions judge whole traces, and environments write their prompts from these columns.
         Ask::Step => return Vec::new(),
         ask @ Ask::Whole(_) => ask,
     };

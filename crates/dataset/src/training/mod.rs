@@ -21,7 +21,7 @@ use serde_json::json;
 use super::table::{Column, Message};
 
 pub use folder::{Summary, write};
-pub use recorded::{Recorded, TraceError, read_trace};
+pub use recorded::{Preference, Recorded, TraceError, read_trace};
 
 /// What to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Kind {
 pub enum Ask {
     /// The next step, in the one-line prompt of small models, with a derivation before the action.
     Step,
-    /// The whole trace and the answer.
+    /// The whole trace and the answer; with the style `turns`, an action a turn.
     Whole(Style),
 }
 

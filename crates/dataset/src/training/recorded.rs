@@ -1,5 +1,5 @@
-//! Preference pairs from the trace of a run: two lines that were proposed in the same state, of which the verifier let one
-//! pass and found fault with the other.
+//! Preference pairs from the trace of a run: two lines that were proposed in the same state, of which its verifier preferred
+//! one.
 
 use std::collections::BTreeMap;
 
@@ -23,6 +23,18 @@ pub struct Pair {
     pub rejected: String,
     /// V of the rejected line, in tenths.
     pub tenths: u32,
+    /// The scores that the preference rests on.
+    pub scores: [f64; 2],
+}
+
+/// What makes one line better than another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Preference {
+    /// The verifier let it pass, and found fault with the other. The score is −V.
+    Verdict,
+    /// RLAIF (eq. 12 of the paper): its score is higher by `margin` at least. The score is −V, the mean of the line's verdicts,
+    /// plus `consistency` times the line's share of the proposals in its state. It tells faults apart, and needs no clean line.
+    Score { margin: f64, consistency: f64 },
 }
 
 /// Why a trace gives no pairs.
@@ -84,11 +96,62 @@ impl Step {
     }
 }
 
-/// The pairs of a trace (JSON Lines): for each state, the first clean line against each faulty one.
+/// A line that was proposed in a state.
+struct Line<'s> {
+    /// Its first proposal.
+    step: &'s Step,
+    /// Of the proposals in the state, those of this line.
+    times: f64,
+    /// Σ V over them.
+    v: f64,
+}
+
+/// The lines of a state, in the order of their first proposals.
+fn lines(steps: &[Step]) -> Vec<Line<'_>> {
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for step in steps {
+        match lines.iter_mut().find(|line| line.step.action == step.action) {
+            Some(line) => (line.times, line.v) = (line.times + 1.0, line.v + step.score),
+            None => lines.push(Line { step, times: 1.0, v: step.score }),
+        }
+    }
+    lines
+}
+
+impl Preference {
+    /// The pairs of a state: the line that is preferred, and another, each with its score.
+    fn pairs(self, steps: &[Step]) -> Vec<[(&Step, f64); 2]> {
+        match self {
+            Self::Verdict => {
+                let Some(clean) = steps.iter().find(|step| step.is_clean()) else { return Vec::new() };
+                let faulty = lines(steps).into_iter().filter_map(|line| {
+                    // A line with several verdicts counts by its first fault.
+                    steps.iter().find(|step| step.action == line.step.action && !step.is_clean())
+                });
+                let faulty = faulty.filter(|step| step.action != clean.action);
+                faulty.map(|step| [(clean, 0.0), (step, 0.0 - step.score)]).collect()
+            }
+            Self::Score { margin, consistency } => {
+                #[expect(clippy::cast_precision_loss, reason = "proposals in a state are few")]
+                let all = steps.len() as f64;
+                let score = |line: &Line<'_>| consistency * line.times / all - line.v / line.times;
+                let mut scored: Vec<_> = lines(steps).into_iter().map(|line| (line.step, score(&line))).collect();
+                // The first of equals.
+                scored.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+                let Some((best, others)) = scored.split_first() else { return Vec::new() };
+                // Sums of tenths and shares are not exact.
+                let is_worse = |other: &&(&Step, f64)| best.1 - other.1 >= margin - 1e-9;
+                others.iter().filter(is_worse).map(|other| [*best, *other]).collect()
+            }
+        }
+    }
+}
+
+/// The pairs of a trace (JSON Lines): for each state, the line that is preferred most against each other one.
 ///
 /// # Errors
 /// [`TraceError`].
-pub fn read_trace(text: &str) -> Result<Recorded, TraceError> {
+pub fn read_trace(text: &str, preference: Preference) -> Result<Recorded, TraceError> {
     let mut head = None;
     let mut by_state: BTreeMap<String, Vec<Step>> = BTreeMap::new();
     for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
@@ -109,20 +172,15 @@ pub fn read_trace(text: &str) -> Result<Recorded, TraceError> {
     let difficulty = spec.instance.split('/').nth(1).and_then(|level| level.parse().ok());
     let mut pairs = Vec::new();
     for steps in by_state.values() {
-        let Some(clean) = steps.iter().find(|step| step.is_clean()) else { continue };
-        let mut rejected: Vec<&str> = Vec::new();
-        for faulty in steps.iter().filter(|step| !step.is_clean()) {
-            if rejected.contains(&faulty.action.as_str()) {
-                continue;
-            }
-            rejected.push(&faulty.action);
+        for [(chosen, better), (rejected, worse)] in preference.pairs(steps) {
             pairs.push(Pair {
                 task: task.spec().slug,
                 difficulty,
-                prompt: prompt(problem.as_ref(), clean)?,
-                chosen: clean.completion(),
-                rejected: faulty.completion(),
-                tenths: faulty.tenths(),
+                prompt: prompt(problem.as_ref(), chosen)?,
+                chosen: chosen.completion(),
+                rejected: rejected.completion(),
+                tenths: rejected.tenths(),
+                scores: [better, worse],
             });
         }
     }

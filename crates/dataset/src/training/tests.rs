@@ -36,6 +36,7 @@ fn as_json(field: &Field) -> Value {
         Field::Str(text) => text.as_str().into(),
         Field::Int(number) => (*number).into(),
         Field::Long(number) => (*number).into(),
+        Field::Double(number) => (*number).into(),
         Field::Group(row) => row_as_json(row),
         Field::ListInternal(list) => list.elements().iter().map(as_json).collect(),
         other => panic!("{other:?} is in no table"),
@@ -154,7 +155,8 @@ const TRACE: &str = r#"{"seq":0,"event":"accepted","run":"run_1","spec":{"task":
 #[test]
 fn pairs_of_a_run_are_two_lines_in_one_state() {
     let start = find("bubble-sort").expect("listed").read_input(&json!({"a": [2, 1]})).expect("an input").start();
-    let recorded = read_trace(&TRACE.replace("STATE", &start.state().to_string())).expect("a trace");
+    let recorded =
+        read_trace(&TRACE.replace("STATE", &start.state().to_string()), Preference::Verdict).expect("a trace");
     assert_eq!((recorded.run.as_str(), recorded.pairs.len()), ("run_1", 1));
     let (folder, summary) = made(&[], &options(Kind::Dpo, &[Ask::Step]), vec![recorded]);
     assert_eq!((summary.files, summary.rows), (1, 1));
@@ -166,11 +168,46 @@ fn pairs_of_a_run_are_two_lines_in_one_state() {
         (&rows[0]["rejected_v_tenths"], &rows[0]["difficulty"], &rows[0]["source"]),
         (&json!(6), &json!("easy"), &json!("run_1"))
     );
+    assert_eq!((&rows[0]["chosen_score"], &rows[0]["rejected_score"]), (&json!(0.0), &json!(-0.6)));
+}
+
+/// Five proposals in one state, none of them clean: V 0.6, 1.2, 0.6 (the first line again), 0.2 and 1.2 (a refused line).
+const FAULTY: &str = r#"{"seq":0,"event":"accepted","run":"run_2","spec":{"task":"bubble-sort","instance":"input","input":{"a":[2,1]},"plan":{}}}
+{"seq":1,"event":"step","action":"swap 0 1","applicable":true,"score":0.6,"state":STATE}
+{"seq":2,"event":"step","action":"done","applicable":true,"score":1.2,"state":STATE}
+{"seq":3,"event":"step","action":"swap 0 1","applicable":true,"score":0.6,"state":STATE}
+{"seq":4,"event":"step","action":"cmp 0 1","applicable":true,"score":0.2,"state":STATE}
+{"seq":5,"event":"step","action":"","exhausted":true,"applicable":false,"score":1.0,"state":STATE}
+"#;
+
+#[test]
+fn scores_prefer_the_lesser_fault_where_no_line_is_clean() {
+    let start = find("bubble-sort").expect("listed").read_input(&json!({"a": [2, 1]})).expect("an input").start();
+    let trace = FAULTY.replace("STATE", &start.state().to_string());
+    let pairs = |preference| {
+        let pairs = read_trace(&trace, preference).expect("a trace").pairs;
+        pairs.into_iter().map(|pair| (pair.chosen, pair.rejected, pair.scores)).collect::<Vec<_>>()
+    };
+    assert!(pairs(Preference::Verdict).is_empty(), "no line is clean");
+    let text = |line: &str| line.to_owned();
+    let near = |found: &[(String, String, [f64; 2])], wanted: &[(&str, &str, [f64; 2])]| {
+        assert_eq!(found.len(), wanted.len(), "{found:?}");
+        for ((chosen, rejected, scores), (right, wrong, numbers)) in found.iter().zip(wanted) {
+            assert_eq!((chosen, rejected), (&text(right), &text(wrong)));
+            assert!(scores.iter().zip(numbers).all(|(found, wanted)| (found - wanted).abs() < 1e-9), "{scores:?}");
+        }
+    };
+    let by = |margin, consistency| pairs(Preference::Score { margin, consistency });
+    near(&by(0.1, 0.0), &[("cmp 0 1", "swap 0 1", [-0.2, -0.6]), ("cmp 0 1", "done", [-0.2, -1.2])]);
+    near(&by(0.5, 0.0), &[("cmp 0 1", "done", [-0.2, -1.2])]);
+    // Half of the proposals say `swap 0 1`: with λ = 2 their agreement outweighs the fault.
+    near(&by(0.1, 2.0), &[("swap 0 1", "cmp 0 1", [0.4, 0.3]), ("swap 0 1", "done", [0.4, -0.7])]);
+    near(&by(0.4, 0.0), &[("cmp 0 1", "swap 0 1", [-0.2, -0.6]), ("cmp 0 1", "done", [-0.2, -1.2])]);
 }
 
 #[test]
 fn what_is_no_trace_is_refused_with_a_reason() {
-    let refused = |text: &str| read_trace(text).map(|_| ()).expect_err("refused").to_string();
+    let refused = |text: &str| read_trace(text, Preference::Verdict).map(|_| ()).expect_err("refused").to_string();
     assert!(refused("{\"event\":\"started\"}\nnonsense").contains("line 2"));
     assert!(refused("").contains("accepted"));
     assert!(refused(&TRACE.replace(",\"state\":STATE", "")).contains("--no-states"));
