@@ -25,7 +25,7 @@ MCP := $(TARGET)/mcp
 PYTHON := $(abspath $(TARGET))/python
 # Where the Python package is used by others.
 INTEROP := $(TARGET)/interop
-ECOSYSTEMS := evaluation environments verifiers trainers
+ECOSYSTEMS := evaluation environments verifiers trainers verl
 # Other frameworks, built and installed beside the build.
 PEERS := $(TARGET)/peers
 DENY_VERSION := 0.20.2
@@ -189,7 +189,7 @@ $(PYTHON)/installed: python/tests/requirements.txt
 	touch $@
 
 # Each ecosystem in an environment of its own, since what they pin excludes each other. The wheel is that of `make python`.
-interop: $(addprefix $(INTEROP)/,$(addsuffix .installed,$(ECOSYSTEMS))) ## the Python package in others: lm-eval, Inspect, datasets, TRL (6 GB with its torch), verifiers, OpenEnv, ORS
+interop: $(addprefix $(INTEROP)/,$(addsuffix .installed,$(ECOSYSTEMS))) $(MCP)/installed ## the Python package in others, and docs/interop.md as it stands: lm-eval, Inspect, datasets, TRL, verl (6 GB with torch), verifiers, OpenEnv, ORS
 	$(BUILD)
 	@$(MAKE) --no-print-directory python
 	@for name in $(ECOSYSTEMS); do $(INTEROP)/$$name/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps \
@@ -198,6 +198,18 @@ interop: $(addprefix $(INTEROP)/,$(addsuffix .installed,$(ECOSYSTEMS))) ## the P
 	$(INTEROP)/environments/bin/python -B tests/interop/environments.py
 	$(INTEROP)/verifiers/bin/python -B tests/interop/taskset.py
 	$(INTEROP)/trainers/bin/python -B tests/interop/trainers.py $(PRIME)
+	$(INTEROP)/verl/bin/python -B tests/interop/verl_loop.py $(PRIME)
+	python3 -B tests/interop/pages.py $(PRIME)
+
+# verl wants older transformers than TRL; torch, which is nearly all of its size, it has from the trainers' environment.
+# OpenRLHF cannot be installed as a whole without a GPU's compiler: its agents need nothing else of it.
+$(INTEROP)/verl.installed: tests/interop/requirements-verl.txt tests/interop/requirements-openrlhf.txt $(INTEROP)/trainers.installed
+	python3 -m venv --clear $(INTEROP)/verl
+	for name in trainers verl; do $(INTEROP)/$$name/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))"; done | \
+		{ read -r theirs && read -r own && echo "$$theirs" >"$$own/trainers.pth"; }
+	$(INTEROP)/verl/bin/pip install --quiet --disable-pip-version-check --requirement tests/interop/requirements-verl.txt
+	$(INTEROP)/verl/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement tests/interop/requirements-openrlhf.txt
+	touch $@
 
 $(INTEROP)/%.installed: tests/interop/requirements-%.txt
 	@scripts/setup --python

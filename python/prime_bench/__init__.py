@@ -13,7 +13,7 @@ from ._judging import FirstError, Judgement, Violation, judge, judge_many
 from ._native import EpisodeOver, Instance, StepEnv, VectorStepEnv, __version__, grammar
 from ._rewards import WEIGHTS, Reward, TrajectoryReward, composite_reward
 from ._tasks import Action, Constraint, Phase, TaskInfo, curriculum, instances, task, tasks
-from .dataset import Dataset, Entry, create_dataset, score_answer
+from .dataset import Dataset, Entry, create_dataset, score_answer, score_answers
 
 __all__ = [
     "WEIGHTS",
@@ -41,6 +41,7 @@ __all__ = [
     "judge",
     "judge_many",
     "score_answer",
+    "score_answers",
     "task",
     "tasks",
 ]

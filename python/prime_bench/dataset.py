@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, TypedDict
+from typing import Any, TypedDict, overload
 
 from . import _native
-from ._judging import judge
 from ._native import Instance
 
 Entry = TypedDict("Entry", {"question": str, "answer": str, "metadata": dict[str, Any]})
 
-_CHUNK = 1_000
-"""Instances of a base seed that differ."""
-_CHUNKS = 1_024
+_SIZES = (1_000, 1_000 * 1_024)
+"""Most entries with a base seed, and with a seed."""
 _SEED_MAX = 2**32
-_FIRST_BASE_SEED = 2**43
-"""Far from the benchmark's 42 and from all that people type."""
+_BATCH = 256
+"""Entries drawn at once where all are asked for, one after the other."""
 
 
 def _integer(field: str, value: object, least: int, most: int) -> int:
@@ -30,7 +27,8 @@ def _integer(field: str, value: object, least: int, most: int) -> int:
 
 
 class Dataset(Sequence[Entry]):
-    """`size` instances of a task. Nothing is stored: an entry is computed when it is asked for."""
+    """`size` instances of a task. Nothing is stored: an entry is computed when it is asked for, a slice of them on all cores
+    without the interpreter's lock."""
 
     def __init__(
         self,
@@ -43,57 +41,59 @@ class Dataset(Sequence[Entry]):
         base_seed: int | None = None,
     ) -> None:
         self.name = name
-        self.size = _integer("size", size, 0, _CHUNK if base_seed is not None else _CHUNK * _CHUNKS)
+        self.size = _integer("size", size, 0, _SIZES[0] if base_seed is not None else _SIZES[1])
         if seed is not None and base_seed is not None:
             raise ValueError("base_seed: give seed or base_seed, not both")
         drawn = random.SystemRandom().randrange(_SEED_MAX) if seed is None else seed
         self.seed = _integer("seed", drawn, 0, _SEED_MAX)
         self.base_seed = base_seed
         self.difficulties = (difficulty,) if isinstance(difficulty, str) else tuple(difficulty)
-        if not self.difficulties:
-            raise ValueError("difficulty: name at least one of easy, medium, hard")
         self.style = style
-        for level in self.difficulties:
-            Instance(name, level, 0, 0 if base_seed is None else base_seed).prompt(style)
+        self._source = _native._Source(name, self.difficulties, self.seed, base_seed, style)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_source"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._source = _native._Source(self.name, self.difficulties, self.seed, self.base_seed, self.style)
 
     def instance(self, index: int) -> Instance:
         """The instance of an entry."""
-        level = self.difficulties[index % len(self.difficulties)]
-        if self.base_seed is not None:
-            return Instance(self.name, level, index, self.base_seed)
-        chunk, place = divmod(index, _CHUNK)
-        return Instance(self.name, level, place, _FIRST_BASE_SEED + self.seed * _CHUNKS + chunk)
+        return self._source.instance(index)
 
     def __len__(self) -> int:
         return self.size
 
-    def __getitem__(self, index: int) -> Entry:  # type: ignore[override]
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Entry]: ...
+    def __getitem__(self, index: int | slice) -> Entry | list[Entry]:
+        if isinstance(index, slice):
+            return self._source.entries(*index.indices(self.size), 0)
         if not isinstance(index, int):
-            raise TypeError(f"index: expected an int, not {type(index).__name__}")
+            raise TypeError(f"index: expected an int or a slice, not {type(index).__name__}")
         if index < 0:
             index += self.size
         if not 0 <= index < self.size:
             raise IndexError(f"index: the data set has {self.size} entries")
-        instance = self.instance(index)
-        return {
-            "question": instance.prompt(self.style),
-            "answer": instance._answer_text(),
-            "metadata": {
-                "source_dataset": self.name,
-                "source_index": index,
-                "task": self.name,
-                "difficulty": instance.difficulty,
-                "index": instance.index,
-                "base_seed": instance.base_seed,
-            },
-        }
+        (entry,) = self._source.entries(index, index + 1, 1, 1)
+        return entry
 
     def __iter__(self) -> Iterator[Entry]:
-        return (self[index] for index in range(self.size))
+        for start in range(0, self.size, _BATCH):
+            yield from self[start : start + _BATCH]
 
     def score_answer(self, answer: str | None, entry: Mapping[str, Any]) -> float:
         """See `prime_bench.score_answer`."""
         return score_answer(answer, entry)
+
+    def score_answers(
+        self, answers: Sequence[str | None], entries: Sequence[Mapping[str, Any]], *, threads: int = 0
+    ) -> list[float]:
+        """See `prime_bench.score_answers`."""
+        return score_answers(answers, entries, threads=threads)
 
 
 def create_dataset(name: str, size: int = 500, seed: int | None = None, **config: Any) -> Dataset:
@@ -108,11 +108,6 @@ def create_dataset(name: str, size: int = 500, seed: int | None = None, **config
     return Dataset(name, size, seed, **config)
 
 
-@lru_cache(maxsize=1024)
-def _instance(task: str, difficulty: str, index: int, base_seed: int) -> Instance:
-    return Instance(task, difficulty, index, base_seed)
-
-
 def instance_of(entry: Mapping[str, Any]) -> Instance:
     """The instance of an entry of a data set, or of any mapping with its metadata."""
     metadata = entry.get("metadata", entry)
@@ -120,7 +115,7 @@ def instance_of(entry: Mapping[str, Any]) -> Instance:
         name = (metadata["task"], metadata["difficulty"], metadata["index"], metadata["base_seed"])
     except (KeyError, TypeError) as error:
         raise ValueError("entry: its metadata must have task, difficulty, index and base_seed") from error
-    return _instance(*name)
+    return _native._instance(*name)
 
 
 def score_answer(answer: str | None, entry: Mapping[str, Any]) -> float:
@@ -129,8 +124,18 @@ def score_answer(answer: str | None, entry: Mapping[str, Any]) -> float:
     `answer` is a model's whole output or the bare JSON object. Every right answer counts where a task has several. For graded
     scores see `judge` and `composite_reward`.
     """
-    instance = instance_of(entry)
-    return 1.0 if answer is not None and judge(answer, instance, kinds="format").correct else 0.0
+    return _native._scores([answer], [entry], 1)[0]
+
+
+def score_answers(
+    answers: Sequence[str | None], entries: Sequence[Mapping[str, Any]], *, threads: int = 0
+) -> list[float]:
+    """`score_answer` of `answers[i]` for `entries[i]`, on several threads without the interpreter's lock (0: the machine's
+    cores).
+
+    Raises ValueError where the two differ in length.
+    """
+    return _native._scores(answers, entries, threads)
 
 
 def names() -> list[str]:

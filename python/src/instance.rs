@@ -1,12 +1,12 @@
 //! Instances: of the benchmark, by name, and of a user's own input.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use prime_bench::judge::INDEX_LIMIT;
 use prime_bench::judge::single::REFERENCE_STEPS_MAX;
+use prime_bench::judge::{Body, INDEX_LIMIT, is_correct};
 use prime_bench::prompts::{self, Components, Style};
-use prime_bench::tasks::{self, AnyTask, BASE_SEED, Difficulty, InstanceId, Problem};
+use prime_bench::tasks::{self, AnyTask, BASE_SEED, Difficulty, InstanceId, Machine, Problem, Reference};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::errors::{bad_input, detached, guarded, type_error, unknown_task, value_error};
-use crate::values::{difficulty, integer, text, to_json, to_python};
+use crate::values::{self, difficulty, integer, text, to_json, to_python};
 
 /// An instance and what it is called.
 pub struct Named {
@@ -22,6 +22,8 @@ pub struct Named {
     pub problem: Arc<dyn Problem>,
     /// Of an instance of the benchmark.
     pub id: Option<InstanceId>,
+    /// Found when it is first asked for; `None`: the reference takes too long.
+    reference: OnceLock<Option<Reference>>,
 }
 
 /// An instance as pickles have it.
@@ -38,8 +40,12 @@ pub fn find(name: &Bound<'_, PyAny>) -> PyResult<&'static dyn AnyTask> {
 }
 
 impl Named {
-    fn of(id: InstanceId) -> Self {
-        Self { task: id.task, problem: id.problem(), id: Some(id) }
+    pub fn of(id: InstanceId) -> Self {
+        Self { task: id.task, problem: id.problem(), id: Some(id), reference: OnceLock::new() }
+    }
+
+    fn of_input(task: &'static dyn AnyTask, problem: Arc<dyn Problem>) -> Self {
+        Self { task, problem, id: None, reference: OnceLock::new() }
     }
 
     pub fn save(&self) -> Saved {
@@ -63,7 +69,7 @@ impl Named {
             Saved::Input { task: name, input } => {
                 let task = task(&name)?;
                 let problem = guarded(|| task.read_input(&input))?.map_err(|error| bad_input("input", &error))?;
-                Ok(Self { task, problem, id: None })
+                Ok(Self::of_input(task, problem))
             }
         }
     }
@@ -78,25 +84,75 @@ impl Named {
     }
 
     /// Refuses a user's input on which the reference would take too long; the benchmark's are known to be short.
-    pub fn check_reference(&self) -> Result<(), PyErr> {
-        if self.id.is_none() { self.reference(false).map(drop) } else { Ok(()) }
+    pub fn check_reference(&self) -> PyResult<()> {
+        if self.id.is_none() { self.reference().map(drop) } else { Ok(()) }
     }
 
-    /// The reference's lines if they are wanted, its answer and its number of steps.
-    fn reference(&self, with_lines: bool) -> PyResult<(Vec<String>, Value, u64)> {
-        let mut machine = self.problem.start();
+    /// The reference's answer and its number of steps.
+    pub fn reference(&self) -> PyResult<&Reference> {
+        self.reference
+            .get_or_init(|| self.run_reference(|machine| machine.follow_reference()))
+            .as_ref()
+            .ok_or_else(too_long)
+    }
+
+    /// The reference's lines.
+    fn lines(&self) -> PyResult<Vec<String>> {
         let (mut lines, mut line) = (Vec::new(), String::new());
+        let advance = |machine: &mut dyn Machine| {
+            let is_step = machine.advance(&mut line);
+            lines.extend(is_step.then(|| line.clone()));
+            is_step
+        };
+        self.run_reference(advance).ok_or_else(too_long)?;
+        Ok(lines)
+    }
+
+    fn run_reference(&self, mut advance: impl FnMut(&mut dyn Machine) -> bool) -> Option<Reference> {
+        let mut machine = self.problem.start();
         for steps in 0..REFERENCE_STEPS_MAX {
-            let more = if with_lines { machine.advance(&mut line) } else { machine.follow_reference() };
-            if !more {
-                return Ok((lines, machine.answer().unwrap_or(Value::Null), steps));
-            }
-            if with_lines {
-                lines.push(line.clone());
+            if !advance(machine.as_mut()) {
+                return Some(Reference { answer: machine.answer().unwrap_or(Value::Null), steps });
             }
         }
-        Err(PyValueError::new_err(format!("input: the reference takes more than {REFERENCE_STEPS_MAX} steps")))
+        None
     }
+
+    /// Whether an answer is right.
+    pub fn accepts(&self, answer: &Value) -> PyResult<bool> {
+        self.problem.goal(answer).map_or_else(|| Ok(self.reference()?.answer == *answer), Ok)
+    }
+
+    /// Whether the answer of an output is right.
+    pub fn is_correct(&self, body: &Body) -> PyResult<bool> {
+        let mut failure = None;
+        let right = is_correct(self.problem.as_ref(), body, |answer| {
+            self.accepts(answer).unwrap_or_else(|error| {
+                failure = Some(error);
+                false
+            })
+        });
+        failure.map_or(Ok(right), Err)
+    }
+}
+
+fn too_long() -> PyErr {
+    PyValueError::new_err(format!("input: the reference takes more than {REFERENCE_STEPS_MAX} steps"))
+}
+
+/// The identity in the arguments of an instance.
+pub fn instance_id(
+    task: &Bound<'_, PyAny>,
+    difficulty: Option<&Bound<'_, PyAny>>,
+    index: Option<&Bound<'_, PyAny>>,
+    base_seed: Option<&Bound<'_, PyAny>>,
+) -> PyResult<InstanceId> {
+    let task = find(task)?;
+    let difficulty = difficulty.map_or(Ok(Difficulty::Easy), self::difficulty)?;
+    let index = index.map_or(Ok(0), |index| integer("index", index, 0, u64::from(INDEX_LIMIT) - 1))?;
+    let base_seed = base_seed.map_or(Ok(BASE_SEED), |seed| integer("base_seed", seed, 0, u64::MAX))?;
+    let index = u32::try_from(index).map_err(|error| value_error("index", error))?;
+    Ok(InstanceId { task, difficulty, index, base_seed })
 }
 
 /// One instance of a task: immutable, shared, picklable, hashable.
@@ -130,12 +186,7 @@ impl Instance {
         index: Option<&Bound<'_, PyAny>>,
         base_seed: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let task = find(task)?;
-        let difficulty = difficulty.map_or(Ok(Difficulty::Easy), self::difficulty)?;
-        let index = index.map_or(Ok(0), |index| integer("index", index, 0, u64::from(INDEX_LIMIT) - 1))?;
-        let base_seed = base_seed.map_or(Ok(BASE_SEED), |seed| integer("base_seed", seed, 0, u64::MAX))?;
-        let index = u32::try_from(index).map_err(|error| value_error("index", error))?;
-        let id = InstanceId { task, difficulty, index, base_seed };
+        let id = instance_id(task, difficulty, index, base_seed)?;
         Ok(Self(Arc::new(detached(py, || Named::of(id))?)))
     }
 
@@ -150,7 +201,7 @@ impl Instance {
             Err(_) => to_json("input", input)?,
         };
         let problem = detached(py, || task.read_input(&input))?.map_err(|error| bad_input("input", &error))?;
-        Ok(Self(Arc::new(Named { task, problem, id: None })))
+        Ok(Self(Arc::new(Named::of_input(task, problem))))
     }
 
     /// Slug of the task.
@@ -205,57 +256,45 @@ impl Instance {
     ///
     /// Raises ValueError where an input of your own takes it more than 2^21 steps.
     fn answer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (_, answer, _) = detached(py, || self.0.reference(false))??;
-        to_python(py, &answer)
-    }
-
-    /// The reference answer as JSON text.
-    fn _answer_text(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(detached(py, || self.0.reference(false))??.1.to_string())
+        let reference = detached(py, || self.0.reference())??;
+        to_python(py, &reference.answer)
     }
 
     /// The lines of the reference trace.
     ///
     /// Raises ValueError where an input of your own takes more than 2^21 steps.
     fn reference(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        Ok(detached(py, || self.0.reference(true))??.0)
+        detached(py, || self.0.lines())?
     }
 
     /// The number of lines of the reference trace.
     fn reference_steps(&self, py: Python<'_>) -> PyResult<u64> {
-        Ok(detached(py, || self.0.reference(false))??.2)
+        Ok(detached(py, || self.0.reference())??.steps)
     }
 
     /// Whether an answer, a dict, is right: by the task's goal test, or equal to the reference answer.
     fn accepts(&self, py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<bool> {
         let answer = to_json("answer", answer)?;
-        detached(py, || {
-            if let Some(right) = self.0.problem.goal(&answer) {
-                return Ok(right);
-            }
-            Ok(self.0.reference(false)?.1 == answer)
-        })?
+        detached(py, || self.0.accepts(&answer))?
     }
 
     /// prompt(style="structured", without=())
     ///
     /// The prompt for the whole problem: `baseline`, `structured` (without some of constraints, verification, examples,
-    /// format), `sorting`, `state-machine` or `mathematical`. `judge` reads the output that it asks for.
+    /// format), `sorting`, `state-machine` or `mathematical`, whose output `judge` reads; or `turns`, which asks for one action a
+    /// turn, as environments take them.
     #[pyo3(
         signature = (style="structured", without=Vec::new()),
         text_signature = "($self, style='structured', without=())"
     )]
     fn prompt(&self, style: &str, without: Vec<String>) -> PyResult<String> {
-        let mut style: Style = style.parse().map_err(|error: String| value_error("style", error))?;
+        let mut style = values::style(style, self.0.task.spec())?;
         if !without.is_empty() {
             if !matches!(style, Style::Structured(_)) {
                 return Err(value_error("without", "goes with the structured prompt"));
             }
             let components = without.iter().try_fold(Components::ALL, |all, name| all.without(name));
             style = Style::Structured(components.map_err(|error| value_error("without", error))?);
-        }
-        if !style.suits(self.0.task.spec().category) {
-            return Err(value_error("style", format!("{style} is for sorts, and {} is none", self.task())));
         }
         guarded(|| prompts::whole(self.0.problem.as_ref(), style))
     }

@@ -1,10 +1,5 @@
 //! Judges whole outputs: the four stages, and the composite reward of their traces.
 
-use std::num::NonZeroUsize;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-
 use prime_bench::judge::{ActionList, Body, Judgement, extract_from, judge_body};
 use prime_bench::tasks::Kinds;
 use pyo3::prelude::*;
@@ -13,7 +8,8 @@ use pyo3::types::{PyDict, PyString};
 use crate::episode::{Episode, Rules};
 use crate::errors::{detached, guarded, type_error, value_error};
 use crate::instance::{Named, instance};
-use crate::values::{self, RewardParts, integer, parts, to_json, to_python};
+use crate::parallel;
+use crate::values::{self, RewardParts, parts, to_json, to_python};
 
 fn lines(field: &str, object: &Bound<'_, PyAny>) -> PyResult<ActionList> {
     let wanted = || type_error(field, "a sequence of str", object);
@@ -74,27 +70,6 @@ pub fn judge<'py>(
     as_dict(py, &judgement)
 }
 
-/// Judges on several threads, each taking the next output that is left.
-fn judge_all(work: &[(Arc<Named>, Body)], kinds: Kinds, threads: usize) -> Vec<PyResult<Judgement>> {
-    let next = AtomicUsize::new(0);
-    let judge_some = || {
-        let mut judged = Vec::new();
-        while let Some((place, (named, body))) = {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            work.get(place).map(|pair| (place, pair))
-        } {
-            judged.push((place, judge_one(named, body, kinds)));
-        }
-        judged
-    };
-    let mut all: Vec<_> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.clamp(1, work.len().max(1))).map(|_| scope.spawn(judge_some)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().expect("invariant: panics are caught in each")).collect()
-    });
-    all.sort_by_key(|(place, _)| *place);
-    all.into_iter().map(|(_, judged)| judged).collect()
-}
-
 /// Judges outputs of instances, pair by pair.
 #[pyfunction(name = "_judge_many")]
 #[pyo3(
@@ -109,9 +84,7 @@ pub fn judge_many<'py>(
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let kinds = values::kinds(kinds, Kinds::ALL)?;
-    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let threads = threads.map_or(Ok(0), |threads| integer("threads", threads, 0, 1024))?;
-    let threads = usize::try_from(threads).ok().filter(|threads| *threads > 0).unwrap_or(cores);
+    let threads = parallel::threads(threads)?;
     let sequence = |field, object: &Bound<'py, PyAny>| {
         let is_text = object.is_instance_of::<PyString>() || object.is_instance_of::<PyDict>();
         let items = if is_text { None } else { object.try_iter().ok() };
@@ -127,7 +100,7 @@ pub fn judge_many<'py>(
         let named = self::instance(&format!("instances[{place}]"), instance)?;
         work.push((named, body(&format!("outputs[{place}]"), output)?));
     }
-    let judged = detached(py, || judge_all(&work, kinds, threads))?;
+    let judged = detached(py, || parallel::map(&work, threads, 1, |(named, body)| judge_one(named, body, kinds)))?;
     judged.into_iter().map(|judgement| as_dict(py, &judgement?)).collect()
 }
 

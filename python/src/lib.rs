@@ -1,11 +1,14 @@
 //! The native half of the Python package `prime_bench`: tasks, step environments and the judge, without I/O. `prime_bench/`
 //! has the rest: data classes, data sets, adapters. No panic and no foreign type crosses into Python.
 
+mod dataset;
 mod env;
 mod episode;
 mod errors;
 mod instance;
 mod judging;
+mod parallel;
+mod recent;
 mod tasks;
 mod values;
 mod vector;
@@ -17,6 +20,8 @@ use pyo3::prelude::*;
 mod _native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::dataset::{Source, instance, scores};
     #[pymodule_export]
     use crate::env::{StepEnv, restore_env};
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! Arguments and results: JSON values as Python objects, integers within bounds, sets of kinds, weights.
 
-use prime_bench::tasks::{Difficulty, Kind, Kinds};
+use prime_bench::prompts::Style;
+use prime_bench::tasks::{Difficulty, Kind, Kinds, Spec};
 use prime_protocol::{Reward, RewardWeights};
 use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
@@ -96,6 +97,15 @@ pub fn text(field: &str, object: &Bound<'_, PyAny>) -> PyResult<String> {
 
 pub fn difficulty(object: &Bound<'_, PyAny>) -> PyResult<Difficulty> {
     text("difficulty", object)?.parse().map_err(|error| value_error("difficulty", error))
+}
+
+/// A style of prompts that suits a task.
+pub fn style(name: &str, spec: &Spec) -> PyResult<Style> {
+    let style: Style = name.parse().map_err(|error: String| value_error("style", error))?;
+    if style.suits(spec.category) {
+        return Ok(style);
+    }
+    Err(value_error("style", format!("{style} is for sorts, and {} is none", spec.slug)))
 }
 
 /// Kinds of constraints: one name, several, or the default.

@@ -1,6 +1,5 @@
 //! Many environments as one: a call steps all of them on several threads, without the interpreter's lock.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
 
@@ -13,6 +12,7 @@ use crate::env::{observation, refusal_kind, rules};
 use crate::episode::{Episode, Outcome, SavedEpisode, Status};
 use crate::errors::{EpisodeOver, detached, guarded, type_error, value_error};
 use crate::instance::{Instance, Named, instance};
+use crate::parallel;
 use crate::values::{self, integer};
 
 /// Fewest episodes that are worth a thread of their own.
@@ -136,9 +136,7 @@ impl VectorStepEnv {
         max_steps: Option<&Bound<'_, PyAny>>,
         reject_violations: bool,
     ) -> PyResult<Self> {
-        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let threads = threads.map_or(Ok(0), |threads| integer("threads", threads, 0, 1024))?;
-        let threads = usize::try_from(threads).map_err(|error| value_error("threads", error))?;
+        let threads = parallel::threads(threads)?;
         let given = instances.try_iter().map_err(|_| type_error("instances", "a sequence of Instance", instances))?;
         let mut chosen = Vec::new();
         for (place, given) in given.enumerate() {
@@ -148,7 +146,7 @@ impl VectorStepEnv {
         }
         let make = || chosen.into_iter().map(|(named, rules)| Episode::new(named, rules)).collect();
         let episodes = detached(py, make)?;
-        Ok(Self { episodes, threads: if threads == 0 { cores } else { threads } })
+        Ok(Self { episodes, threads })
     }
 
     /// The number of environments.

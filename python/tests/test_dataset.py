@@ -9,7 +9,7 @@ import pytest
 import reasoning_gym
 
 import prime_bench
-from prime_bench import Instance, create_dataset, score_answer
+from prime_bench import Instance, create_dataset, score_answer, score_answers
 from prime_bench.dataset import instance_of
 from prime_bench.integrations import reasoning_gym as adapter
 
@@ -23,6 +23,7 @@ def test_an_entry_has_question_answer_and_metadata() -> None:
     json.dumps(entry)
     assert data[-1] == data[2] and create_dataset("gcd-euclidean", 3, 7)[1] == entry
     assert create_dataset("gcd-euclidean", 3, 8)[1] != entry
+    assert data[::-1] == [data[2], entry, data[0]] and data[5:] == [] and data[-2:] == [entry, data[2]]
     for index, error in ((3, IndexError), (-4, IndexError), ("0", TypeError)):
         with pytest.raises(error, match="index: "):
             data[index]  # type: ignore[index]
@@ -36,6 +37,52 @@ def test_right_answers_score_one() -> None:
             assert score_answer(f"So:\n<answer>{entry['answer']}</answer>", entry) == 1.0
             for wrong in (None, "", "{}", "42", "<answer>{}</answer>", entry["answer"][:-2]):
                 assert score_answer(wrong, entry) == 0.0
+
+
+def test_many_are_drawn_and_scored_as_one_is() -> None:
+    for name in ("gcd-euclidean", "n-queens", "merge-sort"):
+        data = create_dataset(name, size=600, seed=9, difficulty=["easy", "medium"])
+        entries = list(data)
+        # An entry by itself, and its instance by name, are other ways to it.
+        for place in (0, 255, 256, 599):
+            assert entries[place] == data[place] == data[place : place + 1][0]
+            instance = data.instance(place)
+            assert entries[place]["question"] == instance.prompt()
+            assert json.loads(entries[place]["answer"]) == instance.answer()
+        answers = [None if place % 5 == 0 else entries[place - place % 2]["answer"] for place in range(600)]
+        for threads in (0, 1, 3):
+            scores = data.score_answers(answers, entries, threads=threads)
+            assert scores == [data.score_answer(answer, entry) for answer, entry in zip(answers, entries)]
+        assert 200 < sum(scores) < 600 and scores[0] == 0.0 and scores[2] == 1.0
+    for arguments, error, message in (
+        ((["x"], []), ValueError, "entries: there are 0 for 1 answers"),
+        (("x", entries[:1]), TypeError, "answers: expected a sequence"),
+        (([1], entries[:1]), TypeError, r"answers\[0\]: expected a str or None, not int"),
+        ((["x"], [{}]), ValueError, "entry: its metadata must have"),
+        ((["x"], [{"metadata": 7}]), ValueError, "entry: its metadata must have"),
+        ((["x"], [{**row_of(entries[0]), "task": "merge-sorted"}]), KeyError, "merge-sort"),
+    ):
+        with pytest.raises(error, match=message):
+            score_answers(*arguments)
+    assert score_answers([], []) == []
+
+
+def row_of(entry: dict) -> dict:
+    return entry["metadata"]
+
+
+def test_scores_are_those_of_the_recorded_judgements(outputs: list, judgements: list) -> None:
+    """`bench check` has judged these outputs of all sorts; whether the answer is right is its last stage."""
+    compared = {0.0: 0, 1.0: 0}
+    for output, judgement in zip(outputs, judgements, strict=True):
+        if "output" not in output:
+            continue
+        task, difficulty, index = output["id"].split("/")
+        entry = {"task": task, "difficulty": difficulty, "index": int(index), "base_seed": 42}
+        score = score_answer(output["output"], entry)
+        assert score == float(judgement["result"] == "passed"), output
+        compared[score] += 1
+    assert min(compared.values()) > 40, compared
 
 
 def test_other_right_answers_score_one_too() -> None:

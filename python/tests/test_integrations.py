@@ -74,7 +74,9 @@ def test_trl_s_environment_has_one_tool_with_a_schema() -> None:
     row = trl.rows(create_dataset("bubble-sort", size=1, seed=5))[0]
     env = trl.PrimeEnvironment()
     assert env.get_reward() == 0.0
-    assert env.reset(**row).startswith("\n\nState: ")
+    assert (env.reset(**row) or "").startswith("\n\nState: ")
+    (turns,) = trl.rows(create_dataset("bubble-sort", size=1, seed=5, style="turns"))
+    assert env.reset(**turns) is None and turns["prompt"][0]["content"].endswith(env._episode.opening + "\n")
     tools = [
         name
         for name, member in inspect.getmembers(env, inspect.ismethod)
@@ -153,7 +155,7 @@ def test_openrlhf_takes_rewards_of_a_query_and_of_turns(openrlhf: types.ModuleTy
     async def play() -> tuple[float, dict]:
         agent = openrlhf.AgentExecutor().agent_instance_cls()
         opening = await agent.reset({"observation": "sort", "label": label})
-        assert opening["observation"].startswith("sort\nState: ")
+        assert opening["observation"] == "sort"
         total, result = 0.0, {}
         for line in instance.reference():
             states = {"observation_text": "", "action_text": f"I take\n{line}\n", "label": label, "sampling_params": None}

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import importlib.metadata
 import inspect
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import prime_bench
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "python" / "README.md", ROOT / "docs" / "python.md"]
+DIST = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "python" / "dist"
 PACKAGE = Path(prime_bench.__file__).parent
 
 
@@ -51,12 +56,21 @@ def test_types_are_strict() -> None:
     assert result.returncode == 0, result.stdout
 
 
-def test_the_readme_is_true(capsys) -> None:
-    """Runs its snippets in order; a comment after `print` is what it prints."""
-    snippets = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert snippets
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_are_true(page: Path, capfd: pytest.CaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs a page's blocks in order; a comment after `print` is what it prints. What is installed is found in the wheel's folder:
+    nothing is downloaded."""
+    monkeypatch.chdir(tmp_path)
+    folder = str(Path(sys.executable).parent)
+    shell = {"PATH": f"{folder}:/usr/bin:/bin", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(DIST), "PIP_QUIET": "1"}
+    blocks = re.findall(r"^```(\S*)\n(.*?)^```$", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     names: dict = {}
-    for snippet in snippets:
-        exec(compile(snippet, str(README), "exec"), names)
-        wanted = re.findall(r"print\(.*\)  # (.*)", snippet)
-        assert capsys.readouterr().out.splitlines() == wanted
+    assert {kind for kind, _ in blocks} == {"sh", "python"}
+    for kind, block in blocks:
+        if kind == "sh":
+            done = subprocess.run(["sh", "-eu", "-c", block], env=shell, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, (block, done.stderr)
+            continue
+        exec(compile(block, str(page), "exec"), names)
+        wanted = re.findall(r"print\(.*\)  # (.*)", block)
+        assert wanted and capfd.readouterr().out.splitlines() == wanted

@@ -1,5 +1,5 @@
-"""TRL trains on what `prime-agents data` writes and with this package's rewards: a few steps of a tiny random model, whose
-tokenizer is made here too, so that nothing is downloaded.
+"""TRL trains on what `prime-agents data` writes, with this package's rewards and in its environments: a few steps of a tiny
+random model, whose tokenizer is made here too, so that nothing is downloaded. What calls tools is taught to first.
 
     trainers.py PRIME    the program
 """
@@ -10,15 +10,19 @@ import subprocess
 import sys
 import tempfile
 
+import torch
 from datasets import Dataset, load_dataset
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from tiny_model import saved_model, tokenizer_of, tool_tokenizer
+from transformers.utils import get_json_schema
 from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
-from prime_bench import Instance, composite_reward, create_dataset, judge
-from prime_bench.integrations.trl import composite, correct, rows
+from prime_bench import Instance, StepEnv, composite_reward, create_dataset, judge
+from prime_bench.integrations.trl import PrimeEnvironment, composite, correct, rows
 
 STEPS = 3
+# Steps in which a dialogue is learnt by heart.
+LESSONS = 150
+SPECIAL = ("<|end|>", "<|pad|>", "<|user|>", "<|assistant|>")
 TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
@@ -30,38 +34,6 @@ def exported(prime, kind, folder, *options):
     small = ["--task", "bubble-sort", "--difficulty", "easy", "--instances", "4"]
     subprocess.run([prime, "data", kind, "--out", out, *small, *options], check=True, capture_output=True)
     return load_dataset(str(out), split="train")
-
-
-def tokenizer_of(texts):
-    """A byte-level tokenizer with a chat template."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    special = ["<|end|>", "<|pad|>", "<|user|>", "<|assistant|>"]
-    trainer = trainers.BpeTrainer(
-        vocab_size=600, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>", pad_token="<|pad|>")
-    made.chat_template = TEMPLATE
-    return made
-
-
-def saved_model(tokenizer, folder):
-    """The folder of a random model: TRL loads references from where a model came from."""
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        max_position_embeddings=4096,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    path = str(folder / "model")
-    LlamaForCausalLM(config).save_pretrained(path)
-    return path
 
 
 def settings(folder, **more):
@@ -137,17 +109,84 @@ def grpo(model, tokenizer, folder):
     print("ok  TRL: GRPOTrainer, mean rewards", means)
 
 
+def dialogue(row):
+    """The reference trace as a dialogue in which the model calls the tool, and what our environment answers."""
+    env = PrimeEnvironment()
+    env.reset(**row)
+    said = []
+    for line in Instance(*(row[name] for name in ("task", "difficulty", "index", "base_seed"))).reference():
+        call = {"type": "function", "function": {"name": "step", "arguments": {"line": line}}}
+        said.append({"role": "assistant", "content": "", "tool_calls": [call]})
+        said.append({"role": "tool", "name": "step", "content": env.step(line)})
+    return [*said, {"role": "assistant", "content": "Done."}]
+
+
+def environments(folder):
+    """A model that has learnt by heart how one instance is solved with the tool plays it, and is paid for it."""
+    torch.manual_seed(7)
+    (row,) = rows(create_dataset("gcd-euclidean", size=1, seed=5, style="turns"))
+    said, tools = dialogue(row), [get_json_schema(PrimeEnvironment().step)]
+    tokenizer = tool_tokenizer([row["prompt"][0]["content"], str(said), str(tools)])
+    model = saved_model(tokenizer, folder / "tools", width=64, layers=2)
+    taught = Dataset.from_list([{"prompt": row["prompt"], "completion": said, "tools": tools}] * 4)
+    lessons = settings(folder, max_steps=LESSONS, per_device_train_batch_size=1, max_length=4096, seed=7)
+    teacher = SFTTrainer(model, args=SFTConfig(**lessons), train_dataset=taught, processing_class=tokenizer)
+    teacher.train()
+    assert teacher.state.log_history[-2]["loss"] < 0.05, teacher.state.log_history[-2:]
+    teacher.save_model(model)
+    played = []
+
+    class Watched(PrimeEnvironment):
+        """Notes what was paid, by the environment of the package itself."""
+
+        def get_reward(self):
+            reward = super().get_reward()
+            env = StepEnv(self._episode.instance)
+            played.append((reward, env, list(self._episode.env.lines), len(self._episode.rewards)))
+            return reward
+
+    arguments = GRPOConfig(
+        **settings(folder, per_device_train_batch_size=4, learning_rate=1e-6, seed=7),
+        num_generations=2,
+        max_completion_length=1024,
+        max_tool_calling_iterations=2 * len(said),
+    )
+    trainer = GRPOTrainer(
+        model,
+        environment_factory=Watched,
+        args=arguments,
+        train_dataset=Dataset.from_list([row] * 8),
+        processing_class=tokenizer,
+    )
+    means = logged(trainer, "rewards/Watched/mean")
+    history = [entry for entry in trainer.state.log_history if "tools/call_frequency" in entry]
+    assert all(entry["tools/failure_frequency"] == 0 for entry in history), history
+    steps = len(said) // 2
+    assert max(entry["tools/call_frequency"] for entry in history) >= 1, history
+    assert len(played) == 4 * STEPS
+    for reward, env, lines, taken in played:
+        for line in lines:
+            env.step(line)
+        if taken == len(lines):
+            assert reward == env.trajectory_reward().total, (reward, lines)
+    solved = [reward for reward, _, lines, _ in played if len(lines) == steps and reward > 10]
+    assert solved, [(reward, lines) for reward, _, lines, _ in played]
+    assert abs(sum(means) / STEPS - sum(reward for reward, *_ in played) / len(played)) < 1e-3, (means, played)
+    print(f"ok  TRL: environment_factory, {len(solved)} of {len(played)} episodes solved, mean rewards", means)
+
+
 def main():
     prime = sys.argv[1]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         supervised, preferred = exported(prime, "sft", folder), exported(prime, "dpo", folder)
         texts = [message["content"] for row in supervised for message in row["prompt"] + row["completion"]]
-        tokenizer = tokenizer_of(texts)
-        model = saved_model(tokenizer, folder)
+        tokenizer = tokenizer_of(texts, TEMPLATE, SPECIAL)
+        model = saved_model(tokenizer, folder / "model")
         sft(model, supervised.select_columns(["prompt", "completion"]), tokenizer, folder)
         dpo(model, preferred.select_columns(["prompt", "chosen", "rejected"]), tokenizer, folder)
         grpo(model, tokenizer, folder)
+        environments(folder)
 
 
 main()

@@ -35,6 +35,11 @@ class Episode:
         return "State: " + self.env.observation
 
     @property
+    def instructions(self) -> str:
+        """The task in words, for a model that takes one step a turn, with the first state."""
+        return self.instance.prompt("turns")
+
+    @property
     def done(self) -> bool:
         return self.env.done
 

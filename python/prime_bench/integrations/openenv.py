@@ -57,7 +57,7 @@ class PrimeEnvironment(Environment[PrimeAction, PrimeObservation, State]):
         difficulty: str = "easy",
         index: int = 0,
         base_seed: int = 1000,
-        style: str = "baseline",
+        style: str = "turns",
         **_more: Any,
     ) -> PrimeObservation:
         instance = Instance(task, difficulty, index, base_seed if seed is None else seed)

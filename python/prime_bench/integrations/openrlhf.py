@@ -1,8 +1,8 @@
 """The reward function and the multi-turn agent of OpenRLHF: `--reward.remote_url` and `--train.agent_func_path` with the path
 of this file (`python -c "import prime_bench.integrations.openrlhf as m; print(m.__file__)"`).
 
-Rows are those of `prime-agents data grpo`, with `--data.input_key prompt --data.label_key label`. Importing this needs torch,
-as OpenRLHF takes tensors; the agent needs OpenRLHF.
+Rows are those of `prime-agents data grpo`, for the agent with `--style turns`, and `--data.input_key prompt --data.label_key
+label`. Importing this needs torch, as OpenRLHF takes tensors; the agent needs OpenRLHF.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ else:
             self.episode: Episode | None = None
 
         async def reset(self, states: dict[str, Any], **_more: Any) -> dict[str, Any]:
+            # The prompt has the first state, and may end with the beginning of the model's turn: nothing is added.
             self.episode = Episode(instance_of(json.loads(states["label"])))
-            return {"observation": f"{states['observation']}\n{self.episode.opening}\n"}
+            return {"observation": states["observation"]}
 
         async def step(self, states: dict[str, Any], **_more: Any) -> dict[str, Any]:
             if self.episode is None:

@@ -53,8 +53,7 @@ class PrimeBench(Environment):
         ]
 
     def get_prompt(self) -> list[TextBlock]:
-        text = f"{self.episode.instance.prompt('baseline')}\n\nCall `step` for each line.\n{self.episode.opening}"
-        return [TextBlock(text=text)]
+        return [TextBlock(text=self.episode.instructions)]
 
     @tool
     def step(self, params: Line) -> ToolOutput:

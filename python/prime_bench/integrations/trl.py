@@ -17,7 +17,7 @@ Completion = str | Sequence[dict[str, Any]]
 
 
 def rows(dataset: Dataset, *, conversational: bool = True) -> list[dict[str, Any]]:
-    """Rows for `datasets.Dataset.from_list`."""
+    """Rows for `datasets.Dataset.from_list`. For `environment_factory`, give a data set with `style="turns"`."""
     made = []
     for entry in dataset:
         columns = {name: entry["metadata"][name] for name in ("task", "difficulty", "index", "base_seed")}
@@ -79,15 +79,18 @@ def correct(
 
 
 class PrimeEnvironment:
-    """For `environment_factory`: the model takes the steps itself, by calling the tool `step`."""
+    """For `environment_factory`: the model takes the steps itself, by calling the tool `step`. Prompts have the style `turns`."""
 
     def __init__(self) -> None:
         self._episode: Episode | None = None
 
-    def reset(self, task: str, difficulty: str, index: int, base_seed: int, **_columns: Any) -> str:
-        """Starts the instance of a row and returns its first state, which TRL appends to the prompt as it is."""
+    def reset(
+        self, task: str, difficulty: str, index: int, base_seed: int, prompt: Any = "", **_columns: Any
+    ) -> str | None:
+        """Starts the instance of a row. Returns its first state, which TRL appends to the prompt as it is, unless it is there."""
         self._episode = Episode(Instance(task, difficulty, index, base_seed))
-        return f"\n\n{self._episode.opening}"
+        opening = self._episode.opening
+        return None if opening in _text(prompt) else f"\n\n{opening}"
 
     def step(self, line: str) -> str:
         """Takes one step and returns the state after it.
