@@ -33,6 +33,7 @@ def configuration(tokenizer, width=32, layers=1):
         max_position_embeddings=4096,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
+        architectures=["LlamaForCausalLM"],
     )
 
 

@@ -162,8 +162,8 @@ def dense(tokenizer, rows, config):
     assert abs(whole.reward_score - sum(expected)) < 1e-9 and whole.num_turns == 2 * len(lines) + 1
     assert all(whole.response_ids[place] == tokenizer.eos_token_id for place in paid), "at the end of a turn"
     assert [round(scores[place].item(), 5) for place in paid] == [round(reward, 5) for reward in expected if reward]
-    short = asyncio.run(play(40))
-    assert len(short.response_ids) == 40 and short.as_dict()["rm_scores"].shape == (40,)
+    short = asyncio.run(play(16))
+    assert len(short.response_ids) == 16 and short.as_dict()["rm_scores"].shape == (16,)
     assert abs(short.as_dict()["rm_scores"].sum().item() - short.reward_score) < 1e-5
     print("ok  verl: a reward for each turn")
 
