@@ -15,6 +15,7 @@ export default defineConfig({
   use: {
     viewport: { width: 1360, height: 900 },
     launchOptions: { executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium", args: ["--no-sandbox"] },
-    trace: "retain-on-failure",
+    // Its snapshots of the page take time and memory of the page.
+    trace: process.env["MEASURE"] === undefined ? "retain-on-failure" : "off",
   },
 });

@@ -8,11 +8,11 @@ const KEYS_OFF = "prime-keys-off";
 
 export const KEYS: [string, string][] = [
   ["j, →", "next step"],
-  ["k, ←", "step before"],
-  ["x, X", "next, last rejected step"],
-  ["b, B", "next, last backtrack"],
-  ["r, R", "next, last retry"],
-  ["p, P", "next, last popped state"],
+  ["k, ←", "previous step"],
+  ["x, X", "next, previous step that was not accepted"],
+  ["b, B", "next, previous rejected step"],
+  ["r, R", "next, previous step sent back"],
+  ["p, P", "next, previous undoing of steps"],
   ["Home, End", "first, last step"],
   ["Space", "play, pause"],
 ];
@@ -65,7 +65,7 @@ export function Replay(props: {
   }, [keysOff]);
   return (
     <div class="replay">
-      <button aria-label="Step before" disabled={at === 0} onClick={() => onPick(clamp(at - 1), true)}>
+      <button aria-label="Previous step" disabled={at === 0} onClick={() => onPick(clamp(at - 1), true)}>
         ‹
       </button>
       <button aria-label={playing ? "Pause" : "Play"} aria-pressed={playing} onClick={() => setPlaying(!playing)}>
