@@ -86,6 +86,7 @@ export function useGrowing<T extends { has_more?: boolean }>(
       try {
         const data = await loader.current(control.signal);
         loaded = data.has_more === true ? -1 : now;
+        if (data.has_more === true) wait = 0;
         rests_until = performance.now() + Math.max(CHECK_MS, PACE * (performance.now() - start));
         if (!control.signal.aborted) setState({ key, data });
       } catch (error) {

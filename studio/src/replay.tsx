@@ -13,11 +13,12 @@ export const KEYS: [string, string][] = [
   ["b, B", "next, previous rejected step"],
   ["r, R", "next, previous step sent back"],
   ["p, P", "next, previous undoing of steps"],
+  ["f, F", "next, previous step that asks for review"],
   ["Home, End", "first, last step"],
   ["Space", "play, pause"],
 ];
 
-const FIND: Record<string, string> = { x: "rejected", b: "backtrack", r: "retry", p: "pop" };
+const FIND: Record<string, string> = { x: "rejected", b: "backtrack", r: "retry", p: "pop", f: "flag" };
 
 export function Replay(props: {
   at: number;

@@ -55,7 +55,7 @@ function Votes({ run }: { run: Record }): JSX.Element | null {
               <Text of={ballot.answer} max={600} />
             </code>
             <span class="muted small">
-              by {ballot.distinct_traces} different way{ballot.distinct_traces === 1 ? "" : "s"}, violation score {ballot.violation_score}
+              {ballot.distinct_traces} distinct trace{ballot.distinct_traces === 1 ? "" : "s"}, violation score {ballot.violation_score}
             </span>
           </li>
         ))}
@@ -120,7 +120,9 @@ function RunPage({ run }: { run: Record }): JSX.Element {
   const name = node === undefined ? "" : nameOf(node);
   const total = node?.steps ?? 0;
   const asked = place.query.get("at");
-  const at = total === 0 ? null : Math.min(total - 1, asked === null ? (node?.first_rejected ?? 0) : Math.max(0, Number(asked) || 0));
+  // A step that the daemon has not read yet is waited for.
+  const isAhead = tree.data?.has_more === true && Number(asked) >= total;
+  const at = total === 0 || isAhead ? null : Math.min(total - 1, asked === null ? (node?.first_rejected ?? 0) : Math.max(0, Number(asked) || 0));
   const shapeKey = query(`${path}/shape`, { trajectory: name, cells: 512 });
   const shape = useGrowing<Shape>(shapeKey, total, isLive, (signal) =>
     name === "" ? Promise.resolve({ steps: 0, columns: [] }) : get<Shape>(shapeKey, signal),
@@ -179,7 +181,7 @@ function RunPage({ run }: { run: Record }): JSX.Element {
           Reading the run: {count(tree.data.indexed)} of {count(run.events)} events.
         </p>
       )}
-      {tree.data === undefined && tree.error === undefined && <Skeleton />}
+      {((tree.data === undefined && tree.error === undefined) || isAhead) && <Skeleton />}
       {tree.data !== undefined && nodes.length === 0 && <p class="empty">No step yet.</p>}
       {node !== undefined && at !== null && (
         <>

@@ -61,7 +61,6 @@ test("hostile answers, statements and names are shown as text", async ({ daemon,
     await daemon.finished(id);
     await page.goto(`${daemon.url}/studio/runs/${id}`);
     await isShownAsText(page, await page.locator(".verdict .line").innerText());
-    if ("problem" in request) await expect(page.locator(".broken")).toContainText(MARKUP);
     await page.getByText("Derivation").click();
     await expect(page.locator("pre.text", { hasText: "…" }).first()).toContainText("characters)");
     await page.goto(`${daemon.url}/studio/runs/new?from=${id}`);
@@ -108,6 +107,7 @@ test("hostile errors of agents and verdicts are shown as text", async ({ daemon,
   const id = await daemon.submit(ERRING_RUN);
   await daemon.finished(id);
   await page.goto(`${daemon.url}/studio/runs/${id}`);
+  await expect(page.locator(".explanation")).toContainText(`breaks 1 constraint, ${MARKUP}⟨U+202E⟩gnp`);
   await page.getByText("Feedback to the executor").click();
   await isShownAsText(page, await page.locator("pre.text").first().innerText());
   await daemon.kill("SIGTERM");
@@ -175,6 +175,8 @@ test("the policy lets no script in, no markup from text, and no other host", asy
   await daemon.start(ERRING);
   await page.goto(`${daemon.url}/studio/runs`);
   const found = await page.evaluate(async () => {
+    // In a task of the page's own: what a debugger evaluates may evaluate more.
+    await new Promise((task) => setTimeout(task, 0));
     const refused = (what: () => unknown) => {
       try {
         what();
@@ -183,27 +185,27 @@ test("the policy lets no script in, no markup from text, and no other host", asy
         return (error as Error).name;
       }
     };
-    const events: string[] = [];
-    document.addEventListener("securitypolicyviolation", (event) => events.push(event.effectiveDirective));
+    const reported = Promise.all(
+      ["connect-src", "require-trusted-types-for"].map(
+        (directive) =>
+          new Promise((seen) =>
+            document.addEventListener("securitypolicyviolation", (event) => event.effectiveDirective === directive && seen(directive)),
+          ),
+      ),
+    );
     const script = document.createElement("script");
     const results = {
       eval: refused(() => (0, eval)("1")),
       markup: refused(() => (document.body.innerHTML = "<b>b</b>")),
       text: refused(() => (script.textContent = "window.inline = 1")),
       fetch: await fetch("http://127.0.0.1:9/").then(() => "done", (error: Error) => error.name),
-      frame: "",
     };
-    const frame = document.createElement("iframe");
-    frame.src = "/docs/";
-    document.body.append(frame);
-    await new Promise((turn) => setTimeout(turn, 0));
-    return { results, inline: "inline" in window, events: [...new Set(events)].sort() };
+    return { results, inline: "inline" in window, reported: await reported };
   });
   expect(found.results.eval).toBe("EvalError");
   expect([found.results.markup, found.results.text, found.results.fetch]).toEqual(["TypeError", "TypeError", "TypeError"]);
   expect(found.inline).toBe(false);
-  expect(found.events).toContain("connect-src");
-  expect(found.events).toContain("require-trusted-types-for");
+  expect(found.reported).toEqual(["connect-src", "require-trusted-types-for"]);
 });
 
 test("no other page can frame the studio or read the API", async ({ daemon, watched: page, expected }) => {
@@ -216,9 +218,8 @@ test("no other page can frame the studio or read the API", async ({ daemon, watc
   await new Promise<void>((listening) => stranger.listen(0, "127.0.0.1", listening));
   const { port } = stranger.address() as AddressInfo;
   await page.goto(`http://127.0.0.1:${port}/`);
-  const frame = page.frameLocator("#studio");
-  await expect(page.locator("#studio")).toBeVisible();
-  expect(await frame.locator("#content").count()).toBe(0);
+  await expect.poll(() => page.frames().map((frame) => frame.url())).toContain("chrome-error://chromewebdata/");
+  expect(await page.frameLocator("#studio").locator(".brand").count()).toBe(0);
   const read = (path: string, method: string) =>
     page.evaluate(
       ([url, how]) => fetch(url as string, { method: how, body: how === "POST" ? "{}" : null }).then((response) => String(response.status), () => "refused"),

@@ -39,7 +39,7 @@ use run_index::RunIndex;
 /// Bytes of events per read of the journal.
 const READ_BYTES: usize = 4 << 20;
 /// Bytes of events by which one question extends an index.
-const EXTEND_BYTES: usize = 64 << 20;
+const EXTEND_BYTES: usize = 16 << 20;
 /// Steps of a run that are indexed: 128 MiB.
 const STEPS_MAX: usize = 8 << 20;
 
