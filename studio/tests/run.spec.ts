@@ -89,12 +89,11 @@ test("a run is replayed to its end, and its stack leads to the steps below", asy
 test("steps that were undone are told as such", async ({ daemon, watched: page }) => {
   await daemon.start([
     "agents.executor.implementation=scripted",
-    "agents.executor.error_rate=0.6",
-    "run.attempts_max=2",
-    "run.fanout=1",
+    "agents.executor.error_rate=0.5",
+    "run.attempts_max=3",
     "run.max_rounds=1",
   ]);
-  const id = await daemon.submit({ task: "bubble-sort", index: 3, seed: 2 });
+  const id = await daemon.submit({ task: "bubble-sort", index: 3, fanout: 4, seed: 1 });
   await daemon.finished(id);
   const found = await (await fetch(`${daemon.url}/v1/runs/${id}/find?trajectory=1.0&what=pop`)).json();
   const { position } = found as { position: number };
@@ -203,7 +202,7 @@ test("arrays, boards, tapes and pegs are drawn, and what a step changed in them 
   await open({ task: "bubble-sort", input: { a: [3, 1, 2] } }, 1);
   await expect(after.getByRole("img", { name: "a: 1 (changed), 3 (changed), 2" })).toBeVisible();
   // Four queens on four times four squares; the first goes to some column of the first row.
-  await open({ task: "n-queens", input: { n: 4 } }, 0);
+  await open({ task: "n-queens", input: { n: 4, order: [1, 0, 2, 3] } }, 0);
   await expect(after.getByRole("table").locator("td")).toHaveCount(16);
   await expect(after.getByRole("table").locator("td.changed")).toHaveCount(1);
   await open({ task: "turing-machine" }, 1);
