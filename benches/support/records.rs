@@ -4,7 +4,7 @@ use prime_agents::agents::Proposal;
 use prime_agents::report::TraceLine;
 use prime_agents::runtime::Event;
 use prime_journal::{Head, Segment};
-use prime_protocol::{Decision, Speculations, TurnId, Usage, Verdict};
+use prime_protocol::{Decision, RoleTimes, Speculations, TurnId, Usage, Verdict};
 
 /// So many steps as JSON Lines.
 pub fn encode(steps: usize) -> Vec<u8> {
@@ -22,6 +22,7 @@ pub fn encode(steps: usize) -> Vec<u8> {
             decision: Decision::Proceed,
             usage: Usage::default(),
             speculations: Speculations::default(),
+            waited: RoleTimes::default(),
             timing: None,
         };
         serde_json::to_writer(&mut body, &TraceLine::of(&event)).expect("events serialise");

@@ -37,7 +37,7 @@ pub use basis::{Basis, Method};
 pub use ensemble::{EnsembleMember, EnsembleVerifier};
 pub use escalation::{EscalatingExecutor, NamedExecutor};
 pub use failure::{AgentError, Failure};
-pub use recorded::{AgentMissing, RecordedAgents, RecordedPrompts, engine_need, file_digest, needs_met};
+pub use recorded::{AgentMissing, RecordedAgent, RecordedAgents, RecordedPrompts, engine_need, file_digest, needs_met};
 pub use recording::{Recording, RecordingError, RecordingExecutor};
 pub use reference::ReferenceExecutor;
 pub use reference_verifier::ReferenceVerifier;

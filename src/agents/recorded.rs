@@ -109,7 +109,8 @@ impl RecordedRole {
 }
 
 impl RecordedAgent {
-    fn of<O: RoleOptions>(options: &O) -> Self {
+    /// An agent with these options, and those of them that its implementation uses.
+    pub fn of<O: RoleOptions>(options: &O) -> Self {
         let used = implementations(O::ROLE).iter().find(|known| known.name == options.implementation());
         let used = used.map_or(&[][..], |known| known.options);
         let all = serde_json::to_value(options).expect("invariant: options serialise");

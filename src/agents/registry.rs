@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -247,8 +248,8 @@ impl Constructed for ExecutorAgent {
         }),
         ("reference", |_, _| Ok(Arc::new(|| Arc::new(ReferenceExecutor)))),
         ("scripted", |_, options| {
-            let error_rate = options.error_rate;
-            Ok(Arc::new(move || Arc::new(ScriptedExecutor::new(error_rate))))
+            let (error_rate, latency) = (options.error_rate, Duration::from_millis(options.latency_ms));
+            Ok(Arc::new(move || Arc::new(ScriptedExecutor::new(error_rate).with_latency(latency))))
         }),
         ("replay", |builder, options| {
             if !options.recording.is_empty() {

@@ -1,8 +1,10 @@
 //! Executor `scripted`: the reference algorithm with errors of a given probability, by seed. The test double for anything
-//! that needs a fallible executor or log-probabilities.
+//! that needs a fallible executor, a slow one, or log-probabilities.
 //!
 //! With error rate e a right line has ln p = ln(1 − e), a wrong one ln(e / 9), as if nine wrong lines were equally likely.
 //! A proposal has one log-probability for the whole line.
+
+use std::time::Duration;
 
 use super::{AgentReply, Executor, Proposal, Sampling};
 use prime_bench::tasks::TaskRng;
@@ -14,6 +16,8 @@ pub struct ScriptedExecutor {
     /// ln p of a right line and of a wrong one.
     right_logprob: f32,
     wrong_logprob: f32,
+    /// How long it takes for a proposal.
+    latency: Duration,
 }
 
 /// How many wrong lines the log-probability assumes to be equally likely.
@@ -32,7 +36,14 @@ impl ScriptedExecutor {
             error_millionths: (rate * 1e6).round() as u64,
             right_logprob: (1.0 - rate).ln() as f32,
             wrong_logprob: (rate / WRONG_LINES).ln() as f32,
+            latency: Duration::ZERO,
         }
+    }
+
+    /// The same, but slow.
+    #[must_use]
+    pub fn with_latency(self, latency: Duration) -> Self {
+        Self { latency, ..self }
     }
 }
 
@@ -58,7 +69,14 @@ impl Executor for ScriptedExecutor {
         let errs = rng.chance(self.error_millionths, 1_000_000);
         let (line, logprob) =
             if errs { (corrupted(&right, &mut rng), self.wrong_logprob) } else { (right, self.right_logprob) };
-        AgentReply::now(Ok(Proposal { line, logprobs: vec![logprob], ..Proposal::default() }))
+        let proposal = Proposal { line, logprobs: vec![logprob], ..Proposal::default() };
+        if self.latency.is_zero() {
+            return AgentReply::now(Ok(proposal));
+        }
+        AgentReply::Later(Box::pin(async move {
+            tokio::time::sleep(self.latency).await;
+            Ok(proposal)
+        }))
     }
 }
 
@@ -86,6 +104,20 @@ mod tests {
             seen[usize::from(is_right)] += 1;
         }
         assert!(seen[0] > 8 && seen[1] > 8, "{seen:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_proposal_takes_its_latency() {
+        let problem = tasks::find("bubble-sort").unwrap().generate(Difficulty::Easy, 1);
+        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
+        let trajectory = Trajectory::new(problem.start(), &limits);
+        let sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 1 };
+        let start = tokio::time::Instant::now();
+        let executor = ScriptedExecutor::new(0.0).with_latency(Duration::from_millis(40));
+        let proposal = executor.propose(&trajectory, sampling).await.unwrap();
+        // The timer rounds up to milliseconds.
+        assert!(start.elapsed() >= Duration::from_millis(40));
+        assert_eq!(proposal.line, trajectory.machine.reference().unwrap());
     }
 
     #[tokio::test]

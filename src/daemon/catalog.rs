@@ -2,10 +2,13 @@
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
+use serde_json::{Map, Value};
 use utoipa::openapi::{RefOr, Schema, Type, schema::ObjectBuilder};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::error::ApiError;
 use super::{State, method_not_allowed};
+use crate::agents::RecordedAgent;
 use crate::settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
 use prime_bench::tasks::{self, AnyTask};
 
@@ -14,6 +17,11 @@ pub fn configure(config: &mut web::ServiceConfig) {
         .service(
             web::resource("/v1/tasks")
                 .route(web::get().to(list))
+                .default_service(web::to(|| method_not_allowed("GET"))),
+        )
+        .service(
+            web::resource("/v1/tasks/{slug}")
+                .route(web::get().to(show))
                 .default_service(web::to(|| method_not_allowed("GET"))),
         )
         .service(
@@ -95,6 +103,114 @@ pub async fn list() -> HttpResponse {
     HttpResponse::Ok().json(TaskList { tasks: tasks::all().chain(tasks::variants()).map(info).collect() })
 }
 
+/// Steps of a worked example that are shown.
+const STEPS_SHOWN: usize = 40;
+
+/// A field of an input, an answer or a state.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FieldInfo {
+    pub name: String,
+    pub meaning: String,
+}
+
+/// A form of action line.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ActionInfo {
+    /// The form with named placeholders.
+    pub line: String,
+    pub effect: String,
+    pub example: String,
+}
+
+/// A step of a worked example.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ExampleStep {
+    pub line: String,
+    /// The state after it.
+    #[schema(value_type = Value)]
+    pub state: Value,
+}
+
+/// A small instance, solved by the task's own algorithm.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ExampleInfo {
+    #[schema(value_type = Object)]
+    pub input: Value,
+    /// The state before the first step.
+    #[schema(value_type = Value)]
+    pub start: Value,
+    /// At most the first 40.
+    pub steps: Vec<ExampleStep>,
+    /// All of them.
+    pub steps_total: u64,
+    #[schema(value_type = Object)]
+    pub answer: Value,
+}
+
+/// A task with everything that its page says.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TaskPage {
+    #[serde(flatten)]
+    pub task: TaskInfo,
+    pub problem: String,
+    pub algorithm: String,
+    /// What one step is.
+    pub step: String,
+    /// How instances are drawn.
+    pub instances: String,
+    /// What was decided where the paper is silent or wrong; may be empty.
+    pub note: String,
+    pub input: Vec<FieldInfo>,
+    pub answer: Vec<FieldInfo>,
+    pub state: Vec<FieldInfo>,
+    pub lines: Vec<ActionInfo>,
+    pub example: ExampleInfo,
+}
+
+fn fields(list: &[(&str, &str)]) -> Vec<FieldInfo> {
+    list.iter().map(|(name, meaning)| FieldInfo { name: (*name).to_owned(), meaning: (*meaning).to_owned() }).collect()
+}
+
+fn task_page(task: &dyn AnyTask) -> TaskPage {
+    let page = task.spec().page;
+    let text = |text: &str| text.trim().to_owned();
+    let tasks::WorkedExample { input, start, steps, steps_total, answer } = tasks::worked_example(task, STEPS_SHOWN);
+    let steps = steps.into_iter().map(|(line, state)| ExampleStep { line, state }).collect();
+    TaskPage {
+        task: info(task),
+        problem: text(page.problem),
+        algorithm: text(page.algorithm),
+        step: text(page.step),
+        instances: text(page.generate),
+        note: text(page.note),
+        input: fields(page.input),
+        answer: fields(page.answer),
+        state: fields(page.state),
+        lines: page
+            .actions
+            .iter()
+            .map(|action| ActionInfo {
+                line: action.line.to_owned(),
+                effect: action.effect.to_owned(),
+                example: action.example.to_owned(),
+            })
+            .collect(),
+        example: ExampleInfo { input, start, steps, steps_total, answer },
+    }
+}
+
+/// Shows a task.
+///
+/// The problem and its algorithm, the fields of input, answer and state, the action lines, and a worked example.
+#[utoipa::path(
+    get, path = "/v1/tasks/{slug}", tag = "catalog", operation_id = "show_task", params(("slug" = TaskSlug, description = "The task's `slug`")),
+    responses((status = 200, description = "The task", body = TaskPage)),
+)]
+pub async fn show(slug: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    let task = tasks::find(&slug).map_err(|error| ApiError::not_found("no_such_task", error.to_string()))?;
+    Ok(HttpResponse::Ok().json(task_page(task)))
+}
+
 /// An agent that can play a role.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AgentInfo {
@@ -105,6 +221,9 @@ pub struct AgentInfo {
     pub implementation: String,
     /// A description for people.
     pub description: String,
+    /// The options that it uses, where a request chooses it.
+    #[schema(value_type = Object)]
+    pub options: Map<String, Value>,
     /// Whether it is the configured one.
     pub default: bool,
     /// Whether a request may choose it.
@@ -140,6 +259,10 @@ fn list_role<A: RoleOptions>(settings: &Settings, allowed: &[String], list: &mut
             role: A::ROLE.name().to_owned(),
             default: listed.name == default,
             allowed: listed.name == default || allowed.contains(&listed.name),
+            options: settings
+                .agent::<A>(&listed.name)
+                .map(|options| RecordedAgent::of(&options).options)
+                .unwrap_or_default(),
             implementation: listed.implementation,
             description: listed.description,
             name: listed.name,

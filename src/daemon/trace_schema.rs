@@ -4,7 +4,7 @@
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use prime_protocol::{Opinion, Role, Speculations, Usage};
+use prime_protocol::{Opinion, Role, RoleTimes, Speculations, Usage};
 
 /// A line of a trace: an event with its number.
 #[derive(ToSchema)]
@@ -148,6 +148,9 @@ pub struct StepEvent {
     /// The outcome of proposals begun early.
     #[schema(nullable = false)]
     speculations: Option<Speculations>,
+    /// Milliseconds that the step waited for each agent; absent where all replied at once.
+    #[schema(nullable = false)]
+    waited_ms: Option<RoleTimes>,
     /// The tokens of the completion.
     #[schema(nullable = false)]
     tokens: Option<Vec<u32>>,

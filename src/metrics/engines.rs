@@ -9,6 +9,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::labels::Engine;
 use super::level;
+use super::process::resident_bytes;
 use prime_engine::{EngineCounts, EngineStatus};
 
 /// A counter's name, help and value. Each worker starts at 0 again.
@@ -42,6 +43,7 @@ pub(super) struct Engines {
     sequences: Family<Engine, Gauge>,
     counters: [Family<Engine, Counter>; COUNTERS.len()],
     decode_p99: Family<Engine, Gauge<f64, std::sync::atomic::AtomicU64>>,
+    memory: Family<Engine, Gauge>,
 }
 
 impl Engines {
@@ -55,6 +57,8 @@ impl Engines {
         }
         let help = "99th percentile of the time of a decode; 0 until enough were seen";
         of.register_with_unit("prime_engine_decode_p99", help, Unit::Seconds, self.decode_p99.clone());
+        let help = "Memory that the engine's worker holds; 0 without a worker of its own";
+        of.register_with_unit("prime_engine_resident_memory", help, Unit::Bytes, self.memory.clone());
     }
 
     pub(super) fn tell(&self, status: &EngineStatus) {
@@ -69,5 +73,7 @@ impl Engines {
             store(&counter.get_or_create(&engine), number(&status.counts));
         }
         self.decode_p99.get_or_create(&engine).set(f64::from(status.counts.decode_p99_us) / 1e6);
+        let memory = status.worker_pid.and_then(|pid| resident_bytes(&pid.to_string()));
+        self.memory.get_or_create(&engine).set(level(memory.unwrap_or(0)));
     }
 }

@@ -19,9 +19,9 @@ impl Process {
     }
 }
 
-/// Resident memory; `None` without `/proc`.
-fn resident_bytes() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
+/// Resident memory of a process, by its number or `self`; `None` without `/proc`, and where there is no such process.
+pub(super) fn resident_bytes(process: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     // The kernel's kB are 1024 bytes.
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -43,7 +43,7 @@ impl Collector for Process {
         };
         let started = self.started.as_microsecond() as f64 / 1e6;
         gauge("process_start_time", "When the process started, since 1970.", Some(&Unit::Seconds), started)?;
-        if let Some(bytes) = resident_bytes() {
+        if let Some(bytes) = resident_bytes("self") {
             gauge("process_resident_memory", "Memory that the process holds.", Some(&Unit::Bytes), bytes as f64)?;
         }
         if let Some(count) = open_fds() {

@@ -10,7 +10,7 @@ use crate::agents::{AgentError, Failure, Proposal};
 use crate::runtime::{Event, Hangs, Observer as _};
 use prime_bench::tasks;
 use prime_engine::{EngineCounts, EngineStatus};
-use prime_protocol::{Decision, Role, Speculations, TurnId, Usage, Verdict};
+use prime_protocol::{Decision, Role, RoleTimes, Speculations, TurnId, Usage, Verdict};
 
 /// Two GPUs, of which the second tells its memory only.
 #[derive(Debug)]
@@ -237,6 +237,7 @@ fn proposals_begun_early_are_counted_by_what_became_of_them() {
             decision: Decision::Proceed,
             usage: Usage::default(),
             speculations: Speculations { used, wasted },
+            waited: RoleTimes::default(),
             timing: None,
         });
     }

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::agents::Failure;
 use crate::runtime::Event;
 use prime_protocol::{
-    Chosen, Decision, End, Ending, Opinion, Reward, Role, RunInput, Score, Speculations, TurnId, TurnOutcome, Usage,
-    Verdict,
+    Chosen, Decision, End, Ending, Opinion, Reward, Role, RoleTimes, RunInput, Score, Speculations, TurnId,
+    TurnOutcome, Usage, Verdict,
 };
 
 /// A judged step.
@@ -51,6 +51,9 @@ pub struct StepLine<'a> {
     /// The outcome of proposals begun early for this step or after it.
     #[serde(default, skip_serializing_if = "Speculations::is_none")]
     pub speculations: Speculations,
+    /// Milliseconds that the step waited for each agent.
+    #[serde(default, skip_serializing_if = "is_no_wait")]
+    pub waited_ms: RoleTimes,
     /// The tokens of the completion, and ln p of each.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub tokens: Cow<'a, [u32]>,
@@ -67,6 +70,10 @@ fn is_false(flag: &bool) -> bool {
 
 fn is_none(usage: &Usage) -> bool {
     *usage == Usage::default()
+}
+
+fn is_no_wait(waited: &RoleTimes) -> bool {
+    *waited == RoleTimes::default()
 }
 
 /// One event, to be written.
@@ -153,6 +160,7 @@ impl<'a> TraceLine<'a> {
                 decision,
                 usage,
                 speculations,
+                waited,
                 ..
             } => Self::Step(StepLine {
                 round: id.round,
@@ -171,6 +179,7 @@ impl<'a> TraceLine<'a> {
                 exhausted: proposal.is_exhausted,
                 usage: *usage,
                 speculations: *speculations,
+                waited_ms: *waited,
                 source: proposal.source.as_deref().map(Cow::Borrowed),
                 tokens: proposal.tokens.as_slice().into(),
                 logprobs: proposal.logprobs.as_slice().into(),

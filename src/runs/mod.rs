@@ -44,8 +44,9 @@ pub use comparison::{ArmFigures, Comparison};
 pub use event_reader::EventBatch;
 pub use event_stream::Committed;
 pub use index::{
-    Column, ConstraintMeaning, Divergence, FoundStep, RoundNode, RunComparison, RunTree, RunVote, StackFrame,
-    StepDetail, StepList, StepSummary, TrajectoryEnd, TrajectoryNode, TrajectoryShape, Wanted, decision_name,
+    Column, ConstraintMeaning, Course, Divergence, FoundStep, RoundNode, RunComparison, RunTree, RunVote, StackFrame,
+    StepDetail, StepList, StepSummary, TrajectoryEnd, TrajectoryNode, TrajectoryShape, Wanted, WhatFollowed,
+    decision_name,
 };
 pub use leases::Leases;
 pub use listing::RunPage;

@@ -13,6 +13,7 @@ use actix::{Actor, ActorFuture, AsyncContext, Context, Handler};
 use futures::stream::FuturesUnordered;
 use futures::task::noop_waker_ref;
 use futures::{FutureExt, StreamExt};
+use tokio::time::Instant;
 use tokio_util::sync::ReusableBoxFuture;
 use tracing::{Instrument, Span};
 
@@ -152,6 +153,7 @@ impl<W: Work> Agent<W> {
         }
         let (work, heartbeat) = (Arc::clone(work), Arc::clone(&self.heartbeat));
         let working = async move {
+            let start = Instant::now();
             let result = {
                 let working = work.work(turn.body()).instrument(span.unwrap_or_else(Span::none));
                 let mut working = pin!(AssertUnwindSafe(working).catch_unwind());
@@ -161,6 +163,7 @@ impl<W: Work> Agent<W> {
                 });
                 polled.await
             };
+            turn.body().waited.add(W::ROLE, start.elapsed());
             (turn, result)
         };
         let mut working = match self.spare.take() {

@@ -7,7 +7,8 @@ use tracing::Span;
 use super::turn_timing::StageTimes;
 use crate::agents::{AgentError, Failure, Proposal};
 use prime_protocol::{
-    Ballot, Chosen, Decision, End, Ending, Outcome, Reward, Role, RunSnapshot, Speculations, TurnId, Usage, Verdict,
+    Ballot, Chosen, Decision, End, Ending, Outcome, Reward, Role, RoleTimes, RunSnapshot, Speculations, TurnId, Usage,
+    Verdict,
 };
 
 /// An event of a run. It borrows, so that an observer that ignores it costs nothing.
@@ -29,6 +30,8 @@ pub enum Event<'a> {
         usage: Usage,
         /// Proposals that were started early: this one, the next one.
         speculations: Speculations,
+        /// How long the step waited for each agent.
+        waited: RoleTimes,
         /// Present if [`Observer::wants_timing`].
         timing: Option<&'a StageTimes>,
     },

@@ -10,7 +10,7 @@ use super::speculation::{Lookahead, Speculation};
 use super::submission::RunId;
 use super::turn_timing::{Stage, StageTimes};
 use crate::agents::{AgentError, AgentSetId, Proposal, Ruling, Sampling};
-use prime_protocol::{Decision, Role, Speculations, Trajectory, TurnId, Usage, Verdict};
+use prime_protocol::{Decision, Role, RoleTimes, Speculations, Trajectory, TurnId, Usage, Verdict};
 
 /// A turn whose holder died, or gave it up with an error.
 #[derive(Message)]
@@ -66,6 +66,8 @@ pub struct TurnBody {
     pub speculations: Speculations,
     /// Usage of discarded proposals.
     pub wasted: Usage,
+    /// How long it waited for each agent.
+    pub waited: RoleTimes,
     /// The run's, if somebody listens to spans.
     pub span: Option<Arc<Span>>,
     /// Present if the run's observer wants it.
@@ -102,6 +104,7 @@ impl TurnBody {
             speculation: None,
             speculations: Speculations::default(),
             wasted: Usage::default(),
+            waited: RoleTimes::default(),
             span: None,
             timing: None,
         }
@@ -129,7 +132,7 @@ impl TurnBody {
         self.verdict.usage = Usage::default();
         self.ruling.usage = Usage::default();
         (self.mishaps, self.mishaps_reported, self.last_error) = (0, 0, None);
-        (self.speculations, self.wasted) = (Speculations::default(), Usage::default());
+        (self.speculations, self.wasted, self.waited) = Default::default();
     }
 
     /// Applies the proposed line to a copy of the state.

@@ -72,7 +72,7 @@ pub const EXECUTORS: [Implementation; 7] = [
     ),
     row("process", "your own program in any language, over JSON Lines", &["program"]),
     row("reference", "the task's own algorithm; not a model, labelled as such in every output", &[]),
-    row("scripted", "the algorithm with seeded errors; for tests", &["error_rate"]),
+    row("scripted", "the algorithm with seeded errors; for tests", &["error_rate", "latency_ms"]),
     row("replay", "replays given or recorded proposals; for tests and debugging", &["lines", "recording"]),
     row("escalation", "a small executor first, a large one if its samples differ", &["escalation"]),
 ];
@@ -188,6 +188,9 @@ pub struct ExecutorAgent {
     /// `scripted`: probability of a wrong proposal.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub error_rate: f64,
+    /// `scripted`: how long it takes for a proposal, in milliseconds; for measurements and for watching a run.
+    #[schemars(range(max = 3_600_000))]
+    pub latency_ms: u64,
     /// `replay`: the lines to propose, in order; starts over after the last.
     #[schemars(length(max = 1_000_000))]
     pub lines: Vec<String>,

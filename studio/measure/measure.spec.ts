@@ -1,9 +1,10 @@
-// Figures of the page on large journals, for docs/studio.md. They decide nothing: `scripts/measure-studio` prints them.
+// Figures of the page on large journals, for docs/studio.md.
 
 import { readFileSync, readdirSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "../tests/daemon.ts";
 import type { Daemon } from "../tests/daemon.ts";
+import { line, spread } from "./figures.ts";
 import type { Browser, Page } from "@playwright/test";
 
 const RUNS = Number(process.env["RUNS"] ?? 10_000);
@@ -11,16 +12,6 @@ const RUNS = Number(process.env["RUNS"] ?? 10_000);
 const DISKS = Number(process.env["DISKS"] ?? 20);
 const JUMPS = 50;
 const STOPS = 500;
-
-function line(what: string, figure: string): void {
-  console.log(`measured | ${what} | ${figure}`);
-}
-
-function spread(what: string, ms: number[]): void {
-  const sorted = ms.toSorted((a, b) => a - b);
-  const at = (share: number) => (sorted[Math.floor(share * (sorted.length - 1))] ?? NaN).toFixed(0);
-  line(`${what}, ${sorted.length} times`, `p50 ${at(0.5)} ms, p90 ${at(0.9)} ms, most ${at(1)} ms`);
-}
 
 /** First contentful paint, and when a first row with content was there, in ms since the navigation began. */
 async function painted(page: Page, url: string, row: string): Promise<[number, number]> {
@@ -48,18 +39,31 @@ async function paints(page: Page, what: string, url: string, row: string): Promi
   spread(`${what}: first row shown`, figures.map(([, shown]) => shown));
 }
 
-/** The heap of the page after a collection, and the resident memory of its process where the system tells it. */
+/** Lines of a file of `/proc`, in bytes. */
+function kibibytes(path: string, name: string): number {
+  return 1024 * Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(readFileSync(path, "utf8"))?.[1] ?? NaN);
+}
+
+/**
+ * The heap of the page after a collection, and the memory of its process where the system tells it: resident, of which the
+ * files that it maps (the browser's program, shared by all its processes) are a part, and what it alone has.
+ */
 async function memory(page: Page, browser: Browser, what: string): Promise<void> {
   const session = await page.context().newCDPSession(page);
   await session.send("HeapProfiler.collectGarbage");
   const { usedSize } = await session.send("Runtime.getHeapUsage");
+  await session.detach();
   const whole = await browser.newBrowserCDPSession();
   const { processInfo } = await whole.send("SystemInfo.getProcessInfo");
-  const resident = processInfo
-    .filter(({ type }) => type === "renderer")
-    .map(({ id }) => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${id}/status`, "utf8"))?.[1] ?? NaN) / 1024);
-  const mib = (value: number) => `${value.toFixed(1)} MiB`;
-  line(what, `JavaScript heap ${mib(usedSize / 2 ** 20)}, resident memory of the page's process ${mib(Math.max(...resident))}`);
+  await whole.detach();
+  // The page's is the one that has computed most; others wait for a next page.
+  const renderer = processInfo.filter(({ type }) => type === "renderer").toSorted((a, b) => b.cpuTime - a.cpuTime)[0];
+  const status = `/proc/${renderer?.id}/status`;
+  const mib = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+  const [resident, files] = [kibibytes(status, "VmRSS"), kibibytes(status, "RssFile") + kibibytes(status, "RssShmem")];
+  const rollup = `/proc/${renderer?.id}/smaps_rollup`;
+  const own = kibibytes(rollup, "Private_Dirty") + kibibytes(rollup, "Private_Clean");
+  line(what, `JavaScript heap ${mib(usedSize)}, process ${mib(resident)} resident, of which ${mib(files)} mapped files; ${mib(own)} its own`);
 }
 
 async function fill(daemon: Daemon, count: number): Promise<void> {
@@ -87,6 +91,11 @@ test("the bytes of the page", () => {
     packed += gzipSync(bytes, { level: 9 }).length;
   }
   line("files of the page", `${plain} bytes, ${packed} with gzip -9`);
+});
+
+test("a blank page, for comparison", async ({ page, browser }) => {
+  await page.goto("about:blank");
+  await memory(page, browser, "a blank page");
 });
 
 test("many runs", async ({ daemon, watched: page, browser }) => {

@@ -20,7 +20,7 @@ export function AgentChoice(props: {
   const { data } = useLoad("agents", (signal) => get<{ agents: Agent[] }>("/v1/agents", signal));
   return (
     <label>
-      {props.label}
+      <span>{props.label}</span>
       <select value={props.value} onChange={(event) => props.onValue(event.currentTarget.value)}>
         <option value="">{props.otherwise}</option>
         {data?.agents

@@ -10,7 +10,7 @@ import type { Cluster } from "./types";
 export const loadCluster = (signal: AbortSignal): Promise<Cluster> => get<Cluster>("/v1/cluster", signal);
 
 function lease(left_ms: number | null): string {
-  if (left_ms === null) return "none: its journal is its own";
+  if (left_ms === null) return "not needed";
   return left_ms < 0 ? `late by ${duration(-left_ms)}` : `${duration(left_ms)} left`;
 }
 
@@ -27,15 +27,16 @@ export function Nodes(): JSX.Element {
         <>
           <p class="muted">
             {data.shared ? "The daemons that share the journal. Any of them answers for every run." : "This daemon is the only one: its journal is a file."}{" "}
-            {count(data.open_runs)} open run{data.open_runs === 1 ? "" : "s"}, {count(data.waiting_runs)} of them without a node
+            {data.open_runs === 1 ? "1 run is open" : `${count(data.open_runs)} runs are open`}
+            {data.waiting_runs > 0 && `, ${count(data.waiting_runs)} of them on no node yet`}
             {data.oldest_waiting_ms !== null && `, the oldest for ${duration(data.oldest_waiting_ms)}`}.
           </p>
-          <Table name="Nodes" columns={["Node", "Version", "#Open runs", "#Most runs", "Up for", "Lease"]}>
+          <Table name="Nodes" columns={["Node", "Version", "#Open runs", "#At most", "Up for", "Lease"]}>
             {data.nodes.map((node) => (
               <tr key={node.name}>
                 <th scope="row">
                   <Text of={node.name} max={120} />
-                  {node.this && <span class="badge verified">answers here</span>}
+                  {node.this && <span class="badge verified">this one</span>}
                 </th>
                 <td>
                   <Text of={node.version} max={40} />

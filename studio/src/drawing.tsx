@@ -147,6 +147,28 @@ function Tape({ tape, head, other }: { tape: string; head: number; other: Json }
   );
 }
 
+/** A list of plain values in a few lines. */
+function Items({ items, other }: { items: Json[]; other?: Record<string, Json> }): JSX.Element {
+  return (
+    <span class="leaf">
+      [
+      {items.slice(0, 400).map((item, at) => {
+        const changed = other !== undefined && !same(other[String(at)], item);
+        return (
+          <span key={at}>
+            {at > 0 && ", "}
+            <span class={changed ? "leaf changed" : ""}>
+              {changed && <span class="sign">±</span>}
+              {visible(JSON.stringify(item) ?? "null", 80)}
+            </span>
+          </span>
+        );
+      })}
+      {items.length > 400 && `, … ${items.length - 400} more`}]
+    </span>
+  );
+}
+
 function Tree({ value, other, depth = 0 }: { value: Json; other?: { is: Json }; depth?: number }): JSX.Element {
   const changed = other !== undefined && !same(other.is, value);
   if (scalar(value) || depth > 5) {
@@ -168,6 +190,7 @@ function Tree({ value, other, depth = 0 }: { value: Json; other?: { is: Json }; 
     );
   }
   const before = other !== undefined && typeof other.is === "object" && other.is !== null ? (other.is as Record<string, Json>) : undefined;
+  if (Array.isArray(value) && value.every(scalar)) return <Items items={value} other={before} />;
   const entries = Object.entries(value as Record<string, Json>);
   return (
     <ul class="json">
@@ -181,19 +204,30 @@ function Tree({ value, other, depth = 0 }: { value: Json; other?: { is: Json }; 
   );
 }
 
-function Field({ name, value, other, all, task }: { name: string; value: Json; other?: { is: Json }; all: Record<string, Json>; task: string }) {
+interface FieldProps {
+  name: string;
+  value: Json;
+  other?: { is: Json };
+  all: Record<string, Json>;
+  task: string;
+  input: Json;
+  /** A drawing of the whole state says what its arrays do. */
+  isDrawn: boolean;
+}
+
+function Field({ name, value, other, all, task, input, isDrawn }: FieldProps): JSX.Element {
   const before = other?.is;
   const isPegs = name === "pegs" && Array.isArray(value) && value.every((peg) => Array.isArray(peg) && peg.every((disc) => typeof disc === "number"));
   if (isPegs) return <Pegs value={value as number[][]} other={before} />;
   if (name === "queens" && task.startsWith("n-queens") && Array.isArray(value)) {
-    const next = typeof all["next"] === "number" ? all["next"] : 0;
-    const size = Math.max(8, value.length, next, ...(value as number[]).map((column) => column + 1));
+    const n = (input as { n?: unknown } | null | undefined)?.n;
+    const size = typeof n === "number" ? n : Math.max(4, value.length, ...(value as number[]).map((column) => column + 1));
     if (size <= 24) return <Queens value={value as number[]} size={size} other={before} />;
   }
   if (name === "tape" && typeof value === "string" && typeof all["head"] === "number") {
     return <Tape tape={value} head={all["head"]} other={before} />;
   }
-  if (isNumbers(value)) return <Bars value={value} other={before} name={name} />;
+  if (isNumbers(value) && !isDrawn) return <Bars value={value} other={before} name={name} />;
   const cells = rows(name, value);
   if (cells !== undefined) return <Board cells={cells} other={rows(name, before)} name={name} />;
   return <Tree value={value} other={other} />;
@@ -219,13 +253,13 @@ export function State(props: { value: Json; other?: Json; task: string; input: J
       {Object.entries(fields).map(([name, item]) => {
         const changed = before !== undefined && !same(before[name], item);
         return (
-          <div key={name} class={changed ? "changed" : ""}>
+          <div key={name} class={`${scalar(item) && String(item).length < 40 ? "scalar" : ""} ${changed ? "changed" : ""}`}>
             <dt>
               {visible(name, 60)}
               {changed && <span class="sign" title="differs from the state before"> ±</span>}
             </dt>
             <dd>
-              <Field name={name} value={item} other={before && { is: before[name] }} all={fields} task={task} />
+              <Field name={name} value={item} other={before && { is: before[name] }} all={fields} task={task} input={input} isDrawn={structure !== undefined} />
             </dd>
           </div>
         );

@@ -3,50 +3,61 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { post, query } from "./api";
+import type { ApiError } from "./api";
 import { AgentChoice, ROLES } from "./agent_choice";
 import type { Role } from "./agent_choice";
+import { asError } from "./hooks";
+import { Problem } from "./parts";
 import { go, href } from "./router";
+import { count } from "./text";
 import type { Run } from "./types";
 
-export function Fork(props: { run: Run; seq: number | null; act: (work: () => Promise<void>) => Promise<void> }): JSX.Element {
-  const { run, seq, act } = props;
+export function Fork({ run, seq }: { run: Run; seq: number }): JSX.Element {
   const [seed, setSeed] = useState("");
   const [agents, setAgents] = useState<Partial<Record<Role, string>>>({});
-  const fork = () =>
-    act(async () => {
-      const path = query(`/v1/runs/${encodeURIComponent(run.id)}/fork`, { seq: seq ?? undefined, seed: seed.trim() });
+  const [error, setError] = useState<ApiError>();
+  const fork = async () => {
+    setError(undefined);
+    try {
+      const path = query(`/v1/runs/${encodeURIComponent(run.id)}/fork`, { seq, seed: seed.trim() });
       const chosen = Object.fromEntries(Object.entries(agents).filter(([, name]) => name !== ""));
       const made = await post<Run>(path, Object.keys(chosen).length === 0 ? undefined : { agents: chosen });
       go(href(["compare"], { a: run.id, b: made.id }));
-    });
+    } catch (reason) {
+      setError(asError(reason));
+    }
+  };
   return (
-    <form
-      class="inline fork"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void fork();
-      }}
-    >
-      <label>
-        Seed
-        <input size={6} inputMode="numeric" value={seed} placeholder={String(run.seed)} onInput={(event) => setSeed(event.currentTarget.value)} />
-      </label>
-      <details>
-        <summary>Other agents</summary>
+    <details class="fork">
+      <summary>Fork the run after this step</summary>
+      <p class="muted">
+        A new run that begins with everything up to event {count(seq)}, and goes on with another seed or other agents. Both are then shown
+        side by side.
+      </p>
+      <form
+        class="filters"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void fork();
+        }}
+      >
+        <label>
+          Seed
+          <input size={8} inputMode="numeric" value={seed} placeholder={String(run.seed)} onInput={(event) => setSeed(event.currentTarget.value)} />
+        </label>
         {ROLES.map((role) => (
           <AgentChoice
             key={role}
             label={`${role[0]?.toUpperCase()}${role.slice(1)}`}
             role={role}
             value={agents[role] ?? ""}
-            otherwise="the same"
+            otherwise={`as before (${run.agents[role]})`}
             onValue={(name) => setAgents((old) => ({ ...old, [role]: name }))}
           />
         ))}
-      </details>
-      <button disabled={seq === null} title={seq === null ? "Choose a step first" : `A new run with the events up to ${seq}`}>
-        Fork after this step
-      </button>
-    </form>
+        <button class="primary">Fork</button>
+      </form>
+      {error && <Problem error={error} />}
+    </details>
   );
 }

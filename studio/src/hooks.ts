@@ -53,31 +53,41 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
 
 const CHECK_MS = 250;
 const RETRY_MS = 2000;
+/** Of a run that grows, at most one part in so many of the time is spent on asking about it, whatever that costs. */
+const PACE = 8;
 
 /**
  * Loads what depends on a count that grows, as of events: again whenever the count has changed, or the answer says that there
- * is more, but never before the last answer is there.
+ * is more, but never before the last answer is there. While `isLive`, it pauses between two answers for a multiple of the time
+ * that the last one took: watching a fast run must not slow it down.
  */
 export function useGrowing<T extends { has_more?: boolean }>(
   key: string,
   counted: number,
+  isLive: boolean,
   load: (signal: AbortSignal) => Promise<T>,
 ): Omit<Loaded<T>, "reload"> {
   const [state, setState] = useState<{ key: string; data?: T; error?: ApiError }>({ key });
   const newest = useRef(counted);
   newest.current = counted;
+  const live = useRef(isLive);
+  live.current = isLive;
   const loader = useRef(load);
   loader.current = load;
   useEffect(() => {
     const control = new AbortController();
     let timer = 0;
     let loaded = -1;
+    let rests_until = 0;
     const run = async () => {
       const now = newest.current;
+      const start = performance.now();
       let wait = CHECK_MS;
       try {
         const data = await loader.current(control.signal);
         loaded = data.has_more === true ? -1 : now;
+        if (data.has_more === true) wait = 0;
+        rests_until = performance.now() + Math.max(CHECK_MS, PACE * (performance.now() - start));
         if (!control.signal.aborted) setState({ key, data });
       } catch (error) {
         loaded = -1;
@@ -89,7 +99,8 @@ export function useGrowing<T extends { has_more?: boolean }>(
       if (!control.signal.aborted) timer = window.setTimeout(check, wait);
     };
     const check = () => {
-      if (newest.current !== loaded && !document.hidden) void run();
+      const rests = live.current && performance.now() < rests_until;
+      if (newest.current !== loaded && !rests && !document.hidden) void run();
       else timer = window.setTimeout(check, CHECK_MS);
     };
     void run();

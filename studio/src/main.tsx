@@ -4,15 +4,17 @@ import type { JSX } from "preact";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, key, unauthorized } from "./api";
-import { Agents, Engines, Tasks } from "./catalog";
+import { Agents } from "./agents";
 import { Nodes, loadCluster } from "./cluster";
 import { Compare } from "./compare";
+import { Engines } from "./engines";
 import { asError, useLoad } from "./hooks";
 import { NewRun } from "./new_run";
 import { followLinks, href, usePlace } from "./router";
 import { Reports } from "./reports";
 import { Run } from "./run";
 import { Runs } from "./runs";
+import { Tasks } from "./tasks";
 
 type ScreenName = [path: string, label: string];
 const NODES: ScreenName = ["nodes", "Nodes"];

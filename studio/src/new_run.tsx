@@ -1,22 +1,18 @@
 // The form for a new run. The daemon checks it; its refusal is shown at the field that it names.
 
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, post } from "./api";
 import type { ApiError } from "./api";
+import { AgentChoice, ROLES } from "./agent_choice";
 import { asError, useLoad } from "./hooks";
+import { EXAMPLE, InputFields, ProblemFields, definitionOf, problemOf } from "./input_form";
+import type { FormField, ProblemForm } from "./input_form";
 import { Copy, Problem } from "./parts";
 import { go, href, usePlace } from "./router";
 import { asCurl, asPython } from "./snippets";
 import { Text, visible } from "./text";
-import type { Agent, Run, Task } from "./types";
-
-const PROBLEM = {
-  statement: "Give three different numbers from `of` that add up to `sum`.",
-  input: { of: [3, 5, 8, 13], sum: 21 },
-  answer: { schema: { type: "array", items: { type: "integer" }, minItems: 3, maxItems: 3 } },
-  constraints: [{ name: "sum", severity: "critical", check: "answer[0] + answer[1] + answer[2] == input.sum" }],
-};
+import type { Run, Task, TaskDetail } from "./types";
 
 type Kind = "instance" | "input" | "problem";
 
@@ -25,8 +21,9 @@ interface Form {
   task: string;
   difficulty: string;
   index: string;
-  input: string;
-  problem: string;
+  /** The text of each field of the input that was changed; the others are those of the task's example. */
+  input: Record<string, string>;
+  problem: ProblemForm;
   preset: string;
   executor: string;
   verifier: string;
@@ -42,8 +39,8 @@ const START: Form = {
   task: "bubble-sort",
   difficulty: "easy",
   index: "0",
-  input: "{}",
-  problem: JSON.stringify(PROBLEM, null, 2),
+  input: {},
+  problem: EXAMPLE,
   preset: "",
   executor: "",
   verifier: "",
@@ -54,6 +51,8 @@ const START: Form = {
   temperature: "",
 };
 
+type Numeric = "index" | "fanout" | "max_rounds" | "seed" | "temperature";
+
 class BadForm extends Error {
   constructor(
     readonly field: string,
@@ -63,6 +62,7 @@ class BadForm extends Error {
   }
 }
 
+/** Reads the JSON of a field. */
 function json(field: string, text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -71,7 +71,7 @@ function json(field: string, text: string): unknown {
   }
 }
 
-function numbers(form: Form, fields: (keyof Form)[]): Record<string, number> {
+function numbers(form: Form, fields: Numeric[]): Record<string, number> {
   const given = fields.filter((field) => form[field].trim() !== "");
   return Object.fromEntries(
     given.map((field) => {
@@ -82,20 +82,29 @@ function numbers(form: Form, fields: (keyof Form)[]): Record<string, number> {
   );
 }
 
-function requestOf(form: Form): Record<string, unknown> {
-  const roles = (["executor", "verifier", "coordinator"] as const).filter((role) => form[role] !== "");
-  const agents = Object.fromEntries(roles.map((role) => [role, form[role]]));
+function requestOf(form: Form, task: TaskDetail | undefined): Record<string, unknown> {
+  const agents = Object.fromEntries(ROLES.filter((role) => form[role] !== "").map((role) => [role, form[role]]));
+  const input = () => {
+    const given = Object.entries(form.input).map(([name, text]) => [name, json(`input.${name}`, text)] as const);
+    return { ...task?.example.input, ...Object.fromEntries(given) };
+  };
   const what = {
     instance: () => ({ task: form.task, difficulty: form.difficulty, ...numbers(form, ["index"]) }),
-    input: () => ({ task: form.task, input: json("input", form.input) }),
-    problem: () => ({ problem: json("problem", form.problem) }),
+    input: () => ({ task: form.task, input: input() }),
+    problem: () => ({ problem: definitionOf(form.problem, json) }),
   }[form.kind]();
   return {
     ...what,
-    ...(form.preset.trim() === "" ? {} : { preset: form.preset.trim() }),
+    ...(form.preset === "" ? {} : { preset: form.preset }),
     ...numbers(form, ["fanout", "max_rounds", "seed", "temperature"]),
-    ...(roles.length === 0 ? {} : { agents }),
+    ...(Object.keys(agents).length === 0 ? {} : { agents }),
   };
+}
+
+/** The names of the presets: the models that a chat client may ask for, without `prime` itself. */
+async function loadPresets(signal: AbortSignal): Promise<string[]> {
+  const { data } = await get<{ data: { id: string }[] }>("/v1/models", signal);
+  return data.flatMap(({ id }) => (id.startsWith("prime/") ? [id.slice("prime/".length)] : []));
 }
 
 export function NewRun(): JSX.Element {
@@ -104,30 +113,32 @@ export function NewRun(): JSX.Element {
   const [error, setError] = useState<{ field: string; message: string }>();
   const [busy, setBusy] = useState(false);
   const tasks = useLoad("tasks", (signal) => get<{ tasks: Task[] }>("/v1/tasks", signal));
-  const agents = useLoad("agents", (signal) => get<{ agents: Agent[] }>("/v1/agents", signal));
+  const presets = useLoad("presets", loadPresets);
+  const known = tasks.data?.tasks.find(({ slug }) => slug === form.task);
+  const isOwn = form.kind === "input" && known !== undefined;
+  const detail = useLoad(isOwn ? `task ${form.task}` : "no task", (signal) =>
+    isOwn ? get<TaskDetail>(`/v1/tasks/${encodeURIComponent(form.task)}`, signal) : Promise.resolve(undefined),
+  );
   const parent = from.get("from");
   useEffect(() => {
     if (parent === null) return;
     const id = encodeURIComponent(parent);
-    get<{ task: string; input: unknown; sampling: { seed: number } }>(`/v1/runs/${id}/spec`).then(
+    get<{ task: string; input: Record<string, unknown>; sampling: { seed: number } }>(`/v1/runs/${id}/spec`).then(
       ({ task, input, sampling }) => {
-        const text = JSON.stringify(input, null, 2);
+        const fields = Object.entries(input).map(([name, value]) => [name, JSON.stringify(value)] as const);
         const what: Partial<Form> =
-          task === "problem" ? { kind: "problem", problem: text } : { kind: "input", task, input: text };
+          task === "problem" ? { kind: "problem", problem: problemOf(input) } : { kind: "input", task, input: Object.fromEntries(fields) };
         setForm((old) => ({ ...old, ...what, seed: String(sampling.seed) }));
       },
       (reason: unknown) => setError({ field: "", message: asError(reason).message }),
     );
   }, [parent]);
-  const set = (field: keyof Form) => (event: { currentTarget: { value: string } }) => {
-    const { value } = event.currentTarget;
-    setForm((old) => ({ ...old, [field]: value }));
-  };
+  const put = (change: Partial<Form>) => setForm((old) => ({ ...old, ...change }));
   const submit = async () => {
     setBusy(true);
     setError(undefined);
     try {
-      const run = await post<Run>("/v1/runs", requestOf(form));
+      const run = await post<Run>("/v1/runs", requestOf(form, detail.data));
       go(href(["runs", run.id]));
     } catch (reason) {
       if (reason instanceof BadForm) setError(reason);
@@ -135,52 +146,69 @@ export function NewRun(): JSX.Element {
     }
     setBusy(false);
   };
-  const named = (name: string): boolean => {
-    const field = error?.field ?? "";
-    return field === name || field.endsWith(`.${name}`) || field.startsWith(`${name}.`);
-  };
-  const Field = ({ name, label, children }: { name: string; label: string; children: ComponentChildren }) => (
-    <div class={named(name) ? "field wrong" : "field"}>
+  // The field of an error is a path: it is shown at the narrowest field of the form that it is in.
+  const at = error?.field ?? "";
+  const inside = (name: string) => at === name || at.startsWith(`${name}.`) || at.startsWith(`${name}[`);
+  const shown: string[] = [
+    ...(form.kind === "input" ? Object.keys({ ...detail.data?.example.input, ...form.input }).map((name) => `input.${name}`) : []),
+    ...form.problem.constraints.map((_, index) => `problem.constraints[${index}]`),
+    ...["problem.statement", "problem.input", "problem.answer", "problem.constraints", "problem", "input"],
+    ...["task", "difficulty", "index", "preset", "agents.executor", "agents.verifier", "agents.coordinator"],
+    ...["fanout", "max_rounds", "seed", "temperature"],
+  ];
+  const wrong = at === "" ? undefined : shown.find(inside);
+  const refusal = (name: string) =>
+    wrong === name ? (
+      <span class="error" role="alert">
+        {visible(error?.message ?? "")}
+      </span>
+    ) : null;
+  const field: FormField = ({ name, label, hint, children }) => (
+    <div class={wrong === name ? "field wrong" : "field"}>
       <label>
-        <span>{label}</span>
+        <span>
+          {label}
+          {hint !== undefined && <span class="hint">{hint}</span>}
+        </span>
         {children}
       </label>
-      {named(name) && (
-        <span class="error" role="alert">
-          {visible(error?.message ?? "")}
-        </span>
-      )}
+      {refusal(name)}
     </div>
   );
-  const number = (name: keyof Form, label: string) =>
-    Field({
+  const number = (name: Numeric, label: string) =>
+    field({
       name,
       label,
       children: (
-        <input inputMode="decimal" value={form[name]} placeholder="as configured" onInput={set(name)} aria-invalid={named(name)} />
+        <input
+          inputMode="decimal"
+          value={form[name]}
+          placeholder="as configured"
+          aria-invalid={wrong === name}
+          onInput={(event) => put({ [name]: event.currentTarget.value })}
+        />
       ),
     });
-  const role = (name: "executor" | "verifier" | "coordinator") => {
-    const choices = agents.data?.agents.filter((agent) => agent.role === name && agent.allowed) ?? [];
-    return Field({
-      name,
-      label: name[0]?.toUpperCase() + name.slice(1),
-      children: (
-        <select value={form[name]} onChange={set(name)}>
-          <option value="">as configured</option>
-          {choices.map((agent) => (
-            <option key={agent.name} value={agent.name}>
-              {visible(agent.name, 60)}
-              {agent.default ? " (configured)" : ""}
-            </option>
-          ))}
-        </select>
-      ),
-    });
+  const body = () => {
+    try {
+      return JSON.stringify(requestOf(form, detail.data));
+    } catch (reason) {
+      if (reason instanceof BadForm) setError(reason);
+      throw reason;
+    }
   };
-  const task = tasks.data?.tasks.find(({ slug }) => slug === form.task);
-  const isElsewhere = error !== undefined && !Object.keys(START).some(named);
-  const body = () => JSON.stringify(requestOf(form));
+  const agent = (role: (typeof ROLES)[number]) => (
+    <div class={wrong === `agents.${role}` ? "field wrong" : "field"}>
+      <AgentChoice
+        label={`${role[0]?.toUpperCase()}${role.slice(1)}`}
+        role={role}
+        value={form[role]}
+        otherwise="as configured"
+        onValue={(name) => put({ [role]: name })}
+      />
+      {refusal(`agents.${role}`)}
+    </div>
+  );
   return (
     <main class="narrow">
       <div class="title">
@@ -203,7 +231,7 @@ export function NewRun(): JSX.Element {
             ] as const
           ).map(([kind, label]) => (
             <label key={kind} class="check">
-              <input type="radio" name="kind" checked={form.kind === kind} onChange={() => setForm({ ...form, kind })} />
+              <input type="radio" name="kind" checked={form.kind === kind} onChange={() => put({ kind })} />
               {label}
             </label>
           ))}
@@ -217,23 +245,28 @@ export function NewRun(): JSX.Element {
         </datalist>
         <div class="grid">
           {form.kind !== "problem" &&
-            Field({
+            field({
               name: "task",
               label: "Task",
               children: (
-                <input list="tasks" value={form.task} onInput={set("task")} aria-invalid={named("task")} />
+                <input
+                  list="tasks"
+                  value={form.task}
+                  aria-invalid={wrong === "task"}
+                  onInput={(event) => put({ task: event.currentTarget.value, input: {} })}
+                />
               ),
             })}
           {form.kind === "instance" &&
-            Field({
+            field({
               name: "difficulty",
               label: "Difficulty",
               children: (
-                <select value={form.difficulty} onChange={set("difficulty")}>
-                  {["easy", "medium", "hard"].map((name, at) => (
+                <select value={form.difficulty} onChange={(event) => put({ difficulty: event.currentTarget.value })}>
+                  {["easy", "medium", "hard"].map((name, level) => (
                     <option key={name} value={name}>
                       {name}
-                      {task ? ` (${task.sizes[at] ?? ""})` : ""}
+                      {known ? ` (${known.sizes[level] ?? ""})` : ""}
                     </option>
                   ))}
                 </select>
@@ -241,27 +274,32 @@ export function NewRun(): JSX.Element {
             })}
           {form.kind === "instance" && number("index", "Instance, 0 to 199")}
         </div>
-        {form.kind === "input" &&
-          Field({
-            name: "input",
-            label: "Input (JSON)",
-            children: <textarea rows={6} spellcheck={false} value={form.input} onInput={set("input")} />,
-          })}
-        {form.kind === "problem" &&
-          Field({
-            name: "problem",
-            label: "Problem (JSON: statement, input, answer, constraints)",
-            children: <textarea rows={16} spellcheck={false} value={form.problem} onInput={set("problem")} />,
-          })}
+        {form.kind === "input" && (
+          <InputFields
+            task={detail.data}
+            input={form.input}
+            onInput={(name, text) => put({ input: { ...form.input, [name]: text } })}
+            field={field}
+            refusal={refusal}
+          />
+        )}
+        {form.kind === "problem" && <ProblemFields problem={form.problem} onProblem={(problem) => put({ problem })} field={field} refusal={refusal} />}
         <h2>Agents</h2>
         <div class="grid">
-          {role("executor")}
-          {role("verifier")}
-          {role("coordinator")}
-          {Field({
+          {ROLES.map(agent)}
+          {field({
             name: "preset",
             label: "Preset",
-            children: <input value={form.preset} placeholder="none" onInput={set("preset")} />,
+            children: (
+              <select value={form.preset} onChange={(event) => put({ preset: event.currentTarget.value })}>
+                <option value="">none</option>
+                {presets.data?.map((name) => (
+                  <option key={name} value={name}>
+                    {visible(name, 80)}
+                  </option>
+                ))}
+              </select>
+            ),
           })}
         </div>
         <h2>Search</h2>
@@ -271,7 +309,7 @@ export function NewRun(): JSX.Element {
           {number("seed", "Seed")}
           {number("temperature", "Temperature")}
         </div>
-        {isElsewhere && (
+        {error !== undefined && wrong === undefined && (
           <div class="problem" role="alert">
             <Text of={error.message} />
           </div>

@@ -3,35 +3,56 @@
 
 import type { JSX } from "preact";
 import { count } from "./text";
-import type { Column } from "./types";
+import type { Column, Course } from "./types";
 
 const HEIGHT = 72;
 
-function areaOf(columns: Column[], total: number, most: number, width: number, height: number): string {
+function areaOf(parts: Course[], total: number, most: number, width: number, height: number): string {
   const x = (at: number) => ((at / Math.max(1, total)) * width).toFixed(2);
   const y = (depth: number) => (height - (depth / most) * (height - 10)).toFixed(2);
-  const tops = columns.map((column) => `L${x(column.from)} ${y(column.depth_max)}L${x(column.to)} ${y(column.depth_end)}`);
-  return `M0 ${height}${tops.join("")}L${x(columns.at(-1)?.to ?? 0)} ${height}Z`;
+  const tops = parts.map((part, at) => `L${x(parts[at - 1]?.to ?? 0)} ${y(part.depth_max)}L${x(part.to)} ${y(part.depth_end)}`);
+  return `M0 ${height}${tops.join("")}L${x(parts.at(-1)?.to ?? 0)} ${height}Z`;
 }
 
-/** The small one of the tree. */
-export function Spark({ columns, steps }: { columns: Column[]; steps: number }): JSX.Element {
-  const most = Math.max(1, ...columns.map((column) => column.depth_max));
-  const bad = columns.filter((column) => column.retries + column.backtracks > 0);
+const depthOf = (parts: Course[]): number => Math.max(1, ...parts.map(({ depth_max }) => depth_max));
+
+/** The small one of the tree. Its marks are one path, because there are many of it. */
+export function Spark({ course, steps }: { course: Course[]; steps: number }): JSX.Element {
+  const marks = (isMarked: (part: Course) => boolean) => {
+    const from = (at: number) => (((course[at - 1]?.to ?? 0) / Math.max(1, steps)) * 96).toFixed(1);
+    return course.map((part, at) => (isMarked(part) ? `M${from(at)} 0h2v6h-2z` : "")).join("");
+  };
   return (
     <svg class="spark" viewBox="0 0 96 20" preserveAspectRatio="none" aria-hidden="true">
-      <path d={areaOf(columns, steps, most, 96, 20)} />
-      {bad.map((column) => (
-        <rect
-          key={column.from}
-          class={column.backtracks > 0 ? "backtrack" : "retry"}
-          x={(column.from / Math.max(1, steps)) * 96}
-          width={2}
-          y={0}
-          height={6}
-        />
-      ))}
+      <path class="depth" d={areaOf(course, steps, depthOf(course), 96, 20)} />
+      <path class="retry" d={marks(({ retries, backtracks }) => retries > 0 && backtracks === 0)} />
+      <path class="backtrack" d={marks(({ backtracks }) => backtracks > 0)} />
     </svg>
+  );
+}
+
+/** What the marks of a course mean, as far as there are any. */
+function Legend({ columns }: { columns: Column[] }): JSX.Element {
+  const sum = (of: (column: Column) => number) => columns.reduce((total, column) => total + of(column), 0);
+  const kinds = [
+    ["backtrack", "rejected", sum(({ backtracks }) => backtracks)],
+    ["retry", "sent back to be tried again", sum(({ retries }) => retries)],
+    ["pop", "committed steps undone", sum(({ pops }) => pops)],
+    ["flagged", "asks for review", sum(({ flagged }) => flagged)],
+  ] as const;
+  const found = kinds.filter(([, , times]) => times > 0);
+  return (
+    <p class="legend small muted">
+      <span>
+        <i class="area" /> height: committed steps
+      </span>
+      {found.map(([kind, meaning, times]) => (
+        <span key={kind}>
+          <i class={kind} /> {meaning}: {count(times)}
+        </span>
+      ))}
+      {found.length === 0 && columns.length > 0 && <span>no step was rejected</span>}
+    </p>
   );
 }
 
@@ -42,7 +63,7 @@ export function Overview(props: {
   onPick: (position: number) => void;
 }): JSX.Element {
   const { columns, steps, at, onPick } = props;
-  const most = Math.max(1, ...columns.map((column) => column.depth_max));
+  const most = depthOf(columns);
   const x = (position: number) => (position / Math.max(1, steps)) * 1000;
   const sum = (of: (column: Column) => number) => columns.reduce((total, column) => total + of(column), 0);
   const pick = (event: MouseEvent & { currentTarget: SVGSVGElement }) => {
@@ -55,6 +76,7 @@ export function Overview(props: {
   };
   const label = `Depth over ${count(steps)} steps, at most ${count(most)}; ${count(sum((c) => c.retries))} retries, ${count(sum((c) => c.backtracks))} backtracks, ${count(sum((c) => c.pops))} states popped`;
   return (
+    <>
     <svg class="overview" viewBox={`0 0 1000 ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label} onClick={pick}>
       <path class="depth" d={areaOf(columns, steps, most, 1000, HEIGHT)} />
       {columns.map((column) => {
@@ -66,5 +88,7 @@ export function Overview(props: {
       })}
       {at !== null && <rect class="cursor" x={x(at)} width={2} y={0} height={HEIGHT} />}
     </svg>
+    <Legend columns={columns} />
+    </>
   );
 }

@@ -88,8 +88,15 @@ export function Table(props: { name: string; columns: string[]; children: Compon
 export function Copy({ label, text }: { label: string; text: () => string }): JSX.Element {
   const [done, setDone] = useState("");
   const copy = async () => {
+    let content: string;
     try {
-      await navigator.clipboard.writeText(text());
+      content = text();
+    } catch {
+      // Whoever could not make it says why.
+      return;
+    }
+    try {
+      await navigator.clipboard.writeText(content);
       setDone("Copied");
     } catch {
       setDone("Not allowed");

@@ -8,16 +8,17 @@ const KEYS_OFF = "prime-keys-off";
 
 export const KEYS: [string, string][] = [
   ["j, →", "next step"],
-  ["k, ←", "step before"],
-  ["x, X", "next, last rejected step"],
-  ["b, B", "next, last backtrack"],
-  ["r, R", "next, last retry"],
-  ["p, P", "next, last popped state"],
+  ["k, ←", "previous step"],
+  ["x, X", "next, previous step that was not accepted"],
+  ["b, B", "next, previous rejected step"],
+  ["r, R", "next, previous step sent back"],
+  ["p, P", "next, previous undoing of steps"],
+  ["f, F", "next, previous step that asks for review"],
   ["Home, End", "first, last step"],
   ["Space", "play, pause"],
 ];
 
-const FIND: Record<string, string> = { x: "rejected", b: "backtrack", r: "retry", p: "pop" };
+const FIND: Record<string, string> = { x: "rejected", b: "backtrack", r: "retry", p: "pop", f: "flag" };
 
 export function Replay(props: {
   at: number;
@@ -65,7 +66,7 @@ export function Replay(props: {
   }, [keysOff]);
   return (
     <div class="replay">
-      <button aria-label="Step before" disabled={at === 0} onClick={() => onPick(clamp(at - 1), true)}>
+      <button aria-label="Previous step" disabled={at === 0} onClick={() => onPick(clamp(at - 1), true)}>
         ‹
       </button>
       <button aria-label={playing ? "Pause" : "Play"} aria-pressed={playing} onClick={() => setPlaying(!playing)}>

@@ -4,7 +4,6 @@ import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { get, post, query } from "./api";
 import type { ApiError } from "./api";
-import { Fork } from "./fork";
 import { asError, useGrowing, useLoad } from "./hooks";
 import { isOver, useLive } from "./live";
 import { Overview } from "./overview";
@@ -14,7 +13,7 @@ import { href, setQuery, usePlace } from "./router";
 import { asCurl, asPython } from "./snippets";
 import { StepList } from "./step_list";
 import { StepView } from "./step_view";
-import { Text, count, duration, time, words } from "./text";
+import { Quoted, Text, count, duration, time, words } from "./text";
 import { Tree, nameOf } from "./tree";
 import type { Run as Record, Shape, StepList as Steps, Tree as TreeData } from "./types";
 
@@ -23,7 +22,8 @@ const BEHIND = 50_000;
 
 function verdictOf(run: Record): string {
   const [winner] = run.votes;
-  const votes = winner === undefined ? "" : `, ${winner.votes} of ${run.votes.reduce((sum, ballot) => sum + ballot.votes, 0)} votes`;
+  const some = (number: number, one: string) => `${count(number)} ${one}${number === 1 ? "" : "s"}`;
+  const votes = winner === undefined ? "" : ` with ${some(winner.votes, "vote")} from ${some(run.trajectories, "trajectory").replace("ys", "ies")}`;
   switch (run.status) {
     case "queued":
       return run.waiting_for === undefined ? "Waiting for a place among the open runs." : "Waiting for an agent.";
@@ -45,7 +45,7 @@ function Votes({ run }: { run: Record }): JSX.Element | null {
   const all = run.votes.reduce((sum, ballot) => sum + ballot.votes, 0);
   const lead = (run.votes[0]?.votes ?? 0) - (run.votes[1]?.votes ?? 0);
   return (
-    <Panel title={`Votes: a lead of ${lead}`}>
+    <Panel title={`Votes: the winner leads by ${lead}`}>
       <ol class="votes">
         {run.votes.map((ballot, at) => (
           <li key={at}>
@@ -55,7 +55,7 @@ function Votes({ run }: { run: Record }): JSX.Element | null {
               <Text of={ballot.answer} max={600} />
             </code>
             <span class="muted small">
-              {ballot.distinct_traces} different trace{ballot.distinct_traces === 1 ? "" : "s"}, violations {ballot.violation_score}
+              {ballot.distinct_traces} distinct trace{ballot.distinct_traces === 1 ? "" : "s"}, violation score {ballot.violation_score}
             </span>
           </li>
         ))}
@@ -64,13 +64,13 @@ function Votes({ run }: { run: Record }): JSX.Element | null {
   );
 }
 
-function Actions({ run, seq }: { run: Record; seq: number | null }): JSX.Element {
+function Actions({ run }: { run: Record }): JSX.Element {
   const [error, setError] = useState<ApiError>();
   const path = `/v1/runs/${encodeURIComponent(run.id)}`;
-  const act = async (work: () => Promise<void>) => {
+  const cancel = async () => {
     setError(undefined);
     try {
-      await work();
+      await post(`${path}/cancel`);
     } catch (reason) {
       setError(asError(reason));
     }
@@ -78,16 +78,13 @@ function Actions({ run, seq }: { run: Record; seq: number | null }): JSX.Element
   return (
     <>
       <div class="actions">
-        {!isOver(run) && <button onClick={() => void act(async () => void (await post(`${path}/cancel`)))}>Cancel</button>}
-        <Fork run={run} seq={seq} act={act} />
+        {!isOver(run) && <button onClick={() => void cancel()}>Cancel</button>}
         <a class="button" href={href(["runs", "new"], { from: run.id })}>
           Run again
         </a>
-        {run.forked_from && (
-          <a class="button" href={href(["compare"], { a: run.forked_from.run, b: run.id })}>
-            Compare with its parent
-          </a>
-        )}
+        <a class="button" href={href(["compare"], { a: run.forked_from?.run ?? run.id, b: run.forked_from ? run.id : null })}>
+          {run.forked_from ? "Compare with its parent" : "Compare"}
+        </a>
         <Copy label="Copy as curl" text={() => asCurl("GET", path)} />
         <Copy label="Copy as Python" text={() => asPython("GET", path)} />
       </div>
@@ -96,19 +93,38 @@ function Actions({ run, seq }: { run: Record; seq: number | null }): JSX.Element
   );
 }
 
+/** For somebody who sees a run for the first time. */
+function Explained(): JSX.Element {
+  return (
+    <details class="explained">
+      <summary>How to read this page</summary>
+      <p>
+        Several <em>trajectories</em> try the task, each by itself, one line at a time. The <em>executor</em> proposes a line. The{" "}
+        <em>verifier</em> says which constraints of the task it would break; their weights add up to its <em>score</em>, and 0 is clean.
+        The <em>coordinator</em> then accepts the line, sends it back to be tried again, or rejects it. Only an accepted line is committed
+        and changes the state. When nothing is left to try in a state, the last committed steps are undone. In the end the trajectories
+        vote on the answer.
+      </p>
+    </details>
+  );
+}
+
 function RunPage({ run }: { run: Record }): JSX.Element {
   const place = usePlace();
   const path = `/v1/runs/${encodeURIComponent(run.id)}`;
-  const tree = useGrowing(`${path}/tree`, run.events, (signal) => get<TreeData>(`${path}/tree`, signal));
+  const isLive = !isOver(run);
+  const tree = useGrowing(`${path}/tree`, run.events, isLive, (signal) => get<TreeData>(`${path}/tree`, signal));
   const nodes = tree.data?.rounds.flatMap(({ trajectories }) => trajectories) ?? [];
   const wanted = place.query.get("t");
   const node = nodes.find((one) => nameOf(one) === wanted) ?? nodes.find((one) => one.first_rejected !== null) ?? nodes[0];
   const name = node === undefined ? "" : nameOf(node);
   const total = node?.steps ?? 0;
   const asked = place.query.get("at");
-  const at = total === 0 ? null : Math.min(total - 1, asked === null ? (node?.first_rejected ?? 0) : Math.max(0, Number(asked) || 0));
+  // A step that the daemon has not read yet is waited for.
+  const isAhead = tree.data?.has_more === true && Number(asked) >= total;
+  const at = total === 0 || isAhead ? null : Math.min(total - 1, asked === null ? (node?.first_rejected ?? 0) : Math.max(0, Number(asked) || 0));
   const shapeKey = query(`${path}/shape`, { trajectory: name, cells: 512 });
-  const shape = useGrowing<Shape>(shapeKey, total, (signal) =>
+  const shape = useGrowing<Shape>(shapeKey, total, isLive, (signal) =>
     name === "" ? Promise.resolve({ steps: 0, columns: [] }) : get<Shape>(shapeKey, signal),
   );
   const oneKey = query(`${path}/steps`, { trajectory: name, from: at ?? 0, limit: 1 });
@@ -138,10 +154,11 @@ function RunPage({ run }: { run: Record }): JSX.Element {
       <dl class="figures head">
         {(
           [
-            ["Steps", `${count(run.steps)} of ${count(run.proposals)} proposals`],
-            ["Retries", count(run.retries)],
-            ["Backtracks", count(run.backtracks)],
-            ["Popped", count(run.pops)],
+            [isLive ? "Committed so far" : "Steps of the answer", count(run.steps)],
+            ["Proposals", count(run.proposals)],
+            ["Rejected", count(run.backtracks)],
+            ["Sent back", count(run.retries)],
+            ["Undone", count(run.pops)],
             ["Tokens", count(run.tokens.prompt + run.tokens.completion)],
             ["Time", duration(run.wall_ms)],
             ["Executor / verifier / coordinator", agents],
@@ -156,14 +173,15 @@ function RunPage({ run }: { run: Record }): JSX.Element {
           </div>
         ))}
       </dl>
-      <Actions run={run} seq={seq} />
+      <Actions run={run} />
+      <Explained />
       {tree.error && tree.error.status !== 0 && <Problem error={tree.error} />}
       {tree.data !== undefined && run.events - tree.data.indexed > BEHIND && (
         <p class="muted" role="status">
           Reading the run: {count(tree.data.indexed)} of {count(run.events)} events.
         </p>
       )}
-      {tree.data === undefined && tree.error === undefined && <Skeleton />}
+      {((tree.data === undefined && tree.error === undefined) || isAhead) && <Skeleton />}
       {tree.data !== undefined && nodes.length === 0 && <p class="empty">No step yet.</p>}
       {node !== undefined && at !== null && (
         <>
@@ -182,15 +200,15 @@ function RunPage({ run }: { run: Record }): JSX.Element {
             <Panel title="Trajectories" class="col-tree">
               <Tree tree={tree.data as TreeData} isOver={isOver(run)} selected={name} onPick={(t) => setQuery({ t, at: null })} />
             </Panel>
-            <Panel title={`Steps of ${name}`} class="col-steps">
+            <Panel title={`Steps of trajectory ${name}`} class="col-steps">
               <StepList run={run.id} trajectory={name} total={total} at={at} onPick={(position) => (pick(position), setTab("step"))} />
             </Panel>
-            <Panel title={`Step ${count(at)} of ${name}`} class="col-step">
+            <Panel title={`Step ${count(at)} of trajectory ${name}`} class="col-step">
               {one.error && one.error.status !== 0 && <Problem error={one.error} retry={one.reload} />}
               {shown === null ? (
                 <Skeleton />
               ) : (
-                <StepView run={run.id} task={run.task} seq={shown} onSeq={(wantedSeq) => void toSeq(wantedSeq)} />
+                <StepView run={run} seq={shown} onSeq={(wantedSeq) => void toSeq(wantedSeq)} onPosition={pick} />
               )}
             </Panel>
           </div>
@@ -217,7 +235,11 @@ export function Run({ id }: { id: string }): JSX.Element {
         {run && <span class="muted small">{time(run.created_at)}</span>}
         {(run?.resumed ?? 0) > 0 && <span class="muted small">resumed {run?.resumed}×</span>}
       </div>
-      {run && <p class="in-words">{verdictOf(run).split("`").map((part, at) => (at % 2 ? <code key={at}><Text of={part} /></code> : <Text key={at} of={part} />))}</p>}
+      {run && (
+        <p class="in-words">
+          <Quoted text={verdictOf(run)} />
+        </p>
+      )}
       {run?.waiting_for !== undefined && <p class="problem"><Text of={run.waiting_for} /></p>}
       {lost !== null && (
         <p class="lost" role="status">

@@ -8,19 +8,22 @@ import { Badge, Problem, Skeleton } from "./parts";
 import { go, href, setQuery, usePlace } from "./router";
 import { Text, count, duration, time, words } from "./text";
 import type { ApiError } from "./api";
-import type { Run, RunList } from "./types";
+import type { Run, RunList, Task } from "./types";
 
 const PAGE = 50;
 const STATUSES = ["queued", "running", "verified", "unverified", "failed", "cancelled"];
 
-function progress(run: Run): string {
-  const { steps, proposals } = run;
-  return proposals === 0 ? "not started" : `${count(steps)} of ${count(proposals)} proposals`;
-}
-
-function Row({ run }: { run: Run }): JSX.Element {
+function Row({ run, isPicked, onPick }: { run: Run; isPicked: boolean; onPick: (isPicked: boolean) => void }): JSX.Element {
   return (
     <tr>
+      <td class="pick">
+        <input
+          type="checkbox"
+          aria-label={`Compare ${run.id}`}
+          checked={isPicked}
+          onChange={(event) => onPick(event.currentTarget.checked)}
+        />
+      </td>
       <td>
         <Badge status={run.status} />
       </td>
@@ -32,8 +35,11 @@ function Row({ run }: { run: Run }): JSX.Element {
           <Text of={run.instance === run.task ? run.id : run.instance} max={80} />
         </div>
       </th>
-      <td class="num wide" title="Committed steps of the answer's trajectory, of all proposals">
-        {progress(run)}
+      <td class="num wide" title="Committed steps of the deepest trajectory">
+        {run.proposals === 0 ? <span class="muted">not started</span> : count(run.steps)}
+      </td>
+      <td class="num wide" title="Lines proposed in all trajectories">
+        {run.proposals === 0 ? "" : count(run.proposals)}
       </td>
       <td class="wide">
         {run.outcome === null ? "" : words(run.outcome)}
@@ -41,7 +47,7 @@ function Row({ run }: { run: Run }): JSX.Element {
         {(run.reviews?.open ?? 0) > 0 && <span class="flag small">{count(run.reviews?.open ?? 0)} to review</span>}
       </td>
       <td class="wide muted">
-        <Text of={run.agents.executor} max={40} /> / <Text of={run.agents.verifier} max={40} />
+        <Text of={`${run.agents.executor} / ${run.agents.verifier}`} max={80} />
       </td>
       <td class="num wide">{count(run.tokens.prompt + run.tokens.completion)}</td>
       <td class="num">{duration(run.wall_ms)}</td>
@@ -78,9 +84,12 @@ export function Runs(): JSX.Element {
   const filters = Object.fromEntries(usePlace().query);
   const { status, task, needs_review } = filters;
   const [pages, setPages] = useState(1);
-  const [picked, setPicked] = useState("");
+  const [picked, setPicked] = useState<string[]>([]);
+  const pick = (id: string, isPicked: boolean) =>
+    setPicked((old) => [...old.filter((other) => other !== id), ...(isPicked ? [id] : [])].slice(-2));
   const address = query("/v1/runs", { status, task, needs_review, limit: Math.min(PAGE * pages, 1000) });
   const { data, error, reload } = useLoad(address, (signal) => get<RunList>(address, signal), 2000);
+  const tasks = useLoad("tasks", (signal) => get<{ tasks: Task[] }>("/v1/tasks", signal));
   const filtered = [status, task, needs_review].some((filter) => filter !== undefined);
   return (
     <main>
@@ -108,6 +117,7 @@ export function Runs(): JSX.Element {
             type="search"
             placeholder="all"
             key={task}
+            list="task-names"
             defaultValue={task ?? ""}
             onChange={(event) => setQuery({ task: event.currentTarget.value.trim() })}
           />
@@ -120,7 +130,13 @@ export function Runs(): JSX.Element {
           />
           needs review
         </label>
+        <a class={picked.length === 2 ? "button" : "button off"} href={href(["compare"], { a: picked[0], b: picked[1] })}>
+          {picked.length === 2 ? "Compare the two" : picked.length === 1 ? "Compare: tick another" : "Compare: tick two runs"}
+        </a>
       </div>
+      <datalist id="task-names">
+        {tasks.data?.tasks.map(({ slug }) => <option key={slug} value={slug} />)}
+      </datalist>
       {error && <Problem error={error} retry={reload} />}
       {data === undefined && error === undefined && <Skeleton />}
       {data?.runs.length === 0 && <Empty filtered={filtered} />}
@@ -129,9 +145,13 @@ export function Runs(): JSX.Element {
           <table>
             <thead>
               <tr>
+                <th scope="col">
+                  <span class="hidden">Compare</span>
+                </th>
                 <th scope="col">Status</th>
                 <th scope="col">Task</th>
                 <th scope="col" class="num wide">Steps</th>
+                <th scope="col" class="num wide">Proposals</th>
                 <th scope="col" class="wide">Outcome</th>
                 <th scope="col" class="wide">Executor / verifier</th>
                 <th scope="col" class="num wide">Tokens</th>
@@ -141,7 +161,7 @@ export function Runs(): JSX.Element {
             </thead>
             <tbody>
               {data.runs.map((run) => (
-                <Row key={run.id} run={run} />
+                <Row key={run.id} run={run} isPicked={picked.includes(run.id)} onPick={(isPicked) => pick(run.id, isPicked)} />
               ))}
             </tbody>
           </table>
@@ -154,23 +174,6 @@ export function Runs(): JSX.Element {
       ))}
       <div class="below">
         {data?.next != null && <button onClick={() => setPages(pages + 1)}>Show more</button>}
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            const ids = picked.split(/[\s,]+/).filter((id) => id !== "");
-            go(href(["compare"], { a: ids[0], b: ids[1] }));
-          }}
-        >
-          <label>
-            Compare two runs
-            <input
-              value={picked}
-              placeholder="run_… run_…"
-              onInput={(event) => setPicked(event.currentTarget.value)}
-            />
-          </label>
-          <button>Compare</button>
-        </form>
       </div>
     </main>
   );

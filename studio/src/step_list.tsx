@@ -14,7 +14,7 @@ const HEIGHT_MAX = 8_000_000;
 
 export const DECISIONS = {
   proceed: { sign: "✓", word: "accepted" },
-  retry: { sign: "↻", word: "retry" },
+  retry: { sign: "↻", word: "sent back" },
   backtrack: { sign: "✗", word: "rejected" },
 };
 

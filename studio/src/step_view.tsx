@@ -4,23 +4,75 @@ import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { get } from "./api";
 import { State } from "./drawing";
+import { Fork } from "./fork";
 import { useLoad } from "./hooks";
 import { Copy, Problem, Skeleton } from "./parts";
 import { Review } from "./review";
 import { asCurl, asPython } from "./snippets";
 import { DECISIONS } from "./step_list";
-import { Text, count, duration, visible } from "./text";
+import { Quoted, Text, count, duration, visible } from "./text";
 import { TryAgent } from "./try_agent";
-import type { StepDetail } from "./types";
+import type { Run, StepDetail } from "./types";
 
-/** The daemon's sentence, with the names of constraints set off. */
-function Explanation({ text }: { text: string }): JSX.Element {
-  const parts = visible(text).split("`");
-  return <p class="explanation">{parts.map((part, at) => (at % 2 === 1 ? <code key={at}>{part}</code> : part))}</p>;
+/** Why the step was accepted or rejected, and what came of it. */
+function Explanation({ detail, onPosition }: { detail: StepDetail; onPosition?: (position: number) => void }): JSX.Element {
+  const { position, text } = detail.then;
+  return (
+    <div class="explanation">
+      <h3>Why</h3>
+      <p>
+        <Quoted text={detail.explanation} />
+      </p>
+      <Broken constraints={detail.broken} />
+      <h3>What happened next</h3>
+      <p>
+        <Quoted text={text} />{" "}
+        {position !== null && onPosition !== undefined && (
+          <button class="link" onClick={() => onPosition(position)}>
+            Go to step {count(position)} ›
+          </button>
+        )}
+      </p>
+    </div>
+  );
+}
+
+function Broken({ constraints }: { constraints: StepDetail["broken"] }): JSX.Element | null {
+  if (constraints.length === 0) return null;
+  return (
+    <table class="broken">
+      <caption class="hidden">Violated constraints</caption>
+      <thead>
+        <tr>
+          <th scope="col">Constraint</th>
+          <th scope="col">What it asks for</th>
+          <th scope="col" class="num">Weight</th>
+        </tr>
+      </thead>
+      <tbody>
+        {constraints.map(({ name, weight, meaning, kind }) => (
+          <tr key={name}>
+            <th scope="row">
+              <Text of={name} max={80} />
+              <div class="muted small">{kind ?? "in words"}</div>
+            </th>
+            <td>
+              <Quoted text={meaning} />
+            </td>
+            <td class="num">{weight.toFixed(1)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
 }
 
 function Figures({ detail }: { detail: StepDetail }): JSX.Element {
   const { step } = detail;
+  const waited = (role: "executor" | "verifier" | "coordinator") => {
+    const ms = step.waited_ms?.[role] ?? 0;
+    return ms === 0 ? "at once" : duration(ms);
+  };
   const logprob = step.logprobs?.reduce((sum, value) => sum + value, 0);
   const figures: [string, string][] = [
     ["Event", count(detail.seq)],
@@ -28,8 +80,11 @@ function Figures({ detail }: { detail: StepDetail }): JSX.Element {
     ["Score", String(step.score)],
     ["Prompt tokens", count(step.usage?.prompt ?? 0)],
     ["Completion tokens", count(step.usage?.completion ?? 0)],
-    ["Run time", duration(step.elapsed_ms)],
+    ["Executor replied", waited("executor")],
+    ["Verifier replied", waited("verifier")],
+    ["Coordinator replied", waited("coordinator")],
     ["Since the step before", duration(Math.max(0, step.elapsed_ms - detail.previous_elapsed_ms))],
+    ["Run time", duration(step.elapsed_ms)],
   ];
   if (logprob !== undefined) figures.push(["p of the proposal", Math.exp(logprob).toPrecision(3)]);
   if (step.source !== undefined) figures.push(["Source", visible(step.source, 80)]);
@@ -45,8 +100,14 @@ function Figures({ detail }: { detail: StepDetail }): JSX.Element {
   );
 }
 
-export function StepView(props: { run: string; task: string; seq: number; onSeq: (seq: number) => void }): JSX.Element {
-  const { run, task, seq, onSeq } = props;
+export function StepView(props: {
+  run: Run;
+  seq: number;
+  onSeq?: (seq: number) => void;
+  onPosition?: (position: number) => void;
+}): JSX.Element {
+  const { seq, onSeq, onPosition } = props;
+  const { id: run, task } = props.run;
   const path = `/v1/runs/${encodeURIComponent(run)}/steps/${seq}`;
   const { data, error, reload } = useLoad(path, (signal) => get<StepDetail>(path, signal));
   const specPath = `/v1/runs/${encodeURIComponent(run)}/spec`;
@@ -72,33 +133,7 @@ export function StepView(props: { run: string; task: string; seq: number; onSeq:
           <Text of={step.action || "(no line left)"} />
         </code>
       </div>
-      <Explanation text={detail.explanation} />
-      {detail.broken.length > 0 && (
-        <table class="broken">
-          <caption class="hidden">Violated constraints</caption>
-          <thead>
-            <tr>
-              <th scope="col">Constraint</th>
-              <th scope="col">Weight</th>
-              <th scope="col">Meaning</th>
-            </tr>
-          </thead>
-          <tbody>
-            {detail.broken.map(({ name, weight, meaning, kind }) => (
-              <tr key={name}>
-                <th scope="row">
-                  <Text of={name} max={80} />
-                  <div class="muted small">{kind ?? "in words"}</div>
-                </th>
-                <td>{weight.toFixed(1)}</td>
-                <td>
-                  <Text of={meaning} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+      <Explanation detail={detail} onPosition={onPosition} />
       {step.needs_review && <Review run={run} seq={seq} />}
       <div class="states">
         <section aria-label="State before" tabIndex={0}>
@@ -143,11 +178,11 @@ export function StepView(props: { run: string; task: string; seq: number; onSeq:
         </details>
       )}
       <details>
-        <summary>Stack: {count(step.depth)} committed steps</summary>
+        <summary>Stack: {step.depth === 1 ? "1 committed step" : `${count(step.depth)} committed steps`}{detail.pops > 0 && `, of which the last ${count(detail.pops)} were undone here`}</summary>
         <ol class="stack" reversed>
           {detail.stack.toReversed().map((frame) => (
             <li key={frame.seq} value={frame.depth}>
-              <button class="link" onClick={() => onSeq(frame.seq)}>
+              <button class="link" disabled={onSeq === undefined} onClick={() => onSeq?.(frame.seq)}>
                 <Text of={frame.action} max={120} />
               </button>
             </li>
@@ -155,6 +190,7 @@ export function StepView(props: { run: string; task: string; seq: number; onSeq:
         </ol>
         {detail.stack.length < step.depth && <p class="muted">The last {detail.stack.length} are shown.</p>}
       </details>
+      <Fork key={`fork ${run} ${detail.seq}`} run={props.run} seq={detail.seq} />
       <TryAgent key={`${run} ${detail.seq}`} run={run} seq={detail.seq} line={step.action} />
       <Figures detail={detail} />
       <div class="actions">

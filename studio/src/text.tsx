@@ -26,6 +26,12 @@ export function Text({ of, max, block }: { of: unknown; max?: number; block?: bo
   return block ? <pre class="text" dir="auto" tabIndex={0}>{text}</pre> : <bdi class="text">{text}</bdi>;
 }
 
+/** Text with parts in backticks, which are shown as code. */
+export function Quoted({ text }: { text: string }): JSX.Element {
+  const parts = visible(text).split("`");
+  return <bdi class="text">{parts.map((part, at) => (at % 2 === 1 ? <code key={at}>{part}</code> : part))}</bdi>;
+}
+
 export function count(value: number): string {
   return value.toLocaleString("en");
 }

@@ -1,5 +1,6 @@
 // Rounds and trajectories.
 
+import { Component } from "preact";
 import type { JSX } from "preact";
 import { Spark } from "./overview";
 import { Text, count, visible, words } from "./text";
@@ -9,12 +10,19 @@ export function nameOf(node: TrajectoryNode): string {
   return `${node.round}.${node.trajectory}`;
 }
 
-function Ending({ node, winner, isOver }: { node: TrajectoryNode; winner: unknown; isOver: boolean }): JSX.Element {
+const ENDS: Record<string, string> = {
+  exhausted: "✗ tried everything",
+  stuck: "✗ stuck",
+  pops_spent: "✗ undid too many steps",
+  steps_spent: "✗ too long",
+  failed: "✗ an agent failed",
+};
+
+function Ending({ node, won, isOver }: { node: TrajectoryNode; won: boolean; isOver: boolean }): JSX.Element {
   // A vote that the others cannot change any more stops them.
   if (node.end === null && isOver) return <span class="muted">■ stopped with the run</span>;
   if (node.end === null) return <span class="under-way">▶ under way</span>;
-  if (node.end.end !== "answered") return <span class="died">✗ {words(visible(node.end.end, 40))}</span>;
-  const won = winner != null && JSON.stringify(winner) === JSON.stringify(node.end.answer);
+  if (node.end.end !== "answered") return <span class="died">{ENDS[node.end.end] ?? `✗ ${words(visible(node.end.end, 40))}`}</span>;
   return won ? <span class="won">✓ answered, won</span> : <span class="answered">answered</span>;
 }
 
@@ -22,12 +30,52 @@ function reason(node: TrajectoryNode): string {
   const broken = Object.entries(node.violations).sort(([, a], [, b]) => b - a);
   const most = broken.slice(0, 2).map(([name, times]) => `${visible(name, 40)} ×${count(times)}`);
   const parts = [];
-  if (node.retries > 0) parts.push(`${count(node.retries)} retries`);
+  if (node.retries > 0) parts.push(`${count(node.retries)} sent back`);
   if (node.backtracks > 0) parts.push(`${count(node.backtracks)} rejected`);
-  if (node.pops > 0) parts.push(`${count(node.pops)} popped`);
+  if (node.pops > 0) parts.push(`${count(node.pops)} undone`);
   if (node.flagged > 0) parts.push(`${count(node.flagged)} flagged`);
   if (node.mishaps > 0) parts.push(`${count(node.mishaps)} failed calls`);
   return [...parts, ...most].join(" · ");
+}
+
+interface NodeProps {
+  node: TrajectoryNode;
+  won: boolean;
+  isOver: boolean;
+  isSelected: boolean;
+  onPick: (trajectory: string) => void;
+}
+
+/** A trajectory; drawn again only when it has changed, because a run may have a thousand of them. */
+class Node extends Component<NodeProps> {
+  override shouldComponentUpdate(next: NodeProps): boolean {
+    const { node, won, isOver, isSelected } = this.props;
+    const isSame = next.node.last_seq === node.last_seq && next.node.mishaps === node.mishaps && next.node.end?.seq === node.end?.seq;
+    return !isSame || next.won !== won || next.isOver !== isOver || next.isSelected !== isSelected;
+  }
+
+  override render({ node, won, isOver, isSelected, onPick }: NodeProps): JSX.Element {
+    const name = nameOf(node);
+    const why = reason(node);
+    return (
+      <li>
+        <button class="node" aria-pressed={isSelected} onClick={() => onPick(name)}>
+          <span class="name">{name}</span>
+          <Spark course={node.course} steps={node.steps} />
+          <span class="num">
+            {count(node.depth)} committed <span class="muted">of {count(node.steps)} proposed</span>
+          </span>
+          <Ending node={node} won={won} isOver={isOver} />
+          {why !== "" && <span class="why small">{why}</span>}
+          {node.end?.failure != null && (
+            <span class="why small">
+              <Text of={node.end.failure} max={200} />
+            </span>
+          )}
+        </button>
+      </li>
+    );
+  }
 }
 
 interface TreeProps {
@@ -41,41 +89,33 @@ export function Tree({ tree, isOver, selected, onPick }: TreeProps): JSX.Element
   return (
     <div class="tree">
       {tree.left_out > 0 && <p class="muted">{count(tree.left_out)} earlier trajectories are not shown.</p>}
-      {tree.rounds.map(({ round, vote, trajectories }) => (
-        <section key={round} aria-label={`Round ${round}`}>
-          <h3>
-            Round {round}
-            <span class="muted small">
-              {vote === null
-                ? " not voted yet"
-                : ` ${vote.votes} of ${trajectories.length} votes, agreement ${Math.round(100 * vote.agreement)} %`}
-            </span>
-          </h3>
-          <ul>
-            {trajectories.map((node) => {
-              const name = nameOf(node);
-              return (
-                <li key={name}>
-                  <button class="node" aria-pressed={name === selected} onClick={() => onPick(name)}>
-                    <span class="name">{name}</span>
-                    <Spark columns={node.columns} steps={node.steps} />
-                    <span class="num">
-                      depth {count(node.depth)} <span class="muted">/ {count(node.steps)} steps</span>
-                    </span>
-                    <Ending node={node} winner={vote?.winner} isOver={isOver} />
-                    {reason(node) !== "" && <span class="why small">{reason(node)}</span>}
-                    {node.end?.failure != null && (
-                      <span class="why small">
-                        <Text of={node.end.failure} max={200} />
-                      </span>
-                    )}
-                  </button>
-                </li>
-              );
-            })}
-          </ul>
-        </section>
-      ))}
+      {tree.rounds.map(({ round, vote, trajectories }) => {
+        const winner = vote?.winner == null ? undefined : JSON.stringify(vote.winner);
+        return (
+          <section key={round} aria-label={`Round ${round}`}>
+            <h3>
+              Round {round}
+              <span class="muted small">
+                {vote === null
+                  ? " no vote yet"
+                  : ` ${vote.votes} of ${trajectories.length} agree (${Math.round(100 * vote.agreement)} %)`}
+              </span>
+            </h3>
+            <ul>
+              {trajectories.map((node) => (
+                <Node
+                  key={nameOf(node)}
+                  node={node}
+                  won={winner !== undefined && node.end?.end === "answered" && JSON.stringify(node.end.answer) === winner}
+                  isOver={isOver}
+                  isSelected={nameOf(node) === selected}
+                  onPick={onPick}
+                />
+              ))}
+            </ul>
+          </section>
+        );
+      })}
     </div>
   );
 }

@@ -74,6 +74,15 @@ export interface Column {
   violations: string[];
 }
 
+/** A part of a trajectory, from the end of the one before it. */
+export interface Course {
+  to: number;
+  depth_max: number;
+  depth_end: number;
+  retries: number;
+  backtracks: number;
+}
+
 export interface TrajectoryNode {
   round: number;
   trajectory: number;
@@ -86,10 +95,11 @@ export interface TrajectoryNode {
   mishaps: number;
   violations: Record<string, number>;
   first_rejected: number | null;
+  last_seq: number | null;
   elapsed_ms: number;
   usage: Usage;
   end: { seq: number; end: string; answer: unknown; failure: string | null } | null;
-  columns: Column[];
+  course: Course[];
 }
 
 export interface Tree {
@@ -137,6 +147,7 @@ export interface StepEvent extends Step {
   feedback?: string;
   source?: string;
   exhausted?: boolean;
+  waited_ms?: { executor: number; verifier: number; coordinator: number };
   opinions?: unknown[];
   tokens?: number[];
   logprobs?: number[];
@@ -147,6 +158,7 @@ export interface StepDetail {
   position: number;
   total: number;
   explanation: string;
+  then: { text: string; seq: number | null; position: number | null };
   step: StepEvent;
   broken: { name: string; kind: string | null; weight: number; meaning: string }[];
   before: unknown;
@@ -179,6 +191,30 @@ export interface Task {
   constraints: { name: string; kind: string; weight: number; meaning: string }[];
 }
 
+export interface Described {
+  name: string;
+  meaning: string;
+}
+
+export interface TaskDetail extends Task {
+  problem: string;
+  algorithm: string;
+  step: string;
+  instances: string;
+  note: string;
+  input: Described[];
+  answer: Described[];
+  state: Described[];
+  lines: { line: string; effect: string; example: string }[];
+  example: {
+    input: Record<string, unknown>;
+    start: unknown;
+    steps: { line: string; state: unknown }[];
+    steps_total: number;
+    answer: unknown;
+  };
+}
+
 export interface Agent {
   role: string;
   name: string;
@@ -186,6 +222,7 @@ export interface Agent {
   description: string;
   default: boolean;
   allowed: boolean;
+  options: Record<string, unknown>;
 }
 
 export interface Cluster {

@@ -22,6 +22,16 @@ export class Daemon {
     return `http://127.0.0.1:${this.port}`;
   }
 
+  /** Of its process. */
+  get pid(): number {
+    return this.child?.pid ?? NaN;
+  }
+
+  /** Removes its journal, so that the next start begins with an empty one. */
+  forget(): void {
+    rmSync(join(this.folder, "data"), { recursive: true, force: true });
+  }
+
   /** Starts it; the second time on the same port and journal. */
   async start(sets: string[] = this.sets): Promise<void> {
     this.sets = sets;
@@ -61,8 +71,9 @@ export class Daemon {
     return path;
   }
 
-  async submit(request: unknown): Promise<string> {
-    const response = await fetch(`${this.url}/v1/runs`, { method: "POST", body: JSON.stringify(request) });
+  async submit(request: unknown, key = ""): Promise<string> {
+    const headers = { Authorization: `Bearer ${key}` };
+    const response = await fetch(`${this.url}/v1/runs`, { method: "POST", body: JSON.stringify(request), ...(key !== "" && { headers }) });
     const body = (await response.json()) as { id: string };
     if (response.status !== 202) throw new Error(JSON.stringify(body));
     return body.id;
@@ -84,6 +95,30 @@ export const ERRING = [
   "agents.executor.error_rate=0.35",
   "run.tau_soft=0.25",
 ];
+
+/** One that takes its time, so that a run is under way while it is watched. */
+export const SLOW = ["agents.executor.implementation=scripted", "agents.executor.error_rate=0.2", "agents.executor.latency_ms=20"];
+
+export const ERRING_RUN = { task: "bubble-sort", index: 3, fanout: 4, max_rounds: 1, seed: 5 };
+
+/** A run with rejected steps, at its end. */
+export async function erring(daemon: Daemon): Promise<string> {
+  await daemon.start(ERRING);
+  const id = await daemon.submit(ERRING_RUN);
+  await daemon.finished(id);
+  return id;
+}
+
+/** The setting by which a daemon asks for a key: `abc` is Ada's, `def` is Ben's. The digests are those of `sha256sum`. */
+export const WITH_KEYS =
+  'server.keys=[{name="ada",sha256="ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},' +
+  '{name="ben",sha256="cb8379ac2098aa165029e3938a51da0bcecfc008fd6795f401178647f96c5b34"}]';
+
+/** Pictures for the docs are made where this is asked for. */
+export async function picture(page: Page, name: string): Promise<void> {
+  if ((process.env["PICTURES"] ?? "") === "") return;
+  await page.screenshot({ path: `../docs/studio/${name}.png`, animations: "disabled" });
+}
 
 interface Fixtures {
   daemon: Daemon;

@@ -157,7 +157,7 @@ fn bodies() -> Vec<(&'static str, Value)> {
 }
 
 /// Valid paths with queries; `RUN` stands for a run.
-const PATHS: [(&str, &str); 18] = [
+const PATHS: [(&str, &str); 19] = [
     ("GET", "/v1/runs?status=running&task=n-queens&limit=10&after=RUN"),
     ("GET", "/v1/runs/RUN"),
     ("GET", "/v1/runs/RUN/events?after=3"),
@@ -168,6 +168,7 @@ const PATHS: [(&str, &str); 18] = [
     ("POST", "/v1/verify"),
     ("POST", "/v1/chat/completions"),
     ("GET", "/v1/tasks"),
+    ("GET", "/v1/tasks/bubble-sort"),
     ("GET", "/v1/agents"),
     ("GET", "/v1/models"),
     ("GET", "/v1/models/prime/fast"),

@@ -1,5 +1,6 @@
 //! The studio's files, and the routes that show a run step by step: everything that they say is compared with the run's trace.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -115,11 +116,22 @@ fn a_step_has_its_states_and_says_why_it_was_rejected() {
             assert_eq!(detail["before"], step["state"], "{place}");
             let explanation = detail["explanation"].as_str().unwrap();
             let is_accepted = step["decision"] == "proceed";
-            let is_exhausted = step["exhausted"] == true;
-            assert!(
-                is_exhausted || explanation.starts_with(if is_accepted { "Accepted" } else { "Rejected" }),
-                "{place}"
-            );
+            let start = match step["decision"].as_str().unwrap() {
+                _ if step["exhausted"] == true => "Given up",
+                "proceed" => "Accepted",
+                "retry" => "Sent back",
+                _ => "Rejected",
+            };
+            assert!(explanation.starts_with(start), "{place}");
+            let next = steps.get(position + 1);
+            assert_eq!(detail["then"]["seq"], next.map_or(Value::Null, |next| next["seq"].clone()), "{place}");
+            let then = detail["then"]["text"].as_str().unwrap();
+            match next {
+                Some(next) => assert!(then.contains(next["action"].as_str().unwrap()), "{place}"),
+                None => {
+                    assert!(then.starts_with("The trajectory ended") || then.starts_with("The run ended"), "{place}");
+                }
+            }
             for name in step["violations"].as_array().unwrap() {
                 assert!(explanation.contains(&format!("`{}`", name.as_str().unwrap())), "{place}");
             }
@@ -134,6 +146,52 @@ fn a_step_has_its_states_and_says_why_it_was_rejected() {
     daemon.get(&format!("{run}/steps/1")).refused(404, None, &["not a step"]);
     daemon.get(&format!("{run}/steps/999999")).refused(404, None, &["not a step"]);
     daemon.get(&format!("{run}/steps/x")).refused(404, None, &["number"]);
+}
+
+/// Thresholds between which a step with one major violation is retried and then let through, one with two is retried and
+/// then rejected, and one with more is rejected outright.
+#[test]
+fn a_rejection_is_explained_by_the_threshold_that_made_it() {
+    let sets = ["run.tau_soft=0.6", "run.tau_hard=1.2", "run.retries_max=2", "agents.executor.error_rate=0.7"];
+    let daemon = Daemon::start(&[&["agents.executor.implementation=scripted"][..], &sets].concat());
+    let run = daemon.submitted(&erring());
+    daemon.finished(&run);
+    let trace = trace(&daemon, &run);
+    let mut seen = BTreeMap::new();
+    for steps in by_trajectory(&trace).values() {
+        // Retries at the present state; unknown after a pop, which may lead back to a state with retries of its own.
+        let mut retries = Some(0);
+        for (position, step) in steps.iter().enumerate() {
+            let depth = |step: &Value| step["depth"].as_u64();
+            if let Some(before) = position.checked_sub(1).map(|at| steps[at]) {
+                match depth(step).cmp(&depth(before)) {
+                    Ordering::Greater => retries = Some(0),
+                    Ordering::Less => retries = None,
+                    Ordering::Equal => {}
+                }
+            }
+            let score = step["score"].as_f64().unwrap();
+            let is_named = !step["violations"].as_array().unwrap().is_empty();
+            let expected = match (step["decision"].as_str().unwrap(), &mut retries) {
+                ("retry", None) => continue,
+                ("retry", Some(retries)) => {
+                    *retries += 1;
+                    format!("may try again in the same state; this is retry {retries} of 2")
+                }
+                ("proceed", _) if score > 0.0 => "after 2 retries, a score of at most 0.6 is let through".to_owned(),
+                ("backtrack", _) if is_named && score > 1.2 => "Anything above 1.2 is rejected outright".to_owned(),
+                ("backtrack", _) if is_named => {
+                    "The 2 retries in this state are used up, and only a score of at most 0.6".to_owned()
+                }
+                ("backtrack", _) => "rejected in this state before".to_owned(),
+                _ => "found nothing wrong".to_owned(),
+            };
+            let detail = daemon.get(&format!("{run}/steps/{}", step["seq"])).body;
+            assert!(detail["explanation"].as_str().unwrap().contains(&expected), "{expected}: {detail}");
+            *seen.entry(expected).or_insert(0) += 1;
+        }
+    }
+    assert!(seen.len() >= 6, "{seen:?}");
 }
 
 #[test]

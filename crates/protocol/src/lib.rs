@@ -44,7 +44,7 @@ pub use rejection::{Rejection, StuckAt};
 pub use reliability::{Ahead, StepVotes};
 pub use replay::{Replay, Replayed, RunInput, SuspendedRun};
 pub use reward::{JudgedStep, Reward, RewardWeights, StepRewards};
-pub use role::Role;
+pub use role::{Role, RoleTimes};
 pub use run::{Effect, Run};
 pub use score::Score;
 pub use seed::{sample_seed, turn_seed};

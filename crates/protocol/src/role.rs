@@ -1,6 +1,7 @@
 //! The three agents of a ring.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,26 @@ impl Role {
 
     pub fn name(self) -> &'static str {
         ["executor", "verifier", "coordinator"][self as usize]
+    }
+}
+
+/// Milliseconds that a step waited for each agent. One that replied at once counts as 0, however long it computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct RoleTimes {
+    pub executor: u32,
+    pub verifier: u32,
+    pub coordinator: u32,
+}
+
+impl RoleTimes {
+    pub fn add(&mut self, role: Role, waited: Duration) {
+        let time = match role {
+            Role::Executor => &mut self.executor,
+            Role::Verifier => &mut self.verifier,
+            Role::Coordinator => &mut self.coordinator,
+        };
+        *time = time.saturating_add(u32::try_from(waited.as_millis()).unwrap_or(u32::MAX));
     }
 }
 

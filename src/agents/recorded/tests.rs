@@ -84,7 +84,9 @@ fn a_record_says_what_the_agents_use_and_no_more() {
     let record = recorded(&settings(&["agents.executor.implementation=scripted", "run.tau_soft=0.25"]));
     let expected = json!({
         "version": 1,
-        "executor": {"name": "scripted", "agents": {"scripted": {"implementation": "scripted", "options": {"error_rate": 0.1}}}},
+        "executor": {"name": "scripted", "agents": {
+            "scripted": {"implementation": "scripted", "options": {"error_rate": 0.1, "latency_ms": 0}},
+        }},
         "verifier": {"name": "rules", "agents": {
             "rules": {"implementation": "rules", "options": {"kinds": ["format", "invariant", "terminal"]}},
         }},

@@ -63,30 +63,25 @@ fn page(spec: &Spec) -> String {
     text
 }
 
-fn example(task: &dyn AnyTask) -> anyhow::Result<String> {
-    let example = &task.spec().page.example;
-    let problem = task.read_input(&serde_json::from_str(example.input)?)?;
-    let mut machine = problem.start();
-    let mut text = format!("\nExample\n  input: {}\n  start: {}\n", example.input, machine.state());
-    let mut steps = 0;
-    while let Some(line) = machine.reference() {
-        machine.follow_reference();
-        if steps < STEPS_SHOWN {
-            text += &format!("  {line}\n      {}\n", machine.state());
-        }
-        steps += 1;
+fn example(task: &dyn AnyTask) -> String {
+    let page = &task.spec().page.example;
+    let example = tasks::worked_example(task, STEPS_SHOWN);
+    let mut text = format!("\nExample\n  input: {}\n  start: {}\n", page.input, example.start);
+    for (line, state) in &example.steps {
+        text += &format!("  {line}\n      {state}\n");
     }
-    if steps > STEPS_SHOWN {
-        text += &format!("  ... {} more\n", steps - STEPS_SHOWN);
+    let left_out = example.steps_total - example.steps.len() as u64;
+    if left_out > 0 {
+        text += &format!("  ... {left_out} more\n");
     }
-    Ok(text + &format!("  answer: {}\n  steps: {steps}\n", example.answer))
+    text + &format!("  answer: {}\n  steps: {}\n", page.answer, example.steps_total)
 }
 
 pub fn show(arguments: &ShowArguments) -> anyhow::Result<ExitCode> {
     let task = tasks::find(&arguments.task)?;
     let spec = task.spec();
     match arguments.output {
-        Output::Text => print(page(spec) + &example(task)?)?,
+        Output::Text => print(page(spec) + &example(task))?,
         Output::Json => {
             let mut value = serde_json::to_value(spec)?;
             value["page"] = serde_json::to_value(spec.page)?;

@@ -57,6 +57,7 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         reviews::review,
         verify::judge,
         catalog::list,
+        catalog::show,
         catalog::agents,
         openai::chat::complete,
         openai::responses::respond,

@@ -4,27 +4,31 @@
 //! It is made from durable events only, at the first question, and then extended by the events since. It is never
 //! saved: the journal has everything that it holds.
 //!
-//! - `run_index`: the index; `trajectory_index`: its part for one trajectory. `cache`: those in use, bounded.
+//! - `run_index`: the index; `trajectory_index`: its part for one trajectory. `summary`: counts and extremes of
+//!   consecutive steps. `cache`: those in use, bounded.
 //! - Answers: `tree` (rounds and trajectories), `shape` (a trajectory in columns), `find` (the next step of a kind),
-//!   `divergence` (of two runs), `steps` (steps as they were recorded), `step_detail` (one of them with its states).
+//!   `divergence` (of two runs), `steps` (steps as they were recorded), `step_detail` (one of them with its states), `explanation` (in words).
 
 mod cache;
 mod divergence;
+mod explanation;
 mod find;
 mod run_index;
 mod shape;
 mod step_detail;
 mod steps;
+mod summary;
 mod trajectory_index;
 mod tree;
 
 pub(super) use cache::IndexCache;
 pub use divergence::{Divergence, RunComparison};
+pub use explanation::WhatFollowed;
 pub use find::{FoundStep, Wanted};
 pub use shape::{Column, TrajectoryShape};
 pub use step_detail::{ConstraintMeaning, StackFrame, StepDetail};
 pub use steps::{StepList, StepSummary, decision_name};
-pub use tree::{RoundNode, RunTree, RunVote, TrajectoryEnd, TrajectoryNode};
+pub use tree::{Course, RoundNode, RunTree, RunVote, TrajectoryEnd, TrajectoryNode};
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -35,7 +39,7 @@ use run_index::RunIndex;
 /// Bytes of events per read of the journal.
 const READ_BYTES: usize = 4 << 20;
 /// Bytes of events by which one question extends an index.
-const EXTEND_BYTES: usize = 64 << 20;
+const EXTEND_BYTES: usize = 16 << 20;
 /// Steps of a run that are indexed: 128 MiB.
 const STEPS_MAX: usize = 8 << 20;
 

@@ -28,6 +28,7 @@ pub(super) struct RunIndex {
     pub votes: BTreeMap<u32, RunVote>,
     /// The run's plan applies steps itself, by votes, so that a step's decision does not say what was committed.
     pub is_by_vote: bool,
+    pub is_finished: bool,
 }
 
 /// The events beside steps that an index needs.
@@ -53,6 +54,7 @@ enum Other {
         trajectory: u32,
     },
     Chosen {},
+    Finished {},
     #[serde(other)]
     Rest,
 }
@@ -111,6 +113,7 @@ impl RunIndex {
                 self.trajectories.entry((round, trajectory)).or_default().mishaps += 1;
             }
             Ok(Other::Chosen {}) => self.is_by_vote = true,
+            Ok(Other::Finished {}) => self.is_finished = true,
             Ok(Other::Rest) | Err(_) => {}
         }
     }

@@ -53,46 +53,29 @@ pub struct TrajectoryShape {
     pub columns: Vec<Column>,
 }
 
-/// Steps `from..to` in at most `cells` columns of the same number of steps.
-pub(super) fn columns(index: &RunIndex, of: &TrajectoryIndex, from: usize, to: usize, cells: usize) -> Vec<Column> {
-    let to = to.min(of.steps.len());
-    let from = from.min(to);
-    let width = (to - from).div_ceil(cells.max(1)).max(1);
-    (from..to).step_by(width).map(|start| column(index, of, start, (start + width).min(to))).collect()
+/// Splits steps `from..to` into at most `cells` ranges of the same number of steps.
+pub(super) fn ranges(from: usize, to: usize, cells: usize) -> impl Iterator<Item = (usize, usize)> {
+    let width = to.saturating_sub(from).div_ceil(cells.max(1)).max(1);
+    (from..to).step_by(width).map(move |start| (start, (start + width).min(to)))
 }
 
 fn column(index: &RunIndex, of: &TrajectoryIndex, from: usize, to: usize) -> Column {
-    let steps = &of.steps[from..to];
-    let depths = || steps.iter().map(|step| step.depth());
-    let mut column = Column {
+    let summary = of.summary(from, to);
+    let worst = summary.worst.map_or(0.0, |(score, _)| f64::from(score));
+    Column {
         from: from as u64,
         to: to as u64,
-        depth_min: depths().min().unwrap_or(0),
-        depth_max: depths().max().unwrap_or(0),
-        depth_end: steps.last().map_or(0, |step| step.depth()),
-        retries: 0,
-        backtracks: 0,
-        pops: 0,
-        flagged: 0,
-        worst: 0.0,
-        worst_at: None,
-        violations: Vec::new(),
-    };
-    let (mut bits, mut worst) = (0, 0.0_f32);
-    for finding in of.findings_in(from, to) {
-        column.retries += u32::from(finding.is_retry);
-        column.backtracks += u32::from(finding.is_backtrack);
-        column.pops += finding.pops;
-        column.flagged += u32::from(finding.is_flagged);
-        bits |= finding.violations;
-        if finding.score > worst {
-            worst = finding.score;
-            column.worst_at = Some(finding.position as u64);
-        }
+        depth_min: summary.depth_min,
+        depth_max: summary.depth_max,
+        depth_end: summary.depth_end,
+        retries: summary.retries,
+        backtracks: summary.backtracks,
+        pops: summary.pops,
+        flagged: summary.flagged,
+        worst: (worst * 1000.0).round() / 1000.0,
+        worst_at: summary.worst.map(|(_, position)| position as u64),
+        violations: index.names(summary.violations),
     }
-    column.worst = (f64::from(worst) * 1000.0).round() / 1000.0;
-    column.violations = index.names(bits);
-    column
 }
 
 impl Runs {
@@ -110,13 +93,15 @@ impl Runs {
         let position = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
         self.ask(id, move |index, _, has_more| {
             let of = index.trajectory(turn).ok_or_else(|| no_such_trajectory(turn))?;
+            let to = position(range.1).min(of.steps.len());
+            let ranges = ranges(position(range.0).min(to), to, cells);
             Ok(TrajectoryShape {
                 round: turn.round,
                 trajectory: turn.trajectory,
                 steps: of.steps.len() as u64,
                 indexed: index.seq,
                 has_more,
-                columns: columns(index, of, position(range.0), position(range.1), cells),
+                columns: ranges.map(|(from, to)| column(index, of, from, to)).collect(),
             })
         })
         .await

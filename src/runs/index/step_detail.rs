@@ -4,21 +4,20 @@
 //! A state is computed from the last known one that nothing popped since, by the lines committed on top of it. States
 //! that were passed are kept as marks, so that the next step needs few lines.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::explanation::{NextStep, WhatFollowed, what_followed, why};
 use super::run_index::RunIndex;
 use super::steps::{cut, no_such_trajectory, read_events, read_step};
-use super::trajectory_index::{Mark, TrajectoryIndex};
-use crate::report::StepLine;
+use super::trajectory_index::{Finding, Mark, TrajectoryIndex};
 use crate::runs::{RunError, RunSpec, Runs};
 use prime_bench::tasks::{Machine, Problem};
 use prime_journal::{Journal, JournalError};
-use prime_protocol::{Decision, TurnId};
+use prime_protocol::TurnId;
 
 /// Committed lines between two marks.
 const MARK_EVERY: usize = 1_024;
@@ -63,6 +62,8 @@ pub struct StepDetail {
     pub total: u64,
     /// What was decided and why, in words.
     pub explanation: String,
+    /// What happened next.
+    pub then: WhatFollowed,
     /// The event as it was recorded, a `StepEvent`.
     #[schema(value_type = Object)]
     pub step: Value,
@@ -154,76 +155,13 @@ fn machine_before(
     Ok(machine)
 }
 
-fn joined(broken: &[ConstraintMeaning]) -> String {
-    let named = broken
-        .iter()
-        .map(|constraint| format!("`{}` (weight {}): {}", constraint.name, constraint.weight, constraint.meaning));
-    named.collect::<Vec<_>>().join("; ")
-}
-
-fn push(text: &mut String, more: std::fmt::Arguments<'_>) {
-    text.write_fmt(more).expect("invariant: writing to a string cannot fail");
-}
-
-/// What was decided and why, and what came next.
-fn explain(
-    spec: &RunSpec,
-    step: &StepLine<'_>,
-    broken: &[ConstraintMeaning],
-    of: &TrajectoryIndex,
-    (position, pops): (usize, u32),
-) -> String {
-    let score = step.score.value();
-    let thresholds = spec.recorded.as_ref().map(|recorded| recorded.thresholds);
-    let mut text = match step.decision {
-        _ if step.exhausted => {
-            "Given up: every line that the executor could propose in this state had been rejected before.".to_owned()
-        }
-        Decision::Proceed if broken.is_empty() => "Accepted: no constraint was violated.".to_owned(),
-        Decision::Proceed => match thresholds {
-            Some(limits) if score <= limits.tau_soft => {
-                format!(
-                    "Accepted with score {score}: at most {} is let pass after {} retries.",
-                    limits.tau_soft, limits.retries_max
-                )
-            }
-            _ => format!("Accepted with score {score}."),
-        },
-        Decision::Retry => match thresholds {
-            Some(limits) => format!(
-                "Rejected: score {score} is above 0 and at most {}, so the step is tried again.",
-                limits.tau_soft
-            ),
-            None => format!("Rejected with score {score}, so the step is tried again."),
-        },
-        Decision::Backtrack if !step.applicable => "Rejected: the line cannot be applied in this state.".to_owned(),
-        Decision::Backtrack => match thresholds {
-            Some(limits) => format!("Rejected: score {score} is above the limit of {}.", limits.tau_hard),
-            None => format!("Rejected with score {score}."),
-        },
-    };
-    if !broken.is_empty() {
-        push(&mut text, format_args!(" Broke {}.", joined(broken)));
-    }
-    match (of.steps.get(position + 1), &of.end) {
-        (Some(next), _) if pops > 0 => push(
-            &mut text,
-            format_args!(
-                " Then {pops} committed step{} popped, and the trajectory went on at depth {} (event {}).",
-                if pops == 1 { " was" } else { "s were" },
-                next.depth(),
-                next.seq
-            ),
-        ),
-        (Some(next), _) if step.decision != Decision::Proceed => {
-            push(&mut text, format_args!(" Then another line was proposed in the same state (event {}).", next.seq));
-        }
-        (None, Some(end)) => {
-            push(&mut text, format_args!(" Then the trajectory ended: {}.", end.end.replace('_', " ")));
-        }
-        _ => {}
-    }
-    text
+/// Retries at the state in which a step was proposed, before it. `below` are the committed steps on the stack.
+fn retries_before(of: &TrajectoryIndex, at: usize, below: &[usize]) -> u32 {
+    let depth = of.steps[at].depth();
+    let since = below.last().map_or(0, |position| position + 1);
+    let here = |finding: &&Finding| finding.is_retry && of.steps[finding.position].depth() == depth;
+    let count = of.findings_in(since, at).iter().filter(here).count();
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 fn detail(
@@ -271,17 +209,27 @@ fn detail(
     });
     let below = if is_by_vote { Vec::new() } else { frames(of, position, 0, 0, FRAMES_MAX) };
     let mut seqs: Vec<u64> = below.iter().map(|position| of.steps[*position].seq).collect();
+    let retries = retries_before(of, position, &below);
     let previous = position.checked_sub(1).map(|at| of.steps[at].seq);
+    let following = of.steps.get(position + 1).map(|next| next.seq);
     let is_extra = previous.filter(|previous| !seqs.contains(previous));
-    seqs.extend(is_extra);
+    seqs.extend(is_extra.into_iter().chain(following));
     seqs.sort_unstable();
-    let (mut stack, mut previous_elapsed_ms) = (Vec::with_capacity(seqs.len()), 0);
+    let (mut stack, mut previous_elapsed_ms, mut next) = (Vec::with_capacity(seqs.len()), 0, None);
     read_events(journal, id, &seqs, |seq, event| {
         let frame = read_step(seq, event)?;
         if Some(seq) == previous {
             previous_elapsed_ms = frame.elapsed_ms;
         }
-        if Some(seq) != is_extra {
+        if Some(seq) == following {
+            next = Some(NextStep {
+                seq,
+                position: position as u64 + 1,
+                depth: u32::try_from(frame.depth).unwrap_or(u32::MAX),
+                action: cut(&frame.action, LINE_BYTES_MAX).0,
+                decision: frame.decision,
+            });
+        } else if Some(seq) != is_extra {
             stack.push(StackFrame { seq, depth: frame.depth as u64, action: cut(&frame.action, LINE_BYTES_MAX).0 });
         }
         Ok(())
@@ -291,7 +239,8 @@ fn detail(
         seq,
         position: position as u64,
         total: of.steps.len() as u64,
-        explanation: explain(spec, &step, &broken, of, (position, pops)),
+        explanation: why(spec, &step, &broken, retries),
+        then: what_followed(step.decision, pops, next, of.end.as_ref(), index.is_finished),
         step: serde_json::from_slice(&line).map_err(|error| unreadable(&error))?,
         broken,
         before,

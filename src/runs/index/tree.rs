@@ -8,7 +8,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::run_index::RunIndex;
-use super::shape::{Column, columns};
+use super::shape::ranges;
 use super::trajectory_index::TrajectoryIndex;
 use crate::runs::{RunError, Runs};
 use prime_protocol::Usage;
@@ -50,6 +50,18 @@ pub struct TrajectoryEnd {
     pub reward: Value,
 }
 
+/// A part of a trajectory: consecutive steps.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct Course {
+    /// The position after its last step.
+    pub to: u64,
+    /// Committed steps: most, and at its last step.
+    pub depth_max: u32,
+    pub depth_end: u32,
+    pub retries: u32,
+    pub backtracks: u32,
+}
+
 /// What a trajectory did so far.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TrajectoryNode {
@@ -84,8 +96,8 @@ pub struct TrajectoryNode {
     /// Null while it is under way.
     #[schema(required)]
     pub end: Option<TrajectoryEnd>,
-    /// All its steps in at most 24 columns.
-    pub columns: Vec<Column>,
+    /// All its steps in at most 24 parts.
+    pub course: Vec<Course>,
 }
 
 /// A round.
@@ -111,38 +123,39 @@ pub struct RunTree {
     pub left_out: u64,
 }
 
-fn node(index: &RunIndex, (round, trajectory): (u32, u32), of: &TrajectoryIndex) -> TrajectoryNode {
-    let count =
-        |is: fn(&super::trajectory_index::Finding) -> bool| of.findings.iter().filter(|found| is(found)).count();
-    let mut violations = BTreeMap::new();
-    for (at, name) in index.constraints.iter().enumerate() {
-        let times = of.findings.iter().filter(|finding| finding.violations & (1 << at) != 0).count();
-        if times > 0 {
-            violations.insert(name.clone(), times as u64);
-        }
+/// A few steps of a trajectory, for a small picture.
+fn course(of: &TrajectoryIndex, (from, to): (usize, usize)) -> Course {
+    let summary = of.summary(from, to);
+    Course {
+        to: to as u64,
+        depth_max: summary.depth_max,
+        depth_end: summary.depth_end,
+        retries: summary.retries,
+        backtracks: summary.backtracks,
     }
+}
+
+fn node(index: &RunIndex, (round, trajectory): (u32, u32), of: &TrajectoryIndex) -> TrajectoryNode {
+    let counted = index.constraints.iter().zip(&of.violations).filter(|(_, times)| **times > 0);
+    let all = of.summary(0, of.steps.len());
     TrajectoryNode {
         round,
         trajectory,
         steps: of.steps.len() as u64,
         depth: of.depth(),
-        retries: count(|finding| finding.is_retry) as u64,
-        backtracks: count(|finding| finding.is_backtrack) as u64,
-        pops: of.findings.iter().map(|finding| u64::from(finding.pops)).sum(),
-        flagged: count(|finding| finding.is_flagged) as u64,
+        retries: all.retries.into(),
+        backtracks: all.backtracks.into(),
+        pops: all.pops.into(),
+        flagged: all.flagged.into(),
         mishaps: of.mishaps,
-        violations,
+        violations: counted.map(|(name, times)| (name.clone(), u64::from(*times))).collect(),
         first_seq: of.steps.first().map(|step| step.seq),
         last_seq: of.steps.last().map(|step| step.seq),
-        first_rejected: of
-            .findings
-            .iter()
-            .find(|found| found.is_retry || found.is_backtrack)
-            .map(|f| f.position as u64),
+        first_rejected: of.first_rejected.map(|position| position as u64),
         elapsed_ms: of.elapsed_ms,
         usage: of.usage,
         end: of.end.clone(),
-        columns: columns(index, of, 0, of.steps.len(), CELLS),
+        course: ranges(0, of.steps.len(), CELLS).map(|range| course(of, range)).collect(),
     }
 }
 

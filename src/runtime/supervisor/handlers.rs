@@ -97,6 +97,7 @@ impl Supervisor {
                 decision,
                 usage,
                 speculations: turn.speculations,
+                waited: turn.waited,
                 timing: turn.timing.as_deref(),
             });
             let outcome = TurnOutcome {

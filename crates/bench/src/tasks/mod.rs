@@ -37,6 +37,7 @@ pub(crate) mod suite;
 pub mod task;
 mod unknown;
 pub mod violations;
+mod worked_example;
 #[cfg(test)]
 mod wrong_lines;
 
@@ -63,6 +64,7 @@ pub use spec::{Category, Constraint, Difficulty, Kind, Kinds, Severity, Spec};
 pub use task::{Illegal, InvalidInput, PathDraw, Task};
 pub use unknown::UnknownTask;
 pub use violations::Violations;
+pub use worked_example::{WorkedExample, worked_example};
 
 /// Instances per difficulty in the benchmark.
 pub const INSTANCES: u32 = 200;
