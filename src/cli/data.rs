@@ -90,10 +90,10 @@ struct DpoArguments {
     #[arg(long, value_enum, requires = "traces", default_value_t = By::Verdict)]
     prefer: By,
     /// With rlaif: least difference of two scores that makes a pair [default: 0.1]
-    #[arg(long, value_name = "DIFFERENCE", value_parser = not_negative)]
+    #[arg(long, value_name = "DIFFERENCE", value_parser = not_negative, allow_negative_numbers = true)]
     margin: Option<f64>,
     /// With rlaif: weight of the share of the proposals [default: 0.2]
-    #[arg(long, value_name = "WEIGHT", value_parser = not_negative)]
+    #[arg(long, value_name = "WEIGHT", value_parser = not_negative, allow_negative_numbers = true)]
     consistency: Option<f64>,
     /// Only pairs from traces of runs
     #[arg(long, requires = "traces", conflicts_with_all = ["tasks", "categories", "all"])]

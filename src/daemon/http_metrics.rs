@@ -34,6 +34,7 @@ const ROUTES: [&str; 39] = [
     "/v1/reports/{path:.*}",
     "/v1/verify",
     "/v1/tasks",
+    "/v1/tasks/{slug}",
     "/v1/agents",
     "/v1/chat/completions",
     "/v1/responses",

@@ -25,7 +25,7 @@ fn total(step: &Value) -> f64 {
 
 #[test]
 fn a_step_of_our_own_model_has_tokens_logprobs_and_its_digest() {
-    let daemon = Daemon::start(&[]);
+    let daemon = Daemon::start(&["agents.executor.implementation=llama"]);
     let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "index": 1, "fanout": 1, "max_rounds": 1}));
     assert_eq!(daemon.finished(&run)["status"], "verified");
     let text = daemon.text(&format!("{run}/trace?prompts=true"));
