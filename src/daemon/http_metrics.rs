@@ -9,7 +9,7 @@ use crate::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
 use prime_engine::Engine;
 
 /// The patterns that become labels; all other paths share one label.
-const ROUTES: [&str; 39] = [
+const ROUTES: [&str; 40] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
