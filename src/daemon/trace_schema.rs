@@ -28,7 +28,7 @@ pub enum TraceEvent {
     },
     /// The first turns were submitted.
     Started,
-    Step(StepEvent),
+    Step(Box<StepEvent>),
     /// A step was chosen by vote.
     Chosen {
         round: u32,

@@ -33,7 +33,6 @@ const UNLEARNT_SYMBOLS: &[&str] = &[
     "dependency-sat",
     "railway-scheduling",
     "huffman-tree",
-    "ascii-art-parse",
 ];
 
 /// All of them.
