@@ -83,7 +83,7 @@ fn inverse_rms(row: &[f32], epsilon: f32) -> f32 {
 }
 
 wide! {
-    /// RMS norm of each row of `x` [n, d], times `gain` [d].
+    /// RMS norm of each row of `x` [n, d], times `gain` (d values).
     pub fn norm(x: &[f32], gain: &[f32], epsilon: f32, output: &mut [u16]) {
         for (row, output) in x.chunks_exact(gain.len()).zip(output.chunks_exact_mut(gain.len())) {
             let inverse = inverse_rms(row, epsilon);
@@ -147,7 +147,7 @@ wide! {
         }
     }
 
-    /// Attention of one row over keys and values [positions, d] that lie in two parts: `mixed` [d] gets what the heads put
+    /// Attention of one row over keys and values [positions, d] that lie in two parts: `mixed` (d values) gets what the heads put
     /// together. `scores` is scratch.
     pub fn attend(
         query: &[f32],
