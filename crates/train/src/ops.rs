@@ -17,7 +17,7 @@ use burn::{
     tensor::{Tensor, TensorData},
 };
 
-use prime_kernels::rows::sigmoid;
+use prime_kernels::rows::{self, sigmoid};
 pub(crate) use prime_kernels::rows::{dot, exponentials, maximum};
 
 use super::model::NORM_EPSILON;
@@ -95,40 +95,21 @@ pub fn norm(x: Tensor<2>, gain: Tensor<2>) -> Tensor<2> {
 #[derive(Debug)]
 struct Norm;
 
-fn inverse_rms(row: &[f32]) -> f32 {
-    1.0 / (dot(row, row) / row.len() as f32 + NORM_EPSILON).sqrt()
-}
-
 impl Fused<2> for Norm {
     type Saved = (Values, Values);
 
     fn forward(&self, [x, gain]: [Values; 2]) -> (Values, Self::Saved) {
-        let gains = gain.storage::<f32>();
-        let mut output = Vec::with_capacity(x.storage::<f32>().len());
-        for row in x.storage::<f32>().chunks_exact(gains.len()) {
-            let inverse = inverse_rms(row);
-            output.extend(row.iter().zip(gains).map(|(x, gain)| x * inverse * gain));
-        }
+        let mut output = vec![0.0; x.storage::<f32>().len()];
+        rows::norm_values(x.storage(), gain.storage(), NORM_EPSILON, &mut output);
         (like(output, &x), (x, gain))
     }
 
-    fn backward(&self, (x, gain): Self::Saved, mut gradient: Values) -> [Values; 2] {
-        let gains = gain.storage::<f32>();
-        let width = gains.len();
-        let mut d_gain = vec![0.0; width];
-        let rows = x.storage::<f32>().chunks_exact(width);
-        for (row, slope) in rows.zip(gradient.storage_mut::<f32>().chunks_exact_mut(width)) {
-            let inverse = inverse_rms(row);
-            for ((d_gain, slope), x) in d_gain.iter_mut().zip(slope.iter_mut()).zip(row) {
-                *d_gain += *slope * x * inverse;
-            }
-            slope.iter_mut().zip(gains).for_each(|(s, gain)| *s *= gain);
-            let along = dot(row, slope) * inverse * inverse / width as f32;
-            for (slope, x) in slope.iter_mut().zip(row) {
-                *slope = inverse * (*slope - along * x);
-            }
-        }
-        [gradient, like(d_gain, &gain)]
+    fn backward(&self, (x, gain): Self::Saved, gradient: Values) -> [Values; 2] {
+        let mut d_x = vec![0.0; x.storage::<f32>().len()];
+        let mut d_gain = vec![0.0; gain.storage::<f32>().len()];
+        let slope = gradient.storage();
+        rows::norm_backward(x.storage(), gain.storage(), NORM_EPSILON, slope, &mut d_x, &mut d_gain);
+        [like(d_x, &x), like(d_gain, &gain)]
     }
 }
 
@@ -207,7 +188,7 @@ impl Rotate {
         let rows = x.storage_mut::<f32>().chunks_exact_mut(width);
         for (index, row) in rows.enumerate() {
             let angles = self.rotation.angles(index % self.length);
-            prime_kernels::rows::rotate(row, angles, self.scale, direction);
+            rows::rotate(row, angles, self.scale, direction);
         }
         x
     }
