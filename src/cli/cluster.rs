@@ -52,6 +52,10 @@ struct Node {
     held: u64,
     age_ms: u64,
     lease_left_ms: Option<i64>,
+    #[serde(default)]
+    id: Option<i64>,
+    #[serde(default)]
+    lag_ms: Option<u64>,
 }
 
 fn seconds(ms: u64) -> String {
@@ -59,18 +63,20 @@ fn seconds(ms: u64) -> String {
 }
 
 impl Node {
-    fn row(&self) -> [String; 6] {
+    fn row(&self) -> [String; 8] {
         let lease = self.lease_left_ms.map_or_else(String::new, |left| match u64::try_from(left) {
             Ok(left) => seconds(left),
             Err(_) => format!("ended {} ago", seconds(left.unsigned_abs())),
         });
         let mark = if self.this { " (answers)" } else { "" };
         [
+            self.id.map_or_else(String::new, |id| id.to_string()),
             format!("{}{mark}", self.name),
             self.version.clone(),
             self.held.to_string(),
             self.capacity.to_string(),
             seconds(self.age_ms),
+            self.lag_ms.map_or_else(String::new, |lag| format!("{lag} ms ago")),
             lease,
         ]
     }
@@ -78,8 +84,8 @@ impl Node {
 
 impl Report {
     fn text(&self) -> String {
-        let table =
-            Table::new(["node", "version", "runs", "capacity", "up for", "lease"], self.nodes.iter().map(Node::row));
+        let columns = ["id", "node", "version", "runs", "capacity", "up for", "heartbeat", "lease"];
+        let table = Table::new(columns, self.nodes.iter().map(Node::row));
         let oldest =
             self.oldest_waiting_ms.map_or_else(String::new, |age| format!(", the oldest for {}", seconds(age)));
         let store =
@@ -126,6 +132,8 @@ mod tests {
             held: 3,
             age_ms: 61_500,
             lease_left_ms: Some(left),
+            id: Some(if this { 41 } else { 42 }),
+            lag_ms: this.then_some(900),
         };
         let nodes = vec![node("a:1", true, 9_100), node("b:2", false, -2_900)];
         let report = Report {
@@ -139,7 +147,10 @@ mod tests {
         };
         let text = report.text();
         for part in [
+            "41",
+            "42",
             "a:1 (answers)",
+            "900 ms ago",
             "61 s",
             "9 s",
             "ended 2 s ago",

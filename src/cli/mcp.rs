@@ -22,14 +22,15 @@ use crate::sse::{Events, Message};
 #[derive(Args)]
 pub struct McpArguments {
     /// The daemon that has the runs, as http://HOST:PORT; its key is read from PRIME_API_KEY. Without it, this process
-    /// carries out the runs, by the configuration and with its journal
-    #[arg(long, value_name = "URL")]
-    url: Option<String>,
+    /// carries out the runs, by the configuration and with its journal. Repeatable for daemons that share one journal: the
+    /// next one is asked when one does not answer
+    #[arg(long = "url", value_name = "URL")]
+    urls: Vec<String>,
     #[command(flatten)]
     configuration: Configuration,
 }
 
-/// A daemon, asked over HTTP.
+/// A daemon, or several that share one journal, asked over HTTP.
 struct Remote(Arc<Client>);
 
 type Event = (u64, Value);
@@ -48,9 +49,11 @@ impl Remote {
         spawn_blocking(move || ask(&client)).await.map_err(refused)?.map_err(refused)
     }
 
+    /// Sends what is done once, even if it is sent to several daemons.
     async fn post(&self, path: String, body: Option<Value>) -> Result<Value, ToolError> {
         self.ask(move |client| {
-            client.post(&Post { path: &path, body: body.as_ref(), ..Post::default() })?.json::<Value>()
+            let post = Post { path: &path, body: body.as_ref(), is_idempotent: true, ..Post::default() };
+            client.post(&post)?.json::<Value>()
         })
         .await
     }
@@ -73,6 +76,17 @@ fn first_events(client: &Client, id: &str, after: u64) -> Result<Vec<Event>, Cli
     Ok(found)
 }
 
+/// The same, of the next daemon when one breaks off.
+fn first_events_of_any(client: &Client, id: &str, after: u64) -> Result<Vec<Event>, ClientError> {
+    for _ in 1..client.daemons() {
+        match first_events(client, id, after) {
+            Err(error) if error.may_pass() => client.turn_to_next(),
+            done => return done,
+        }
+    }
+    first_events(client, id, after)
+}
+
 #[async_trait]
 impl Backend for Remote {
     async fn verify(&self, request: Map<String, Value>) -> Result<Value, ToolError> {
@@ -80,7 +94,16 @@ impl Backend for Remote {
     }
 
     async fn start(&self, request: Map<String, Value>) -> Result<Value, ToolError> {
-        self.post("/v1/runs".to_owned(), Some(request.into())).await
+        let request = Value::from(request);
+        self.ask(move |client| {
+            let key = client.own_key();
+            let header = key.as_deref().map(|key| ("Idempotency-Key", key));
+            let is_idempotent = key.is_some();
+            client
+                .post(&Post { path: "/v1/runs", header, body: Some(&request), is_idempotent, ..Post::default() })?
+                .json()
+        })
+        .await
     }
 
     async fn list(&self, query: Map<String, Value>) -> Result<Value, ToolError> {
@@ -103,7 +126,7 @@ impl Backend for Remote {
         let (id, client) = (id.to_owned(), Arc::clone(&self.0));
         // A channel, because nobody waits for a thread that is still reading at the deadline; the next keep-alive ends it.
         let (sender, mut events) = mpsc::channel(1);
-        spawn_blocking(move || drop(sender.blocking_send(first_events(&client, &id, watch.after))));
+        spawn_blocking(move || drop(sender.blocking_send(first_events_of_any(&client, &id, watch.after))));
         match timeout_at(deadline, events.recv()).await {
             Ok(Some(events)) => events.map_err(refused),
             Ok(None) | Err(_) => Ok(Vec::new()),
@@ -116,16 +139,17 @@ impl Backend for Remote {
 }
 
 pub fn mcp(arguments: &McpArguments) -> anyhow::Result<ExitCode> {
-    match &arguments.url {
-        Some(url) => {
-            let client = Arc::new(Client::new(vec![remote::given(url)?], authorization()?)?);
+    match &arguments.urls[..] {
+        urls @ [_, ..] => {
+            let bases = urls.iter().map(|url| remote::given(url)).collect::<Result<_, _>>()?;
+            let client = Arc::new(Client::new(bases, authorization()?)?);
             let runtime = Builder::new_current_thread().enable_all().build()?;
             let served = runtime.block_on(serve_stdio(Arc::new(Remote(client))));
             // A thread may still read events of a run.
             runtime.shutdown_background();
             served?;
         }
-        None => {
+        [] => {
             let settings = arguments.configuration.load()?;
             drop(start_log(&settings));
             actix::System::new().block_on(async {

@@ -38,6 +38,8 @@ pub struct ClusterReport {
 /// One life of a daemon.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ClusterNode {
+    /// Tells nodes of one name apart. Null for a journal that is not shared.
+    pub id: Option<i64>,
     /// Host and process.
     pub name: String,
     pub version: String,
@@ -51,14 +53,28 @@ pub struct ClusterNode {
     pub age_ms: u64,
     /// Milliseconds until its lease ends unless it renews it; negative if it is late. Null for a journal that is not shared.
     pub lease_left_ms: Option<i64>,
+    /// Milliseconds since its last heartbeat. Null for a journal that is not shared, and for a node of a version that does not
+    /// say.
+    pub lag_ms: Option<u64>,
     /// What it has of what agents need: engines with their models, pools, and the programs and recordings of open runs.
     pub agents: Vec<String>,
 }
 
 impl From<NodeStatus> for ClusterNode {
     fn from(node: NodeStatus) -> Self {
-        let NodeStatus { id: _, name, version, is_this, capacity, held, age_ms, lease_left_ms, agents } = node;
-        Self { name, version, this: is_this, capacity, held, age_ms, lease_left_ms: Some(lease_left_ms), agents }
+        let NodeStatus { id, name, version, is_this, capacity, held, age_ms, lease_left_ms, lag_ms, agents } = node;
+        Self {
+            id: Some(id),
+            name,
+            version,
+            this: is_this,
+            capacity,
+            held,
+            age_ms,
+            lease_left_ms: Some(lease_left_ms),
+            lag_ms,
+            agents,
+        }
     }
 }
 
@@ -83,6 +99,7 @@ impl From<ClusterStatus> for ClusterReport {
 fn alone(state: &State) -> ClusterReport {
     let held = state.runs.open_runs() as u64;
     let node = ClusterNode {
+        id: None,
         name: node_name(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         this: true,
@@ -90,6 +107,7 @@ fn alone(state: &State) -> ClusterReport {
         held,
         age_ms: now_ms().saturating_sub(state.started_ms),
         lease_left_ms: None,
+        lag_ms: None,
         agents: state.runs.app().needs_met(&[]),
     };
     ClusterReport {

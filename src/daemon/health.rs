@@ -5,11 +5,11 @@ use std::time::Duration;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures::future::join_all;
 use serde::Serialize;
-use tokio::sync::Mutex;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::guard::Rights;
+use super::latest_check::LatestCheck;
 use super::runs::rights_of;
 use super::{State, method_not_allowed};
 use crate::runs::Runs;
@@ -57,9 +57,11 @@ pub async fn livez() -> HttpResponse {
 pub struct Readiness {
     pub ready: bool,
     pub draining: bool,
-    /// Open runs.
+    /// Open runs that this daemon executes.
     pub live_runs: usize,
-    /// `server.queue_max`.
+    /// Open runs of all daemons that share the journal, as of the last heartbeat.
+    pub open_runs: usize,
+    /// `server.queue_max`: most open runs of all daemons that share the journal.
     pub live_runs_max: u32,
     /// Agents that block their thread.
     pub hung_agents: u64,
@@ -151,34 +153,15 @@ async fn check(runs: &Runs) -> Checked {
     Checked { failure, engines }
 }
 
-/// The newest result of a check. Whoever asks while it is being renewed waits for the same result.
-#[derive(Debug)]
-pub struct LatestCheck<T>(Mutex<Option<(Instant, T)>>);
-
-impl<T> Default for LatestCheck<T> {
-    fn default() -> Self {
-        Self(Mutex::new(None))
-    }
-}
-
-impl<T: Clone> LatestCheck<T> {
-    /// The newest result, renewed if it is too old.
-    async fn get(&self, renew: impl Future<Output = T>) -> T {
-        let mut latest = self.0.lock().await;
-        match &*latest {
-            Some((at, result)) if at.elapsed() < CHECK_EVERY => result.clone(),
-            _ => {
-                let result = renew.await;
-                *latest = Some((Instant::now(), result.clone()));
-                result
-            }
-        }
-    }
-}
-
 /// The checks of a daemon.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Checks(LatestCheck<Checked>);
+
+impl Default for Checks {
+    fn default() -> Self {
+        Self(LatestCheck::new(CHECK_EVERY))
+    }
+}
 
 /// Tells whether a run submitted now would be accepted and executed.
 ///
@@ -194,12 +177,13 @@ pub struct Checks(LatestCheck<Checked>);
 pub async fn readyz(state: web::Data<State>, request: HttpRequest) -> HttpResponse {
     let runs = &state.runs;
     let app = runs.app();
-    let (live, limit) = (runs.open_runs(), app.settings().server.queue_max);
+    let (live, open) = (runs.open_runs(), runs.open_runs_of_all());
+    let limit = app.settings().server.queue_max;
     let Checked { failure, mut engines } = state.checks.0.get(check(runs)).await;
     // What was found out since by writing counts at once.
     let mut failure = failure.or_else(|| runs.journal_failure());
     let ready =
-        failure.is_none() && !runs.is_draining() && live < limit as usize && engines.iter().all(|engine| engine.ready);
+        failure.is_none() && !runs.is_draining() && open < limit as usize && engines.iter().all(|engine| engine.ready);
     if rights_of(&request) == Rights::Stranger {
         let failures = engines.iter_mut().map(|engine| &mut engine.failure).chain([&mut failure]);
         failures.flatten().for_each(|reason| WITHHELD.clone_into(reason));
@@ -209,6 +193,7 @@ pub async fn readyz(state: web::Data<State>, request: HttpRequest) -> HttpRespon
         ready,
         draining: runs.is_draining(),
         live_runs: live,
+        open_runs: open,
         live_runs_max: limit,
         hung_agents: app.hangs().now,
         journal: JournalHealth { writable: failure.is_none(), failure },
@@ -216,36 +201,4 @@ pub async fn readyz(state: web::Data<State>, request: HttpRequest) -> HttpRespon
         engines,
     };
     if ready { HttpResponse::Ok().json(body) } else { HttpResponse::ServiceUnavailable().json(body) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::cell::Cell;
-
-    #[tokio::test(start_paused = true)]
-    async fn however_many_ask_the_check_is_renewed_only_when_it_is_old() {
-        let (latest, renewed) = (LatestCheck::default(), Cell::new(0));
-        let ask = || {
-            latest.get(async {
-                // Others ask meanwhile.
-                tokio::task::yield_now().await;
-                renewed.set(renewed.get() + 1);
-                renewed.get()
-            })
-        };
-        assert_eq!(join_all((0..100).map(|_| ask())).await, [1; 100]);
-        tokio::time::advance(CHECK_EVERY.saturating_sub(Duration::from_millis(1))).await;
-        assert_eq!(ask().await, 1);
-        tokio::time::advance(Duration::from_millis(1)).await;
-        assert_eq!((ask().await, ask().await), (2, 2));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_client_that_leaves_does_not_stop_the_check_of_others() {
-        let latest = LatestCheck::default();
-        let left = timeout(Duration::from_secs(1), latest.get(std::future::pending::<u8>())).await;
-        assert!(left.is_err());
-        assert_eq!(latest.get(async { 7 }).await, 7);
-    }
 }

@@ -1,12 +1,19 @@
 //! `/metrics`, and the counting of requests.
 
+use std::time::Duration;
+
 use actix_web::http::header::{self, Accept, Header as _};
 use actix_web::{HttpRequest, HttpResponse, web};
 
+use tokio::time::timeout;
+
 use super::guard::ResponseHead;
+use super::latest_check::LatestCheck;
 use super::{State, method_not_allowed};
 use crate::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
+use crate::runs::{RunError, Runs};
 use prime_engine::Engine;
+use prime_journal::ClusterStatus;
 
 /// The patterns that become labels; all other paths share one label.
 const ROUTES: [&str; 40] = [
@@ -55,6 +62,12 @@ const ROUTES: [&str; 40] = [
 /// Statuses of refusals that are not the request's fault.
 const REFUSALS: [u16; 2] = [429, 503];
 
+/// Longest wait for the journal. Without an answer, the metrics are shown without what it would say.
+const STORE_WAIT: Duration = Duration::from_secs(1);
+/// How long an answer of a shared journal's store counts. Its size is a sum over all runs, the nodes are a few rows.
+const NODES_EVERY: Duration = Duration::from_secs(5);
+const SIZE_EVERY: Duration = Duration::from_secs(60);
+
 /// The label of all paths without a route.
 const OTHER: &str = "other";
 
@@ -98,6 +111,36 @@ pub fn count(metrics: &Metrics, response: &ResponseHead<'_>) {
     }
 }
 
+/// What the store of a shared journal said last, however many scrape.
+#[derive(Debug)]
+pub struct StoreReadings {
+    bytes: LatestCheck<Option<u64>>,
+    nodes: LatestCheck<Option<ClusterStatus>>,
+}
+
+impl Default for StoreReadings {
+    fn default() -> Self {
+        Self { bytes: LatestCheck::new(SIZE_EVERY), nodes: LatestCheck::new(NODES_EVERY) }
+    }
+}
+
+/// An answer of the journal, if there is one in time.
+async fn read<T>(answer: impl Future<Output = Result<T, RunError>>) -> Option<T> {
+    timeout(STORE_WAIT, answer).await.ok()?.ok()
+}
+
+impl StoreReadings {
+    /// The content of the journal in bytes, and the nodes, if it is shared.
+    async fn of(&self, runs: &Runs) -> (Option<u64>, Option<ClusterStatus>) {
+        let bytes = async { read(runs.journal_size()).await.map(|size| size.bytes) };
+        if !runs.is_shared() {
+            return (bytes.await, None);
+        }
+        let nodes = async { read(runs.cluster()).await.flatten() };
+        tokio::join!(self.bytes.get(bytes), self.nodes.get(nodes))
+    }
+}
+
 pub fn configure(config: &mut web::ServiceConfig) {
     config.service(
         web::resource("/metrics").route(web::get().to(metrics)).default_service(web::to(|| method_not_allowed("GET"))),
@@ -106,6 +149,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
 
 /// The metrics of the process, for Prometheus.
 ///
+/// Where daemons share the journal, `prime_cluster_…` is over all of them, and the same from each.
 /// OpenMetrics for scrapers whose `Accept` prefers it, otherwise Prometheus' text format.
 #[utoipa::path(
     get, path = "/metrics", tag = "operations", operation_id = "metrics",
@@ -119,11 +163,10 @@ pub async fn metrics(state: web::Data<State>, request: HttpRequest) -> HttpRespo
         runs.metrics().engine(&status);
     }
     runs.metrics().hangs(runs.app().hangs());
-    // A journal that cannot be read has no size; the other metrics do not depend on it.
-    if let Ok(size) = runs.journal_size().await {
-        runs.metrics().journal_state(size.bytes, runs.journal_failure().is_none());
-    }
     let metrics = runs.metrics();
+    let (bytes, nodes) = state.store.of(runs).await;
+    metrics.journal_state(bytes, runs.journal_failure().is_none());
+    metrics.cluster(nodes);
     let (content_type, text) = if wants_openmetrics(&request) {
         (CONTENT_TYPE, metrics.render())
     } else {

@@ -6,7 +6,7 @@
 //! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `try_step`, `verify`; for OpenAI's clients: `openai`; for agents with tools: `mcp`.
 //! - Routes of operations: `health`, `http_metrics`, `reload`, `split`, `catalog`, `cluster`, `reports`, `openapi`.
 //! - `studio`: the page for browsers.
-//! - `head_requests`: HEAD for all of them.
+//! - `head_requests`: HEAD for all of them. `latest_check`: what is found out at most so often.
 //! - `fuzz_entry`: the parsing of all routes, for the fuzzer and its test.
 
 mod catalog;
@@ -19,6 +19,7 @@ mod head_requests;
 mod health;
 mod http_metrics;
 mod journal;
+mod latest_check;
 pub mod mcp;
 mod openai;
 mod openapi;
@@ -85,6 +86,8 @@ struct State {
     verify: verify::Pool,
     /// What `/readyz` knows.
     checks: health::Checks,
+    /// What `/metrics` knows of a shared journal.
+    store: http_metrics::StoreReadings,
     /// Where to request a reload of the configuration; `None` where nothing can be reloaded.
     reloads: Option<mpsc::Sender<ReloadRequest>>,
 }
@@ -96,7 +99,8 @@ impl State {
         reloads: Option<mpsc::Sender<ReloadRequest>>,
     ) -> Result<Self, std::io::Error> {
         let verify = verify::Pool::start()?;
-        Ok(Self { runs, has_keys, started_ms: now_ms(), verify, checks: health::Checks::default(), reloads })
+        let (checks, store) = (health::Checks::default(), http_metrics::StoreReadings::default());
+        Ok(Self { runs, has_keys, started_ms: now_ms(), verify, checks, store, reloads })
     }
 }
 

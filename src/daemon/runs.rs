@@ -94,7 +94,7 @@ pub(super) fn needs_admin(request: &HttpRequest, what: &str) -> Result<(), ApiEr
 }
 
 /// The request's `Idempotency-Key`, with the fingerprint of its body.
-fn key_of(headers: &HeaderMap, body: &[u8]) -> Result<Option<IdempotencyKey>, ApiError> {
+pub(super) fn key_of(headers: &HeaderMap, body: &[u8]) -> Result<Option<IdempotencyKey>, ApiError> {
     let Some(key) = headers.get("Idempotency-Key") else { return Ok(None) };
     let key = key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= KEY_BYTES_MAX).ok_or_else(|| {
         ApiError::bad_field("Idempotency-Key", format!("must be 1 to {KEY_BYTES_MAX} visible ASCII characters"))

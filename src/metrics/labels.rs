@@ -77,3 +77,17 @@ pub struct Gpu {
     pub gpu: u32,
     pub uuid: String,
 }
+
+/// A node of those that share the journal. Names need not differ.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Node {
+    pub node: String,
+    pub id: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct NodeInfo {
+    pub node: String,
+    pub id: i64,
+    pub version: String,
+}

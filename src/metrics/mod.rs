@@ -1,6 +1,7 @@
 //! Metrics of the process in the OpenMetrics text format, or Prometheus' own. No globals: [`Metrics`] is passed to whoever
 //! counts. Counting costs a few atomic additions; the text is rendered on request.
 
+mod cluster;
 mod engines;
 mod gpus;
 mod labels;
@@ -27,12 +28,14 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::agents::Failure;
 use crate::runtime::Hangs;
+use cluster::Cluster;
 use engines::Engines;
 pub use gpus::{GpuReading, GpuSource};
 use labels::{Answered, Broken, Decided, Failed, Reason, Route, Speculated, Status, Tokens, Version, Vote};
 pub use nvml::nvidia_gpus;
 use prime_bench::tasks::{self, Spec};
 use prime_engine::EngineStatus;
+use prime_journal::ClusterStatus;
 use prime_protocol::Role;
 use process::Process;
 pub use run::RunMeter;
@@ -80,6 +83,7 @@ pub struct Metrics {
     commit_events: Histogram,
     journal_bytes: Gauge,
     journal_writable: Gauge,
+    cluster: Cluster,
 }
 
 /// A count as the value of a gauge.
@@ -119,6 +123,7 @@ impl Metrics {
             commit_events: Histogram::new(COMMIT_EVENTS),
             journal_bytes: Gauge::default(),
             journal_writable: Gauge::default(),
+            cluster: Cluster::default(),
         };
         metrics.initialise_series();
         metrics.registered(started)
@@ -185,6 +190,7 @@ impl Metrics {
         of.register("prime_journal_commit_events", "Events in a commit to the journal", self.commit_events.clone());
         of.register_with_unit("prime_journal", "Content of the journal", Unit::Bytes, self.journal_bytes.clone());
         of.register("prime_journal_writable", "Whether the last write succeeded", self.journal_writable.clone());
+        of.register_collector(Box::new(self.cluster.clone()));
         of.register_collector(Box::new(Process::started_at(started)));
         self
     }
@@ -260,9 +266,16 @@ impl Metrics {
         self.commit_seconds.observe(seconds);
     }
 
-    /// Bytes of the journal's content, and whether its last write (a commit or a probe) succeeded.
-    pub fn journal_state(&self, bytes: u64, is_writable: bool) {
-        self.journal_bytes.set(level(bytes));
+    /// Bytes of the journal's content, if they are known, and whether its last write (a commit or a probe) succeeded.
+    pub fn journal_state(&self, bytes: Option<u64>, is_writable: bool) {
+        if let Some(bytes) = bytes {
+            self.journal_bytes.set(level(bytes));
+        }
         self.journal_writable.set(i64::from(is_writable));
+    }
+
+    /// The nodes that share the journal; `None` if there are none, or if they are not known at present.
+    pub fn cluster(&self, status: Option<ClusterStatus>) {
+        self.cluster.tell(status);
     }
 }

@@ -10,6 +10,7 @@ use crate::agents::{AgentError, Failure, Proposal};
 use crate::runtime::{Event, Hangs, Observer as _};
 use prime_bench::tasks;
 use prime_engine::{EngineCounts, EngineStatus};
+use prime_journal::{BlockedRun, ClusterStatus, NodeStatus};
 use prime_protocol::{Decision, Role, RoleTimes, Speculations, TurnId, Usage, Verdict};
 
 /// Two GPUs, of which the second tells its memory only.
@@ -53,6 +54,30 @@ fn engine_status() -> EngineStatus {
     EngineStatus { name, ready: true, restarts: 2, in_flight: 7, counts, ..EngineStatus::default() }
 }
 
+/// Two nodes of one name, the second late and of a version that does not say when it sent its last heartbeat.
+fn two_nodes() -> ClusterStatus {
+    let first = NodeStatus {
+        id: 7,
+        name: "box:1".to_owned(),
+        version: "0.2.0".to_owned(),
+        is_this: true,
+        capacity: 64,
+        held: 3,
+        age_ms: 60_000,
+        lease_left_ms: 9_250,
+        lag_ms: Some(750),
+        agents: Vec::new(),
+    };
+    let second = NodeStatus { id: 9, is_this: false, held: 1, lease_left_ms: -1_500, lag_ms: None, ..first.clone() };
+    ClusterStatus {
+        nodes: vec![first, second],
+        open_runs: 6,
+        waiting_runs: 2,
+        oldest_waiting_ms: Some(12_500),
+        blocked: vec![BlockedRun { id: "run_1".to_owned(), missing: vec!["pool `p`".to_owned()] }],
+    }
+}
+
 /// Metrics of which each has a row.
 fn fed() -> Metrics {
     let metrics = Metrics::new("2026-02-03T04:05:06.5Z".parse().expect("a time")).with_gpus(Box::new(TwoGpus));
@@ -63,7 +88,8 @@ fn fed() -> Metrics {
     metrics.engine(&engine_status());
     metrics.hangs(Hangs { now: 1, total: 3 });
     metrics.journal_commit(3, 0.0002);
-    metrics.journal_state(4096, true);
+    metrics.journal_state(Some(4096), true);
+    metrics.cluster(Some(two_nodes()));
     metrics
 }
 
@@ -157,11 +183,12 @@ fn what_is_fed_is_shown() {
         assert!((found - expected).abs() < 1e-9, "{name} is {found}, not {expected}");
     }
     metrics.engine(&EngineStatus { ready: false, restarts: 3, in_flight: 0, ..engine_status() });
-    metrics.journal_state(0, false);
+    metrics.journal_state(None, false);
     let families = read(&metrics.render());
     let again = ["prime_engine_up", "prime_engine_restarts_total", "prime_engine_in_flight"];
     assert_eq!(again.map(|name| value(&families, name, &engine)), [0.0, 3.0, 0.0]);
     assert_eq!(value(&families, "prime_journal_writable", &[]), 0.0);
+    assert_eq!(value(&families, "prime_journal_bytes", &[]), 4096.0, "the last that was known");
 }
 
 #[test]
@@ -190,6 +217,34 @@ fn gpus_have_a_row_each_for_what_they_tell() {
     }
     let without = families(&Metrics::new(jiff::Timestamp::UNIX_EPOCH).with_gpus(Box::new(NoGpu)));
     assert!(without.keys().all(|name| !name.contains("gpu")), "{without:#?}");
+}
+
+#[test]
+fn the_nodes_of_a_shared_journal_have_a_row_each() {
+    let metrics = fed();
+    let of_two = families(&metrics);
+    let (first, second) = ([("node", "box:1"), ("id", "7")], [("node", "box:1"), ("id", "9")]);
+    let rows: [(&str, With, f64); 12] = [
+        ("prime_cluster_nodes", &[], 2.0),
+        ("prime_cluster_open_runs", &[], 6.0),
+        ("prime_cluster_waiting_runs", &[], 2.0),
+        ("prime_cluster_blocked_runs", &[], 1.0),
+        ("prime_cluster_oldest_waiting_seconds", &[], 12.5),
+        ("prime_cluster_leases", &first, 3.0),
+        ("prime_cluster_leases", &second, 1.0),
+        ("prime_cluster_capacity", &second, 64.0),
+        ("prime_cluster_lease_left_seconds", &first, 9.25),
+        ("prime_cluster_lease_left_seconds", &second, -1.5),
+        ("prime_cluster_heartbeat_lag_seconds", &first, 0.75),
+        ("prime_node_info", &[("node", "box:1"), ("id", "7"), ("version", "0.2.0")], 1.0),
+    ];
+    for (name, labels, expected) in rows {
+        assert_eq!(value(&of_two, name, labels), expected, "{name} {labels:?}");
+    }
+    assert_eq!(of_two["prime_cluster_heartbeat_lag_seconds"].samples.len(), 1, "what is not told is not shown as 0");
+    metrics.cluster(None);
+    let without = families(&metrics);
+    assert!(without.keys().all(|name| !name.contains("cluster") && !name.contains("node")), "{without:#?}");
 }
 
 #[cfg(target_os = "linux")]

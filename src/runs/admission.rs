@@ -1,4 +1,5 @@
-//! Counts open runs, in all and of each owner, so that no owner takes all places.
+//! Counts open runs, in all and of each owner, so that no owner takes all places. Where several nodes share the journal, its
+//! store counts those of all nodes when it accepts one; what is known here refuses most of them before that.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,10 +22,12 @@ impl Counts {
         self.of_owners.get(owner).copied().unwrap_or_default()
     }
 
-    fn check(&self, owner: &str, server: &Server) -> Result<(), RunError> {
+    /// `elsewhere`: open runs that this node does not execute.
+    fn check(&self, owner: &str, server: &Server, elsewhere: usize) -> Result<(), RunError> {
         let (queue_max, own_max) = (server.queue_max, server.open_runs_max_of(owner));
-        if self.all >= queue_max as usize {
-            return Err(RunError::Full { open: self.all, limit: queue_max });
+        let all = self.all.saturating_add(elsewhere);
+        if all >= queue_max as usize {
+            return Err(RunError::Full { open: all, limit: queue_max });
         }
         let open = self.of(owner);
         if open >= own_max as usize {
@@ -65,9 +68,14 @@ impl Drop for RunSlot {
 }
 
 impl Runs {
-    /// Runs that are accepted and not over.
+    /// Runs that this node executes, and that are not over.
     pub fn open_runs(&self) -> usize {
         self.open.counts().all
+    }
+
+    /// Runs of all nodes that are accepted and not over, as far as this one knows.
+    pub fn open_runs_of_all(&self) -> usize {
+        self.open_runs().saturating_add(self.open_elsewhere())
     }
 
     /// Checks for room, so that a run is refused before anything is computed for it. [`Runs::accept`] decides.
@@ -78,13 +86,13 @@ impl Runs {
         if self.is_draining() {
             return Err(RunError::Draining);
         }
-        self.open.counts().check(owner, &self.app().settings().server)
+        self.open.counts().check(owner, &self.app().settings().server, self.open_elsewhere())
     }
 
     pub(super) fn reserve_slot(self: &Arc<Self>, owner: &str) -> Result<RunSlot, RunError> {
         let app = self.app();
         let mut counts = self.open.counts();
-        counts.check(owner, &app.settings().server)?;
+        counts.check(owner, &app.settings().server, self.open_elsewhere())?;
         counts.add(owner);
         drop(counts);
         Ok(RunSlot { runs: Arc::clone(self), owner: owner.to_owned() })

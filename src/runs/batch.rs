@@ -7,10 +7,18 @@ use tokio::sync::oneshot;
 use super::event_stream::{Committed, EventStream};
 use prime_journal::{Segment, Write};
 
-/// Why the journal cannot accept a write now.
-pub type NotWritable = String;
+/// Why the journal does not accept a write now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotAccepted {
+    /// So many runs are open in the store, which is all that it may have.
+    Full {
+        open: u64,
+        most: u64,
+    },
+    NotWritable(String),
+}
 
-pub type Reply = oneshot::Sender<Result<(), NotWritable>>;
+pub type Reply = oneshot::Sender<Result<(), NotAccepted>>;
 
 /// What a stream publishes when its part of the batch is durable.
 struct Publication {
@@ -189,8 +197,33 @@ impl Batch {
             }
         }
         for reply in replies {
-            drop(reply.send(Err(reason.to_owned())));
+            drop(reply.send(Err(NotAccepted::NotWritable(reason.to_owned()))));
         }
+    }
+
+    /// How many runs it accepts.
+    pub fn new_runs(&self) -> usize {
+        self.writes[..self.awaited].iter().filter(|write| matches!(write, Write::Accept { .. })).count()
+    }
+
+    /// Refuses the new runs for which there is a reason. Returns whether there was one.
+    pub fn refuse_new_runs(&mut self, mut why: impl FnMut(&Write) -> Option<NotAccepted>) -> bool {
+        let (later_writes, later_parts) = (self.writes.split_off(self.awaited), self.parts.split_off(self.awaited));
+        let (writes, parts) = (std::mem::take(&mut self.writes), std::mem::take(&mut self.parts));
+        for (write, part) in writes.into_iter().zip(parts) {
+            let reason = if matches!(write, Write::Accept { .. }) { why(&write) } else { None };
+            match (part.then, reason) {
+                (Then::Reply(reply), Some(reason)) => drop(reply.send(Err(reason))),
+                (then, _) => {
+                    self.writes.push(write);
+                    self.parts.push(Part { then, ..part });
+                }
+            }
+        }
+        let before = std::mem::replace(&mut self.awaited, self.parts.len());
+        self.writes.extend(later_writes);
+        self.parts.extend(later_parts);
+        self.awaited < before
     }
 
     /// Refuses what was not promised yet: new runs, reviews and probes.
@@ -201,7 +234,7 @@ impl Batch {
             Then::Publish(_) => None,
         });
         for reply in awaited.chain(self.probes.drain(..)) {
-            drop(reply.send(Err(reason.to_owned())));
+            drop(reply.send(Err(NotAccepted::NotWritable(reason.to_owned()))));
         }
         self.awaited = 0;
     }
@@ -235,5 +268,58 @@ impl Batch {
             }
         }
         size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prime_journal::{ChainHash, Head, Review, ReviewCounts, RunRow};
+
+    fn accept(id: &str) -> Write {
+        let row = RunRow {
+            id: id.to_owned(),
+            owner: String::new(),
+            created_ms: 1,
+            updated_ms: 1,
+            task: "t".to_owned(),
+            status: "queued".to_owned(),
+            is_over: false,
+            resumed: 0,
+            spec: String::new(),
+            summary: String::new(),
+            split: None,
+            reviews: ReviewCounts::default(),
+            head: Head { seq: 0, hash: ChainHash::genesis("") },
+        };
+        Write::Accept { row, key: None }
+    }
+
+    type Answer = oneshot::Receiver<Result<(), NotAccepted>>;
+
+    fn awaited(batch: &mut Batch, write: Write) -> Answer {
+        let (reply, answer) = oneshot::channel();
+        batch.push_awaited(write, reply);
+        answer
+    }
+
+    #[test]
+    fn new_runs_are_refused_alone() {
+        let mut batch = Batch::default();
+        let review = Review { at_ms: 1, by: "ada".to_owned(), is_rejected: false, note: String::new() };
+        let mut kept = vec![awaited(&mut batch, accept("r0"))];
+        let mut refused = awaited(&mut batch, accept("r1"));
+        kept.push(awaited(&mut batch, Write::Review { id: "s".to_owned(), seq: 3, review }));
+        kept.push(awaited(&mut batch, accept("r2")));
+        assert_eq!(batch.new_runs(), 3);
+        let full = NotAccepted::Full { open: 8, most: 9 };
+        assert!(batch.refuse_new_runs(|write| (write.run_id() == "r1").then(|| full.clone())));
+        assert_eq!(refused.try_recv(), Ok(Err(full)));
+        assert!(kept.iter_mut().all(|answer| answer.try_recv().is_err()), "they wait for their commit");
+        let left: Vec<_> = batch.writes.iter().map(Write::run_id).collect();
+        assert_eq!((left, batch.new_runs(), batch.is_urgent()), (vec!["r0", "s", "r2"], 2, true));
+        assert!(!batch.refuse_new_runs(|_| None));
+        batch.publish();
+        assert!(kept.iter_mut().all(|answer| answer.try_recv() == Ok(Ok(()))));
     }
 }

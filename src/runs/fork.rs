@@ -85,7 +85,7 @@ impl Runs {
         }
         self.check_engines(&spec)?;
         let (live, row) = self.prepare(owner, spec)?;
-        self.writer.accept(row, None).await.map_err(RunError::NotWritable)?;
+        self.writer.accept(row, None).await?;
         self.live.insert(live.stream.id.clone(), Arc::clone(&live));
         let copied = self.copy(&live).await;
         if let Err(error) = copied {

@@ -10,7 +10,7 @@
 //!   pending events of many streams as one `batch`; `backpressure` makes runs wait for it;
 //! - execution: `service` accepts runs and is the hub of all others, `admission` counts them; `execute` submits them to
 //!   the runtime, with the `accepted_agents` or not at all; `resume` and `fork` start from what `replay` rebuilds, and `leases` says which
-//!   runs of a shared journal are this node's, `elsewhere` waits for the others and says what they lack;
+//!   runs of a shared journal are this node's, `elsewhere` waits for the others and says what they lack, `nodes` asks other nodes;
 //! - out of the journal: `listing`, `event_reader`, `trace`, `reviews`, `comparison`, `retention`; `index` answers questions
 //!   about the steps of a run.
 
@@ -28,6 +28,7 @@ mod index;
 mod leases;
 mod listing;
 mod live_run;
+mod nodes;
 mod progress;
 mod record;
 mod recorder;

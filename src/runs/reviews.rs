@@ -168,7 +168,7 @@ impl Runs {
                     format!("event {seq} has {REVIEWS_MAX} reviews, the most that are kept; the newest stands");
                 return Err(RunError::Conflict(message));
             }
-            self.writer.review(id.to_owned(), seq, review).await.map_err(RunError::NotWritable)?;
+            self.writer.review(id.to_owned(), seq, review).await?;
         }
         let (name, flagged) = (id.to_owned(), [self.flagged(id, seq).await?]);
         let (steps, _) = self.read(move |journal| steps(journal, &name, &flagged)).await?;

@@ -10,6 +10,7 @@ use tokio::sync::{oneshot, watch};
 use tracing::Instrument as _;
 
 use super::admission::{OpenRuns, RunSlot};
+use super::batch::NotAccepted;
 use super::elsewhere::Elsewhere;
 use super::event_stream::EventStream;
 use super::execute::Start;
@@ -27,7 +28,7 @@ use crate::runtime::Observer;
 use crate::telemetry::Telemetry;
 use prime_bench::tasks::Problem;
 use prime_journal::{
-    ChainHash, Cluster, ClusterStatus, Head, IdempotencyKey, Journal, JournalError, ReviewCounts, RunRow, Segment, Size,
+    ChainHash, Cluster, Head, IdempotencyKey, Journal, JournalError, ReviewCounts, RunRow, Segment, Size,
 };
 
 /// Why a run could not be accepted, found or changed.
@@ -73,6 +74,18 @@ pub enum RunError {
     Unreadable(String),
 }
 
+impl From<NotAccepted> for RunError {
+    fn from(reason: NotAccepted) -> Self {
+        match reason {
+            NotAccepted::Full { open, most } => Self::Full {
+                open: usize::try_from(open).unwrap_or(usize::MAX),
+                limit: u32::try_from(most).unwrap_or(u32::MAX),
+            },
+            NotAccepted::NotWritable(reason) => Self::NotWritable(reason),
+        }
+    }
+}
+
 /// A run to accept.
 pub struct NewRun {
     pub owner: String,
@@ -110,7 +123,7 @@ pub struct Runs {
     keys: Mutex<HashMap<KeyName, Arc<tokio::sync::Mutex<()>>>>,
     draining: watch::Sender<bool>,
     /// The other nodes, where the journal is shared.
-    cluster: OnceLock<Arc<dyn Cluster>>,
+    pub(super) cluster: OnceLock<Arc<dyn Cluster>>,
     pub(super) elsewhere: Elsewhere,
     /// Of the runs whose steps were asked for.
     pub(super) indexes: IndexCache,
@@ -169,6 +182,7 @@ impl Runs {
     /// Replaces [`Runs::app`] for new runs and those that wait for their agents; open runs keep theirs.
     pub fn replace(&self, app: App) {
         *self.app.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(app);
+        self.limit_open_runs();
         self.replaced.send_modify(|count| *count += 1);
     }
 
@@ -204,35 +218,7 @@ impl Runs {
     /// # Errors
     /// Why it cannot.
     pub async fn probe(&self) -> Result<(), String> {
-        self.writer.probe().await
-    }
-
-    /// Whether other nodes execute runs of the same journal.
-    pub(super) fn is_shared(&self) -> bool {
-        self.cluster.get().is_some()
-    }
-
-    /// Other nodes may execute runs of the same journal from now on.
-    pub(super) fn share(&self, cluster: Arc<dyn Cluster>) {
-        drop(self.cluster.set(cluster));
-    }
-
-    /// The nodes of a shared journal and what they hold; `None` if the journal is this daemon's own.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub async fn cluster(&self) -> Result<Option<ClusterStatus>, RunError> {
-        self.with_cluster(|cluster| cluster.status()).await
-    }
-
-    /// Asks the other nodes on a thread that may block.
-    pub(super) async fn with_cluster<T: Send + 'static>(
-        &self,
-        ask: impl FnOnce(&dyn Cluster) -> Result<T, JournalError> + Send + 'static,
-    ) -> Result<Option<T>, RunError> {
-        let Some(cluster) = self.cluster.get().map(Arc::clone) else { return Ok(None) };
-        let answer = tokio::task::spawn_blocking(move || ask(cluster.as_ref())).await;
-        Ok(Some(answer.map_err(|_| RunError::Draining)??))
+        self.writer.probe().await.map_err(|reason| RunError::from(reason).to_string())
     }
 
     pub fn is_draining(&self) -> bool {
@@ -340,7 +326,7 @@ impl Runs {
         self.check_engines(&new.spec)?;
         let slot = self.reserve_slot(&new.owner)?;
         let (live, row) = self.prepare(&new.owner, new.spec)?;
-        self.writer.accept(row, key).await.map_err(RunError::NotWritable)?;
+        self.writer.accept(row, key).await?;
         let record = live.record();
         self.launch(live, Start::new(new.problem), slot);
         Ok(record)

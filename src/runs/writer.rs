@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::backpressure::Backpressure;
-use super::batch::{Batch, CommitSize, NotWritable, Reply};
+use super::batch::{Batch, CommitSize, NotAccepted, Reply};
 use super::event_stream::{Announce, EventStream};
 use prime_journal::{IdempotencyKey, Journal, JournalError, Review, RunRow, Write};
 
@@ -93,9 +93,9 @@ impl Writer {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn call(&self, command: impl FnOnce(Reply) -> Command) -> Result<(), NotWritable> {
+    async fn call(&self, command: impl FnOnce(Reply) -> Command) -> Result<(), NotAccepted> {
         let (reply, answer) = oneshot::channel();
-        let stopping = || "the daemon is stopping".to_owned();
+        let stopping = || NotAccepted::NotWritable("the daemon is stopping".to_owned());
         self.commands.send(command(reply)).map_err(|_| stopping())?;
         answer.await.unwrap_or_else(|_| Err(stopping()))
     }
@@ -103,8 +103,8 @@ impl Writer {
     /// Makes a run durable.
     ///
     /// # Errors
-    /// When it could not be written; it is then not accepted.
-    pub async fn accept(&self, row: RunRow, key: Option<IdempotencyKey>) -> Result<(), NotWritable> {
+    /// When it could not be written, or there is no room for it; it is then not accepted.
+    pub async fn accept(&self, row: RunRow, key: Option<IdempotencyKey>) -> Result<(), NotAccepted> {
         self.call(|reply| Command::Accept { row: Box::new(row), key, reply }).await
     }
 
@@ -112,7 +112,7 @@ impl Writer {
     ///
     /// # Errors
     /// When it could not be written.
-    pub async fn review(&self, id: String, seq: u64, review: Review) -> Result<(), NotWritable> {
+    pub async fn review(&self, id: String, seq: u64, review: Review) -> Result<(), NotAccepted> {
         self.call(|reply| Command::Review { id, seq, review, reply }).await
     }
 
@@ -120,7 +120,7 @@ impl Writer {
     ///
     /// # Errors
     /// When it could not be written.
-    pub async fn probe(&self) -> Result<(), NotWritable> {
+    pub async fn probe(&self) -> Result<(), NotAccepted> {
         self.call(Command::Probe).await
     }
 
@@ -165,6 +165,18 @@ fn exit_on_disk_failure(reason: &str) -> ! {
     tracing::error!(%reason, "the journal's disk failed: exiting; everything acknowledged is durable");
     eprintln!("error: the journal's disk failed: {reason}");
     std::process::exit(DISK_FAILED);
+}
+
+/// Refuses the new runs for which a store with so many open ones has no room: the last, at least one. Returns whether there was
+/// one.
+fn refuse_beyond(batch: &mut Batch, open: u64, most: u64) -> bool {
+    let room = usize::try_from(most.saturating_sub(open)).unwrap_or(usize::MAX);
+    let mut kept = room.min(batch.new_runs().saturating_sub(1));
+    batch.refuse_new_runs(|_| {
+        let is_kept = kept > 0;
+        kept = kept.saturating_sub(1);
+        (!is_kept).then_some(NotAccepted::Full { open, most })
+    })
 }
 
 /// Whether a caller waits for a command.
@@ -320,6 +332,9 @@ impl WriterThread {
         }
         let mut parts = vec![std::mem::take(&mut self.batch)];
         while let Some(mut batch) = parts.pop() {
+            if batch.is_empty() {
+                continue;
+            }
             let started = Instant::now();
             let result =
                 if batch.writes.is_empty() { self.journal.probe() } else { self.journal.commit(&batch.writes) };
@@ -337,6 +352,8 @@ impl WriterThread {
                     self.set_failure(Some(reason));
                     return;
                 }
+                Err(JournalError::Full { open, most }) if refuse_beyond(&mut batch, open, most) => parts.push(batch),
+                Err(JournalError::Refused(_)) if self.refuse_taken(&mut batch) => parts.push(batch),
                 Err(error) => match batch.halves() {
                     Ok((first, second)) => parts.extend([second, first]),
                     Err(mut single) => {
@@ -355,6 +372,22 @@ impl WriterThread {
                 },
             }
         }
+    }
+
+    /// Refuses the new runs whose idempotency keys other runs have got meanwhile, at another node. After an outage there may
+    /// be many, and to find each by halves would cost commits. Returns whether there was one.
+    fn refuse_taken(&self, batch: &mut Batch) -> bool {
+        let mut is_read = true;
+        batch.refuse_new_runs(|write| {
+            let Write::Accept { row, key: Some(key) } = write else { return None };
+            let found = is_read.then(|| self.journal.run_of_key(&row.owner, &key.key))?;
+            is_read = found.is_ok();
+            let (run, _) = found.ok().flatten()?;
+            Some(NotAccepted::NotWritable(format!(
+                "the idempotency key of the new run {} belongs to run {run}",
+                row.id
+            )))
+        })
     }
 
     fn publish(&mut self, batch: Batch, started: Instant) {

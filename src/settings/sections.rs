@@ -213,11 +213,12 @@ pub struct Server {
     /// Address and port to listen on; port 0 = any free port. The default is only reachable from this machine.
     #[schemars(with = "String", extend("format" = "socket-address"))]
     pub bind: SocketAddr,
-    /// Maximum open runs, running or queued; further ones are refused with status 429.
+    /// Maximum open runs, running or queued; further ones are refused with status 429. Daemons that share a journal
+    /// (`journal.url`) count the runs of all of them, and should have the same limit.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub queue_max: u32,
-    /// Maximum open runs of one key; further ones are refused with status 429. 0 = half of `queue_max`, rounded up, if there
-    /// are several keys.
+    /// Maximum open runs of one key, on one daemon; further ones are refused with status 429. 0 = half of `queue_max`, rounded
+    /// up, if there are several keys.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub key_open_runs_max: u32,
     /// Maximum size of a request's body in bytes; a larger one is refused with status 413.

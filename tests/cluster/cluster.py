@@ -16,8 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PRIME = os.environ.get("PRIME", str(ROOT / "target" / "release" / "prime-agents"))
-# For what must happen; only a failure takes that long.
-PATIENCE_S = 120
+# For what must happen; only a failure takes that long. More beside much other work.
+PATIENCE_S = int(os.environ.get("PRIME_PATIENCE_S", "120"))
 POLL_S = 0.02
 
 
@@ -43,10 +43,18 @@ def until(condition, what):
 class Postgres:
     """A server with a data directory and a socket of its own. PostgreSQL refuses to run as root."""
 
-    def __init__(self):
+    def __init__(self, tmpfs=None):
+        """`tmpfs` is the size of a file system of its own. PermissionError where none can be mounted."""
         self.folder = Path(tempfile.mkdtemp(prefix="prime-cluster-", dir="/tmp"))
         self.binaries = binaries()
         as_root = os.geteuid() == 0
+        self.is_mounted = tmpfs is not None
+        if self.is_mounted:
+            mount = ["mount", "-t", "tmpfs", "-o", f"size={tmpfs}", "tmpfs", self.folder]
+            done = subprocess.run(mount, stderr=subprocess.PIPE, text=True, check=False)
+            if done.returncode != 0:
+                self.folder.rmdir()
+                raise PermissionError(done.stderr.strip())
         self.user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if as_root else []
         if as_root:
             shutil.chown(self.folder, "postgres", "postgres")
@@ -95,6 +103,8 @@ class Postgres:
             self.process.send_signal(signal.SIGQUIT)
             self.process.wait()
         self.log.close()
+        if self.is_mounted:
+            subprocess.run(["umount", self.folder], check=True)
         shutil.rmtree(self.folder)
 
 
@@ -124,6 +134,7 @@ class Proxy:
                 server.connect(self.server)
             except OSError:
                 client.close()
+                server.close()
                 continue
             ended = []
             for way in (("to", client, server), ("from", server, client)):
@@ -162,12 +173,22 @@ class Proxy:
         shutil.rmtree(self.folder)
 
 
+def shifted_clock(folder, shift_s):
+    """The environment of a process whose wall clock is wrong by so many seconds."""
+    library = Path(folder) / "shifted_clock.so"
+    if not library.exists():
+        source = Path(__file__).with_name("shifted_clock.c")
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
+    return {"LD_PRELOAD": str(library), "CLOCK_SHIFT_S": str(shift_s)}
+
+
 class Node:
     """A daemon, which may have several lives."""
 
-    def __init__(self, name, postgres, folder, *sets, config=None):
+    def __init__(self, name, postgres, folder, *sets, config=None, environment=None):
         self.name, self.postgres, self.sets = name, postgres, sets
         self.config = ["--config", config] if config else []
+        self.environment = environment or {}
         self.log = folder / f"{name}.log"
         self.log.touch()
         self.address = None
@@ -179,7 +200,7 @@ class Node:
         return [PRIME, "serve", *self.config, *(word for set in sets for word in ("--set", set))]
 
     def start(self):
-        environment = {**os.environ, "PRIME__JOURNAL__URL": self.postgres.url}
+        environment = {**os.environ, **self.environment, "PRIME__JOURNAL__URL": self.postgres.url}
         begin = self.log.stat().st_size
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(self.command(), env=environment, stdout=log, stderr=log)
@@ -219,7 +240,11 @@ class Node:
 
 
 class Refused(Exception):
-    """A status other than a success."""
+    """A status other than a success, with the JSON of its body."""
+
+    def __init__(self, status, body):
+        super().__init__(f"{status}: {body}")
+        self.status, self.body = status, json.loads(body)
 
 
 def ask(address, method, path, body=None, headers=None, timeout=5):
@@ -230,12 +255,23 @@ def ask(address, method, path, body=None, headers=None, timeout=5):
         response = connection.getresponse()
         text = response.read()
         if response.status not in (200, 202):
-            raise Refused(f"{response.status}: {text.decode()}")
+            raise Refused(response.status, text.decode())
         return json.loads(text)
     except http.client.HTTPException as error:
         raise OSError(f"{address}: {error!r}") from error
     finally:
         connection.close()
+
+
+def metrics(address, prefix):
+    """The samples whose names begin like this: {"name{labels}": value}."""
+    connection = http.client.HTTPConnection(address, timeout=5)
+    try:
+        connection.request("GET", "/metrics")
+        lines = connection.getresponse().read().decode().splitlines()
+    finally:
+        connection.close()
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line.startswith(prefix))}
 
 
 def events(address, run, after, timeout=5):
@@ -324,6 +360,10 @@ class Clients:
                 pass
             time.sleep(POLL_S)
         raise AssertionError(f"{run} never ends, {len(seen)} events so far")
+
+    def open(self):
+        """How many runs are under way."""
+        return sum(thread.is_alive() for thread in self.threads)
 
     def join(self):
         for thread in self.threads:

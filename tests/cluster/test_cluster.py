@@ -1,8 +1,10 @@
 """Nodes on one PostgreSQL, under faults. PRIME_ROUNDS and PRIME_SEED make it longer and other."""
 
 import hashlib
+import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import tempfile
@@ -11,16 +13,20 @@ import time
 import unittest
 from pathlib import Path
 
-from cluster import PATIENCE_S, PRIME, ROOT, Clients, Node, Postgres, Proxy, Refused, ask, events, until
+from cluster import (
+    PATIENCE_S, PRIME, ROOT, Clients, Node, Postgres, Proxy, Refused, ask, events, metrics, shifted_clock, until
+)
 
 LEASE_MS = 1_000
 ROUNDS = int(os.environ.get("PRIME_ROUNDS", "8"))
 SEED = int(os.environ.get("PRIME_SEED", "86"))
 RUNS_A_ROUND = 5
+OPEN_MAX = 20
 SETS = [
     f"journal.lease_ms={LEASE_MS}",
     "log.level=info",
     "run.pops_max=1000000",
+    'server.allow_verifiers=["panel"]',
 ]
 # Longer than anything that a test does with it.
 LONG = {"task": "tower-of-hanoi", "input": {"n": 22, "from": 0, "to": 2}, "fanout": 1}
@@ -39,7 +45,9 @@ def whole(address, run):
 
 
 class Cluster(unittest.TestCase):
-    nodes_count = 3
+    config = None
+    # The nodes, and by how many seconds their clocks are wrong: nothing may rest on them agreeing.
+    clocks = (0, 5 * 3_600, -7 * 3_600)
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -47,14 +55,36 @@ class Cluster(unittest.TestCase):
         self.postgres = Postgres()
         self.addCleanup(self.postgres.close)
         self.nodes, self.proxies = [], []
-        for at in range(self.nodes_count):
+        for at, shift_s in enumerate(self.clocks):
             self.proxies.append(Proxy(self.postgres))
             self.addCleanup(self.proxies[-1].close)
-            self.nodes.append(Node(f"node-{at}", self.proxies[-1], Path(folder.name), *SETS))
-            self.addCleanup(self.nodes[-1].close)
+            environment = shifted_clock(folder.name, shift_s) if shift_s else {}
+            node = Node(
+                f"node-{at}", self.proxies[-1], Path(folder.name), *SETS, config=self.config, environment=environment
+            )
+            self.nodes.append(node)
+            self.addCleanup(node.close)
 
-    def logs(self):
-        return "".join(node.log.read_text() for node in self.nodes)
+    def logs(self, words=("",)):
+        """The end of what each node said, or of the lines with one of these words."""
+        texts = []
+        for node in self.nodes:
+            lines = [line for line in node.log.read_text().splitlines() if any(word in line for word in words)]
+            texts.append("\n".join([f"--- {node.name}", *lines[-60:]]))
+        return "\n".join(texts)
+
+    def stored(self):
+        """What the database holds of open runs and nodes, and what it is doing."""
+        return "\n".join(
+            "|".join(row)
+            for statement in (
+                "SELECT r.id, h.epoch, h.holder, h.last_seq FROM head h JOIN run r ON r.no = h.run WHERE h.is_open",
+                "SELECT id, name, is_dead, expires - clock_timestamp(), commits FROM node ORDER BY id DESC LIMIT 20",
+                "SELECT pid, state, wait_event_type, wait_event, now() - query_start, left(query, 60) FROM pg_stat_activity "
+                "WHERE application_name = 'prime-agents'",
+            )
+            for row in self.postgres.sql(statement)
+        )
 
 
 # Which way between a node and the database nothing comes through.
@@ -126,12 +156,17 @@ class Faults(Cluster):
         clients = Clients(self.nodes, random.Random(SEED + 1))
         faults = []
         for round in range(ROUNDS):
+            # However slow the machine is, the nodes have something to do and do not fall behind.
+            until(lambda: clients.open() <= OPEN_MAX, "runs end")
             for at in range(RUNS_A_ROUND):
                 number = round * RUNS_A_ROUND + at
                 clients.submit(f"run-{number}", request(number))
             faults.append(self.inject(rng))
         clients.join()
-        self.assertEqual(clients.failures, [], f"{faults}\n{self.logs()[-20000:]}")
+        if clients.failures:
+            late = re.findall(r"run_\w+", " ".join(clients.failures))
+            said = "\n".join([*clients.failures, self.stored(), self.logs(late), self.logs()])
+            self.fail(f"{faults}\n{said}")
         self.check(clients)
         resumed = sum(record["resumed"] > 0 for record in clients.results.values())
         print(f"\n{ROUNDS} faults ({', '.join(faults)}), {len(clients.results)} runs, {resumed} of them resumed")
@@ -162,7 +197,7 @@ class Faults(Cluster):
         for at, run in enumerate(ids):
             lines, record = whole(addresses[at % len(addresses)], run)
             self.assertEqual(clients.seen[run], lines, f"{run}: what a client saw is what is stored")
-            self.assertEqual(clients.results[run], record, f"{record}\n{self.logs()[-6000:]}")
+            self.assertEqual(clients.results[run], record, f"{record}\n{self.logs([run])}")
             self.assertEqual(record["status"], "verified", record)
             records = [ask(address, "GET", f"/v1/runs/{run}", timeout=PATIENCE_S) for address in addresses]
             self.assertTrue(all(other == record for other in records), "every node answers the same")
@@ -171,8 +206,46 @@ class Faults(Cluster):
             subprocess.run(verify, check=True, stdout=subprocess.DEVNULL)
 
 
+class Tools:
+    """`prime-agents mcp`, and calls of its tools."""
+
+    def __init__(self, arguments):
+        command = [PRIME, "mcp", *arguments]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.count = 0
+
+    def __enter__(self):
+        client = {"name": "test", "version": "1"}
+        self.request("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
+        self.send({"method": "notifications/initialized"})
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def send(self, message):
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self.process.stdin.flush()
+
+    def request(self, method, params):
+        self.count += 1
+        self.send({"id": self.count, "method": method, "params": params})
+        while (answer := json.loads(self.process.stdout.readline())).get("id") != self.count:
+            pass
+        return answer["result"]
+
+    def call(self, name, arguments):
+        result = self.request("tools/call", {"name": name, "arguments": arguments})
+        text = result["content"][0]["text"]
+        if result.get("isError"):
+            raise AssertionError(f"{name}: {text}")
+        return json.loads(text)
+
+
 class Nodes(Cluster):
-    nodes_count = 2
+    clocks = (0, 0)
 
     def test_one_key_makes_one_run(self):
         requests, threads = int(os.environ.get("PRIME_REQUESTS", "200")), 8
@@ -194,6 +267,32 @@ class Nodes(Cluster):
             worker.join()
         self.assertEqual((len(ids), failures), (1, []))
         self.assertEqual(self.postgres.sql("SELECT count(*) FROM run"), [["1"]])
+
+    def test_every_node_answers_the_same_and_does_the_same(self):
+        one, other = self.nodes
+        flagged = {"task": "bubble-sort", "index": 3, "fanout": 1, "agents": {"verifier": "panel"}}
+        run = ask(one.address, "POST", "/v1/runs", flagged)["id"]
+        _, record = whole(other.address, run)
+
+        def asked(path):
+            """What both say, which is the same."""
+            answers = [ask(node.address, "GET", path, timeout=PATIENCE_S) for node in (one, other)]
+            self.assertEqual(*answers, path)
+            return answers[0]
+
+        seq = asked(f"/v1/runs/{run}/reviews")["steps"][0]["seq"]
+        ask(other.address, "POST", f"/v1/runs/{run}/reviews", {"seq": seq, "verdict": "reject"})
+        self.assertEqual(asked(f"/v1/runs/{run}")["reviews"]["rejected"], 1)
+        fork = ask(other.address, "POST", f"/v1/runs/{run}/fork?seq={seq}&seed=7")
+        self.assertEqual(fork["forked_from"], {"run": run, "seq": seq})
+        lines, _ = whole(one.address, fork["id"])
+        self.assertEqual(lines[:seq], whole(other.address, run)[0][:seq])
+        for path in ["reviews", "tree", "shape?trajectory=1.0", "steps?trajectory=1.0", "spec", f"steps/{seq}"]:
+            asked(f"/v1/runs/{fork['id']}/{path}")
+        self.assertEqual([listed["id"] for listed in asked("/v1/runs")["runs"]], [fork["id"], run])
+        asked("/v1/split")
+        self.assertEqual(ask(other.address, "POST", "/v1/gc", {"older_than_days": 0}, timeout=PATIENCE_S)["runs"], 2)
+        self.assertEqual(asked("/v1/runs")["runs"], [])
 
     def test_any_node_cancels_any_run(self):
         one, other = self.nodes
@@ -233,12 +332,68 @@ class Nodes(Cluster):
         report = ask(other.address, "GET", "/v1/cluster")
         self.assertEqual((report["shared"], report["open_runs"], report["waiting_runs"]), (True, 1, 0))
         self.assertEqual([(node["this"], node["held"]) for node in report["nodes"]], [(False, 1), (True, 0)])
+        self.assertTrue(all(0 <= node["lag_ms"] for node in report["nodes"]), report)
+        shown = [metrics(node.address, "prime_cluster_") for node in self.nodes]
+        for found in shown:
+            of_all = {name: value for name, value in found.items() if "{" not in name}
+            self.assertEqual(
+                of_all,
+                {
+                    "prime_cluster_nodes": 2, "prime_cluster_open_runs": 1, "prime_cluster_waiting_runs": 0,
+                    "prime_cluster_blocked_runs": 0, "prime_cluster_oldest_waiting_seconds": 0,
+                },
+            )
+            labels = [f'{{node="{node["name"]}",id="{node["id"]}"}}' for node in report["nodes"]]
+            self.assertEqual([found[f"prime_cluster_leases{label}"] for label in labels], [1, 0])
+            self.assertTrue(all(found[f"prime_cluster_heartbeat_lag_seconds{label}"] >= 0 for label in labels), found)
+        # What is a node's own says whose it is.
+        own = [list(metrics(node.address, "prime_node_info")) for node in self.nodes]
+        for node, [info] in zip(report["nodes"], own, strict=True):
+            self.assertIn(f'node="{node["name"]}",id="{node["id"]}"', info)
+        self.assertEqual([metrics(node.address, "prime_runs_open")["prime_runs_open"] for node in self.nodes], [1, 0])
         one.kill()
         until(lambda: [node["held"] for node in ask(other.address, "GET", "/v1/cluster")["nodes"]] == [1], "it is taken")
         text = subprocess.run(
             [PRIME, "cluster", "status", "--url", f"http://{other.address}"], check=True, stdout=subprocess.PIPE, text=True
         ).stdout
         self.assertIn("1 open runs, 0 wait for a node", text)
+
+    def test_tools_go_on_at_another_node(self):
+        one, other = self.nodes
+        urls = [word for node in self.nodes for word in ("--url", f"http://{node.address}")]
+        with Tools(urls) as tools:
+            run = tools.call("start_run", LONG)["id"]
+            self.assertEqual(self.postgres.sql("SELECT count(*) FROM idempotency_key"), [["1"]])
+            before = tools.call("watch_run", {"run": run, "wait_ms": 30_000})
+            one.kill()
+            # The other node takes it over, and the events go on where they were.
+            after = tools.call("watch_run", {"run": run, "after": before["after"], "wait_ms": 30_000})
+            self.assertEqual(after["events"][0]["seq"], before["after"] + 1)
+            self.assertEqual(tools.call("cancel_run", {"run": run})["status"], "cancelled")
+            self.assertEqual(tools.call("start_run", request(1))["status"], "queued")
+
+    def test_a_chat_completion_goes_on_at_another_node(self):
+        one, other = self.nodes
+        body = {"model": "prime", "messages": [{"role": "user", "content": "Solve it."}], "prime": request(0)}
+
+        def complete(node):
+            return ask(node.address, "POST", "/v1/chat/completions", body, {"Idempotency-Key": "k"}, PATIENCE_S)
+
+        def lose():
+            try:
+                complete(one)
+            except OSError:
+                pass
+
+        lost = threading.Thread(target=lose)
+        lost.start()
+        until(lambda: any(run["events"] for run in ask(other.address, "GET", "/v1/runs")["runs"]), "it is under way")
+        one.kill()
+        lost.join()
+        completion = complete(other)
+        [[run, resumed]] = self.postgres.sql("SELECT id, resumed FROM run")
+        self.assertEqual((completion["prime"]["run"], completion["prime"]["verified"]), (run, True))
+        self.assertEqual(resumed, "1")
 
     def test_a_run_waits_for_a_node_that_has_its_agents(self):
         _, other = self.nodes
@@ -308,6 +463,60 @@ class Nodes(Cluster):
             subprocess.run([PRIME, "journal", "copy", file, copied], check=True, stdout=subprocess.DEVNULL)
             stored = "SELECT id, status, last_seq, encode(hash, 'hex') FROM {0}.run JOIN {0}.head ON run = no ORDER BY id"
             self.assertEqual(self.postgres.sql(stored.format("public")), self.postgres.sql(stored.format("copied")))
+
+
+class Limits(Cluster):
+    clocks = (0, 0)
+    most = 4
+
+    def setUp(self):
+        # Not in the arguments, which a reload cannot change.
+        file = tempfile.NamedTemporaryFile("w", suffix=".toml")
+        self.addCleanup(file.close)
+        self.config = Path(file.name)
+        self.limit(self.most)
+        super().setUp()
+
+    def limit(self, most):
+        self.config.write_text(f"[server]\nqueue_max = {most}\n")
+
+    def refusal(self, node):
+        """How a node refuses a run; None if it accepts it."""
+        try:
+            ask(node.address, "POST", "/v1/runs", LONG, timeout=PATIENCE_S)
+        except Refused as refused:
+            return refused.status, refused.body["error"]["code"]
+        return None
+
+    def test_the_queue_is_limited_over_all_nodes(self):
+        full = (429, "queue_full")
+        keyed = {"Idempotency-Key": "k"}
+        first = ask(self.nodes[0].address, "POST", "/v1/runs", LONG, keyed)["id"]
+        answers, workers = [], []
+        for at in range(8):
+            submit = lambda node=self.nodes[at % 2]: answers.extend(self.refusal(node) for _ in range(4))  # noqa: E731
+            workers.append(threading.Thread(target=submit))
+            workers[-1].start()
+        for worker in workers:
+            worker.join()
+        self.assertEqual((answers.count(None), answers.count(full)), (self.most - 1, 32 - self.most + 1))
+        self.assertEqual(self.postgres.sql("SELECT count(*) FROM run"), [[str(self.most)]])
+        # A request that was accepted before needs no room.
+        self.assertEqual(ask(self.nodes[1].address, "POST", "/v1/runs", LONG, keyed)["id"], first)
+        for node in self.nodes:
+            with self.assertRaises(Refused) as refused:
+                until(lambda node=node: ask(node.address, "GET", "/readyz") and None, "no node is ready")
+            said = refused.exception.body
+            self.assertEqual((said["open_runs"], said["live_runs_max"]), (self.most, self.most))
+        # A place that is free on one node is so on the other.
+        ask(self.nodes[1].address, "POST", f"/v1/runs/{first}/cancel", timeout=PATIENCE_S)
+        until(lambda: self.refusal(self.nodes[1]) is None, "there is room again")
+        self.assertEqual(self.refusal(self.nodes[0]), full)
+        self.limit(self.most + 1)
+        for node in self.nodes:
+            ask(node.address, "POST", "/v1/reload", timeout=PATIENCE_S)
+        until(lambda: self.refusal(self.nodes[0]) is None, "there is more room")
+        self.assertEqual([self.refusal(node) for node in self.nodes], [full, full])
 
 
 if __name__ == "__main__":

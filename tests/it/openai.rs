@@ -284,6 +284,39 @@ fn a_client_that_disconnects_cancels_its_run_unless_it_is_kept() {
 }
 
 #[test]
+fn a_repeated_key_gets_the_runs_of_the_first_request() {
+    let daemon = Daemon::start(&["server.queue_max=2"]);
+    let ask = |path: &str, key: &str, request: &Value| {
+        let post = daemon.client.post(daemon.url(path)).header("Idempotency-Key", key);
+        let response = post.header("Content-Type", "application/json").body(request.to_string()).send().unwrap();
+        (response.status().as_u16(), response.json::<Value>().unwrap())
+    };
+    let request = chat(&hanoi(), &json!({"n": 2}));
+    let (status, first) = ask("/v1/chat/completions", "k", &request);
+    assert_eq!(status, 200, "{first}");
+    let runs = |completion: &Value| [0, 1].map(|at| completion["choices"][at]["prime"]["run"].clone());
+    let (_, again) = ask("/v1/chat/completions", "k", &request);
+    assert_eq!((runs(&again), &again["choices"]), (runs(&first), &first["choices"]));
+    let other = chat(&hanoi(), &json!({"n": 1}));
+    let (status, refused) = ask("/v1/chat/completions", "k", &other);
+    assert_eq!((status, &refused["error"]["code"]), (422, &json!("idempotency_key_reused")));
+    let response = json!({"model": "prime", "input": hanoi().to_string()});
+    let answers = [0, 1].map(|_| ask("/v1/responses", "r", &response).1["id"].clone());
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(daemon.get("/v1/runs").body["runs"].as_array().unwrap().len(), 3);
+
+    // The third choice has no room. The first two go on, and are not made again.
+    let long = chat(&long_run(), &json!({"n": 3, "stream": true}));
+    for _ in 0..2 {
+        let (status, full) = ask("/v1/chat/completions", "long", &long);
+        assert_eq!((status, &full["error"]["code"]), (429, &json!("queue_full")));
+    }
+    let open = daemon.get("/v1/runs?status=running").body["runs"].as_array().unwrap().len()
+        + daemon.get("/v1/runs?status=queued").body["runs"].as_array().unwrap().len();
+    assert_eq!((open, daemon.get("/v1/runs").body["runs"].as_array().unwrap().len()), (2, 5));
+}
+
+#[test]
 fn errors_have_the_shape_of_openai() {
     let daemon = Daemon::start(&["server.queue_max=2"]);
     let with = |fields: Value| complete(&daemon, &chat(&json!({"task": "n-queens"}), &fields));

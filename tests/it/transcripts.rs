@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use regex::Regex;
 use serde_json::Value;
 
 use crate::daemon::Daemon;
+use crate::layers::rust_files;
 
 /// The rest of the command that starts like this, and the answer that the docs show to it.
 fn exchange(command: &str) -> (String, String) {
@@ -67,4 +69,32 @@ fn steps_are_judged_as_the_docs_show() {
     let (_, shown) = exchange("$ curl -s \"$U/v1/runs/run_1a1ff63b154c2d02f2d6290eb7c/reviews");
     let answered = reviewed.get(&format!("{run}/reviews?limit=1")).body;
     assert_eq!(answered, serde_json::from_str::<Value>(&shown).expect("whole JSON"));
+}
+
+#[test]
+fn every_test_that_the_docs_name_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let docs = fs::read_to_string(root.join("docs/daemon.md")).expect("docs/daemon.md");
+    let mut files: Vec<_> =
+        ["tests/it", "src", "crates"].iter().flat_map(|folder| rust_files(&root.join(folder))).collect();
+    for entry in fs::read_dir(root.join("tests/cluster")).expect("a folder") {
+        files.push(entry.expect("an entry").path());
+    }
+    let named = Regex::new(r"`([\w/]+\.(?:rs|py))`: ((?:`\w+`(?:, | and )?)+)").expect("a valid expression");
+    let mut count = 0;
+    for group in named.captures_iter(&docs) {
+        let texts: Vec<_> = files
+            .iter()
+            .filter(|path| path.ends_with(&group[1]))
+            .map(|path| fs::read_to_string(path).expect("a source"))
+            .collect();
+        for name in group[2].split('`').filter(|name| name.contains('_')) {
+            let found = texts
+                .iter()
+                .any(|text| [" fn", " def", "\nfn"].iter().any(|word| text.contains(&format!("{word} {name}("))));
+            assert!(found, "docs/daemon.md names the test `{name}` of {}, which is not there", &group[1]);
+            count += 1;
+        }
+    }
+    assert!(count > 40, "only {count} tests are named");
 }

@@ -245,6 +245,17 @@ impl Batch {
         existing.collect()
     }
 
+    /// How many open runs it adds, and how many it ends.
+    pub(super) fn opened_and_ended(&self) -> (i64, i64) {
+        let count = |is_counted: fn(&Draft) -> bool| {
+            let counted = self.drafts.values().filter(|draft| is_counted(draft)).count();
+            i64::try_from(counted).unwrap_or(i64::MAX)
+        };
+        let opened = count(|draft| draft.before.is_none() && !draft.after.is_over);
+        let ended = count(|draft| draft.before.is_some_and(|before| !before.is_over) && draft.after.is_over);
+        (opened, ended)
+    }
+
     /// Heads of runs that were there, or of those that it accepts.
     pub(super) fn heads(&self, are_accepted: bool) -> Heads {
         let mut heads = Heads::default();

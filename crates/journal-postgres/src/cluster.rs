@@ -12,12 +12,13 @@ use prime_journal::{BlockedRun, NodeStatus};
 const NODES: &str = "
     SELECT n.id, n.name, n.version, n.capacity, count(h.run),
            greatest(0, extract(epoch FROM clock_timestamp() - n.started) * 1000)::bigint,
-           (extract(epoch FROM n.expires - clock_timestamp()) * 1000)::bigint, n.agents
+           (extract(epoch FROM n.expires - clock_timestamp()) * 1000)::bigint, n.agents,
+           (extract(epoch FROM clock_timestamp() - n.beat) * 1000)::bigint
     FROM node n LEFT JOIN head h ON h.holder = n.id
     WHERE NOT n.is_dead GROUP BY n.id ORDER BY n.id";
 
 const RUNS: &str = "
-    SELECT (SELECT count(*) FROM head WHERE is_open), count(*),
+    SELECT open_runs(), count(*),
            CASE WHEN count(*) > 0
                THEN greatest(0, extract(epoch FROM clock_timestamp()) * 1000 - min(created_ms))::bigint END
     FROM head WHERE is_open AND holder IS NULL";
@@ -67,6 +68,18 @@ impl Cluster for PostgresJournal {
         self.session.run(async |client: &mut Object| blocked(client).await)
     }
 
+    fn limit_open_runs(&self, most: u64) {
+        self.leases.room.limit(most);
+    }
+
+    fn set_capacity(&self, capacity: usize) {
+        self.leases.set_capacity(capacity);
+    }
+
+    fn open_elsewhere(&self) -> u64 {
+        self.leases.room.elsewhere()
+    }
+
     fn status(&self) -> Result<ClusterStatus, JournalError> {
         let this = self.node();
         self.session.run(async |client: &mut Object| {
@@ -81,15 +94,18 @@ impl Cluster for PostgresJournal {
                 age_ms: natural(row.get(5)),
                 lease_left_ms: row.get(6),
                 agents: texts(row, 7),
+                lag_ms: row.get::<_, Option<i64>>(8).map(natural),
             });
             let nodes = nodes.collect();
             let row = client.query_one(&client.prepare_cached(RUNS).await?, &[]).await?;
+            let waiting_runs = natural(row.get(1));
+            let blocked = if waiting_runs > 0 { blocked(client).await? } else { Vec::new() };
             Ok::<_, Failure>(ClusterStatus {
                 nodes,
                 open_runs: natural(row.get(0)),
-                waiting_runs: natural(row.get(1)),
+                waiting_runs,
                 oldest_waiting_ms: row.get::<_, Option<i64>>(2).map(natural),
-                blocked: blocked(client).await?,
+                blocked,
             })
         })
     }

@@ -12,7 +12,25 @@ pub(super) enum Failure {
     Connection(String),
     /// [`super::schema`]'s function refused a commit, or something was there already. Nothing was changed.
     Conflict(String),
+    /// The runs that a commit accepts would be too many; so many are open. Nothing was changed.
+    Full {
+        open: u64,
+    },
+    /// They may be too many: the commit must count them alone. Nothing was changed.
+    Crowded,
     Final(JournalError),
+}
+
+impl Failure {
+    /// For whoever does not try again.
+    pub(super) fn into_error(self, database: &str) -> JournalError {
+        match self {
+            Self::Final(error) => error,
+            Self::Connection(reason) => JournalError::NotWritable(format!("{database}: {reason}")),
+            Self::Conflict(reason) => JournalError::Refused(reason),
+            Self::Full { .. } | Self::Crowded => JournalError::Refused("too many runs are open".to_owned()),
+        }
+    }
 }
 
 impl From<JournalError> for Failure {
@@ -36,6 +54,15 @@ impl From<tokio_postgres::Error> for Failure {
             };
         };
         let code = database.code();
+        match code.code() {
+            // Its detail is a number.
+            "PR002" => {
+                let open = database.detail().and_then(|open| open.parse().ok()).unwrap_or_default();
+                return Self::Full { open };
+            }
+            "PR003" => return Self::Crowded,
+            _ => {}
+        }
         let mut reason = format!("{} (PostgreSQL error {})", database.message(), code.code());
         if let Some(detail) = database.detail() {
             reason = format!("{reason}: {detail}");

@@ -1,6 +1,6 @@
 //! Carries out the node's lease requests, in a task of the journal's own thread.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,10 +11,12 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::bulletin::{Bulletin, News};
 use super::error_code::Failure;
 use super::needs::Met;
+use super::room::Room;
 use super::session::Session;
 use super::text::{decode, encode};
 use super::url::Target;
 use super::{Notice, OnNotice};
+use prime_journal::JournalError;
 use prime_journal::lease::{Answer, Effect, Epoch, Node, NodeId, Request, Timing};
 
 /// After a failed request, and the time for the last ones when the journal is closed.
@@ -30,11 +32,13 @@ pub(super) struct Leases {
     on_notice: Option<OnNotice>,
     pub(super) bulletin: Bulletin,
     met: Met,
+    pub(super) room: Room,
     /// Whether other nodes live, as of the last heartbeat.
     has_others: AtomicBool,
     name: String,
     timing: Timing,
-    capacity: i64,
+    /// As the row of the node has it from the next heartbeat on.
+    capacity: AtomicI64,
 }
 
 impl Leases {
@@ -45,11 +49,21 @@ impl Leases {
             on_notice,
             bulletin: Bulletin::default(),
             met,
+            room: Room::default(),
             has_others: AtomicBool::new(false),
             name,
             timing,
-            capacity: i64::try_from(capacity).unwrap_or(i64::MAX),
+            capacity: AtomicI64::new(i64::try_from(capacity).unwrap_or(i64::MAX)),
         }
+    }
+
+    pub(super) fn set_capacity(&self, capacity: usize) {
+        self.capacity.store(i64::try_from(capacity).unwrap_or(i64::MAX), Ordering::Relaxed);
+        let mut node = self.node();
+        node.set_capacity(capacity);
+        node.look_for_runs();
+        drop(node);
+        self.wake.notify_one();
     }
 
     /// Holds no lock across an `await`.
@@ -81,16 +95,15 @@ impl Leases {
         let lease_s = Duration::from_millis(self.timing.lease_ms).as_secs_f64();
         match request {
             Request::Register => {
-                let sql = "INSERT INTO node (name, version, expires, capacity)
-                    VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3), $4) RETURNING id";
+                let sql = "INSERT INTO node (name, version, expires, capacity, beat)
+                    VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3), $4, clock_timestamp()) RETURNING id";
                 let statement = client.prepare_cached(sql).await?;
-                let version = env!("CARGO_PKG_VERSION");
-                let row =
-                    client.query_one(&statement, &[&encode(&self.name), &version, &lease_s, &self.capacity]).await?;
+                let (version, capacity) = (env!("CARGO_PKG_VERSION"), self.capacity.load(Ordering::Relaxed));
+                let row = client.query_one(&statement, &[&encode(&self.name), &version, &lease_s, &capacity]).await?;
                 Ok(Answer::Registered(NodeId(row.get(0))))
             }
             Request::Heartbeat { node } => {
-                let answer = heartbeat(client, *node, lease_s).await?;
+                let answer = heartbeat(client, *node, lease_s, self.capacity.load(Ordering::Relaxed)).await?;
                 self.read_news(client, *node).await?;
                 Ok(answer)
             }
@@ -111,18 +124,26 @@ impl Leases {
         }
     }
 
-    /// What others want of this node's runs, and whether there are others.
+    /// What others want of this node's runs, whether there are others, and how many runs are open there.
     async fn read_news(&self, client: &Object, node: NodeId) -> Result<(), Failure> {
-        let sql = "SELECT NULL::text FROM node WHERE id <> $1 AND NOT is_dead UNION ALL
-            SELECT r.id FROM cancellation c JOIN head h ON h.run = c.run AND h.holder = $1 JOIN run r ON r.no = h.run";
-        let rows = client.query(&client.prepare_cached(sql).await?, &[&node.0]).await?;
-        let (others, cancelled): (Vec<_>, Vec<_>) =
-            rows.iter().map(|row| row.get::<_, Option<String>>(0)).partition(Option::is_none);
-        self.has_others.store(!others.is_empty(), Ordering::Relaxed);
-        for run in cancelled.into_iter().flatten() {
+        let sql = "SELECT EXISTS (SELECT FROM node WHERE id <> $1 AND NOT is_dead),
+            open_runs() - (SELECT count(*) FROM head WHERE holder = $1),
+            ARRAY(SELECT r.id FROM cancellation c JOIN head h ON h.run = c.run AND h.holder = $1
+                JOIN run r ON r.no = h.run)";
+        let row = client.query_one(&client.prepare_cached(sql).await?, &[&node.0]).await?;
+        self.has_others.store(row.get(0), Ordering::Relaxed);
+        self.room.count(u64::try_from(row.get::<_, i64>(1)).unwrap_or_default());
+        self.room.set_crowded(false);
+        for run in row.get::<_, Vec<String>>(2) {
             self.notify(Notice::Cancel(decode(run)));
         }
         Ok(())
+    }
+
+    /// So many runs are open in the store, those of this node among them.
+    pub(super) fn count_open(&self, open: u64) {
+        let held = self.node().held().count() as u64;
+        self.room.count(open.saturating_sub(held));
     }
 
     /// Sends what is due, once.
@@ -139,6 +160,20 @@ impl Leases {
         };
         self.announce(effects);
         Ok(())
+    }
+
+    /// The first request, which a server that is busy may answer late. A row whose answer is lost dies by itself.
+    pub(super) async fn register(&self, session: &Session) -> Result<(), JournalError> {
+        let begun = Instant::now();
+        loop {
+            let request = self.node().next(0);
+            let Some(request) = request else { return Ok(()) };
+            match self.send(session, &request).await {
+                Ok(()) => return Ok(()),
+                Err(Failure::Connection(_)) if begun.elapsed() + PAUSE < session.patience() => sleep(PAUSE).await,
+                Err(failure) => return Err(failure.into_error(&session.database)),
+            }
+        }
     }
 
     /// Until the journal is closed; then gives back all runs.
@@ -198,10 +233,11 @@ impl Leases {
     }
 }
 
-async fn heartbeat(client: &Object, node: NodeId, lease_s: f64) -> Result<Answer<String>, Failure> {
-    let sql = "UPDATE node SET expires = clock_timestamp() + make_interval(secs => $2) WHERE id = $1 AND NOT is_dead";
+async fn heartbeat(client: &Object, node: NodeId, lease_s: f64, capacity: i64) -> Result<Answer<String>, Failure> {
+    let sql = "UPDATE node SET expires = clock_timestamp() + make_interval(secs => $2), beat = clock_timestamp(),
+        capacity = $3 WHERE id = $1 AND NOT is_dead";
     let statement = client.prepare_cached(sql).await?;
-    if client.execute(&statement, &[&node.0, &lease_s]).await? == 0 {
+    if client.execute(&statement, &[&node.0, &lease_s, &capacity]).await? == 0 {
         return Ok(Answer::Dead);
     }
     let sql = "SELECT r.id, h.epoch FROM head h JOIN run r ON r.no = h.run WHERE h.holder = $1";

@@ -10,6 +10,7 @@ mod leases;
 mod needs;
 mod queries;
 mod retention;
+mod room;
 mod schema;
 mod session;
 mod statements;
@@ -117,14 +118,11 @@ impl PostgresJournal {
             Failure::Final(JournalError::NotWritable(reason))
             | Failure::Connection(reason)
             | Failure::Conflict(reason) => failed(reason),
-            Failure::Final(error) => failed(error.to_string()),
+            failure => failed(failure.into_error(&session.database).to_string()),
         })?;
         let started = Instant::now();
-        let request = leases.node().next(0);
-        if let Some(request) = request {
-            let registered = runtime.block_on(leases.send(&session, &request));
-            registered.map_err(|failure| failed(format!("the node cannot be registered: {failure:?}")))?;
-        }
+        let registered = runtime.block_on(leases.register(&session));
+        registered.map_err(|error| failed(format!("the node cannot be registered: {error}")))?;
         let (closed, is_closed) = watch::channel(false);
         let (kept, connections) = (Arc::clone(&leases), session.clone());
         let keep = move || runtime.block_on(kept.keep(connections, &target, started, is_closed));

@@ -139,8 +139,47 @@ const V3: &str = "
     ALTER TABLE node ADD COLUMN agents text[] COLLATE \"C\" NOT NULL DEFAULT '{}';
 ";
 
+/// The limit on open runs over all nodes, and when a node sent its last heartbeat. Nodes of the version before have no such
+/// limit, and their heartbeats are not known.
+///
+/// A commit that accepts runs calls `admit` before it changes anything. The advisory lock, which the commit holds to its end,
+/// makes the limit exact: whoever has it alone counts what all others have committed. That costs waiting for others' disks, so
+/// far from the limit the lock is shared. There each node may have one commit that others do not see yet, of at most `share`
+/// runs; the one that counted last still leaves room for all of these.
+const V4: &str = "
+    ALTER TABLE node ADD COLUMN beat timestamptz;
+
+    CREATE FUNCTION open_runs() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+        SELECT (SELECT count(*) FROM head WHERE is_open AND holder IS NULL)
+            + (SELECT count(*) FROM head WHERE holder IS NOT NULL)
+    $$;
+
+    CREATE FUNCTION admit(accepted bigint, ended bigint, most bigint, is_alone boolean) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE AS $$
+    DECLARE
+        name bigint := hashtext('prime-agents open runs ' || coalesce(current_schema(), ''));
+        share bigint := greatest(1, most / 16);
+        found bigint;
+    BEGIN
+        IF is_alone THEN
+            PERFORM pg_advisory_xact_lock(name);
+        ELSE
+            PERFORM pg_advisory_xact_lock_shared(name);
+        END IF;
+        -- Sees what was committed until now, later than the statement that calls.
+        SELECT open_runs() INTO found;
+        IF found + accepted - ended > most THEN
+            RAISE EXCEPTION 'too many runs are open' USING ERRCODE = 'PR002', DETAIL = found::text;
+        END IF;
+        IF NOT is_alone AND (accepted > share OR found + share * (SELECT count(*) FROM node) > most) THEN
+            RAISE EXCEPTION 'close to the limit, the count needs the lock alone' USING ERRCODE = 'PR003';
+        END IF;
+        RETURN true;
+    END $$;
+";
+
 /// What each version added. Never change a released migration: databases of every version exist.
-const MIGRATIONS: [&str; 3] = [V1, V2, V3];
+const MIGRATIONS: [&str; 4] = [V1, V2, V3, V4];
 
 /// Creates or upgrades the tables. Other nodes that start wait.
 pub(super) async fn migrate(transaction: &Transaction<'_>, database: &str) -> Result<(), Failure> {

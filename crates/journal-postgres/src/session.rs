@@ -78,12 +78,8 @@ impl Session {
         loop {
             match self.once(&mut work).await {
                 Ok(done) => return Ok(done),
-                Err(Failure::Final(error)) => return Err(error),
-                Err(Failure::Conflict(reason)) => return Err(JournalError::Refused(reason)),
-                Err(Failure::Connection(reason)) if started.elapsed() + pause > self.patience => {
-                    return Err(self.unreachable(&reason));
-                }
-                Err(Failure::Connection(_)) => {}
+                Err(Failure::Connection(_)) if started.elapsed() + pause <= self.patience => {}
+                Err(failure) => return Err(failure.into_error(&self.database)),
             }
             sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);

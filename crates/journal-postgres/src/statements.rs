@@ -9,10 +9,14 @@ use super::text::{decode, encode};
 use prime_journal::lease::{Found, NodeId};
 use prime_journal::{JournalError, Review};
 
-/// Everything depends on `mine`: a commit of a number that was used before changes nothing. `changed` is the fence.
+/// Everything depends on `mine`: a commit of a number that was used before changes nothing. `changed` is the fence. `admit`
+/// is asked before anything is changed, so that it counts no run of this commit.
 const COMMIT: &str = "
     WITH mine AS (
-        UPDATE node SET commits = $2 WHERE id = $1 AND commits < $2 RETURNING id
+        UPDATE node SET commits = $2
+        WHERE id = $1 AND CASE WHEN commits >= $2 THEN false WHEN $58::bigint IS NULL THEN true
+            ELSE admit($59, $60, $58, $61) END
+        RETURNING id
     ), claimed AS (
         SELECT * FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::boolean[], $7::bigint[], $8::bytea[],
             $9::bigint[], $10::bigint[], $11::boolean[])
@@ -63,13 +67,22 @@ const COMMIT: &str = "
     SELECT refuse_unless(
         (SELECT count(*) FROM mine) = 1 AND (SELECT count(*) FROM changed) = cardinality($3::bigint[]))";
 
+/// How an attempt of a commit is told apart from others, and what its new runs are counted against.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    pub(super) node: NodeId,
+    pub(super) number: i64,
+    /// Most open runs in the store.
+    pub(super) most: Option<i64>,
+    /// Whether no other node may accept runs meanwhile.
+    pub(super) is_alone: bool,
+}
+
 /// One attempt of a commit without reviews.
-pub(super) async fn commit<C: GenericClient + Sync>(
-    client: &C,
-    node: NodeId,
-    number: i64,
-    batch: &Batch,
-) -> Result<(), Failure> {
+pub(super) async fn commit<C: GenericClient + Sync>(client: &C, mark: Mark, batch: &Batch) -> Result<(), Failure> {
+    let Mark { node, number, most, is_alone } = mark;
+    let (opened, ended) = batch.opened_and_ended();
+    let most = most.filter(|_| opened > 0);
     let (heads, new_heads) = (batch.heads(false), batch.heads(true));
     let (updates, new_rows) = (batch.updates(false), batch.updates(true));
     let (snapshots, accepts, keys, segments) = (batch.snapshots(), &batch.accepts, &batch.keys, &batch.segments);
@@ -136,6 +149,10 @@ pub(super) async fn commit<C: GenericClient + Sync>(
                 &batch.flags.1,
                 &created,
                 &accepts.needs,
+                &most,
+                &opened,
+                &ended,
+                &is_alone,
             ],
         )
         .await?;
@@ -143,14 +160,9 @@ pub(super) async fn commit<C: GenericClient + Sync>(
 }
 
 /// One attempt of a commit with reviews.
-pub(super) async fn commit_with_reviews(
-    client: &mut Object,
-    node: NodeId,
-    number: i64,
-    batch: &Batch,
-) -> Result<(), Failure> {
+pub(super) async fn commit_with_reviews(client: &mut Object, mark: Mark, batch: &Batch) -> Result<(), Failure> {
     let transaction = client.transaction().await?;
-    commit(&transaction, node, number, batch).await?;
+    commit(&transaction, mark, batch).await?;
     for (id, seq, said) in &batch.reviews {
         add_review(&transaction, id, *seq, said).await?;
     }

@@ -3,6 +3,7 @@
 mod connections;
 mod needs;
 mod nodes;
+mod room;
 mod server;
 
 use self::server::Schema;

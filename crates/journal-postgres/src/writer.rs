@@ -13,7 +13,7 @@ use super::error_code::Failure;
 use super::leases::Leases;
 use super::needs::Needs;
 use super::session::Session;
-use super::statements;
+use super::statements::{self, Mark};
 use prime_journal::compression::Packer;
 use prime_journal::lease::{Claim, Epoch, NodeId, Verdict, judge};
 use prime_journal::{JournalError, Write};
@@ -59,6 +59,8 @@ enum Attempt {
     Applied,
     /// Nothing was applied, for this reason.
     Refused(JournalError),
+    /// Nothing was applied: other nodes must not accept runs meanwhile.
+    Crowded,
 }
 
 impl Writer {
@@ -223,40 +225,56 @@ impl Writer {
         let accepted = accepted(&batch);
         leases.node().accepting(accepted.iter().cloned());
         let (started, number, mut pause) = (Instant::now(), self.number, PAUSE_MIN);
+        // Whether an earlier attempt may have been applied, or may be yet.
+        let mut is_doubtful = false;
         loop {
+            let (most, is_alone) = (leases.room.most(), leases.room.is_crowded());
+            let mark = Mark { node, number, most: most.map(|most| i64::try_from(most).unwrap_or(i64::MAX)), is_alone };
             let sent = session
                 .once(async |client: &mut Object| {
                     let sent = if batch.reviews.is_empty() {
-                        statements::commit(client, node, number, &batch).await
+                        statements::commit(client, mark, &batch).await
                     } else {
-                        statements::commit_with_reviews(client, node, number, &batch).await
+                        statements::commit_with_reviews(client, mark, &batch).await
                     };
                     match sent {
                         Ok(()) => Ok(Attempt::Applied),
                         Err(Failure::Conflict(reason)) => explain(client, node, number, &batch, reason).await,
+                        Err(Failure::Crowded) => Ok(Attempt::Crowded),
+                        Err(Failure::Full { .. })
+                            if is_doubtful && !statements::use_up(client, node, number).await? =>
+                        {
+                            Ok(Attempt::Applied)
+                        }
+                        Err(Failure::Full { open }) => {
+                            Ok(Attempt::Refused(JournalError::Full { open, most: most.unwrap_or_default() }))
+                        }
                         Err(Failure::Final(error @ JournalError::Refused(_))) => Ok(Attempt::Refused(error)),
                         Err(failure) => Err(failure),
                     }
                 })
                 .await;
             match sent {
+                Ok(Attempt::Crowded) => {
+                    leases.room.set_crowded(true);
+                    continue;
+                }
                 Ok(Attempt::Applied) => {
                     self.finish(leases, node, &batch, true);
                     return Ok(());
                 }
                 Ok(Attempt::Refused(error)) => {
                     self.finish(leases, node, &batch, false);
-                    if let JournalError::LeaseLost { runs } = &error {
-                        self.forget(leases, &batch, runs);
+                    match &error {
+                        JournalError::LeaseLost { runs } => self.forget(leases, &batch, runs),
+                        JournalError::Full { open, .. } => leases.count_open(*open),
+                        _ => {}
                     }
                     return Err(error);
                 }
-                Err(Failure::Connection(_)) if started.elapsed() + pause < session.patience() => {}
+                Err(Failure::Connection(_)) if started.elapsed() + pause < session.patience() => is_doubtful = true,
                 Err(failure) => {
-                    let error = match failure {
-                        Failure::Final(error) => error,
-                        Failure::Connection(reason) | Failure::Conflict(reason) => session.unreachable(&reason),
-                    };
+                    let error = failure.into_error(&session.database);
                     self.in_doubt = Some(InDoubt { node, number, writes: writes.iter().map(digest).collect(), batch });
                     return Err(error);
                 }

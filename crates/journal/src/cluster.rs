@@ -21,6 +21,8 @@ pub struct NodeStatus {
     /// Milliseconds until its lease ends, unless it sends a heartbeat; negative when the lease has ended and no other node
     /// has noticed yet.
     pub lease_left_ms: i64,
+    /// Milliseconds since its last heartbeat; `None` if its version does not say.
+    pub lag_ms: Option<u64>,
     /// What runs need, as far as the node has it, sorted: engines, pools, programs.
     pub agents: Vec<String>,
 }
@@ -47,7 +49,7 @@ pub struct ClusterStatus {
     pub blocked: Vec<BlockedRun>,
 }
 
-/// A store that several nodes share. Methods block.
+/// A store that several nodes share. Methods block, unless they say otherwise.
 pub trait Cluster: Send + Sync {
     /// Asks for the end of a run: of the node that holds it, now or later. It stays asked for until the run is over. A run
     /// that is over already stays as it is.
@@ -61,6 +63,16 @@ pub trait Cluster: Send + Sync {
     /// # Errors
     /// When the store cannot be read.
     fn blocked(&self) -> Result<Vec<BlockedRun>, JournalError>;
+
+    /// Commits that accept runs fail with [`JournalError::Full`] from now on if more runs than `most` would be open in the
+    /// store, whichever nodes hold them. Exact as long as all nodes name the same number. Does not block.
+    fn limit_open_runs(&self, most: u64);
+
+    /// The node takes up to so many free runs from now on. Does not block.
+    fn set_capacity(&self, capacity: usize);
+
+    /// Open runs that this node does not hold, as of its last heartbeat or refused commit. Does not block.
+    fn open_elsewhere(&self) -> u64;
 
     /// # Errors
     /// When the store cannot be read.

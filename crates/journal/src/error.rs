@@ -18,6 +18,9 @@ pub enum JournalError {
     /// Other nodes hold these runs. Nothing was changed.
     #[error("another node executes {}", .runs.join(", "))]
     LeaseLost { runs: Vec<String> },
+    /// The store has as many open runs as it may have. Nothing was changed.
+    #[error("{open} runs are open, of at most {most}")]
+    Full { open: u64, most: u64 },
     /// No space or no permission, perhaps only for now. Nothing was changed.
     #[error("the journal cannot be written: {0}")]
     NotWritable(String),

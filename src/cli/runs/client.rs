@@ -112,8 +112,14 @@ impl Client {
         Ok(Self { http: http.timeout(READ_TIMEOUT).build()?, bases, current: AtomicUsize::new(0), authorization })
     }
 
-    pub fn has_several(&self) -> bool {
-        self.bases.len() > 1
+    /// How many daemons there are to ask.
+    pub fn daemons(&self) -> usize {
+        self.bases.len()
+    }
+
+    /// An idempotency key of its own for a request that may have to be repeated at another daemon; `None` if there is none.
+    pub fn own_key(&self) -> Option<String> {
+        (self.daemons() > 1).then(|| format!("submit-{:032x}", rand::random::<u128>()))
     }
 
     /// Asks another daemon next, because the answer of this one broke off.

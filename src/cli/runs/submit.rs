@@ -210,8 +210,7 @@ pub fn submit(arguments: &SubmitArguments) -> anyhow::Result<ExitCode> {
     let key = arguments.checked_key()?;
     let request = arguments.request()?;
     let client = common.client()?;
-    // With several daemons, the request may have to be repeated at another.
-    let own = (key.is_none() && client.has_several()).then(|| format!("submit-{:032x}", rand::random::<u128>()));
+    let own = if key.is_none() { client.own_key() } else { None };
     let header = key.or(own.as_deref()).map(|key| ("Idempotency-Key", key));
     let is_idempotent = header.is_some();
     let post = Post { path: "/v1/runs", header, body: Some(&request), is_idempotent, ..Post::default() };

@@ -12,9 +12,10 @@ use super::run_requests::RunRequests;
 use crate::daemon::State;
 use crate::daemon::error::ApiError;
 use crate::daemon::resolve::spec_of;
-use crate::daemon::runs::owner_of;
+use crate::daemon::runs::{key_of, owner_of};
 use crate::runs::{NewRun, RunError, RunRecord, RunSpec, Runs};
 use prime_bench::tasks::Problem;
+use prime_journal::IdempotencyKey;
 
 type Checked = (RunSpec, Arc<dyn Problem>);
 
@@ -47,20 +48,30 @@ fn specs_of(runs: &Runs, chat: &ChatRequest) -> Result<(Vec<Checked>, Arc<Answer
     Ok((specs, requests.form))
 }
 
-/// Accepts all runs, or cancels those already accepted.
+/// The key of one choice of a request. No header can have a line break, so no client has chosen the same.
+fn key_of_choice(key: &IdempotencyKey, index: usize) -> IdempotencyKey {
+    let text = if index == 0 { key.key.clone() } else { format!("{}\n{index}", key.key) };
+    IdempotencyKey { key: text, fingerprint: key.fingerprint }
+}
+
+/// Accepts all runs, or cancels those already accepted; with a key they go on, for the request that comes again.
 async fn accept_all(
     runs: Arc<Runs>,
     owner: String,
+    key: Option<IdempotencyKey>,
     (specs, form): (Vec<Checked>, Arc<AnswerForm>),
     is_kept: bool,
 ) -> Result<Vec<AcceptedRun>, RunError> {
     let mut accepted: Vec<AcceptedRun> = Vec::with_capacity(specs.len());
-    for (spec, problem) in specs {
+    for (index, (spec, problem)) in specs.into_iter().enumerate() {
         let expected = Expected { form: Arc::clone(&form), is_checked: spec.plan.is_checked };
-        match runs.accept(NewRun { owner: owner.clone(), key: None, spec, problem }).await {
+        let own_key = key.as_ref().map(|key| key_of_choice(key, index));
+        match runs.accept(NewRun { owner: owner.clone(), key: own_key, spec, problem }).await {
             Ok(run) => accepted.push(AcceptedRun { run: CancelOnDrop::new(&runs, run.record, is_kept), expected }),
             Err(error) => {
-                accepted.iter_mut().for_each(|accepted| accepted.run.force());
+                if key.is_none() {
+                    accepted.iter_mut().for_each(|accepted| accepted.run.force());
+                }
                 return Err(error);
             }
         }
@@ -68,15 +79,26 @@ async fn accept_all(
     Ok(accepted)
 }
 
-/// The runs of a request.
+/// The runs of a request, whose body `chat` was read from. Those of a repeated `Idempotency-Key` are the ones of the first
+/// request.
 ///
 /// # Errors
 /// The first invalid field, or why no run is accepted now.
-pub async fn accept(state: &State, request: &HttpRequest, chat: ChatRequest) -> Result<Vec<AcceptedRun>, ApiError> {
-    let is_kept = is_kept(request)?;
+pub async fn accept(
+    state: &State,
+    request: &HttpRequest,
+    body: &[u8],
+    chat: ChatRequest,
+) -> Result<Vec<AcceptedRun>, ApiError> {
+    let key = key_of(request.headers(), body)?;
+    // Whoever sends a key may come back, here or at another node.
+    let is_kept = is_kept(request)?.unwrap_or(key.is_some());
     let runs = Arc::clone(&state.runs);
     let owner = owner_of(request);
-    runs.has_room(&owner)?;
+    // A key may belong to runs that are open already.
+    if key.is_none() {
+        runs.has_room(&owner)?;
+    }
     // Generating an instance may take milliseconds, for which other requests of this worker must not wait.
     let specs = {
         let runs = Arc::clone(&runs);
@@ -88,7 +110,7 @@ pub async fn accept(state: &State, request: &HttpRequest, chat: ChatRequest) -> 
         .await
         .map_err(|_| ApiError::from(RunError::Draining))??
     };
-    Ok(runs.run_detached(accept_all(Arc::clone(&runs), owner, specs, is_kept)).await?)
+    Ok(runs.run_detached(accept_all(Arc::clone(&runs), owner, key, specs, is_kept)).await?)
 }
 
 /// The part of a response's id that is unique: that of the first run.

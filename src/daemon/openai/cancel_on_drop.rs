@@ -16,9 +16,13 @@ const KEEP: &str = "X-Prime-Keep";
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "never constructed")]
 pub struct ChatHeaders {
-    /// Keeps the runs going when the client disconnects.
+    /// Keeps the runs going when the client disconnects. With an `Idempotency-Key`, they go on unless it is `false`.
     #[param(rename = "X-Prime-Keep", nullable = false)]
     keep: Option<bool>,
+    /// Makes retries safe, at any daemon of a shared journal: a repeated request gets the runs of the first. 1 to 255 visible
+    /// ASCII characters, unique per request.
+    #[param(rename = "Idempotency-Key", nullable = false, pattern = "^[!-~]{1,255}$")]
+    key: Option<String>,
 }
 
 /// Cancels its run when dropped, unless the run is to be kept or is over.
@@ -56,15 +60,15 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Whether a request's runs go on when its client disconnects.
+/// Whether a request's runs go on when its client disconnects, if it says so.
 ///
 /// # Errors
 /// 400 when the header is neither `true` nor `false`.
-pub fn is_kept(request: &HttpRequest) -> Result<bool, ApiError> {
-    let Some(value) = request.headers().get(KEEP) else { return Ok(false) };
+pub fn is_kept(request: &HttpRequest) -> Result<Option<bool>, ApiError> {
+    let Some(value) = request.headers().get(KEEP) else { return Ok(None) };
     match value.as_bytes() {
-        b"true" => Ok(true),
-        b"false" => Ok(false),
+        b"true" => Ok(Some(true)),
+        b"false" => Ok(Some(false)),
         _ => Err(ApiError::bad_field(KEEP, "must be `true` or `false`")),
     }
 }
@@ -77,8 +81,8 @@ mod tests {
     #[test]
     fn the_header_is_true_or_false() {
         let with = |value| is_kept(&TestRequest::default().insert_header((KEEP, value)).to_http_request());
-        assert_eq!(is_kept(&TestRequest::default().to_http_request()), Ok(false));
-        assert_eq!((with("true"), with("false")), (Ok(true), Ok(false)));
+        assert_eq!(is_kept(&TestRequest::default().to_http_request()), Ok(None));
+        assert_eq!((with("true"), with("false")), (Ok(Some(true)), Ok(Some(false))));
         for wrong in ["", "1", "yes", "TRUE"] {
             assert_eq!(with(wrong).unwrap_err().body().error.param.as_deref(), Some(KEEP));
         }

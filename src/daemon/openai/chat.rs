@@ -18,7 +18,7 @@ use crate::daemon::{State, now_ms};
 /// is the run's answer as JSON, or a call of a function that `tool_choice` forces; `reasoning_content` has the steps that
 /// led to it. Without an answer, or with one that the verifier objects to, `content` is null and `refusal` says why. With
 /// `stream`, steps arrive as they are committed: those of the first trajectory of each round. When the client disconnects,
-/// its runs are cancelled, unless `X-Prime-Keep` is `true`.
+/// its runs are cancelled, unless `X-Prime-Keep` is `true` or it sent an `Idempotency-Key`, with which it gets them again.
 #[utoipa::path(
     post, path = "/v1/chat/completions", tag = "openai", operation_id = "complete_chat", params(ChatHeaders),
     request_body(content = ChatRequest, examples(
@@ -36,13 +36,15 @@ use crate::daemon::{State, now_ms};
             (ChunkEvent = "text/event-stream"),
         )),
         (status = 404, description = "The model does not exist", body = ErrorBody),
+        (status = 410, description = "The key was used before for a run that was removed since", body = ErrorBody),
+        (status = 422, description = "The key was used before with another body", body = ErrorBody),
     ),
 )]
 pub async fn complete(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
     let chat: ChatRequest = json(&body.0)?;
     let (model, is_streamed, wants_usage) = (chat.model.clone(), chat.is_streamed(), chat.wants_usage());
     let permit = if is_streamed { stream_permit(&request)? } else { None };
-    let accepted = accept(&state, &request, chat).await?;
+    let accepted = accept(&state, &request, &body.0, chat).await?;
     let runs = &state.runs;
     let head = Head {
         id: format!("chatcmpl-{}", unique_of(&accepted)),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::server::{Schema, server, sql};
 use crate::{PostgresJournal, PostgresOptions};
-use prime_journal::conformance::{accept, row};
+use prime_journal::conformance::{accept, append, events, row};
 use prime_journal::{Journal, JournalError};
 
 fn error(url: &str) -> String {
@@ -52,7 +52,7 @@ fn unusable_servers_are_explained() {
 fn other_schemas_are_left_alone() {
     let newer = Schema::new();
     newer.sql("CREATE TABLE meta (name text, value bigint); INSERT INTO meta VALUES ('version', 99)");
-    assert!(error(&newer.url()).contains("its schema has version 99, but this program knows versions up to 3"));
+    assert!(error(&newer.url()).contains("its schema has version 99, but this program knows versions up to 4"));
     let foreign = Schema::new();
     foreign.sql("CREATE TABLE meta (colour text)");
     assert!(error(&foreign.url()).contains("another program's, and were left unchanged"));
@@ -123,4 +123,25 @@ fn a_read_only_database_takes_nothing_and_recovers() {
         assert!(matches!(error, JournalError::NotWritable(_)), "{error:?}");
     }
     assert_eq!((journal.run("s").unwrap(), journal.size().unwrap().runs), (Some(row("s")), 2));
+}
+
+#[test]
+fn a_full_database_takes_nothing_and_recovers() {
+    let schema = Schema::new();
+    let journal = PostgresJournal::open(&schema.url(), PostgresOptions::default()).unwrap();
+    journal.commit(&[accept("r")]).unwrap();
+    // As PostgreSQL says it.
+    schema.sql(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            RAISE EXCEPTION 'could not extend file \"base/5/16396\": No space left on device' USING ERRCODE = '53100';
+        END $$; CREATE TRIGGER refuse BEFORE INSERT ON segment EXECUTE FUNCTION refuse()",
+    );
+    let first = events(row("r").head, 1);
+    let both = [append("r", &first), accept("s")];
+    let error = journal.commit(&both).unwrap_err();
+    assert!(matches!(&error, JournalError::NotWritable(reason) if reason.contains("No space left")), "{error:?}");
+    assert_eq!((journal.run("r").unwrap(), journal.run("s").unwrap()), (Some(row("r")), None));
+    schema.sql("DROP TRIGGER refuse ON segment");
+    journal.commit(&both).unwrap();
+    assert_eq!((journal.run("r").unwrap().unwrap().head, journal.run("s").unwrap()), (first.head(), Some(row("s"))));
 }

@@ -148,6 +148,8 @@ fn nodes_of_the_version_before_work_beside_new_ones() {
     acceptor.journal.commit(&[accept("r", "pool a")]).unwrap();
     drop(acceptor);
     until_blocked(&new.journal, &[("r", &["pool a"])]);
+    let lags: Vec<_> = new.journal.status().unwrap().nodes.iter().map(|node| node.lag_ms.is_some()).collect();
+    assert_eq!(lags, [false, true], "an old node does not say when it sent its last heartbeat");
     let taken = schema.sql(&format!(
         "WITH me AS (SELECT id FROM node WHERE id = {old} AND NOT is_dead FOR SHARE),
         free AS (

@@ -10,7 +10,7 @@ use super::server::{Proxy, Schema};
 use crate::{Notice, OnNotice, PostgresJournal, PostgresOptions};
 use prime_journal::conformance::{accept, append, end, events, row};
 use prime_journal::lease::{Effect, Timing};
-use prime_journal::{Cluster as _, IdempotencyKey, Journal, JournalError, Write};
+use prime_journal::{Cluster as _, IdempotencyKey, Journal, JournalError, Retention, Write};
 
 /// A limit for what must happen; only a failure takes that long.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
@@ -114,6 +114,51 @@ fn the_runs_of_a_dead_node_go_to_another() {
 }
 
 #[test]
+fn a_node_whose_capacity_grows_takes_more() {
+    let schema = Schema::new();
+    open(&schema).commit(&[accept("r"), accept("s")]).unwrap();
+    let (node, effects) = taking(&schema, 1, QUICK);
+    assert_eq!(effects.recv_timeout(PATIENCE).unwrap(), Effect::Start("r".to_owned()));
+    node.set_capacity(2);
+    assert_eq!(effects.recv_timeout(PATIENCE).unwrap(), Effect::Start("s".to_owned()));
+    while node.status().unwrap().nodes[0].capacity != 2 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_server_whose_clock_is_set_back_keeps_no_dead_node_alive() {
+    let schema = Schema::new();
+    let (sleeping, _stopped) = taking(&schema, 0, Timing { lease_ms: 400, heartbeat_ms: 3_600_000 });
+    sleeping.commit(&[accept("r")]).unwrap();
+    schema.sql("UPDATE node SET expires = clock_timestamp() + interval '9 hours'");
+    let (_other, effects) = taking(&schema, 5, Timing { lease_ms: 400, heartbeat_ms: 50 });
+    assert_eq!(effects.recv_timeout(PATIENCE).unwrap(), Effect::Start("r".to_owned()));
+}
+
+#[test]
+fn nodes_of_one_name_are_two() {
+    let schema = Schema::new();
+    let named = || {
+        let options = PostgresOptions { node: "same".to_owned(), ..PostgresOptions::default() };
+        PostgresJournal::open(&schema.url(), options).unwrap()
+    };
+    let (one, other) = (named(), named());
+    one.commit(&[accept("r")]).unwrap();
+    other.commit(&[accept("s"), accept("t")]).unwrap();
+    assert_eq!(lost(&other.commit(&[end("r", 1)]).unwrap_err()), ["r"]);
+    let shown = |journal: &PostgresJournal| {
+        let nodes = journal.status().unwrap().nodes.into_iter();
+        nodes.map(|node| (node.name, node.is_this, node.held)).collect::<Vec<_>>()
+    };
+    let same = |is_this, held| ("same".to_owned(), is_this, held);
+    assert_eq!(shown(&one), [same(true, 1), same(false, 2)]);
+    drop(other);
+    assert_eq!(shown(&one), [same(true, 1)]);
+    one.commit(&[end("r", 1)]).unwrap();
+}
+
+#[test]
 fn a_node_that_was_taken_for_dead_registers_again() {
     let schema = Schema::new();
     let (journal, effects) = taking(&schema, 0, QUICK);
@@ -200,7 +245,7 @@ fn nodes_that_start_together_migrate_once() {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| open(&schema))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(schema.sql("SELECT value FROM meta WHERE name = 'version'"), ["3"]);
+    assert_eq!(schema.sql("SELECT value FROM meta WHERE name = 'version'"), ["4"]);
     let mut nodes: Vec<_> = journals.iter().map(|journal| journal.node().unwrap()).collect();
     nodes.sort();
     nodes.dedup();
@@ -255,6 +300,38 @@ fn a_commit_whose_answer_is_lost_is_applied_once() {
     assert_eq!((row.head, journal.size().unwrap().runs), (head, 21));
     let segments = journal.segments("r", 0, usize::MAX).unwrap();
     assert_eq!(prime_journal::verify("r", &row.spec, segments), Ok(head));
+}
+
+#[test]
+fn retention_on_many_nodes_removes_each_run_once() {
+    let schema = Schema::new();
+    let journals: Vec<_> = (0..3).map(|_| open(&schema)).collect();
+    let runs: Vec<_> = (0..150).map(|at| format!("r{at:03}")).collect();
+    for run in &runs {
+        journals[0].commit(&[accept(run), append(run, &events(row(run).head, 2)), end(run, 5)]).unwrap();
+    }
+    let all = Retention { updated_before_ms: Some(u64::MAX), ..Retention::default() };
+    let removed: Vec<_> = std::thread::scope(|scope| {
+        let remove = |journal: &PostgresJournal| {
+            let (mut runs, mut removed_events) = (0, 0);
+            while journal.size().unwrap().runs > 0 {
+                // Nothing while another node removes.
+                let removed = journal.collect(&all).unwrap();
+                (runs, removed_events) = (runs + removed.runs, removed_events + removed.events);
+            }
+            (runs, removed_events)
+        };
+        let threads: Vec<_> = journals.iter().map(|journal| scope.spawn(move || remove(journal))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(removed.iter().map(|(runs, _)| runs).sum::<u64>(), 150);
+    let mut events = removed.iter().map(|(_, events)| events).sum::<u64>();
+    // What is left of the last run.
+    while let found @ 1.. = journals[0].collect(&all).unwrap().events {
+        events += found;
+    }
+    assert_eq!(events, 300);
+    assert_eq!(schema.sql("SELECT count(*) FROM segment"), ["0"]);
 }
 
 #[test]

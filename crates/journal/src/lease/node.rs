@@ -137,6 +137,11 @@ impl<R: Clone + Ord> Node<R> {
         self.heartbeat_ms.map_or(0, |last| last.saturating_add(self.timing.heartbeat_ms))
     }
 
+    /// Takes up to so many runs from now on.
+    pub fn set_capacity(&mut self, capacity: usize) {
+        self.capacity = capacity;
+    }
+
     /// Takes free runs before the next heartbeat does, because there may be some.
     pub fn look_for_runs(&mut self) {
         if self.round == Round::Done {

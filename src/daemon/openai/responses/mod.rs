@@ -39,13 +39,15 @@ pub(super) fn chat_of(body: &[u8]) -> Result<super::request::ChatRequest, ApiErr
             (ResponseEvent = "text/event-stream"),
         )),
         (status = 404, description = "The model does not exist", body = ErrorBody),
+        (status = 410, description = "The key was used before for a run that was removed since", body = ErrorBody),
+        (status = 422, description = "The key was used before with another body", body = ErrorBody),
     ),
 )]
 pub async fn respond(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
     let asked: ResponsesRequest = json(&body.0)?;
     let (chat, is_streamed) = (asked.chat()?, asked.is_streamed());
     let permit = if is_streamed { stream_permit(&request)? } else { None };
-    let mut accepted = accept(&state, &request, chat).await.map_err(request::renamed)?;
+    let mut accepted = accept(&state, &request, &body.0, chat).await.map_err(request::renamed)?;
     let template = Template::new(unique_of(&accepted), now_ms() / 1_000, asked);
     let runs = &state.runs;
     let only = accepted.pop().ok_or_else(|| ApiError::internal("a response has no run"))?;
