@@ -31,6 +31,9 @@ impl Sample {
     }
 }
 
+/// Draws of one sample until one fits the context.
+pub const DRAWS_MAX: usize = 100;
+
 /// A sample in a model's tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoded {
@@ -55,6 +58,28 @@ impl Encoded {
         }
         completion.extend(vocabulary.encode(&sample.completion[end..]));
         Self { task: sample.task, prompt: vocabulary.encode(&sample.prompt), completion, appended }
+    }
+
+    /// Draws a sample that fits `context`: a few states of a task may be longer than all others.
+    ///
+    /// # Errors
+    /// [`TrainError::SamplesTooLong`] if [`DRAWS_MAX`] samples in a row do not fit.
+    pub fn draw(
+        samples: &mut dyn Samples,
+        task: usize,
+        is_held_out: bool,
+        context: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Self, TrainError> {
+        let mut tokens = 0;
+        for _ in 0..DRAWS_MAX {
+            let drawn = Self::new(&samples.draw(task, is_held_out, rng), samples.vocabulary());
+            tokens = drawn.tokens();
+            if tokens <= context {
+                return Ok(drawn);
+            }
+        }
+        Err(TrainError::SamplesTooLong { task: samples.tasks()[task].clone(), tokens, context })
     }
 
     /// A completion that a model drew: all of it is supervised.
@@ -166,7 +191,7 @@ impl Batch {
             let task = choose(weights, rng);
             let sample = match corrections.draw(task, plan.corrected, rng) {
                 Some(correction) => Encoded::new(correction, samples.vocabulary()),
-                None => Encoded::new(&samples.draw(task, false, rng), samples.vocabulary()),
+                None => Encoded::draw(samples, task, false, plan.context, rng)?,
             };
             total += sample.inputs();
             drawn.push(sample);

@@ -59,16 +59,19 @@ impl Accuracy {
 }
 
 /// `per_task` held-out samples of each task, always the same for one recipe.
-pub fn held_out(recipe: &Recipe, samples: &mut dyn Samples, per_task: usize) -> Vec<Vec<Encoded>> {
+///
+/// # Errors
+/// [`TrainError::SamplesTooLong`] for a task whose samples do not fit the context.
+pub fn held_out(
+    recipe: &Recipe,
+    samples: &mut dyn Samples,
+    per_task: usize,
+) -> Result<Vec<Vec<Encoded>>, TrainError> {
     (0..samples.tasks().len())
         .map(|task| {
             let mut rng = ChaCha8Rng::seed_from_u64(recipe.seed ^ HELD_OUT);
             rng.set_stream(task as u64);
-            let mut draw = || {
-                let sample = samples.draw(task, true, &mut rng);
-                Encoded::new(&sample, samples.vocabulary())
-            };
-            (0..per_task).map(|_| draw()).collect()
+            (0..per_task).map(|_| Encoded::draw(samples, task, true, recipe.model.context, &mut rng)).collect()
         })
         .collect()
 }

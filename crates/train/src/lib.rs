@@ -79,6 +79,12 @@ pub enum TrainError {
     LessonTooLong { task: String },
     #[error("a sample of task {task} has {tokens} tokens, the context is {context}: shorten it or raise model.context")]
     SampleTooLong { task: usize, tokens: usize, context: usize },
+    #[error(
+        "data.tasks: {} samples of {task} in a row are longer than the context of {context} tokens (the last has {tokens}): \
+         raise model.context, or leave the task out",
+        batch::DRAWS_MAX
+    )]
+    SamplesTooLong { task: String, tokens: usize, context: usize },
     #[error("the loss is not finite at step {step}: lower optimizer.learning_rate and resume from the checkpoint")]
     Diverged { step: u64 },
     #[error("{path} is not a checkpoint of this recipe: {reason}")]

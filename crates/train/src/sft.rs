@@ -168,7 +168,7 @@ impl<'a> Run<'a> {
             network: Network::new(recipe.model),
             learner: Learner::new(recipe, &layout, [&state.weights, &state.average], moments, state.step),
             pool: Vec::new(),
-            held_out: evaluate::held_out(recipe, samples, most),
+            held_out: evaluate::held_out(recipe, samples, most)?,
             progress: Progress::start(state.elapsed_s, state.tokens),
             records: Records::open(out, "step", (state.step > 0).then_some(state.step))?,
             round_s: 0.0,

@@ -277,6 +277,46 @@ fn a_correction_that_does_not_fit_the_context_is_left_out() {
     }
 }
 
+/// Samples of which each n-th (the second field) does not fit; the third counts them.
+struct Long(Toy, usize, usize);
+
+impl Samples for Long {
+    fn tasks(&self) -> &[String] {
+        self.0.tasks()
+    }
+
+    fn vocabulary(&self) -> &Vocabulary {
+        self.0.vocabulary()
+    }
+
+    fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
+        self.2 += 1;
+        if self.2.is_multiple_of(self.1) {
+            return Sample::written(task, "p".repeat(100), "c");
+        }
+        self.0.draw(task, held_out, rng)
+    }
+}
+
+#[test]
+fn a_sample_that_does_not_fit_the_context_is_drawn_again() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let recipe = Recipe::from_toml(
+        "name = 'toy'\nseed = 1\nbudget = { steps = 8 }\n\
+         model = { d_model = 32, layers = 1, heads = 2, ff = 32, context = 32 }\n\
+         batch = { tokens = 128 }\nevaluation = { every_s = 1e9, samples = 4, final_samples = 4 }",
+    )
+    .expect("a valid recipe");
+    let stop = AtomicBool::new(false);
+    let train = |every| {
+        let session = Session { resume: false, stop: &stop };
+        sft(&recipe, &mut Long(Toy::new(), every, 0), &folder.path().join("long.gguf"), &session)
+    };
+    train(2).expect("every second sample fits");
+    let error = train(1).err().expect("none fits").to_string();
+    assert!(error.contains("samples of copy") && error.contains("context of 32 tokens (the last has 103)"), "{error}");
+}
+
 /// Raises the stop flag after some training samples, as Ctrl-C would.
 struct Stopping<'a, S> {
     inner: S,
