@@ -1,5 +1,7 @@
 //! Routes that stream a run: its events as they become durable (server-sent events), and its trace (JSON Lines).
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use actix_web::web::Bytes;
@@ -126,8 +128,8 @@ fn sent(body: impl Stream<Item = Result<Bytes, RunError>> + 'static) -> HttpResp
 ///
 /// Server-sent events: `started`, `step` (with verdict and decision), `trajectory_ended`, `voted`, `resumed`, `forked`,
 /// `stopped`, `turn_failed`, `finished`, each with its number as `id`; then `result` with the run's record. A
-/// client that reconnects with `Last-Event-ID` receives every event exactly once. The stream ends with the run, or when
-/// the daemon drains.
+/// client that reconnects with `Last-Event-ID` receives every event exactly once. The stream ends with the run, or, without
+/// `result`, when the daemon drains.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/events", tag = "runs", operation_id = "watch_run",
     params(("id", description = "The run's `id`"), EventsQuery, EventsHeaders),
@@ -142,13 +144,21 @@ pub async fn events(
     let id = id.into_inner();
     authorized_run(&state, &request, &id).await?;
     let permit = stream_permit(&request)?;
-    let lines = state.runs.events(&id, after, true).map(|lines| lines.map(|lines| server_sent(&lines)));
+    let sent_seq = Rc::new(Cell::new(after));
+    let seen = Rc::clone(&sent_seq);
+    let lines = state.runs.events(&id, after, true).map(move |lines| {
+        lines.map(|lines| {
+            seen.set(lines.last_seq());
+            server_sent(&lines)
+        })
+    });
     let runs = std::sync::Arc::clone(&state.runs);
     let result = stream::once(async move {
         let (_, record) = runs.get(&id).await?;
         let text = serde_json::to_string(&record).expect("invariant: records serialise");
-        let is_over = record.status.is_over();
-        Ok::<_, RunError>(if is_over { format!("event: result\ndata: {text}\n\n").into() } else { Bytes::new() })
+        // A stream that a drain ends may have missed the last events: the run may have ended since, here or at another node.
+        let is_whole = record.status.is_over() && record.events <= sent_seq.get();
+        Ok::<_, RunError>(if is_whole { format!("event: result\ndata: {text}\n\n").into() } else { Bytes::new() })
     })
     .filter(|piece| std::future::ready(!piece.as_ref().is_ok_and(Bytes::is_empty)));
     Ok(sent(with_heartbeat(lines.chain(result), permit)))

@@ -25,6 +25,11 @@ impl EventBatch {
     pub fn events(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.segment.events().filter(|(seq, _)| *seq > self.after)
     }
+
+    /// The number of the last of them.
+    pub fn last_seq(&self) -> u64 {
+        self.segment.last_seq()
+    }
 }
 
 struct Reader {

@@ -1,5 +1,6 @@
 """A private PostgreSQL and daemons on it, each of which can be killed, stopped and restarted; and clients of them."""
 
+import hashlib
 import http.client
 import json
 import os
@@ -300,6 +301,22 @@ def events(address, run, after, timeout=5):
         connection.close()
 
 
+class Lines:
+    """What is left of a run's events: thousands of runs do not fit into memory."""
+
+    def __init__(self, lines=()):
+        self.count, self.sha256 = 0, hashlib.sha256()
+        for line in lines:
+            self.add(line)
+
+    def add(self, line):
+        self.count += 1
+        self.sha256.update(f"{line}\n".encode())
+
+    def digest(self):
+        return self.count, self.sha256.hexdigest()
+
+
 class Clients:
     """Submits runs until each is acknowledged, and follows each at one node after the other."""
 
@@ -344,22 +361,22 @@ class Clients:
         raise AssertionError("it is never accepted")
 
     def follow(self, run):
-        seen = self.seen[run] = []
+        seen = self.seen[run] = Lines()
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             address = self.address()
             try:
-                for seq, line in events(address, run, len(seen)) if address else ():
+                for seq, line in events(address, run, seen.count) if address else ():
                     if seq is None:
                         self.results[run] = line
                         return
-                    if seq != len(seen) + 1:
-                        raise AssertionError(f"event {seq} of {run} after event {len(seen)}")
-                    seen.append(line)
+                    if seq != seen.count + 1:
+                        raise AssertionError(f"event {seq} of {run} after event {seen.count}")
+                    seen.add(line)
             except OSError:
                 pass
             time.sleep(POLL_S)
-        raise AssertionError(f"{run} never ends, {len(seen)} events so far")
+        raise AssertionError(f"{run} never ends, {seen.count} events so far")
 
     def open(self):
         """How many runs are under way."""
