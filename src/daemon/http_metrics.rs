@@ -66,7 +66,7 @@ const REFUSALS: [u16; 2] = [429, 503];
 const STORE_WAIT: Duration = Duration::from_secs(1);
 /// How long an answer of a shared journal's store counts. Its size is a sum over all runs, the nodes are a few rows.
 const NODES_EVERY: Duration = Duration::from_secs(5);
-const SIZE_EVERY: Duration = Duration::from_secs(60);
+const SIZE_EVERY: Duration = Duration::from_mins(1);
 
 /// The label of all paths without a route.
 const OTHER: &str = "other";

@@ -83,7 +83,7 @@ fn nodes_that_race_never_exceed_the_limit() {
         let (mut open, mut refused) = (VecDeque::new(), 0);
         for at in 0..120_usize {
             // Single runs, which share the lock far from the limit, and now and then many.
-            let count = if (at + node) % 7 == 0 { 5 } else { 1 };
+            let count = if (at + node).is_multiple_of(7) { 5 } else { 1 };
             let new: Vec<_> = (0..count).map(|run| format!("r{node}-{at}-{run}")).collect();
             let writes: Vec<_> = new.iter().map(|run| accept(run)).collect();
             match journal.commit(&writes) {
