@@ -30,6 +30,7 @@ pub use step_detail::{ConstraintMeaning, StackFrame, StepDetail};
 pub use steps::{StepList, StepSummary, decision_name};
 pub use tree::{Course, RoundNode, RunTree, RunVote, TrajectoryEnd, TrajectoryNode};
 
+use std::ops::RangeInclusive;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::service::{RunError, Runs};
@@ -38,18 +39,21 @@ use run_index::RunIndex;
 
 /// Bytes of events per read of the journal.
 const READ_BYTES: usize = 4 << 20;
-/// Bytes of events by which one question extends an index.
-const EXTEND_BYTES: usize = 16 << 20;
+/// Bytes of events by which one question extends an index: as many as it has, so that the first answer comes soon, within
+/// these limits.
+const EXTEND_BYTES: RangeInclusive<usize> = (1 << 20)..=(16 << 20);
 /// Steps of a run that are indexed: 128 MiB.
 const STEPS_MAX: usize = 8 << 20;
 
 /// Adds the durable events that the index lacks, up to a limit for one question. Returns whether there may be more.
 fn extend(index: &mut RunIndex, journal: &dyn Journal, id: &str) -> Result<bool, JournalError> {
+    let most = index.bytes_read.clamp(*EXTEND_BYTES.start(), *EXTEND_BYTES.end());
     let mut bytes = 0;
-    while bytes < EXTEND_BYTES && index.steps < STEPS_MAX {
-        let segments = journal.segments(id, index.seq, READ_BYTES)?;
+    while bytes < most && index.steps < STEPS_MAX {
+        let segments = journal.segments(id, index.seq, READ_BYTES.min(most - bytes))?;
         let Some(last) = segments.last().map(prime_journal::Segment::last_seq) else { return Ok(false) };
-        bytes += segments.iter().map(|segment| segment.body.len()).sum::<usize>();
+        let read = segments.iter().map(|segment| segment.body.len()).sum::<usize>();
+        (bytes, index.bytes_read) = (bytes + read, index.bytes_read + read);
         let known = index.seq;
         for (seq, event) in segments.iter().flat_map(prime_journal::Segment::events).filter(|(seq, _)| *seq > known) {
             index.add(seq, event);

@@ -20,6 +20,8 @@ pub(super) type Key = (u32, u32);
 pub(super) struct RunIndex {
     /// The last event in it.
     pub seq: u64,
+    /// Bytes of the events in it, as questions have read them.
+    pub bytes_read: usize,
     /// Steps of all trajectories.
     pub steps: usize,
     /// The constraints that were violated, in the order in which they first were.
