@@ -25,7 +25,6 @@ const UNLEARNT_ADVANCED: &[&str] = &[
     "counting-sort",
 ];
 const UNLEARNT_SYMBOLS: &[&str] = &[
-    "unification",
     "type-inference",
     "file-system",
     "meeting-scheduler",
