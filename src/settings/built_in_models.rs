@@ -24,14 +24,8 @@ const UNLEARNT_ADVANCED: &[&str] = &[
     "bitonic-sort",
     "counting-sort",
 ];
-const UNLEARNT_SYMBOLS: &[&str] = &[
-    "type-inference",
-    "file-system",
-    "meeting-scheduler",
-    "dependency-sat",
-    "railway-scheduling",
-    "huffman-tree",
-];
+const UNLEARNT_SYMBOLS: &[&str] =
+    &["type-inference", "file-system", "meeting-scheduler", "dependency-sat", "railway-scheduling", "huffman-tree"];
 
 /// All of them.
 pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 6]> = LazyLock::new(|| {

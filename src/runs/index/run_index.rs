@@ -1,5 +1,6 @@
 //! What a run's durable events say, without their texts.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -7,8 +8,7 @@ use serde_json::Value;
 
 use super::trajectory_index::{Finding, Step, TrajectoryIndex};
 use super::tree::{RunVote, TrajectoryEnd};
-use crate::report::StepLine;
-use prime_protocol::{Decision, TurnId};
+use prime_protocol::{Decision, Score, TurnId, Usage};
 
 /// Constraints that have a bit of their own; any others share the last.
 const CONSTRAINTS_MAX: usize = 64;
@@ -31,6 +31,26 @@ pub(super) struct RunIndex {
     /// The run's plan applies steps itself, by votes, so that a step's decision does not say what was committed.
     pub is_by_vote: bool,
     pub is_finished: bool,
+}
+
+/// What an index needs of a step ([`crate::report::StepLine`]): most of an event is tokens and their log-probabilities, which cost
+/// more than the rest to read.
+#[derive(Deserialize)]
+struct IndexedStep<'a> {
+    round: u32,
+    trajectory: u32,
+    depth: usize,
+    #[serde(borrow)]
+    action: Cow<'a, str>,
+    applicable: bool,
+    score: Score,
+    violations: Vec<Cow<'a, str>>,
+    #[serde(default)]
+    needs_review: bool,
+    decision: Decision,
+    #[serde(default)]
+    usage: Usage,
+    elapsed_ms: u64,
 }
 
 /// The events beside steps that an index needs.
@@ -98,7 +118,7 @@ impl RunIndex {
     pub fn add(&mut self, seq: u64, event: &[u8]) {
         self.seq = seq;
         if event.starts_with(br#"{"event":"step","#) {
-            if let Ok(step) = serde_json::from_slice::<StepLine<'_>>(event) {
+            if let Ok(step) = serde_json::from_slice(event) {
                 self.add_step(seq, &step);
             }
             return;
@@ -120,7 +140,7 @@ impl RunIndex {
         }
     }
 
-    fn add_step(&mut self, seq: u64, step: &StepLine<'_>) {
+    fn add_step(&mut self, seq: u64, step: &IndexedStep<'_>) {
         let violations = step.violations.iter().fold(0, |bits, name| bits | self.bit_of(name));
         let is_committed = step.decision == Decision::Proceed && step.applicable;
         let decision = [step.decision as u8, u8::from(step.applicable)];
