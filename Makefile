@@ -25,7 +25,7 @@ MCP := $(TARGET)/mcp
 PYTHON := $(abspath $(TARGET))/python
 # Where the Python package is used by others.
 INTEROP := $(TARGET)/interop
-ECOSYSTEMS := evaluation environments verifiers trainers verl
+ECOSYSTEMS := evaluation environments verifiers trainers verl nemo
 # Other frameworks, built and installed beside the build.
 PEERS := $(TARGET)/peers
 DENY_VERSION := 0.20.2
@@ -190,7 +190,7 @@ $(PYTHON)/installed: python/tests/requirements.txt
 	touch $@
 
 # Each ecosystem in an environment of its own, since what they pin excludes each other. The wheel is that of `make python`.
-interop: $(addprefix $(INTEROP)/,$(addsuffix .installed,$(ECOSYSTEMS))) $(MCP)/installed ## the Python package in others, and docs/interop.md as it stands: lm-eval, Inspect, datasets, TRL, verl (6 GB with torch), verifiers, OpenEnv, ORS
+interop: $(addprefix $(INTEROP)/,$(addsuffix .installed,$(ECOSYSTEMS))) $(MCP)/installed ## the Python package in others, and docs/interop.md as it stands: lm-eval, Inspect, datasets, TRL, verl (6 GB with torch), verifiers, OpenEnv, ORS, NeMo Gym
 	$(BUILD)
 	@$(MAKE) --no-print-directory python
 	@for name in $(ECOSYSTEMS); do $(INTEROP)/$$name/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps \
@@ -200,6 +200,7 @@ interop: $(addprefix $(INTEROP)/,$(addsuffix .installed,$(ECOSYSTEMS))) $(MCP)/i
 	$(INTEROP)/verifiers/bin/python -B tests/interop/taskset.py
 	$(INTEROP)/trainers/bin/python -B tests/interop/trainers.py $(PRIME)
 	$(INTEROP)/verl/bin/python -B tests/interop/verl_loop.py $(PRIME)
+	$(INTEROP)/nemo/bin/python -B tests/interop/resources_server.py $(PRIME)
 	python3 -B tests/interop/pages.py $(PRIME)
 
 # verl wants older transformers than TRL; torch, which is nearly all of its size, it has from the trainers' environment.
@@ -210,6 +211,15 @@ $(INTEROP)/verl.installed: tests/interop/requirements-verl.txt tests/interop/req
 		{ read -r theirs && read -r own && echo "$$theirs" >"$$own/trainers.pth"; }
 	$(INTEROP)/verl/bin/pip install --quiet --disable-pip-version-check --requirement tests/interop/requirements-verl.txt
 	$(INTEROP)/verl/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement tests/interop/requirements-openrlhf.txt
+	touch $@
+
+# NeMo Gym asks for Python 3.13.14, but runs on older ones.
+$(INTEROP)/nemo.installed: tests/interop/requirements-nemo.txt tests/interop/requirements-nemo-gym.txt
+	@scripts/setup --python
+	python3 -m venv --clear $(INTEROP)/nemo
+	$(INTEROP)/nemo/bin/pip install --quiet --disable-pip-version-check --requirement tests/interop/requirements-nemo.txt
+	$(INTEROP)/nemo/bin/pip install --quiet --disable-pip-version-check --no-deps --ignore-requires-python \
+		--requirement tests/interop/requirements-nemo-gym.txt
 	touch $@
 
 $(INTEROP)/%.installed: tests/interop/requirements-%.txt
