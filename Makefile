@@ -198,6 +198,7 @@ interop: $(addprefix $(INTEROP)/,$(addsuffix .installed,$(ECOSYSTEMS))) $(MCP)/i
 	$(INTEROP)/evaluation/bin/python -B tests/interop/evaluation.py $(PRIME)
 	$(INTEROP)/environments/bin/python -B tests/interop/environments.py
 	$(INTEROP)/verifiers/bin/python -B tests/interop/taskset.py
+	$(INTEROP)/trainers/bin/python -B tests/interop/grammars.py
 	$(INTEROP)/trainers/bin/python -B tests/interop/trainers.py $(PRIME)
 	$(INTEROP)/verl/bin/python -B tests/interop/verl_loop.py $(PRIME)
 	$(INTEROP)/nemo/bin/python -B tests/interop/resources_server.py $(PRIME)
