@@ -62,11 +62,7 @@ impl Accuracy {
 ///
 /// # Errors
 /// [`TrainError::SamplesTooLong`] for a task whose samples do not fit the context.
-pub fn held_out(
-    recipe: &Recipe,
-    samples: &mut dyn Samples,
-    per_task: usize,
-) -> Result<Vec<Vec<Encoded>>, TrainError> {
+pub fn held_out(recipe: &Recipe, samples: &mut dyn Samples, per_task: usize) -> Result<Vec<Vec<Encoded>>, TrainError> {
     (0..samples.tasks().len())
         .map(|task| {
             let mut rng = ChaCha8Rng::seed_from_u64(recipe.seed ^ HELD_OUT);
