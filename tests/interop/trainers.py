@@ -21,7 +21,7 @@ from prime_bench.integrations.trl import PrimeEnvironment, composite, correct, r
 
 STEPS = 3
 # Steps in which a dialogue is learnt by heart.
-LESSONS = 150
+LESSONS = 100
 SPECIAL = ("<|end|>", "<|pad|>", "<|user|>", "<|assistant|>")
 TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
@@ -168,7 +168,8 @@ def environments(folder):
         for line in lines:
             env.step(line)
         if taken == len(lines):
-            assert reward == env.trajectory_reward().total, (reward, lines)
+            # A model that never called the tool has earned nothing.
+            assert reward == (env.trajectory_reward().total if lines else 0.0), (reward, lines)
     solved = [reward for reward, _, lines, _ in played if len(lines) == steps and reward > 10]
     assert solved, [(reward, lines) for reward, _, lines, _ in played]
     assert abs(sum(means) / STEPS - sum(reward for reward, *_ in played) / len(played)) < 1e-3, (means, played)
