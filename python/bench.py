@@ -194,7 +194,7 @@ def main() -> None:
     row("wheel, MB", f"{wheel.stat().st_size / 1e6:.1f}")
     outputs()
     cores = ("`VectorStepEnv` of 1,000, one thread", "all cores")
-    table("steps/s: of Rust's", "Rust, a whole trace in one call (`composite_reward`)", "`StepEnv`", *cores)
+    table("steps/s, and their ratio to Rust's", "Rust, a whole trace in one call (`composite_reward`)", "`StepEnv`", *cores)
     steps("bubble-sort", "medium")
     steps("sudoku", "easy")
     beside_reasoning_gym()

@@ -21,7 +21,7 @@ from prime_bench.integrations.trl import PrimeEnvironment, composite, correct, r
 
 STEPS = 3
 # Steps in which a dialogue is learnt by heart.
-LESSONS = 100
+LESSONS = 150
 SPECIAL = ("<|end|>", "<|pad|>", "<|user|>", "<|assistant|>")
 TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
