@@ -168,16 +168,19 @@ $(MCP)/installed: tests/mcp/requirements.txt tests/mcp/requirements-1.txt
 	$(MCP)/1/bin/pip install --quiet --disable-pip-version-check --requirement tests/mcp/requirements-1.txt
 	touch $@
 
-# The wheel is built from the source distribution, so that this is known to be whole. One with the same bytes is not built again.
+# The wheel is built from the source distribution, so that this is known to be whole. Files that have not changed keep their times, so that cargo
+# compiles only what has.
 python: $(PYTHON)/installed ## the Python package: source distribution, wheel, and its tests against the installed wheel
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	CARGO_TARGET_DIR=$(PYTHON)/build $(CARGO) clippy --manifest-path python/Cargo.toml --locked -- -D warnings
 	rm -rf $(PYTHON)/dist
 	scripts/stage-python $(PYTHON)/staged
 	$(PYTHON)/venv/bin/maturin sdist --manifest-path $(PYTHON)/staged/python/Cargo.toml --out $(PYTHON)/dist
-	cmp --silent $(PYTHON)/dist/*.tar.gz $(PYTHON)/unpacked.tar.gz || { rm -rf $(PYTHON)/unpacked && mkdir $(PYTHON)/unpacked && \
-		tar -xzmf $(PYTHON)/dist/*.tar.gz -C $(PYTHON)/unpacked --strip-components 1 && \
-		cp $(PYTHON)/dist/*.tar.gz $(PYTHON)/unpacked.tar.gz; }
+	rm -rf $(PYTHON)/unpacking && mkdir -p $(PYTHON)/unpacking
+	tar -xzmf $(PYTHON)/dist/*.tar.gz -C $(PYTHON)/unpacking --strip-components 1
+	cd $(PYTHON)/unpacking && find . -type f -exec sh -c \
+		'if cmp --silent "$$1" "$$2/$$1"; then cp -p "$$2/$$1" "$$1"; fi' sh {} $(PYTHON)/unpacked \;
+	rm -rf $(PYTHON)/unpacked && mv $(PYTHON)/unpacking $(PYTHON)/unpacked
 	cd $(PYTHON)/unpacked && CARGO_TARGET_DIR=$(PYTHON)/build $(PYTHON)/venv/bin/maturin build --release --locked \
 		--out $(PYTHON)/dist
 	$(PYTHON)/venv/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(PYTHON)/dist/*.whl
