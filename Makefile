@@ -180,6 +180,8 @@ python: $(PYTHON)/installed ## the Python package: source distribution, wheel, a
 	tar -xzmf $(PYTHON)/dist/*.tar.gz -C $(PYTHON)/unpacking --strip-components 1
 	cd $(PYTHON)/unpacking && find . -type f -exec sh -c \
 		'if cmp --silent "$$1" "$$2/$$1"; then cp -p "$$2/$$1" "$$1"; fi' sh {} $(PYTHON)/unpacked \;
+	cd $(PYTHON)/unpacking && find . -type d -exec sh -c \
+		'if [ -d "$$2/$$1" ] && [ "$$(ls -A "$$1")" = "$$(ls -A "$$2/$$1")" ]; then touch -r "$$2/$$1" "$$1"; fi' sh {} $(PYTHON)/unpacked \;
 	rm -rf $(PYTHON)/unpacked && mv $(PYTHON)/unpacking $(PYTHON)/unpacked
 	cd $(PYTHON)/unpacked && CARGO_TARGET_DIR=$(PYTHON)/build $(PYTHON)/venv/bin/maturin build --release --locked \
 		--out $(PYTHON)/dist
