@@ -133,8 +133,7 @@ fn card(tasks: &[&'static dyn AnyTask], selection: &Selection, format: Format, d
 pub(crate) fn description_of<'f>(files: impl IntoIterator<Item = &'f Content>) -> String {
     let mut all = Sha256::new();
     files.into_iter().for_each(|file| all.update(&file.sha256));
-    let digest: String = all.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("data {digest}")
+    format!("data {:.16}", format!("{:x}", all.finalize()))
 }
 
 /// The size of a data set, as cards put it.

@@ -103,7 +103,7 @@ fn card(options: &Options, selection: &Selection, rows: u64, files: &[(String, C
         size = size_category(rows),
         data = description_of(files.iter().map(|(_, content)| content)),
         // One by one: those of another export into the same folder are none of this data set.
-        paths = files.iter().map(|(path, _)| format!("    - {path}\n")).collect::<String>(),
+        paths = files.iter().map(|(path, _)| ["    - ", path, "\n"].concat()).collect::<String>(),
         version = env!("CARGO_PKG_VERSION"),
         seed = selection.base_seed,
         count = selection.instances,
