@@ -25,7 +25,7 @@ MCP := $(TARGET)/mcp
 PYTHON := $(abspath $(TARGET))/python
 # Where the Python package is used by others.
 INTEROP := $(TARGET)/interop
-ECOSYSTEMS := evaluation environments verifiers trainers verl
+ECOSYSTEMS := evaluation environments verifiers trainers verl nemo
 # Other frameworks, built and installed beside the build.
 PEERS := $(TARGET)/peers
 DENY_VERSION := 0.20.2
@@ -168,16 +168,21 @@ $(MCP)/installed: tests/mcp/requirements.txt tests/mcp/requirements-1.txt
 	$(MCP)/1/bin/pip install --quiet --disable-pip-version-check --requirement tests/mcp/requirements-1.txt
 	touch $@
 
-# The wheel is built from the source distribution, so that this is known to be whole. One with the same bytes is not built again.
+# The wheel is built from the source distribution, so that this is known to be whole. Files that have not changed keep their times, so that cargo
+# compiles only what has.
 python: $(PYTHON)/installed ## the Python package: source distribution, wheel, and its tests against the installed wheel
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	CARGO_TARGET_DIR=$(PYTHON)/build $(CARGO) clippy --manifest-path python/Cargo.toml --locked -- -D warnings
 	rm -rf $(PYTHON)/dist
 	scripts/stage-python $(PYTHON)/staged
 	$(PYTHON)/venv/bin/maturin sdist --manifest-path $(PYTHON)/staged/python/Cargo.toml --out $(PYTHON)/dist
-	cmp --silent $(PYTHON)/dist/*.tar.gz $(PYTHON)/unpacked.tar.gz || { rm -rf $(PYTHON)/unpacked && mkdir $(PYTHON)/unpacked && \
-		tar -xzmf $(PYTHON)/dist/*.tar.gz -C $(PYTHON)/unpacked --strip-components 1 && \
-		cp $(PYTHON)/dist/*.tar.gz $(PYTHON)/unpacked.tar.gz; }
+	rm -rf $(PYTHON)/unpacking && mkdir -p $(PYTHON)/unpacking
+	tar -xzmf $(PYTHON)/dist/*.tar.gz -C $(PYTHON)/unpacking --strip-components 1
+	cd $(PYTHON)/unpacking && find . -type f -exec sh -c \
+		'if cmp --silent "$$1" "$$2/$$1"; then cp -p "$$2/$$1" "$$1"; fi' sh {} $(PYTHON)/unpacked \;
+	cd $(PYTHON)/unpacking && find . -type d -exec sh -c \
+		'if [ -d "$$2/$$1" ] && [ "$$(ls -A "$$1")" = "$$(ls -A "$$2/$$1")" ]; then touch -r "$$2/$$1" "$$1"; fi' sh {} $(PYTHON)/unpacked \;
+	rm -rf $(PYTHON)/unpacked && mv $(PYTHON)/unpacking $(PYTHON)/unpacked
 	cd $(PYTHON)/unpacked && CARGO_TARGET_DIR=$(PYTHON)/build $(PYTHON)/venv/bin/maturin build --release --locked \
 		--out $(PYTHON)/dist
 	$(PYTHON)/venv/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(PYTHON)/dist/*.whl
@@ -190,7 +195,7 @@ $(PYTHON)/installed: python/tests/requirements.txt
 	touch $@
 
 # Each ecosystem in an environment of its own, since what they pin excludes each other. The wheel is that of `make python`.
-interop: $(addprefix $(INTEROP)/,$(addsuffix .installed,$(ECOSYSTEMS))) $(MCP)/installed ## the Python package in others, and docs/interop.md as it stands: lm-eval, Inspect, datasets, TRL, verl (6 GB with torch), verifiers, OpenEnv, ORS
+interop: $(addprefix $(INTEROP)/,$(addsuffix .installed,$(ECOSYSTEMS))) $(MCP)/installed ## the Python package in others, and docs/interop.md as it stands: lm-eval, Inspect, datasets, TRL, verl (6 GB with torch), verifiers, OpenEnv, ORS, NeMo Gym
 	$(BUILD)
 	@$(MAKE) --no-print-directory python
 	@for name in $(ECOSYSTEMS); do $(INTEROP)/$$name/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps \
@@ -198,8 +203,10 @@ interop: $(addprefix $(INTEROP)/,$(addsuffix .installed,$(ECOSYSTEMS))) $(MCP)/i
 	$(INTEROP)/evaluation/bin/python -B tests/interop/evaluation.py $(PRIME)
 	$(INTEROP)/environments/bin/python -B tests/interop/environments.py
 	$(INTEROP)/verifiers/bin/python -B tests/interop/taskset.py
+	$(INTEROP)/trainers/bin/python -B tests/interop/grammars.py
 	$(INTEROP)/trainers/bin/python -B tests/interop/trainers.py $(PRIME)
 	$(INTEROP)/verl/bin/python -B tests/interop/verl_loop.py $(PRIME)
+	$(INTEROP)/nemo/bin/python -B tests/interop/resources_server.py $(PRIME)
 	python3 -B tests/interop/pages.py $(PRIME)
 
 # verl wants older transformers than TRL; torch, which is nearly all of its size, it has from the trainers' environment.
@@ -210,6 +217,15 @@ $(INTEROP)/verl.installed: tests/interop/requirements-verl.txt tests/interop/req
 		{ read -r theirs && read -r own && echo "$$theirs" >"$$own/trainers.pth"; }
 	$(INTEROP)/verl/bin/pip install --quiet --disable-pip-version-check --requirement tests/interop/requirements-verl.txt
 	$(INTEROP)/verl/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement tests/interop/requirements-openrlhf.txt
+	touch $@
+
+# NeMo Gym asks for Python 3.13.14, but runs on older ones.
+$(INTEROP)/nemo.installed: tests/interop/requirements-nemo.txt tests/interop/requirements-nemo-gym.txt
+	@scripts/setup --python
+	python3 -m venv --clear $(INTEROP)/nemo
+	$(INTEROP)/nemo/bin/pip install --quiet --disable-pip-version-check --requirement tests/interop/requirements-nemo.txt
+	$(INTEROP)/nemo/bin/pip install --quiet --disable-pip-version-check --no-deps --ignore-requires-python \
+		--requirement tests/interop/requirements-nemo-gym.txt
 	touch $@
 
 $(INTEROP)/%.installed: tests/interop/requirements-%.txt

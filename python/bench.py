@@ -2,17 +2,18 @@
 """What the package costs: steps per second, generating and scoring beside reasoning-gym, scoring many outputs, import, wheel.
 
 Usage: target/python/venv/bin/python -I python/bench.py target/python/dist/*.whl, after `make python`. Without -I the sources beside
-this file hide the wheel. Every figure is the median of some runs, with the lowest and the highest.
+this file hide the wheel. Every figure is the median of some runs, with the lowest and the highest; what is compared runs by turns.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import reasoning_gym
@@ -20,22 +21,39 @@ import reasoning_gym
 import prime_bench
 
 RUNS = 7
+OUTPUTS = 100_000
+Work = Callable[[], int]
 
 
-def timed(work: Callable[[], int]) -> list[float]:
-    """Items per second, of each run."""
-    rates = []
-    for _ in range(RUNS):
-        start = time.perf_counter()
-        count = work()
-        rates.append(count / (time.perf_counter() - start))
+def by_turns(works: Sequence[Work], runs: int = RUNS) -> list[list[float]]:
+    """Items per second of each, in each run. They take turns, so that what else the machine does falls on all."""
+    rates: list[list[float]] = [[] for _ in works]
+    for _ in range(runs):
+        for work, found in zip(works, rates, strict=True):
+            start = time.perf_counter()
+            count = work()
+            found.append(count / (time.perf_counter() - start))
     return rates
 
 
-def show(name: str, rates: list[float], unit: str = "/s") -> float:
-    middle = statistics.median(rates)
-    print(f"| {name} | {middle:,.0f} {unit} | {min(rates):,.0f} … {max(rates):,.0f} |", flush=True)
-    return middle
+def spread(values: Sequence[float], digits: int = 0) -> str:
+    return f"{statistics.median(values):,.{digits}f} ({min(values):,.{digits}f}–{max(values):,.{digits}f})"
+
+
+def times(values: Sequence[float], base: Sequence[float]) -> str:
+    """How many times as fast, run by run."""
+    ratios = [value / against for value, against in zip(values, base, strict=True)]
+    return spread(ratios, 0 if statistics.median(ratios) >= 10 else 2)
+
+
+def row(*cells: str) -> None:
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def table(*heads: str) -> None:
+    print()
+    row(*heads)
+    row(*["---"] * len(heads))
 
 
 def steps(slug: str, difficulty: str) -> None:
@@ -70,14 +88,9 @@ def steps(slug: str, difficulty: str) -> None:
             prime_bench.composite_reward(trace, instance)
         return total
 
-    core = show(f"{slug}/{difficulty}: Rust, a whole trace in one call (`composite_reward`)", timed(rust), "steps/s")
-    for name, work in (
-        ("`StepEnv`", single),
-        ("`VectorStepEnv` of 1,000, one thread", lambda: vector(1)),
-        ("`VectorStepEnv` of 1,000, all cores", lambda: vector(0)),
-    ):
-        rate = show(f"{slug}/{difficulty}: {name}", timed(work), "steps/s")
-        print(f"|   of Rust's | {100 * rate / core:.0f} % | |")
+    works: list[Work] = [rust, single, lambda: vector(1), lambda: vector(0)]
+    core, *others = by_turns(works)
+    row(f"{slug}, {difficulty}", spread(core), *(f"{spread(rates)}: {times(rates, core)}" for rates in others))
 
 
 def beside_reasoning_gym() -> None:
@@ -99,7 +112,7 @@ def beside_reasoning_gym() -> None:
     def ours(slug: str, size: int) -> Callable[[], object]:
         return lambda: prime_bench.create_dataset(slug, size, next(seeds))
 
-    def one_by_one(make: Callable[[], object], size: int, scored: bool) -> Callable[[], int]:
+    def one_by_one(make: Callable[[], object], size: int, scored: bool) -> Work:
         def work() -> int:
             data = make()
             for place in range(size):
@@ -110,7 +123,7 @@ def beside_reasoning_gym() -> None:
 
         return work
 
-    def at_once(make: Callable[[], object], size: int, scored: bool) -> Callable[[], int]:
+    def at_once(make: Callable[[], object], size: int, scored: bool) -> Work:
         def work() -> int:
             data = make()
             entries = data[:]  # type: ignore[index]
@@ -120,12 +133,16 @@ def beside_reasoning_gym() -> None:
 
         return work
 
-    for slug, name, config, few, many in pairs:
-        for scored, doing in ((False, "generated"), (True, "generated and scored")):
-            base = show(f"reasoning-gym `{name}`, {doing}", timed(one_by_one(theirs(name, config, few), few, scored)), "entries/s")
-            for label, way in (("one by one", one_by_one), ("at once", at_once)):
-                rate = show(f"prime-bench `{slug}`, {doing} {label}", timed(way(ours(slug, many), many, scored)), "entries/s")
-                print(f"|   ratio | {rate / base:.1f} | |", flush=True)
+    for scored, doing in ((False, "generated"), (True, "generated and scored")):
+        table(f"entries/s, {doing}", "reasoning-gym", "here, one by one", "times", "here, at once", "times")
+        for slug, name, config, few, many in pairs:
+            works = [
+                one_by_one(theirs(name, config, few), few, scored),
+                one_by_one(ours(slug, many), many, scored),
+                at_once(ours(slug, many), many, scored),
+            ]
+            base, single, batch = by_turns(works)
+            row(slug, spread(base), spread(single), times(single, base), spread(batch), times(batch, base))
 
 
 def outputs() -> None:
@@ -134,41 +151,54 @@ def outputs() -> None:
         for instance in prime_bench.instances(task.slug, count=10):
             instances.append(instance)
             texts.append("<actions>\n" + "\n".join(instance.reference()) + "\n</actions>\n<answer>{}</answer>")
-    times = -(-100_000 // len(texts))
-    texts, instances = (texts * times)[:100_000], (instances * times)[:100_000]
-    rates = []
-    for threads in (1, 0):
-        start = time.perf_counter()
-        prime_bench.judge_many(texts, instances, threads=threads)
-        rates.append(time.perf_counter() - start)
-    print(f"| 100,000 outputs judged, one thread | {rates[0]:.1f} s | one run |")
-    print(f"| 100,000 outputs judged, all cores | {rates[1]:.1f} s | one run |")
+    repeated = -(-OUTPUTS // len(texts))
+    texts, instances = (texts * repeated)[:OUTPUTS], (instances * repeated)[:OUTPUTS]
+
+    def judged(threads: int) -> Work:
+        def work() -> int:
+            prime_bench.judge_many(texts, instances, threads=threads)
+            return OUTPUTS
+
+        return work
+
+    for rates, on in zip(by_turns([judged(1), judged(0)], runs=5), ("one thread", "all cores"), strict=True):
+        row(f"{OUTPUTS:,} outputs judged in four stages, {on}, s", spread([OUTPUTS / rate for rate in rates], 1))
 
 
 def imports() -> None:
-    def run(code: str) -> list[float]:
-        spent = []
-        for _ in range(20):
-            start = time.perf_counter()
-            subprocess.run([sys.executable, "-I", "-c", code], check=True)
-            spent.append(1000 * (time.perf_counter() - start))
-        return spent
+    def run(code: str) -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-I", "-c", code], check=True)
+        return 1000 * (time.perf_counter() - start)
 
-    bare, ours = run("pass"), run("import prime_bench")
-    cost = statistics.median(ours) - statistics.median(bare)
-    print(f"| `import prime_bench` | {cost:.0f} ms | {min(ours):.0f} … {max(ours):.0f} ms with the interpreter's {min(bare):.0f} … {max(bare):.0f} |")
+    pairs = [(run("pass"), run("import prime_bench")) for _ in range(20)]
+    row("interpreter started, ms", spread([bare for bare, _ in pairs]))
+    row("interpreter started, and `import prime_bench`, ms", spread([ours for _, ours in pairs]))
+
+
+def processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
 
 
 def main() -> None:
     wheel = Path(sys.argv[1])
-    print(f"Python {sys.version.split()[0]}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start\n")
-    print("| what | median | lowest … highest |\n| --- | --- | --- |")
+    load = os.getloadavg()[0]
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores of {processor()}, load {load:.1f} at the start.")
+    print(f"Median of {RUNS} runs (lowest–highest).")
+    table("what", "")
     imports()
-    print(f"| wheel | {wheel.stat().st_size / 1e6:.1f} MB | |")
+    row("wheel, MB", f"{wheel.stat().st_size / 1e6:.1f}")
+    outputs()
+    cores = ("`VectorStepEnv` of 1,000, one thread", "all cores")
+    table("steps/s, and their ratio to Rust's", "Rust, a whole trace in one call (`composite_reward`)", "`StepEnv`", *cores)
     steps("bubble-sort", "medium")
     steps("sudoku", "easy")
     beside_reasoning_gym()
-    outputs()
+    print(f"\nLoad at the end: {os.getloadavg()[0]:.1f}.")
 
 
 if __name__ == "__main__":

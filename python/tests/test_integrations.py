@@ -169,7 +169,7 @@ def test_openrlhf_takes_rewards_of_a_query_and_of_turns(openrlhf: types.ModuleTy
 
 
 def test_nemo_gym_resets_and_steps_by_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NeMo Gym needs Python 3.12 and ray: its base class is reduced to what it hands over."""
+    """NeMo Gym needs a Python of its own and ray: its base class is reduced to what it hands over; `make interop` runs it."""
 
     class Server:
         def __init__(self) -> None:
@@ -189,7 +189,8 @@ def test_nemo_gym_resets_and_steps_by_session(monkeypatch: pytest.MonkeyPatch) -
         server = module.PrimeResourcesServer()
         observation, info = await server.reset(row, "a")
         assert observation.startswith("State: ") and info == {"task": "gcd-euclidean"}
-        await server.reset(row, "b")
+        # The prompt in this style has the state.
+        assert await server.reset({**row, "style": "turns"}, "b") == (None, info)
         total, done = 0.0, False
         for line in instance.reference():
             assert not done

@@ -7,6 +7,8 @@ import json
 import subprocess
 import sys
 import tempfile
+import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
 import datasets
@@ -18,6 +20,7 @@ from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 from outputs import checked, export, output
 
+from prime_bench import Instance, StepEnv
 from prime_bench.dataset import instance_of
 from prime_bench.integrations import verl
 from prime_bench.integrations.inspect_ai import prime_bench
@@ -132,8 +135,43 @@ def training(executable, work):
     assert refused.returncode == 2 and "benchmark" in refused.stderr, refused
 
 
+@contextmanager
+def serving(executable, work, *sets):
+    """The address of a daemon."""
+    options = [word for option in ("server.bind=127.0.0.1:0", f"journal.path={work}/runs.sqlite", *sets) for word in ("--set", option)]
+    daemon = subprocess.Popen([executable, "serve", *options], stderr=subprocess.PIPE, text=True)
+    try:
+        yield next(line.split()[-1] for line in daemon.stderr if "is ready on" in line)
+    finally:
+        # What it still says is read, so that it cannot block on it.
+        daemon.terminate()
+        daemon.communicate()
+
+
+def rewards(executable, work):
+    """The rewards of a run's steps, as the daemon's trace has them, are those of a step environment here, to the last bit."""
+    flawed = ("agents.executor.implementation=scripted", "agents.executor.error_rate=0.1")
+    with serving(executable, work, *flawed) as url:
+        for task in TASKS:
+            body = json.dumps({"task": task, "index": 1, "fanout": 1, "max_rounds": 1}).encode()
+            asked = urllib.request.Request(f"{url}/v1/runs", data=body, headers={"Content-Type": "application/json"})
+            run = json.load(urllib.request.urlopen(asked))["id"]
+            # It ends with the run.
+            urllib.request.urlopen(f"{url}/v1/runs/{run}/events").read()
+            head, *events = map(json.loads, urllib.request.urlopen(f"{url}/v1/runs/{run}/trace"))
+            steps = [event for event in events if event["event"] == "step"]
+            env = StepEnv(Instance.from_input(head["spec"]["task"], head["spec"]["input"]), reject_violations=True)
+            assert [env.step(step["action"])[1] for step in steps] == [step["reward"]["total"] for step in steps]
+            (ended,) = (event for event in events if event["event"] == "trajectory_ended")
+            assert env.correct() and ended["reward"]["total"] > 10
+            assert task != "bubble-sort" or sum(step["score"] > 0 for step in steps) >= 3
+
+
 def main(executable):
     with tempfile.TemporaryDirectory() as work:
+        # Of another data set, at the same place, which must not be seen again.
+        export(executable, f"{work}/prime-bench", "24-game", *TASKS)
+        assert len(datasets.load_dataset(f"{work}/prime-bench", split="easy")) == 36
         folder = export(executable, f"{work}/prime-bench", *TASKS)
         rows = load(folder)
         training(executable, work)
@@ -145,6 +183,8 @@ def main(executable):
         print("ok  lm-eval")
         inspect(folder, rows, outputs, expected)
         print("ok  inspect")
+        rewards(executable, work)
+        print("ok  rewards over HTTP")
 
 
 if __name__ == "__main__":

@@ -29,14 +29,14 @@ ENVIRONMENTS = {
     "verifiers": "interop/verifiers",
     "OpenEnv": "interop/environments",
     "Open Reward Standard": "interop/environments",
-    "NeMo Gym": "interop/evaluation",
+    "NeMo Gym": "interop/nemo",
     "lm-eval": "interop/evaluation",
     "Inspect": "interop/evaluation",
     "Model Context Protocol": "mcp/2",
     "OpenAI": "interop/evaluation",
 }
-# Kinds of blocks that are not run: `verl_loop.py` reads both.
-READ_ELSEWHERE = {"yaml", "verl"}
+# Kinds of blocks that are not run here: `verl_loop.py` reads the first two, `resources_server.py` the last.
+READ_ELSEWHERE = {"yaml", "verl", "gym"}
 # Seconds for a block, and for a server to listen.
 PATIENCE = 600
 

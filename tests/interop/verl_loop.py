@@ -82,7 +82,7 @@ def configured(model, train, options):
 
 
 class Scripted:
-    """Generates what is planned for each request's turns."""
+    """Generates what is planned for the turns of each prompt; requests come in any order."""
 
     def __init__(self, tokenizer, plans):
         self.tokenizer, self.plans, self.turns, self.prompts = tokenizer, plans, {}, {}
@@ -92,7 +92,8 @@ class Scripted:
 
         assert sampling_params["logprobs"] is True, sampling_params
         if request_id not in self.turns:
-            self.turns[request_id] = list(self.plans[len(self.turns)])
+            asked = self.tokenizer.decode(prompt_ids, skip_special_tokens=True)
+            (self.turns[request_id],) = [list(plan) for prompt, plan in self.plans.items() if prompt in asked]
         else:
             assert prompt_ids[: len(self.prompts[request_id])] == self.prompts[request_id], "tokens of before stay"
         self.prompts[request_id] = prompt_ids
@@ -116,7 +117,8 @@ def loop(folder, tokenizer, rows, config):
     lines = [right[0], ["nonsense", *right[1]], right[2]]
     plans = [[f"I think.\n{line}" for line in of] for of in lines]
     columns = {name: np.array([row[name] for row in rows] + [None], dtype=object)[:-1] for name in rows[0]}
-    script = Scripted(tokenizer, plans)
+    prompts = [instance.prompt("turns") for instance in instances]
+    script = Scripted(tokenizer, dict(zip(prompts, plans, strict=True)))
     worker = AgentLoopWorker(config, script)
     batch = DataProto(batch=None, non_tensor_batch=columns, meta_info={"global_steps": 1})
     found = asyncio.run(worker.generate_sequences(batch))
@@ -152,7 +154,7 @@ def dense(tokenizer, rows, config):
     async def play(length):
         config.actor_rollout_ref.rollout.response_length = length
         wrapped, data = DictConfigWrap(config), DictConfigWrap(config.data)
-        agent = PrimeAgentLoop(wrapped, Scripted(tokenizer, [lines]), tokenizer, None, RLHFDataset, data, "llama")
+        agent = PrimeAgentLoop(wrapped, Scripted(tokenizer, {instance.prompt("turns"): lines}), tokenizer, None, RLHFDataset, data, "llama")
         return await agent.run({"logprobs": True}, **rows[0])
 
     whole = asyncio.run(play(RESPONSE))

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
-use super::files::Whole;
+use super::files::{Content, Whole};
 use super::generate::GenerateError;
 use super::table::{Column, write_parquet};
 use prime_bench::dataset::Selection;
@@ -93,22 +94,26 @@ fn write_json_lines(rows: &[Row], out: &mut Whole) -> io::Result<()> {
 
 /// The dataset card, which maps files to splits: a configuration for each task with a split for each level, and one with
 /// all tasks, the default. Hugging Face's `datasets` reads it.
-fn card(tasks: &[&'static dyn AnyTask], selection: &Selection, format: Format) -> String {
+fn card(tasks: &[&'static dyn AnyTask], selection: &Selection, format: Format, data: &str) -> String {
     let extension = format.extension();
     let levels: Vec<_> = selection.difficulties.iter().map(|level| level.name()).collect();
     let mut card =
         String::from("---\npretty_name: PRIME-Bench\nlicense: apache-2.0\ntask_categories:\n- text-generation\n");
     let rows = tasks.len() as u64 * selection.per_task();
     card += &format!("size_categories:\n- {}\nconfigs:\n", size_category(rows));
-    let mut config = |name: &str, folder: &str, note: &str| {
-        card += &format!("- config_name: {name}\n{note}  data_files:\n");
+    // Files are named one by one: those of another export into the same folder are none of this data set.
+    let mut config = |name: &str, note: &str, of: &[&'static dyn AnyTask]| {
+        card += &format!("- config_name: {name}\n  description: {data}\n{note}  data_files:\n");
         for level in &levels {
-            card += &format!("  - split: {level}\n    path: data/{folder}/{level}.{extension}\n");
+            card += &format!("  - split: {level}\n    path:\n");
+            for task in of {
+                card += &format!("    - data/{}/{level}.{extension}\n", task.spec().slug);
+            }
         }
     };
-    config("all", "*", "  default: true\n");
+    config("all", "  default: true\n", tasks);
     for task in tasks {
-        config(task.spec().slug, task.spec().slug, "");
+        config(task.spec().slug, "", &[*task]);
     }
     card += &format!(
         "---\n\n# PRIME-Bench\n\nMade by `prime-agents bench export` (version {}), base seed {}, {} instances of each \
@@ -121,6 +126,14 @@ fn card(tasks: &[&'static dyn AnyTask], selection: &Selection, format: Format) -
         levels.join(", "),
     );
     card
+}
+
+/// What a card says of its files, so that it changes with them: `datasets` caches a local folder by its name and its card, and
+/// would show the rows that were there before, or those of a folder elsewhere.
+pub(crate) fn description_of<'f>(files: impl IntoIterator<Item = &'f Content>) -> String {
+    let mut all = Sha256::new();
+    files.into_iter().for_each(|file| all.update(&file.sha256));
+    format!("data {:.16}", format!("{:x}", all.finalize()))
 }
 
 /// The size of a data set, as cards put it.
@@ -151,6 +164,7 @@ pub fn export(
         let path = path.display().to_string();
         |error| GenerateError::File(path, error)
     };
+    let mut files = Vec::new();
     for task in tasks {
         let data = folder.join("data").join(task.spec().slug);
         fs::create_dir_all(&data).map_err(failed(&data))?;
@@ -163,12 +177,12 @@ pub fn export(
                 Format::JsonLines => write_json_lines(&rows, &mut file),
                 Format::Parquet => write_parquet(&columns(&rows), &mut file),
             };
-            written.and_then(|()| file.finish().map(drop)).map_err(failed(&path))?;
+            files.push(written.and_then(|()| file.finish()).map_err(failed(&path))?);
         }
     }
     let path = folder.join("README.md");
     let stored = Whole::create(&path).and_then(|mut file| {
-        file.write_all(card(tasks, selection, format).as_bytes())?;
+        file.write_all(card(tasks, selection, format, &description_of(&files)).as_bytes())?;
         file.finish()
     });
     stored.map(drop).map_err(failed(&path))

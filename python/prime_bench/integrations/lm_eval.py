@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,13 +63,14 @@ def process_results(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str,
 
 
 def exported(dataset: Path) -> list[tuple[str, str]]:
-    """The tasks and levels of an exported data set.
+    """The tasks and levels of an exported data set, as its card names them.
 
     Raises ValueError for a folder that is none.
     """
-    found = sorted(dataset.glob("data/*/*.*"))
-    pairs = [(path.parent.name, path.stem) for path in found if path.stem in LEVELS]
-    if not pairs or not (dataset / "README.md").is_file():
+    card = dataset / "README.md"
+    text = card.read_text(encoding="utf-8") if card.is_file() else ""
+    pairs = sorted(set(re.findall(rf"^ +- data/([a-z0-9-]+)/({'|'.join(LEVELS)})\.\w+$", text, flags=re.MULTILINE)))
+    if not pairs:
         raise ValueError(f"{dataset}: not a data set of `prime-agents bench export --format parquet --out {dataset}`")
     return pairs
 

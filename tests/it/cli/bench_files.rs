@@ -138,14 +138,29 @@ fn an_export_has_a_card_and_a_file_for_each_task_and_level() {
         let exported = done(&[&["bench", "export", "--format", format, "--out", shown(&out)], &tasks[..]].concat());
         assert_eq!(exported.code, 0, "{}", exported.stderr);
         let card = fs::read_to_string(out.join("README.md")).unwrap();
-        let easy = format!(
-            "- config_name: bubble-sort\n  data_files:\n  - split: easy\n    path: data/bubble-sort/easy.{extension}\n"
+        let easy = format!("  data_files:\n  - split: easy\n    path:\n    - data/bubble-sort/easy.{extension}\n");
+        let (_, sorting) =
+            card.split_once("- config_name: bubble-sort\n  description: data ").expect("a configuration");
+        assert_eq!(
+            sorting.split_once('\n').map(|(digest, rest)| (digest.len(), rest.starts_with(&easy))),
+            Some((16, true))
         );
-        assert!(card.contains(&easy), "{card}");
         assert_eq!(names(&out.join("data")), ["24-game", "bubble-sort"]);
         let levels = ["easy", "hard", "medium"].map(|level| format!("{level}.{extension}"));
         assert_eq!(names(&out.join("data/24-game")), levels);
     }
+    // What was there before is not of the data set, and the card shows that it is another one.
+    let out = folder.path().join("jsonl");
+    let card = || fs::read_to_string(out.join("README.md")).unwrap();
+    let exported = |task: &str| {
+        done(&["bench", "export", "--format", "jsonl", "--out", shown(&out), "--instances", "2", "--task", task]);
+        card()
+    };
+    let (sorts, games) = (exported("bubble-sort"), exported("24-game"));
+    assert!(sorts.contains("data/bubble-sort/easy.jsonl") && !games.contains("bubble-sort/easy"), "{games}");
+    let digest = |card: &str| card.split_once("description: ").unwrap().1[..21].to_owned();
+    assert_ne!(digest(&sorts), digest(&games));
+    assert_eq!(exported("bubble-sort"), sorts, "the same data have the same card");
     let rows = fs::read_to_string(folder.path().join("jsonl/data/bubble-sort/hard.jsonl")).unwrap();
     let row: Value = serde_json::from_str(rows.lines().nth(1).unwrap()).unwrap();
     assert_eq!(row["id"], "bubble-sort/hard/001");

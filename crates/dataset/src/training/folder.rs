@@ -9,8 +9,8 @@ use prime_bench::dataset::Selection;
 use prime_bench::tasks::{AnyTask, BASE_SEED, InstanceId};
 
 use super::{Column, Kind, Options, Recorded, dpo, grpo, sft};
-use crate::export::size_category;
-use crate::files::Whole;
+use crate::export::{description_of, size_category};
+use crate::files::{Content, Whole};
 use crate::generate::GenerateError;
 use crate::table::write_parquet;
 
@@ -89,18 +89,21 @@ fn description(kind: Kind) -> &'static str {
     }
 }
 
-fn card(options: &Options, selection: &Selection, rows: u64) -> String {
+fn card(options: &Options, selection: &Selection, rows: u64, files: &[(String, Content)]) -> String {
     let levels: Vec<_> = selection.difficulties.iter().map(|level| level.name()).collect();
     let styles: Vec<_> = options.asks.iter().map(|ask| ask.name()).collect();
     let of_the_benchmark = if selection.base_seed == BASE_SEED { ", the benchmark's own" } else { "" };
     format!(
         "---\npretty_name: PRIME-Bench {kind}\nlicense: apache-2.0\ntask_categories:\n- text-generation\nsize_categories:\n\
-         - {size}\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: data/*.parquet\n---\n\n\
+         - {size}\nconfigs:\n- config_name: default\n  description: {data}\n  data_files:\n  - split: train\n    path:\n{paths}---\n\n\
          # PRIME-Bench {kind}\n\nMade by `prime-agents data {kind}` (version {version}), base seed {seed}{of_the_benchmark}, {count} \
          instances of each task at each level ({levels}), styles {styles}.\n\n{description}\n\n`task`, `difficulty` and `phase` \
          are in every row; `phase` is that of the paper's curriculum in which the level is first seen, from 1.\n",
         kind = options.kind.name(),
         size = size_category(rows),
+        data = description_of(files.iter().map(|(_, content)| content)),
+        // One by one: those of another export into the same folder are none of this data set.
+        paths = files.iter().map(|(path, _)| ["    - ", path, "\n"].concat()).collect::<String>(),
         version = env!("CARGO_PKG_VERSION"),
         seed = selection.base_seed,
         count = selection.instances,
@@ -110,10 +113,10 @@ fn card(options: &Options, selection: &Selection, rows: u64) -> String {
     )
 }
 
-fn store(path: &Path, columns: &[Column]) -> io::Result<()> {
+fn store(path: &Path, columns: &[Column]) -> io::Result<Content> {
     let mut file = Whole::create(path)?;
     write_parquet(columns, &mut file)?;
-    file.finish().map(drop)
+    file.finish()
 }
 
 /// Writes a folder. Tasks without a row get no file. Calls `finished` after each instance.
@@ -135,11 +138,12 @@ pub fn write(
     };
     let data = folder.join("data");
     fs::create_dir_all(&data).map_err(failed(&data))?;
-    let mut summary = Summary::default();
+    let (mut summary, mut files) = (Summary::default(), Vec::new());
     let mut add = |name: &str, columns: &[Column], rows: u64| {
         if rows > 0 {
-            let path = data.join(format!("{name}.parquet"));
-            store(&path, columns).map_err(failed(&path))?;
+            let name = format!("data/{name}.parquet");
+            let path = folder.join(&name);
+            files.push((name, store(&path, columns).map_err(failed(&path))?));
             summary.files += 1;
             summary.rows += rows;
         }
@@ -160,7 +164,7 @@ pub fn write(
     summary.left_out = left_out;
     let path = folder.join("README.md");
     let stored = Whole::create(&path).and_then(|mut file| {
-        file.write_all(card(options, selection, summary.rows).as_bytes())?;
+        file.write_all(card(options, selection, summary.rows, &files).as_bytes())?;
         file.finish()
     });
     stored.map_err(failed(&path))?;

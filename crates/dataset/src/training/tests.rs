@@ -75,7 +75,8 @@ fn steps_are_those_of_the_reference() {
         assert_eq!(state.reference().as_deref(), Some(line));
     }
     let card = std::fs::read_to_string(folder.path().join("README.md")).expect("a card");
-    assert!(card.contains("- split: train\n    path: data/*.parquet\n") && card.contains("base seed 7,"), "{card}");
+    let files = "- split: train\n    path:\n    - data/bubble-sort.parquet\n    - data/tower-of-hanoi.parquet\n---\n";
+    assert!(card.contains(files) && card.contains("base seed 7,"), "{card}");
 }
 
 /// The instance that a row names.
