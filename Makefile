@@ -77,13 +77,14 @@ studio: $(STUDIO)/installed ## rebuild the studio's page, which is committed in 
 	cd studio && npx tsc -p . && node build.mjs
 
 ##@ Test
-test: ## all tests but the trainer's, in a real browser too
+test: ## all tests but the trainer's, in a real browser and of the Python package too
 	@scripts/setup --python
 	python3 -B -m unittest discover --start-directory tests/peers
 	$(CARGO) test --release
 	@$(MAKE) --no-print-directory openai
 	@$(MAKE) --no-print-directory api
 	@$(MAKE) --no-print-directory mcp
+	@$(MAKE) --no-print-directory python
 	@$(MAKE) --no-print-directory studio-test
 
 test-trainer: setup ## the tests of prime-train and its kernels, against llama.cpp too (burn takes minutes to build)
