@@ -313,7 +313,7 @@ fn a_sample_that_does_not_fit_the_context_is_drawn_again() {
         sft(&recipe, &mut Long(Toy::new(), every, 0), &folder.path().join("long.gguf"), &session)
     };
     train(2).expect("every second sample fits");
-    let error = train(1).err().expect("none fits").to_string();
+    let error = train(1).expect_err("none fits").to_string();
     assert!(error.contains("samples of copy") && error.contains("context of 32 tokens (the last has 103)"), "{error}");
 }
 
