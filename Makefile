@@ -63,7 +63,7 @@ cuda-arch:
 		$(CARGO) clean --release -p llama-cpp-sys-2; fi
 	@printf '%s\n' "$(CUDA_ARCH)" >$(TARGET)/cuda-arch
 
-demo: setup $(if $(DEMO_FEATURES),cuda-arch,) ## build and solve twelve tasks (CUDA=1: on a GPU, see CUDA_ARCH)
+demo: setup $(if $(DEMO_FEATURES),cuda-arch,) ## build and solve thirteen tasks (CUDA=1: on a GPU, see CUDA_ARCH)
 	$(if $(DEMO_FEATURES),CMAKE_CUDA_ARCHITECTURES="$(CUDA_ARCH)") $(CARGO) build --release $(DEMO_FEATURES)
 	$(if $(DEMO_FEATURES),PRIME__ENGINES__TINY__DEVICE=CUDA0) scripts/demo $(PRIME)
 

@@ -16,13 +16,15 @@ struct Model {
 }
 
 /// Those of `settings::BUILT_IN_MODELS`.
-const MODELS: [Model; 6] = [
+const MODELS: [Model; 8] = [
     Model { name: "prime-tiny", bytes: include_bytes!("../models/prime-tiny.gguf") },
     Model { name: "prime-automata", bytes: include_bytes!("../models/prime-automata.gguf") },
     Model { name: "prime-sorts", bytes: include_bytes!("../models/prime-sorts.gguf") },
     Model { name: "prime-structures", bytes: include_bytes!("../models/prime-structures.gguf") },
     Model { name: "prime-advanced", bytes: include_bytes!("../models/prime-advanced.gguf") },
     Model { name: "prime-symbols", bytes: include_bytes!("../models/prime-symbols.gguf") },
+    Model { name: "prime-machines", bytes: include_bytes!("../models/prime-machines.gguf") },
+    Model { name: "prime-numbers", bytes: include_bytes!("../models/prime-numbers.gguf") },
 ];
 
 /// A built-in model could not be written to any cache folder.

@@ -18,7 +18,7 @@ const ANCESTORS_SEARCHED: usize = 5;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Engine {
-    /// The model: one that is built into the executable (`prime-tiny`, `prime-automata`, `prime-sorts`, `prime-structures`, `prime-advanced`, `prime-symbols`), or the path
+    /// The model: one that is built into the executable (`prime-tiny`, `prime-automata`, `prime-sorts`, `prime-structures`, `prime-advanced`, `prime-symbols`, `prime-machines`, `prime-numbers`), or the path
     /// of a GGUF file. A relative path in a file given by `--config` is relative to that file's folder; elsewhere it is
     /// relative to the working directory or, if there is no such file, to the folders above the executable (so a build
     /// finds the `models/` of its checkout). A missing file is reported when the engine starts, with every path that was

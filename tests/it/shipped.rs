@@ -77,7 +77,16 @@ fn the_binary_needs_no_other_file() {
     models.sort();
     assert_eq!(
         models,
-        ["prime-advanced", "prime-automata", "prime-sorts", "prime-structures", "prime-symbols", "prime-tiny"],
+        [
+            "prime-advanced",
+            "prime-automata",
+            "prime-machines",
+            "prime-numbers",
+            "prime-sorts",
+            "prime-structures",
+            "prime-symbols",
+            "prime-tiny"
+        ],
         "each model is written once"
     );
     assert_eq!(std::fs::read_dir(empty.path()).expect("a folder").count(), 0, "nothing else is written");

@@ -119,6 +119,8 @@ fn prompts_are_recorded_with_what_they_import() {
         ("sorts", None),
         ("structures", None),
         ("symbols", None),
+        ("machines", None),
+        ("numbers", None),
         ("tiny", Some("abc")),
     ];
     let engines = engines.map(|(name, digest)| (name.to_owned(), digest.map(str::to_owned)));
