@@ -155,10 +155,12 @@ pub async fn events(
     let runs = std::sync::Arc::clone(&state.runs);
     let result = stream::once(async move {
         let (_, record) = runs.get(&id).await?;
-        let text = serde_json::to_string(&record).expect("invariant: records serialise");
         // A stream that a drain ends may have missed the last events: the run may have ended since, here or at another node.
-        let is_whole = record.status.is_over() && record.events <= sent_seq.get();
-        Ok::<_, RunError>(if is_whole { format!("event: result\ndata: {text}\n\n").into() } else { Bytes::new() })
+        if !record.status.is_over() || record.events > sent_seq.get() {
+            return Ok(Bytes::new());
+        }
+        let text = serde_json::to_string(&record).expect("invariant: records serialise");
+        Ok::<_, RunError>(format!("event: result\ndata: {text}\n\n").into())
     })
     .filter(|piece| std::future::ready(!piece.as_ref().is_ok_and(Bytes::is_empty)));
     Ok(sent(with_heartbeat(lines.chain(result), permit)))

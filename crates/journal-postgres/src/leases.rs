@@ -1,6 +1,6 @@
 //! Carries out the node's lease requests, in a task of the journal's own thread.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -37,8 +37,6 @@ pub(super) struct Leases {
     has_others: AtomicBool,
     name: String,
     timing: Timing,
-    /// As the row of the node has it from the next heartbeat on.
-    capacity: AtomicI64,
 }
 
 impl Leases {
@@ -53,17 +51,20 @@ impl Leases {
             has_others: AtomicBool::new(false),
             name,
             timing,
-            capacity: AtomicI64::new(i64::try_from(capacity).unwrap_or(i64::MAX)),
         }
     }
 
     pub(super) fn set_capacity(&self, capacity: usize) {
-        self.capacity.store(i64::try_from(capacity).unwrap_or(i64::MAX), Ordering::Relaxed);
         let mut node = self.node();
         node.set_capacity(capacity);
         node.look_for_runs();
         drop(node);
         self.wake.notify_one();
+    }
+
+    /// As the row of the node has it from the next heartbeat on.
+    fn capacity(&self) -> i64 {
+        i64::try_from(self.node().capacity()).unwrap_or(i64::MAX)
     }
 
     /// Holds no lock across an `await`.
@@ -98,12 +99,12 @@ impl Leases {
                 let sql = "INSERT INTO node (name, version, expires, capacity, beat)
                     VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3), $4, clock_timestamp()) RETURNING id";
                 let statement = client.prepare_cached(sql).await?;
-                let (version, capacity) = (env!("CARGO_PKG_VERSION"), self.capacity.load(Ordering::Relaxed));
+                let (version, capacity) = (env!("CARGO_PKG_VERSION"), self.capacity());
                 let row = client.query_one(&statement, &[&encode(&self.name), &version, &lease_s, &capacity]).await?;
                 Ok(Answer::Registered(NodeId(row.get(0))))
             }
             Request::Heartbeat { node } => {
-                let answer = heartbeat(client, *node, lease_s, self.capacity.load(Ordering::Relaxed)).await?;
+                let answer = heartbeat(client, *node, lease_s, self.capacity()).await?;
                 self.read_news(client, *node).await?;
                 Ok(answer)
             }

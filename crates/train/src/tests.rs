@@ -9,7 +9,8 @@ use rand_chacha::{
 };
 
 use super::{
-    Architecture, Attempted, CorrectionPlan, Policy, Recipe, Sample, Samples, Session, Summary, Traces, Vocabulary,
+    Architecture, Attempted, CorrectionPlan, Policy, Recipe, Sample, Samples, Session, Summary, Traces, TrainError,
+    Vocabulary,
     batch::{Batch, Encoded},
     checkpoint::Checkpoint,
     layout::Layout,
@@ -225,20 +226,50 @@ fn a_model_is_corrected_where_it_goes_wrong_and_a_resumed_run_makes_the_same_att
     assert_eq!(records.matches("\"attempts\"").count(), 3, "{records}");
 }
 
-/// Whose attempts come to corrections of any length.
-struct Corrected(Toy, usize);
+/// A toy with samples and corrections that may not fit a context.
+struct Lengths {
+    toy: Toy,
+    /// Bytes of the prompt of each correction; 0: no attempts.
+    correction: usize,
+    /// Each so many draws give a sample of more than 100 tokens; 0: none does.
+    long_every: usize,
+    draws: usize,
+}
 
-impl Samples for Corrected {
+impl Lengths {
+    /// Trains it for some steps with a context of 32 tokens.
+    fn train(correction: usize, long_every: usize) -> Result<Checkpoint, TrainError> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let recipe = Recipe::from_toml(
+            "name = 'toy'\nseed = 1\nbudget = { steps = 8 }\n\
+             model = { d_model = 32, layers = 1, heads = 2, ff = 32, context = 32 }\n\
+             batch = { tokens = 128 }\ncorrections = { share = 0.5, from = 0.0, every = 8 }\n\
+             evaluation = { every_s = 1e9, samples = 4, final_samples = 4 }",
+        )
+        .expect("a valid recipe");
+        let stop = AtomicBool::new(false);
+        let mut samples = Self { toy: Toy::new(), correction, long_every, draws: 0 };
+        let session = Session { resume: false, stop: &stop };
+        let summary = sft(&recipe, &mut samples, &folder.path().join("toy.gguf"), &session)?;
+        Checkpoint::load(&summary.checkpoint, recipe.model, recipe.seed, samples.tasks(), samples.vocabulary())
+    }
+}
+
+impl Samples for Lengths {
     fn tasks(&self) -> &[String] {
-        self.0.tasks()
+        self.toy.tasks()
     }
 
     fn vocabulary(&self) -> &Vocabulary {
-        self.0.vocabulary()
+        self.toy.vocabulary()
     }
 
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
-        self.0.draw(task, held_out, rng)
+        self.draws += 1;
+        if self.long_every > 0 && self.draws.is_multiple_of(self.long_every) {
+            return Sample::written(task, "p".repeat(100), "c");
+        }
+        self.toy.draw(task, held_out, rng)
     }
 
     fn attempt(
@@ -248,72 +279,25 @@ impl Samples for Corrected {
         _plan: &CorrectionPlan,
         _rng: &mut ChaCha8Rng,
     ) -> Option<(Attempted, Vec<Sample>)> {
-        let correction = Sample::written(task, "p".repeat(self.1), "c");
-        Some((Attempted { task, states: 1, wrong: 1 }, vec![correction]))
+        let correction = Sample::written(task, "p".repeat(self.correction), "c");
+        (self.correction > 0).then(|| (Attempted { task, states: 1, wrong: 1 }, vec![correction]))
     }
 }
 
 #[test]
 fn a_correction_that_does_not_fit_the_context_is_left_out() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let recipe = Recipe::from_toml(
-        "name = 'toy'\nseed = 1\nbudget = { steps = 8 }\n\
-         model = { d_model = 32, layers = 1, heads = 2, ff = 32, context = 32 }\n\
-         batch = { tokens = 128 }\ncorrections = { share = 0.5, from = 0.0, every = 8 }\n\
-         evaluation = { every_s = 1e9, samples = 4, final_samples = 4 }",
-    )
-    .expect("a valid recipe");
     // bos, prompt, completion and eos.
     for (length, kept) in [(29, true), (30, false)] {
-        let out = folder.path().join(format!("{length}.gguf"));
-        let stop = AtomicBool::new(false);
-        let session = Session { resume: false, stop: &stop };
-        let summary = sft(&recipe, &mut Corrected(Toy::new(), length), &out, &session).expect("training works");
-        let tasks = Toy::new().tasks;
-        let state = Checkpoint::load(&summary.checkpoint, recipe.model, recipe.seed, &tasks, &Vocabulary::default())
-            .expect("a checkpoint");
+        let state = Lengths::train(length, 0).expect("training works");
         let correction = state.corrections.draw(0, 1.0, &mut ChaCha8Rng::seed_from_u64(1));
         assert_eq!(correction.is_some(), kept, "{length}");
     }
 }
 
-/// Samples of which each n-th (the second field) does not fit; the third counts them.
-struct Long(Toy, usize, usize);
-
-impl Samples for Long {
-    fn tasks(&self) -> &[String] {
-        self.0.tasks()
-    }
-
-    fn vocabulary(&self) -> &Vocabulary {
-        self.0.vocabulary()
-    }
-
-    fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
-        self.2 += 1;
-        if self.2.is_multiple_of(self.1) {
-            return Sample::written(task, "p".repeat(100), "c");
-        }
-        self.0.draw(task, held_out, rng)
-    }
-}
-
 #[test]
 fn a_sample_that_does_not_fit_the_context_is_drawn_again() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let recipe = Recipe::from_toml(
-        "name = 'toy'\nseed = 1\nbudget = { steps = 8 }\n\
-         model = { d_model = 32, layers = 1, heads = 2, ff = 32, context = 32 }\n\
-         batch = { tokens = 128 }\nevaluation = { every_s = 1e9, samples = 4, final_samples = 4 }",
-    )
-    .expect("a valid recipe");
-    let stop = AtomicBool::new(false);
-    let train = |every| {
-        let session = Session { resume: false, stop: &stop };
-        sft(&recipe, &mut Long(Toy::new(), every, 0), &folder.path().join("long.gguf"), &session)
-    };
-    train(2).expect("every second sample fits");
-    let error = train(1).expect_err("none fits").to_string();
+    Lengths::train(0, 2).expect("every second sample fits");
+    let error = Lengths::train(0, 1).err().map(|error| error.to_string()).expect("none fits");
     assert!(error.contains("samples of copy") && error.contains("context of 32 tokens (the last has 103)"), "{error}");
 }
 

@@ -279,14 +279,18 @@ fn one_key_makes_one_run() {
     assert_eq!((accepted, journals[0].size().unwrap().runs), (1, 1));
 }
 
+/// A journal whose answers come through a proxy: without heartbeats, so that they are those of commits.
+pub(super) fn behind(proxy: &Proxy, schema: &Schema) -> PostgresJournal {
+    let timing = Timing { lease_ms: 3_600_000, heartbeat_ms: 3_600_000 };
+    let options = PostgresOptions { timing, ..PostgresOptions::default() };
+    PostgresJournal::open(&schema.url_at(&proxy.folder.path().display().to_string()), options).unwrap()
+}
+
 #[test]
 fn a_commit_whose_answer_is_lost_is_applied_once() {
     let schema = Schema::new();
     let proxy = Proxy::start();
-    // Without heartbeats, so that the answers are those of commits.
-    let timing = Timing { lease_ms: 3_600_000, heartbeat_ms: 3_600_000 };
-    let options = PostgresOptions { timing, ..PostgresOptions::default() };
-    let journal = PostgresJournal::open(&schema.url_at(&proxy.folder.path().display().to_string()), options).unwrap();
+    let journal = behind(&proxy, &schema);
     let mut head = row("r").head;
     journal.commit(&[accept("r")]).unwrap();
     for at in 0..20 {

@@ -2,12 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::nodes::QUICK;
+use super::nodes::{QUICK, behind};
 use super::open;
 use super::server::{Proxy, Schema};
 use crate::{PostgresJournal, PostgresOptions};
 use prime_journal::conformance::{accept, append, end, events, row};
-use prime_journal::lease::Timing;
 use prime_journal::{Cluster as _, Journal, JournalError, Write};
 
 fn limited(schema: &Schema, most: u64) -> PostgresJournal {
@@ -125,10 +124,7 @@ fn nodes_that_race_never_exceed_the_limit() {
 fn an_acceptance_whose_answer_is_lost_takes_one_place() {
     let schema = Schema::new();
     let proxy = Proxy::start();
-    // Without heartbeats, so that the answers are those of commits.
-    let timing = Timing { lease_ms: 3_600_000, heartbeat_ms: 3_600_000 };
-    let options = PostgresOptions { timing, ..PostgresOptions::default() };
-    let journal = PostgresJournal::open(&schema.url_at(&proxy.folder.path().display().to_string()), options).unwrap();
+    let journal = behind(&proxy, &schema);
     const MOST: u64 = 8;
     journal.limit_open_runs(MOST);
     for at in 0..MOST {

@@ -137,6 +137,11 @@ impl<R: Clone + Ord> Node<R> {
         self.heartbeat_ms.map_or(0, |last| last.saturating_add(self.timing.heartbeat_ms))
     }
 
+    /// Most runs to take.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     /// Takes up to so many runs from now on.
     pub fn set_capacity(&mut self, capacity: usize) {
         self.capacity = capacity;
