@@ -1,6 +1,8 @@
 //! Admits connections: so many in all and of one client address. One beyond takes the place of the connection that has been
-//! idle longest; if none is idle, it goes to a reserve, on which only `/livez` and `/readyz` are answered.
+//! idle longest; if none is idle, it goes to a reserve, on which only `/livez` and `/readyz` are answered. Any other request
+//! there looks for a place once more: of a burst, many connections were idle before their requests had been read.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::net::IpAddr;
@@ -134,6 +136,29 @@ impl Entries {
         }
         true
     }
+
+    /// Makes room for a connection outside the reserve. Returns why there is none.
+    fn find_place(&mut self, counts: ConnectionCounts, address: Option<IpAddr>) -> Option<Excess> {
+        let ConnectionCounts { all_max, address_max } = counts;
+        if self.of_address(address) >= address_max {
+            let is_ended = self.end_idle(|entry| !entry.is_reserve && entry.address == address);
+            (!is_ended).then_some(Excess::OfAddress(address_max))
+        } else if self.regular() >= all_max {
+            let is_ended = self.end_idle(|entry| !entry.is_reserve);
+            (!is_ended).then_some(Excess::All(all_max))
+        } else {
+            None
+        }
+    }
+
+    fn insert(&mut self, id: u64, entry: Entry) {
+        if entry.is_reserve {
+            self.reserve += 1;
+        } else if let Some(address) = entry.address {
+            *self.of_addresses.entry(address).or_default() += 1;
+        }
+        self.open.insert(id, entry);
+    }
 }
 
 /// The open connections of a server.
@@ -157,36 +182,27 @@ impl ConnectionTable {
         self.entries().open.len()
     }
 
+    /// Whether it has admitted this many connections, and read what came on those that are open.
+    #[cfg(test)]
+    pub fn has_read(&self, admitted: u64) -> bool {
+        let entries = self.entries();
+        entries.last_id >= admitted && !entries.open.values().any(|entry| entry.socket.has_input())
+    }
+
     /// Admits a connection. It is idle.
     pub fn admit(self: &Arc<Self>, fd: OwnedFd, address: Option<IpAddr>) -> Place {
         let address = address.map(network_of);
         let socket = Arc::new(Socket { fd, idle_since: AtomicU64::new(IN_USE) });
         let mut entries = self.entries();
-        let ConnectionCounts { all_max, address_max } = self.counts;
-        let excess = if entries.of_address(address) >= address_max {
-            let is_ended = entries.end_idle(|entry| !entry.is_reserve && entry.address == address);
-            (!is_ended).then_some(Excess::OfAddress(address_max))
-        } else if entries.regular() >= all_max {
-            let is_ended = entries.end_idle(|entry| !entry.is_reserve);
-            (!is_ended).then_some(Excess::All(all_max))
-        } else {
-            None
-        };
-        if excess.is_none() {
-            if let Some(address) = address {
-                *entries.of_addresses.entry(address).or_default() += 1;
-            }
-        } else {
-            if entries.reserve >= RESERVE_IN_USE {
-                entries.end_idle(|entry| entry.is_reserve);
-            }
-            entries.reserve += 1;
+        let excess = entries.find_place(self.counts, address);
+        if excess.is_some() && entries.reserve >= RESERVE_IN_USE {
+            entries.end_idle(|entry| entry.is_reserve);
         }
         entries.last_id += 1;
         let id = entries.last_id;
-        entries.open.insert(id, Entry { address, is_reserve: excess.is_some(), socket: Arc::clone(&socket) });
+        entries.insert(id, Entry { address, is_reserve: excess.is_some(), socket: Arc::clone(&socket) });
         drop(entries);
-        let place = Place { table: Arc::clone(self), id, excess, socket };
+        let place = Place { table: Arc::clone(self), id, excess: Cell::new(excess), socket };
         place.set_idle();
         place
     }
@@ -196,12 +212,32 @@ impl ConnectionTable {
 pub struct Place {
     table: Arc<ConnectionTable>,
     id: u64,
-    /// Why it is in the reserve, if it is.
-    pub excess: Option<Excess>,
+    excess: Cell<Option<Excess>>,
     pub socket: Arc<Socket>,
 }
 
 impl Place {
+    /// Why it is in the reserve, if it is.
+    pub fn excess(&self) -> Option<Excess> {
+        self.excess.get()
+    }
+
+    /// Leaves the reserve if there is room now. Returns why it cannot.
+    pub fn leave_reserve(&self) -> Option<Excess> {
+        self.excess.get()?;
+        let mut entries = self.table.entries();
+        // The connection that a further one in the reserve has ended is no longer there.
+        let address = entries.open.get(&self.id)?.address;
+        let excess = entries.find_place(self.table.counts, address);
+        if excess.is_none()
+            && let Some(entry) = entries.remove(self.id)
+        {
+            entries.insert(self.id, Entry { is_reserve: false, ..entry });
+        }
+        self.excess.set(excess);
+        excess
+    }
+
     /// From now on it may have to make room for another.
     pub fn set_idle(&self) {
         let now = self.table.ticks.fetch_add(1, Ordering::Relaxed) + 1;
@@ -255,7 +291,7 @@ mod tests {
         first[1].0.set_in_use();
         first[1].0.set_idle();
         let next = connect(&table, ONE);
-        assert_eq!(next.0.excess, None);
+        assert_eq!(next.0.excess(), None);
         assert_eq!(first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(), [true, true, false]);
         assert!(is_open(&next.1));
     }
@@ -269,7 +305,7 @@ mod tests {
         assert_eq!(first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(), [true, false, true]);
         (&first[2].1).write_all(b"GET /").unwrap();
         (&next.1).write_all(b"GET /").unwrap();
-        assert_eq!(connect(&table, ONE).0.excess, Some(Excess::OfAddress(3)), "each has a request");
+        assert_eq!(connect(&table, ONE).0.excess(), Some(Excess::OfAddress(3)), "each has a request");
     }
 
     #[test]
@@ -297,17 +333,37 @@ mod tests {
             made
         };
         let of_one: Vec<_> = (0..3).map(|_| busy(ONE)).collect();
-        assert_eq!(connect(&table, ONE).0.excess, Some(Excess::OfAddress(3)));
+        assert_eq!(connect(&table, ONE).0.excess(), Some(Excess::OfAddress(3)));
         let of_other = busy(OTHER);
-        assert_eq!(of_other.0.excess, None, "another address still has places");
+        assert_eq!(of_other.0.excess(), None, "another address still has places");
         let beyond = connect(&table, OTHER);
-        assert_eq!(beyond.0.excess, Some(Excess::All(4)));
+        assert_eq!(beyond.0.excess(), Some(Excess::All(4)));
         assert!(of_one.iter().chain([&of_other, &beyond]).all(|(_, client)| is_open(client)));
         drop(of_one);
-        assert_eq!(connect(&table, ONE).0.excess, None);
+        assert_eq!(connect(&table, ONE).0.excess(), None);
         assert_eq!(table.entries().reserve, 1);
         drop(beyond);
         assert_eq!(table.entries().reserve, 0);
+    }
+
+    #[test]
+    fn a_connection_leaves_the_reserve_when_there_is_room() {
+        let table = table();
+        let first: Vec<_> = (0..3).map(|_| connect(&table, ONE)).collect();
+        first.iter().for_each(|(_, client)| (&mut &*client).write_all(b"GET /").unwrap());
+        let beyond = connect(&table, ONE);
+        assert_eq!(beyond.0.excess(), Some(Excess::OfAddress(3)), "each has a request that was not read");
+        beyond.0.set_in_use();
+        assert_eq!(beyond.0.leave_reserve(), Some(Excess::OfAddress(3)));
+        first.iter().for_each(|(place, _)| place.set_in_use());
+        assert_eq!(beyond.0.leave_reserve(), Some(Excess::OfAddress(3)));
+        first[1].0.set_dispensable();
+        assert_eq!((beyond.0.leave_reserve(), beyond.0.excess()), (None, None));
+        assert_eq!(first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(), [true, false, true]);
+        assert_eq!((table.entries().reserve, table.entries().of_address(Some(ONE))), (0, 3));
+        assert_eq!(connect(&table, ONE).0.excess(), Some(Excess::OfAddress(3)));
+        drop((first, beyond));
+        assert_eq!((table.open(), table.entries().of_address(Some(ONE))), (0, 0));
     }
 
     #[test]
@@ -327,7 +383,7 @@ mod tests {
                 made
             })
             .collect();
-        assert!(idle.iter().all(|(place, _)| place.excess.is_some()));
+        assert!(idle.iter().all(|(place, _)| place.excess().is_some()));
         assert_eq!(idle.iter().filter(|(_, client)| is_open(client)).count(), RESERVE_IN_USE);
         assert!(is_open(&idle[499].1), "the newest may still ask");
         drop(idle);

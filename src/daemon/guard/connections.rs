@@ -78,6 +78,12 @@ impl Connections {
         self.table.open()
     }
 
+    /// As [`ConnectionTable::has_read`].
+    #[cfg(test)]
+    pub fn has_read(&self, admitted: u64) -> bool {
+        self.table.has_read(admitted)
+    }
+
     /// Connections shut down because their client read nothing of its response.
     pub fn stalled(&self) -> u64 {
         self.stalled.load(Ordering::Relaxed)
@@ -160,7 +166,7 @@ impl Connection {
     /// # Errors
     /// 429 that names the limit.
     pub fn check_place(&self) -> Result<(), ApiError> {
-        let message = match self.place.excess {
+        let message = match self.place.leave_reserve() {
             None => return Ok(()),
             Some(Excess::All(most)) => format!("{most} connections are open (server.connections_max)"),
             Some(Excess::OfAddress(most)) => {
@@ -173,7 +179,7 @@ impl Connection {
 
     /// Whether it is only for one probe.
     pub fn is_in_reserve(&self) -> bool {
-        self.place.excess.is_some()
+        self.place.excess().is_some()
     }
 
     fn due(&self, now: Instant) -> Due {
