@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::built_in_models::BuiltInModel;
 use prime_bench::tasks;
-use prime_engine::{Devices, Isolation, KvPool};
+use prime_engine::{Devices, FlashAttention, Isolation, KvPool};
 
 /// How many ancestors of the executable are searched: `target/<triple>/release/` is three levels below a checkout,
 /// `target/<triple>/release/deps/` of tests four.
@@ -38,6 +38,8 @@ pub struct Engine {
     /// How sequences share the KV cache: `shared` (one pool; a turn may use all of it) or `split` (an equal part each, in
     /// steps of 256 tokens, which also limits a turn; on a CPU much faster with many sequences).
     pub kv_cache: KvPool,
+    /// Flash attention: `auto` (where the device can), `on`, or `off` (more memory, which grows with the context).
+    pub flash_attention: FlashAttention,
     /// Size of the KV cache of all sequences in tokens.
     #[schemars(range(min = 64, max = 16_777_216))]
     pub context_tokens: u32,

@@ -41,7 +41,7 @@ pub use environment::read_environment;
 pub use error::SettingsError;
 pub use load::{DEFAULT_TOML, default_section};
 pub use preset::{Preset, PresetBudget};
-pub use prime_engine::{Device, DeviceError, Isolation, KvPool};
+pub use prime_engine::{Device, DeviceError, FlashAttention, Isolation, KvPool};
 pub use program::Program;
 pub use reference::reference_markdown;
 pub use resolve::{ListedAgent, RoleOptions};

@@ -63,7 +63,7 @@ pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit};
 pub use request::{EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling};
 #[doc(hidden)]
 pub use spec::Fault;
-pub use spec::{EngineSpec, Isolation, KvPool};
+pub use spec::{EngineSpec, FlashAttention, Isolation, KvPool};
 pub use status::EngineStatus;
 pub use worker::worker_main;
 

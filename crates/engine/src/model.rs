@@ -12,10 +12,11 @@ use llama_cpp_2::llama_backend::LlamaBackend;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::{LlamaModelParams, LlamaSplitMode};
 use llama_cpp_2::{LlamaBackendDevice, LlamaBackendDeviceType, list_llama_ggml_backend_devices};
+use llama_cpp_sys_2 as sys;
 
 use super::devices::{HostGpus, select};
 use super::fit::{self, ModelShape, free_memory, micro_batch};
-use super::{DeviceInfo, DeviceKind, EngineError, EngineSpec, KvPool, ffi, gguf};
+use super::{DeviceInfo, DeviceKind, EngineError, EngineSpec, FlashAttention, KvPool, ffi, gguf};
 
 /// The process's llama.cpp backend, initialised by the first call.
 pub(super) fn backend() -> &'static LlamaBackend {
@@ -83,6 +84,14 @@ pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
     Ok(Loaded { model, device: format!("{} ({})", spec.device, descriptions.join(" + ")) })
 }
 
+fn flash_attention_type(flash_attention: FlashAttention) -> sys::llama_flash_attn_type {
+    match flash_attention {
+        FlashAttention::Auto => sys::LLAMA_FLASH_ATTN_TYPE_AUTO,
+        FlashAttention::Off => sys::LLAMA_FLASH_ATTN_TYPE_DISABLED,
+        FlashAttention::On => sys::LLAMA_FLASH_ATTN_TYPE_ENABLED,
+    }
+}
+
 /// Makes the context of `spec`.
 ///
 /// # Errors
@@ -100,6 +109,7 @@ pub fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<LlamaContext
         .with_n_threads(threads)
         .with_n_threads_batch(threads)
         .with_kv_unified(spec.kv == KvPool::Shared)
+        .with_flash_attention_policy(flash_attention_type(spec.flash_attention))
         .with_no_perf(true);
     let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     model.new_context(backend(), params).map_err(|_| EngineError::ModelRejected {

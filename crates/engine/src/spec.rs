@@ -24,6 +24,8 @@ pub struct EngineSpec {
     pub context_tokens: u32,
     /// Whether sequences share the KV pool or each have a part.
     pub kv: KvPool,
+    /// Whether attention is computed in blocks, without a table of all scores.
+    pub flash_attention: FlashAttention,
     /// Most sequences decoded together, 1..=256. Further requests wait.
     pub sequences_max: u16,
     /// Most tokens of one decode (next tokens and prefill together); at least `sequences_max`.
@@ -70,6 +72,7 @@ impl Default for EngineSpec {
             isolation: Isolation::Process,
             context_tokens: 8192,
             kv: KvPool::Shared,
+            flash_attention: FlashAttention::Auto,
             sequences_max: 32,
             batch_tokens: 512,
             kept_max: 0,
@@ -165,6 +168,19 @@ pub enum KvPool {
     /// Each sequence has an equal part, rounded up to 256 tokens. Much faster on a CPU with many short sequences; no turn
     /// can be longer than a part.
     Split,
+}
+
+/// Whether attention is computed in blocks, without a table of all scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum FlashAttention {
+    /// Where the device can.
+    Auto,
+    /// Always; a device that cannot has the host compute it.
+    On,
+    /// Never: takes more memory, which grows with the context.
+    Off,
 }
 
 /// A fault that the worker commits on a certain prompt.

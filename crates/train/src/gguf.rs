@@ -60,29 +60,26 @@ pub fn encode(name: &str, layout: &Layout, vocabulary: &Vocabulary, weights: &[f
     }
     let mut offset = 0;
     for tensor in &tensors {
-        let half = is_half(tensor, precision);
+        let precision = element(tensor, precision);
         text(&mut out, &tensor.name);
         let dimensions = tensor.dimensions();
         out.extend((dimensions.len() as u32).to_le_bytes());
         dimensions.iter().for_each(|size| out.extend(size.to_le_bytes()));
-        out.extend(u32::from(half).to_le_bytes()); // ggml type: 0 is f32, 1 is f16
+        out.extend(precision.code().to_le_bytes());
         out.extend((offset as u64).to_le_bytes());
-        offset += (tensor.span().len() * if half { 2 } else { 4 }).next_multiple_of(ALIGNMENT);
+        offset += precision.bytes(tensor.span().len()).next_multiple_of(ALIGNMENT);
     }
     for tensor in &tensors {
         out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
-        if is_half(tensor, precision) {
-            out.extend(weights[tensor.span()].iter().flat_map(|&x| half::f16::from_f32(x).to_le_bytes()));
-        } else {
-            out.extend(weights[tensor.span()].iter().flat_map(|x| x.to_le_bytes()));
-        }
+        element(tensor, precision).encode(&weights[tensor.span()], &mut out);
     }
     out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
     out
 }
 
-fn is_half(tensor: &Place, precision: Precision) -> bool {
-    precision == Precision::F16 && tensor.shape.0 > 1
+/// What a tensor is written in, if matrices are written in `matrices`: norm gains are always f32.
+fn element(tensor: &Place, matrices: Precision) -> Precision {
+    if tensor.shape.0 > 1 { matrices } else { Precision::F32 }
 }
 
 /// The file's tensors, in order.
@@ -173,7 +170,7 @@ pub fn metadata(name: &str, layout: &Layout, vocabulary: &Vocabulary, precision:
     data.string("general.architecture", "llama");
     data.string("general.type", "model");
     data.string("general.name", name);
-    data.number("general.file_type", usize::from(precision == Precision::F16));
+    data.number("general.file_type", precision.file_type());
     data.number("general.alignment", ALIGNMENT);
     data.number("llama.context_length", architecture.context);
     data.number("llama.embedding_length", architecture.d_model);

@@ -16,8 +16,6 @@ use super::{
 
 /// The version of the format that this trainer writes.
 const VERSION: u32 = 3;
-/// Bytes of an element, by ggml's element type: 0 is f32, 1 is f16.
-const ELEMENT_BYTES: [usize; 2] = [4, 2];
 /// Metadata that may differ between files: the name, and the precision, which each tensor states itself.
 const FREE_KEYS: [&str; 2] = ["general.name", "general.file_type"];
 
@@ -67,7 +65,7 @@ fn read(path: &Path) -> Result<Vec<u8>, TrainError> {
 ///
 /// # Errors
 /// In what way the file is not an export of a model of this architecture by this trainer.
-fn weights(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec<f32>, String> {
+pub(crate) fn weights(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec<f32>, String> {
     let header = gguf::parse(bytes).map_err(|error| error.to_string())?;
     if header.version != VERSION {
         return Err(format!("it has version {} of the format, only {VERSION} is supported", header.version));
@@ -87,20 +85,17 @@ fn weights(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec
         if tensor.dimensions != place.dimensions() {
             return Err(format!("its tensor `{name}` has another shape"));
         }
-        let width = usize::try_from(tensor.kind).ok().and_then(|kind| ELEMENT_BYTES.get(kind));
-        let width = *width.ok_or_else(|| format!("its tensor `{name}` is neither f32 nor f16"))?;
-        let data = slice(bytes, &(tensor.offset..tensor.offset.saturating_add(tensor.bytes)));
-        let target = &mut weights[place.span()];
-        for (weight, element) in target.iter_mut().zip(data.chunks_exact(width)) {
-            *weight = match element {
-                [a, b] => half::f16::from_le_bytes([*a, *b]).to_f32(),
-                [a, b, c, d] => f32::from_le_bytes([*a, *b, *c, *d]),
-                _ => f32::NAN,
-            };
-            if !weight.is_finite() {
-                return Err(format!("its tensor `{name}` has a weight that is not finite"));
-            }
+        let precision = Precision::of_code(tensor.kind);
+        let precision = precision.ok_or_else(|| format!("its tensor `{name}` is none of f32, f16 and q8_0"))?;
+        let data = precision.decode(slice(bytes, &(tensor.offset..tensor.offset.saturating_add(tensor.bytes))));
+        if !data.iter().all(|weight| weight.is_finite()) {
+            return Err(format!("its tensor `{name}` has a weight that is not finite"));
         }
+        let target = &mut weights[place.span()];
+        if data.len() != target.len() {
+            return Err(format!("its tensor `{name}` has {} weights instead of {}", data.len(), target.len()));
+        }
+        target.copy_from_slice(&data);
     }
     Ok(weights)
 }
@@ -109,7 +104,7 @@ fn weights(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec
 ///
 /// # Errors
 /// In what way the file is not an export of this trainer.
-fn words(bytes: &[u8]) -> Result<Vec<String>, String> {
+pub(crate) fn words(bytes: &[u8]) -> Result<Vec<String>, String> {
     let header = gguf::parse(bytes).map_err(|error| error.to_string())?;
     let place = header.values.get(TOKENS_KEY);
     let place =

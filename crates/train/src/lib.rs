@@ -15,8 +15,10 @@
 mod batch;
 mod checkpoint;
 mod clock;
+mod convert;
 mod corrections;
 mod decoder;
+mod element;
 mod evaluate;
 mod gguf;
 mod initial;
@@ -49,6 +51,7 @@ mod words;
 use std::path::PathBuf;
 
 pub use batch::{Sample, Samples};
+pub use convert::convert;
 pub use corrections::{Attempted, CorrectionPlan, Policy};
 pub use evaluate::{Accuracy, Mistakes};
 pub use plan::{Plan, TaskLength};
@@ -91,6 +94,8 @@ pub enum TrainError {
     Checkpoint { path: PathBuf, reason: String },
     #[error("cannot start from the weights of {path} (the recipe's `init`): {reason}")]
     Init { path: PathBuf, reason: String },
+    #[error("cannot convert {path}: {reason}")]
+    Model { path: PathBuf, reason: String },
     #[error("cannot {action} {path}")]
     Io {
         action: &'static str,

@@ -101,7 +101,7 @@ fn computes_the_same_logits(vocabulary: &Vocabulary) {
         if trained {
             briefly_train(&layout, &mut weights);
         }
-        for (precision, tolerance) in [(Precision::F32, 1e-3), (Precision::F16, 0.1)] {
+        for (precision, tolerance) in [(Precision::F32, 1e-3), (Precision::F16, 0.1), (Precision::Q8_0, 0.5)] {
             let (difference, same, tokens) = compare(&layout, vocabulary, &weights, precision);
             println!("trained {trained}, {precision:?}: largest difference {difference:e}, argmax {same} of {tokens}");
             assert!(difference < tolerance, "trained {trained}, {precision:?}: {difference}");

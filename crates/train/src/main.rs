@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use prime_bench::interval::Proportion;
 use prime_train::rl::{Ending, Record, RlRecipe, rl};
 use prime_train::{
-    Accuracy, Budget, Mistakes, Plan, Recipe, Role, Samples, Session, Traces, TrainError, Verdicts, sft,
+    Accuracy, Budget, Mistakes, Plan, Precision, Recipe, Role, Samples, Session, Traces, TrainError, Verdicts, convert, sft,
 };
 
 /// Trains models for agents.
@@ -30,6 +30,8 @@ enum TrainCommand {
     Plan(PlanArguments),
     /// Reinforcement learning of an executor from its own attempts; exports the best policy as a GGUF file.
     Rl(RlArguments),
+    /// Write a model that was trained here with matrices of another element type.
+    Convert(ConvertArguments),
 }
 
 #[derive(Args)]
@@ -74,11 +76,27 @@ struct RlArguments {
     resume: bool,
 }
 
+#[derive(Args)]
+struct ConvertArguments {
+    /// A GGUF file that this trainer exported.
+    #[arg(long, value_name = "FILE")]
+    model: PathBuf,
+    /// `f32`, `f16`, or `q8_0` (8 bits and a scale for each 32 weights).
+    #[arg(long, value_name = "TYPE")]
+    matrices: Precision,
+    /// The GGUF file to write.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         TrainCommand::Sft(arguments) => train(&arguments),
         TrainCommand::Plan(arguments) => plan(&arguments),
         TrainCommand::Rl(arguments) => reinforce(&arguments),
+        TrainCommand::Convert(arguments) => {
+            convert(&arguments.model, arguments.matrices, &arguments.out).map(|()| ExitCode::SUCCESS).map_err(Into::into)
+        }
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

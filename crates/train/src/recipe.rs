@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CorrectionPlan, TrainError, all_hold, mixed};
+use super::{CorrectionPlan, TrainError, all_hold, element::BLOCK, mixed};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -243,12 +243,26 @@ pub struct Export {
 }
 
 /// Element type of the exported matrices; norm gains are always f32.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
 pub enum Precision {
     F32,
     #[default]
     F16,
+    /// 8 bits and a common scale for each 32 weights of a row; d_model and ff must be multiples of 32.
+    Q8_0,
+}
+
+impl Precision {
+    /// Checks that matrices of this architecture can be written.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn check(self, model: Architecture) -> Result<(), &'static str> {
+        let is_whole = model.d_model.is_multiple_of(BLOCK) && model.ff.is_multiple_of(BLOCK);
+        if self == Self::Q8_0 && !is_whole { Err("q8_0 needs d_model and ff in multiples of 32") } else { Ok(()) }
+    }
 }
 
 impl Recipe {
@@ -296,7 +310,8 @@ impl Recipe {
                 "the budget must be positive",
             ),
         ];
-        all_hold(&rules).map_err(|rule| TrainError::Recipe(rule.to_owned()))?;
+        let export = self.export.matrices.check(*model);
+        all_hold(&rules).and(export).map_err(|rule| TrainError::Recipe(rule.to_owned()))?;
         self.corrections.check()
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use prime_engine::{Engine, EngineCounts, EngineSpec, Finish, Generation, Isolation, KvPool, Request, Sampling};
+use prime_engine::{
+    Engine, EngineCounts, EngineSpec, Finish, FlashAttention, Generation, Isolation, KvPool, Request, Sampling,
+};
 use prime_engine_testing::teacher_forced;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -62,6 +64,18 @@ fn a_prefix_common_to_many_turns_is_computed_once() {
         one(&engine, request(&format!("{head} of another run"), 7)).expect("generated");
         let later = self::counts(&engine);
         assert_eq!(self::computed(&later), computed + 14, "{kv:?}: {later:?}");
+    }
+}
+
+#[test]
+fn answers_are_right_with_and_without_flash_attention() {
+    let fixture = fixture();
+    for flash_attention in [FlashAttention::Auto, FlashAttention::On, FlashAttention::Off] {
+        let engine = EngineSpec { flash_attention, ..spec(&fixture.model, Isolation::Process) };
+        let engine = Engine::start(engine).expect("started");
+        let prompt = head(200, 2);
+        let generation = one(&engine, request(&prompt, 7)).expect("generated");
+        assert_right(&fixture, &prompt, &generation, &format!("{flash_attention:?}"));
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::model_shape::{ModelShape, product, sum};
-use crate::{Bytes, EngineError, EngineSpec, KvPool};
+use crate::{Bytes, EngineError, EngineSpec, FlashAttention, KvPool};
 
 /// Most tokens computed at once, whatever the batch: the memory for activations grows with it.
 pub(crate) const MICRO_BATCH_TOKENS_MAX: u32 = 512;
@@ -48,8 +48,8 @@ impl MemoryEstimate {
     ///
     /// Compute is, for u tokens at once: u × (6 × vocabulary + 48 × width + 16 × hidden + 4 × KV tokens of a part)
     /// bytes. That is logits in 32 and in 16 bits, twelve rows of the residual stream or of attention, four of the
-    /// feed-forward part, and the attention mask, all in 32 bits. This assumes flash attention, which llama.cpp uses where
-    /// it can; without it, scores come on top.
+    /// feed-forward part, and the attention mask, all in 32 bits. Without flash attention, scores and their softmax come on
+    /// top: 8 × heads × KV tokens of a part. This assumes that llama.cpp can use it unless it is off.
     pub(crate) fn new(spec: &EngineSpec, shape: &ModelShape) -> Self {
         let on_cpu = spec.device.is_cpu();
         let devices = spec.device.all().len() as u64;
@@ -65,6 +65,7 @@ impl MemoryEstimate {
             product([48, shape.width]),
             product([16, shape.hidden]),
             product([4, part, copies]),
+            if spec.flash_attention == FlashAttention::Off { product([8, shape.heads, part]) } else { 0 },
         ]);
         // The host keeps the logits of a decode.
         let kept = if on_cpu { product([4, shape.vocabulary, sequences]) } else { 0 };
@@ -260,6 +261,7 @@ mod tests {
             kv: vec![4096; 32],
             vocabulary: 128_256,
             width: 4096,
+            heads: 32,
             hidden: 14_336,
         }
     }
@@ -273,6 +275,15 @@ mod tests {
     fn free(mib: &[u64]) -> Vec<FreeMemory> {
         let device = |(at, mib): (usize, &u64)| FreeMemory { device: format!("CUDA{at}"), free_bytes: mib * MIB };
         mib.iter().enumerate().map(device).collect()
+    }
+
+    #[test]
+    fn without_flash_attention_scores_come_on_top() {
+        let with = spec(&[0], 8192);
+        let without = EngineSpec { flash_attention: FlashAttention::Off, ..with.clone() };
+        let [with, without] = [with, without].map(|spec| MemoryEstimate::new(&spec, &eight_billion()).compute_bytes);
+        // 512 tokens at once, 32 heads, 8,192 cells, scores and softmax of 4 bytes.
+        assert_eq!(without - with, 512 * 32 * 8192 * 8);
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(crate) struct ModelShape {
     pub(crate) vocabulary: u64,
     /// The larger width of residual stream and attention, in elements.
     pub(crate) width: u64,
+    /// Heads of a layer's attention.
+    pub(crate) heads: u64,
     /// Width of the feed-forward layers active per token, in elements.
     pub(crate) hidden: u64,
 }
@@ -52,6 +54,7 @@ impl ModelShape {
             is_tied: true,
             vocabulary: number("vocab_size").max(header.vocabulary),
             width: embedding_length.max(product([heads, keys])),
+            heads,
             hidden: number("feed_forward_length")
                 .max(product([number("expert_used_count"), number("expert_feed_forward_length")])),
             ..Self::default()

@@ -18,6 +18,8 @@ pub enum AppendError {
     File { path: PathBuf, reason: io::Error },
     #[error("{}: another process adds records to it; wait for it, or choose another file", path.display())]
     InUse { path: PathBuf },
+    #[error("{}: compressed records can only be read; decompress the file (gunzip) to add to it", path.display())]
+    Compressed { path: PathBuf },
     #[error("{}: {key} is there already; a run counts once", path.display())]
     Duplicate { path: PathBuf, key: Box<Key> },
 }
@@ -37,7 +39,7 @@ impl RecordLog {
     /// Opens or creates a file, and removes a torn last line.
     ///
     /// # Errors
-    /// As [`read`], and if another process has it open.
+    /// As [`read`], and if another process has it open, or it is compressed.
     pub fn open(path: &Path) -> Result<Self, AppendError> {
         let failed = |reason| AppendError::File { path: path.to_owned(), reason };
         let mut file =
@@ -49,6 +51,9 @@ impl RecordLog {
             Err(TryLockError::Error(reason)) => return Err(failed(reason)),
         }
         let found = read(path)?;
+        if found.is_compressed {
+            return Err(AppendError::Compressed { path: path.to_owned() });
+        }
         file.set_len(found.whole_bytes).map_err(failed)?;
         file.seek(SeekFrom::End(0)).map_err(failed)?;
         if found.lacks_newline {
@@ -109,6 +114,9 @@ impl RecordLog {
 #[cfg(test)]
 mod tests {
     use std::fs;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
 
     use super::super::read::read_all;
     use super::*;
@@ -193,6 +201,26 @@ mod tests {
         fs::write(&path, [0xff, 0xfe, b'\n']).unwrap();
         assert!(read(&path).is_err());
         assert!(matches!(read(&folder.path().join("none")), Err(ReadError::File { .. })));
+    }
+
+    #[test]
+    fn compressed_records_are_read_and_never_written() {
+        let folder = folder();
+        let path = folder.path().join("runs.jsonl.gz");
+        let all = [record("prime", "n-queens", 0), record("prime", "n-queens", 1)];
+        let lines: String = all.iter().map(|record| serde_json::to_string(record).unwrap() + "\n").collect();
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(lines.as_bytes()).unwrap();
+        let bytes = encoder.finish().unwrap();
+        fs::write(&path, &bytes).unwrap();
+        assert_eq!(read(&path).unwrap().records, all);
+        let error = RecordLog::open(&path).unwrap_err().to_string();
+        assert!(error.contains("runs.jsonl.gz") && error.contains("gunzip"), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+        fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        assert!(matches!(read(&path), Err(ReadError::File { .. })), "half of it is not the beginning of the records");
+        fs::write(&path, b"PAR1rest").unwrap();
+        assert!(matches!(read(&path), Err(ReadError::Parquet { .. })));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Reading records, from JSON Lines.
+//! Reading records, from JSON Lines, which may be compressed.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
 
 use super::record::{Key, Record, SCHEMA};
@@ -22,6 +23,11 @@ pub enum ReadError {
     Schema { path: PathBuf, line: usize, found: u64 },
     #[error("{}, line {line}: no record: {reason}; remove the line, or restore the file", path.display())]
     Line { path: PathBuf, line: usize, reason: String },
+    #[error(
+        "{}: a Parquet file, which reports write for other tools; name the records that `study run` wrote (JSON Lines, plain \
+         or compressed by gzip)", path.display()
+    )]
+    Parquet { path: PathBuf },
     #[error("{}, line {line}: {column}: {value:?} is no name that this version knows", path.display())]
     Name { path: PathBuf, line: usize, column: &'static str, value: String },
     #[error(
@@ -29,6 +35,11 @@ pub enum ReadError {
     )]
     Duplicate { path: PathBuf, line: usize, key: Box<Key>, first: PathBuf },
 }
+
+/// What files start with that are compressed by gzip.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+/// What Parquet files start with.
+const PARQUET: &[u8] = b"PAR1";
 
 /// Adds a record, in place of one of the same run that was not measured. Returns false if the run was measured already.
 fn add(records: &mut Vec<Record>, places: &mut BTreeMap<Key, usize>, record: Record) -> bool {
@@ -58,6 +69,8 @@ pub struct Records {
     pub whole_bytes: u64,
     /// The last line is whole but lacks its newline.
     pub(super) lacks_newline: bool,
+    /// The file is compressed.
+    pub(super) is_compressed: bool,
 }
 
 impl From<Vec<Record>> for Records {
@@ -89,15 +102,28 @@ fn parse(path: &Path, line: usize, text: &str) -> Result<Record, ReadError> {
     }
 }
 
-/// Reads a file of records. A last line without its end is ignored and counted. Of a run that was not measured at
+/// Reads a file of records, which may be compressed by gzip. A last line without its end is ignored and counted. Of a run that was not measured at
 /// first, the later record counts.
 ///
 /// # Errors
-/// If the file cannot be read, a line other than the last is no record, a record has another schema, or a run was
+/// If the file cannot be read or decompressed, is Parquet, a line other than the last is no record, a record has another schema, or a run was
 /// measured twice.
 pub fn read(path: &Path) -> Result<Records, ReadError> {
     let failed = |reason| ReadError::File { path: path.to_owned(), reason };
-    let mut reader = BufReader::new(File::open(path).map_err(failed)?);
+    let mut file = BufReader::new(File::open(path).map_err(failed)?);
+    let start = file.fill_buf().map_err(failed)?;
+    if start.starts_with(PARQUET) {
+        return Err(ReadError::Parquet { path: path.to_owned() });
+    }
+    if start.starts_with(GZIP) {
+        let records = read_lines(path, BufReader::new(MultiGzDecoder::new(file)))?;
+        return Ok(Records { is_compressed: true, ..records });
+    }
+    read_lines(path, file)
+}
+
+fn read_lines(path: &Path, mut reader: impl BufRead) -> Result<Records, ReadError> {
+    let failed = |reason| ReadError::File { path: path.to_owned(), reason };
     let mut records = Records::default();
     let (mut text, mut places) = (Vec::new(), BTreeMap::new());
     for line in 1.. {
