@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::built_in_models::BuiltInModel;
+use super::built_in_models::{BUILT_IN_MODELS, BuiltInModel};
+use prime_bench::spelling::nearest;
 use prime_bench::tasks;
 use prime_engine::{Devices, FlashAttention, Isolation, KvPool};
 
@@ -83,12 +84,16 @@ pub struct Engine {
 /// The configured model file does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no model file at {}; set `model` of this engine to a GGUF file, or to \"prime-tiny\", a built-in model",
-    list(tried)
+    "no model file at {}{}; set `model` of this engine to a GGUF file, or to a built-in model: {}",
+    list(tried),
+    nearest.map(|name| format!(" (did you mean {name:?}?)")).unwrap_or_default(),
+    BUILT_IN_MODELS.iter().map(|model| model.name).collect::<Vec<_>>().join(", ")
 )]
 pub struct ModelMissing {
     /// Every path that was tried, in order.
     pub tried: Vec<PathBuf>,
+    /// The built-in model with the most similar name.
+    pub nearest: Option<&'static str>,
 }
 
 fn list(paths: &[PathBuf]) -> String {
@@ -150,7 +155,10 @@ impl Engine {
         tried.extend(above.map(|folder| folder.join(&self.model)));
         match tried.iter().find(|path| path.is_file()) {
             Some(found) => Ok(ModelSource::File(found.clone())),
-            None => Err(ModelMissing { tried }),
+            None => {
+                let nearest = nearest(&self.model.to_string_lossy(), BUILT_IN_MODELS.iter().map(|model| model.name));
+                Err(ModelMissing { tried, nearest })
+            }
         }
     }
 }
@@ -169,7 +177,10 @@ mod tests {
         assert_eq!(engine.find_model(None), Ok(ModelSource::BuiltIn("prime-tiny")), "the default");
         engine.model = PathBuf::from("models/some-model-of-this-test.gguf");
 
+        let misspelt = Engine { model: PathBuf::from("prime-sort"), ..engine.clone() }.find_model(None).unwrap_err();
+        assert!(misspelt.to_string().contains("did you mean \"prime-sorts\"?"), "{misspelt}");
         let missing = engine.find_model(Some(&executable)).unwrap_err();
+        assert!(missing.to_string().ends_with("prime-machines, prime-numbers"), "{missing}");
         assert_eq!(missing.tried[0], engine.model);
         assert!(missing.tried.contains(&model));
         assert!(missing.to_string().contains("models/some-model-of-this-test.gguf or "));

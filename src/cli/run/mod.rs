@@ -11,7 +11,7 @@ use clap::{Args, ValueHint};
 
 pub use super::output::Output;
 use super::output::print;
-use super::values::{TaskParser, difficulty, index, json_file};
+use super::values::{TaskParser, difficulty, index, json_or_file};
 use super::{Configuration, start_log};
 use crate::app::{App, Overrides, basis_on, check_learnt, run_plan, run_sampling, split};
 use crate::report::{Reviews, RunContext, RunResult};
@@ -34,8 +34,8 @@ pub struct RunArguments {
     /// Base seed of the instances; 42 gives the benchmark, others give fresh instances
     #[arg(long, value_name = "SEED", default_value_t = BASE_SEED)]
     base_seed: u64,
-    /// File with an input of the task or a line of the benchmark (JSON), instead of difficulty and index
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["difficulty", "index", "base_seed"])]
+    /// An input of the task or a line of the benchmark (JSON, or a file with it), instead of difficulty and index
+    #[arg(long, value_name = "FILE|JSON", value_hint = ValueHint::FilePath, conflicts_with_all = ["difficulty", "index", "base_seed"])]
     input: Option<PathBuf>,
     /// Try even if the built-in model has not learnt the task
     #[arg(long)]
@@ -58,7 +58,7 @@ fn instance(arguments: &RunArguments) -> anyhow::Result<(String, Arc<dyn Problem
         let name = if id.base_seed == BASE_SEED { id.to_string() } else { format!("{id}@{}", id.base_seed) };
         return Ok((name, id.problem()));
     };
-    let value = json_file("--input", path)?;
+    let value = json_or_file("--input", path)?;
     let problem = read_problem(task, &value).with_context(|| format!("--input {}", path.display()))?;
     Ok(("input".to_owned(), problem))
 }

@@ -12,7 +12,7 @@ use super::display::Display;
 use super::watch::{Patience, Watched, exit_code};
 use super::{Common, KEY_VARIABLE, show};
 use crate::cli::output::{Output, note, print};
-use crate::cli::values::{TaskParser, difficulty, index, json_file};
+use crate::cli::values::{TaskParser, difficulty, index, json_or_file};
 use crate::settings::{StrategyName, VoteName};
 use prime_bench::tasks::Difficulty;
 
@@ -35,11 +35,11 @@ pub struct SubmitArguments {
     /// Base seed of the instances; 42 gives the benchmark, others give fresh instances [default: 42]
     #[arg(long, value_name = "SEED")]
     base_seed: Option<u64>,
-    /// File with an input of the task or a line of the benchmark (JSON), instead of difficulty and index
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["difficulty", "index", "base_seed"])]
+    /// An input of the task or a line of the benchmark (JSON, or a file with it), instead of difficulty and index
+    #[arg(long, value_name = "FILE|JSON", value_hint = ValueHint::FilePath, conflicts_with_all = ["difficulty", "index", "base_seed"])]
     input: Option<PathBuf>,
-    /// File with a problem of your own (JSON), instead of a task
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["difficulty", "index", "base_seed", "input"])]
+    /// A problem of your own (JSON, or a file with it), instead of a task
+    #[arg(long, value_name = "FILE|JSON", value_hint = ValueHint::FilePath, conflicts_with_all = ["difficulty", "index", "base_seed", "input"])]
     problem: Option<PathBuf>,
     #[command(flatten)]
     options: RunOptions,
@@ -156,7 +156,7 @@ impl SubmitArguments {
     /// The request's body: the given options and nothing else.
     fn request(&self) -> anyhow::Result<Value> {
         let file =
-            |option, path: &Option<PathBuf>| path.as_deref().map(|path| json_file::<Value>(option, path)).transpose();
+            |option, path: &Option<PathBuf>| path.as_deref().map(|path| json_or_file::<Value>(option, path)).transpose();
         let mut request = given([
             ("task", self.task.clone().map(Value::from)),
             ("difficulty", self.difficulty.map(|difficulty| difficulty.to_string().into())),

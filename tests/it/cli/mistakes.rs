@@ -63,6 +63,7 @@ fn wrong_inputs() {
     let missing = folder.path().join("missing.json");
     run(&[&["bubble-sort", "--input", shown(&missing)], &REFERENCE]).refused(&[shown(&missing), "cannot be read"]);
     run(&[&["bubble-sort", "--input", shown(folder.path())], &REFERENCE]).refused(&[shown(folder.path())]);
+    run(&[&["bubble-sort", "--input", "{\"a\": [1, 2"], &REFERENCE]).refused(&["--input", "JSON", "line 1"]);
     run(&[&["bubble-sort", "--input", shown(&path), "--index", "1"], &REFERENCE]).refused(&["--input", "--index"]);
 
     let cases = [

@@ -161,9 +161,11 @@ fn an_input_of_ones_own_is_an_input_object_or_an_instance_line() {
     let line = json!({"id": "x", "task": "bubble-sort", "difficulty": "easy", "input": input, "answer": null});
     for value in [input, line] {
         let (_folder, path) = file("input.json", &value.to_string());
-        let result = run(&[&["bubble-sort", "--input", shown(&path)], &REFERENCE]).json(0);
-        assert_eq!((&result["instance"], &result["correct"]), (&json!("input"), &json!(true)));
-        assert_eq!(result["answer"]["sorted"], json!([1, 2, 3]), "{result}");
+        for given in [shown(&path), &value.to_string()] {
+            let result = run(&[&["bubble-sort", "--input", given], &REFERENCE]).json(0);
+            assert_eq!((&result["instance"], &result["correct"]), (&json!("input"), &json!(true)));
+            assert_eq!(result["answer"]["sorted"], json!([1, 2, 3]), "{result}");
+        }
     }
 }
 
