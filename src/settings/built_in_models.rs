@@ -26,10 +26,7 @@ const UNLEARNT_ADVANCED: &[&str] = &[
 ];
 const UNLEARNT_SYMBOLS: &[&str] =
     &["type-inference", "file-system", "meeting-scheduler", "dependency-sat", "railway-scheduling", "huffman-tree"];
-const UNLEARNT_MACHINES: &[&str] =
-    &["nfa-simulation", "petri-net", "translation-chain", "elevator-scheduling", "blockchain-ledger"];
-const UNLEARNT_NUMBERS: &[&str] =
-    &["gcd-euclidean", "simplex-method", "introsort", "library-sort", "timsort", "block-sort"];
+const UNLEARNT_NUMBERS: &[&str] = &["simplex-method"];
 
 /// All of them.
 pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 8]> = LazyLock::new(|| {
@@ -40,7 +37,7 @@ pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 8]> = LazyLock::new(|| {
         BuiltInModel::new("prime-structures", include_str!("../../models/prime-structures.toml"), UNLEARNT_STRUCTURES),
         BuiltInModel::new("prime-advanced", include_str!("../../models/prime-advanced.toml"), UNLEARNT_ADVANCED),
         BuiltInModel::new("prime-symbols", include_str!("../../models/prime-symbols.toml"), UNLEARNT_SYMBOLS),
-        BuiltInModel::new("prime-machines", include_str!("../../models/prime-machines.toml"), UNLEARNT_MACHINES),
+        BuiltInModel::new("prime-machines", include_str!("../../models/prime-machines.toml"), &[]),
         BuiltInModel::new("prime-numbers", include_str!("../../models/prime-numbers.toml"), UNLEARNT_NUMBERS),
     ]
 });
