@@ -21,7 +21,8 @@ use super::{
 /// be written.
 pub fn convert(path: &Path, matrices: Precision, out: &Path) -> Result<(), TrainError> {
     let refuse = |reason: String| TrainError::Model { path: path.to_owned(), reason };
-    let bytes = std::fs::read(path).map_err(|source| TrainError::Io { action: "read", path: path.to_owned(), source })?;
+    let bytes =
+        std::fs::read(path).map_err(|source| TrainError::Io { action: "read", path: path.to_owned(), source })?;
     let model = architecture(&bytes).map_err(refuse)?;
     matrices.check(model).map_err(|reason| refuse(reason.to_owned()))?;
     let vocabulary = Vocabulary::new(words(&bytes).map_err(refuse)?)?;
@@ -68,7 +69,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (layout, vocabulary) = (Layout::new(model, 259), Vocabulary::default());
         let weights = layout.initialize(3);
-        std::fs::write(folder.path().join("a.gguf"), encode("a", &layout, &vocabulary, &weights, Precision::F32)).unwrap();
+        std::fs::write(folder.path().join("a.gguf"), encode("a", &layout, &vocabulary, &weights, Precision::F32))
+            .unwrap();
         (folder, weights)
     }
 

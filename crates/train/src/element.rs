@@ -50,7 +50,8 @@ impl Precision {
                 let scale = half::f16::from_f32(largest / 127.0);
                 out.extend(scale.to_le_bytes());
                 let scale = scale.to_f32();
-                let rounded = |weight: &f32| if scale > 0.0 { (weight / scale).round().clamp(-127.0, 127.0) } else { 0.0 };
+                let rounded =
+                    |weight: &f32| if scale > 0.0 { (weight / scale).round().clamp(-127.0, 127.0) } else { 0.0 };
                 out.extend(block.iter().map(|weight| (rounded(weight) as i8).cast_unsigned()));
             }),
         }
@@ -60,7 +61,9 @@ impl Precision {
     pub(crate) fn decode(self, bytes: &[u8]) -> Vec<f32> {
         match self {
             Self::F32 => bytes.as_chunks().0.iter().map(|element| f32::from_le_bytes(*element)).collect(),
-            Self::F16 => bytes.as_chunks().0.iter().map(|element| half::f16::from_le_bytes(*element).to_f32()).collect(),
+            Self::F16 => {
+                bytes.as_chunks().0.iter().map(|element| half::f16::from_le_bytes(*element).to_f32()).collect()
+            }
             Self::Q8_0 => bytes
                 .as_chunks::<BLOCK_BYTES>()
                 .0

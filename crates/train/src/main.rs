@@ -11,7 +11,8 @@ use clap::{Args, Parser, Subcommand};
 use prime_bench::interval::Proportion;
 use prime_train::rl::{Ending, Record, RlRecipe, rl};
 use prime_train::{
-    Accuracy, Budget, Mistakes, Plan, Precision, Recipe, Role, Samples, Session, Traces, TrainError, Verdicts, convert, sft,
+    Accuracy, Budget, Mistakes, Plan, Precision, Recipe, Role, Samples, Session, Traces, TrainError, Verdicts, convert,
+    sft,
 };
 
 /// Trains models for agents.
@@ -94,9 +95,9 @@ fn main() -> ExitCode {
         TrainCommand::Sft(arguments) => train(&arguments),
         TrainCommand::Plan(arguments) => plan(&arguments),
         TrainCommand::Rl(arguments) => reinforce(&arguments),
-        TrainCommand::Convert(arguments) => {
-            convert(&arguments.model, arguments.matrices, &arguments.out).map(|()| ExitCode::SUCCESS).map_err(Into::into)
-        }
+        TrainCommand::Convert(arguments) => convert(&arguments.model, arguments.matrices, &arguments.out)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Into::into),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

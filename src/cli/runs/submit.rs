@@ -155,8 +155,9 @@ impl RunOptions {
 impl SubmitArguments {
     /// The request's body: the given options and nothing else.
     fn request(&self) -> anyhow::Result<Value> {
-        let file =
-            |option, path: &Option<PathBuf>| path.as_deref().map(|path| json_or_file::<Value>(option, path)).transpose();
+        let file = |option, path: &Option<PathBuf>| {
+            path.as_deref().map(|path| json_or_file::<Value>(option, path)).transpose()
+        };
         let mut request = given([
             ("task", self.task.clone().map(Value::from)),
             ("difficulty", self.difficulty.map(|difficulty| difficulty.to_string().into())),
