@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::built_in_models::{BUILT_IN_MODELS, BuiltInModel};
+use super::error::suggestion;
 use prime_bench::spelling::nearest;
 use prime_bench::tasks;
 use prime_engine::{Devices, FlashAttention, Isolation, KvPool};
@@ -84,16 +85,20 @@ pub struct Engine {
 /// The configured model file does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no model file at {}{}; set `model` of this engine to a GGUF file, or to a built-in model: {}",
+    "no model file at {}; set `model` of this engine to a GGUF file, or to a built-in model{}",
     list(tried),
-    nearest.map(|name| format!(" (did you mean {name:?}?)")).unwrap_or_default(),
-    BUILT_IN_MODELS.iter().map(|model| model.name).collect::<Vec<_>>().join(", ")
+    similar_model(tried)
 )]
 pub struct ModelMissing {
     /// Every path that was tried, in order.
     pub tried: Vec<PathBuf>,
-    /// The built-in model with the most similar name.
-    pub nearest: Option<&'static str>,
+}
+
+/// The end of the message: the built-in models, and the one with the most similar name.
+fn similar_model(tried: &[PathBuf]) -> String {
+    let known: Vec<String> = BUILT_IN_MODELS.iter().map(|model| model.name.to_owned()).collect();
+    let named = tried.first().map(|path| path.to_string_lossy()).unwrap_or_default();
+    suggestion(nearest(&named, known.iter().map(String::as_str)), &known)
 }
 
 fn list(paths: &[PathBuf]) -> String {
@@ -155,10 +160,7 @@ impl Engine {
         tried.extend(above.map(|folder| folder.join(&self.model)));
         match tried.iter().find(|path| path.is_file()) {
             Some(found) => Ok(ModelSource::File(found.clone())),
-            None => {
-                let nearest = nearest(&self.model.to_string_lossy(), BUILT_IN_MODELS.iter().map(|model| model.name));
-                Err(ModelMissing { tried, nearest })
-            }
+            None => Err(ModelMissing { tried }),
         }
     }
 }
@@ -178,7 +180,7 @@ mod tests {
         engine.model = PathBuf::from("models/some-model-of-this-test.gguf");
 
         let misspelt = Engine { model: PathBuf::from("prime-sort"), ..engine.clone() }.find_model(None).unwrap_err();
-        assert!(misspelt.to_string().contains("did you mean \"prime-sorts\"?"), "{misspelt}");
+        assert!(misspelt.to_string().contains("did you mean `prime-sorts`?"), "{misspelt}");
         let missing = engine.find_model(Some(&executable)).unwrap_err();
         assert!(missing.to_string().ends_with("prime-machines, prime-numbers"), "{missing}");
         assert_eq!(missing.tried[0], engine.model);

@@ -142,7 +142,7 @@ pub enum SettingsError {
 }
 
 /// The end of a message about an unknown name: the most similar one, or all.
-fn suggestion(nearest: Option<&str>, known: &[String]) -> String {
+pub(super) fn suggestion(nearest: Option<&str>, known: &[String]) -> String {
     match nearest {
         Some(nearest) if known.is_empty() => format!("; did you mean `{nearest}`?"),
         Some(nearest) => format!("; did you mean `{nearest}`? Known: {}", known.join(", ")),

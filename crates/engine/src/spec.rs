@@ -177,7 +177,7 @@ pub enum KvPool {
 pub enum FlashAttention {
     /// Where the device can.
     Auto,
-    /// Always; a device that cannot has the host compute it.
+    /// Always.
     On,
     /// Never: takes more memory, which grows with the context.
     Off,

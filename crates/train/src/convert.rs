@@ -8,10 +8,8 @@ use super::{
     TrainError,
     checkpoint::replace,
     gguf::encode,
-    initial::{weights, words},
-    layout::Layout,
+    initial::policy_of,
     recipe::{Architecture, Precision},
-    vocabulary::Vocabulary,
 };
 
 /// Writes the model of the file `path` to the file `out`, with its matrices in `matrices`.
@@ -25,9 +23,7 @@ pub fn convert(path: &Path, matrices: Precision, out: &Path) -> Result<(), Train
         std::fs::read(path).map_err(|source| TrainError::Io { action: "read", path: path.to_owned(), source })?;
     let model = architecture(&bytes).map_err(refuse)?;
     matrices.check(model).map_err(|reason| refuse(reason.to_owned()))?;
-    let vocabulary = Vocabulary::new(words(&bytes).map_err(refuse)?)?;
-    let layout = Layout::new(model, vocabulary.size());
-    let weights = weights(&bytes, &layout, &vocabulary).map_err(refuse)?;
+    let (layout, vocabulary, weights) = policy_of(&bytes, model, refuse)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     replace(out, &encode(&name, &layout, &vocabulary, &weights, matrices))
 }
@@ -60,6 +56,7 @@ fn architecture(bytes: &[u8]) -> Result<Architecture, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{initial::weights, layout::Layout, vocabulary::Vocabulary};
     use super::*;
 
     const SMALL: Architecture = Architecture { d_model: 32, layers: 2, heads: 4, ff: 64, context: 128 };

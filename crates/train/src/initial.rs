@@ -44,11 +44,21 @@ impl Recipe {
 /// # Errors
 /// If the file cannot be read, or is not an export of a model of this architecture by this trainer.
 pub(crate) fn policy(path: &Path, model: Architecture) -> Result<(Layout, Vocabulary, Vec<f32>), TrainError> {
-    let refuse = |reason| TrainError::Init { path: path.to_owned(), reason };
-    let bytes = read(path)?;
-    let vocabulary = Vocabulary::new(words(&bytes).map_err(refuse)?)?;
+    policy_of(&read(path)?, model, |reason| TrainError::Init { path: path.to_owned(), reason })
+}
+
+/// The policy in the bytes of a file.
+///
+/// # Errors
+/// What `refuse` makes of the reason if they are not an export of a model of this architecture by this trainer.
+pub(crate) fn policy_of(
+    bytes: &[u8],
+    model: Architecture,
+    refuse: impl Fn(String) -> TrainError,
+) -> Result<(Layout, Vocabulary, Vec<f32>), TrainError> {
+    let vocabulary = Vocabulary::new(words(bytes).map_err(&refuse)?)?;
     let layout = Layout::new(model, vocabulary.size());
-    let weights = weights(&bytes, &layout, &vocabulary).map_err(refuse)?;
+    let weights = weights(bytes, &layout, &vocabulary).map_err(&refuse)?;
     Ok((layout, vocabulary, weights))
 }
 
@@ -104,7 +114,7 @@ pub(crate) fn weights(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) ->
 ///
 /// # Errors
 /// In what way the file is not an export of this trainer.
-pub(crate) fn words(bytes: &[u8]) -> Result<Vec<String>, String> {
+fn words(bytes: &[u8]) -> Result<Vec<String>, String> {
     let header = gguf::parse(bytes).map_err(|error| error.to_string())?;
     let place = header.values.get(TOKENS_KEY);
     let place =

@@ -226,8 +226,8 @@ impl Place {
     pub fn leave_reserve(&self) -> Option<Excess> {
         self.excess.get()?;
         let mut entries = self.table.entries();
-        // The connection that a further one in the reserve has ended is no longer there.
-        let address = entries.open.get(&self.id)?.address;
+        // Not there if a further connection in the reserve has ended it, although its request was read: it stays refused.
+        let Some(address) = entries.open.get(&self.id).map(|entry| entry.address) else { return self.excess.get() };
         let excess = entries.find_place(self.table.counts, address);
         if excess.is_none()
             && let Some(entry) = entries.remove(self.id)
@@ -363,7 +363,12 @@ mod tests {
         let counts = |entries: MutexGuard<'_, Entries>| (entries.reserve, entries.of_address(Some(ONE)));
         assert_eq!(counts(table.entries()), (0, 3));
         assert_eq!(connect(&table, ONE).0.excess(), Some(Excess::OfAddress(3)));
-        drop((first, beyond));
+        let ended = connect(&table, ONE);
+        table.entries().end_idle(|entry| entry.is_reserve);
+        first[2].0.set_dispensable();
+        assert_eq!(ended.0.leave_reserve(), Some(Excess::OfAddress(3)), "an ended connection gets no place");
+        assert!(is_open(&first[2].1));
+        drop((first, beyond, ended));
         assert_eq!((table.open(), counts(table.entries())), (0, (0, 0)));
     }
 

@@ -161,7 +161,7 @@ impl Connection {
         self.phase.set((phase, Instant::now()));
     }
 
-    /// Checks that the connection may be used for more than probes.
+    /// Checks that the connection may be used for more than probes; one in the reserve looks for a place once more.
     ///
     /// # Errors
     /// 429 that names the limit.
