@@ -16,7 +16,8 @@ import urllib.parse
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PRIME = os.environ.get("PRIME", str(ROOT / "target" / "release" / "prime-agents"))
+# Absolute: some tests start it in another folder.
+PRIME = str(Path(os.environ.get("PRIME", ROOT / "target" / "release" / "prime-agents")).resolve())
 # For what must happen; only a failure takes that long. More beside much other work.
 PATIENCE_S = int(os.environ.get("PRIME_PATIENCE_S", "120"))
 POLL_S = 0.02

@@ -35,7 +35,7 @@ class Files(unittest.TestCase):
     def test_systemd_accepts_the_template(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / UNIT.name
-            path.write_text(UNIT.read_text().replace("/opt/prime-agents/bin/prime-agents", str(Path(PRIME).resolve())))
+            path.write_text(UNIT.read_text().replace("/opt/prime-agents/bin/prime-agents", PRIME))
             try:
                 done = subprocess.run(["systemd-analyze", "verify", path], stderr=subprocess.PIPE, text=True)
             except FileNotFoundError:
