@@ -68,10 +68,6 @@ impl Network {
         Self { rotation: ops::Rotation::new(architecture.context, architecture.head_dim()), architecture }
     }
 
-    pub fn architecture(&self) -> Architecture {
-        self.architecture
-    }
-
     /// Losses and hits at the batch's targets.
     pub fn score(&self, weights: &[Tensor<2>], batch: &Batch) -> Scores {
         let logits = self.logits(weights, batch);

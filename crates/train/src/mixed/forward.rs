@@ -5,7 +5,7 @@ use prime_kernels::{Left, Mode, Packed, Unit, narrow_into, narrow_value, padded,
 use super::weights::Weights;
 use super::{MixedNetwork, SLACK, Workspace, attention, sized};
 use crate::batch::Batch;
-use crate::model::{NORM_EPSILON, Scores};
+use crate::model::NORM_EPSILON;
 use crate::recipe::Architecture;
 
 /// `sum` [rows, columns of `right`] becomes `left` [rows, inner of `right`] times `right`; rows are padded.
@@ -98,27 +98,37 @@ impl MixedNetwork {
         }
     }
 
-    /// Losses and hits, and the logits' gradient of `weight` times the summed losses.
-    pub(super) fn cross_entropy(&self, batch: &Batch, weight: f32, workspace: &mut Workspace) -> Scores {
+    /// Calls `slope` with each target's place and logits, which it replaces by the gradient of the sum of the losses.
+    pub(super) fn differentiate(
+        &self,
+        batch: &Batch,
+        workspace: &mut Workspace,
+        mut slope: impl FnMut(usize, &mut [f32]),
+    ) {
         let (tokens, width) = (self.layout.tokens, padded(self.layout.tokens));
         let count = batch.targets.len();
         let slopes = sized(&mut workspace.slopes, padded(count) * width);
-        let mut scores = Scores { losses: Vec::with_capacity(count), hits: Vec::with_capacity(count) };
-        let logits = workspace.logits.chunks_exact_mut(width);
-        for ((target, row), slopes) in batch.targets.iter().zip(logits).zip(slopes.chunks_exact_mut(width)) {
-            let own = usize::from(target.token);
+        let logits = workspace.logits.chunks_exact_mut(width).take(count);
+        for (place, (row, slopes)) in logits.zip(slopes.chunks_exact_mut(width)).enumerate() {
             let row = &mut row[..tokens];
-            let logit = row[own];
-            scores.hits.push(row.iter().map(|&other| u32::from(other >= logit)).sum::<u32>() == 1);
-            scores.losses.push(rows::log_softmax(row) - logit);
-            row.iter_mut().for_each(|p| *p *= weight);
-            row[own] -= weight;
+            slope(place, row);
             for (slope, value) in slopes.iter_mut().zip(row.iter()) {
                 *slope = narrow_value(*value);
             }
             slopes[tokens..].fill(0);
         }
         slopes[count * width..].fill(0);
-        scores
     }
+}
+
+/// Replaces a row of logits by the gradient of `weight` times its cross-entropy; the loss, and whether the target was the
+/// only most likely token.
+pub(super) fn cross_entropy(row: &mut [f32], target: u16, weight: f32) -> (f32, bool) {
+    let own = usize::from(target);
+    let logit = row[own];
+    let is_hit = row.iter().map(|&other| u32::from(other >= logit)).sum::<u32>() == 1;
+    let loss = rows::log_softmax(row) - logit;
+    row.iter_mut().for_each(|p| *p *= weight);
+    row[own] -= weight;
+    (loss, is_hit)
 }

@@ -10,7 +10,7 @@ mod optimizer;
 mod tests;
 mod weights;
 
-use prime_kernels::{Unit, padded};
+use prime_kernels::{Unit, padded, widen};
 
 pub use optimizer::MixedUpdater;
 pub use weights::Weights;
@@ -54,10 +54,49 @@ impl MixedNetwork {
         workspace: &mut Workspace,
         gradient: &mut Gradient,
     ) -> Scores {
-        self.forward(weights, batch, workspace);
-        let scores = self.cross_entropy(batch, weight, workspace);
-        self.backward(weights, batch, workspace, gradient);
+        let count = batch.targets.len();
+        let mut scores = Scores { losses: Vec::with_capacity(count), hits: Vec::with_capacity(count) };
+        self.minimise(weights, batch, workspace, gradient, |place, row| {
+            let (loss, is_hit) = forward::cross_entropy(row, batch.targets[place].token, weight);
+            scores.losses.push(loss);
+            scores.hits.push(is_hit);
+        });
         scores
+    }
+
+    /// As [`learn`](Self::learn), with losses of the caller: `slope` is called with each target's place in the batch and
+    /// logits [vocabulary], which it replaces by the gradient of the sum of the losses.
+    pub fn minimise(
+        &self,
+        weights: &Weights,
+        batch: &Batch,
+        workspace: &mut Workspace,
+        gradient: &mut Gradient,
+        slope: impl FnMut(usize, &mut [f32]),
+    ) {
+        self.forward(weights, batch, workspace);
+        self.differentiate(batch, workspace, slope);
+        self.backward(weights, batch, workspace, gradient);
+    }
+
+    /// Calls `see` with each target's place and logits [vocabulary], which it may change.
+    pub fn each_logits(
+        &self,
+        weights: &Weights,
+        batch: &Batch,
+        workspace: &mut Workspace,
+        mut see: impl FnMut(usize, &mut [f32]),
+    ) {
+        self.forward(weights, batch, workspace);
+        let rows = workspace.logits.chunks_exact_mut(padded(self.layout.tokens)).take(batch.targets.len());
+        rows.enumerate().for_each(|(place, row)| see(place, &mut row[..self.layout.tokens]));
+    }
+
+    /// The normed last hidden state at each target, [targets, d_model].
+    pub fn features(&self, weights: &Weights, batch: &Batch, workspace: &mut Workspace) -> Vec<f32> {
+        self.forward(weights, batch, workspace);
+        let width = self.layout.architecture.d_model;
+        workspace.normed[..batch.targets.len() * width].iter().map(|half| widen(*half)).collect()
     }
 }
 

@@ -6,6 +6,7 @@ mod critic;
 mod evaluation;
 mod groups;
 pub mod objective;
+mod policy;
 mod practice;
 mod recipe;
 mod record;

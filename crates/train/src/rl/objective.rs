@@ -90,6 +90,25 @@ impl Loss {
         rows.chunks_exact_mut(width).zip(drawn).map(|(row, drawn)| self.evaluate(row, drawn).0).collect()
     }
 
+    /// The terms of a token. Its row of logits becomes the gradient of its weighted loss.
+    pub fn differentiate(self, row: &mut [f32], drawn: &Drawn) -> Terms {
+        let (terms, slope) = self.evaluate(row, drawn);
+        self.slope(row, drawn, slope, terms.entropy, 1.0);
+        terms
+    }
+
+    /// π becomes the gradient by the logits of `outer` times the weighted loss, whose derivative by ln π(a) is `slope`.
+    fn slope(self, policy: &mut [f32], drawn: &Drawn, slope: f32, entropy: f32, outer: f32) {
+        let bonus = self.objective.entropy as f32;
+        let scale = outer * drawn.weight / self.temperature;
+        // ∂ln π(a)/∂z_j = (1[j = a] − π_j) / T; ∂H/∂z_j = −π_j (ln π_j + H) / T.
+        for p in policy.iter_mut() {
+            let entropy = if *p > 0.0 { bonus * *p * (p.ln() + entropy) } else { 0.0 };
+            *p = scale * (entropy - slope * *p);
+        }
+        policy[usize::from(drawn.token)] += scale * slope;
+    }
+
     /// The terms, and the derivative of the first two by ln π(a). The row of logits becomes π.
     fn evaluate(self, row: &mut [f32], drawn: &Drawn) -> (Terms, f32) {
         let Drawn { token, old, reference, advantage, .. } = *drawn;
@@ -155,17 +174,10 @@ impl Fused<1> for Step {
 
     fn backward(&self, (mut policy, slopes): Self::Saved, gradient: Values) -> [Values; 1] {
         let width = width(&policy);
-        let bonus = self.loss.objective.entropy as f32;
         let rows = policy.storage_mut::<f32>().chunks_exact_mut(width);
         let outer = gradient.storage::<f32>();
         for (((row, drawn), [slope, entropy]), outer) in rows.zip(&self.drawn).zip(slopes).zip(outer) {
-            let scale = outer * drawn.weight / self.loss.temperature;
-            // ∂ln π(a)/∂z_j = (1[j = a] − π_j) / T; ∂H/∂z_j = −π_j (ln π_j + H) / T.
-            for p in row.iter_mut() {
-                let entropy = if *p > 0.0 { bonus * *p * (p.ln() + entropy) } else { 0.0 };
-                *p = scale * (entropy - slope * *p);
-            }
-            row[usize::from(drawn.token)] += scale * slope;
+            self.loss.slope(row, drawn, slope, entropy, *outer);
         }
         [policy]
     }

@@ -114,8 +114,8 @@ pub struct Rollout {
     pub group: usize,
     /// T of the draws; the policy that is trained is the one at this temperature.
     pub temperature: f64,
-    /// What their matrix products are computed in. Updates compute in f32, so with `bf16` the policy that drew differs from the
-    /// one that is updated by rounding, which the ratio of the two corrects.
+    /// What their matrix products are computed in. Where it is not that of updates, the policy that drew differs from the one
+    /// that is updated by rounding, which the ratio of the two corrects.
     pub compute: Compute,
     /// Most tokens of a completion.
     pub tokens_max: usize,
@@ -217,11 +217,13 @@ pub struct Update {
     pub tokens: usize,
     /// Tokens per pass through the network.
     pub pass_tokens: usize,
+    /// What matrix products are computed in.
+    pub compute: Compute,
 }
 
 impl Default for Update {
     fn default() -> Self {
-        Self { epochs: 2, tokens: 16_384, pass_tokens: 1_024 }
+        Self { epochs: 2, tokens: 16_384, pass_tokens: 1_024, compute: Compute::F32 }
     }
 }
 
@@ -317,8 +319,8 @@ impl RlRecipe {
             (rollout.groups > 0 && rollout.group > 0, "rollout: groups and group must be positive"),
             (!compares || rollout.group > 1, "rollout.group: this algorithm compares samples, it needs two or more"),
             (
-                rollout.compute == Compute::F32 || mixed::supports(self.model),
-                "rollout.compute: bf16 needs d_model, ff and d_model / heads in multiples of 32",
+                [rollout.compute, update.compute] == [Compute::F32; 2] || mixed::supports(self.model),
+                "rollout.compute, update.compute: bf16 needs d_model, ff and d_model / heads in multiples of 32",
             ),
             (rollout.temperature > 0.0 && rollout.temperature.is_finite(), "rollout.temperature: must be positive"),
             (

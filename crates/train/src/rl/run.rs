@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::evaluation::{Held, evaluate, is_better};
 use super::groups::{Collected, Collector, Episode};
+use super::policy::Policy;
 use super::practice::Practice;
 use super::recipe::{Budget, RlRecipe, Source};
 use super::record::{Ending, Record};
@@ -20,9 +21,8 @@ use crate::clock::cpu_s;
 use crate::decoder::{Decoder, Sampling};
 use crate::layout::Layout;
 use crate::mixed::Weights;
-use crate::model::{Network, tensors, values};
+use crate::model::tensors;
 use crate::model_view::ModelView;
-use crate::optimizer::Updater;
 use crate::recipe::Compute;
 use crate::records::Records;
 use crate::rollout::{Player, TEMPERATURE};
@@ -95,12 +95,9 @@ struct Run<'a> {
     practice: Practice,
     vocabulary: Vocabulary,
     layout: Layout,
-    network: Network,
-    weights: Vec<Tensor<2>>,
-    /// The same for rollouts in mixed precision.
-    prepared: Option<Weights>,
-    reference: Vec<Tensor<2>>,
-    updater: Updater,
+    policy: Policy,
+    /// Its weights in the arithmetic of rollouts.
+    decoded: Decoded,
     state: State,
     out: PathBuf,
     checkpoint: PathBuf,
@@ -121,15 +118,11 @@ impl<'a> Run<'a> {
         };
         let done = (!state.initial.is_empty()).then_some(state.iteration);
         let records = Records::open(out, "iteration", done)?;
-        let device = Device::flex();
         Ok(Self {
             recipe,
             practice,
-            network: Network::new(recipe.model),
-            weights: tensors(&layout, &state.weights, &device),
-            prepared: None,
-            reference: tensors(&layout, &initial, &device),
-            updater: Updater::new(&recipe.optimizer, &layout, &state.moments, state.steps, &device),
+            policy: Policy::new(recipe, &layout, [&state.weights, &initial], state.moments.clone(), state.steps),
+            decoded: Decoded::new(recipe.rollout.compute),
             vocabulary,
             layout,
             state,
@@ -154,20 +147,13 @@ impl<'a> Run<'a> {
 
     /// Prepares the weights as they are now for rollouts.
     fn prepare(&mut self) {
-        if self.recipe.rollout.compute == Compute::Bf16 {
-            let flat = values(&self.layout, &self.weights);
-            self.prepared.get_or_insert_default().prepare(&self.layout, &flat);
-        }
+        self.decoded.prepare(&self.layout, &self.policy.flat());
     }
 
     fn player(&self, temperature: f64, keep: bool) -> Player<'_> {
         let rollout = &self.recipe.rollout;
-        let model = match &self.prepared {
-            Some(weights) => ModelView::bf16(&self.layout, weights),
-            None => ModelView::f32(self.network.architecture(), &self.weights),
-        };
         Player {
-            decoder: Decoder::new(model),
+            decoder: Decoder::new(self.decoded.view(&self.layout)),
             vocabulary: &self.vocabulary,
             sampling: Sampling { temperature, tokens_max: rollout.tokens_max },
             proposals_max: rollout.proposals_max,
@@ -205,15 +191,8 @@ impl<'a> Run<'a> {
         let start_s = cpu_s();
         let collected = self.collect(&mut rng);
         let rolled_s = cpu_s();
-        let mut learner = Learner {
-            recipe: self.recipe,
-            network: &self.network,
-            weights: &mut self.weights,
-            reference: &self.reference,
-            updater: &mut self.updater,
-            critic: &mut self.state.critic,
-            rate,
-        };
+        let mut learner =
+            Learner { recipe: self.recipe, policy: &mut self.policy, critic: &mut self.state.critic, rate };
         let outcome = learner.learn(&collected.groups, &mut rng, self.state.iteration)?;
         let updated_s = cpu_s();
         self.state.iteration += 1;
@@ -295,15 +274,44 @@ impl<'a> Run<'a> {
     fn save(&mut self) -> Result<(), TrainError> {
         self.state.cpu_s = self.elapsed_s();
         self.opened_s = cpu_s();
-        self.state.weights = values(&self.layout, &self.weights);
-        self.state.moments = self.updater.moments(&self.layout);
+        self.state.weights = self.policy.flat().into_owned();
+        self.state.moments = self.policy.moments();
         self.state.save(&self.checkpoint)
     }
 
     /// Writes the present policy as the model.
     fn export(&self) -> Result<(), TrainError> {
-        let weights = values(&self.layout, &self.weights);
         let matrices = self.recipe.export.matrices;
+        let weights = self.policy.flat();
         replace(&self.out, &gguf::encode(&self.recipe.name, &self.layout, &self.vocabulary, &weights, matrices))
+    }
+}
+
+/// Weights to decode with.
+enum Decoded {
+    F32(Vec<Tensor<2>>),
+    Bf16(Weights),
+}
+
+impl Decoded {
+    fn new(compute: Compute) -> Self {
+        match compute {
+            Compute::F32 => Self::F32(Vec::new()),
+            Compute::Bf16 => Self::Bf16(Weights::default()),
+        }
+    }
+
+    fn prepare(&mut self, layout: &Layout, flat: &[f32]) {
+        match self {
+            Self::F32(weights) => *weights = tensors(layout, flat, &Device::flex()),
+            Self::Bf16(weights) => weights.prepare(layout, flat),
+        }
+    }
+
+    fn view(&self, layout: &Layout) -> ModelView<'_> {
+        match self {
+            Self::F32(weights) => ModelView::f32(layout.architecture, weights),
+            Self::Bf16(weights) => ModelView::bf16(layout, weights),
+        }
     }
 }

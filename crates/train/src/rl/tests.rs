@@ -9,21 +9,24 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use super::critic::Critic;
 use super::groups::{Episode, Group, Sampled};
+use super::objective::{Drawn, Gain, Loss, Objective};
+use super::policy::Policy;
 use super::record::{Ending, Record};
 use super::state::State;
 use super::update::Learner;
 use super::{Algorithm, Budget, RlRecipe, rl};
+use crate::batch::{Batch, Encoded};
 use crate::decoder::{Decoder, Request, Sampling};
 use crate::layout::Layout;
-use crate::model::{Network, tensors};
+use crate::model::tensors;
 use crate::model_view::ModelView;
-use crate::optimizer::{Moments, Updater};
-use crate::recipe::Architecture;
+use crate::optimizer::Moments;
+use crate::recipe::{Architecture, Compute};
 use crate::vocabulary::{EOS, Vocabulary};
 use crate::{Session, initial};
 
 const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/prime-tiny.gguf");
-const TINY: Architecture = Architecture { d_model: 32, layers: 2, heads: 2, ff: 48, context: 16 };
+const TINY: Architecture = Architecture { d_model: 32, layers: 2, heads: 1, ff: 64, context: 16 };
 
 fn recipe(more: &str) -> RlRecipe {
     let text = format!(
@@ -35,14 +38,15 @@ fn recipe(more: &str) -> RlRecipe {
 }
 
 /// Groups of single tokens, of which the even ones are rewarded, and the share of these.
-fn bandit(network: &Network, weights: &[burn::tensor::Tensor<2>], rng: &mut ChaCha8Rng) -> (Vec<Group>, f64) {
+fn bandit(layout: &Layout, policy: &Policy, rng: &mut ChaCha8Rng) -> (Vec<Group>, f64) {
+    let weights = tensors(layout, &policy.flat(), &Device::flex());
     let prompts: Vec<Vec<u16>> = (97..105).map(|letter| vec![letter]).collect();
     let requests = prompts.iter().map(|prompt| Request {
         prompt,
         streams: (0..16).map(|_| ChaCha8Rng::seed_from_u64(rng.next_u64())).collect(),
     });
     let sampling = Sampling { temperature: 1.0, tokens_max: 1 };
-    let drawn = Decoder::new(ModelView::f32(network.architecture(), weights)).complete(requests.collect(), sampling);
+    let drawn = Decoder::new(ModelView::f32(layout.architecture, &weights)).complete(requests.collect(), sampling);
     let mut rewarded = 0.0;
     let groups = prompts.iter().zip(drawn).map(|(prompt, completions)| {
         let episodes = completions.into_iter().map(|completion| {
@@ -56,70 +60,109 @@ fn bandit(network: &Network, weights: &[burn::tensor::Tensor<2>], rng: &mut ChaC
     (groups.collect(), rewarded)
 }
 
+fn policy(recipe: &RlRecipe, layout: &Layout, weights: &[f32]) -> Policy {
+    let moments = Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
+    Policy::new(recipe, layout, [weights, weights], moments, 0)
+}
+
 #[test]
 fn every_algorithm_makes_what_is_rewarded_more_likely() {
-    for algorithm in [
+    let algorithms = [
         Algorithm::Grpo { scale: None },
         Algorithm::Grpo { scale: Some(0.5) },
         Algorithm::Ppo { discount: 1.0, lambda: 0.95, value_clip: 0.2 },
         Algorithm::Reinforce { discount: 1.0 },
         Algorithm::BestOf,
-    ] {
+    ];
+    for (algorithm, compute) in
+        algorithms.iter().flat_map(|algorithm| [Compute::F32, Compute::Bf16].map(|c| (algorithm, c)))
+    {
         let mut recipe = recipe("[update]\nepochs = 1\n");
-        (recipe.model, recipe.algorithm) = (TINY, algorithm);
+        (recipe.model, recipe.algorithm, recipe.update.compute) = (TINY, *algorithm, compute);
         let layout = Layout::new(TINY, Vocabulary::default().size());
-        let network = Network::new(TINY);
-        let device = Device::flex();
-        let mut weights = tensors(&layout, &layout.initialize(1), &device);
-        let reference = weights.clone();
-        let moments = Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
-        let mut updater = Updater::new(&recipe.optimizer, &layout, &moments, 0, &device);
+        let mut policy = policy(&recipe, &layout, &layout.initialize(1));
         let mut critic = Critic::new(TINY.d_model);
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let before = bandit(&network, &weights, &mut rng).1;
+        let before = bandit(&layout, &policy, &mut rng).1;
         for iteration in 0..40 {
-            let (groups, _) = bandit(&network, &weights, &mut rng);
-            let mut learner = Learner {
-                recipe: &recipe,
-                network: &network,
-                weights: &mut weights,
-                reference: &reference,
-                updater: &mut updater,
-                critic: &mut critic,
-                rate: 2e-3,
-            };
+            let (groups, _) = bandit(&layout, &policy, &mut rng);
+            let mut learner = Learner { recipe: &recipe, policy: &mut policy, critic: &mut critic, rate: 2e-3 };
             learner.learn(&groups, &mut rng, iteration).expect("finite");
         }
-        let after = bandit(&network, &weights, &mut rng).1;
-        assert!(before < 0.65 && after > before + 0.2, "{algorithm:?}: {before} to {after}");
+        let after = bandit(&layout, &policy, &mut rng).1;
+        assert!(before < 0.65 && after > before + 0.2, "{algorithm:?} {compute:?}: {before} to {after}");
     }
+}
+
+#[test]
+fn both_arithmetics_agree_on_terms_gradients_reference_and_features() {
+    let mut recipe = recipe("");
+    recipe.objective = Objective { clip: 0.2, kl: 0.3, entropy: 0.1 };
+    let (layout, _, initial) = initial::policy(Path::new(SHIPPED), recipe.model).expect("the shipped model");
+    // Away from the reference, so that each term of the objective counts.
+    let moved: Vec<f32> =
+        initial.iter().zip(layout.initialize(3)).map(|(weight, noise)| weight + 0.2 * noise).collect();
+    let mut batch = Batch::default();
+    for (prompt, completion) in [("n-queens n=08", "c=3"), ("n-queens", "0124"), ("a", "")] {
+        let tokens = |text: &str| text.bytes().map(u16::from).collect();
+        batch.push(&Encoded::drawn(0, tokens(prompt), tokens(completion)), 64).expect("it fits");
+    }
+    let loss = Loss { objective: recipe.objective, gain: Gain::Ratio, temperature: 0.8 };
+    let mut results = [Compute::F32, Compute::Bf16].map(|compute| {
+        recipe.update.compute = compute;
+        let moments = Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
+        let mut policy = Policy::new(&recipe, &layout, [&moved, &initial], moments, 0);
+        let reference = policy.reference(&batch, loss.temperature);
+        let features = policy.features(&batch);
+        let drawn: Vec<Drawn> = batch
+            .targets
+            .iter()
+            .zip(&reference)
+            .enumerate()
+            .map(|(place, (target, reference))| Drawn {
+                token: target.token,
+                old: reference - 0.1,
+                reference: *reference,
+                advantage: if place % 2 == 0 { 1.0 } else { -0.7 },
+                weight: 0.125,
+            })
+            .collect();
+        let terms = policy.learn(&batch, loss, &drawn);
+        let norm = policy.step(1e-3);
+        (reference, features, terms, norm, policy.flat().into_owned())
+    });
+    let [
+        (reference, features, terms, norm, flat),
+        (other_reference, other_features, other_terms, other_norm, other_flat),
+    ] = &mut results;
+    let close = |a: f32, b: f32, room: f32| assert!((a - b).abs() < room * (1.0 + a.abs()), "{a} and {b}");
+    assert_eq!((reference.len(), features.len()), (batch.targets.len(), batch.targets.len() * recipe.model.d_model));
+    reference.iter().zip(other_reference).for_each(|(a, b)| close(*a, *b, 0.05));
+    features.iter().zip(other_features).for_each(|(a, b)| close(*a, *b, 0.1));
+    terms.iter().zip(other_terms).for_each(|(a, b)| {
+        close(a.loss, b.loss, 0.1);
+        close(a.kl, b.kl, 0.1);
+        close(a.entropy, b.entropy, 0.05);
+    });
+    assert!((*norm / *other_norm - 1.0).abs() < 0.05, "{norm} and {other_norm}");
+    // Adam's first step is the sign of the gradient: where both have a clear one, it is the same.
+    let same =
+        flat.iter().zip(other_flat.iter()).zip(&moved).filter(|((a, b), from)| (*a > *from) == (*b > *from)).count();
+    assert!(same as f64 > 0.9 * moved.len() as f64, "{same} of {}", moved.len());
 }
 
 #[test]
 fn a_group_of_equals_teaches_nothing() {
     let recipe = recipe("");
     let (layout, _, initial) = initial::policy(Path::new(SHIPPED), recipe.model).expect("the shipped model");
-    let device = Device::flex();
-    let mut weights = tensors(&layout, &initial, &device);
-    let reference = weights.clone();
-    let moments = Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
-    let mut updater = Updater::new(&recipe.optimizer, &layout, &moments, 0, &device);
-    let network = Network::new(recipe.model);
+    let mut policy = policy(&recipe, &layout, &initial);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let (mut groups, _) = bandit(&network, &weights, &mut rng);
+    let (mut groups, _) = bandit(&layout, &policy, &mut rng);
     for episode in groups.iter_mut().flatten() {
         episode.rewards = vec![1.0];
     }
     let mut critic = Critic::new(recipe.model.d_model);
-    let mut learner = Learner {
-        recipe: &recipe,
-        network: &network,
-        weights: &mut weights,
-        reference: &reference,
-        updater: &mut updater,
-        critic: &mut critic,
-        rate: 1e-3,
-    };
+    let mut learner = Learner { recipe: &recipe, policy: &mut policy, critic: &mut critic, rate: 1e-3 };
     let outcome = learner.learn(&groups, &mut rng, 0).expect("finite");
     assert_eq!((outcome.mixed, outcome.samples, outcome.steps), (0.0, 0, 0));
 }
@@ -132,7 +175,7 @@ fn records(out: &Path) -> Vec<Record> {
 #[test]
 fn a_resumed_run_continues_as_if_it_had_not_stopped() {
     let more = "[rollout]\ngroups = 12\ngroup = 6\ntrajectories = 3\ntemperature = 1.6\ncompute = 'bf16'\nproposals_max = 30\ntokens_max = 90\n\
-                [reward]\nsource = 'oracle'\n";
+                [reward]\nsource = 'oracle'\n[update]\ncompute = 'bf16'\n";
     let folder = tempfile::tempdir().expect("a folder");
     let stop = AtomicBool::new(false);
     let session = |resume| Session { resume, stop: &stop };

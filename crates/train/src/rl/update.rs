@@ -1,18 +1,16 @@
 //! One iteration's update: advantages of its samples, then optimizer steps on the objective.
 
-use burn::tensor::Tensor;
 use rand_chacha::ChaCha8Rng;
 
 use super::advantage::{self, Scale};
 use super::critic::Critic;
 use super::groups::{Group, Sampled};
-use super::objective::{self, Drawn, Gain, Loss, Terms};
+use super::objective::{Drawn, Gain, Loss};
+use super::policy::Policy;
 use super::recipe::{Algorithm, RlRecipe, Update};
 use crate::TrainError;
 use crate::batch::{Batch, Encoded};
 use crate::layout::shuffle;
-use crate::model::{Network, floats};
-use crate::optimizer::Updater;
 
 /// A completion to learn from.
 struct Lesson<'a> {
@@ -42,13 +40,10 @@ pub struct Outcome {
     pub norm: f64,
 }
 
-/// Policy, reference and optimizer.
+/// What learns from an iteration.
 pub struct Learner<'a> {
     pub recipe: &'a RlRecipe,
-    pub network: &'a Network,
-    pub weights: &'a mut Vec<Tensor<2>>,
-    pub reference: &'a [Tensor<2>],
-    pub updater: &'a mut Updater,
+    pub policy: &'a mut Policy,
     pub critic: &'a mut Critic,
     pub rate: f64,
 }
@@ -77,40 +72,28 @@ impl Learner<'_> {
             shuffle(&mut order, rng);
             for step in portions(&order, &lessons, plan) {
                 let total: f64 = step.iter().map(|at| lessons[*at].weight * lessons[*at].tokens() as f64).sum();
-                let mut gradients: Vec<Tensor<2>> = Vec::new();
                 for pass in passes(&step, &lessons, plan) {
                     let mut batch = Batch::default();
                     for at in &pass {
                         batch.push(&lessons[*at].encoded(), context)?;
                     }
                     let drawn = self.drawn(&pass, &lessons, &batch, total);
-                    let mut terms: Vec<Terms> = Vec::new();
-                    let (values, slopes) = self.network.minimise(self.weights, &batch, 1.0, |logits| {
-                        if epoch == 0 {
-                            terms = loss.terms(logits.clone().inner(), &drawn);
-                        }
-                        loss.losses(logits, drawn.clone())
-                    });
+                    let terms = self.policy.learn(&batch, loss, &drawn);
                     outcome.tokens += batch.inputs.len() as u64;
-                    outcome.loss += values.iter().map(|value| f64::from(*value)).sum::<f64>();
-                    for (term, _) in terms.iter().zip(&drawn).filter(|(_, drawn)| drawn.weight > 0.0) {
-                        outcome.kl += f64::from(term.kl);
-                        outcome.entropy += f64::from(term.entropy);
-                        outcome.clipped += f64::from(u8::from(term.is_clipped));
-                        seen += 1.0;
+                    for (term, drawn) in terms.iter().zip(&drawn).filter(|(_, drawn)| drawn.weight > 0.0) {
+                        outcome.loss += f64::from(term.loss * drawn.weight);
+                        if epoch == 0 {
+                            outcome.kl += f64::from(term.kl);
+                            outcome.entropy += f64::from(term.entropy);
+                            outcome.clipped += f64::from(u8::from(term.is_clipped));
+                            seen += 1.0;
+                        }
                     }
-                    gradients = if gradients.is_empty() {
-                        slopes
-                    } else {
-                        gradients.into_iter().zip(slopes).map(|(sum, slope)| sum + slope).collect()
-                    };
                 }
-                let squares = gradients.iter().map(|gradient| gradient.clone().square().sum().into_scalar::<f32>());
-                let norm = squares.map(f64::from).sum::<f64>().sqrt();
+                let norm = self.policy.step(self.rate);
                 if !norm.is_finite() {
                     return Err(TrainError::Diverged { step: iteration });
                 }
-                self.updater.update(self.weights, gradients, norm.max(1e-12), self.rate);
                 outcome.norm = outcome.norm.max(norm);
                 outcome.steps += 1;
             }
@@ -184,24 +167,24 @@ impl Learner<'_> {
     }
 
     /// The hidden state at the end of each prompt, [prompts, d_model].
-    fn features<'s>(&self, sampled: impl Iterator<Item = &'s Sampled>) -> Result<Vec<f32>, TrainError> {
+    fn features<'s>(&mut self, sampled: impl Iterator<Item = &'s Sampled>) -> Result<Vec<f32>, TrainError> {
         let mut features = Vec::new();
         let mut batch = Batch::default();
         for sampled in sampled {
             // The only target is what follows the prompt.
             batch.push(&Encoded::drawn(sampled.task, sampled.prompt.clone(), Vec::new()), self.recipe.model.context)?;
             if batch.inputs.len() >= self.recipe.update.pass_tokens {
-                features.extend(floats(self.network.features(self.weights, &std::mem::take(&mut batch))));
+                features.extend(self.policy.features(&std::mem::take(&mut batch)));
             }
         }
         if !batch.sequences.is_empty() {
-            features.extend(floats(self.network.features(self.weights, &batch)));
+            features.extend(self.policy.features(&batch));
         }
         Ok(features)
     }
 
     /// The drawn tokens of a pass, one for each target of its batch.
-    fn drawn(&self, pass: &[usize], lessons: &[Lesson<'_>], batch: &Batch, total: f64) -> Vec<Drawn> {
+    fn drawn(&mut self, pass: &[usize], lessons: &[Lesson<'_>], batch: &Batch, total: f64) -> Vec<Drawn> {
         let mut drawn = Vec::with_capacity(batch.targets.len());
         for (at, sequence) in pass.iter().zip(&batch.sequences) {
             let Lesson { sampled, advantage, weight } = &lessons[*at];
@@ -220,11 +203,8 @@ impl Learner<'_> {
         }
         if self.recipe.objective.kl > 0.0 {
             let temperature = self.recipe.rollout.temperature as f32;
-            let logits = self.network.logits(self.reference, batch);
-            let [_, width] = logits.dims();
-            for (row, drawn) in floats(logits).chunks_exact_mut(width).zip(&mut drawn) {
-                drawn.reference = objective::policy(row, temperature, drawn.token);
-            }
+            let logprobs = self.policy.reference(batch, temperature);
+            drawn.iter_mut().zip(logprobs).for_each(|(drawn, logprob)| drawn.reference = logprob);
         }
         drawn
     }
