@@ -70,7 +70,16 @@ impl App {
     /// # Errors
     /// When an engine or an agent cannot be constructed, with its key in the configuration.
     pub fn start(settings: Settings) -> Result<Self, AppError> {
-        let resources = resources::resources(&settings)?;
+        let resources = resources::resources(&settings, None)?;
+        Self::with_resources(settings, resources)
+    }
+
+    /// As [`App::start`], for a single run: its engines need room for its trajectories only.
+    ///
+    /// # Errors
+    /// As [`App::start`].
+    pub fn start_for_one_run(settings: Settings) -> Result<Self, AppError> {
+        let resources = resources::resources(&settings, Some(settings.run.fanout))?;
         Self::with_resources(settings, resources)
     }
 
@@ -124,7 +133,7 @@ impl App {
     pub fn with_settings(&self, settings: Settings) -> Result<Self, AppError> {
         let mut running = self.agents.engines();
         running.extend(running_of(&self.settings, &self.resources));
-        let mut resources = resources::renewed(&settings, &running, self.resources.pools.clone())?;
+        let mut resources = resources::renewed(&settings, &running, self.resources.pools.clone(), None)?;
         resources.programs.clone_from(&self.resources.programs);
         let agents = Self::configured_agents(&settings, &resources)?;
         // Whoever reloads may have removed what killed a worker.

@@ -219,7 +219,7 @@ fn engine_of(
             return Err(record.other_model(name, Some(&digest)));
         }
         tracing::info!(engine = name, "starting an engine for a run that was accepted with it");
-        let engine = start_engine_of(name, entry, Some(digest)).map_err(|error| error.to_string());
+        let engine = start_engine_of(name, entry, Some(digest), None).map_err(|error| error.to_string());
         locked(started).insert(name.to_owned(), engine.clone());
         engine
     };

@@ -35,11 +35,11 @@ pub(super) fn model_file(name: &str, engine: &settings::Engine) -> Result<PathBu
     }
 }
 
-/// The spec of a configured engine.
+/// The spec of a configured engine, for at most so many `turns` under way at once; `None`: as many as it takes.
 ///
 /// # Errors
 /// The model's file does not exist, or the built-in model cannot be written to the cache.
-pub fn engine_spec(name: &str, engine: &settings::Engine) -> Result<EngineSpec, AppError> {
+pub fn engine_spec(name: &str, engine: &settings::Engine, turns: Option<u32>) -> Result<EngineSpec, AppError> {
     let model = model_file(name, engine)?;
     let narrow = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
     let threads = if engine.threads == 0 {
@@ -53,7 +53,7 @@ pub fn engine_spec(name: &str, engine: &settings::Engine) -> Result<EngineSpec, 
         model,
         device: engine.device.clone(),
         isolation: engine.isolation,
-        kv: engine.kv_cache,
+        kv: engine.kv_pool(turns.unwrap_or(u32::MAX)),
         flash_attention: engine.flash_attention,
         context_tokens: engine.context_tokens,
         sequences_max: narrow(engine.sequences_max),
@@ -70,12 +70,12 @@ pub fn engine_spec(name: &str, engine: &settings::Engine) -> Result<EngineSpec, 
     })
 }
 
-/// The resources of the configured agents: starts the engines that they need.
+/// The resources of the configured agents: starts the engines that they need, for at most so many `turns` at once.
 ///
 /// # Errors
 /// When an engine cannot start.
-pub fn resources(settings: &Settings) -> Result<Resources, AppError> {
-    renewed(settings, &BTreeMap::new(), Pools::default())
+pub fn resources(settings: &Settings, turns: Option<u32>) -> Result<Resources, AppError> {
+    renewed(settings, &BTreeMap::new(), Pools::default(), turns)
 }
 
 /// As [`resources`], for several configurations with the same engines and pools: each engine that any of them needs is
@@ -83,11 +83,14 @@ pub fn resources(settings: &Settings) -> Result<Resources, AppError> {
 ///
 /// # Errors
 /// When an engine cannot start.
-pub fn resources_of<'s>(all: impl IntoIterator<Item = &'s Settings>) -> Result<Resources, AppError> {
+pub fn resources_of<'s>(
+    all: impl IntoIterator<Item = &'s Settings>,
+    turns: Option<u32>,
+) -> Result<Resources, AppError> {
     let mut running = Running::new();
     let mut pools = Pools::default();
     for settings in all {
-        let resources = renewed(settings, &running, pools)?;
+        let resources = renewed(settings, &running, pools, turns)?;
         running.extend(running_of(settings, &resources));
         pools = resources.pools;
     }
@@ -120,11 +123,15 @@ pub(super) fn running_of(settings: &Settings, resources: &Resources) -> Running 
 ///
 /// # Errors
 /// When it cannot start.
-pub(super) fn start_engine(name: &str, entry: &settings::Engine) -> Result<RunningEngine, AppError> {
+pub(super) fn start_engine(
+    name: &str,
+    entry: &settings::Engine,
+    turns: Option<u32>,
+) -> Result<RunningEngine, AppError> {
     let model = model_file(name, entry)?;
     std::thread::scope(|scope| {
         let digest = scope.spawn(move || file_digest(&model).ok());
-        let mut running = start_engine_of(name, entry, None)?;
+        let mut running = start_engine_of(name, entry, None, turns)?;
         running.digest = digest.join().ok().flatten();
         Ok(running)
     })
@@ -138,20 +145,26 @@ pub(super) fn start_engine_of(
     name: &str,
     entry: &settings::Engine,
     digest: Option<String>,
+    turns: Option<u32>,
 ) -> Result<RunningEngine, AppError> {
-    let started = Engine::start(engine_spec(name, entry)?);
+    let started = Engine::start(engine_spec(name, entry, turns)?);
     let engine = started.map_err(|reason| AppError::Engine { engine: name.to_owned(), reason })?;
     Ok(RunningEngine { entry: entry.clone(), engine, digest })
 }
 
 /// As [`resources`], reusing running engines whose entry has not changed.
-pub(super) fn renewed(settings: &Settings, running: &Running, pools: Pools) -> Result<Resources, AppError> {
+pub(super) fn renewed(
+    settings: &Settings,
+    running: &Running,
+    pools: Pools,
+    turns: Option<u32>,
+) -> Result<Resources, AppError> {
     let mut engines = Running::new();
     for name in settings.engines_needed() {
         let entry = settings.engines.get(&name).expect("invariant: validated settings name existing engines");
         let engine = match running.get(&name) {
             Some(known) if known.entry == *entry => known.clone(),
-            _ => start_engine(&name, entry)?,
+            _ => start_engine(&name, entry, turns)?,
         };
         engines.insert(name, engine);
     }

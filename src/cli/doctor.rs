@@ -91,7 +91,7 @@ fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (name, entry) in &settings.engines {
         let what = format!("engine {name}");
-        let found = model_source(name, entry).and_then(|source| Ok((source, engine_spec(name, entry)?)));
+        let found = model_source(name, entry).and_then(|source| Ok((source, engine_spec(name, entry, None)?)));
         let (source, spec) = match found {
             Ok(found) => found,
             Err(error) => {

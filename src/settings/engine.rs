@@ -37,9 +37,10 @@ pub struct Engine {
     /// `process` (a separate worker process: a crash of llama.cpp ends only the worker, which is restarted) or `thread`
     /// (inside this process; for tests and small tools).
     pub isolation: Isolation,
-    /// How sequences share the KV cache: `shared` (one pool; a turn may use all of it) or `split` (an equal part each, in
-    /// steps of 256 tokens, which also limits a turn; on a CPU much faster with many sequences).
-    pub kv_cache: KvPool,
+    /// How sequences share the KV cache: `shared` (one pool; a turn may use all of it), `split` (an equal part each, in
+    /// steps of 256 tokens, which also limits a turn; faster on a CPU with many sequences), or `auto`: `split` on a CPU
+    /// where more than 32 turns can be under way at once, else `shared`.
+    pub kv_cache: KvCache,
     /// Flash attention: `auto` (where the device can), `on`, or `off` (more memory, which grows with the context).
     pub flash_attention: FlashAttention,
     /// Size of the KV cache of all sequences in tokens.
@@ -81,6 +82,18 @@ pub struct Engine {
     #[schemars(range(min = 0, max = 2_592_000_000_u64))]
     pub idle_stop_ms: u64,
 }
+
+/// How the sequences of an engine share its KV cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum KvCache {
+    Auto,
+    Shared,
+    Split,
+}
+
+/// Most turns at once for which one pool is the faster one on a CPU. Measured: docs/measurements.md, "KV cache by load".
+const SHARED_TURNS_MAX: u32 = 32;
 
 /// The configured model file does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -128,6 +141,16 @@ fn is_meant(entry: &str, task: &str) -> bool {
 }
 
 impl Engine {
+    /// The KV pool for at most so many `turns` under way at once.
+    pub fn kv_pool(&self, turns: u32) -> KvPool {
+        match self.kv_cache {
+            KvCache::Shared => KvPool::Shared,
+            KvCache::Split => KvPool::Split,
+            KvCache::Auto if self.device.is_cpu() && turns.min(self.sequences_max) > SHARED_TURNS_MAX => KvPool::Split,
+            KvCache::Auto => KvPool::Shared,
+        }
+    }
+
     /// Whether the model has learnt the task; `None` if that is not known.
     pub fn has_learnt(&self, task: &str) -> Option<bool> {
         let learnt = match &self.tasks[..] {
@@ -169,6 +192,21 @@ impl Engine {
 mod tests {
     use super::*;
     use crate::settings::Settings;
+
+    #[test]
+    fn the_kv_pool_is_split_for_many_turns_on_a_cpu_only() {
+        let engine = Settings::default().engines["tiny"].clone();
+        assert_eq!(
+            [32, 33, u32::MAX].map(|turns| engine.kv_pool(turns)),
+            [KvPool::Shared, KvPool::Split, KvPool::Split]
+        );
+        let narrow = Engine { sequences_max: 32, ..engine.clone() };
+        assert_eq!(narrow.kv_pool(u32::MAX), KvPool::Shared, "no more turns than sequences");
+        let gpu = Engine { device: "CUDA0".parse::<prime_engine::Device>().unwrap().into(), ..engine.clone() };
+        assert_eq!(gpu.kv_pool(u32::MAX), KvPool::Shared);
+        let fixed = Engine { kv_cache: KvCache::Split, ..engine };
+        assert_eq!(fixed.kv_pool(1), KvPool::Split);
+    }
 
     #[test]
     fn a_model_is_found_above_the_executable_and_a_missing_one_names_what_was_tried() {

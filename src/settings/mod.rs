@@ -35,7 +35,7 @@ pub use agents::{
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
 pub use built_in_models::{BUILT_IN_MODELS, BuiltInModel};
 pub use definitions::{BUILT_IN, Defined, Definitions, Template};
-pub use engine::{Engine, ModelMissing, ModelSource};
+pub use engine::{Engine, KvCache, ModelMissing, ModelSource};
 pub use engine_names::{EngineNames, first_that_knows};
 pub use environment::read_environment;
 pub use error::SettingsError;

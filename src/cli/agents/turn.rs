@@ -182,7 +182,7 @@ pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
     start_log(&settings);
     let seen = Exchanges::default();
     let result = actix::System::new().block_on(async {
-        let mut resources = resources(&settings)?;
+        let mut resources = resources(&settings, Some(1))?;
         resources.tap = Some(seen.tap());
         let agents = AgentSet::from_settings(&settings, &resources)?;
         let described = match resources.pools.check().await {

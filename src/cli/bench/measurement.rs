@@ -122,13 +122,21 @@ pub fn system(settings: &Settings, resources: &Resources) -> anyhow::Result<Syst
     Ok(System { agents, plan, sampling: run_sampling(settings) })
 }
 
-/// Works within an actix system, with the engines that any of the settings needs, and pools of which a server answers.
+/// Most turns under way at once of so many `concurrent` runs.
+pub fn turns_of<'s>(concurrent: usize, all: impl IntoIterator<Item = &'s Settings>) -> Option<u32> {
+    let fanout = all.into_iter().map(|settings| settings.run.fanout).max().unwrap_or(1);
+    u32::try_from(concurrent).ok().map(|concurrent| concurrent.max(1).saturating_mul(fanout))
+}
+
+/// Works within an actix system, with the engines that any of the settings needs, for at most so many `turns` at once, and
+/// pools of which a server answers.
 pub fn with_engines<'s, T>(
     all: impl IntoIterator<Item = &'s Settings> + Clone,
+    turns: Option<u32>,
     work: impl AsyncFnOnce(&Resources) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     actix::System::new().block_on(async {
-        let resources = resources_of(all.clone())?;
+        let resources = resources_of(all.clone(), turns)?;
         for settings in all.into_iter().filter(|settings| !settings.pools.is_empty()) {
             // Opens the pools that the agents use.
             AgentSet::from_settings(settings, &resources)?;

@@ -33,7 +33,7 @@ use prime_bench::dataset::Selection;
 use prime_bench::judge::INDEX_LIMIT;
 use prime_bench::tasks::{self, AnyTask, BASE_SEED, Category, Difficulty, INSTANCES};
 
-pub use measurement::{CONCURRENT, with_engines};
+pub use measurement::{CONCURRENT, turns_of, with_engines};
 
 #[derive(Args)]
 pub struct BenchArguments {

@@ -7,7 +7,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use tokio::time::Instant;
 
-use super::measurement::{CONCURRENT, Measurement, system, with_engines};
+use super::measurement::{CONCURRENT, Measurement, system, turns_of, with_engines};
 use crate::agents::Resources;
 use crate::app::runtime_plan;
 use crate::cli::progress::Session;
@@ -105,7 +105,7 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
     start_log(&settings);
     let tasks = measurement.tasks()?;
     let systems = arguments.system.map_or(vec![SystemName::SinglePass, SystemName::Prime], |system| vec![system]);
-    let (rows, finished) = with_engines([&settings], async |resources| {
+    let (rows, finished) = with_engines([&settings], turns_of(arguments.concurrent, [&settings]), async |resources| {
         let count = systems.len() * tasks.len() * measurement.difficulties.len();
         let mut session = Session::with_parts(count, "measurement", measurement.instances, "run")?;
         let rows = rows(arguments, &settings, resources, &tasks, &systems, &mut session).await?;

@@ -26,7 +26,7 @@ pub fn steps(measurement: &Measurement) -> anyhow::Result<ExitCode> {
     let settings = measurement.configuration.load()?;
     start_log(&settings);
     let tasks = measurement.tasks()?;
-    let (rows, finished) = with_engines([&settings], async |resources| {
+    let (rows, finished) = with_engines([&settings], None, async |resources| {
         let executor = AgentSet::from_settings(&settings, resources)?.executor();
         let units = tasks.len() * measurement.difficulties.len();
         let mut session = Session::with_parts(units, "measurement", measurement.instances, "step")?;

@@ -151,7 +151,7 @@ pub fn strategies(arguments: &StrategiesArguments) -> anyhow::Result<ExitCode> {
         settings.validate()?;
     }
     let mut notes = Vec::new();
-    let (found, finished) = with_engines(approaches.iter().map(|(_, settings)| settings), async |resources| {
+    let (found, finished) = with_engines(approaches.iter().map(|(_, settings)| settings), None, async |resources| {
         // A mistake must show before hours have gone into the approaches before it.
         for (_, settings) in &approaches {
             add_notes(&mut notes, AgentSet::from_settings(settings, resources)?.notes());

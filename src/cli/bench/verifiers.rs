@@ -165,8 +165,9 @@ pub fn verifiers(arguments: &VerifiersArguments) -> anyhow::Result<ExitCode> {
         settings.validate()?;
     }
     let mut notes = Vec::new();
-    let (found, finished) =
-        with_engines(&verifiers, async |resources| rows(arguments, &verifiers, &tasks, resources, &mut notes).await)?;
+    let (found, finished) = with_engines(&verifiers, None, async |resources| {
+        rows(arguments, &verifiers, &tasks, resources, &mut notes).await
+    })?;
     // The executor is not measured.
     notes.retain(|note| !note.starts_with("executor"));
     let failures = found.iter().filter(|row| row.task.is_none()).filter_map(|row| {

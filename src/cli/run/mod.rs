@@ -77,7 +77,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     settings.narrow_engines(problem.spec().slug);
     let trace = arguments.trace.as_deref().map(create_trace).transpose()?;
     let (result, trace_error) = actix::System::new().block_on(async {
-        let app = App::start(settings)?;
+        let app = App::start_for_one_run(settings)?;
         let settings = overrides.apply(app.settings());
         let agents = app.agents_with(&overrides)?;
         app.pools().check().await.map_err(anyhow::Error::msg)?;

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::narrowing::Narrowing;
 use super::systems::{PoolPlaces, check_shared, settings, start};
 use super::{RecordsFile, read_records};
-use crate::cli::bench::{CONCURRENT, with_engines};
+use crate::cli::bench::{CONCURRENT, turns_of, with_engines};
 use crate::cli::output::{Output, print};
 use crate::cli::table::Table;
 use crate::cli::{Configuration, start_log};
@@ -106,7 +106,7 @@ fn trial(arguments: &PlanArguments, study: &Study, runs: &[AskedRun]) -> anyhow:
         start_log(settings);
     }
     let needed: BTreeSet<usize> = runs.iter().map(|run| run.system).collect();
-    with_engines(&all, async |resources| {
+    with_engines(&all, turns_of(arguments.concurrent, &all), async |resources| {
         let mut places = PoolPlaces::default();
         let contestants = study.systems.iter().enumerate().map(|(place, system)| {
             needed.contains(&place).then(|| start(study, system, &all[place], resources, &mut places)).transpose()

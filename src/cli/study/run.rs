@@ -13,7 +13,7 @@ use super::RecordsFile;
 use super::daemons::{DaemonArguments, contestant, fields};
 use super::narrowing::Narrowing;
 use super::systems::{PoolPlaces, check_shared, provenance_of_answers, settings, start};
-use crate::cli::bench::{CONCURRENT, with_engines};
+use crate::cli::bench::{CONCURRENT, turns_of, with_engines};
 use crate::cli::output::note;
 use crate::cli::progress::Session;
 use crate::cli::{Configuration, start_log};
@@ -96,7 +96,8 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let needed: BTreeSet<usize> = due.iter().map(|run| run.system).collect();
     let used: Vec<&Settings> =
         needed.iter().filter(|place| !is_remote(&study.systems[**place])).map(|place| &all[*place]).collect();
-    let (tally, finished) = with_engines(used, async |resources| {
+    let turns = turns_of(arguments.concurrent, used.iter().copied());
+    let (tally, finished) = with_engines(used, turns, async |resources| {
         let mut session = Session::with_parts(1, "study", u32::try_from(due.len()).unwrap_or(u32::MAX), "run")?;
         let (mut contestants, mut places) = (Vec::new(), PoolPlaces::default());
         let version = match &daemons {
