@@ -60,7 +60,7 @@ pub fn index(text: &str) -> Result<u32, String> {
 
 /// Reads the JSON of an option: the option's value itself if it is an object, else a file.
 pub fn json_or_file<T: DeserializeOwned>(option: &str, path: &Path) -> anyhow::Result<T> {
-    if let Some(text) = path.to_str().filter(|text| text.trim_start().starts_with('{')) {
+    if let Some(text) = path.to_str().filter(|text| text.trim_start().starts_with(['{', '['])) {
         return serde_json::from_str(text).with_context(|| format!("{option}: is not JSON"));
     }
     let place = format!("{option} {}", path.display());

@@ -120,7 +120,7 @@ impl Policy<'_> {
         rng: &mut ChaCha8Rng,
     ) -> (Attempted, Vec<Box<dyn Machine>>) {
         let player = Player {
-            decoder: Decoder::new(self.weights.view(self.layout)),
+            sampler: Box::new(Decoder::new(self.weights.view(self.layout))),
             vocabulary: self.vocabulary,
             sampling: Sampling { temperature: TEMPERATURE, tokens_max: TOKENS_MAX },
             proposals_max,
@@ -131,7 +131,8 @@ impl Policy<'_> {
         let mut seen = BTreeSet::new();
         let mut corrected = BTreeSet::new();
         let mut wrong = Vec::new();
-        for proposed in player.play(starts).into_iter().flat_map(|played| played.proposals) {
+        let played = player.play(starts).expect("invariant: the trainer's own decoder does not fail");
+        for proposed in played.into_iter().flat_map(|played| played.proposals) {
             let is_wrong = !self.is_right(&proposed);
             if is_wrong && corrected.insert(proposed.prompt.clone()) {
                 wrong.push(proposed.machine);

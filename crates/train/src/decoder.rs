@@ -7,6 +7,7 @@ use prime_kernels::rows;
 use rand_chacha::ChaCha8Rng;
 
 use super::{
+    TrainError,
     layout::uniform,
     model::NORM_EPSILON,
     model_view::{Matrix, ModelView},
@@ -45,6 +46,22 @@ pub struct Completion {
     pub entropies: Vec<f32>,
     /// The model ended it; otherwise it became too long.
     pub has_ended: bool,
+}
+
+/// Draws completions from a policy.
+pub trait Sampler {
+    /// The completions of each request, in the order of its streams. The prompts, bos excluded, and what is drawn must fit the
+    /// context: completions end there.
+    ///
+    /// # Errors
+    /// If the sampler is another program's, and has failed.
+    fn complete(&self, requests: Vec<Request<'_>>, sampling: Sampling) -> Result<Vec<Vec<Completion>>, TrainError>;
+}
+
+impl Sampler for Decoder<'_> {
+    fn complete(&self, requests: Vec<Request<'_>>, sampling: Sampling) -> Result<Vec<Vec<Completion>>, TrainError> {
+        Ok(self.complete(requests, sampling))
+    }
 }
 
 /// The keys and values of some positions, by layer: [positions, d_model].
@@ -92,8 +109,7 @@ impl<'a> Decoder<'a> {
         Self { rotation: Rotation::new(model.architecture.context, model.architecture.head_dim()), model }
     }
 
-    /// The completions of each request, in the order of its streams. The prompts, bos excluded, and what is drawn must fit the
-    /// context: completions end there.
+    /// [`Sampler::complete`], which cannot fail here.
     pub fn complete(&self, requests: Vec<Request<'_>>, sampling: Sampling) -> Vec<Vec<Completion>> {
         let context = self.model.architecture.context;
         let mut done: Vec<Vec<Completion>> =

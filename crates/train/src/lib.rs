@@ -94,6 +94,8 @@ pub enum TrainError {
     Checkpoint { path: PathBuf, reason: String },
     #[error("cannot start from the weights of {path} (the recipe's `init`): {reason}")]
     Init { path: PathBuf, reason: String },
+    #[error("the engine that draws rollouts failed")]
+    Engine(#[from] prime_engine::EngineError),
     #[error("cannot convert {path}: {reason}")]
     Model { path: PathBuf, reason: String },
     #[error("cannot {action} {path}")]

@@ -10,7 +10,8 @@ use prime_protocol::{End, Limits, Next, Score, Thresholds, Trajectory, Verdict};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use crate::decoder::{Completion, Decoder, Request, Sampling};
+use crate::TrainError;
+use crate::decoder::{Completion, Request, Sampler, Sampling};
 use crate::vocabulary::Vocabulary;
 
 /// Temperature of the default configuration.
@@ -42,7 +43,7 @@ pub struct Played {
 
 /// Plays with one policy.
 pub struct Player<'a> {
-    pub decoder: Decoder<'a>,
+    pub sampler: Box<dyn Sampler + 'a>,
     pub vocabulary: &'a Vocabulary,
     pub sampling: Sampling,
     pub proposals_max: u64,
@@ -74,7 +75,10 @@ pub struct Start {
 
 impl Player<'_> {
     /// One trajectory from each start, in their order.
-    pub fn play(&self, starts: Vec<Start>) -> Vec<Played> {
+    ///
+    /// # Errors
+    /// Those of the sampler.
+    pub fn play(&self, starts: Vec<Start>) -> Result<Vec<Played>, TrainError> {
         let mut played: Vec<Option<Played>> = starts.iter().map(|_| None).collect();
         let mut attempts: Vec<Attempt> = Vec::with_capacity(starts.len());
         for (place, Start { task, machine, seed }) in starts.into_iter().enumerate() {
@@ -84,7 +88,7 @@ impl Player<'_> {
             attempts.push(Attempt { place, task, trajectory, problem, stream, proposals: Vec::new(), tokens: 0 });
         }
         while !attempts.is_empty() {
-            let drawn = self.draw(&mut attempts);
+            let drawn = self.draw(&mut attempts)?;
             let mut left = Vec::with_capacity(attempts.len());
             for (mut attempt, (prompt, completion)) in attempts.into_iter().zip(drawn) {
                 match self.settle(&mut attempt, prompt, completion) {
@@ -97,11 +101,11 @@ impl Player<'_> {
             }
             attempts = left;
         }
-        played.into_iter().map(|played| played.expect("invariant: every attempt has ended")).collect()
+        Ok(played.into_iter().map(|played| played.expect("invariant: every attempt has ended")).collect())
     }
 
     /// A prompt and a completion for each attempt.
-    fn draw(&self, attempts: &mut [Attempt]) -> Vec<(Vec<u16>, Completion)> {
+    fn draw(&self, attempts: &mut [Attempt]) -> Result<Vec<(Vec<u16>, Completion)>, TrainError> {
         let prompts: Vec<Vec<u16>> = attempts
             .iter()
             .map(|attempt| self.vocabulary.encode(&compact(attempt.trajectory.machine.as_ref())))
@@ -112,9 +116,9 @@ impl Player<'_> {
             attempt.stream.set_stream(attempt.stream.get_stream() + 1);
             Request { prompt, streams: vec![stream] }
         });
-        let drawn = self.decoder.complete(requests.collect(), self.sampling);
+        let drawn = self.sampler.complete(requests.collect(), self.sampling)?;
         let completions = drawn.into_iter().map(|mut completions| completions.remove(0));
-        prompts.into_iter().zip(completions).collect()
+        Ok(prompts.into_iter().zip(completions).collect())
     }
 
     /// The verdict on a machine's candidate.

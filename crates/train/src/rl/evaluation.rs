@@ -4,6 +4,7 @@ use prime_bench::tasks::Difficulty;
 use serde::{Deserialize, Serialize};
 
 use super::practice::Practice;
+use crate::TrainError;
 use crate::rollout::{Played, Player, Start};
 
 /// The held-out results of a task at a level.
@@ -46,13 +47,16 @@ pub fn is_better(held: &[Held], than: &[Held]) -> bool {
 }
 
 /// Plays the held-out instances of all levels.
-pub fn evaluate(player: &Player<'_>, practice: &Practice, count: u32) -> Vec<Held> {
+///
+/// # Errors
+/// Those of the player.
+pub fn evaluate(player: &Player<'_>, practice: &Practice, count: u32) -> Result<Vec<Held>, TrainError> {
     let mut results = Vec::new();
     for (task, name) in practice.names().iter().enumerate() {
         for difficulty in Difficulty::ALL {
             let starts = practice.held_out(task, difficulty, count).into_iter().zip(0..);
             let starts = starts.map(|(machine, seed)| Start { task, machine, seed }).collect();
-            let played = player.play(starts);
+            let played = player.play(starts)?;
             let mean = |of: fn(&Played) -> u64| played.iter().map(of).sum::<u64>() as f64 / played.len().max(1) as f64;
             results.push(Held {
                 task: name.clone(),
@@ -66,7 +70,7 @@ pub fn evaluate(player: &Player<'_>, practice: &Practice, count: u32) -> Vec<Hel
             });
         }
     }
-    results
+    Ok(results)
 }
 
 #[cfg(test)]

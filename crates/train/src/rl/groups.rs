@@ -11,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use super::recipe::{RewardPlan, Rollout, Source, Unit};
+use crate::TrainError;
 use crate::decoder::{Completion, Request};
 use crate::layout::uniform;
 use crate::rollout::{Played, Player, Proposed, Start};
@@ -82,14 +83,17 @@ pub struct Collector<'a> {
 
 impl Collector<'_> {
     /// `instance` draws a start; all else is drawn from `rng`.
-    pub fn collect(&self, instance: &mut DrawInstance<'_>, rng: &mut ChaCha8Rng) -> Collected {
+    ///
+    /// # Errors
+    /// Those of the player.
+    pub fn collect(&self, instance: &mut DrawInstance<'_>, rng: &mut ChaCha8Rng) -> Result<Collected, TrainError> {
         match self.rollout.unit {
             Unit::Trajectory => self.trajectories(instance, rng),
             Unit::State => self.states(instance, rng),
         }
     }
 
-    fn trajectories(&self, instance: &mut DrawInstance<'_>, rng: &mut ChaCha8Rng) -> Collected {
+    fn trajectories(&self, instance: &mut DrawInstance<'_>, rng: &mut ChaCha8Rng) -> Result<Collected, TrainError> {
         let mut starts = Vec::new();
         for _ in 0..self.rollout.groups {
             let (task, machine) = instance(rng);
@@ -100,7 +104,7 @@ impl Collector<'_> {
             }));
         }
         let mut collected = Collected::default();
-        let mut played = self.player.play(starts).into_iter();
+        let mut played = self.player.play(starts)?.into_iter();
         for _ in 0..self.rollout.groups {
             let episodes = played.by_ref().take(self.rollout.group).map(|played| {
                 collected.count(&played);
@@ -114,7 +118,7 @@ impl Collector<'_> {
             let group = episodes.collect();
             collected.groups.push(group);
         }
-        collected
+        Ok(collected)
     }
 
     /// T_max of the efficiency term is the longest trajectory that is played, where that is shorter than the task's bound.
@@ -122,7 +126,7 @@ impl Collector<'_> {
         Merits { steps_max: merits.steps_max.min(self.rollout.proposals_max), ..merits }
     }
 
-    fn states(&self, instance: &mut DrawInstance<'_>, rng: &mut ChaCha8Rng) -> Collected {
+    fn states(&self, instance: &mut DrawInstance<'_>, rng: &mut ChaCha8Rng) -> Result<Collected, TrainError> {
         let mut collected = Collected::default();
         let starts = (0..self.rollout.trajectories).map(|_| {
             let (task, machine) = instance(rng);
@@ -130,7 +134,7 @@ impl Collector<'_> {
         });
         let starts = starts.collect();
         let mut visited = Vec::new();
-        for played in self.player.play(starts) {
+        for played in self.player.play(starts)? {
             collected.count(&played);
             visited.extend(played.proposals);
         }
@@ -139,11 +143,11 @@ impl Collector<'_> {
             prompt: &state.prompt,
             streams: (0..self.rollout.group).map(|_| ChaCha8Rng::seed_from_u64(rng.next_u64())).collect(),
         });
-        let drawn = self.player.decoder.complete(requests.collect(), self.player.sampling);
+        let drawn = self.player.sampler.complete(requests.collect(), self.player.sampling)?;
         let lines: Vec<Vec<String>> =
             drawn.iter().map(|group| group.iter().map(|completion| self.line(completion)).collect()).collect();
         let rewards = match self.reward.source {
-            Source::Composite => self.play_on(&chosen, &lines, &mut collected, rng),
+            Source::Composite => self.play_on(&chosen, &lines, &mut collected, rng)?,
             Source::Oracle => chosen.iter().zip(&lines).map(|(state, lines)| self.oracle(state, lines)).collect(),
             Source::Verifier => chosen.iter().zip(&lines).map(|(state, lines)| self.feedback(state, lines)).collect(),
         };
@@ -156,7 +160,7 @@ impl Collector<'_> {
             let group = episodes.collect();
             collected.groups.push(group);
         }
-        collected
+        Ok(collected)
     }
 
     /// The action of a completion; nothing, which no task has as an action, if it became too long.
@@ -209,7 +213,7 @@ impl Collector<'_> {
         lines: &[Vec<String>],
         collected: &mut Collected,
         rng: &mut ChaCha8Rng,
-    ) -> Vec<Vec<f64>> {
+    ) -> Result<Vec<Vec<f64>>, TrainError> {
         let mut starts = Vec::new();
         let mut known: Vec<BTreeMap<&str, Result<usize, Score>>> = Vec::with_capacity(chosen.len());
         for (state, lines) in chosen.iter().zip(lines) {
@@ -231,7 +235,7 @@ impl Collector<'_> {
         let (places, running): (Vec<usize>, Vec<Start>) = running.into_iter().unzip();
         let mut rewards: BTreeMap<usize, f64> = BTreeMap::new();
         let weights = self.reward.weights;
-        for (place, played) in places.into_iter().zip(self.player.play(running)) {
+        for (place, played) in places.into_iter().zip(self.player.play(running)?) {
             collected.tokens += played.tokens;
             rewards.insert(place, collected.reward(&weights.reward(&self.bounded(played.merits))));
         }
@@ -245,11 +249,11 @@ impl Collector<'_> {
             Ok(place) => rewards[place],
             Err(score) => -weights.verify * score.value().max(1.0),
         };
-        lines
+        let rewards = lines
             .iter()
             .zip(&known)
-            .map(|(lines, known)| lines.iter().map(|line| of_line(&known[line.as_str()])).collect())
-            .collect()
+            .map(|(lines, known)| lines.iter().map(|line| of_line(&known[line.as_str()])).collect());
+        Ok(rewards.collect())
     }
 }
 

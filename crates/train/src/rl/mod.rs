@@ -3,6 +3,7 @@
 
 mod advantage;
 mod critic;
+mod engine_sampler;
 mod evaluation;
 mod groups;
 pub mod objective;
@@ -18,7 +19,8 @@ mod update;
 
 pub use evaluation::Held;
 pub use recipe::{
-    Algorithm, Budget, Curriculum, Data, Evaluation, RewardPlan, RlRecipe, Rollout, Source, Stop, Unit, Update,
+    Algorithm, Budget, Curriculum, Data, Evaluation, RewardPlan, RlRecipe, Rollout, SamplerKind, Source, Stop, Unit,
+    Update,
 };
 pub use record::{Ending, Record};
 pub use run::{RlSummary, rl};

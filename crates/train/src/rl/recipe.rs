@@ -103,6 +103,17 @@ impl Default for Curriculum {
     }
 }
 
+/// What draws completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SamplerKind {
+    /// The trainer's own: as fast as the recipe's arithmetic, and reproducible.
+    Decoder,
+    /// llama.cpp, as it serves models, with the weights of each iteration in f32. The trainer computes the probabilities of what
+    /// was drawn. Rounding depends on what is drawn together, so runs are not reproducible to the token.
+    Engine,
+}
+
 /// What is drawn from the policy in one iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -114,7 +125,9 @@ pub struct Rollout {
     pub group: usize,
     /// T of the draws; the policy that is trained is the one at this temperature.
     pub temperature: f64,
-    /// What their matrix products are computed in. Where it is not that of updates, the policy that drew differs from the one
+    /// What draws: the trainer's own decoder, or an engine as it serves models.
+    pub sampler: SamplerKind,
+    /// What matrix products of the decoder are computed in. Where it is not that of updates, the policy that drew differs from the one
     /// that is updated by rounding, which the ratio of the two corrects.
     pub compute: Compute,
     /// Most tokens of a completion.
@@ -135,6 +148,7 @@ impl Default for Rollout {
             groups: 64,
             group: 8,
             temperature: 1.0,
+            sampler: SamplerKind::Decoder,
             compute: Compute::F32,
             tokens_max: 128,
             proposals_max: 400,

@@ -7,18 +7,20 @@ use burn::tensor::{Device, Tensor};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde::Serialize;
+use tempfile::TempDir;
 
+use super::engine_sampler::EngineSampler;
 use super::evaluation::{Held, evaluate, is_better};
 use super::groups::{Collected, Collector, Episode};
 use super::policy::Policy;
 use super::practice::Practice;
-use super::recipe::{Budget, RlRecipe, Source};
+use super::recipe::{Budget, RlRecipe, Rollout, SamplerKind, Source};
 use super::record::{Ending, Record};
 use super::state::State;
 use super::update::{Learner, Outcome};
 use crate::checkpoint::{self, replace};
 use crate::clock::cpu_s;
-use crate::decoder::{Decoder, Sampling};
+use crate::decoder::{Decoder, Sampler, Sampling};
 use crate::layout::Layout;
 use crate::mixed::Weights;
 use crate::model::tensors;
@@ -122,7 +124,7 @@ impl<'a> Run<'a> {
             recipe,
             practice,
             policy: Policy::new(recipe, &layout, [&state.weights, &initial], state.moments.clone(), state.steps),
-            decoded: Decoded::new(recipe.rollout.compute),
+            decoded: Decoded::new(recipe.rollout)?,
             vocabulary,
             layout,
             state,
@@ -146,14 +148,17 @@ impl<'a> Run<'a> {
     }
 
     /// Prepares the weights as they are now for rollouts.
-    fn prepare(&mut self) {
-        self.decoded.prepare(&self.layout, &self.policy.flat());
+    ///
+    /// # Errors
+    /// If an engine does not start with them.
+    fn prepare(&mut self) -> Result<(), TrainError> {
+        self.decoded.prepare(&self.layout, &self.vocabulary, &self.policy.flat())
     }
 
     fn player(&self, temperature: f64, keep: bool) -> Player<'_> {
         let rollout = &self.recipe.rollout;
         Player {
-            decoder: Decoder::new(self.decoded.view(&self.layout)),
+            sampler: self.decoded.sampler(&self.layout, &self.vocabulary),
             vocabulary: &self.vocabulary,
             sampling: Sampling { temperature, tokens_max: rollout.tokens_max },
             proposals_max: rollout.proposals_max,
@@ -163,7 +168,7 @@ impl<'a> Run<'a> {
     }
 
     /// Held-out results, always with the verifier: it is how the model will be served.
-    fn evaluate(&self) -> Vec<Held> {
+    fn evaluate(&self) -> Result<Vec<Held>, TrainError> {
         let player = Player { verify: true, ..self.player(TEMPERATURE, false) };
         evaluate(&player, &self.practice, self.recipe.evaluation.instances)
     }
@@ -171,8 +176,8 @@ impl<'a> Run<'a> {
     /// Evaluates the initial policy, which is the best one so far.
     fn before(&mut self) -> Result<Record, TrainError> {
         let start_s = cpu_s();
-        self.prepare();
-        let held = self.evaluate();
+        self.prepare()?;
+        let held = self.evaluate()?;
         self.state.initial.clone_from(&held);
         self.state.best.clone_from(&held);
         self.state.latest.clone_from(&held);
@@ -187,9 +192,9 @@ impl<'a> Run<'a> {
         let rate = self.recipe.optimizer.rate_at(self.spent());
         let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed ^ STREAMS);
         rng.set_stream(self.state.iteration + 1);
-        self.prepare();
+        self.prepare()?;
         let start_s = cpu_s();
-        let collected = self.collect(&mut rng);
+        let collected = self.collect(&mut rng)?;
         let rolled_s = cpu_s();
         let mut learner =
             Learner { recipe: self.recipe, policy: &mut self.policy, critic: &mut self.state.critic, rate };
@@ -198,8 +203,8 @@ impl<'a> Run<'a> {
         self.state.iteration += 1;
         self.state.steps += outcome.steps;
         let is_due = self.state.iteration.is_multiple_of(self.recipe.evaluation.every) || self.spent() >= 1.0;
-        self.prepare();
-        let held_out = if is_due { self.evaluate() } else { Vec::new() };
+        self.prepare()?;
+        let held_out = if is_due { self.evaluate()? } else { Vec::new() };
         let record = Record {
             rollout_s: rolled_s - start_s,
             update_s: updated_s - rolled_s,
@@ -221,7 +226,7 @@ impl<'a> Run<'a> {
         Ok(record)
     }
 
-    fn collect(&self, rng: &mut ChaCha8Rng) -> Collected {
+    fn collect(&self, rng: &mut ChaCha8Rng) -> Result<Collected, TrainError> {
         let levels = self.practice.levels(self.spent(), &self.state.latest);
         let collector = Collector {
             player: self.player(self.recipe.rollout.temperature, true),
@@ -287,31 +292,45 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Weights to decode with.
+/// Weights to draw with.
 enum Decoded {
     F32(Vec<Tensor<2>>),
     Bf16(Weights),
+    /// With the folder of its model, which is written again whenever the weights have changed.
+    Engine(TempDir, Option<EngineSampler>),
 }
 
 impl Decoded {
-    fn new(compute: Compute) -> Self {
-        match compute {
-            Compute::F32 => Self::F32(Vec::new()),
-            Compute::Bf16 => Self::Bf16(Weights::default()),
-        }
+    fn new(rollout: Rollout) -> Result<Self, TrainError> {
+        Ok(match (rollout.sampler, rollout.compute) {
+            (SamplerKind::Engine, _) => {
+                let refuse = |source| TrainError::Io { action: "create", path: std::env::temp_dir(), source };
+                Self::Engine(tempfile::tempdir().map_err(refuse)?, None)
+            }
+            (SamplerKind::Decoder, Compute::F32) => Self::F32(Vec::new()),
+            (SamplerKind::Decoder, Compute::Bf16) => Self::Bf16(Weights::default()),
+        })
     }
 
-    fn prepare(&mut self, layout: &Layout, flat: &[f32]) {
+    fn prepare(&mut self, layout: &Layout, vocabulary: &Vocabulary, flat: &[f32]) -> Result<(), TrainError> {
         match self {
             Self::F32(weights) => *weights = tensors(layout, flat, &Device::flex()),
             Self::Bf16(weights) => weights.prepare(layout, flat),
+            Self::Engine(folder, engine) => {
+                *engine = None;
+                *engine = Some(EngineSampler::start(&folder.path().join("policy.gguf"), layout, vocabulary, flat)?);
+            }
         }
+        Ok(())
     }
 
-    fn view(&self, layout: &Layout) -> ModelView<'_> {
+    fn sampler<'a>(&'a self, layout: &Layout, vocabulary: &'a Vocabulary) -> Box<dyn Sampler + 'a> {
         match self {
-            Self::F32(weights) => ModelView::f32(layout.architecture, weights),
-            Self::Bf16(weights) => ModelView::bf16(layout, weights),
+            Self::F32(weights) => Box::new(Decoder::new(ModelView::f32(layout.architecture, weights))),
+            Self::Bf16(weights) => Box::new(Decoder::new(ModelView::bf16(layout, weights))),
+            Self::Engine(_, engine) => {
+                Box::new(engine.as_ref().expect("invariant: weights are prepared before draws").with(vocabulary))
+            }
         }
     }
 }

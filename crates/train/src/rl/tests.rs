@@ -209,6 +209,23 @@ fn a_resumed_run_continues_as_if_it_had_not_stopped() {
 }
 
 #[test]
+fn a_run_whose_rollouts_the_engine_draws_learns_from_them() {
+    let more = "[rollout]\nsampler = 'engine'\ngroups = 24\ngroup = 6\ntrajectories = 4\ntemperature = 2.0\nproposals_max = 40\n\
+                tokens_max = 90\n[reward]\nsource = 'oracle'\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut recipe = recipe(more);
+    recipe.budget = Budget::Iterations(1);
+    let out = folder.path().join("m.gguf");
+    rl(&recipe, &out, &Session { resume: false, stop: &AtomicBool::new(false) }, &mut |_| ()).expect("a run");
+    let records = records(&out);
+    assert_eq!(records[0].held_out[0].right, 2, "easy boards are solved: {records:?}");
+    let record = &records[1];
+    assert!(record.mixed > 0.0 && record.learnt > 0, "{record:?}");
+    // The policy that is updated is the one that drew, up to how it was rounded.
+    assert!(record.clipped < 0.05 && record.kl.abs() < 0.05, "{record:?}");
+}
+
+#[test]
 fn whole_trajectories_are_rewarded_as_the_paper_does() {
     let more = "[rollout]\nunit = 'trajectory'\ngroups = 1\ngroup = 2\nproposals_max = 40\n";
     let folder = tempfile::tempdir().expect("a folder");
