@@ -144,10 +144,9 @@ impl Engine {
     /// The KV pool for at most so many `turns` under way at once.
     pub fn kv_pool(&self, turns: u32) -> KvPool {
         match self.kv_cache {
-            KvCache::Shared => KvPool::Shared,
             KvCache::Split => KvPool::Split,
             KvCache::Auto if self.device.is_cpu() && turns.min(self.sequences_max) > SHARED_TURNS_MAX => KvPool::Split,
-            KvCache::Auto => KvPool::Shared,
+            KvCache::Auto | KvCache::Shared => KvPool::Shared,
         }
     }
 
