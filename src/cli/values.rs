@@ -58,7 +58,7 @@ pub fn index(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| "give a whole number, such as 0 or 199".to_owned())
 }
 
-/// Reads the JSON of an option: the option's value itself if it is an object, else a file.
+/// Reads the JSON of an option: the option's value itself if it is an object or an array, else a file.
 pub fn json_or_file<T: DeserializeOwned>(option: &str, path: &Path) -> anyhow::Result<T> {
     if let Some(text) = path.to_str().filter(|text| text.trim_start().starts_with(['{', '['])) {
         return serde_json::from_str(text).with_context(|| format!("{option}: is not JSON"));
