@@ -120,7 +120,7 @@ impl<'a> Run<'a> {
         };
         let done = (!state.initial.is_empty()).then_some(state.iteration);
         let records = Records::open(out, "iteration", done)?;
-        Ok(Self {
+        let mut run = Self {
             recipe,
             practice,
             policy: Policy::new(recipe, &layout, [&state.weights, &initial], state.moments.clone(), state.steps),
@@ -132,7 +132,9 @@ impl<'a> Run<'a> {
             checkpoint,
             records,
             opened_s: cpu_s(),
-        })
+        };
+        run.prepare()?;
+        Ok(run)
     }
 
     fn elapsed_s(&self) -> f64 {
@@ -176,7 +178,6 @@ impl<'a> Run<'a> {
     /// Evaluates the initial policy, which is the best one so far.
     fn before(&mut self) -> Result<Record, TrainError> {
         let start_s = cpu_s();
-        self.prepare()?;
         let held = self.evaluate()?;
         self.state.initial.clone_from(&held);
         self.state.best.clone_from(&held);
@@ -192,7 +193,6 @@ impl<'a> Run<'a> {
         let rate = self.recipe.optimizer.rate_at(self.spent());
         let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed ^ STREAMS);
         rng.set_stream(self.state.iteration + 1);
-        self.prepare()?;
         let start_s = cpu_s();
         let collected = self.collect(&mut rng)?;
         let rolled_s = cpu_s();
