@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { AxeBuilder } from "./axe.ts";
 import { test as base, expect } from "@playwright/test";
-import type { Page } from "@playwright/test";
+import type { Locator, Page } from "@playwright/test";
 
 const PRIME = resolve(process.env["PRIME"] ?? "../target/release/prime-agents");
 
@@ -153,6 +153,22 @@ export const test = base.extend<Fixtures>({
     expect(wrong.filter((text) => !expected.some((part) => text.includes(part)))).toEqual([]);
   },
 });
+
+/**
+ * Waits until the number that `pattern` finds in the text has grown. The text is read as it is in the document: that of a row
+ * which the browser has not laid out yet is empty on the screen.
+ */
+export async function growing(shown: Locator, pattern: RegExp): Promise<void> {
+  const value = async () => Number(pattern.exec((await shown.textContent()) ?? "")?.[1]?.replaceAll(",", ""));
+  let before = NaN;
+  await expect
+    .poll(async () => {
+      const now = await value();
+      if (Number.isNaN(before)) before = now;
+      return now > before;
+    })
+    .toBe(true);
+}
 
 /** No serious finding of axe, and nothing wider than the window. */
 export async function isAccessible(page: Page): Promise<void> {

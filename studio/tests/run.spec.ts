@@ -1,6 +1,6 @@
 // A run: its trajectories, the steps of one, a step in full; long runs, and runs under way.
 
-import { SLOW, erring, expect, isAccessible, picture, test } from "./daemon.ts";
+import { SLOW, erring, expect, growing, isAccessible, picture, test } from "./daemon.ts";
 
 interface Listed {
   position: number;
@@ -141,11 +141,7 @@ test("trajectories grow while they are watched, through a kill and a reload", as
   await page.goto(`${daemon.url}/studio/runs/${id}?t=1.1`);
   await expect(page.locator(".live")).toBeVisible();
   await expect(page.locator(".tree li")).toHaveCount(3);
-  const committed = async () => Number(/([\d,]+) committed/.exec(await page.locator(".tree li").nth(1).innerText())?.[1]?.replace(",", ""));
-  const grows = async () => {
-    const before = await committed();
-    await expect.poll(committed).toBeGreaterThan(before);
-  };
+  const grows = () => growing(page.locator(".tree li").nth(1), /([\d,]+) committed/);
   await grows();
   await expect(page.locator(".tree")).toContainText("under way");
   await daemon.kill();

@@ -1,6 +1,6 @@
 // The list of runs, and the form for a new one.
 
-import { ERRING, ERRING_RUN, SLOW, erring, expect, isAccessible, picture, test } from "./daemon.ts";
+import { ERRING, ERRING_RUN, SLOW, erring, expect, growing, isAccessible, picture, test } from "./daemon.ts";
 
 test("an empty list offers an example, which the shipped model solves", async ({ daemon, watched: page }) => {
   await daemon.start([]);
@@ -41,9 +41,7 @@ test("a run under way grows in the list, and two of them are ticked to be compar
   const [first, second] = [await daemon.submit(request), await daemon.submit({ ...request, seed: 7 })];
   await page.goto(`${daemon.url}/studio/runs`);
   const proposals = page.getByRole("row", { name: new RegExp(first) }).getByRole("cell").nth(3);
-  await expect(proposals).toHaveText(/^\d+$/);
-  const before = Number(await proposals.innerText());
-  await expect.poll(async () => Number(await proposals.innerText())).toBeGreaterThan(before);
+  await growing(proposals, /^([\d,]+)$/);
   await isAccessible(page);
   await page.getByLabel(`Compare ${first}`).check();
   await page.getByLabel(`Compare ${second}`).check();
