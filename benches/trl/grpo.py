@@ -25,7 +25,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4
 # Layouts of a GGUF file's scalars, by type number; 8 is a string, 9 an array.
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-ELEMENTS = {0: numpy.float32, 1: numpy.float16}
+ELEMENTS = {0: numpy.dtype("<f4"), 1: numpy.dtype("<f2"), 8: numpy.dtype([("scale", "<f2"), ("weights", "i1", 32)])}
 # V of a line that cannot be applied or attacks, and of one that names another row.
 CRITICAL, MAJOR = 1.0, 0.6
 # What the share of a group that wrote the same line counts: `reward.consistency`.
@@ -33,7 +33,7 @@ CONSISTENCY = 0.2
 
 
 class Gguf:
-    """Metadata and tensors of a file whose matrices are f32 or f16."""
+    """Metadata and tensors of a file whose matrices are f32, f16 or q8_0."""
 
     def __init__(self, path):
         self.data, self.at = pathlib.Path(path).read_bytes(), 0
@@ -52,9 +52,13 @@ class Gguf:
         self.tensors = {}
         for name, shape, kind, offset in places:
             if kind not in ELEMENTS:
-                sys.exit(f"{path}: {name} is neither f32 nor f16; see `prime-agents train convert`")
-            count = int(numpy.prod(shape))
-            values = numpy.frombuffer(self.data, ELEMENTS[kind], count, start + offset)
+                sys.exit(f"{path}: {name} is neither f32 nor f16 nor q8_0; see `prime-agents train convert`")
+            element, count = ELEMENTS[kind], int(numpy.prod(shape))
+            if element.names is None:
+                values = numpy.frombuffer(self.data, element, count, start + offset)
+            else:
+                blocks = numpy.frombuffer(self.data, element, count // 32, start + offset)
+                values = blocks["weights"] * blocks["scale"].astype(numpy.float32)[:, None]
             self.tensors[name] = torch.from_numpy(values.astype(numpy.float32).reshape(shape))
 
     def scalar(self, layout):
