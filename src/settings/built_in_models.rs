@@ -15,8 +15,7 @@ pub struct BuiltInModel {
 /// Tasks of a recipe that its model has not learnt well enough to be asked (models/README.md).
 const UNLEARNT_STRUCTURES: &[&str] = &["assembly-line", "lru-cache"];
 const UNLEARNT_ADVANCED: &[&str] = &["bucket-sort", "counting-sort", "lru-cache"];
-const UNLEARNT_SYMBOLS: &[&str] =
-    &["type-inference", "file-system", "meeting-scheduler", "dependency-sat", "railway-scheduling", "huffman-tree"];
+const UNLEARNT_SYMBOLS: &[&str] = &["file-system", "dependency-sat", "meeting-scheduler"];
 const UNLEARNT_NUMBERS: &[&str] = &["simplex-method"];
 
 /// All of them.
