@@ -16,7 +16,7 @@ struct Model {
 }
 
 /// Those of `settings::BUILT_IN_MODELS`.
-const MODELS: [Model; 8] = [
+const MODELS: [Model; 9] = [
     Model { name: "prime-tiny", bytes: include_bytes!("../models/prime-tiny.gguf") },
     Model { name: "prime-automata", bytes: include_bytes!("../models/prime-automata.gguf") },
     Model { name: "prime-sorts", bytes: include_bytes!("../models/prime-sorts.gguf") },
@@ -25,6 +25,7 @@ const MODELS: [Model; 8] = [
     Model { name: "prime-symbols", bytes: include_bytes!("../models/prime-symbols.gguf") },
     Model { name: "prime-machines", bytes: include_bytes!("../models/prime-machines.gguf") },
     Model { name: "prime-numbers", bytes: include_bytes!("../models/prime-numbers.gguf") },
+    Model { name: "prime-schedules", bytes: include_bytes!("../models/prime-schedules.gguf") },
 ];
 
 /// A built-in model could not be written to any cache folder.

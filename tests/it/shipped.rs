@@ -82,6 +82,7 @@ fn the_binary_needs_no_other_file() {
             "prime-automata",
             "prime-machines",
             "prime-numbers",
+            "prime-schedules",
             "prime-sorts",
             "prime-structures",
             "prime-symbols",

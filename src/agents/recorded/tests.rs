@@ -121,6 +121,7 @@ fn prompts_are_recorded_with_what_they_import() {
         ("symbols", None),
         ("machines", None),
         ("numbers", None),
+        ("schedules", None),
         ("tiny", Some("abc")),
     ];
     let engines = engines.map(|(name, digest)| (name.to_owned(), digest.map(str::to_owned)));
