@@ -75,3 +75,15 @@ fn what_studies_show_exists_and_is_asked_for() {
         assert!(code(names).all(shown), "{number}: {file} does not show {names}");
     }
 }
+
+#[test]
+fn links_into_results_lead_to_a_table_or_a_figure() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let links: BTreeSet<&str> = PAGE.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0)).collect();
+    let results: Vec<_> = links.into_iter().filter_map(|link| link.split_once(".html#")).collect();
+    assert!(!results.is_empty());
+    for (report, anchor) in results {
+        let page = std::fs::read_to_string(docs.join(format!("{report}.html"))).unwrap();
+        assert!(page.contains(&format!("id=\"{anchor}\"")), "{report}: {anchor}");
+    }
+}

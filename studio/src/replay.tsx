@@ -23,12 +23,14 @@ const FIND: Record<string, string> = { x: "rejected", b: "backtrack", r: "retry"
 export function Replay(props: {
   at: number;
   total: number;
+  /** Whether the daemon is still reading the run, so that `total` is only what it has read. */
+  hasMore: boolean;
   violations: string[];
   onPick: (position: number, replace?: boolean) => void;
   onFind: (what: string, backwards: boolean) => void;
   message: string;
 }): JSX.Element {
-  const { at, total, violations, onPick, onFind, message } = props;
+  const { at, total, hasMore, violations, onPick, onFind, message } = props;
   const [playing, setPlaying] = useState(false);
   const [keysOff, setKeysOff] = useState(sessionStorage.getItem(KEYS_OFF) !== null);
   const now = useRef(props);
@@ -91,7 +93,10 @@ export function Replay(props: {
           size={8}
           key={at}
           defaultValue={String(at)}
-          onChange={(event) => onPick(clamp(Number(event.currentTarget.value.replaceAll(",", "")) || 0))}
+          onChange={(event) => {
+            const position = Number(event.currentTarget.value.replaceAll(",", "")) || 0;
+            onPick(hasMore ? Math.max(0, position) : clamp(position));
+          }}
         />
         <span class="muted">of {count(total)}</span>
       </label>

@@ -187,7 +187,7 @@ function RunPage({ run }: { run: Record }): JSX.Element {
         <>
           <Panel title={`Course of trajectory ${name}`} class="course">
             <Overview columns={shape.data?.columns ?? []} steps={shape.data?.steps ?? total} at={at} onPick={pick} />
-            <Replay at={at} total={total} violations={violations} onPick={pick} onFind={(what, back) => void find(what, back)} message={message} />
+            <Replay at={at} total={total} hasMore={tree.data?.has_more === true} violations={violations} onPick={pick} onFind={(what, back) => void find(what, back)} message={message} />
           </Panel>
           <div class="tabs" role="group" aria-label="Columns">
             {["tree", "steps", "step"].map((one) => (

@@ -133,6 +133,29 @@ test("a long run can be scrolled, jumped in, and left in peace", async ({ daemon
   expect(await list.locator(".step").count()).toBeLessThan(60);
 });
 
+test("a step that the daemon has not read yet is waited for", async ({ daemon, watched: page }) => {
+  await daemon.start(["agents.executor.implementation=reference"]);
+  const id = await daemon.submit({ task: "tower-of-hanoi", input: { n: 10, from: 0, to: 2 }, fanout: 1 });
+  await daemon.finished(id);
+  let hasRead = false;
+  await page.route("**/v1/runs/*/tree", async (route) => {
+    const response = await route.fetch();
+    const tree = (await response.json()) as { has_more: boolean; rounds: { trajectories: { steps: number }[] }[] };
+    if (!hasRead) {
+      tree.has_more = true;
+      for (const node of tree.rounds.flatMap(({ trajectories }) => trajectories)) node.steps = 100;
+    }
+    await route.fulfill({ response, json: tree });
+  });
+  await page.goto(`${daemon.url}/studio/runs/${id}`);
+  await expect(page.locator(".jump")).toContainText("of 100");
+  await page.getByLabel("Go to step").fill("900");
+  await page.getByLabel("Go to step").press("Enter");
+  await expect(page).toHaveURL(/at=900/);
+  hasRead = true;
+  await expect(page.locator(".step.selected .num")).toHaveText("900");
+});
+
 test("trajectories grow while they are watched, through a kill and a reload", async ({ daemon, watched: page, expected }) => {
   expected.push("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE",
     "ERR_SOCKET_NOT_CONNECTED");
