@@ -120,8 +120,9 @@ function RunPage({ run }: { run: Record }): JSX.Element {
   const name = node === undefined ? "" : nameOf(node);
   const total = node?.steps ?? 0;
   const asked = place.query.get("at");
+  const hasMore = tree.data?.has_more === true;
   // A step that the daemon has not read yet is waited for.
-  const isAhead = tree.data?.has_more === true && Number(asked) >= total;
+  const isAhead = hasMore && Number(asked) >= total;
   const at = total === 0 || isAhead ? null : Math.min(total - 1, asked === null ? (node?.first_rejected ?? 0) : Math.max(0, Number(asked) || 0));
   const shapeKey = query(`${path}/shape`, { trajectory: name, cells: 512 });
   const shape = useGrowing<Shape>(shapeKey, total, isLive, (signal) =>
@@ -187,7 +188,7 @@ function RunPage({ run }: { run: Record }): JSX.Element {
         <>
           <Panel title={`Course of trajectory ${name}`} class="course">
             <Overview columns={shape.data?.columns ?? []} steps={shape.data?.steps ?? total} at={at} onPick={pick} />
-            <Replay at={at} total={total} hasMore={tree.data?.has_more === true} violations={violations} onPick={pick} onFind={(what, back) => void find(what, back)} message={message} />
+            <Replay at={at} total={total} hasMore={hasMore} violations={violations} onPick={pick} onFind={(what, back) => void find(what, back)} message={message} />
           </Panel>
           <div class="tabs" role="group" aria-label="Columns">
             {["tree", "steps", "step"].map((one) => (
