@@ -65,7 +65,7 @@ cuda-arch:
 
 demo: setup $(if $(DEMO_FEATURES),cuda-arch,) ## build and solve thirteen tasks (CUDA=1: on a GPU, see CUDA_ARCH)
 	$(if $(DEMO_FEATURES),CMAKE_CUDA_ARCHITECTURES="$(CUDA_ARCH)") $(CARGO) build --release $(DEMO_FEATURES)
-	$(if $(DEMO_FEATURES),PRIME__ENGINES__TINY__DEVICE=CUDA0) scripts/demo $(PRIME)
+	$(if $(DEMO_FEATURES),env $$(scripts/engine-devices $(PRIME) CUDA0)) scripts/demo $(PRIME)
 
 trainer: setup ## build prime-train, which `prime-agents train` starts
 	$(CARGO) build --release -p prime-train

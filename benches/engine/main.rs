@@ -330,7 +330,8 @@ fn main() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let random = folder.path().join("random-10m.gguf");
     TinyModel::TEN_MILLION.write(&random).expect("model written");
-    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/prime-tiny.gguf");
+    let shipped = std::env::var_os("PRIME_TEST_MODEL").map(PathBuf::from);
+    let shipped = shipped.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/prime-tiny.gguf"));
     let mut models = vec![shipped, random];
     if device != Device::Cpu {
         let large = folder.path().join("random-300m.gguf");

@@ -1,11 +1,9 @@
 //! Generations under a grammar without some of its lines.
 
-use std::path::Path;
-
 use prime_bench::tasks::{self, Difficulty, pattern};
 use prime_engine::{Engine, EngineSpec, Finish, Isolation, Request, Sampling};
 
-use super::{fixture, one, request, spec, worker};
+use super::{fixture, one, request, shipped_model, spec, worker};
 
 fn last_line(text: &str) -> &str {
     text.rsplit('\n').next().unwrap_or_default()
@@ -63,8 +61,12 @@ fn a_turn_that_is_exhausted_leaves_the_others_alone() {
 /// The model was trained to write this line, and is certain of it.
 #[test]
 fn the_shipped_model_writes_another_line_where_its_own_was_rejected() {
-    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/prime-tiny.gguf");
-    let spec = EngineSpec { name: "shipped".to_owned(), model, worker: Some(worker()), ..EngineSpec::default() };
+    let spec = EngineSpec {
+        name: "shipped".to_owned(),
+        model: shipped_model(),
+        worker: Some(worker()),
+        ..EngineSpec::default()
+    };
     let engine = Engine::start(spec).expect("started");
     for task in ["tower-of-hanoi", "n-queens", "bubble-sort"] {
         let task = tasks::find(task).expect("listed");

@@ -41,6 +41,12 @@ pub fn worker() -> PathBuf {
     std::env::var_os("PRIME_TEST_WORKER").unwrap_or_else(|| env!("CARGO_BIN_EXE_prime-agents").into()).into()
 }
 
+/// The shipped model, or the file that `PRIME_TEST_MODEL` names.
+pub fn shipped_model() -> PathBuf {
+    let named = std::env::var_os("PRIME_TEST_MODEL").map(PathBuf::from);
+    named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("models/prime-tiny.gguf"))
+}
+
 /// The device for these tests: `PRIME_TEST_DEVICE`, such as `CUDA0`, or the CPU.
 fn device() -> Devices {
     std::env::var("PRIME_TEST_DEVICE")

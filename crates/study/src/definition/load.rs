@@ -12,8 +12,9 @@ use crate::nearest::did_you_mean;
 /// Why a study cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    #[error("{}: {reason}", path.display())]
-    File { path: PathBuf, reason: io::Error },
+    /// `near` suggests a file of the same folder, or is empty.
+    #[error("{}: {reason}{near}", path.display())]
+    File { path: PathBuf, reason: io::Error, near: String },
     /// With line and column.
     #[error("{origin}: {reason}")]
     Syntax { origin: String, reason: String },
@@ -26,7 +27,10 @@ pub enum StudyError {
 /// # Errors
 /// If it cannot be read, or is no study; all that is wrong with its values is said at once.
 pub fn load(path: &Path) -> Result<Study, StudyError> {
-    let text = fs::read_to_string(path).map_err(|reason| StudyError::File { path: path.to_owned(), reason })?;
+    let text = fs::read_to_string(path).map_err(|reason| {
+        let near = if reason.kind() == io::ErrorKind::NotFound { similar_file(path) } else { String::new() };
+        StudyError::File { path: path.to_owned(), reason, near }
+    })?;
     let mut study = parse(&text, &path.display().to_string())?;
     let folder = path.parent().unwrap_or(Path::new(""));
     for system in &mut study.systems {
@@ -35,6 +39,15 @@ pub fn load(path: &Path) -> Result<Study, StudyError> {
         }
     }
     Ok(study)
+}
+
+/// The file of the same folder whose name is most like the missing one's.
+fn similar_file(path: &Path) -> String {
+    let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else { return String::new() };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(entries) = fs::read_dir(folder) else { return String::new() };
+    let names: Vec<_> = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    did_you_mean(&name, names.iter().map(String::as_str))
 }
 
 /// Checks the text of a study file; `origin` names it in messages.

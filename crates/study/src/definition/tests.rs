@@ -141,7 +141,16 @@ fn files_are_relative_to_the_study() {
     std::fs::write(&path, "[study]\nname = \"x\"\n[[system]]\nname = \"a\"\nanswers = \"outputs.jsonl\"\n").unwrap();
     let study = load(&path).unwrap();
     assert_eq!(study.systems[0].source, Source::Answers(folder.path().join("outputs.jsonl")));
-    assert!(load(&folder.path().join("none.toml")).err().unwrap().to_string().contains("none.toml"));
+}
+
+#[test]
+fn a_missing_file_is_named_with_the_one_that_may_be_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("headline.toml"), "").unwrap();
+    let message = |name: &str| load(&folder.path().join(name)).err().unwrap().to_string();
+    assert!(message("headlne.toml").ends_with("(did you mean `headline.toml`?)"), "{}", message("headlne.toml"));
+    assert!(message("none.json").contains("none.json"));
+    assert!(!message("none.json").contains("mean"));
 }
 
 #[test]
