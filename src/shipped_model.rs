@@ -16,7 +16,7 @@ struct Model {
 }
 
 /// Those of `settings::BUILT_IN_MODELS`.
-const MODELS: [Model; 9] = [
+const MODELS: [Model; 11] = [
     Model { name: "prime-tiny", bytes: include_bytes!("../models/prime-tiny.gguf") },
     Model { name: "prime-automata", bytes: include_bytes!("../models/prime-automata.gguf") },
     Model { name: "prime-sorts", bytes: include_bytes!("../models/prime-sorts.gguf") },
@@ -26,6 +26,8 @@ const MODELS: [Model; 9] = [
     Model { name: "prime-machines", bytes: include_bytes!("../models/prime-machines.gguf") },
     Model { name: "prime-numbers", bytes: include_bytes!("../models/prime-numbers.gguf") },
     Model { name: "prime-schedules", bytes: include_bytes!("../models/prime-schedules.gguf") },
+    Model { name: "prime-tables", bytes: include_bytes!("../models/prime-tables.gguf") },
+    Model { name: "prime-puzzles", bytes: include_bytes!("../models/prime-puzzles.gguf") },
 ];
 
 /// A built-in model could not be written to any cache folder.

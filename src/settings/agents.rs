@@ -171,8 +171,8 @@ pub struct ExecutorAgent {
     /// Whether the task's grammar constrains the output: at most one free line, then an action. Otherwise the last line of a
     /// free answer is used. A server is constrained if its `dialect` supports it.
     pub grammar: bool,
-    /// With `grammar`: whether lines that were rejected at a state are taken out of its grammar. Turn it off only to measure
-    /// what it is worth.
+    /// With `grammar`: whether lines that were rejected at a state are taken out of its grammar; where its choices are finite
+    /// and two of them were none, the grammar lists the choices that are left. Turn it off only to measure what it is worth.
     pub exclude_rejected: bool,
     /// With `grammar`: whether a proposal at a state where a line was rejected may begin with a derivation again, or is the
     /// action alone.

@@ -82,10 +82,12 @@ fn the_binary_needs_no_other_file() {
             "prime-automata",
             "prime-machines",
             "prime-numbers",
+            "prime-puzzles",
             "prime-schedules",
             "prime-sorts",
             "prime-structures",
             "prime-symbols",
+            "prime-tables",
             "prime-tiny"
         ],
         "each model is written once"

@@ -132,6 +132,11 @@ impl LlmExecutor {
             return self.complete_reading(request, machine, reads_max).await;
         }
         let request = CompletionRequest { excluded: top.avoided().map(Into::into).collect(), ..request };
+        if let Some(left) = listed_choices(trajectory) {
+            let grammar = prompt::grammar_of_lines(left.iter().map(String::as_str), may_derive);
+            let request = CompletionRequest { grammar: Some(grammar.into()), ..request };
+            return self.complete(request).await.map(Into::into);
+        }
         let excluded_prefixes = avoided_prefixes(spec.actions, top.avoided());
         if excluded_prefixes.is_empty() {
             return self.complete_reading(request, machine, reads_max).await;
@@ -149,6 +154,23 @@ impl LlmExecutor {
         read.completion.usage.add(spent);
         Ok(read)
     }
+}
+
+/// Rejected lines that are no choice, after which the grammar lists what is left to choose.
+const NO_CHOICES_MAX: usize = 2;
+
+/// The choices left at a state where they are finite and the model has missed them repeatedly. A grammar of forms permits
+/// lines without end that cannot be applied, and a model whose only lines are such ones would propose them until it is stuck.
+fn listed_choices(trajectory: &Trajectory) -> Option<Vec<String>> {
+    let top = trajectory.stack.top();
+    if top.avoided().nth(NO_CHOICES_MAX - 1).is_none() {
+        return None;
+    }
+    let choices = trajectory.machine.choices()?;
+    let missed = top.avoided().filter(|line| choices.iter().all(|choice| choice != line)).count();
+    let is_left = |choice: &String| top.avoided().all(|line| line != choice);
+    let left: Vec<_> = choices.into_iter().filter(is_left).collect();
+    (missed >= NO_CHOICES_MAX && !left.is_empty()).then_some(left)
 }
 
 /// How much each repetition of a rejected line raises the temperature, and how far.

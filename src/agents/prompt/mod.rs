@@ -50,8 +50,17 @@ pub fn last_line(answer: &str) -> &str {
 
 /// The grammar of an executor's completion: an optional free line where it may derive, then one action line of the task.
 pub fn grammar(spec: &Spec, may_derive: bool) -> String {
+    completed(may_derive, &pattern::gbnf(spec.actions))
+}
+
+/// As [`grammar`], but the action line is one of these.
+pub fn grammar_of_lines<'l>(lines: impl IntoIterator<Item = &'l str>, may_derive: bool) -> String {
+    completed(may_derive, &pattern::gbnf_of_lines(lines))
+}
+
+fn completed(may_derive: bool, action: &str) -> String {
     let derivation = if may_derive { "([^\\n]* \"\\n\")? " } else { "" };
-    format!("root ::= {derivation}action\n{}", pattern::gbnf(spec.actions))
+    format!("root ::= {derivation}action\n{action}")
 }
 
 /// The grammar of what follows a value that the derivation has looked up: its rest, with another query where it may read on,

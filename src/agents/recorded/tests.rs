@@ -122,6 +122,8 @@ fn prompts_are_recorded_with_what_they_import() {
         ("machines", None),
         ("numbers", None),
         ("schedules", None),
+        ("tables", None),
+        ("puzzles", None),
         ("tiny", Some("abc")),
     ];
     let engines = engines.map(|(name, digest)| (name.to_owned(), digest.map(str::to_owned)));

@@ -386,6 +386,19 @@ pub fn gbnf(forms: &[&str]) -> String {
     out
 }
 
+/// A GBNF rule `action` that permits these lines and no others. There is at least one.
+pub fn gbnf_of_lines<'l>(lines: impl IntoIterator<Item = &'l str>) -> String {
+    let mut out = String::from("action ::= ");
+    for (index, line) in lines.into_iter().enumerate() {
+        if index > 0 {
+            out.push_str(" | ");
+        }
+        quoted(line, &mut out);
+    }
+    out.push('\n');
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -432,5 +445,10 @@ mod tests {
             gbnf(&["cmp <nat> <nat>", "done"]).lines().next(),
             Some(r#"action ::= "cmp " nat " " nat | "done""#)
         );
+    }
+
+    #[test]
+    fn listed_lines_are_quoted() {
+        assert_eq!(gbnf_of_lines(["place 3", "say \"\\\""]), "action ::= \"place 3\" | \"say \\\"\\\\\\\"\"\n");
     }
 }

@@ -262,6 +262,33 @@ fn exclusion_and_derivations_after_a_rejection_can_be_turned_off() {
 }
 
 #[test]
+fn where_choices_are_finite_a_model_that_misses_them_is_given_the_list() {
+    let mut trajectory = advanced("24-game", 0);
+    let choices = trajectory.machine.choices().expect("finite");
+    let model = FakeModel::saying("x");
+    let grammar = |trajectory: &Trajectory| {
+        propose(&model, ExecutorOptions::compact("llama", 8), trajectory);
+        model.last().grammar.expect("a grammar")
+    };
+    let forms = grammar(&trajectory);
+    for line in ["calc 0 + 0", choices[0].as_str()] {
+        trajectory.settle(line, false, &Verdict::default(), Decision::Backtrack, &LIMITS);
+        assert_eq!(grammar(&trajectory), forms, "one miss is no habit, and a choice is none");
+    }
+    trajectory.settle("calc 0 + 77", false, &Verdict::default(), Decision::Backtrack, &LIMITS);
+    let listed = grammar(&trajectory);
+    let contains = |choice: &String| listed.contains(&format!("\"{choice}\""));
+    assert!(choices[1..].iter().all(contains) && !contains(&choices[0]) && !listed.contains("nat"), "{listed}");
+    assert!(listed.starts_with("root ::= ([^\\n]*"), "it may derive still");
+    // Where the choices are not known, the forms remain.
+    let mut other = advanced("bubble-sort", 3);
+    for line in ["cmp 9 9", "swap 9 9", "swap 8 8"] {
+        other.settle(line, false, &Verdict::default(), Decision::Backtrack, &LIMITS);
+    }
+    assert!(grammar(&other).contains("nat"));
+}
+
+#[test]
 fn a_repeated_rejected_line_raises_the_temperature() {
     let mut trajectory = advanced("bubble-sort", 0);
     let model = FakeModel::saying("x");
