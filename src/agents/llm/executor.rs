@@ -163,9 +163,7 @@ const NO_CHOICES_MAX: usize = 2;
 /// lines without end that cannot be applied, and a model whose only lines are such ones would propose them until it is stuck.
 fn listed_choices(trajectory: &Trajectory) -> Option<Vec<String>> {
     let top = trajectory.stack.top();
-    if top.avoided().nth(NO_CHOICES_MAX - 1).is_none() {
-        return None;
-    }
+    top.avoided().nth(NO_CHOICES_MAX - 1)?;
     let choices = trajectory.machine.choices()?;
     let missed = top.avoided().filter(|line| choices.iter().all(|choice| choice != line)).count();
     let is_left = |choice: &String| top.avoided().all(|line| line != choice);
