@@ -35,7 +35,7 @@ impl Sample {
 pub const DRAWS_MAX: usize = 100;
 
 /// A sample in a model's tokens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Encoded {
     pub task: usize,
     pub prompt: Vec<u16>,
@@ -140,6 +140,8 @@ pub struct Batch {
     pub inputs: Vec<u16>,
     pub targets: Vec<Target>,
     pub sequences: Vec<Sequence>,
+    /// What the sequences were made of.
+    pub samples: Vec<Encoded>,
 }
 
 /// One sample's part of a batch.
@@ -170,6 +172,7 @@ impl Batch {
             }
         }
         self.sequences.push(Sequence { rows: row..self.inputs.len(), targets: target..self.targets.len() });
+        self.samples.push(sample.clone());
         Ok(())
     }
 
@@ -190,7 +193,7 @@ impl Batch {
         while total < plan.steps * plan.tokens || drawn.len() < parts {
             let task = choose(weights, rng);
             let sample = match corrections.draw(task, plan.corrected, rng) {
-                Some(correction) => Encoded::new(correction, samples.vocabulary()),
+                Some(correction) => correction.clone(),
                 None => Encoded::draw(samples, task, false, plan.context, rng)?,
             };
             total += sample.inputs();

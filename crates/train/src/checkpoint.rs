@@ -10,10 +10,11 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    TrainError, all_hold, corrections::Corrections, optimizer::Moments, recipe::Architecture, vocabulary::Vocabulary,
+    TrainError, all_hold, batch::Encoded, corrections::Corrections, optimizer::Moments, recipe::Architecture,
+    vocabulary::Vocabulary,
 };
 
-const FORMAT: &str = "prime-agents sft checkpoint 5";
+const FORMAT: &str = "prime-agents sft checkpoint 6";
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
@@ -41,6 +42,8 @@ pub struct Checkpoint {
     pub pool_mix: Vec<f64>,
     /// As they were when the current pool was drawn.
     pub corrections: Corrections,
+    /// Samples of the current pool that were missed; corrections when it is used up.
+    pub missed: Vec<Encoded>,
 }
 
 impl Checkpoint {
@@ -60,6 +63,7 @@ impl Checkpoint {
             mix: vec![1.0; tasks.len()],
             pool_mix: vec![1.0; tasks.len()],
             corrections: Corrections::new(tasks.len()),
+            missed: Vec::new(),
             tasks,
             words: vocabulary.words().to_vec(),
             step: 0,

@@ -1,6 +1,6 @@
-//! Corrections: states that the model reached by itself and answered wrongly, with the right completion (DAgger, Ross et al.
-//! 2011). Reference traces show a state as often as it occurs; what keeps a run from its end is the state that the model always
-//! gets wrong.
+//! Corrections: states that the model answered wrongly, with the right completion. It reached them by itself (DAgger, Ross et al.
+//! 2011), or was shown them. Reference traces show a state as often as it occurs; what keeps a run from its end is the state that the
+//! model always gets wrong.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 use serde::{Deserialize, Serialize};
 
-use super::batch::Sample;
+use super::batch::Encoded;
 use super::decoder::{Decoder, Sampling};
 use super::layout::{Layout, uniform};
 use super::learner::Kept;
@@ -27,7 +27,7 @@ const TOKENS_MAX: usize = 320;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorrectionPlan {
-    /// Share of the training samples that are corrections; 0: the model makes no attempts.
+    /// Share of the training samples that are corrections; 0: there are none.
     pub share: f64,
     /// Fraction of the budget after which it makes them. Before, it is wrong nearly everywhere.
     pub from: f64,
@@ -37,11 +37,14 @@ pub struct CorrectionPlan {
     pub attempts: usize,
     /// Most proposals of an attempt.
     pub proposals: u64,
+    /// Fraction of the budget after which training samples that the model gets wrong become corrections, too; 1: never. They cost
+    /// nothing, but where several steps are right, the reference's is no correction of another.
+    pub misses_from: f64,
 }
 
 impl Default for CorrectionPlan {
     fn default() -> Self {
-        Self { share: 0.0, from: 0.4, every: 400, attempts: 12, proposals: 40 }
+        Self { share: 0.0, from: 0.4, every: 400, attempts: 12, proposals: 40, misses_from: 1.0 }
     }
 }
 
@@ -52,6 +55,7 @@ impl CorrectionPlan {
         let rules = [
             ((0.0..1.0).contains(&self.share), "corrections.share is a share of the samples, below 1"),
             ((0.0..=1.0).contains(&self.from), "corrections.from is a fraction of the budget"),
+            ((0.0..=1.0).contains(&self.misses_from), "corrections.misses_from is a fraction of the budget"),
             (
                 self.every > 0 && self.attempts > 0 && self.proposals > 0,
                 "corrections: every, attempts and proposals must be positive",
@@ -64,7 +68,7 @@ impl CorrectionPlan {
 /// The corrections of a training, by task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Corrections {
-    by_task: Vec<VecDeque<Sample>>,
+    by_task: Vec<VecDeque<Encoded>>,
 }
 
 impl Corrections {
@@ -76,8 +80,10 @@ impl Corrections {
         self.by_task.len()
     }
 
-    pub fn add(&mut self, sample: Sample) {
+    /// What is there already becomes the newest.
+    pub fn add(&mut self, sample: Encoded) {
         let kept = &mut self.by_task[sample.task];
+        kept.retain(|other| *other != sample);
         if kept.len() == KEPT_MAX {
             kept.pop_front();
         }
@@ -85,7 +91,7 @@ impl Corrections {
     }
 
     /// A correction of this task, with probability `share`, if there is one.
-    pub fn draw(&self, task: usize, share: f64, rng: &mut ChaCha8Rng) -> Option<&Sample> {
+    pub fn draw(&self, task: usize, share: f64, rng: &mut ChaCha8Rng) -> Option<&Encoded> {
         let kept = self.by_task.get(task).filter(|kept| share > 0.0 && !kept.is_empty())?;
         let is_drawn = uniform(rng) < share;
         is_drawn.then(|| &kept[(uniform(rng) * kept.len() as f64) as usize % kept.len()])
@@ -162,14 +168,16 @@ mod tests {
     #[test]
     fn the_oldest_go_first_and_the_share_is_kept() {
         let mut corrections = Corrections::new(2);
+        let sample = |number: usize| Encoded::drawn(1, vec![number as u16], Vec::new());
         for number in 0..KEPT_MAX + 10 {
-            corrections.add(Sample::written(1, number.to_string(), ""));
+            corrections.add(sample(number));
         }
+        corrections.add(sample(12));
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         assert_eq!(corrections.draw(0, 1.0, &mut rng), None, "there is none of this task");
         let drawn: Vec<usize> = (0..10_000)
             .filter_map(|_| corrections.draw(1, 0.25, &mut rng))
-            .map(|sample| sample.prompt.parse().expect("a number"))
+            .map(|sample| usize::from(sample.prompt[0]))
             .collect();
         assert!((2_300..2_700).contains(&drawn.len()), "{}", drawn.len());
         assert_eq!(drawn.iter().min(), Some(&10));
@@ -181,6 +189,7 @@ mod tests {
         for (plan, field) in [
             (CorrectionPlan { share: 1.0, ..CorrectionPlan::default() }, "corrections.share"),
             (CorrectionPlan { from: -0.1, ..CorrectionPlan::default() }, "corrections.from"),
+            (CorrectionPlan { misses_from: 1.5, ..CorrectionPlan::default() }, "corrections.misses_from"),
             (CorrectionPlan { every: 0, ..CorrectionPlan::default() }, "every"),
         ] {
             let message = plan.check().expect_err("refused").to_string();

@@ -24,6 +24,25 @@ pub struct Request<'a> {
     pub prompt: &'a [u16],
     /// A random stream for each completion.
     pub streams: Vec<ChaCha8Rng>,
+    /// What its completions can look up.
+    pub values: Option<&'a dyn Values>,
+}
+
+/// What stands at the addresses of a state.
+pub trait Values {
+    /// The answer to what is written of a completion so far.
+    fn answer(&self, written: &[u16]) -> Answer;
+}
+
+/// What follows the tokens of a completion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// They do not end with a query.
+    NotAsked,
+    /// These tokens are appended.
+    Value(Vec<u16>),
+    /// Nothing has that address, or too much was asked for: the completion stops here.
+    Nothing,
 }
 
 /// How completions are drawn.
@@ -38,14 +57,16 @@ pub struct Sampling {
 /// A completion that was drawn.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Completion {
-    /// Without its end.
+    /// Without its end, with the values that it looked up.
     pub tokens: Vec<u16>,
-    /// ln π of each token and, where it has ended, of its end, at the temperature of the draw (1 where that is 0).
+    /// ln π of each token that was drawn and, where it has ended, of its end, at the temperature of the draw (1 where that is 0).
     pub logprobs: Vec<f32>,
     /// Entropy of the policy before each of them, in nats.
     pub entropies: Vec<f32>,
-    /// The model ended it; otherwise it became too long.
+    /// The model ended it; otherwise it became too long, or asked in vain.
     pub has_ended: bool,
+    /// Its last query has no answer.
+    pub asks_in_vain: bool,
 }
 
 /// Draws completions from a policy.
@@ -100,7 +121,8 @@ struct Writer {
     request: usize,
     sequence: Sequence,
     stream: ChaCha8Rng,
-    last: u16,
+    /// What was written and not yet read: the last token, and a value that was appended to it.
+    unread: Vec<u16>,
     place: usize,
 }
 
@@ -114,6 +136,7 @@ impl<'a> Decoder<'a> {
         let context = self.model.architecture.context;
         let mut done: Vec<Vec<Completion>> =
             requests.iter().map(|request| vec![Completion::default(); request.streams.len()]).collect();
+        let values: Vec<Option<&dyn Values>> = requests.iter().map(|request| request.values).collect();
         let mut writers = Vec::new();
         let mut waiting = requests.into_iter().enumerate().peekable();
         while let Some((first, request)) = waiting.next() {
@@ -129,19 +152,23 @@ impl<'a> Decoder<'a> {
         }
         while !writers.is_empty() {
             for chunk in writers.chunks_mut(ROWS_MAX) {
-                let tokens: Vec<[u16; 1]> = chunk.iter().map(|writer| [writer.last]).collect();
-                let mut sequences: Vec<&mut Sequence> = chunk.iter_mut().map(|writer| &mut writer.sequence).collect();
-                let inputs: Vec<&[u16]> = tokens.iter().map(<[u16; 1]>::as_slice).collect();
+                let mut sequences = Vec::with_capacity(chunk.len());
+                let mut inputs: Vec<&[u16]> = Vec::with_capacity(chunk.len());
+                for writer in chunk.iter_mut() {
+                    sequences.push(&mut writer.sequence);
+                    inputs.push(&writer.unread);
+                }
                 let mut logits = self.extend(&mut sequences, &inputs);
                 for (writer, row) in chunk.iter_mut().zip(logits.chunks_exact_mut(self.model.vocabulary)) {
-                    writer.last = draw(row, sampling, &mut writer.stream, &mut done[writer.request][writer.place]);
+                    let completion = &mut done[writer.request][writer.place];
+                    writer.unread = written(row, sampling, &mut writer.stream, values[writer.request], completion);
                 }
             }
             writers.retain(|writer| {
                 let completion = &mut done[writer.request][writer.place];
-                let is_full =
-                    completion.logprobs.len() >= sampling.tokens_max || writer.sequence.positions() + 2 >= context;
-                !completion.has_ended && !is_full
+                let is_full = completion.logprobs.len() >= sampling.tokens_max
+                    || writer.sequence.positions() + writer.unread.len() + 1 >= context;
+                !completion.has_ended && !completion.asks_in_vain && !is_full
             });
         }
         done
@@ -169,10 +196,11 @@ impl<'a> Decoder<'a> {
             let prefix = Arc::new(prompt.own);
             for (place, mut stream) in request.streams.into_iter().enumerate() {
                 let completion = &mut done[index][place];
-                let last = draw(&mut row.to_vec(), sampling, &mut stream, completion);
-                if !completion.has_ended && sampling.tokens_max > 1 {
+                let unread = written(&mut row.to_vec(), sampling, &mut stream, request.values, completion);
+                let fits = prefix.positions + unread.len() < self.model.architecture.context;
+                if !completion.has_ended && !completion.asks_in_vain && sampling.tokens_max > 1 && fits {
                     let sequence = Sequence { prefix: Arc::clone(&prefix), own: Cache::new(layers) };
-                    writers.push(Writer { request: index, sequence, stream, last, place });
+                    writers.push(Writer { request: index, sequence, stream, unread, place });
                 }
             }
         }
@@ -229,6 +257,28 @@ impl<'a> Decoder<'a> {
         rows::norm_values(&last, &self.model.output_norm, NORM_EPSILON, normed);
         self.model.project(Matrix::Logits, normed)
     }
+}
+
+/// Draws a token, and appends the value that it asks for; both are returned.
+fn written(
+    row: &mut [f32],
+    sampling: Sampling,
+    stream: &mut ChaCha8Rng,
+    values: Option<&dyn Values>,
+    completion: &mut Completion,
+) -> Vec<u16> {
+    let mut unread = vec![draw(row, sampling, stream, completion)];
+    if let Some(values) = values.filter(|_| !completion.has_ended) {
+        match values.answer(&completion.tokens) {
+            Answer::NotAsked => {}
+            Answer::Value(tokens) => {
+                completion.tokens.extend(&tokens);
+                unread.extend(tokens);
+            }
+            Answer::Nothing => completion.asks_in_vain = true,
+        }
+    }
+    unread
 }
 
 /// Draws a token from the logits, which become probabilities, and appends it unless it is the end.
@@ -316,8 +366,10 @@ mod tests {
         let mixed = Decoder::new(ModelView::bf16(&setting.layout, &setting.mixed));
         let prompts = ["sort 3 1 2", "a", "another prompt that is longer"].map(bytes);
         for (decoder, tolerance) in [(setting.decoder(), 1e-3), (mixed, 0.3)] {
-            let requests =
-                prompts.iter().map(|prompt| Request { prompt, streams: (0..4).map(stream).collect() }).collect();
+            let requests = prompts
+                .iter()
+                .map(|prompt| Request { prompt, streams: (0..4).map(stream).collect(), values: None })
+                .collect();
             let drawn = decoder.complete(requests, Sampling { temperature: 1.0, tokens_max: 12 });
             let mut seen = 0;
             for (prompt, completions) in prompts.iter().zip(&drawn) {
@@ -353,7 +405,7 @@ mod tests {
         let mut row = floats(setting.network.logits(&setting.tensors, &batch));
         policy(&mut row, 0.7, EOS);
         let draws = 4_000;
-        let requests = vec![Request { prompt: &prompt, streams: (0..draws).map(stream).collect() }];
+        let requests = vec![Request { prompt: &prompt, streams: (0..draws).map(stream).collect(), values: None }];
         let drawn = decoder.complete(requests, Sampling { temperature: 0.7, tokens_max: 1 });
         let mut counts = vec![0.0; row.len()];
         for completion in &drawn[0] {
@@ -372,11 +424,11 @@ mod tests {
         let decoder = setting.decoder();
         let (one, other) = (bytes("one prompt"), bytes("other"));
         let sampling = Sampling { temperature: 1.0, tokens_max: 9 };
-        let alone = decoder.complete(vec![Request { prompt: &one, streams: vec![stream(5)] }], sampling);
+        let alone = decoder.complete(vec![Request { prompt: &one, streams: vec![stream(5)], values: None }], sampling);
         let together = decoder.complete(
             vec![
-                Request { prompt: &other, streams: vec![stream(1), stream(2)] },
-                Request { prompt: &one, streams: vec![stream(4), stream(5)] },
+                Request { prompt: &other, streams: vec![stream(1), stream(2)], values: None },
+                Request { prompt: &one, streams: vec![stream(4), stream(5)], values: None },
             ],
             sampling,
         );
@@ -388,10 +440,59 @@ mod tests {
     fn greedy_completions_end_with_the_context() {
         let setting = Setting::new();
         let prompt = bytes("to the end");
-        let requests = vec![Request { prompt: &prompt, streams: vec![stream(1)] }];
+        let requests = vec![Request { prompt: &prompt, streams: vec![stream(1)], values: None }];
         let sampling = Sampling { temperature: 0.0, tokens_max: usize::MAX };
         let drawn = setting.decoder().complete(requests, sampling);
         let completion = &drawn[0][0];
         assert!(completion.has_ended || completion.tokens.len() + prompt.len() + 2 == TINY.context, "{completion:?}");
+    }
+
+    /// Answers after two tokens of its own, with a value of three.
+    struct EverySecond(Answer);
+
+    impl Values for EverySecond {
+        fn answer(&self, written: &[u16]) -> Answer {
+            let is_asked = written.len() % 5 == 2;
+            if is_asked { self.0.clone() } else { Answer::NotAsked }
+        }
+    }
+
+    /// A completion is drawn in the same way from a prompt that has all before it.
+    #[test]
+    fn what_follows_a_value_is_drawn_as_from_a_prompt_with_it() {
+        let setting = Setting::new();
+        let decoder = setting.decoder();
+        let prompt = bytes("values");
+        let sampling = Sampling { temperature: 0.0, tokens_max: 12 };
+        let value = bytes("=7 ");
+        let values = EverySecond(Answer::Value(value.clone()));
+        let drawn = decoder
+            .complete(vec![Request { prompt: &prompt, streams: vec![stream(1)], values: Some(&values) }], sampling);
+        let completion = &drawn[0][0];
+        assert!(completion.tokens.len() > 12, "random weights seldom end a text: {completion:?}");
+        let mut drawn = 0;
+        for (place, token) in completion.tokens.iter().enumerate() {
+            if place % 5 >= 2 {
+                assert_eq!(*token, value[place % 5 - 2], "{place}");
+                continue;
+            }
+            let whole = [&prompt[..], &completion.tokens[..place]].concat();
+            let request = Request { prompt: &whole, streams: vec![stream(1)], values: None };
+            let next = decoder.complete(vec![request], Sampling { temperature: 0.0, tokens_max: 1 });
+            assert_eq!(next[0][0].tokens, [*token], "{place}");
+            drawn += 1;
+        }
+        assert_eq!(completion.logprobs.len(), drawn + usize::from(completion.has_ended));
+    }
+
+    #[test]
+    fn a_query_without_an_answer_stops_the_completion() {
+        let setting = Setting::new();
+        let prompt = bytes("values");
+        let values = EverySecond(Answer::Nothing);
+        let request = Request { prompt: &prompt, streams: vec![stream(1)], values: Some(&values) };
+        let drawn = setting.decoder().complete(vec![request], Sampling { temperature: 0.0, tokens_max: 12 });
+        let completion = &drawn[0][0];
+        assert_eq!((completion.tokens.len(), completion.asks_in_vain, completion.has_ended), (2, true, false));
     }
 }

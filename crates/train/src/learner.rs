@@ -5,7 +5,7 @@ use std::thread;
 
 use burn::tensor::{Device, Tensor};
 
-use super::batch::Batch;
+use super::batch::{Batch, Encoded};
 use super::evaluate;
 use super::layout::Layout;
 use super::mixed::{Gradient, MixedNetwork, MixedUpdater, Weights, Workspace};
@@ -15,7 +15,7 @@ use super::optimizer::{Moments, Updater};
 use super::recipe::{Compute, Recipe};
 
 /// A step's loss and gradient, before the update.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Learned {
     /// Mean over targets.
     pub loss: f64,
@@ -23,6 +23,8 @@ pub struct Learned {
     pub exact: f64,
     /// Norm of the gradient.
     pub norm: f64,
+    /// The samples that were not exact, in the order of the batches of each thread.
+    pub missed: Vec<Encoded>,
 }
 
 /// A training's weights, and what changes them.
@@ -78,7 +80,8 @@ impl Learner {
             Arithmetic::F32(learner) => learner.learn(batches, weight, threads),
             Arithmetic::Bf16(learner) => learner.learn(batches, weight),
         };
-        Learned { loss: tally.loss * f64::from(weight), exact: tally.exact as f64 / samples as f64, norm }
+        let exact = (samples - tally.missed.len()) as f64 / samples as f64;
+        Learned { loss: tally.loss * f64::from(weight), exact, norm, missed: tally.missed }
     }
 
     /// The second half of a step.
@@ -226,7 +229,7 @@ impl F32 {
             let (mut tally, mut sum) = work(0);
             for other in others {
                 let (other, gradients) = other.join().expect("invariant: a worker does not panic");
-                tally.add(&other);
+                tally.add(other);
                 sum = added(sum, gradients);
             }
             (tally, sum)
@@ -283,7 +286,7 @@ impl Bf16 {
                 .collect();
             let mut tally = work(0, first);
             for other in others {
-                tally.add(&other.join().expect("invariant: a worker does not panic"));
+                tally.add(other.join().expect("invariant: a worker does not panic"));
             }
             tally
         });
@@ -300,17 +303,18 @@ impl Bf16 {
 #[derive(Default)]
 struct Tally {
     loss: f64,
-    exact: usize,
+    missed: Vec<Encoded>,
 }
 
 impl Tally {
     fn count(&mut self, batch: &Batch, scores: &Scores) {
         self.loss += scores.losses.iter().map(|&loss| f64::from(loss)).sum::<f64>();
-        self.exact += evaluate::exact(batch, scores).filter(|&exact| exact).count();
+        let graded = batch.samples.iter().zip(evaluate::exact(batch, scores));
+        self.missed.extend(graded.filter(|(_, exact)| !exact).map(|(sample, _)| sample.clone()));
     }
 
-    fn add(&mut self, other: &Self) {
+    fn add(&mut self, other: Self) {
         self.loss += other.loss;
-        self.exact += other.exact;
+        self.missed.extend(other.missed);
     }
 }

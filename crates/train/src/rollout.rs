@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prime_bench::tasks::{Kinds, Machine, Problem};
-use prime_lessons::{action_line, compact};
+use prime_lessons::{QUERY_END, action_line, compact, query, read, reads_max};
 use prime_protocol::reward::Merits;
 use prime_protocol::trajectory::Summary;
 use prime_protocol::{End, Limits, Next, Score, Thresholds, Trajectory, Verdict};
@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use crate::TrainError;
-use crate::decoder::{Completion, Request, Sampler, Sampling};
+use crate::decoder::{Answer, Completion, Request, Sampler, Sampling, Values};
 use crate::vocabulary::Vocabulary;
 
 /// Temperature of the default configuration.
@@ -110,11 +110,23 @@ impl Player<'_> {
             .iter()
             .map(|attempt| self.vocabulary.encode(&compact(attempt.trajectory.machine.as_ref())))
             .collect();
-        let requests = attempts.iter_mut().zip(&prompts).map(|(attempt, prompt)| {
-            // The next proposal goes on with the stream behind the words that this one can use.
-            let stream = attempt.stream.clone();
-            attempt.stream.set_stream(attempt.stream.get_stream() + 1);
-            Request { prompt, streams: vec![stream] }
+        // The next proposal goes on with the stream behind the words that this one can use.
+        let streams: Vec<ChaCha8Rng> = attempts
+            .iter_mut()
+            .map(|attempt| {
+                let stream = attempt.stream.clone();
+                attempt.stream.set_stream(attempt.stream.get_stream() + 1);
+                stream
+            })
+            .collect();
+        let values: Vec<Reads<'_>> = attempts
+            .iter()
+            .map(|attempt| Reads { machine: attempt.trajectory.machine.as_ref(), vocabulary: self.vocabulary })
+            .collect();
+        let requests = prompts.iter().zip(streams).zip(&values).map(|((prompt, stream), values)| Request {
+            prompt,
+            streams: vec![stream],
+            values: values.are_asked().then_some(values as &dyn Values),
         });
         let drawn = self.sampler.complete(requests.collect(), self.sampling)?;
         let completions = drawn.into_iter().map(|mut completions| completions.remove(0));
@@ -145,6 +157,33 @@ impl Player<'_> {
         match next {
             Next::Propose if trajectory.counts.proposals >= self.proposals_max => Next::Ended(End::StepsSpent),
             next => next,
+        }
+    }
+}
+
+/// The values that a derivation at this state can ask for.
+struct Reads<'a> {
+    machine: &'a dyn Machine,
+    vocabulary: &'a Vocabulary,
+}
+
+impl Reads<'_> {
+    fn are_asked(&self) -> bool {
+        reads_max(self.machine.spec().slug) > 0
+    }
+}
+
+impl Values for Reads<'_> {
+    fn answer(&self, written: &[u16]) -> Answer {
+        if !self.vocabulary.decode(&written[written.len() - 1..]).ends_with(QUERY_END) {
+            return Answer::NotAsked;
+        }
+        let text = self.vocabulary.decode(written);
+        let asked = text.matches(QUERY_END).count();
+        let address = query(&text).filter(|_| asked <= reads_max(self.machine.spec().slug));
+        match address.map(|address| read(self.machine, address)) {
+            Some(Ok(value)) => Answer::Value(self.vocabulary.encode(&value)),
+            _ => Answer::Nothing,
         }
     }
 }

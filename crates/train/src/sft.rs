@@ -216,6 +216,9 @@ impl<'a> Run<'a> {
         self.state.step += 1;
         self.state.tokens += batches.iter().map(|b| b.inputs.len() as u64).sum::<u64>();
         self.learner.update(step.norm, rate);
+        if self.spent() >= self.recipe.corrections.misses_from {
+            self.state.missed.extend(step.missed);
+        }
         let status = Status {
             step: self.state.step,
             spent: self.spent(),
@@ -244,6 +247,7 @@ impl<'a> Run<'a> {
         }
         if starts {
             self.state.pool_mix.clone_from(&self.state.mix);
+            std::mem::take(&mut self.state.missed).into_iter().for_each(|missed| self.state.corrections.add(missed));
             self.attempt(samples)?;
         }
         let batch = &self.recipe.batch;
@@ -279,7 +283,8 @@ impl<'a> Run<'a> {
             // Beside the traces, a state can have a longer view than any that the lesson was measured on.
             let context = self.recipe.model.context;
             for correction in corrections {
-                if Encoded::new(&correction, &self.vocabulary).tokens() <= context {
+                let correction = Encoded::new(&correction, &self.vocabulary);
+                if correction.tokens() <= context {
                     self.state.corrections.add(correction);
                 }
             }

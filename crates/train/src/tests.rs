@@ -188,17 +188,17 @@ fn a_resumed_run_equals_an_uninterrupted_one() {
     }
 }
 
-#[test]
-fn a_model_is_corrected_where_it_goes_wrong_and_a_resumed_run_makes_the_same_attempts() {
+/// The checkpoints of a run with these corrections, whole and in two parts, and the records of the latter.
+fn corrected(corrections: &str) -> (Checkpoint, Checkpoint, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let recipe = Recipe::from_toml(
-        "name = 'bst'\nseed = 1\nbudget = { steps = 24 }\n\
-         model = { d_model = 32, layers = 1, heads = 2, ff = 32 }\n\
-         data = { tasks = ['bst-inorder', 'introsort'], difficulty_mix = [1, 0, 0] }\n\
-         batch = { tokens = 256 }\n\
-         corrections = { share = 0.5, from = 0.0, every = 8, attempts = 4, proposals = 3 }\n\
-         evaluation = { every_s = 1e9, samples = 4, final_samples = 4 }",
-    )
+    let recipe = Recipe::from_toml(&format!(
+        "name = 'bst'\nseed = 1\nbudget = {{ steps = 24 }}\n\
+         model = {{ d_model = 32, layers = 1, heads = 2, ff = 32 }}\n\
+         data = {{ tasks = ['bst-inorder', 'introsort'], difficulty_mix = [1, 0, 0] }}\n\
+         batch = {{ tokens = 256 }}\n\
+         corrections = {{ share = 0.5, {corrections} }}\n\
+         evaluation = {{ every_s = 1e9, samples = 4, final_samples = 4 }}",
+    ))
     .expect("a valid recipe");
     let go = |out: &Path, resume: bool, left: Option<u32>| {
         let stop = AtomicBool::new(false);
@@ -215,15 +215,36 @@ fn a_model_is_corrected_where_it_goes_wrong_and_a_resumed_run_makes_the_same_att
     let parts = folder.path().join("parts.gguf");
     assert!(!go(&parts, false, Some(40)).finished);
     let parts = go(&parts, true, None);
-    let (whole, parts) = (state(&whole), state(&parts));
-    assert_eq!((whole.weights, &whole.corrections), (parts.weights, &parts.corrections));
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let correction = parts.corrections.draw(0, 1.0, &mut rng).expect("weights that know nothing are wrong somewhere");
-    assert!(correction.prompt.starts_with("bst-inorder "), "{correction:?}");
-    // Its derivations look values up, which the trainer's decoder does not.
-    assert_eq!(parts.corrections.draw(1, 1.0, &mut rng), None);
     let records = std::fs::read_to_string(folder.path().join("parts.gguf.records.jsonl")).expect("records");
+    (state(&whole), state(&parts), records)
+}
+
+/// Whether there are corrections of the two tasks; their prompts begin with the task's name.
+fn has_corrections(state: &Checkpoint) -> [bool; 2] {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    ["bst-inorder ", "introsort "].map(|name| {
+        let task = state.tasks.iter().position(|task| *task == name.trim()).expect("a task of the recipe");
+        state.corrections.draw(task, 1.0, &mut rng).is_some_and(|correction| {
+            assert!(Vocabulary::default().decode(&correction.prompt).starts_with(name), "{correction:?}");
+            true
+        })
+    })
+}
+
+#[test]
+fn a_model_is_corrected_where_it_goes_wrong_and_a_resumed_run_makes_the_same_attempts() {
+    let (whole, parts, records) = corrected("from = 0.0, every = 8, attempts = 4, proposals = 3");
+    assert_eq!((&whole.weights, &whole.corrections), (&parts.weights, &parts.corrections));
+    assert_eq!(has_corrections(&parts), [true, true]);
     assert_eq!(records.matches("\"attempts\"").count(), 3, "{records}");
+}
+
+#[test]
+fn training_samples_that_were_missed_become_corrections_also_of_a_resumed_run() {
+    let (whole, parts, records) = corrected("from = 1.0, misses_from = 0.3");
+    assert_eq!((&whole.weights, &whole.corrections), (&parts.weights, &parts.corrections));
+    assert_eq!(has_corrections(&parts), [true, true]);
+    assert_eq!(records.matches("\"attempts\"").count(), 0, "{records}");
 }
 
 /// A toy with samples and corrections that may not fit a context.

@@ -200,6 +200,7 @@ mod tests {
         let request = |from: u64| Request {
             prompt: &prompt,
             streams: (0..draws).map(|seed| ChaCha8Rng::seed_from_u64(from + seed)).collect(),
+            values: None,
         };
         let by_engine = engine.with(&vocabulary).complete(vec![request(0)], sampling).expect("completions").remove(0);
         let by_decoder = decoder.complete(vec![request(draws)], sampling).remove(0);

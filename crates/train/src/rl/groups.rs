@@ -142,6 +142,8 @@ impl Collector<'_> {
         let requests = chosen.iter().map(|state| Request {
             prompt: &state.prompt,
             streams: (0..self.rollout.group).map(|_| ChaCha8Rng::seed_from_u64(rng.next_u64())).collect(),
+            // No task is practised whose derivations look values up.
+            values: None,
         });
         let drawn = self.player.sampler.complete(requests.collect(), self.player.sampling)?;
         let lines: Vec<Vec<String>> =

@@ -29,7 +29,7 @@ impl Practice {
             }
             if prime_lessons::reads_max(name) > 0 {
                 return Err(TrainError::Recipe(format!(
-                    "data.tasks: the derivations of {name} look values up, which the trainer's decoder does not"
+                    "data.tasks: the derivations of {name} look values up, which reinforcement learning does not"
                 )));
             }
         }

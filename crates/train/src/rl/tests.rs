@@ -44,6 +44,7 @@ fn bandit(layout: &Layout, policy: &Policy, rng: &mut ChaCha8Rng) -> (Vec<Group>
     let requests = prompts.iter().map(|prompt| Request {
         prompt,
         streams: (0..16).map(|_| ChaCha8Rng::seed_from_u64(rng.next_u64())).collect(),
+        values: None,
     });
     let sampling = Sampling { temperature: 1.0, tokens_max: 1 };
     let drawn = Decoder::new(ModelView::f32(layout.architecture, &weights)).complete(requests.collect(), sampling);
