@@ -1,7 +1,7 @@
 //! Groups: what is compared with what. An episode is what one sample led to, a completion or a trajectory; a group holds the
 //! episodes that began alike.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use prime_bench::tasks::Machine;
 use prime_lessons::action_line;
@@ -138,6 +138,9 @@ impl Collector<'_> {
             collected.count(&played);
             visited.extend(played.proposals);
         }
+        // Where a trajectory is stuck it proposes again and again.
+        let mut seen = BTreeSet::new();
+        visited.retain(|state| seen.insert(state.prompt.clone()));
         let chosen = choose(visited, self.rollout.groups, rng);
         let requests = chosen.iter().map(|state| Request {
             prompt: &state.prompt,

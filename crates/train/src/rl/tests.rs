@@ -176,7 +176,7 @@ fn records(out: &Path) -> Vec<Record> {
 
 #[test]
 fn a_resumed_run_continues_as_if_it_had_not_stopped() {
-    let more = "[rollout]\ngroups = 12\ngroup = 6\ntrajectories = 3\ntemperature = 1.6\ncompute = 'bf16'\nproposals_max = 30\ntokens_max = 90\n\
+    let more = "[rollout]\ngroups = 24\ngroup = 6\ntrajectories = 6\ntemperature = 1.6\ncompute = 'bf16'\nproposals_max = 30\ntokens_max = 90\n\
                 [reward]\nsource = 'oracle'\n[update]\ncompute = 'bf16'\n";
     let folder = tempfile::tempdir().expect("a folder");
     let stop = AtomicBool::new(false);
