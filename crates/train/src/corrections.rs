@@ -98,14 +98,29 @@ impl Corrections {
     }
 }
 
+/// Mistakes of a round that are recorded.
+const RECORDED_MAX: usize = 3;
+
+/// A state that the model answered wrongly.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Mistake {
+    pub prompt: String,
+    /// What it wrote, as far as it went.
+    pub written: String,
+    /// What a sample of this state has.
+    pub right: String,
+}
+
 /// What a round of attempts at a task came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Attempted {
     pub task: usize,
     /// States at which the model proposed a step; several proposals at a state count once.
     pub states: usize,
     /// Those at which one of its proposals was wrong.
     pub wrong: usize,
+    /// The first of these.
+    pub mistakes: Vec<Mistake>,
 }
 
 /// The policy as it is now.
@@ -137,15 +152,28 @@ impl Policy<'_> {
         let mut seen = BTreeSet::new();
         let mut corrected = BTreeSet::new();
         let mut wrong = Vec::new();
+        let mut mistakes = Vec::new();
         let played = player.play(starts).expect("invariant: the trainer's own decoder does not fail");
         for proposed in played.into_iter().flat_map(|played| played.proposals) {
             let is_wrong = !self.is_right(&proposed);
             if is_wrong && corrected.insert(proposed.prompt.clone()) {
+                if mistakes.len() < RECORDED_MAX {
+                    mistakes.push(self.mistake(&proposed));
+                }
                 wrong.push(proposed.machine);
             }
             seen.insert(proposed.prompt);
         }
-        (Attempted { task, states: seen.len(), wrong: wrong.len() }, wrong)
+        (Attempted { task, states: seen.len(), wrong: wrong.len(), mistakes }, wrong)
+    }
+
+    fn mistake(&self, Proposed { machine, completion, .. }: &Proposed) -> Mistake {
+        let machine = machine.as_ref();
+        Mistake {
+            prompt: prime_lessons::compact(machine),
+            written: self.vocabulary.decode(&completion.tokens),
+            right: prime_lessons::completion(machine).unwrap_or_default(),
+        }
     }
 
     fn is_right(&self, Proposed { machine, completion, .. }: &Proposed) -> bool {

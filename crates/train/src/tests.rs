@@ -237,6 +237,7 @@ fn a_model_is_corrected_where_it_goes_wrong_and_a_resumed_run_makes_the_same_att
     assert_eq!((&whole.weights, &whole.corrections), (&parts.weights, &parts.corrections));
     assert_eq!(has_corrections(&parts), [true, true]);
     assert_eq!(records.matches("\"attempts\"").count(), 3, "{records}");
+    assert!(records.contains("{\"prompt\":\"introsort "), "{records}");
 }
 
 #[test]
@@ -301,7 +302,7 @@ impl Samples for Lengths {
         _rng: &mut ChaCha8Rng,
     ) -> Option<(Attempted, Vec<Sample>)> {
         let correction = Sample::written(task, "p".repeat(self.correction), "c");
-        (self.correction > 0).then(|| (Attempted { task, states: 1, wrong: 1 }, vec![correction]))
+        (self.correction > 0).then(|| (Attempted { task, states: 1, wrong: 1, mistakes: Vec::new() }, vec![correction]))
     }
 }
 

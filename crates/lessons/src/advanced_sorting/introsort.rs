@@ -7,7 +7,7 @@ use prime_bench::tasks::comparison_sorting::Input;
 use crate::Lesson;
 use crate::cells::{self, bisection, look_up, middle};
 use crate::numbers::{
-    comparison, counter, difference, doubled_plus_one, low_first, place, up_to_difference, value, value_at,
+    compared, comparison, counter, difference, doubled_plus_one, low_first, place, up_to_difference, value, value_at,
 };
 use crate::reads::looked_up;
 
@@ -51,14 +51,14 @@ impl Lesson for Of {
             Some(look_up(a, k)? + &search)
         };
         // The next place of a partition beside that of the pivot.
-        let after_place = |j: usize| Some(counter(j + 1, state.hi?.checked_sub(1)?, 3));
+        let after_place = |j: usize| Some(counted(j + 1, state.hi?.checked_sub(1)?));
         let previous = |number: usize| low_first(number.saturating_sub(1), 3);
         Some(match (state.last.0, action) {
             (Some(Action::Leaf(lo, _)), _) => format!("{} {}", low_first(lo + 1, 3), insertion(lo + 1)?),
             (Some(Action::Insert(k, _)), Action::Insert(next, _)) => {
-                format!("{} {}", counter(k + 1, state.hi?, 3), insertion(next)?)
+                format!("{} {}", counted(k + 1, state.hi?), insertion(next)?)
             }
-            (Some(Action::Insert(k, _)), _) => format!("{} {}", counter(k + 1, state.hi?, 3), next_range()),
+            (Some(Action::Insert(k, _)), _) => format!("{} {}", counted(k + 1, state.hi?), next_range()),
             (Some(Action::Heap(lo, hi)), Action::Sift(i, _)) => {
                 let half = (hi - lo) / 2;
                 format!("{} {half:03} {} {}", difference(hi, lo, 3), low_first(i, 3), sift(state, i)?)
@@ -85,6 +85,11 @@ impl Lesson for Of {
             None => cells::read(&state.a, address),
         }
     }
+}
+
+/// A place and the end that it counts up to, and which is greater.
+fn counted(place: usize, end: usize) -> String {
+    format!("{} {}", counter(place, end, 3), compared(place, end, 3))
 }
 
 /// The heap, if its size belongs to the range.

@@ -1,4 +1,6 @@
 //! Library Sort: halves the ranks that are left and reads the cell of the middle one; then halves the gap.
+// Behind an insertion: whether all are inserted, and the bits of their number up to the second that is set, if there is one:
+// a power of two has none.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::advanced_sorting::library_sort::{Action, LibrarySort, State};
@@ -7,7 +9,7 @@ use prime_bench::tasks::comparison_sorting::Input;
 use crate::Lesson;
 use crate::bits;
 use crate::cells::{middle, number};
-use crate::numbers::low_first;
+use crate::numbers::{compared, low_first};
 use crate::reads::looked_up;
 
 pub struct Of;
@@ -33,15 +35,18 @@ impl Lesson for Of {
 
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = LibrarySort::reference(input, state)?;
-        let State { lo, hi, .. } = *state;
-        match action {
-            Action::Cmp(..) => {
-                let rank = look_up_rank(state, usize::midpoint(lo, hi))?;
-                Some(middle(lo, hi, 3) + &rank)
+        let State { lo, hi, count, .. } = *state;
+        let counted = match state.last.0 {
+            None | Some(Action::Insert(..)) => {
+                format!("{} {} ", compared(count, input.a.len(), 3), up_to_second_one(count))
             }
-            Action::Insert(..) => Some(middle(lo, hi, 3) + " " + &gap(state)?),
-            Action::Rebalance | Action::Done => Some(String::new()),
-        }
+            _ => String::new(),
+        };
+        Some(match action {
+            Action::Cmp(..) => counted + &middle(lo, hi, 3) + &look_up_rank(state, usize::midpoint(lo, hi))?,
+            Action::Insert(..) => counted + &middle(lo, hi, 3) + " " + &gap(state)?,
+            Action::Rebalance | Action::Done => counted.trim_end().to_owned(),
+        })
     }
 
     /// Two ranks, and the cells from one on up to a free one.
@@ -55,6 +60,17 @@ impl Lesson for Of {
             None => occupation(state, number(address, 4)?),
         }
     }
+}
+
+/// The bits of a count, lowest first, up to the second that is set.
+fn up_to_second_one(count: usize) -> String {
+    let mut ones = 0;
+    let bits = (0..COUNT_BITS).map(|place| count >> place & 1).take_while(|bit| {
+        let is_before = ones < 2;
+        ones += bit;
+        is_before
+    });
+    bits.map(|bit| if bit == 1 { '1' } else { '0' }).collect()
 }
 
 fn cell_of(state: &State, rank: usize) -> Option<String> {

@@ -1,4 +1,5 @@
-//! Smoothsort: compares a node with the root on its left and with its children, then counts trees and cells.
+//! Smoothsort: compares a node with the root on its left and with its children, then counts trees and cells or looks at the last tree's
+//! order.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::advanced_sorting::smoothsort::{Action, CELLS, Smoothsort, State, children};
@@ -70,8 +71,15 @@ impl Lesson for Of {
         if !matches!(action, Action::Swap(..)) {
             let (fix, trees) = (state.fix?, state.shape.len());
             steps.push(format!("next {:02} {}", fix + 1, compared(fix + 1, trees, 2)));
-            if fix + 1 == trees && state.built.is_empty() {
-                steps.push(compared(state.heap, a.len(), 3));
+            if fix + 1 == trees {
+                let grows = state.built.is_empty();
+                if grows {
+                    steps.push(compared(state.heap, a.len(), 3));
+                }
+                // A tree of one cell is dropped, a larger one is split.
+                if !grows || state.heap == a.len() {
+                    steps.push(compared(*state.shape.last()?, 1, 2));
+                }
             }
         }
         Some(steps.join(" "))

@@ -1,4 +1,4 @@
-//! Timsort: runs are read five cells at a time, insertions and gallops search by halves, merges compare two values.
+//! Timsort: runs are read ten cells at a time, insertions and gallops search by halves, merges compare two values.
 // The cells of a run are read as two letters each, digits of base 50, so that a long one fits.
 
 use prime_bench::tasks::Task as _;
@@ -16,7 +16,7 @@ pub struct Of;
 const WIDTH: usize = 3;
 
 /// Cells of one read, of those that a run is found in.
-const CHUNK: usize = 5;
+const CHUNK: usize = 10;
 
 impl Lesson for Of {
     type Task = Timsort;
@@ -72,12 +72,12 @@ impl Lesson for Of {
         })
     }
 
-    /// The cells of a run, five at a time.
+    /// The cells of a run, ten at a time.
     const READS_MAX: usize = 30;
 
     const UNTAUGHT: [u32; 3] = [1, 1, 1];
 
-    /// `012` is a cell; `r012` are cell 12 and the four behind it as letters, with `-` for each behind the last one.
+    /// `012` is a cell; `r012` are cell 12 and the nine behind it as letters, with `-` for each behind the last one.
     fn read(_: &Input, state: &State, address: &str) -> Option<String> {
         match address.strip_prefix('r') {
             Some(first) => chunk(&state.a, number(first, WIDTH)?),
@@ -107,7 +107,14 @@ fn chunk(a: &[i64], first: usize) -> Option<String> {
     )
 }
 
-/// The relation of each cell to the one before it, up to the first that does not continue the run, and its place.
+/// The letters of a value up to the first that is not that of the other.
+fn up_to_letter(value: i64, other: i64) -> String {
+    let (letters, other) = (letters(value), letters(other));
+    if letters[..1] == other[..1] { letters } else { letters[..1].to_owned() }
+}
+
+/// Of each cell the letters up to the first that differs from the one before it, and their relation, up to the first that does
+/// not continue the run, and its place.
 fn run(a: &[i64], pos: usize) -> Option<String> {
     let mut line = String::new();
     let mut first = pos;
@@ -126,6 +133,9 @@ fn run(a: &[i64], pos: usize) -> Option<String> {
                 Some(value) if *value < a[place - 1] => '>',
                 Some(_) => '<',
             };
+            if let Some(value) = a.get(place) {
+                line += &up_to_letter(*value, a[place.saturating_sub(1).max(pos)]);
+            }
             line.push(mark);
             if ends {
                 return Some(format!("{line} {}", place - first));
@@ -187,9 +197,9 @@ mod tests {
     fn a_run_is_read_up_to_its_end() {
         assert_eq!([letters(-1000), letters(-951), letters(1000)], ["AA", "Ax", "oA"]);
         let a = [-1000, -950, -950, -1000];
-        assert_eq!(run(&a, 0).as_deref(), Some("r000?=AABABAAA- .<<> 3"));
-        assert_eq!(run(&a, 2).as_deref(), Some("r002?=BAAA--- .>e 2"));
-        assert_eq!(chunk(&a, 4).as_deref(), Some("-----"));
+        assert_eq!(run(&a, 0).as_deref(), Some("r000?=AABABAAA------ AA.B<BA<A> 3"));
+        assert_eq!(run(&a, 2).as_deref(), Some("r002?=BAAA-------- BA.A>e 2"));
+        assert_eq!(chunk(&a, 4).as_deref(), Some("----------"));
         assert_eq!(chunk(&a, 5), None);
     }
 }

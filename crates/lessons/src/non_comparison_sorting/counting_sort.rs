@@ -1,10 +1,10 @@
-//! Counting Sort: counts the place up or down, and takes one from the count of its value.
+//! Counting Sort: counts the place up or down, whether there is a further sum, and takes one from the count of a value.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::non_comparison_sorting::counting_sort::{Action, CountingSort, Instance, State};
 
 use crate::Lesson;
-use crate::numbers::{low_first, place};
+use crate::numbers::{compared, low_first, place};
 
 pub struct Of;
 
@@ -34,7 +34,12 @@ impl Lesson for Of {
         let action = CountingSort::reference(instance, state)?;
         Some(match (state.last.0, action) {
             (Some(Action::Count(..)), Action::Count(i, _)) => low_first(i, 4),
-            (Some(Action::Sum(_)), Action::Sum(v)) => low_first(v, 3),
+            (Some(Action::Sum(done)), Action::Sum(v)) => {
+                format!("{} {}", compared(done, instance.k, 3), low_first(v, 3))
+            }
+            (Some(Action::Sum(done)), Action::Place(i, p)) => {
+                format!("{} {} {}", compared(done, instance.k, 3), low_first(i, 4), low_first(p, 4))
+            }
             (_, Action::Place(i, p)) => format!("{} {}", low_first(i, 4), low_first(p, 4)),
             _ => String::new(),
         })

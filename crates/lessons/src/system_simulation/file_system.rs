@@ -1,4 +1,5 @@
-//! File System: the entries along the path, whether each may be entered, then the right that the command needs.
+//! File System: the entries along the path, whether each may be entered, then the right that the command needs; before a directory
+//! is removed, its path beside the working directory's.
 // An entry is its kind, the initial of its owner and its mode, such as `da75`. It is judged by its right: `r` for root,
 // else the digit that counts for the user.
 
@@ -106,8 +107,14 @@ impl Lesson for Of {
         let outcome = match command {
             Command::Su(_) | Command::Cd(_) => String::new(),
             Command::Mkdir(_) | Command::Touch(_) | Command::Rm(_) | Command::Rmdir(_) => {
-                let entry = state.tree.find(at.join(name).as_str());
-                format!("{} {}", shown(entry), last.entry.map_or_else(String::new, |entry| judged(state, entry, WRITE)))
+                let path = at.join(name);
+                let entry = state.tree.find(path.as_str());
+                let right = last.entry.map_or_else(String::new, |entry| judged(state, entry, WRITE));
+                let beside = match command {
+                    Command::Rmdir(_) => beside(path.as_str(), state.cwd.as_str()),
+                    _ => String::new(),
+                };
+                format!("{} {right}{beside}", shown(entry))
             }
             Command::Write(..) | Command::Read(_) => {
                 let right = if matches!(command, Command::Read(_)) { READ } else { WRITE };
@@ -125,6 +132,21 @@ impl Lesson for Of {
         steps.push(outcome);
         Some(steps.join(" ").trim_end().to_owned())
     }
+}
+
+/// The names of a path beside those of the working directory, up to the first that differs: the directory holds the other if
+/// none does.
+fn beside(path: &str, cwd: &str) -> String {
+    let mut others = cwd.split('/').filter(|name| !name.is_empty());
+    let mut line = String::new();
+    for name in path.split('/').filter(|name| !name.is_empty()) {
+        let other = others.next().unwrap_or("-");
+        line += &format!(" {name}{}{other}", if name == other { '=' } else { '!' });
+        if name != other {
+            break;
+        }
+    }
+    line
 }
 
 /// Whether a directory may be entered, and why not.

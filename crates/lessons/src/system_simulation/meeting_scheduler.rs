@@ -1,4 +1,5 @@
-//! Meeting Scheduler: the rooms that are large enough, their slots at each start in turn, the smallest free room.
+//! Meeting Scheduler: the rooms that are large enough, their slots at each start in turn and whether all are free, the smallest
+//! free room.
 // A slot of the day is a letter, a capital where it is taken; `|` is the end of the day.
 
 use prime_bench::tasks::Task as _;
@@ -57,10 +58,12 @@ impl Lesson for Of {
                 return Some(line + &day(0, at, at + length));
             }
             let taken = |room: usize| taken(instance, state, room);
+            let is_free = |room: usize| taken(room) & slots(at, length) == 0;
             for room in &large {
-                line += &format!(" {room}{}", day(taken(*room), at, at + length));
+                let mark = if is_free(*room) { '+' } else { '-' };
+                line += &format!(" {room}{}{mark}", day(taken(*room), at, at + length));
             }
-            let free = large.iter().filter(|room| taken(**room) & slots(at, length) == 0);
+            let free = large.iter().filter(|room| is_free(**room));
             let free: Vec<_> = free.map(|room| (*room, instance.rooms[*room])).collect();
             if !free.is_empty() {
                 return Some(format!("{line};{}", running_minimum(free, WIDTH)));
