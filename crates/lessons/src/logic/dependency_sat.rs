@@ -1,6 +1,7 @@
 //! Dependency SAT: of the first unmet dependency each alternative with what forbids it; then what each package waits for.
 // A dependency of a selected package stands with `+` if a selected package meets it; otherwise with its alternatives, and
-// behind each the selected packages that conflict with it.
+// behind each the selected packages that conflict with it. After a choice was taken back, the alternatives up to it are named first:
+// `.` behind those before it, `=` behind itself.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::logic::dependency_sat::{Action, DependencySat, Instance, State};
@@ -88,15 +89,19 @@ impl Lesson for Of {
             return passed.collect();
         }
         let unmet = || dependencies(instance, state).into_iter().find(|(.., met)| !met);
-        let (number, untried) = match state.last.0 {
+        let (number, tried, untried) = match state.last.0 {
             Some(Action::Back(number, package)) => {
                 let packages = instance.depends[number].1.as_slice();
                 let tried = packages.iter().position(|other| *other == package)? + 1;
-                (number, packages.get(tried..)?)
+                (number, packages.get(..tried)?, packages.get(tried..)?)
             }
-            _ => unmet().map(|(number, packages, _)| (number, packages))?,
+            _ => unmet().map(|(number, packages, _)| (number, &[][..], packages))?,
         };
         let mut line = format!("{number:03}:");
+        if let Some((last, before)) = tried.split_last() {
+            before.iter().for_each(|package| line += &format!(" {package:02}."));
+            line += &format!(" {last:02}=");
+        }
         for package in untried {
             let tried = alternative(instance, state, *package);
             // The first conflict is enough.
