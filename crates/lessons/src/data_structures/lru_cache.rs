@@ -4,7 +4,7 @@ use prime_bench::tasks::Task as _;
 use prime_bench::tasks::data_structures::lru_cache::{Action, Instance, LruCache, Operation, State};
 
 use crate::Lesson;
-use crate::numbers::interleaved;
+use crate::numbers::{compared, interleaved};
 
 pub struct Of;
 
@@ -27,8 +27,10 @@ impl Lesson for Of {
         let key = instance.operations.get(state.done)?.key();
         let found = state.place(key).map(|place| state.cache[place].1);
         let found = found.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        let room = || compared(state.cache.len(), instance.capacity, 2);
         Some(match action {
-            Action::Evict(oldest) => format!("{}:{found} full {}", name(key), name(oldest)),
+            Action::Evict(oldest) => format!("{}:{found} {} {}", name(key), room(), name(oldest)),
+            Action::Insert => format!("{}:{found} {}", name(key), room()),
             _ => format!("{}:{found}", name(key)),
         })
     }
