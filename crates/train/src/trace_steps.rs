@@ -99,9 +99,9 @@ fn verb(action: &str) -> &str {
     action.split(' ').next().filter(|word| word.starts_with(char::is_alphabetic)).unwrap_or_default()
 }
 
-/// A completion without its numbers: runs of digits become one `0`. What a trace has few of, however long it is, has forms of
-/// its own: the first action after one of another verb (`before`), which begins a phase, and actions with a number behind a long
-/// carry or before one.
+/// A completion without its numbers: runs of digits become one `0`, in the action one for each digit. What a trace has few of,
+/// however long it is, has forms of its own: the first action after one of another verb (`before`), which begins a phase, actions
+/// with a number behind a long carry or before one, and with numbers that have more digits than most.
 fn form_of(before: &str, derivation: &str, action: &str) -> String {
     let verb = verb(action);
     let has = |ending: &str| action.split(|c: char| !c.is_ascii_digit()).any(|number| number.ends_with(ending));
@@ -109,12 +109,14 @@ fn form_of(before: &str, derivation: &str, action: &str) -> String {
         return format!("{verb} {ending}");
     }
     let mut form = if before == verb { String::new() } else { format!("{before}>") };
-    for character in derivation.chars().chain(['\n']).chain(action.chars()) {
-        let masked = if character.is_ascii_digit() { '0' } else { character };
+    let mask = |character: char| if character.is_ascii_digit() { '0' } else { character };
+    for masked in derivation.chars().map(mask) {
         if masked != '0' || !form.ends_with('0') {
             form.push(masked);
         }
     }
+    form.push('\n');
+    form.extend(action.chars().map(mask));
     form
 }
 
@@ -125,14 +127,19 @@ mod tests {
 
     #[test]
     fn numbers_do_not_make_a_form() {
-        assert_eq!(form_of("swap", "+12>+03 greater ", "swap 10 11"), "+0>+0 greater \nswap 0 0");
+        assert_eq!(form_of("swap", "+12>+03 greater ", "swap 10 11"), "+0>+0 greater \nswap 00 00");
+        assert_eq!(
+            form_of("swap", "+12>+03 greater ", "swap 9 10"),
+            "+0>+0 greater \nswap 0 00",
+            "but their lengths do"
+        );
         assert_eq!(form_of("done", "", "done"), "\ndone");
     }
 
     #[test]
     fn the_first_action_of_a_phase_makes_a_form() {
-        assert_eq!(form_of("sum", "8520 3", "place 258 3"), "sum>0 0\nplace 0 0");
-        assert_eq!(form_of("place", "8520 3", "place 258 3"), "0 0\nplace 0 0");
+        assert_eq!(form_of("sum", "8520 3", "place 258 3"), "sum>0 0\nplace 000 0");
+        assert_eq!(form_of("place", "8520 3", "place 258 3"), "0 0\nplace 000 0");
         // Actions of numbers alone have no verb.
         assert_eq!((verb("3 4"), verb("-1 4"), verb("place 3")), ("", "", "place"));
     }
@@ -142,7 +149,7 @@ mod tests {
         assert_eq!(form_of("count", "0010", "count 100 9"), "count 00");
         assert_eq!(form_of("count", "0001", "count 1000 9"), "count 000");
         assert_eq!(form_of("place", "9910 8910", "place 199 198"), "place 99");
-        assert_eq!(form_of("count", "0510", "count 150 9"), "0\ncount 0 0");
+        assert_eq!(form_of("count", "0510", "count 150 9"), "0\ncount 000 0");
     }
 
     #[test]
