@@ -17,12 +17,11 @@ const UNLEARNT_STRUCTURES: &[&str] = &["assembly-line", "lru-cache"];
 const UNLEARNT_ADVANCED: &[&str] = &["bucket-sort", "counting-sort", "lru-cache"];
 const UNLEARNT_SYMBOLS: &[&str] = &["file-system", "dependency-sat", "meeting-scheduler"];
 const UNLEARNT_NUMBERS: &[&str] = &["simplex-method"];
-const UNLEARNT_TABLES: &[&str] = &["counting-sort", "bucket-sort", "patience-sort"];
 const UNLEARNT_PUZZLES: &[&str] = &["sudoku"];
-const UNLEARNT_SCHEDULES: &[&str] = &["elevator-scheduling", "blockchain-ledger"];
+const UNLEARNT_HYBRIDS: &[&str] = &["timsort"];
 
 /// All of them.
-pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 11]> = LazyLock::new(|| {
+pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 12]> = LazyLock::new(|| {
     [
         BuiltInModel::new("prime-tiny", include_str!("../../models/prime-tiny.toml"), &[]),
         BuiltInModel::new("prime-automata", include_str!("../../models/prime-automata.toml"), &[]),
@@ -32,9 +31,10 @@ pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 11]> = LazyLock::new(|| {
         BuiltInModel::new("prime-symbols", include_str!("../../models/prime-symbols.toml"), UNLEARNT_SYMBOLS),
         BuiltInModel::new("prime-machines", include_str!("../../models/prime-machines.toml"), &[]),
         BuiltInModel::new("prime-numbers", include_str!("../../models/prime-numbers.toml"), UNLEARNT_NUMBERS),
-        BuiltInModel::new("prime-schedules", include_str!("../../models/prime-schedules.toml"), UNLEARNT_SCHEDULES),
-        BuiltInModel::new("prime-tables", include_str!("../../models/prime-tables.toml"), UNLEARNT_TABLES),
+        BuiltInModel::new("prime-schedules", include_str!("../../models/prime-schedules.toml"), &[]),
+        BuiltInModel::new("prime-tables", include_str!("../../models/prime-tables.toml"), &[]),
         BuiltInModel::new("prime-puzzles", include_str!("../../models/prime-puzzles.toml"), UNLEARNT_PUZZLES),
+        BuiltInModel::new("prime-hybrids", include_str!("../../models/prime-hybrids.toml"), UNLEARNT_HYBRIDS),
     ]
 });
 

@@ -80,6 +80,7 @@ fn the_binary_needs_no_other_file() {
         [
             "prime-advanced",
             "prime-automata",
+            "prime-hybrids",
             "prime-machines",
             "prime-numbers",
             "prime-puzzles",

@@ -32,7 +32,7 @@ const MADE_UP: [&str; 12] =
 const BASE_SEED: u64 = 5_000_000;
 
 /// What the shipped models were trained on: prompts and completions of these lessons must not change.
-const SHIPPED: [(&str, u64); 45] = [
+const SHIPPED: [(&str, u64); 72] = [
     ("bubble-sort", 86_278_280_731_138_789),
     ("tower-of-hanoi", 4_557_077_103_975_266_462),
     ("n-queens", 735_614_129_618_828_687),
@@ -70,7 +70,7 @@ const SHIPPED: [(&str, u64); 45] = [
     ("packet-routing", 1_971_563_475_695_881_238),
     ("assembly-line", 16_375_152_314_981_757_755),
     ("cycle-sort", 7_626_491_036_589_589_667),
-    ("counting-sort", 15_344_087_413_131_485_308),
+    ("counting-sort", 4_693_002_848_380_319_377),
     ("radix-sort", 5_744_749_074_823_120_752),
     ("strand-sort", 12_489_699_376_631_551_013),
     ("tournament-sort", 9_616_449_596_788_993_227),
@@ -78,6 +78,33 @@ const SHIPPED: [(&str, u64); 45] = [
     ("symbolic-diff", 10_952_744_123_401_775_823),
     ("red-black-insert", 14_279_256_320_873_870_141),
     ("ascii-art-parse", 12_302_612_805_676_225_474),
+    ("bitonic-sort", 2_947_998_512_894_694_636),
+    ("batcher-merge", 13_230_442_898_634_158_174),
+    ("dijkstra", 13_964_169_030_092_068_567),
+    ("unification", 4_385_928_260_714_601_065),
+    ("railway-scheduling", 13_864_421_241_094_231_692),
+    ("type-inference", 3_693_235_713_205_900_793),
+    ("translation-chain", 9_668_209_410_831_481_919),
+    ("sat-dpll", 10_814_695_630_893_163_547),
+    ("markov-chain", 9_072_165_234_526_673_075),
+    ("matrix-multiply", 301_796_549_136_105_877),
+    ("polynomial-gcd", 708_741_356_699_452_738),
+    ("gcd-euclidean", 17_782_853_589_226_537_707),
+    ("nfa-simulation", 1_768_670_860_235_562_505),
+    ("petri-net", 12_308_452_146_233_328_328),
+    ("hash-table", 7_597_359_558_759_016_222),
+    ("smoothsort", 16_697_095_316_435_504_561),
+    ("logic-grid", 5_971_750_962_046_822_034),
+    ("24-game", 4_131_224_941_766_824_736),
+    ("bucket-sort", 17_832_368_985_978_619_289),
+    ("patience-sort", 13_865_822_699_286_143_226),
+    ("introsort", 6_488_446_551_781_184_656),
+    ("library-sort", 10_957_080_987_982_450_639),
+    ("block-sort", 6_943_569_105_967_074_493),
+    ("timsort", 16_180_900_298_381_317_019),
+    ("lru-cache", 5_194_194_041_226_465_268),
+    ("blockchain-ledger", 6_005_115_879_399_893_255),
+    ("elevator-scheduling", 8_909_903_728_306_400_371),
 ];
 
 #[expect(clippy::disallowed_methods, reason = "a test is told in the environment how much to do")]

@@ -124,6 +124,7 @@ fn prompts_are_recorded_with_what_they_import() {
         ("schedules", None),
         ("tables", None),
         ("puzzles", None),
+        ("hybrids", None),
         ("tiny", Some("abc")),
     ];
     let engines = engines.map(|(name, digest)| (name.to_owned(), digest.map(str::to_owned)));
