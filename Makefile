@@ -77,15 +77,15 @@ studio: $(STUDIO)/installed ## rebuild the studio's page, which is committed in 
 	cd studio && npx tsc -p . && node build.mjs
 
 ##@ Test
+# They run two at a time, the longest first: they wait for most of their time. All system packages are installed before.
+END_TO_END := api python studio-test openai mcp
+
 test: ## all tests but the trainer's, in a real browser and of the Python package too
 	@scripts/setup --python
 	python3 -B -m unittest discover --start-directory tests/peers
 	$(CARGO) test --release
-	@$(MAKE) --no-print-directory openai
-	@$(MAKE) --no-print-directory api
-	@$(MAKE) --no-print-directory mcp
-	@$(MAKE) --no-print-directory python
-	@$(MAKE) --no-print-directory studio-test
+	@scripts/setup --browser
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(END_TO_END)
 
 test-trainer: setup ## the tests of prime-train and its kernels, against llama.cpp too (burn takes minutes to build)
 	$(CARGO) clippy --release -p prime-train -p prime-kernels --all-targets -- -D warnings
