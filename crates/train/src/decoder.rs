@@ -448,9 +448,9 @@ mod tests {
     }
 
     /// Answers after two tokens of its own, with a value of three.
-    struct EverySecond(Answer);
+    struct AfterTwo(Answer);
 
-    impl Values for EverySecond {
+    impl Values for AfterTwo {
         fn answer(&self, written: &[u16]) -> Answer {
             let is_asked = written.len() % 5 == 2;
             if is_asked { self.0.clone() } else { Answer::NotAsked }
@@ -465,7 +465,7 @@ mod tests {
         let prompt = bytes("values");
         let sampling = Sampling { temperature: 0.0, tokens_max: 12 };
         let value = bytes("=7 ");
-        let values = EverySecond(Answer::Value(value.clone()));
+        let values = AfterTwo(Answer::Value(value.clone()));
         let drawn = decoder
             .complete(vec![Request { prompt: &prompt, streams: vec![stream(1)], values: Some(&values) }], sampling);
         let completion = &drawn[0][0];
@@ -489,7 +489,7 @@ mod tests {
     fn a_query_without_an_answer_stops_the_completion() {
         let setting = Setting::new();
         let prompt = bytes("values");
-        let values = EverySecond(Answer::Nothing);
+        let values = AfterTwo(Answer::Nothing);
         let request = Request { prompt: &prompt, streams: vec![stream(1)], values: Some(&values) };
         let drawn = setting.decoder().complete(vec![request], Sampling { temperature: 0.0, tokens_max: 12 });
         let completion = &drawn[0][0];
