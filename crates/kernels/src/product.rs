@@ -63,15 +63,27 @@ impl Unit {
         units
     }
 
+    /// The least number of rows, not fewer than these, that a product can have. What is padded is computed too, and a decoder
+    /// often has few rows.
+    pub const fn padded_rows(self, rows: usize) -> usize {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Amx => rows.next_multiple_of(BLOCK),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => rows.next_multiple_of(crate::x86::ROWS),
+            Self::Portable => rows,
+        }
+    }
+
     /// `sum` [rows, columns], rows being `stride` apart, becomes `left` times the first `columns` columns of `right`, or gets it
     /// added.
     ///
     /// # Panics
-    /// If a dimension is no multiple of [`BLOCK`], or an operand is shorter than its dimensions say.
+    /// If a dimension is no multiple of [`BLOCK`] (of rows, see [`Unit::padded_rows`]), or an operand is shorter than its dimensions say.
     pub fn multiply(self, left: Left<'_>, right: &Packed, columns: usize, sum: &mut [f32], stride: usize, mode: Mode) {
         let Left { values, stride: left_stride, rows, inner } = left;
         assert!(
-            rows.is_multiple_of(BLOCK) && inner.is_multiple_of(BLOCK) && columns.is_multiple_of(BLOCK),
+            rows == self.padded_rows(rows) && inner.is_multiple_of(BLOCK) && columns.is_multiple_of(BLOCK),
             "{rows} by {inner} by {columns} is not made of blocks of {BLOCK}"
         );
         if rows == 0 || columns == 0 {
@@ -166,6 +178,28 @@ mod tests {
                         assert!(sum[row * stride + columns..(row + 1) * stride].iter().all(|value| *value == 3.0));
                     }
                 }
+            }
+        }
+    }
+
+    /// As many rows as a decoder has: each is what it is among others.
+    #[test]
+    fn few_rows_are_multiplied_alike() {
+        let (inner, columns) = (64, 32);
+        let left = random(BLOCK * inner, 1);
+        let mut right = Packed::default();
+        right.pack(&random(inner * columns, 2), columns, inner, columns);
+        for unit in Unit::available() {
+            let product = |rows: usize| {
+                let mut sum = vec![0.0; rows * columns];
+                let left = Left { values: &left, stride: inner, rows, inner };
+                unit.multiply(left, &right, columns, &mut sum, columns, Mode::Replace);
+                sum
+            };
+            let whole = product(BLOCK);
+            for rows in [1, 8, 9, 25] {
+                let rows = unit.padded_rows(rows);
+                assert!(product(rows) == whole[..rows * columns], "{unit:?}: {rows} rows");
             }
         }
     }

@@ -134,7 +134,7 @@ pub fn multiply_by_tiles(left: Left<'_>, right: &Packed, columns: usize, sum: &m
 }
 
 /// Rows and columns (of 16) of a block of sums in registers.
-const ROWS: usize = 8;
+pub const ROWS: usize = 8;
 const COLUMNS: usize = 2;
 
 /// Blocks of sums in registers. Dimensions were checked by the caller.

@@ -94,11 +94,13 @@ impl Weights {
         };
         let (inner, width) = (right.inner(), right.columns());
         let count = rows.len() / inner;
-        let mut halves = vec![0; padded(count) * inner];
+        let unit = Unit::best();
+        let padded = unit.padded_rows(count);
+        let mut halves = vec![0; padded * inner];
         narrow_into(rows, &mut halves);
-        let mut sums = vec![0.0; padded(count) * width];
-        let left = Left { values: &halves, stride: inner, rows: padded(count), inner };
-        Unit::best().multiply(left, right, width, &mut sums, width, Mode::Replace);
+        let mut sums = vec![0.0; padded * width];
+        let left = Left { values: &halves, stride: inner, rows: padded, inner };
+        unit.multiply(left, right, width, &mut sums, width, Mode::Replace);
         if let Matrix::Logits = matrix {
             for row in 1..count {
                 sums.copy_within(row * width..row * width + vocabulary, row * vocabulary);
