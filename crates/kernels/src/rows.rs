@@ -161,9 +161,11 @@ wide! {
         for (head, mixed) in mixed.chunks_exact_mut(head_width).enumerate() {
             let span = head * head_width..(head + 1) * head_width;
             let query = &query[span.clone()];
-            scores.clear();
-            for part in keys {
-                scores.extend(part.chunks_exact(width).map(|key| dot(query, &key[span.clone()])));
+            // A loop, because `extend` is not compiled for wide registers with this function.
+            scores.resize(keys.iter().map(|part| part.len() / width).sum(), 0.0);
+            let rows = keys.iter().flat_map(|part| part.chunks_exact(width));
+            for (score, key) in scores.iter_mut().zip(rows) {
+                *score = dot(query, &key[span.clone()]);
             }
             let most = maximum(scores);
             let inverse = 1.0 / exponentials(scores, most);
