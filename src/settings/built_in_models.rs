@@ -22,7 +22,7 @@ const UNLEARNT_SCHEDULES: &[&str] = &["blockchain-ledger", "elevator-scheduling"
 const UNLEARNT_HYBRIDS: &[&str] = &["timsort", "block-sort"];
 
 /// All of them.
-pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 12]> = LazyLock::new(|| {
+pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 13]> = LazyLock::new(|| {
     [
         BuiltInModel::new("prime-tiny", include_str!("../../models/prime-tiny.toml"), &[]),
         BuiltInModel::new("prime-automata", include_str!("../../models/prime-automata.toml"), &[]),
@@ -36,6 +36,7 @@ pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 12]> = LazyLock::new(|| {
         BuiltInModel::new("prime-tables", include_str!("../../models/prime-tables.toml"), &[]),
         BuiltInModel::new("prime-puzzles", include_str!("../../models/prime-puzzles.toml"), UNLEARNT_PUZZLES),
         BuiltInModel::new("prime-hybrids", include_str!("../../models/prime-hybrids.toml"), UNLEARNT_HYBRIDS),
+        BuiltInModel::new("prime-queens", include_str!("../../models/prime-queens.toml"), &[]),
     ]
 });
 

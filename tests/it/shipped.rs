@@ -84,6 +84,7 @@ fn the_binary_needs_no_other_file() {
             "prime-machines",
             "prime-numbers",
             "prime-puzzles",
+            "prime-queens",
             "prime-schedules",
             "prime-sorts",
             "prime-structures",

@@ -125,6 +125,7 @@ fn prompts_are_recorded_with_what_they_import() {
         ("tables", None),
         ("puzzles", None),
         ("hybrids", None),
+        ("queens", None),
         ("tiny", Some("abc")),
     ];
     let engines = engines.map(|(name, digest)| (name.to_owned(), digest.map(str::to_owned)));

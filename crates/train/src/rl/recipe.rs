@@ -378,8 +378,8 @@ mod tests {
 
     #[test]
     fn the_shipped_recipe_parses() {
-        let recipe = RlRecipe::from_toml(include_str!("../../../../models/prime-queens-rl.toml")).expect("valid");
-        let before = crate::Recipe::from_toml(include_str!("../../../../models/prime-queens.toml")).expect("valid");
+        let recipe = RlRecipe::from_toml(include_str!("../../../../models/prime-queens.toml")).expect("valid");
+        let before = crate::Recipe::from_toml(include_str!("../../../../models/prime-queens-1.toml")).expect("valid");
         assert_eq!((recipe.data.tasks, recipe.model), (before.data.tasks, before.model));
         assert!(before.data.choices > 0.0);
     }
