@@ -32,7 +32,7 @@ const MADE_UP: [&str; 12] =
 const BASE_SEED: u64 = 5_000_000;
 
 /// What the shipped models were trained on: prompts and completions of these lessons must not change.
-const SHIPPED: [(&str, u64); 72] = [
+const SHIPPED: [(&str, u64); 70] = [
     ("bubble-sort", 86_278_280_731_138_789),
     ("tower-of-hanoi", 4_557_077_103_975_266_462),
     ("n-queens", 735_614_129_618_828_687),
@@ -103,8 +103,6 @@ const SHIPPED: [(&str, u64); 72] = [
     ("block-sort", 6_943_569_105_967_074_493),
     ("timsort", 16_180_900_298_381_317_019),
     ("lru-cache", 5_194_194_041_226_465_268),
-    ("blockchain-ledger", 6_005_115_879_399_893_255),
-    ("elevator-scheduling", 8_909_903_728_306_400_371),
 ];
 
 #[expect(clippy::disallowed_methods, reason = "a test is told in the environment how much to do")]

@@ -190,7 +190,7 @@ fn missing_parts_are_named_with_their_agent_and_the_remedy() {
     let replay = recorded(&settings(&[&replay[0], &replay[1]]));
     std::fs::write(&trace, "{}\n{}\n").unwrap();
 
-    let llama = recorded(&Settings::default());
+    let llama = recorded(&settings(&["agents.executor.engine=tiny"]));
     let mut without_engine = settings(&["agents.executor.implementation=reference"]);
     without_engine.engines.clear();
     let pool = recorded(&settings(CONFIGURATIONS[5]));

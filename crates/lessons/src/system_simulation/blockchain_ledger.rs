@@ -58,8 +58,8 @@ impl Lesson for Of {
     }
 }
 
-/// 31 · run + addend modulo 1000003. In each column from the lowest on: the digit of the run, three times the digit
-/// before, the digit of the addend; the digit of the sum and the carry.
+/// 31 · run + addend modulo 1000003. In each column from the lowest on: the digits of the run and of the addend and their sum, the carry
+/// and three times the digit of the run before, each with the sum so far. The first digit of the last one is the next carry.
 fn hash(run: usize, addend: usize) -> String {
     let digits = |number: usize| low_first(number, COLUMNS).chars().filter_map(|c| c.to_digit(10)).collect::<Vec<_>>();
     let (ours, theirs) = (digits(run), digits(addend));
@@ -68,9 +68,12 @@ fn hash(run: usize, addend: usize) -> String {
     let mut total = 0;
     let mut weight = 1;
     for (digit, addend) in ours.into_iter().zip(theirs).take(COLUMNS) {
-        let column = digit + 3 * before + addend + carry;
+        // Of two at a time, because a sum of three is seldom seen with a great carry.
+        let (both, thrice) = (digit + addend, 3 * before);
+        let carried = both + carry;
+        let column = carried + thrice;
+        line += &format!(" {digit}{addend}={both:02}+{carry}={carried:02}+{thrice:02}={column:02}");
         carry = column / 10;
-        line += &format!(" {digit}{:02}{addend}{}{carry}", 3 * before, column % 10);
         before = digit;
         total += (column % 10) as usize * weight;
         weight *= 10;

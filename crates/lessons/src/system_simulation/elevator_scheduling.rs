@@ -1,4 +1,4 @@
-//! Elevator Scheduling: whose turn it is, who takes the calls made meanwhile, then where the elevator is wanted.
+//! Elevator Scheduling: whose turn it is, who takes the calls made meanwhile, then where the elevator is wanted, before the new calls and with them.
 // A shaft shows a floor's lit button as `o`, with the cabin in brackets.
 
 use prime_bench::tasks::Task as _;
@@ -63,7 +63,8 @@ impl Lesson for Of {
         let mut line = course(instance, state, &turn);
         let (floor, direction_now) = (state.floors[elevator], state.direction_at(&turn));
         let goals: Vec<_> = state.goals_at(&turn, instance).collect();
-        line += &format!(";{}", direction(direction_now));
+        // As in the view: what is copied next stands behind it there.
+        line += &format!(";{elevator} {floor:0FLOOR$} {}", direction(direction_now));
         if direction_now == Direction::None && !goals.contains(&floor) {
             let mut least = None;
             for goal in &goals {
@@ -75,11 +76,21 @@ impl Lesson for Of {
                 }
             }
         }
-        let flag = |wanted: bool| if wanted { 'o' } else { '.' };
-        let below = flag(goals.iter().any(|goal| *goal < floor));
-        let above = flag(goals.iter().any(|goal| *goal > floor));
-        Some(format!("{line} {below}[{}]{above}", flag(goals.contains(&floor))))
+        line += &wanted(&self::goals(instance, state, elevator), floor);
+        let assigned: Vec<_> = turn.assigned.iter().filter(|(_, other)| *other == elevator).collect();
+        for (call, _) in &assigned {
+            line += &format!(" {}", compared(instance.calls[*call].from, floor, FLOOR));
+        }
+        Some(if assigned.is_empty() { line } else { line + &wanted(&goals, floor) })
     }
+}
+
+/// Whether there are goals below a floor, at it, and above it.
+fn wanted(goals: &[usize], floor: usize) -> String {
+    let flag = |wanted: bool| if wanted { 'o' } else { '.' };
+    let below = flag(goals.iter().any(|goal| *goal < floor));
+    let above = flag(goals.iter().any(|goal| *goal > floor));
+    format!(" {below}[{}]{above}", flag(goals.contains(&floor)))
 }
 
 /// The elevators that are passed over up to the turn, and the calls on the way.

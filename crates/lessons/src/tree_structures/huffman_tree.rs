@@ -1,6 +1,5 @@
 //! Huffman Tree: the two lightest nodes in one pass, then the bits of a symbol from the root down.
-// A node has a letter, with a plus in front from the 53rd on. A pass marks the nodes lighter than the two lightest so far,
-// and then writes these two and the weight of the second.
+// A node has a letter, with a plus in front from the 53rd on.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::tree_structures::huffman_tree::{Action, HuffmanTree, Instance, State};
@@ -9,8 +8,11 @@ use crate::Lesson;
 
 pub struct Of;
 
-/// Digits of a weight.
-const WIDTH: usize = 4;
+/// Digits of each weight: those of the greatest.
+fn width(state: &State) -> usize {
+    let greatest = state.alive.iter().map(|node| state.weight[*node]).max();
+    greatest.map_or(0, |weight| weight.to_string().len())
+}
 
 fn name(node: usize) -> String {
     let letter = |place: usize| ('A'..='Z').chain('a'..='z').nth(place);
@@ -47,7 +49,8 @@ impl Lesson for Of {
             return "-".to_owned();
         }
         if state.merges.len() + 1 < count {
-            let node = |node: &usize| format!("{}{:0WIDTH$}", name(*node), state.weight[*node]);
+            let width = width(state);
+            let node = |node: &usize| format!("{}{:0width$}", name(*node), state.weight[*node]);
             return state.alive.iter().map(node).collect::<Vec<_>>().concat();
         }
         if next < count {
@@ -69,21 +72,37 @@ impl Lesson for Of {
     }
 }
 
-/// One pass over the living nodes: `l` for a new lightest, `m` for a new second, `g` for others.
+/// One pass over the living nodes. Of each the digits of its weight up to the first that differs from the second lightest's and
+/// a dot, or `<` where it is lighter; then those up to the first that differs from the lightest's, and `!` or `+` for a new lightest or
+/// second. These two follow, the second with its weight.
 fn lightest(state: &State) -> String {
+    let width = width(state);
     let mut line = String::new();
     let mut lightest: Vec<usize> = Vec::new();
     for node in &state.alive {
-        let lighter = |other: &usize| state.weight[*node] < state.weight[*other];
-        let place = lightest.iter().position(lighter).unwrap_or(lightest.len());
+        let weight = |node: usize| state.weight[node];
+        let up_to_difference = |other: usize| {
+            let [digits, others] = [*node, other].map(|node| format!("{:0width$}", weight(node)));
+            let same = digits.bytes().zip(others.bytes()).take_while(|(digit, other)| digit == other).count();
+            digits.chars().take(same + 1).collect::<String>()
+        };
         line += &name(*node);
-        line.push(['l', 'm', 'g'][place]);
-        if place < 2 {
-            lightest.insert(place, *node);
-            lightest.truncate(2);
-            if let [first, second] = lightest[..] {
-                line += &format!("{}{}{:0WIDTH$} ", name(first), name(second), state.weight[second]);
+        if let Some(second) = lightest.get(1) {
+            line += &up_to_difference(*second);
+            if weight(*node) >= weight(*second) {
+                line.push('.');
+                continue;
             }
+            line.push('<');
+        }
+        let first = lightest.first().copied();
+        line += &first.map_or_else(String::new, up_to_difference);
+        let is_first = first.is_none_or(|first| weight(*node) < weight(first));
+        line.push(if is_first { '!' } else { '+' });
+        lightest.insert(usize::from(!is_first), *node);
+        lightest.truncate(2);
+        if let [first, second] = lightest[..] {
+            line += &format!("{}{}{:0width$} ", name(first), name(second), weight(second));
         }
     }
     line
