@@ -262,7 +262,7 @@ fn values_that_do_not_fit_each_other_name_both() {
         (&["engines.tiny.context_tokens=256"], ["`engines.tiny.batch_tokens` is 512", "`context_tokens` (256)"]),
         (
             &["agents.executor.max_tokens=32768"],
-            ["`agents.executor.max_tokens` is 32768", "`engines.tiny.context_tokens`, which is 32768"],
+            ["`agents.executor.max_tokens` is 32768", "`engines.queens.context_tokens`, which is 32768"],
         ),
     ] {
         let message = with_sets(arguments).unwrap_err();

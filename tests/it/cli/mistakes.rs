@@ -138,18 +138,22 @@ fn files_that_cannot_be_written() {
 #[test]
 fn files_that_are_no_models() {
     let model = |path: &str| format!("engines.tiny.model={path}");
-    run(&[&["n-queens", "--set", &model("/nowhere/model.gguf")]]).refused(&["tiny", "/nowhere/model.gguf", "model"]);
+    run(&[&["tower-of-hanoi", "--set", &model("/nowhere/model.gguf")]]).refused(&[
+        "tiny",
+        "/nowhere/model.gguf",
+        "model",
+    ]);
     if cfg!(feature = "llama") {
         let (_folder, path) = file("model.gguf", "This is a letter, not a model.");
         for isolation in ["process", "thread"] {
             let isolation = format!("engines.tiny.isolation={isolation}");
-            run(&[&["n-queens", "--set", &model(shown(&path)), "--set", &isolation]]).refused(&[
+            run(&[&["tower-of-hanoi", "--set", &model(shown(&path)), "--set", &isolation]]).refused(&[
                 "tiny",
                 shown(&path),
                 "GGUF",
             ]);
         }
         let (_folder, path) = file("model.gguf", "GGUF\u{3}\0\0\0");
-        run(&[&["n-queens", "--set", &model(shown(&path))]]).refused(&["tiny", shown(&path)]);
+        run(&[&["tower-of-hanoi", "--set", &model(shown(&path))]]).refused(&["tiny", shown(&path)]);
     }
 }
