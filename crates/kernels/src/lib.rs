@@ -4,7 +4,8 @@
 //! three multiply bf16 values exactly and sum in f32; they differ in the order of summation alone, so that results agree
 //! to rounding. Row-wise loops are compiled twice, for AVX-512 and for any processor.
 //!
-//! Shapes are multiples of [`BLOCK`], or of fewer rows ([`Unit::padded_rows`]): callers pad with zeros, which contribute nothing to a sum.
+//! Shapes are multiples of [`BLOCK`], or of fewer rows ([`Unit::padded_rows`]): callers pad with zeros, which contribute
+//! nothing to a sum.
 
 #![allow(
     clippy::cast_possible_truncation,

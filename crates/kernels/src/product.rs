@@ -79,7 +79,8 @@ impl Unit {
     /// added.
     ///
     /// # Panics
-    /// If a dimension is no multiple of [`BLOCK`] (of rows, see [`Unit::padded_rows`]), or an operand is shorter than its dimensions say.
+    /// If a dimension is no multiple of [`BLOCK`] (of rows, see [`Unit::padded_rows`]), or an operand is shorter than its
+    /// dimensions say.
     pub fn multiply(self, left: Left<'_>, right: &Packed, columns: usize, sum: &mut [f32], stride: usize, mode: Mode) {
         let Left { values, stride: left_stride, rows, inner } = left;
         assert!(
