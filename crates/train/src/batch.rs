@@ -103,6 +103,10 @@ impl Encoded {
 /// A sample must depend on the arguments alone, including `rng`: each step and each held-out set has its own random stream,
 /// which makes a resumed run equal to an uninterrupted one.
 pub trait Samples {
+    /// Another source of the same samples, for a thread of its own; `None` if there can be only one.
+    fn fork(&self) -> Option<Box<dyn Samples + Send>> {
+        None
+    }
     /// A pool of batches begins. What was kept of earlier draws is dropped, so that a pool depends on its random stream
     /// alone.
     fn begin_pool(&mut self) {}

@@ -1,14 +1,13 @@
 //! Accuracy on held-out samples. A sample is correct if the most likely token is right at every supervised position,
 //! including eos, which is equivalent to an exact match of greedy decoding.
 
-use burn::tensor::Tensor;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use serde::Serialize;
 
 use super::{
     TrainError,
     batch::{Batch, Encoded, Samples},
-    model::{Network, Scores},
+    model::Scores,
     recipe::{Recipe, Role},
     verdicts::RIGHT,
 };
@@ -72,11 +71,13 @@ pub fn held_out(recipe: &Recipe, samples: &mut dyn Samples, per_task: usize) -> 
         .collect()
 }
 
-/// Grades the first `per_task` samples of each task.
+/// Grades the first `per_task` samples of each task with the network that `score` computes.
+///
+/// # Errors
+/// Of `score`, and if a sample does not fit the context.
 pub fn evaluate(
     recipe: &Recipe,
-    network: &Network,
-    weights: &[Tensor<2>],
+    score: &mut dyn FnMut(&Batch) -> Result<Scores, TrainError>,
     tasks: &[String],
     held_out: &[Vec<Encoded>],
     per_task: usize,
@@ -93,7 +94,7 @@ pub fn evaluate(
         for (index, sample) in samples.iter().enumerate() {
             batch.push(sample, recipe.model.context)?;
             if batch.inputs.len() >= recipe.batch.pass_tokens || index + 1 == samples.len() {
-                let scores = network.score(weights, &batch);
+                let scores = score(&batch)?;
                 for hit in exact(&batch, &scores) {
                     mistakes.count(samples[graded].completion.iter().copied().eq(RIGHT.bytes().map(u16::from)), hit);
                     graded += 1;

@@ -5,8 +5,10 @@ use std::thread;
 
 use burn::tensor::{Device, Tensor};
 
+use super::TrainError;
 use super::batch::{Batch, Encoded};
 use super::evaluate;
+use super::gpu::GpuNetwork;
 use super::layout::Layout;
 use super::mixed::{Gradient, MixedNetwork, MixedUpdater, Weights, Workspace};
 use super::model::{Network, Scores, tensors, values};
@@ -39,6 +41,7 @@ pub struct Learner {
 enum Arithmetic {
     F32(Box<F32>),
     Bf16(Box<Bf16>),
+    Gpu(Box<Gpu>),
 }
 
 /// A running average of the weights.
@@ -60,32 +63,48 @@ impl Average {
 
 impl Learner {
     /// Goes on after `steps` updates.
-    pub fn new(recipe: &Recipe, layout: &Layout, [flat, average]: [&[f32]; 2], moments: Moments, steps: u64) -> Self {
+    ///
+    /// # Errors
+    /// If the recipe asks for a GPU that cannot be used.
+    pub fn new(
+        recipe: &Recipe,
+        layout: &Layout,
+        [flat, average]: [&[f32]; 2],
+        moments: Moments,
+        steps: u64,
+    ) -> Result<Self, TrainError> {
         let keep = recipe.optimizer.average;
         let average = if average.is_empty() { flat } else { average };
-        Self {
+        Ok(Self {
             average: (keep > 0.0).then(|| Average { keep, flat: average.to_vec() }),
-            arithmetic: Arithmetic::new(recipe, layout, flat, moments, steps),
+            arithmetic: Arithmetic::new(recipe, layout, flat, moments, steps)?,
             layout: layout.clone(),
             steps,
-        }
+        })
     }
 
     /// The gradient of the mean loss over the batches, which are distributed over threads.
-    pub fn learn(&mut self, batches: &[Batch], threads: usize) -> Learned {
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    pub fn learn(&mut self, batches: &[Batch], threads: usize) -> Result<Learned, TrainError> {
         let targets: usize = batches.iter().map(|batch| batch.targets.len()).sum();
         let samples: usize = batches.iter().map(|batch| batch.sequences.len()).sum();
         let weight = 1.0 / targets as f32;
         let (tally, norm) = match &mut self.arithmetic {
             Arithmetic::F32(learner) => learner.learn(batches, weight, threads),
             Arithmetic::Bf16(learner) => learner.learn(batches, weight),
+            Arithmetic::Gpu(learner) => learner.learn(batches, weight)?,
         };
         let exact = (samples - tally.missed.len()) as f64 / samples as f64;
-        Learned { loss: tally.loss * f64::from(weight), exact, norm, missed: tally.missed }
+        Ok(Learned { loss: tally.loss * f64::from(weight), exact, norm, missed: tally.missed })
     }
 
     /// The second half of a step.
-    pub fn update(&mut self, norm: f64, rate: f64) {
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    pub fn update(&mut self, norm: f64, rate: f64) -> Result<(), TrainError> {
         match &mut self.arithmetic {
             Arithmetic::F32(learner) => {
                 let gradients = std::mem::take(&mut learner.gradients);
@@ -95,11 +114,36 @@ impl Learner {
                 learner.updater.update(&mut learner.flat, &mut learner.gradient, norm, rate);
                 learner.weights.prepare(&self.layout, &learner.flat);
             }
+            Arithmetic::Gpu(learner) => {
+                learner.updater.update(&mut learner.flat, &mut learner.gradient, norm, rate);
+                learner.network.set_weights(&learner.flat)?;
+            }
         }
         self.steps += 1;
         if let Some(average) = &mut self.average {
             average.add(&self.arithmetic.flat(&self.layout), self.steps);
         }
+        Ok(())
+    }
+
+    /// Calls `evaluate` with what computes the scores of a batch with the weights that are exported.
+    ///
+    /// # Errors
+    /// Of `evaluate`, and if the GPU fails.
+    pub fn scored<T>(
+        &mut self,
+        network: &Network,
+        evaluate: impl FnOnce(&mut dyn FnMut(&Batch) -> Result<Scores, TrainError>) -> Result<T, TrainError>,
+    ) -> Result<T, TrainError> {
+        let best = self.best().into_owned();
+        let Arithmetic::Gpu(learner) = &mut self.arithmetic else {
+            let weights = self.tensors();
+            return evaluate(&mut |batch| Ok(network.score(&weights, batch)));
+        };
+        learner.network.set_weights(&best)?;
+        let result = evaluate(&mut |batch| learner.network.score(batch))?;
+        learner.network.set_weights(&learner.flat)?;
+        Ok(result)
     }
 
     /// The weights of the training, in the order of the layout.
@@ -133,7 +177,7 @@ impl Learner {
         match &self.arithmetic {
             Arithmetic::F32(_) => Kept::F32(self.tensors()),
             Arithmetic::Bf16(learner) if self.average.is_none() => Kept::Bf16(Cow::Borrowed(&learner.weights)),
-            Arithmetic::Bf16(_) => {
+            Arithmetic::Bf16(_) | Arithmetic::Gpu(_) => {
                 let mut weights = Weights::default();
                 weights.prepare(&self.layout, &self.best());
                 Kept::Bf16(Cow::Owned(weights))
@@ -145,6 +189,7 @@ impl Learner {
         match &self.arithmetic {
             Arithmetic::F32(learner) => learner.updater.moments(&self.layout),
             Arithmetic::Bf16(learner) => learner.updater.moments(),
+            Arithmetic::Gpu(learner) => learner.updater.moments(),
         }
     }
 }
@@ -165,8 +210,19 @@ impl Kept<'_> {
 }
 
 impl Arithmetic {
-    fn new(recipe: &Recipe, layout: &Layout, flat: &[f32], moments: Moments, step: u64) -> Self {
-        match recipe.batch.compute {
+    fn new(recipe: &Recipe, layout: &Layout, flat: &[f32], moments: Moments, step: u64) -> Result<Self, TrainError> {
+        let threads = recipe.batch.threads;
+        if let Some(ordinal) = recipe.batch.gpu {
+            let mut network = GpuNetwork::new(layout, ordinal)?;
+            network.set_weights(flat)?;
+            return Ok(Self::Gpu(Box::new(Gpu {
+                network,
+                flat: flat.to_vec(),
+                updater: MixedUpdater::new(&recipe.optimizer, layout, moments, step).with_threads(threads),
+                gradient: vec![0.0; layout.len],
+            })));
+        }
+        Ok(match recipe.batch.compute {
             Compute::F32 => {
                 let device = Device::flex();
                 Self::F32(Box::new(F32 {
@@ -179,25 +235,25 @@ impl Arithmetic {
             Compute::Bf16 => {
                 let mut weights = Weights::default();
                 weights.prepare(layout, flat);
-                let workers =
-                    (0..recipe.batch.threads).map(|_| (Workspace::default(), Gradient::new(layout))).collect();
+                let workers = (0..threads).map(|_| (Workspace::default(), Gradient::new(layout))).collect();
                 Self::Bf16(Box::new(Bf16 {
                     network: MixedNetwork::new(layout),
                     layout: layout.clone(),
                     flat: flat.to_vec(),
                     weights,
-                    updater: MixedUpdater::new(&recipe.optimizer, layout, moments, step),
+                    updater: MixedUpdater::new(&recipe.optimizer, layout, moments, step).with_threads(threads),
                     gradient: vec![0.0; layout.len],
                     workers,
                 }))
             }
-        }
+        })
     }
 
     fn flat(&self, layout: &Layout) -> Cow<'_, [f32]> {
         match self {
             Self::F32(learner) => Cow::Owned(values(layout, &learner.weights)),
             Self::Bf16(learner) => Cow::Borrowed(&learner.flat),
+            Self::Gpu(learner) => Cow::Borrowed(&learner.flat),
         }
     }
 }
@@ -296,6 +352,26 @@ impl Bf16 {
         }
         first.1.take(&self.layout, &mut self.gradient);
         (tally, prime_kernels::rows::squares(&self.gradient).sqrt())
+    }
+}
+
+/// Gradients by a GPU, updates by the processor.
+pub struct Gpu {
+    network: GpuNetwork,
+    flat: Vec<f32>,
+    updater: MixedUpdater,
+    gradient: Vec<f32>,
+}
+
+impl Gpu {
+    fn learn(&mut self, batches: &[Batch], weight: f32) -> Result<(Tally, f64), TrainError> {
+        let mut tally = Tally::default();
+        for batch in batches {
+            let scores = self.network.learn(batch, weight)?;
+            tally.count(batch, &scores);
+        }
+        self.network.take_gradient(&mut self.gradient)?;
+        Ok((tally, prime_kernels::rows::squares(&self.gradient).sqrt()))
     }
 }
 

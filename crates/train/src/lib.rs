@@ -1,7 +1,7 @@
 //! Training of small decoders, supervised on (prompt, completion) pairs and by reinforcement (`rl`), and their export as GGUF.
 //!
-//! Trains a byte-level llama-architecture model on the CPU, from scratch or from an earlier export, with burn's flex backend
-//! and autodiff or, faster, in mixed precision by hand-written gradients (`mixed`). It knows samples, not tasks; only `traces`, `verdicts` and `rl` know what a task's steps look like.
+//! Trains a byte-level llama-architecture model, from scratch or from an earlier export, with burn's flex backend
+//! and autodiff or, faster, in mixed precision by hand-written gradients (`mixed`), and on a GPU (`gpu`). It knows samples, not tasks; only `traces`, `verdicts` and `rl` know what a task's steps look like.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -18,9 +18,13 @@ mod clock;
 mod convert;
 mod corrections;
 mod decoder;
+mod drawer;
 mod element;
 mod evaluate;
 mod gguf;
+mod gpu;
+#[cfg(test)]
+mod gpu_test;
 mod initial;
 mod layout;
 mod learner;
@@ -94,6 +98,8 @@ pub enum TrainError {
     Checkpoint { path: PathBuf, reason: String },
     #[error("cannot start from the weights of {path} (the recipe's `init`): {reason}")]
     Init { path: PathBuf, reason: String },
+    #[error("batch.gpu: {0}")]
+    Gpu(#[from] prime_cuda::GpuError),
     #[error("the engine that draws rollouts failed")]
     Engine(#[from] prime_engine::EngineError),
     #[error("cannot convert {path}: {reason}")]

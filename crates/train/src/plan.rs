@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::{
-    Samples, TrainError, evaluate, gguf,
+    Samples, TrainError, gguf,
     recipe::{Budget, Recipe},
     sft::Run,
 };
@@ -67,7 +67,7 @@ impl Plan {
         }
         let (trial_s, trial_cpu_s) = (run.progress.elapsed_s() - began, run.cpu_s() - began_cpu);
         let began = run.progress.elapsed_s();
-        evaluate::evaluate(&small, &run.network, &run.tensors(), &run.state.tasks, &run.held_out, SAMPLES)?;
+        run.grade(&small, SAMPLES)?;
         let round_s = (run.progress.elapsed_s() - began) / SAMPLES as f64;
 
         let (trial_steps, trial_tokens) = (run.state.step, run.state.tokens as f64);

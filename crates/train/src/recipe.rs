@@ -147,6 +147,13 @@ pub struct BatchPlan {
     pub floor: f64,
     /// What matrix products are computed in.
     pub compute: Compute,
+    /// The number of the CUDA device that computes losses and gradients, in bf16 products whatever `compute` says; if absent, the
+    /// processor does.
+    pub gpu: Option<usize>,
+    /// Threads that draw samples ahead, beside those of a step; 0: samples are drawn between steps. What is drawn ahead knows the
+    /// weights of the tasks and the corrections of some steps ago, so a resumed run goes on with other samples than one that was
+    /// not interrupted.
+    pub drawers: usize,
 }
 
 /// The arithmetic of matrix products in training. Weights, sums and all else are f32, and so is what is exported.
@@ -161,7 +168,7 @@ pub enum Compute {
 
 impl Default for BatchPlan {
     fn default() -> Self {
-        Self { tokens: 2048, pass_tokens: 512, threads: 1, floor: 0.1, compute: Compute::F32 }
+        Self { tokens: 2048, pass_tokens: 512, threads: 1, floor: 0.1, compute: Compute::F32, gpu: None, drawers: 0 }
     }
 }
 
@@ -285,6 +292,7 @@ impl Recipe {
             ),
             ((8..=1 << 16).contains(&model.context), "context must be 8 to 65536 tokens"),
             ((1..=64).contains(&self.batch.threads), "threads must be 1 to 64"),
+            (self.batch.drawers <= 256, "batch.drawers must be 0 to 256"),
             (self.batch.tokens > 0 && self.batch.pass_tokens > 0, "a batch needs at least one token"),
             (self.batch.floor > 0.0, "floor must be positive"),
             (

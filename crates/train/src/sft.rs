@@ -3,10 +3,12 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use burn::tensor::Tensor;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use serde::Serialize;
 
@@ -16,6 +18,7 @@ use super::{
     checkpoint::{self, Checkpoint, replace},
     clock::cpu_s,
     corrections::{Attempted, Policy},
+    drawer::{Drawer, Pool},
     evaluate::{self, Accuracy},
     gguf,
     layout::Layout,
@@ -124,6 +127,8 @@ pub(super) struct Run<'a> {
     learner: Learner,
     /// Batches of the current pool's steps; empty before the first.
     pool: Vec<Vec<Batch>>,
+    /// What draws pools ahead, if the recipe asks for it.
+    drawer: Option<Drawer>,
     pub(super) held_out: Vec<Vec<Encoded>>,
     pub(super) vocabulary: Vocabulary,
     pub(super) progress: Progress,
@@ -163,11 +168,14 @@ impl<'a> Run<'a> {
         };
         let most = recipe.evaluation.samples.max(recipe.evaluation.final_samples);
         let moments = state.take_moments();
+        let drawers = recipe.batch.drawers;
+        let drawer = if drawers > 0 { Drawer::new(samples, drawers) } else { None };
         Ok(Self {
             recipe,
             network: Network::new(recipe.model),
-            learner: Learner::new(recipe, &layout, [&state.weights, &state.average], moments, state.step),
+            learner: Learner::new(recipe, &layout, [&state.weights, &state.average], moments, state.step)?,
             pool: Vec::new(),
+            drawer,
             held_out: evaluate::held_out(recipe, samples, most)?,
             progress: Progress::start(state.elapsed_s, state.tokens),
             records: Records::open(out, "step", (state.step > 0).then_some(state.step))?,
@@ -190,9 +198,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The weights as the network's tensors.
-    pub(super) fn tensors(&self) -> Vec<Tensor<2>> {
-        self.learner.tensors()
+    /// Grades held-out samples of each task.
+    pub(super) fn grade(&mut self, recipe: &Recipe, per_task: usize) -> Result<Vec<Accuracy>, TrainError> {
+        let (tasks, held_out) = (&self.state.tasks, &self.held_out);
+        self.learner.scored(&self.network, |score| evaluate::evaluate(recipe, score, tasks, held_out, per_task))
     }
 
     /// Processor time, over all parts of the run.
@@ -208,14 +217,14 @@ impl<'a> Run<'a> {
     pub(super) fn step(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
         self.fill_pool(samples)?;
         let batches = std::mem::take(&mut self.pool[(self.state.step % POOL_STEPS) as usize]);
-        let step = self.learner.learn(&batches, self.recipe.batch.threads);
+        let step = self.learner.learn(&batches, self.recipe.batch.threads)?;
         if !step.loss.is_finite() || !step.norm.is_finite() {
             return Err(TrainError::Diverged { step: self.state.step });
         }
         let rate = self.recipe.optimizer.rate_at(self.spent());
         self.state.step += 1;
         self.state.tokens += batches.iter().map(|b| b.inputs.len() as u64).sum::<u64>();
-        self.learner.update(step.norm, rate);
+        self.learner.update(step.norm, rate)?;
         if self.spent() >= self.recipe.corrections.misses_from {
             self.state.missed.extend(step.missed);
         }
@@ -258,9 +267,20 @@ impl<'a> Run<'a> {
             context: self.recipe.model.context,
             corrected: self.recipe.corrections.share,
         };
-        let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed);
-        rng.set_stream(self.state.step / POOL_STEPS + 1);
-        self.pool = Batch::pool(samples, &self.state.corrections, &self.state.pool_mix, plan, &mut rng)?;
+        let current = self.state.step / POOL_STEPS;
+        let corrections = Arc::new(self.state.corrections.clone());
+        let state = &self.state;
+        let pool = |number| Pool {
+            seed: self.recipe.seed,
+            number,
+            mix: if number == current { state.pool_mix.clone() } else { state.mix.clone() },
+            corrections: Arc::clone(&corrections),
+            plan,
+        };
+        self.pool = match &mut self.drawer {
+            Some(drawer) => drawer.draw(current, pool)?,
+            None => pool(current).draw(samples)?,
+        };
         Ok(())
     }
 
@@ -303,14 +323,7 @@ impl<'a> Run<'a> {
 
     fn evaluate(&mut self, per_task: usize, adapt: bool) -> Result<Vec<Accuracy>, TrainError> {
         let before = self.progress.elapsed_s();
-        let results = evaluate::evaluate(
-            self.recipe,
-            &self.network,
-            &self.learner.tensors(),
-            &self.state.tasks,
-            &self.held_out,
-            per_task,
-        )?;
+        let results = self.grade(self.recipe, per_task)?;
         let seconds = self.progress.elapsed_s() - before;
         self.round_s = seconds / per_task as f64;
         if adapt {

@@ -8,6 +8,7 @@ use prime_bench::tasks::sampling::{instance, state_on_trace};
 use prime_bench::tasks::{self, AnyTask, Difficulty, Machine, Problem, TaskRng, UnknownTask};
 
 /// Draws states from the reference traces of some tasks.
+#[derive(Clone)]
 pub struct States {
     names: Vec<String>,
     tasks: Vec<&'static dyn AnyTask>,

@@ -113,6 +113,16 @@ fn check_words(vocabulary: &Vocabulary) -> Result<(), TrainError> {
 }
 
 impl Samples for Traces {
+    fn fork(&self) -> Option<Box<dyn Samples + Send>> {
+        Some(Box::new(Self {
+            states: self.states.clone(),
+            by_form: self.by_form,
+            choices: self.choices,
+            vocabulary: self.vocabulary.clone(),
+            walked: self.walked.iter().map(|_| None).collect(),
+        }))
+    }
+
     fn begin_pool(&mut self) {
         self.walked.fill_with(|| None);
     }

@@ -7,7 +7,7 @@ mod backward;
 mod forward;
 mod optimizer;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod weights;
 
 use prime_kernels::{Unit, padded, widen};

@@ -1,6 +1,8 @@
 //! AdamW and Muon on the flat vector of weights. The rules are those of `optimizer::Updater`, of which this is the counterpart in
 //! mixed precision: Muon's products are of bf16 values.
 
+use std::thread;
+
 use prime_kernels::{Left, Mode, Packed, Unit, narrow_into, rows};
 
 use super::sized;
@@ -18,7 +20,19 @@ pub struct MixedUpdater {
     moments: Moments,
     step: u64,
     unit: Unit,
-    buffers: Buffers,
+    /// One for each thread.
+    buffers: Vec<Buffers>,
+}
+
+/// A tensor, and what belongs to it in the flat vectors.
+struct Item<'a> {
+    part: Part,
+    /// Whether Muon updates it.
+    is_muon: bool,
+    weights: &'a mut [f32],
+    gradient: &'a [f32],
+    first: &'a mut [f32],
+    second: &'a mut [f32],
 }
 
 #[derive(Default)]
@@ -35,8 +49,14 @@ struct Buffers {
 impl MixedUpdater {
     /// Goes on from `moments` after `step` updates.
     pub fn new(plan: &Optimizer, layout: &Layout, moments: Moments, step: u64) -> Self {
-        let buffers = Buffers::default();
+        let buffers = vec![Buffers::default()];
         Self { plan: *plan, parts: layout.parts(), moments, step, unit: Unit::best(), buffers }
+    }
+
+    /// Distributes the tensors over so many threads, which does not change what comes out.
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.buffers.resize_with(threads.max(1), Buffers::default);
+        self
     }
 
     /// One update. `norm` is that of the whole `gradient`, which is scaled down if it is too large.
@@ -46,22 +66,35 @@ impl MixedUpdater {
             gradient.iter_mut().for_each(|value| *value *= scale as f32);
         }
         self.step += 1;
+        let (plan, step, unit) = (self.plan, self.step, self.unit);
+        let threads = self.buffers.len();
+        let mut shares: Vec<Vec<Item<'_>>> = (0..threads).map(|_| Vec::new()).collect();
+        let Moments { first, second } = &mut self.moments;
+        let (mut weights, mut gradient) = (weights, &*gradient);
+        let (mut first, mut second) = (first.as_mut_slice(), second.as_mut_slice());
+        // The parts tile the vectors, the embedding first.
         for (place, part) in self.parts.iter().enumerate() {
-            let span = part.start..part.start + part.rows * part.columns;
-            let (weights, gradient) = (&mut weights[span.clone()], &gradient[span.clone()]);
-            let (first, second) = (&mut self.moments.first[span.clone()], &mut self.moments.second[span]);
-            let is_gain = part.rows == 1;
-            // The first part is the embedding.
-            if self.plan.matrices == MatrixOptimizer::Muon && place > 0 && !is_gain {
-                self.buffers.muon(self.unit, &self.plan, *part, weights, gradient, first, rate);
-                continue;
-            }
-            let decay = if is_gain { 0.0 } else { rate * self.plan.weight_decay };
-            let correction = |beta: f64| 1.0 - beta.powf(self.step as f64);
-            let rates = [rate / correction(self.plan.beta1), correction(self.plan.beta2).sqrt(), decay];
-            let betas = [self.plan.beta1 as f32, self.plan.beta2 as f32];
-            rows::adamw(weights, gradient, [first, second], betas, 1e-8, rates.map(|rate| rate as f32));
+            let len = part.rows * part.columns;
+            let item = Item {
+                part: *part,
+                is_muon: plan.matrices == MatrixOptimizer::Muon && place > 0 && part.rows > 1,
+                weights: weights.split_off_mut(..len).expect("invariant: the parts tile the weights"),
+                gradient: gradient.split_off(..len).expect("invariant: and the gradient"),
+                first: first.split_off_mut(..len).expect("invariant: and the moments"),
+                second: second.split_off_mut(..len).expect("invariant: both of them"),
+            };
+            shares[place % threads].push(item);
         }
+        thread::scope(|scope| {
+            let mut work = shares.into_iter().zip(&mut self.buffers);
+            let own = work.next();
+            for (share, buffers) in work {
+                scope.spawn(move || share.into_iter().for_each(|item| buffers.update(unit, &plan, item, step, rate)));
+            }
+            if let Some((share, buffers)) = own {
+                share.into_iter().for_each(|item| buffers.update(unit, &plan, item, step, rate));
+            }
+        });
     }
 
     pub fn moments(&self) -> Moments {
@@ -70,6 +103,19 @@ impl MixedUpdater {
 }
 
 impl Buffers {
+    /// The `step`-th update of one tensor.
+    fn update(&mut self, unit: Unit, plan: &Optimizer, item: Item<'_>, step: u64, rate: f64) {
+        let Item { part, is_muon, weights, gradient, first, second } = item;
+        if is_muon {
+            return self.muon(unit, plan, part, weights, gradient, first, rate);
+        }
+        let decay = if part.rows == 1 { 0.0 } else { rate * plan.weight_decay };
+        let correction = |beta: f64| 1.0 - beta.powf(step as f64);
+        let rates = [rate / correction(plan.beta1), correction(plan.beta2).sqrt(), decay];
+        let betas = [plan.beta1 as f32, plan.beta2 as f32];
+        rows::adamw(weights, gradient, [first, second], betas, 1e-8, rates.map(|rate| rate as f32));
+    }
+
     #[expect(clippy::too_many_arguments, reason = "a matrix and what belongs to it")]
     fn muon(
         &mut self,

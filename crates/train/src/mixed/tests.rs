@@ -12,9 +12,9 @@ use crate::optimizer::{Moments, Updater};
 use crate::recipe::{Architecture, MatrixOptimizer, Optimizer};
 use crate::vocabulary::Vocabulary;
 
-const SMALL: Architecture = Architecture { d_model: 64, layers: 3, heads: 2, ff: 96, context: 128 };
+pub(crate) const SMALL: Architecture = Architecture { d_model: 64, layers: 3, heads: 2, ff: 96, context: 128 };
 
-fn batch(lengths: &[(usize, usize)]) -> Batch {
+pub(crate) fn batch(lengths: &[(usize, usize)]) -> Batch {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let mut text =
         |length: usize| -> String { (0..length).map(|_| char::from(b'a' + (rng.next_u32() % 26) as u8)).collect() };
@@ -52,15 +52,19 @@ fn losses_and_gradients_are_those_of_f32_to_rounding() {
         }
         let mut own = vec![0.0; layout.len];
         gradient.take(&layout, &mut own);
-        let theirs = values(&layout, &gradients);
-        for part in layout.parts() {
-            let span = part.start..part.start + part.rows * part.columns;
-            let (own, theirs) = (&own[span.clone()], &theirs[span]);
-            let likeness = cosine(own, theirs);
-            assert!(likeness > 0.995, "{part:?}: {likeness}");
-            let size = |values: &[f32]| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
-            assert!((size(own) / size(theirs) - 1.0).abs() < 0.05, "{part:?}");
-        }
+        assert_alike(&layout, &own, &values(&layout, &gradients));
+    }
+}
+
+/// Gradients that differ by rounding alone.
+pub(crate) fn assert_alike(layout: &Layout, own: &[f32], theirs: &[f32]) {
+    for part in layout.parts() {
+        let span = part.start..part.start + part.rows * part.columns;
+        let (own, theirs) = (&own[span.clone()], &theirs[span]);
+        let likeness = cosine(own, theirs);
+        assert!(likeness > 0.995, "{part:?}: {likeness}");
+        let size = |values: &[f32]| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+        assert!((size(own) / size(theirs) - 1.0).abs() < 0.05, "{part:?}");
     }
 }
 
@@ -75,7 +79,7 @@ fn updates_are_those_of_f32_to_rounding() {
         let mut theirs = tensors(&layout, &start, &device);
         let mut updater = Updater::new(&plan, &layout, &zero(), 0, &device);
         let mut own = start.clone();
-        let mut mixed = MixedUpdater::new(&plan, &layout, zero(), 0);
+        let mut mixed = MixedUpdater::new(&plan, &layout, zero(), 0).with_threads(3);
         for step in 0..3 {
             let mut gradient = layout.initialize(10 + step);
             let norm = gradient.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();

@@ -1,0 +1,103 @@
+//! The GPU's kernels against the network on burn tensors. Without a GPU, they run on the emulator of `prime-cuda`: the same
+//! source, compiled as C++. With `PRIME_TEST_GPU` set to the number of a device, they run there.
+
+use std::path::Path;
+use std::process::Command;
+
+use burn::tensor::Device;
+
+use super::gpu::GpuNetwork;
+use super::layout::Layout;
+use super::mixed::tests::{SMALL, assert_alike, batch};
+use super::model::{Network, tensors, values};
+
+/// Set in the process whose libraries are the emulator's.
+const EMULATED: &str = "PRIME_CUDA_EMULATED";
+
+/// Runs `body` in this process, if it has a GPU, or else in another one, where the emulator stands in for CUDA's libraries.
+fn on_a_gpu(name: &str, body: impl FnOnce(usize)) {
+    if let Ok(ordinal) = std::env::var("PRIME_TEST_GPU") {
+        return body(ordinal.parse().expect("PRIME_TEST_GPU is the number of a device"));
+    }
+    if std::env::var_os(EMULATED).is_some() {
+        return body(0);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuda/emulator/emulator.cpp");
+    let driver = folder.path().join("libcuda.so");
+    let status = Command::new("c++")
+        .args(["-O2", "-std=c++17", "-shared", "-fPIC", "-Wno-unknown-pragmas"])
+        .args([format!("-DHEAD={}", SMALL.head_dim()), format!("-DWIDTH={}", SMALL.d_model)])
+        .arg(source)
+        .arg("-o")
+        .arg(&driver)
+        .status()
+        .expect("a C++ compiler, which llama.cpp needs too");
+    assert!(status.success(), "the emulator does not compile");
+    for library in ["libcublas.so", "libnvrtc.so"] {
+        std::fs::hard_link(&driver, folder.path().join(library)).expect("a link");
+    }
+    let status = Command::new(std::env::current_exe().expect("this program"))
+        .args([&format!("gpu_test::{name}"), "--exact", "--nocapture"])
+        .env(EMULATED, "1")
+        .env("LD_LIBRARY_PATH", folder.path())
+        .status()
+        .expect("this program runs");
+    assert!(status.success(), "{name} fails on the emulator");
+}
+
+#[test]
+fn losses_and_gradients_are_those_of_f32_to_rounding() {
+    on_a_gpu("losses_and_gradients_are_those_of_f32_to_rounding", |ordinal| {
+        let layout = Layout::new(SMALL, 259);
+        let flat = layout.initialize(6);
+        let parts = tensors(&layout, &flat, &Device::flex());
+        let network = Network::new(SMALL);
+        let mut gpu = GpuNetwork::new(&layout, ordinal).expect("a GPU");
+        gpu.set_weights(&flat).expect("weights");
+        // Samples within one tile of attention and across several; what the buffers hold of a larger batch must not matter.
+        for lengths in [&[(70, 20), (5, 1), (20, 40), (0, 3), (31, 33), (90, 30)][..], &[(3, 4), (0, 0)]] {
+            let batch = batch(lengths);
+            let (wanted, gradients) = network.learn(&parts, &batch, 0.01);
+            let scored = gpu.score(&batch).expect("scores");
+            let found = gpu.learn(&batch, 0.01).expect("a gradient");
+            assert_eq!(found.losses.len(), wanted.losses.len());
+            for ((found, wanted), scored) in found.losses.iter().zip(&wanted.losses).zip(&scored.losses) {
+                assert!((found - wanted).abs() < 0.03 * (1.0 + wanted), "{found}, not {wanted}");
+                assert!((found - scored).abs() < 1e-5, "{found}, {scored} without a gradient");
+            }
+            let mut own = vec![0.0; layout.len];
+            gpu.take_gradient(&mut own).expect("the gradient");
+            assert_alike(&layout, &own, &values(&layout, &gradients));
+        }
+    });
+}
+
+#[test]
+fn gradients_of_several_batches_add_up() {
+    on_a_gpu("gradients_of_several_batches_add_up", |ordinal| {
+        let layout = Layout::new(SMALL, 259);
+        let mut gpu = GpuNetwork::new(&layout, ordinal).expect("a GPU");
+        gpu.set_weights(&layout.initialize(6)).expect("weights");
+        let batches = [batch(&[(30, 9)]), batch(&[(4, 50), (60, 2)])];
+        let mut sum = vec![0.0; layout.len];
+        let mut own = vec![0.0; layout.len];
+        for batch in &batches {
+            gpu.learn(batch, 0.01).expect("a gradient");
+            gpu.take_gradient(&mut own).expect("the gradient");
+            sum.iter_mut().zip(&own).for_each(|(sum, own)| *sum += own);
+        }
+        for batch in &batches {
+            gpu.learn(batch, 0.01).expect("a gradient");
+        }
+        gpu.take_gradient(&mut own).expect("the gradient");
+        assert_alike(&layout, &own, &sum);
+    });
+}
+
+#[test]
+fn an_architecture_that_the_kernels_cannot_compute_is_refused() {
+    let odd = super::Architecture { d_model: 48, heads: 2, ..SMALL };
+    let Err(error) = GpuNetwork::new(&Layout::new(odd, 259), 0) else { panic!("refused") };
+    assert!(error.to_string().contains("d_model must be a multiple of 32"), "{error}");
+}
