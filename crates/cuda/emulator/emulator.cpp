@@ -1,7 +1,7 @@
 // The calls of CUDA's driver, cuBLAS and NVRTC that prime-cuda makes, computed on the CPU: the kernels of kernels.cu, compiled as
 // C++, with a fiber for each thread of a block. For tests where there is no GPU; it knows no streams, no races and no limits.
 //
-// One source for the three libraries: g++ -shared -fPIC -DHEAD=32 -DWIDTH=64 emulator.cpp, under each of their names.
+// One source for the three libraries: g++ -shared -fPIC -DHEAD=32 -DWIDTH=64 -DFF=96 emulator.cpp, under each of their names.
 
 #include <cmath>
 #include <cstdint>
@@ -125,6 +125,7 @@ static std::map<std::string, Kernel> kernels = {
     KERNEL(narrow_all), KERNEL(add_parts), KERNEL(embed), KERNEL(embed_backward), KERNEL(gather), KERNEL(scatter),
     KERNEL(norm), KERNEL(norm_backward), KERNEL(rotate), KERNEL(attend), KERNEL(attend_means),
     KERNEL(attend_by_queries), KERNEL(attend_by_keys), KERNEL(swiglu), KERNEL(swiglu_backward), KERNEL(cross_entropy),
+    KERNEL(squares), KERNEL(adamw), KERNEL(look_ahead), KERNEL(normalize), KERNEL(combine), KERNEL(step_along), KERNEL(approach),
 };
 
 static char handle;
@@ -193,6 +194,7 @@ API nvrtcCompileProgram(void *, int count, const char **options) {
         std::string option = options[place];
         if (option.rfind("-DHEAD=", 0) == 0 && option != "-DHEAD=" + std::to_string(HEAD)) return 6;
         if (option.rfind("-DWIDTH=", 0) == 0 && option != "-DWIDTH=" + std::to_string(WIDTH)) return 6;
+        if (option.rfind("-DFF=", 0) == 0 && option != "-DFF=" + std::to_string(FF)) return 6;
     }
     return SUCCESS;
 }
@@ -228,10 +230,4 @@ API cublasGemmStridedBatchedEx(void *, int turned_a, int turned_b, int m, int n,
                 }
             }
     return SUCCESS;
-}
-API cublasGemmEx(void *blas, int turned_a, int turned_b, int m, int n, int k, const float *alpha, const bf16 *a, int type_a,
-                 int lda, const bf16 *b, int type_b, int ldb, const float *beta, void *c, int type, int ldc, int compute,
-                 int algorithm) {
-    return cublasGemmStridedBatchedEx(blas, turned_a, turned_b, m, n, k, alpha, a, type_a, lda, 0, b, type_b, ldb, 0, beta,
-                                      c, type, ldc, 0, 1, compute, algorithm);
 }

@@ -29,7 +29,7 @@ pub enum GpuError {
     Blas(#[from] blas::CublasError),
     #[error("the kernels do not compile for this GPU: {0}")]
     Compile(#[from] CompileError),
-    #[error("this network is too large for the GPU kernels: {0}")]
+    #[error("the GPU kernels cannot compute this network: {0}")]
     Shape(String),
 }
 
@@ -75,10 +75,6 @@ impl Device {
         }
     }
 
-    pub fn name(&self) -> Result<String, GpuError> {
-        Ok(self.stream.context().name()?)
-    }
-
     pub fn kernel(&self, name: &str) -> Result<CudaFunction, GpuError> {
         Ok(self.module.load_function(name)?)
     }
@@ -94,27 +90,40 @@ impl Device {
     /// `sum` [rows, columns] = `left` [rows, inner] times the matrix `right`, plus `sum` if `adds`. `sum` is of f32 or bf16.
     pub fn product<S: Sum>(
         &self,
-        [rows, columns, inner]: [usize; 3],
+        shape: [usize; 3],
         left: &CudaView<'_, u16>,
         right: &CudaView<'_, u16>,
         turned: Turned,
         sum: &CudaView<'_, S>,
         adds: bool,
     ) -> Result<(), GpuError> {
-        let (one, beta) = (1.0f32, f32::from(u8::from(adds)));
+        self.products(1, shape, [left, right], turned, sum, f32::from(u8::from(adds)))
+    }
+
+    /// Of each of `count` pairs of matrices the product, plus `keep` times `sum`.
+    pub fn products<S: Sum>(
+        &self,
+        count: usize,
+        [rows, columns, inner]: [usize; 3],
+        [left, right]: [&CudaView<'_, u16>; 2],
+        turned: Turned,
+        sum: &CudaView<'_, S>,
+        keep: f32,
+    ) -> Result<(), GpuError> {
+        let one = 1.0f32;
         let (operation, stride) = match turned {
             Turned::Right => (blas_sys::cublasOperation_t::CUBLAS_OP_T, inner),
             Turned::Neither => (blas_sys::cublasOperation_t::CUBLAS_OP_N, columns),
         };
-        let none = blas_sys::cublasOperation_t::CUBLAS_OP_N;
-        // SAFETY: the operands are as long as their shapes say, which `assert` holds; cuBLAS counts by columns, so that it sees
-        // each matrix transposed and the product in reverse.
-        assert!(left.len() >= rows * inner && right.len() >= columns * inner && sum.len() >= rows * columns);
+        let [left_size, right_size, sum_size] = [rows * inner, columns * inner, rows * columns];
+        assert!(left.len() >= count * left_size && right.len() >= count * right_size && sum.len() >= count * sum_size);
+        // SAFETY: the operands are as long as their shapes say; cuBLAS counts by columns, so that it sees each matrix transposed
+        // and the product in reverse.
         unsafe {
-            blas::gemm_ex(
+            blas::gemm_strided_batched_ex(
                 *self.blas.handle(),
                 operation,
-                none,
+                blas_sys::cublasOperation_t::CUBLAS_OP_N,
                 columns as i32,
                 rows as i32,
                 inner as i32,
@@ -122,13 +131,17 @@ impl Device {
                 self.pointer(right) as *const _,
                 HALF,
                 stride as i32,
+                right_size as i64,
                 self.pointer(left) as *const _,
                 HALF,
                 inner as i32,
-                (&raw const beta).cast(),
+                left_size as i64,
+                (&raw const keep).cast(),
                 self.pointer(sum) as *mut _,
                 S::TYPE,
                 columns as i32,
+                sum_size as i64,
+                count as i32,
                 blas_sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
                 blas_sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
             )?;
@@ -146,9 +159,9 @@ impl Device {
     ) -> Result<(), GpuError> {
         let (one, zero) = (1.0f32, 0.0f32);
         let part = rows / PARTS;
-        // SAFETY: as above.
         assert!(rows.is_multiple_of(PARTS) && left.len() >= rows * m && right.len() >= rows * n);
         assert!(parts.len() >= PARTS * m * n);
+        // SAFETY: as above.
         unsafe {
             blas::gemm_strided_batched_ex(
                 *self.blas.handle(),
@@ -198,6 +211,36 @@ impl Sum for f32 {
 /// The bits of a bf16 value.
 impl Sum for u16 {
     const TYPE: blas_sys::cudaDataType = HALF;
+}
+
+/// Launches a kernel: its configuration, then its arguments in order.
+macro_rules! launch {
+    ($device:expr, $kernel:expr, $config:expr, $($argument:expr),* $(,)?) => {{
+        let mut launch = $device.stream.launch_builder(&$kernel);
+        $(launch.arg($argument);)*
+        // SAFETY: the arguments are those of the kernel, in its order, and its buffers are as long as it counts.
+        unsafe { launch.launch($config) }.map(drop)
+    }};
+}
+
+/// A struct of kernels, by their names.
+macro_rules! kernels {
+    ($($name:ident),* $(,)?) => {
+        struct Kernels { $($name: CudaFunction),* }
+
+        impl Kernels {
+            fn load(device: &Device) -> Result<Self, GpuError> {
+                Ok(Self { $($name: device.kernel(stringify!($name))?),* })
+            }
+        }
+    };
+}
+
+pub(crate) use {kernels, launch};
+
+/// The whole buffer.
+pub fn all<T>(slice: &CudaSlice<T>) -> CudaView<'_, T> {
+    slice.slice(..)
 }
 
 /// `blocks` blocks of `threads`.

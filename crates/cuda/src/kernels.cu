@@ -1,5 +1,5 @@
 // The network's operations on a GPU, except for products of matrices, which are cuBLAS's. Compiled when a training starts, with
-// HEAD (width of an attention head) and WIDTH (of the stream, d) as macros, both multiples of 32.
+// HEAD (width of an attention head), WIDTH (of the stream, d) and FF (of the feed-forward) as macros, multiples of 32.
 //
 // Rows beyond the last one of a batch are padding: their gradient is zero, so that sums over rows may include them. bf16
 // values are held as their bits, which spares CUDA's headers.
@@ -340,22 +340,37 @@ extern "C" __global__ void attend_by_keys(const bf16 *qkv, const bf16 *slope, co
     for (int index = 0; index < HEAD; index++) to[WIDTH + index] = narrow(by_value[index]);
 }
 
-// Rows [gate, up] of gate_up: hidden = gate sigmoid(gate) up.
-extern "C" __global__ void swiglu(const bf16 *gate_up, bf16 *hidden, int rows, int ff) {
-    EACH(index, (long long)rows * ff) {
-        long long at = index / ff * 2 * ff + index % ff;
-        float gate = widen(gate_up[at]);
-        hidden[index] = narrow(gate / (1.0f + __expf(-gate)) * widen(gate_up[at + ff]));
+__device__ inline float lower(unsigned int pair) { return __uint_as_float(pair << 16); }
+__device__ inline float upper(unsigned int pair) { return __uint_as_float(pair & 0xffff0000u); }
+__device__ inline unsigned int paired(float first, float second) {
+    return (unsigned int)narrow(first) | (unsigned int)narrow(second) << 16;
+}
+__device__ inline float sigmoid_of(float value) { return 1.0f / (1.0f + __expf(-value)); }
+
+// Rows [gate, up] of gate_up: hidden = gate sigmoid(gate) up. Two values a thread, as in the gradient.
+extern "C" __global__ void swiglu(const unsigned int *gate_up, unsigned int *hidden, int rows) {
+    EACH(index, (long long)rows * (FF / 2)) {
+        long long at = index / (FF / 2) * FF + index % (FF / 2);
+        unsigned int gate = gate_up[at], up = gate_up[at + FF / 2];
+        float first = lower(gate), second = upper(gate);
+        hidden[index] = paired(first * sigmoid_of(first) * lower(up), second * sigmoid_of(second) * upper(up));
     }
 }
 
-extern "C" __global__ void swiglu_backward(const bf16 *gate_up, const bf16 *slope, bf16 *d_gate_up, int rows, int ff) {
-    EACH(index, (long long)rows * ff) {
-        long long at = index / ff * 2 * ff + index % ff;
-        float gate = widen(gate_up[at]), up = widen(gate_up[at + ff]), own = widen(slope[index]);
-        float sigmoid = 1.0f / (1.0f + __expf(-gate));
-        d_gate_up[at] = narrow(own * up * sigmoid * (1.0f + gate * (1.0f - sigmoid)));
-        d_gate_up[at + ff] = narrow(own * gate * sigmoid);
+__device__ inline float by_gate(float gate, float up, float slope) {
+    float sigmoid = sigmoid_of(gate);
+    return slope * up * sigmoid * (1.0f + gate * (1.0f - sigmoid));
+}
+
+extern "C" __global__ void swiglu_backward(const unsigned int *gate_up, const unsigned int *slope, unsigned int *d_gate_up,
+                                           int rows) {
+    EACH(index, (long long)rows * (FF / 2)) {
+        long long at = index / (FF / 2) * FF + index % (FF / 2);
+        unsigned int gate = gate_up[at], up = gate_up[at + FF / 2], own = slope[index];
+        float first = lower(gate), second = upper(gate);
+        d_gate_up[at] = paired(by_gate(first, lower(up), lower(own)), by_gate(second, upper(up), upper(own)));
+        d_gate_up[at + FF / 2] =
+            paired(lower(own) * first * sigmoid_of(first), upper(own) * second * sigmoid_of(second));
     }
 }
 
@@ -392,4 +407,87 @@ extern "C" __global__ void cross_entropy(const float *logits, const int *targets
         losses[row] = logf(sum) + most - right;
         hits[row] = rivals == 1.0f;
     }
+}
+
+// Of each block, the sum of squares of its share.
+extern "C" __global__ void squares(const float *values, float *parts, long long count) {
+    __shared__ float shared[WARPS];
+    float sum = 0.0f;
+    EACH(index, count) sum += values[index] * values[index];
+    sum = sum_of_warp(sum);
+    if (threadIdx.x % WARP == 0) shared[threadIdx.x / WARP] = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        float total = 0.0f;
+        for (int warp = 0; warp < WARPS; warp++) total += shared[warp];
+        parts[blockIdx.x] = total;
+    }
+}
+
+// rate and root are corrected for the moments' beginning at zero.
+extern "C" __global__ void adamw(float *weights, const float *gradient, float *first, float *second, long long count,
+                                 float clip, float beta1, float beta2, float rate, float root, float decay) {
+    EACH(index, count) {
+        float slope = gradient[index] * clip;
+        first[index] = beta1 * first[index] + (1.0f - beta1) * slope;
+        second[index] = beta2 * second[index] + (1.0f - beta2) * slope * slope;
+        float step = rate * first[index] / (sqrtf(second[index]) / root + 1e-8f);
+        weights[index] -= step + decay * weights[index];
+    }
+}
+
+// Where a value of a matrix of Muon lies: matrices [rows, columns] of a group, which begin at starts, are worked on as
+// [matrices, short, long], the tall ones transposed.
+__device__ inline long long place_of(const long long *starts, long long index, int rows, int columns) {
+    long long size = (long long)rows * columns;
+    long long within = index % size;
+    if (rows > columns) within = within % rows * columns + within / rows;
+    return starts[index / size] + within;
+}
+
+// The momentum, and what it will be: the direction of the update.
+extern "C" __global__ void look_ahead(const float *gradient, float *momentum, const long long *starts, float *matrices,
+                                      int count, int rows, int columns, float clip, float beta) {
+    EACH(index, (long long)count * rows * columns) {
+        long long place = place_of(starts, index, rows, columns);
+        float slope = gradient[place] * clip;
+        momentum[place] = slope + beta * momentum[place];
+        matrices[index] = slope + beta * momentum[place];
+    }
+}
+
+// Scales each matrix to norm 1. A block a matrix.
+extern "C" __global__ void normalize(float *matrices, bf16 *halves, int size) {
+    __shared__ float shared[WARPS];
+    float *own = matrices + (long long)blockIdx.x * size;
+    bf16 *half = halves + (long long)blockIdx.x * size;
+    float sum = 0.0f;
+    for (int index = threadIdx.x; index < size; index += blockDim.x) sum += own[index] * own[index];
+    sum = sum_of_warp(sum);
+    if (threadIdx.x % WARP == 0) shared[threadIdx.x / WARP] = sum;
+    __syncthreads();
+    float total = 0.0f;
+    for (int warp = 0; warp < WARPS; warp++) total += shared[warp];
+    float inverse = 1.0f / fmaxf(sqrtf(total), 1e-7f);
+    for (int index = threadIdx.x; index < size; index += blockDim.x) {
+        own[index] *= inverse;
+        half[index] = narrow(own[index]);
+    }
+}
+
+// to = b square + c fourth
+extern "C" __global__ void combine(const float *square, const float *fourth, bf16 *to, long long count, float b, float c) {
+    EACH(index, count) to[index] = narrow(b * square[index] + c * fourth[index]);
+}
+
+extern "C" __global__ void step_along(float *weights, const long long *starts, const float *matrices, int count, int rows,
+                                      int columns, float keep, float step) {
+    EACH(index, (long long)count * rows * columns) {
+        long long place = place_of(starts, index, rows, columns);
+        weights[place] = weights[place] * keep - step * matrices[index];
+    }
+}
+
+extern "C" __global__ void approach(float *average, const float *weights, long long count, float share) {
+    EACH(index, count) average[index] += share * (weights[index] - average[index]);
 }

@@ -15,6 +15,8 @@
 
 mod device;
 mod network;
+mod optimizer;
 
 pub use device::GpuError;
 pub use network::{Input, LayerStarts, Network, Shape, Starts};
+pub use optimizer::{Rule, Tensor};

@@ -1,8 +1,9 @@
-//! The network: a forward pass, and the gradient by it, layer by layer.
+//! The network: a forward pass, the gradient by it, layer by layer, and what the gradient changes.
 
 use cudarc::driver::{CudaFunction, CudaSlice, CudaView, LaunchConfig, PinnedHostSlice, PushKernelArg};
 
-use crate::device::{Device, GpuError, PARTS, Turned, each, grid};
+use crate::device::{Device, GpuError, PARTS, Turned, all, each, grid, kernels, launch};
+use crate::optimizer::{Optimizer, Rule, Tensor};
 
 /// Rows are padded to a multiple of this, so that each part of a sum over rows is a multiple of 8.
 const ROWS: usize = 8 * PARTS;
@@ -66,6 +67,7 @@ pub struct Network {
     shape: Shape,
     weights: Weights,
     gradient: CudaSlice<f32>,
+    optimizer: Optimizer,
     host: PinnedHostSlice<f32>,
     buffers: Option<Buffers>,
 }
@@ -76,18 +78,6 @@ struct Weights {
     /// Of the halves, with rows of zeros up to a multiple of 64 tokens.
     embedding: CudaSlice<u16>,
     angles: CudaSlice<f32>,
-}
-
-macro_rules! kernels {
-    ($($name:ident),* $(,)?) => {
-        struct Kernels { $($name: CudaFunction),* }
-
-        impl Kernels {
-            fn load(device: &Device) -> Result<Self, GpuError> {
-                Ok(Self { $($name: device.kernel(stringify!($name))?),* })
-            }
-        }
-    };
 }
 
 kernels!(
@@ -151,35 +141,23 @@ struct Buffers {
     tiles: CudaSlice<i32>,
 }
 
-/// Launches a kernel: its configuration, then its arguments in order.
-macro_rules! launch {
-    ($device:expr, $kernel:expr, $config:expr, $($argument:expr),* $(,)?) => {{
-        let mut launch = $device.stream.launch_builder(&$kernel);
-        $(launch.arg($argument);)*
-        // SAFETY: the arguments are those of the kernel, in its order, and its buffers hold as many rows as the batch has.
-        unsafe { launch.launch($config) }.map(drop)
-    }};
-}
-
-/// The whole buffer.
-fn all<T>(slice: &CudaSlice<T>) -> CudaView<'_, T> {
-    slice.slice(..)
-}
-
 impl Network {
-    /// A network on the `ordinal`-th GPU.
+    /// A network on the `ordinal`-th GPU. `tensors` are those of the flat vector, in its order and without gaps, the embedding
+    /// first.
     ///
     /// # Errors
     /// If there is no such GPU, or the shape is none that its kernels can compute.
-    pub fn new(shape: Shape, ordinal: usize) -> Result<Self, GpuError> {
+    pub fn new(shape: Shape, tensors: &[Tensor], rule: Rule, ordinal: usize) -> Result<Self, GpuError> {
         let head = shape.d_model / shape.heads;
-        if !shape.d_model.is_multiple_of(32) || !head.is_multiple_of(32) || head > 64 || shape.d_model > 1024 {
+        let is_whole = shape.d_model.is_multiple_of(32) && shape.ff.is_multiple_of(32);
+        if !is_whole || ![32, 64].contains(&head) || shape.d_model > 1024 {
             return Err(GpuError::Shape(format!(
-                "d_model must be a multiple of 32 up to 1024, and d_model / heads 32 or 64; they are {} and {head}",
-                shape.d_model
+                "d_model (up to 1024) and ff must be multiples of 32, and d_model / heads 32 or 64; they are {}, {} and {head}",
+                shape.d_model, shape.ff
             )));
         }
-        let device = Device::open(ordinal, vec![format!("-DHEAD={head}"), format!("-DWIDTH={}", shape.d_model)])?;
+        let macros = [("HEAD", head), ("WIDTH", shape.d_model), ("FF", shape.ff)];
+        let device = Device::open(ordinal, macros.map(|(name, value)| format!("-D{name}={value}")).to_vec())?;
         let flat: Vec<f32> = shape.angles.iter().flatten().copied().collect();
         let weights = Weights {
             flat: device.zeros(shape.starts.len)?,
@@ -190,6 +168,7 @@ impl Network {
         Ok(Self {
             kernels: Kernels::load(&device)?,
             gradient: device.zeros(shape.starts.len)?,
+            optimizer: Optimizer::new(&device, tensors, rule, shape.starts.len)?,
             // SAFETY: it is written before it is read.
             host: unsafe { device.stream.context().alloc_pinned_with_flags(shape.starts.len, 0)? },
             weights,
@@ -199,32 +178,77 @@ impl Network {
         })
     }
 
-    /// What the GPU is called.
-    ///
-    /// # Errors
-    /// If the driver does not say.
-    pub fn device_name(&self) -> Result<String, GpuError> {
-        self.device.name()
-    }
-
     /// Takes over the weights of a flat vector.
     ///
     /// # Errors
     /// If the GPU fails.
     pub fn set_weights(&mut self, flat: &[f32]) -> Result<(), GpuError> {
-        let Self { device, weights, host, .. } = self;
-        host.as_mut_slice()?.copy_from_slice(flat);
-        device.stream.memcpy_htod(&*host, &mut weights.flat)?;
-        let count = flat.len() as i64;
-        launch!(device, self.kernels.narrow_all, each(flat.len()), &weights.flat, &weights.halves, &count)?;
-        let embedding = self.shape.tokens * self.shape.d_model;
-        let start = self.shape.starts.embedding;
-        device.stream.memcpy_dtod(
-            &weights.halves.slice(start..start + embedding),
-            &mut weights.embedding.slice_mut(..embedding),
-        )?;
-        // `host` is written again for the next transfer.
-        Ok(device.stream.synchronize()?)
+        upload(&self.device, &mut self.host, flat, &mut self.weights.flat)?;
+        self.prepare()
+    }
+
+    /// Takes over the running average of the weights, and the optimizer's moments, all flat vectors.
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    pub fn set_state(&mut self, [average, first, second]: [&[f32]; 3]) -> Result<(), GpuError> {
+        let Self { device, optimizer, host, .. } = self;
+        upload(device, host, average, &mut optimizer.average)?;
+        upload(device, host, first, &mut optimizer.first)?;
+        upload(device, host, second, &mut optimizer.second)
+    }
+
+    /// The weights, their running average, and the optimizer's moments.
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    pub fn state(&mut self) -> Result<[Vec<f32>; 4], GpuError> {
+        let Self { device, optimizer, host, weights, .. } = self;
+        let mut vectors = [&weights.flat, &optimizer.average, &optimizer.first, &optimizer.second]
+            .map(|values| download(device, host, values));
+        let mut take = |place: usize| std::mem::replace(&mut vectors[place], Ok(Vec::new()));
+        Ok([take(0)?, take(1)?, take(2)?, take(3)?])
+    }
+
+    /// Exchanges the weights for their running average, or back.
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    pub fn exchange_average(&mut self) -> Result<(), GpuError> {
+        std::mem::swap(&mut self.weights.flat, &mut self.optimizer.average);
+        self.prepare()
+    }
+
+    /// Norm of the gradient under way.
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    pub fn gradient_norm(&mut self) -> Result<f64, GpuError> {
+        self.optimizer.norm(&self.device, &self.gradient)
+    }
+
+    /// The `step`-th update (from 1 on) by the gradient, whose norm is `norm`, and of the running average by `share` of the
+    /// difference. The gradient begins anew.
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    pub fn update(&mut self, step: u64, norm: f64, rate: f64, share: f64) -> Result<(), GpuError> {
+        let Self { device, optimizer, weights, gradient, .. } = self;
+        optimizer.update(device, &mut weights.flat, gradient, step, norm, rate)?;
+        optimizer.approach(device, &weights.flat, share)?;
+        device.clear(gradient)?;
+        self.prepare()
+    }
+
+    /// Rounds the weights for products.
+    fn prepare(&mut self) -> Result<(), GpuError> {
+        let Self { device, weights, shape, .. } = self;
+        let len = shape.starts.len;
+        let count = len as i64;
+        launch!(device, self.kernels.narrow_all, each(len), &weights.flat, &weights.halves, &count)?;
+        let (start, size) = (shape.starts.embedding, shape.tokens * shape.d_model);
+        let from = weights.halves.slice(start..start + size);
+        Ok(device.stream.memcpy_dtod(&from, &mut weights.embedding.slice_mut(..size))?)
     }
 
     /// Losses in nats and hits (whether the target is the only most likely token) at the targets.
@@ -271,12 +295,8 @@ impl Network {
     /// # Errors
     /// If the GPU fails.
     pub fn take_gradient(&mut self, flat: &mut [f32]) -> Result<(), GpuError> {
-        let stream = &self.device.stream;
-        stream.memcpy_dtoh(&self.gradient, &mut self.host)?;
-        stream.memset_zeros(&mut self.gradient)?;
-        stream.synchronize()?;
-        flat.copy_from_slice(self.host.as_slice()?);
-        Ok(())
+        flat.copy_from_slice(&download(&self.device, &mut self.host, &self.gradient)?);
+        self.device.clear(&mut self.gradient)
     }
 
     fn vocabulary(&self) -> usize {
@@ -370,8 +390,7 @@ impl Network {
             let matrix = self.matrix(starts.gate_up, 2 * ff * d);
             let shape_of = [rows, 2 * ff, d];
             device.product(shape_of, &all(&kept.ff_normed), &matrix, Turned::Right, &all(&kept.gate_up), false)?;
-            let ff_i = ff as i32;
-            launch!(device, kernels.swiglu, each(rows * ff), &kept.gate_up, &kept.hidden, &rows_i, &ff_i)?;
+            launch!(device, kernels.swiglu, each(rows * ff / 2), &kept.gate_up, &kept.hidden, &rows_i)?;
             let next = after.first_mut().map_or(&mut buffers.output, |next| &mut next.input);
             device.stream.memcpy_dtod(&kept.middle.slice(..rows * d), &mut next.slice_mut(..rows * d))?;
             let matrix = self.matrix(starts.down, d * ff);
@@ -410,7 +429,7 @@ impl Network {
         let Self { device, kernels, weights, shape, .. } = self;
         let Shape { d_model: d, heads, ff, .. } = *shape;
         let Batch { rows, count, targets, .. } = *batch;
-        let (rows_i, targets_i, ff_i, heads_i) = (rows as i32, targets as i32, ff as i32, heads as i32);
+        let (rows_i, targets_i, heads_i) = (rows as i32, targets as i32, heads as i32);
         let scale = 1.0 / ((d / heads) as f32).sqrt();
         let stride = self.vocabulary();
         let b = buffers;
@@ -430,9 +449,9 @@ impl Network {
             self.outer([rows, d, ff], &b.halves, &kept.hidden, &b.parts, (starts.down, d * ff))?;
             let matrix = self.matrix(starts.down, d * ff);
             device.product([rows, ff, d], &all(&b.halves), &matrix, Turned::Neither, &all(&b.more_halves), false)?;
-            let config = each(rows * ff);
+            let config = each(rows * ff / 2);
             let (gate_up, by_hidden, to) = (&kept.gate_up, &b.more_halves, &b.wide_halves);
-            launch!(device, kernels.swiglu_backward, config, gate_up, by_hidden, to, &rows_i, &ff_i)?;
+            launch!(device, kernels.swiglu_backward, config, gate_up, by_hidden, to, &rows_i)?;
             let span = (starts.gate_up, 2 * ff * d);
             self.outer([rows, 2 * ff, d], &b.wide_halves, &kept.ff_normed, &b.parts, span)?;
             let matrix = self.matrix(starts.gate_up, 2 * ff * d);
@@ -535,6 +554,24 @@ impl Network {
         launch!(self.device, self.kernels.add_parts, each(len), parts, &sum, &count, &stride, &values)?;
         Ok(())
     }
+}
+
+fn upload(
+    device: &Device,
+    host: &mut PinnedHostSlice<f32>,
+    from: &[f32],
+    to: &mut CudaSlice<f32>,
+) -> Result<(), GpuError> {
+    host.as_mut_slice()?.copy_from_slice(from);
+    device.stream.memcpy_htod(&*host, to)?;
+    // `host` is written again for the next transfer.
+    Ok(device.stream.synchronize()?)
+}
+
+fn download(device: &Device, host: &mut PinnedHostSlice<f32>, from: &CudaSlice<f32>) -> Result<Vec<f32>, GpuError> {
+    device.stream.memcpy_dtoh(from, host)?;
+    device.stream.synchronize()?;
+    Ok(host.as_slice()?.to_vec())
 }
 
 /// A block for each tile and head.

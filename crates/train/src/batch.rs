@@ -180,7 +180,7 @@ impl Batch {
         Ok(())
     }
 
-    /// The batches of several steps, each step as `passes` batches of samples of similar length. Samples are drawn
+    /// The batches of several steps, each step as `passes` batches, if the plan says so of samples of similar length. Samples are drawn
     /// with tasks in proportion to `weights` until there are `tokens` inputs per step on average; a share of them are
     /// corrections.
     pub fn pool(
@@ -203,7 +203,9 @@ impl Batch {
             total += sample.inputs();
             drawn.push(sample);
         }
-        drawn.sort_by_key(Encoded::inputs);
+        if plan.sorts {
+            drawn.sort_by_key(Encoded::inputs);
+        }
         let mut batches = Vec::with_capacity(parts);
         let mut left = drawn.into_iter().peekable();
         let mut used = 0;
@@ -233,6 +235,8 @@ pub struct PoolPlan {
     pub context: usize,
     /// Share of corrections.
     pub corrected: f64,
+    /// Whether a batch has samples of similar length, because shorter ones are padded. Else each has samples of all lengths.
+    pub sorts: bool,
 }
 
 fn choose(weights: &[f64], rng: &mut ChaCha8Rng) -> usize {
@@ -312,7 +316,7 @@ mod tests {
     fn a_pool_has_a_batch_for_every_pass_and_little_padding() {
         use rand_chacha::rand_core::SeedableRng;
         for tokens in [8, 1000] {
-            let plan = PoolPlan { steps: 4, passes: 3, tokens, context: 128, corrected: 0.0 };
+            let plan = PoolPlan { steps: 4, passes: 3, tokens, context: 128, corrected: 0.0, sorts: true };
             let mut rng = ChaCha8Rng::seed_from_u64(1);
             let mut lengths = Lengths(vec!["a".into()], Vocabulary::default());
             let pool =

@@ -1,12 +1,14 @@
-//! Losses and gradients on a GPU (`prime-cuda`); updates stay with the processor.
+//! Training on a GPU (`prime-cuda`): weights, gradients and the optimizer's moments stay there.
 
-use prime_cuda::{Input, LayerStarts, Network, Shape, Starts};
+use prime_cuda::{Input, LayerStarts, Network, Rule, Shape, Starts, Tensor};
 
 use super::TrainError;
 use super::batch::Batch;
 use super::layout::Layout;
 use super::model::Scores;
 use super::ops::Rotation;
+use super::optimizer::Moments;
+use super::recipe::{MatrixOptimizer, Optimizer};
 
 pub struct GpuNetwork(Network);
 
@@ -15,7 +17,7 @@ impl GpuNetwork {
     ///
     /// # Errors
     /// If there is no such GPU, or the architecture is none that its kernels can compute.
-    pub fn new(layout: &Layout, ordinal: usize) -> Result<Self, TrainError> {
+    pub fn new(layout: &Layout, optimizer: &Optimizer, ordinal: usize) -> Result<Self, TrainError> {
         let architecture = layout.architecture;
         let rotation = Rotation::new(architecture.context, architecture.head_dim());
         let layers = layout.layers.iter().map(|spans| LayerStarts {
@@ -40,14 +42,19 @@ impl GpuNetwork {
             angles: (0..architecture.context).flat_map(|position| rotation.angles(position).to_vec()).collect(),
             starts,
         };
-        Ok(Self(Network::new(shape, ordinal)?))
+        let part = |part: super::layout::Part| Tensor { start: part.start, rows: part.rows, columns: part.columns };
+        let tensors: Vec<_> = layout.parts().into_iter().map(part).collect();
+        let rule = Rule {
+            is_muon: optimizer.matrices == MatrixOptimizer::Muon,
+            beta1: optimizer.beta1,
+            beta2: optimizer.beta2,
+            weight_decay: optimizer.weight_decay,
+            clip_norm: optimizer.clip_norm,
+        };
+        Ok(Self(Network::new(shape, &tensors, rule, ordinal)?))
     }
 
-    /// What the GPU is called.
-    pub fn device_name(&self) -> Result<String, TrainError> {
-        Ok(self.0.device_name()?)
-    }
-
+    #[cfg(test)]
     pub fn set_weights(&mut self, flat: &[f32]) -> Result<(), TrainError> {
         Ok(self.0.set_weights(flat)?)
     }
@@ -67,7 +74,35 @@ impl GpuNetwork {
         Ok(Scores { losses, hits })
     }
 
+    /// Norm of the gradient under way.
+    pub fn gradient_norm(&mut self) -> Result<f64, TrainError> {
+        Ok(self.0.gradient_norm()?)
+    }
+
+    /// The `step`-th update by the gradient, whose norm is `norm`, and of the running average by `share` of the difference.
+    pub fn update(&mut self, step: u64, norm: f64, rate: f64, share: f64) -> Result<(), TrainError> {
+        Ok(self.0.update(step, norm, rate, share)?)
+    }
+
+    /// Takes over weights, their running average and moments.
+    pub fn set_state(&mut self, flat: &[f32], average: &[f32], moments: &Moments) -> Result<(), TrainError> {
+        self.0.set_weights(flat)?;
+        Ok(self.0.set_state([average, &moments.first, &moments.second])?)
+    }
+
+    /// Weights, their running average and moments.
+    pub fn state(&mut self) -> Result<(Vec<f32>, Vec<f32>, Moments), TrainError> {
+        let [flat, average, first, second] = self.0.state()?;
+        Ok((flat, average, Moments { first, second }))
+    }
+
+    /// Exchanges the weights for their running average, or back.
+    pub fn exchange_average(&mut self) -> Result<(), TrainError> {
+        Ok(self.0.exchange_average()?)
+    }
+
     /// Moves the gradient to `flat`, and begins anew.
+    #[cfg(test)]
     pub fn take_gradient(&mut self, flat: &mut [f32]) -> Result<(), TrainError> {
         Ok(self.0.take_gradient(flat)?)
     }

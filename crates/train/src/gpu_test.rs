@@ -8,8 +8,11 @@ use burn::tensor::Device;
 
 use super::gpu::GpuNetwork;
 use super::layout::Layout;
+use super::mixed::MixedUpdater;
 use super::mixed::tests::{SMALL, assert_alike, batch};
 use super::model::{Network, tensors, values};
+use super::optimizer::Moments;
+use super::recipe::{MatrixOptimizer, Optimizer};
 
 /// Set in the process whose libraries are the emulator's.
 const EMULATED: &str = "PRIME_CUDA_EMULATED";
@@ -27,7 +30,11 @@ fn on_a_gpu(name: &str, body: impl FnOnce(usize)) {
     let driver = folder.path().join("libcuda.so");
     let status = Command::new("c++")
         .args(["-O2", "-std=c++17", "-shared", "-fPIC", "-Wno-unknown-pragmas"])
-        .args([format!("-DHEAD={}", SMALL.head_dim()), format!("-DWIDTH={}", SMALL.d_model)])
+        .args([
+            format!("-DHEAD={}", SMALL.head_dim()),
+            format!("-DWIDTH={}", SMALL.d_model),
+            format!("-DFF={}", SMALL.ff),
+        ])
         .arg(source)
         .arg("-o")
         .arg(&driver)
@@ -53,7 +60,7 @@ fn losses_and_gradients_are_those_of_f32_to_rounding() {
         let flat = layout.initialize(6);
         let parts = tensors(&layout, &flat, &Device::flex());
         let network = Network::new(SMALL);
-        let mut gpu = GpuNetwork::new(&layout, ordinal).expect("a GPU");
+        let mut gpu = GpuNetwork::new(&layout, &Optimizer::default(), ordinal).expect("a GPU");
         gpu.set_weights(&flat).expect("weights");
         // Samples within one tile of attention and across several; what the buffers hold of a larger batch must not matter.
         for lengths in [&[(70, 20), (5, 1), (20, 40), (0, 3), (31, 33), (90, 30)][..], &[(3, 4), (0, 0)]] {
@@ -77,7 +84,7 @@ fn losses_and_gradients_are_those_of_f32_to_rounding() {
 fn gradients_of_several_batches_add_up() {
     on_a_gpu("gradients_of_several_batches_add_up", |ordinal| {
         let layout = Layout::new(SMALL, 259);
-        let mut gpu = GpuNetwork::new(&layout, ordinal).expect("a GPU");
+        let mut gpu = GpuNetwork::new(&layout, &Optimizer::default(), ordinal).expect("a GPU");
         gpu.set_weights(&layout.initialize(6)).expect("weights");
         let batches = [batch(&[(30, 9)]), batch(&[(4, 50), (60, 2)])];
         let mut sum = vec![0.0; layout.len];
@@ -96,8 +103,45 @@ fn gradients_of_several_batches_add_up() {
 }
 
 #[test]
+fn updates_are_those_of_the_processor_to_rounding() {
+    on_a_gpu("updates_are_those_of_the_processor_to_rounding", |ordinal| {
+        let layout = Layout::new(SMALL, 259);
+        let start = layout.initialize(6);
+        let batches = [batch(&[(30, 9), (60, 30)]), batch(&[(4, 50), (60, 2)])];
+        for matrices in [MatrixOptimizer::Adamw, MatrixOptimizer::Muon] {
+            let plan = Optimizer { matrices, clip_norm: 0.05, ..Optimizer::default() };
+            let zero = || Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
+            let mut gpu = GpuNetwork::new(&layout, &plan, ordinal).expect("a GPU");
+            gpu.set_state(&start, &start, &zero()).expect("a state");
+            let mut updater = MixedUpdater::new(&plan, &layout, zero(), 0);
+            let (mut flat, mut average) = (start.clone(), start.clone());
+            for (step, batch) in batches.iter().enumerate() {
+                // Both get the gradient of the GPU: it is taken, and computed again.
+                let mut gradient = vec![0.0; layout.len];
+                gpu.learn(batch, 0.01).expect("a gradient");
+                gpu.take_gradient(&mut gradient).expect("the gradient");
+                let norm = prime_kernels::rows::squares(&gradient).sqrt();
+                gpu.learn(batch, 0.01).expect("a gradient");
+                let own_norm = gpu.gradient_norm().expect("a norm");
+                assert!((own_norm / norm - 1.0).abs() < 1e-4, "{own_norm}, not {norm}");
+                gpu.update(step as u64 + 1, norm, 1e-2, 0.3).expect("an update");
+                updater.update(&mut flat, &mut gradient, norm, 1e-2);
+                average.iter_mut().zip(&flat).for_each(|(average, weight)| *average += 0.3 * (weight - *average));
+                // So that the second gradient is that of the same weights.
+                let (own, own_average, moments) = gpu.state().expect("the state");
+                let moved = |to: &[f32]| -> Vec<f32> { to.iter().zip(&start).map(|(to, from)| to - from).collect() };
+                assert_alike(&layout, &moved(&own), &moved(&flat));
+                assert_alike(&layout, &moved(&own_average), &moved(&average));
+                assert_alike(&layout, &moments.first, &updater.moments().first);
+                gpu.set_state(&flat, &average, &updater.moments()).expect("a state");
+            }
+        }
+    });
+}
+
+#[test]
 fn an_architecture_that_the_kernels_cannot_compute_is_refused() {
     let odd = super::Architecture { d_model: 48, heads: 2, ..SMALL };
-    let Err(error) = GpuNetwork::new(&Layout::new(odd, 259), 0) else { panic!("refused") };
-    assert!(error.to_string().contains("d_model must be a multiple of 32"), "{error}");
+    let Err(error) = GpuNetwork::new(&Layout::new(odd, 259), &Optimizer::default(), 0) else { panic!("refused") };
+    assert!(error.to_string().contains("d_model / heads 32 or 64"), "{error}");
 }

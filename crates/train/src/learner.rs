@@ -52,11 +52,16 @@ struct Average {
 }
 
 impl Average {
-    /// The first steps count more, so that it does not begin with the weights of the start.
+    /// The share of the difference by which it follows the weights. The first steps count more, so that it does not begin with the
+    /// weights of the start.
+    fn share(&self, steps: u64) -> f64 {
+        1.0 - self.keep.min((1 + steps) as f64 / (10 + steps) as f64)
+    }
+
     fn add(&mut self, flat: &[f32], steps: u64) {
-        let keep = self.keep.min((1 + steps) as f64 / (10 + steps) as f64) as f32;
+        let share = self.share(steps) as f32;
         for (average, weight) in self.flat.iter_mut().zip(flat) {
-            *average += (1.0 - keep) * (weight - *average);
+            *average += share * (weight - *average);
         }
     }
 }
@@ -77,7 +82,7 @@ impl Learner {
         let average = if average.is_empty() { flat } else { average };
         Ok(Self {
             average: (keep > 0.0).then(|| Average { keep, flat: average.to_vec() }),
-            arithmetic: Arithmetic::new(recipe, layout, flat, moments, steps)?,
+            arithmetic: Arithmetic::new(recipe, layout, [flat, average], moments, steps)?,
             layout: layout.clone(),
             steps,
         })
@@ -115,13 +120,29 @@ impl Learner {
                 learner.weights.prepare(&self.layout, &learner.flat);
             }
             Arithmetic::Gpu(learner) => {
-                learner.updater.update(&mut learner.flat, &mut learner.gradient, norm, rate);
-                learner.network.set_weights(&learner.flat)?;
+                self.steps += 1;
+                let share = self.average.as_ref().map_or(1.0, |average| average.share(self.steps));
+                return learner.network.update(self.steps, norm, rate, share);
             }
         }
         self.steps += 1;
         if let Some(average) = &mut self.average {
             average.add(&self.arithmetic.flat(&self.layout), self.steps);
+        }
+        Ok(())
+    }
+
+    /// Brings what the other methods give up to date with the GPU, if there is one.
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    pub fn settle(&mut self) -> Result<(), TrainError> {
+        if let Arithmetic::Gpu(learner) = &mut self.arithmetic {
+            let (flat, average, moments) = learner.network.state()?;
+            (learner.flat, learner.moments) = (flat, moments);
+            if let Some(kept) = &mut self.average {
+                kept.flat = average;
+            }
         }
         Ok(())
     }
@@ -135,14 +156,14 @@ impl Learner {
         network: &Network,
         evaluate: impl FnOnce(&mut dyn FnMut(&Batch) -> Result<Scores, TrainError>) -> Result<T, TrainError>,
     ) -> Result<T, TrainError> {
-        let best = self.best().into_owned();
         let Arithmetic::Gpu(learner) = &mut self.arithmetic else {
             let weights = self.tensors();
             return evaluate(&mut |batch| Ok(network.score(&weights, batch)));
         };
-        learner.network.set_weights(&best)?;
+        // Without a running average, it equals the weights.
+        learner.network.exchange_average()?;
         let result = evaluate(&mut |batch| learner.network.score(batch))?;
-        learner.network.set_weights(&learner.flat)?;
+        learner.network.exchange_average()?;
         Ok(result)
     }
 
@@ -189,7 +210,7 @@ impl Learner {
         match &self.arithmetic {
             Arithmetic::F32(learner) => learner.updater.moments(&self.layout),
             Arithmetic::Bf16(learner) => learner.updater.moments(),
-            Arithmetic::Gpu(learner) => learner.updater.moments(),
+            Arithmetic::Gpu(learner) => learner.moments.clone(),
         }
     }
 }
@@ -210,17 +231,18 @@ impl Kept<'_> {
 }
 
 impl Arithmetic {
-    fn new(recipe: &Recipe, layout: &Layout, flat: &[f32], moments: Moments, step: u64) -> Result<Self, TrainError> {
+    fn new(
+        recipe: &Recipe,
+        layout: &Layout,
+        [flat, average]: [&[f32]; 2],
+        moments: Moments,
+        step: u64,
+    ) -> Result<Self, TrainError> {
         let threads = recipe.batch.threads;
         if let Some(ordinal) = recipe.batch.gpu {
-            let mut network = GpuNetwork::new(layout, ordinal)?;
-            network.set_weights(flat)?;
-            return Ok(Self::Gpu(Box::new(Gpu {
-                network,
-                flat: flat.to_vec(),
-                updater: MixedUpdater::new(&recipe.optimizer, layout, moments, step).with_threads(threads),
-                gradient: vec![0.0; layout.len],
-            })));
+            let mut network = GpuNetwork::new(layout, &recipe.optimizer, ordinal)?;
+            network.set_state(flat, average, &moments)?;
+            return Ok(Self::Gpu(Box::new(Gpu { network, flat: flat.to_vec(), moments })));
         }
         Ok(match recipe.batch.compute {
             Compute::F32 => {
@@ -355,12 +377,12 @@ impl Bf16 {
     }
 }
 
-/// Gradients by a GPU, updates by the processor.
+/// A network on a GPU.
 pub struct Gpu {
     network: GpuNetwork,
+    /// Of when they were last asked for, as are the moments.
     flat: Vec<f32>,
-    updater: MixedUpdater,
-    gradient: Vec<f32>,
+    moments: Moments,
 }
 
 impl Gpu {
@@ -370,8 +392,7 @@ impl Gpu {
             let scores = self.network.learn(batch, weight)?;
             tally.count(batch, &scores);
         }
-        self.network.take_gradient(&mut self.gradient)?;
-        Ok((tally, prime_kernels::rows::squares(&self.gradient).sqrt()))
+        Ok((tally, self.network.gradient_norm()?))
     }
 }
 

@@ -262,10 +262,12 @@ impl<'a> Run<'a> {
         let batch = &self.recipe.batch;
         let plan = PoolPlan {
             steps: POOL_STEPS as usize,
-            passes: batch.tokens.div_ceil(batch.pass_tokens).max(batch.threads),
+            passes: batch.tokens.div_ceil(batch.pass_tokens).max(if batch.gpu.is_some() { 1 } else { batch.threads }),
             tokens: batch.tokens,
             context: self.recipe.model.context,
             corrected: self.recipe.corrections.share,
+            // On a GPU, nothing is padded, and a step may be a single batch.
+            sorts: batch.gpu.is_none(),
         };
         let current = self.state.step / POOL_STEPS;
         let corrections = Arc::new(self.state.corrections.clone());
@@ -292,6 +294,7 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         samples.begin_pool();
+        self.learner.settle()?;
         let weights = self.learner.kept();
         let policy = Policy { layout: &self.layout, weights: &weights, vocabulary: &self.vocabulary };
         let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed ^ ATTEMPTS);
@@ -350,6 +353,7 @@ impl<'a> Run<'a> {
     }
 
     fn save(&mut self) -> Result<(), TrainError> {
+        self.learner.settle()?;
         self.state.elapsed_s = self.progress.elapsed_s();
         self.state.cpu_s = self.cpu_s();
         self.opened_s = cpu_s();
