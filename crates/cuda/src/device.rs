@@ -27,7 +27,7 @@ pub enum GpuError {
     Driver(#[from] DriverError),
     #[error("cuBLAS failed: {0:?}")]
     Blas(#[from] blas::CublasError),
-    #[error("the kernels do not compile for this GPU: {0}")]
+    #[error("the kernels do not compile for this GPU")]
     Compile(#[from] CompileError),
     #[error("the GPU kernels cannot compute this network: {0}")]
     Shape(String),

@@ -78,7 +78,7 @@ extern "C" __global__ void scatter(const float *from, const int *places, float *
 }
 
 // RMS norm of each row, times gain. A warp a row.
-extern "C" __global__ void norm(const float *x, const float *gain, bf16 *y, int rows, float epsilon) {
+extern "C" __global__ void rms_norm(const float *x, const float *gain, bf16 *y, int rows, float epsilon) {
     int lane = threadIdx.x % WARP;
     int row = blockIdx.x * WARPS + threadIdx.x / WARP;
     if (row >= rows) return;
@@ -99,7 +99,7 @@ extern "C" __global__ void norm(const float *x, const float *gain, bf16 *y, int 
 }
 
 // d_x += the gradient by x. Each block writes what its rows add to the gradient by gain, parts [blocks, d].
-extern "C" __global__ void norm_backward(const float *x, const float *gain, const float *slope, float *d_x, float *parts,
+extern "C" __global__ void rms_norm_backward(const float *x, const float *gain, const float *slope, float *d_x, float *parts,
                                          int rows, float epsilon) {
     __shared__ float shared[WARPS][WIDTH];
     int lane = threadIdx.x % WARP;

@@ -87,8 +87,8 @@ kernels!(
     embed_backward,
     gather,
     scatter,
-    norm,
-    norm_backward,
+    rms_norm,
+    rms_norm_backward,
     rotate,
     attend,
     attend_means,
@@ -507,7 +507,7 @@ impl Network {
         let gain = self.weights.flat.slice(gain..gain + self.shape.d_model);
         let count = rows as i32;
         let config = grid(rows.div_ceil(WARPS), 32 * WARPS);
-        launch!(self.device, self.kernels.norm, config, x, &gain, y, &count, &EPSILON)?;
+        launch!(self.device, self.kernels.rms_norm, config, x, &gain, y, &count, &EPSILON)?;
         Ok(())
     }
 
@@ -525,7 +525,7 @@ impl Network {
         let blocks = rows.div_ceil(WARPS).clamp(1, NORM_BLOCKS);
         let count = rows as i32;
         let config = grid(blocks, 32 * WARPS);
-        launch!(self.device, self.kernels.norm_backward, config, x, &gains, slope, d_x, parts, &count, &EPSILON)?;
+        launch!(self.device, self.kernels.rms_norm_backward, config, x, &gains, slope, d_x, parts, &count, &EPSILON)?;
         self.add_parts(parts, blocks, d, (gain, d))
     }
 
