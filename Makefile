@@ -88,7 +88,7 @@ test: ## all tests but the trainer's, in a real browser and of the Python packag
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(END_TO_END)
 
 test-trainer: setup ## the tests of prime-train and its kernels, against llama.cpp too (burn takes minutes to build)
-	$(CARGO) clippy --release -p prime-train -p prime-kernels --all-targets -- -D warnings
+	$(CARGO) clippy --release -p prime-train -p prime-kernels -p prime-cuda --all-targets -- -D warnings
 	$(CARGO) test --release -p prime-train -p prime-kernels
 
 test-postgres: setup ## the tests of the store in PostgreSQL and of several daemons on it, on servers that they start themselves

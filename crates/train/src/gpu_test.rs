@@ -18,6 +18,7 @@ use super::recipe::{MatrixOptimizer, Optimizer};
 const EMULATED: &str = "PRIME_CUDA_EMULATED";
 
 /// Runs `body` in this process, if it has a GPU, or else in another one, where the emulator stands in for CUDA's libraries.
+#[expect(clippy::disallowed_methods, reason = "a test is told by its environment where it runs")]
 fn on_a_gpu(name: &str, body: impl FnOnce(usize)) {
     if let Ok(ordinal) = std::env::var("PRIME_TEST_GPU") {
         return body(ordinal.parse().expect("PRIME_TEST_GPU is the number of a device"));
