@@ -27,8 +27,8 @@ fn conflicts(instance: &Instance, state: &State, package: usize) -> Vec<usize> {
 /// Alternatives, each with the selected packages that conflict with it: `a45!12!30,b7`.
 fn alternatives(instance: &Instance, state: &State, packages: &[usize]) -> String {
     let alternative = |(place, package): (usize, &usize)| {
-        let conflicts: String = conflicts(instance, state, *package).iter().map(|other| format!("!{other}")).collect();
-        format!("{}{package}{conflicts}", letter(place))
+        let conflicts: Vec<_> = conflicts(instance, state, *package).iter().map(|other| format!("!{other}")).collect();
+        format!("{}{package}{}", letter(place), conflicts.concat())
     };
     packages.iter().enumerate().map(alternative).collect::<Vec<_>>().join(",")
 }
@@ -72,7 +72,7 @@ impl Lesson for Of {
             return "-".to_owned();
         }
         let latest = state.choices_made.last();
-        let latest = latest.map_or_else(|| "-".to_owned(), |(number, package)| format!("{number} {package}"));
+        let latest = latest.map_or_else(|| ".".to_owned(), |(number, package)| format!("{number} {package}"));
         if let Some(Action::Back(number, package)) = state.last.0 {
             let packages = alternatives(instance, state, &instance.depends[number].1);
             return format!("latest {latest} back {number} {package} of {packages}");
