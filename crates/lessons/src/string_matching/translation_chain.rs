@@ -22,11 +22,11 @@ impl Lesson for Of {
     fn view(instance: &Instance, state: &State) -> String {
         let Some(language) = instance.languages.get(state.stages.len()) else { return "-".to_owned() };
         let read = state.read(instance);
-        let words: String = read.iter().enumerate().map(|(at, word)| format!("{}{word}", place(at))).collect();
+        let words: Vec<_> = read.iter().enumerate().map(|(at, word)| format!("{}{word}", place(at))).collect();
         let dictionary: Vec<_> = language.dictionary.iter().map(|(old, new)| format!("{old}:{new}")).collect();
         let (at, count) = (state.out.len(), read.len());
         let (order, last) = (order_of(language.order), place(count.saturating_sub(1)));
-        format!("{} {words} {order} {} of {} last {last}", dictionary.join(" "), place(at), place(count))
+        format!("{} {} {order} {} of {} last {last}", dictionary.join(" "), words.concat(), place(at), place(count))
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
