@@ -1,8 +1,8 @@
 //! Lambda Reduction: the body of the first redex with a place for each copy, and its argument; then the term.
-// Each symbol of the view has one in the action. A binder is the letter of its depth, `p` for the outermost, and its end a dot. An
-// application is `(` and the letter of its depth, that letter between its parts, and the capital one at its end. Behind an index is
-// the letter of its binder. The derivation begins with the letters of the redex and its binder. In the body, a copy of the argument
-// is `@` and what is added to the argument's indices of outer binders, behind which is a plus.
+// Each symbol of the view has one in the action. A binder is the letter of its depth, `p` for the outermost, and the capital one
+// at its end. An application is `(` and the letter of its depth, that letter between its parts, and the capital one at its end.
+// Behind an index is the letter of its binder. The derivation begins with the letters of the redex and its binder. In the body, a
+// copy of the argument is `@` and what is added to the argument's indices of outer binders, behind which is a plus.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::logic::lambda_reduction::{Instance, LambdaReduction, State};
@@ -18,7 +18,7 @@ fn applied(depth: usize) -> char {
 }
 
 fn bound(depth: usize) -> char {
-    ('p'..='z').chain('P'..='Z').cycle().nth(depth).unwrap_or('~')
+    ('p'..='z').cycle().nth(depth).unwrap_or('~')
 }
 
 /// An index with the number of binders around it.
@@ -67,7 +67,7 @@ fn shown(term: &[Symbol], mut applications: usize, mut binders: usize, leaf: imp
                         }
                         None => {
                             binders -= 1;
-                            line.push('.');
+                            line.push(bound(binders).to_ascii_uppercase());
                         }
                     }
                     open.pop();
