@@ -74,13 +74,15 @@ impl Lesson for Of {
             return format!("{} {}", verb(node), latest.join(" "));
         }
         let (1, Some(seeds)) = (state.fragments.len(), seeds(instance, state)) else { return "-".to_owned() };
+        if seeds.is_empty() {
+            return "from none".to_owned();
+        }
         let entry = |q: u16| -> Option<String> {
             let targets = targets(state, q);
             (!targets.is_empty()).then(|| format!(" {}{}", name(q), names(&targets)))
         };
         let edges: String = (0..state.states).filter_map(entry).collect();
-        let seeds = if seeds.is_empty() { ".".to_owned() } else { names(&seeds) };
-        format!("from {seeds} of {}{edges}", state.states)
+        format!("from {} of {}{edges}", names(&seeds), state.states)
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
