@@ -2,7 +2,9 @@
 // Each symbol of the view has one in the action. A binder is the letter of its depth, `p` for the outermost, and the capital one
 // at its end. An application is `(` and the letter of its depth, that letter between its parts, and the capital one at its end.
 // Behind an index is the letter of its binder. The derivation begins with the letters of the redex and its binder. In the body, a
-// copy of the argument is `@` and what is added to the argument's indices of outer binders, behind which is a plus.
+// copy of the argument is a sign and what is added to the argument's indices of outer binders, behind which is a plus.
+
+use std::cmp::Ordering;
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::logic::lambda_reduction::{Instance, LambdaReduction, State};
@@ -21,6 +23,11 @@ fn bound(depth: usize) -> char {
     ('p'..='z').cycle().nth(depth).unwrap_or('~')
 }
 
+/// The sign of a copy of the argument: each of them has its own.
+fn copy(number: usize) -> char {
+    "@#$%&*=!:;".chars().cycle().nth(number).unwrap_or('~')
+}
+
 /// An index with the number of binders around it.
 struct Leaf {
     index: usize,
@@ -35,7 +42,12 @@ impl Leaf {
 }
 
 /// A part of a term that has `applications` and `binders` around it.
-fn shown(term: &[Symbol], mut applications: usize, mut binders: usize, leaf: impl Fn(&Leaf) -> String) -> String {
+fn shown(
+    term: &[Symbol],
+    mut applications: usize,
+    mut binders: usize,
+    mut leaf: impl FnMut(&Leaf) -> String,
+) -> String {
     let mut line = String::new();
     // What is open: a binder, or an application with the parts that it still misses.
     let mut open: Vec<Option<usize>> = Vec::new();
@@ -106,10 +118,11 @@ impl Lesson for Of {
             let is_free = leaf.binder().is_some_and(|binder| binder < binders);
             format!("{}{}", leaf.index, if is_free { "+" } else { "" })
         });
+        let mut signs = 0..;
         let body = shown(term.get(body..end_of(term, body))?, applications + 1, binders + 1, |leaf| {
             match leaf.binder().map(|binder| binder.cmp(&binders)) {
-                Some(std::cmp::Ordering::Equal) => format!("@{}", leaf.index),
-                Some(std::cmp::Ordering::Less) => (leaf.index - 1).to_string(),
+                Some(Ordering::Equal) => format!("{}{}", signs.next().map_or('~', copy), leaf.index),
+                Some(Ordering::Less) => (leaf.index - 1).to_string(),
                 _ => leaf.index.to_string(),
             }
         });
