@@ -33,7 +33,7 @@ const BASE_SEED: u64 = 5_000_000;
 
 /// What the shipped models were trained on: prompts and completions of these lessons must not change. Tasks are missing that no
 /// model is asked about and whose lessons have changed since.
-const SHIPPED: [(&str, u64); 70] = [
+const SHIPPED: [(&str, u64); 69] = [
     ("bubble-sort", 86_278_280_731_138_789),
     ("tower-of-hanoi", 4_557_077_103_975_266_462),
     ("n-queens", 735_614_129_618_828_687),
@@ -85,7 +85,6 @@ const SHIPPED: [(&str, u64); 70] = [
     ("unification", 4_385_928_260_714_601_065),
     ("railway-scheduling", 13_864_421_241_094_231_692),
     ("type-inference", 3_693_235_713_205_900_793),
-    ("translation-chain", 9_668_209_410_831_481_919),
     ("sat-dpll", 10_814_695_630_893_163_547),
     ("markov-chain", 9_072_165_234_526_673_075),
     ("matrix-multiply", 301_796_549_136_105_877),

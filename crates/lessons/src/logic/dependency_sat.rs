@@ -1,31 +1,36 @@
-//! Dependency SAT: of the first unmet dependency each alternative with what forbids it; then what each package waits for.
-// A dependency of a selected package stands with `+` if a selected package meets it; otherwise with its alternatives, and
-// behind each the selected packages that conflict with it. After a choice was taken back, the alternatives up to it are named first:
-// `.` behind those before it, `=` behind itself.
+//! Dependency SAT: each alternative of the first unmet dependency, with whether it is forbidden; then what each package waits for.
+// A dependency of a selected package stands with `+` if a selected package meets it, else with `-`; the alternatives of the
+// first unmet one are read, lettered, each with the selected packages that conflict with it. After a choice was taken back, the
+// alternatives up to it are named first: `.` behind those before it, `=` behind itself. Numbers are written as in the action.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::logic::dependency_sat::{Action, DependencySat, Instance, State};
 
 use crate::Lesson;
+use crate::reads::looked_up;
 
 pub struct Of;
 
-/// An alternative, then the selected packages that conflict with it: `45!12!30`.
-fn alternative(instance: &Instance, state: &State, package: usize) -> String {
-    let selected = state.selected(instance);
-    let mut line = format!("{package:02}");
-    for (p, q) in &instance.conflicts {
-        let other = if *p == package { *q } else { *p };
-        if (*p == package || *q == package) && selected.contains(other) {
-            line += &format!("!{other:02}");
-        }
-    }
-    line
+/// A letter for each item of a list, by which it is found.
+fn letter(place: usize) -> char {
+    ('a'..='z').chain('A'..='Z').nth(place).unwrap_or('~')
 }
 
+/// The selected packages that conflict with this one.
+fn conflicts(instance: &Instance, state: &State, package: usize) -> Vec<usize> {
+    let selected = state.selected(instance);
+    let pairs = instance.conflicts.iter().filter(|(p, q)| *p == package || *q == package);
+    let others = pairs.map(|(p, q)| if *p == package { *q } else { *p });
+    others.filter(|other| selected.contains(*other)).collect()
+}
+
+/// Alternatives, each with the selected packages that conflict with it: `a45!12!30,b7`.
 fn alternatives(instance: &Instance, state: &State, packages: &[usize]) -> String {
-    let shown: Vec<_> = packages.iter().map(|package| alternative(instance, state, *package)).collect();
-    shown.join(",")
+    let alternative = |(place, package): (usize, &usize)| {
+        let conflicts: Vec<_> = conflicts(instance, state, *package).iter().map(|other| format!("!{other}")).collect();
+        format!("{}{package}{}", letter(place), conflicts.concat())
+    };
+    packages.iter().enumerate().map(alternative).collect::<Vec<_>>().join(",")
 }
 
 /// The dependencies of the selected packages, each with whether it is met.
@@ -53,63 +58,71 @@ fn waiting(instance: &Instance, state: &State) -> Vec<(usize, Vec<usize>)> {
 impl Lesson for Of {
     type Task = DependencySat;
 
+    const READS_MAX: usize = 1;
+
+    /// The alternatives of a dependency.
+    fn read(instance: &Instance, state: &State, address: &str) -> Option<String> {
+        let number = address.parse::<usize>().ok().filter(|number| number.to_string() == address)?;
+        let (_, packages) = instance.depends.get(number)?;
+        Some(alternatives(instance, state, packages))
+    }
+
     fn view(instance: &Instance, state: &State) -> String {
         if DependencySat::ended(instance, state) {
             return "-".to_owned();
         }
         let latest = state.choices_made.last();
-        let latest = latest.map_or_else(|| "-".to_owned(), |(number, package)| format!("{number:03} {package:02}"));
+        let latest = latest.map_or_else(|| ".".to_owned(), |(number, package)| format!("{number} {package}"));
         if let Some(Action::Back(number, package)) = state.last.0 {
             let packages = alternatives(instance, state, &instance.depends[number].1);
-            return format!("back {number:03} {package:02} of {packages} latest {latest}");
+            return format!("latest {latest} back {number} {package} of {packages}");
         }
         let dependencies = dependencies(instance, state);
         if dependencies.iter().any(|(.., met)| !met) {
-            let dependency = |(number, packages, met): &(usize, &[usize], bool)| match met {
-                true => format!("{number:03}+"),
-                false => format!(" {number:03}:{} ", alternatives(instance, state, packages)),
-            };
+            let dependency =
+                |(number, _, met): &(usize, &[usize], bool)| format!("{number}{}", if *met { '+' } else { '-' });
             let dependencies: String = dependencies.iter().map(dependency).collect();
-            return format!("latest {latest} needs {}", dependencies.trim());
+            return format!("latest {latest} needs {dependencies}");
         }
-        let package = |(package, named): &(usize, Vec<usize>)| {
-            let named: Vec<_> = named.iter().map(|other| format!("{other:02}")).collect();
-            format!("{package:02}:{}", if named.is_empty() { "-".to_owned() } else { named.join(",") })
+        let package = |(place, (package, named)): (usize, &(usize, Vec<usize>))| {
+            let named: Vec<_> = named.iter().map(ToString::to_string).collect();
+            let named = if named.is_empty() { "-".to_owned() } else { named.join(",") };
+            format!(" {}{package}:{named}", letter(place))
         };
-        format!("waiting {}", waiting(instance, state).iter().map(package).collect::<Vec<_>>().join(" "))
+        format!("waiting{}", waiting(instance, state).iter().enumerate().map(package).collect::<String>())
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = DependencySat::reference(instance, state)?;
         if let Action::Install(_) = action {
-            let waiting = waiting(instance, state);
-            let ready = waiting.iter().position(|(_, named)| named.is_empty())?;
-            let passed =
-                waiting[..ready].iter().map(|(package, named)| Some(format!("{package:02}:{:02} ", named.first()?)));
-            return passed.collect();
+            let mut line = String::new();
+            for (place, (package, named)) in waiting(instance, state).iter().enumerate() {
+                line += &format!("{}{package}:", letter(place));
+                let Some(first) = named.first() else { return Some(line + "-") };
+                line += &format!("{first} ");
+            }
+            return None;
         }
-        let unmet = || dependencies(instance, state).into_iter().find(|(.., met)| !met);
-        let (number, tried, untried) = match state.last.0 {
+        let (mut line, packages, tried) = match state.last.0 {
             Some(Action::Back(number, package)) => {
                 let packages = instance.depends[number].1.as_slice();
-                let tried = packages.iter().position(|other| *other == package)? + 1;
-                (number, packages.get(..tried)?, packages.get(tried..)?)
+                (format!("{number}:"), packages, packages.iter().position(|other| *other == package)? + 1)
             }
-            _ => unmet().map(|(number, packages, _)| (number, &[][..], packages))?,
+            _ => {
+                let (number, packages, _) = dependencies(instance, state).into_iter().find(|(.., met)| !met)?;
+                (looked_up(&number.to_string(), &alternatives(instance, state, packages)), packages, 0)
+            }
         };
-        let mut line = format!("{number:03}:");
-        if let Some((last, before)) = tried.split_last() {
-            before.iter().for_each(|package| line += &format!(" {package:02}."));
-            line += &format!(" {last:02}=");
-        }
-        for package in untried {
-            let tried = alternative(instance, state, *package);
-            // The first conflict is enough.
-            line += &format!(" {}", tried.get(..5).unwrap_or(&tried));
-            if !tried.contains('!') {
-                return Some(line);
+        for (place, package) in packages.iter().enumerate() {
+            line += &format!("{}{package}", letter(place));
+            if place < tried {
+                line += if place + 1 < tried { ". " } else { "= " };
+                continue;
             }
+            // The first conflict is enough.
+            let Some(other) = conflicts(instance, state, *package).first().copied() else { return Some(line) };
+            line += &format!("!{other} ");
         }
-        Some(line + " none")
+        Some(line + "none")
     }
 }

@@ -1,5 +1,10 @@
-//! Lambda Reduction: the argument of the first redex, then the term with it in place of the bound variable.
-// View and derivation write abstractions without brackets: `LL(1 0)` for `(L (L (1 0)))`.
+//! Lambda Reduction: the body of the first redex with a place for each copy, and its argument; then the term.
+// Each symbol of the view has one in the action. A binder is the letter of its depth, `p` for the outermost, and the capital one
+// at its end. An application is `(` and the letter of its depth, that letter between its parts, and the capital one at its end.
+// Behind an index is the letter of its binder. The derivation begins with the letters of the redex and its binder. In the body, a
+// copy of the argument is a sign and what is added to the argument's indices of outer binders, behind which is a plus.
+
+use std::cmp::Ordering;
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::logic::lambda_reduction::{Instance, LambdaReduction, State};
@@ -9,47 +14,120 @@ use crate::Lesson;
 
 pub struct Of;
 
-impl Lesson for Of {
-    type Task = LambdaReduction;
+/// The letters of depths: terms of the benchmark are seldom deeper.
+fn applied(depth: usize) -> char {
+    ('a'..='o').cycle().nth(depth).unwrap_or('~')
+}
 
-    fn view(_: &Instance, state: &State) -> String {
-        shown(&state.term)
-    }
+fn bound(depth: usize) -> char {
+    ('p'..='z').cycle().nth(depth).unwrap_or('~')
+}
 
-    fn derivation(instance: &Instance, state: &State) -> Option<String> {
-        LambdaReduction::reference(instance, state)?;
-        let term = &state.term;
-        let argument = end_of(term, redexes(term).next()? + 2);
-        term.get(argument..end_of(term, argument)).map(shown)
+/// The sign of a copy of the argument: each of them has its own.
+fn copy(number: usize) -> char {
+    "@#$%&*=!:;".chars().cycle().nth(number).unwrap_or('~')
+}
+
+/// An index with the number of binders around it.
+struct Leaf {
+    index: usize,
+    binders: usize,
+}
+
+impl Leaf {
+    /// The depth of its binder.
+    fn binder(&self) -> Option<usize> {
+        self.binders.checked_sub(self.index.saturating_add(1))
     }
 }
 
-fn shown(term: &[Symbol]) -> String {
+/// A part of a term that has `applications` and `binders` around it.
+fn shown(
+    term: &[Symbol],
+    mut applications: usize,
+    mut binders: usize,
+    mut leaf: impl FnMut(&Leaf) -> String,
+) -> String {
     let mut line = String::new();
-    // The arguments that open applications still miss.
-    let mut missing: Vec<usize> = Vec::new();
+    // What is open: a binder, or an application with the parts that it still misses.
+    let mut open: Vec<Option<usize>> = Vec::new();
     for symbol in term {
         match symbol {
-            Symbol::Lambda => line.push('L'),
+            Symbol::Lambda => {
+                line.push(bound(binders));
+                binders += 1;
+                open.push(None);
+            }
             Symbol::Apply => {
-                line.push('(');
-                missing.push(2);
+                line.extend(['(', applied(applications)]);
+                applications += 1;
+                open.push(Some(2));
             }
             Symbol::Index(index) => {
-                line += &index.to_string();
-                while let Some(arguments) = missing.last_mut() {
-                    *arguments -= 1;
-                    if *arguments > 0 {
-                        line.push(' ');
-                        break;
+                let index = usize::try_from(*index).unwrap_or(usize::MAX);
+                line += &leaf(&Leaf { index, binders });
+                while let Some(last) = open.last_mut() {
+                    match last {
+                        Some(2) => {
+                            *last = Some(1);
+                            line.push(applied(applications - 1));
+                            break;
+                        }
+                        Some(_) => {
+                            applications -= 1;
+                            line.push(applied(applications).to_ascii_uppercase());
+                        }
+                        None => {
+                            binders -= 1;
+                            line.push(bound(binders).to_ascii_uppercase());
+                        }
                     }
-                    missing.pop();
-                    line.push(')');
+                    open.pop();
                 }
             }
         }
     }
     line
+}
+
+/// How many applications and binders are around a place.
+fn around(term: &[Symbol], place: usize) -> (usize, usize) {
+    let open = (0..place).filter(|start| end_of(term, *start) > place);
+    open.fold((0, 0), |(applications, binders), start| match term[start] {
+        Symbol::Apply => (applications + 1, binders),
+        _ => (applications, binders + 1),
+    })
+}
+
+impl Lesson for Of {
+    type Task = LambdaReduction;
+
+    const UNTAUGHT: [u32; 3] = [0, 1, 1];
+
+    fn view(_: &Instance, state: &State) -> String {
+        shown(&state.term, 0, 0, |leaf| format!("{}{}", leaf.index, leaf.binder().map_or('~', bound)))
+    }
+
+    fn derivation(instance: &Instance, state: &State) -> Option<String> {
+        LambdaReduction::reference(instance, state)?;
+        let term = &state.term;
+        let redex = redexes(term).next()?;
+        let (body, argument) = (redex + 2, end_of(term, redex + 2));
+        let (applications, binders) = around(term, redex);
+        let argument = shown(term.get(argument..end_of(term, argument))?, applications + 1, binders, |leaf| {
+            let is_free = leaf.binder().is_some_and(|binder| binder < binders);
+            format!("{}{}", leaf.index, if is_free { "+" } else { "" })
+        });
+        let mut signs = 0..;
+        let body = shown(term.get(body..end_of(term, body))?, applications + 1, binders + 1, |leaf| {
+            match leaf.binder().map(|binder| binder.cmp(&binders)) {
+                Some(Ordering::Equal) => format!("{}{}", signs.next().map_or('~', copy), leaf.index),
+                Some(Ordering::Less) => (leaf.index - 1).to_string(),
+                _ => leaf.index.to_string(),
+            }
+        });
+        Some(format!("{}{} {body} {argument}", applied(applications), bound(binders)))
+    }
 }
 
 /// Where the subterm that begins at a place ends.

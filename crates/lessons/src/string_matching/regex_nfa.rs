@@ -1,24 +1,31 @@
-//! Regex NFA: the next two states; or from the states that the letter leads to, what epsilon edges add to each in turn.
-// States have one character each. An epsilon entry is a state and its targets: first the states that have one, then those
-// that have two. In the derivation a target that is known already is a dot.
+//! Regex NFA: the number of states, or the fragments to be joined; or what epsilon edges lead to from the targets of the
+//! letter's edges, and its numbers by rows of ten.
+// Without a derivation: the number of states is even, so that the second of the next two is the first with another last digit.
+// An epsilon entry is a state and its one or two targets. A derivation follows edges while there is one from each state: `.`
+// where a state is known already, `!` where there is no edge, `=` where there are two. States of the last kind are taken up in
+// turn, behind a space, each with the ways from both targets.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::string_matching::regex::{Node, Quantifier};
 use prime_bench::tasks::string_matching::regex_nfa::{Action, Instance, RegexNfa, State, nodes_left};
 
 use crate::Lesson;
-use crate::numbers::incremented;
 
 pub struct Of;
 
-/// The character of a state; automata of the benchmark have fewer states than there are characters.
-fn name(q: u16) -> char {
-    let others = "!#$%&'()*+,-/:;<=>?@[]^_{|}";
-    ('A'..='Z').chain('a'..='z').chain(others.chars()).nth(usize::from(q)).unwrap_or('~')
+/// The character of a state; from the 78th on two, the first of them a tilde.
+fn name(q: u16) -> String {
+    let names = || ('A'..='Z').chain('a'..='z').chain("#$%&'()*+,-/:;<>?@[]^_{|}".chars());
+    let place = usize::from(q);
+    match (names().nth(place), place.checked_sub(names().count()).and_then(|place| names().nth(place))) {
+        (Some(name), _) => name.to_string(),
+        (_, Some(name)) => format!("~{name}"),
+        _ => "~~".to_owned(),
+    }
 }
 
 fn names(states: &[u16]) -> String {
-    states.iter().map(|q| name(*q)).collect()
+    states.iter().map(|q| name(*q)).collect::<Vec<_>>().concat()
 }
 
 /// What is left to build, if anything is.
@@ -55,42 +62,99 @@ fn targets(state: &State, q: u16) -> Vec<u16> {
 impl Lesson for Of {
     type Task = RegexNfa;
 
+    const UNTAUGHT: [u32; 3] = [0, 0, 8];
+
     fn view(instance: &Instance, state: &State) -> String {
         if let Some(node) = to_build(instance, state) {
+            if node != Node::Concatenation {
+                return format!("{} states {}", verb(node), state.states);
+            }
             let latest = &state.fragments[state.fragments.len().saturating_sub(2)..];
-            let latest: String = latest.iter().map(|(s, t)| format!(" {s:02}-{t:02}")).collect::<Vec<_>>().concat();
-            return format!("{} states {:02}{latest}", verb(node), state.states);
+            let latest: Vec<_> = latest.iter().map(|(s, t)| format!("{s}-{t}")).collect();
+            return format!("{} {}", verb(node), latest.join(" "));
         }
         let (1, Some(seeds)) = (state.fragments.len(), seeds(instance, state)) else { return "-".to_owned() };
-        let entries = |count: usize| -> String {
-            let of_state = (0..state.states).map(|q| (q, targets(state, q)));
-            let chosen = of_state.filter(|(_, targets)| targets.len() == count);
-            chosen.map(|(q, targets)| format!("{}{}", name(q), names(&targets))).collect::<Vec<_>>().concat()
+        if seeds.is_empty() {
+            return "from none".to_owned();
+        }
+        let entry = |q: u16| -> Option<String> {
+            let targets = targets(state, q);
+            (!targets.is_empty()).then(|| format!(" {}{}", name(q), names(&targets)))
         };
-        format!("from {} one {} two {}.", names(&seeds), entries(1), entries(2))
+        let edges: String = (0..state.states).filter_map(entry).collect();
+        format!("from {} of {}{edges}", names(&seeds), state.states)
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
-        if let Action::Build(node, ..) = RegexNfa::reference(instance, state)? {
-            let next = || incremented(usize::from(state.states), 2);
-            return Some(if node == Node::Concatenation { String::new() } else { next() });
+        if let Action::Build(..) = RegexNfa::reference(instance, state)? {
+            return Some(String::new());
         }
-        let mut known = seeds(instance, state)?;
-        let mut line = String::new();
+        let seeds = seeds(instance, state)?;
+        if seeds.is_empty() {
+            return Some(String::new());
+        }
+        let mut closure = Closure::default();
+        for seed in seeds {
+            closure.line += &name(seed);
+            closure.follow(state, seed);
+        }
         let mut next = 0;
-        while let Some(q) = known.get(next).copied() {
+        while let Some(q) = closure.forks.get(next).copied() {
             next += 1;
-            let targets = targets(state, q);
-            line.extend(Some(name(q)).filter(|_| !targets.is_empty()));
-            for target in targets {
-                if known.contains(&target) {
-                    line.push('.');
-                } else {
-                    line.push(name(target));
-                    known.push(target);
-                }
+            closure.line += &format!(" {}", name(q));
+            for target in targets(state, q) {
+                closure.go(state, target);
             }
         }
-        Some(line)
+        let rows = rows(&mut closure.known, state.states);
+        Some(closure.line + &rows)
     }
+}
+
+/// The states that epsilon edges lead to, and how they were found.
+#[derive(Default)]
+struct Closure {
+    known: Vec<u16>,
+    /// States with two edges, in the order in which they were found.
+    forks: Vec<u16>,
+    line: String,
+}
+
+impl Closure {
+    /// Goes to the target of an edge, unless it is known.
+    fn go(&mut self, state: &State, target: u16) {
+        if self.known.contains(&target) {
+            self.line.push('.');
+        } else {
+            self.line += &name(target);
+            self.follow(state, target);
+        }
+    }
+
+    /// Follows the edges from a state that was written as long as there is one from each.
+    fn follow(&mut self, state: &State, q: u16) {
+        if self.known.contains(&q) {
+            self.line.push('.');
+            return;
+        }
+        self.known.push(q);
+        match targets(state, q)[..] {
+            [] => self.line.push('!'),
+            [target] => self.go(state, target),
+            _ => {
+                self.line.push('=');
+                self.forks.push(q);
+            }
+        }
+    }
+}
+
+/// The numbers of states by their tens: a quotation mark and the tens, then the units in ascending order.
+fn rows(known: &mut [u16], states: u16) -> String {
+    known.sort_unstable();
+    let row = |tens: u16| -> String {
+        let units = known.iter().filter(|q| **q / 10 == tens).map(|q| (q % 10).to_string());
+        format!("\"{tens}{}", units.collect::<Vec<_>>().concat())
+    };
+    (0..states.div_ceil(10)).map(row).collect::<Vec<_>>().concat()
 }

@@ -1,11 +1,20 @@
-//! Translation Chain: the place that the order reads, and the word that stands there.
+//! Translation Chain: the place that the order reads, reckoned digit by digit, and the word that stands there.
+// Places have their lowest digit first, so that a result is its place as it stands before the word.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::string_matching::translation_chain::{Instance, Order, State, TranslationChain};
 
 use crate::Lesson;
+use crate::numbers::{difference, low_first, pairwise, sum};
 
 pub struct Of;
+
+/// Digits of a place.
+const WIDTH: usize = 2;
+
+fn place(number: usize) -> String {
+    low_first(number, WIDTH)
+}
 
 impl Lesson for Of {
     type Task = TranslationChain;
@@ -13,41 +22,41 @@ impl Lesson for Of {
     fn view(instance: &Instance, state: &State) -> String {
         let Some(language) = instance.languages.get(state.stages.len()) else { return "-".to_owned() };
         let read = state.read(instance);
-        let words: String =
-            (0..).zip(read).fold(String::new(), |words, (place, word): (u32, _)| format!("{words}{place:02}{word}"));
-        let dictionary: Vec<_> = language.dictionary.iter().map(|(old, new)| format!("{old}{new}")).collect();
-        let (order, last) = (order_of(language.order), read.len().saturating_sub(1));
-        format!("{} {words} {order} {:02} of {last:02}", dictionary.join(" "), state.out.len())
+        let words: Vec<_> = read.iter().enumerate().map(|(at, word)| format!("{}{word}", place(at))).collect();
+        let dictionary: Vec<_> = language.dictionary.iter().map(|(old, new)| format!("{old}:{new}")).collect();
+        let (at, count) = (state.out.len(), read.len());
+        let (order, last) = (order_of(language.order), place(count.saturating_sub(1)));
+        format!("{} {} {order} {} of {} last {last}", dictionary.join(" "), words.concat(), place(at), place(count))
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
-        TranslationChain::reference(instance, state)?;
+        let new = TranslationChain::reference(instance, state)?.0;
         let (read, order) = (state.read(instance), instance.languages.get(state.stages.len())?.order);
         let (at, count) = (state.out.len(), read.len());
-        let place = order.source(at, count);
+        let from = order.source(at, count);
+        // What is not less than the count goes round; a borrow at the end says that it is less.
         let reckoned = match order {
-            Order::Reverse => format!("{:02}-{at:02}=", count - 1),
-            Order::Rotate(by) if by < count && at + by >= count => {
-                format!("{at:02}+{by:02}={:02}-{count:02}=", at + by)
-            }
-            Order::Rotate(by) => format!("{at:02}+{by:02}="),
-            Order::EvensFirst => {
-                let evens = count.div_ceil(2);
-                match at.checked_sub(evens) {
-                    None => format!("{evens:02}>{at:02}*2="),
-                    Some(odd) => format!("{evens:02}<{at:02}={odd:02}*2+1="),
-                }
-            }
-            Order::Keep | Order::SwapPairs | Order::LastFirst => String::new(),
+            Order::Keep => String::new(),
+            Order::Reverse => difference(count - 1, at, WIDTH) + " ",
+            Order::Rotate(by) => round(at, by, count),
+            // Behind the even places the odd ones go on from 1.
+            Order::EvensFirst => round(at, at, count),
+            Order::SwapPairs => pairwise(&place(at), &place(count - 1)) + " ",
+            Order::LastFirst => difference(at, 1, WIDTH) + " ",
         };
-        Some(format!("{reckoned}{place:02}{}", read[place]))
+        Some(format!("{reckoned}{}{}:{new}", place(from), read[from]))
     }
 }
 
-/// Two-digit numbers as in the words' places.
+/// x + y, and this less the count.
+fn round(x: usize, y: usize, count: usize) -> String {
+    format!("{} {} ", sum(x, y, WIDTH), difference(x + y, count, WIDTH))
+}
+
+/// The number of a rotation as the places of words.
 fn order_of(order: Order) -> String {
     match order {
-        Order::Rotate(by) => format!("rotate {by:02}"),
+        Order::Rotate(by) => format!("rotate {}", place(by)),
         order => order.to_string(),
     }
 }

@@ -1,5 +1,5 @@
-//! Huffman Tree: the two lightest nodes in one pass, then the bits of a symbol from the root down.
-// A node has a letter, with a plus in front from the 53rd on.
+//! Huffman Tree: the two lightest nodes in one pass, then the bits of a symbol, lettered from the root down.
+// A node has a letter, with a plus in front from the 53rd on. A dot stands between symbols and merged nodes.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::tree_structures::huffman_tree::{Action, HuffmanTree, Instance, State};
@@ -12,6 +12,12 @@ pub struct Of;
 fn width(state: &State) -> usize {
     let greatest = state.alive.iter().map(|node| state.weight[*node]).max();
     greatest.map_or(0, |weight| weight.to_string().len())
+}
+
+/// Nodes with their weights.
+fn weighed(state: &State, nodes: &[usize]) -> String {
+    let width = width(state);
+    nodes.iter().map(|node| format!("{}{:0width$}", name(*node), state.weight[*node])).collect::<Vec<_>>().concat()
 }
 
 fn name(node: usize) -> String {
@@ -36,12 +42,15 @@ fn bits(instance: &Instance, state: &State, symbol: usize) -> Vec<char> {
     bits
 }
 
-fn lettered<'a>(bits: impl Iterator<Item = (char, &'a char)>) -> String {
-    bits.map(|(letter, bit)| format!("{letter}{bit}")).collect::<Vec<_>>().concat()
+/// Bits, each behind the letter of its height.
+fn lettered(bits: &[char]) -> String {
+    ('a'..).zip(bits).map(|(letter, bit)| format!("{letter}{bit}")).collect::<Vec<_>>().concat()
 }
 
 impl Lesson for Of {
     type Task = HuffmanTree;
+
+    const UNTAUGHT: [u32; 3] = [0, 0, 1];
 
     fn view(instance: &Instance, state: &State) -> String {
         let (count, next) = (instance.freq.len(), state.codes.len());
@@ -49,61 +58,74 @@ impl Lesson for Of {
             return "-".to_owned();
         }
         if state.merges.len() + 1 < count {
-            let width = width(state);
-            let node = |node: &usize| format!("{}{:0width$}", name(*node), state.weight[*node]);
-            return state.alive.iter().map(node).collect::<Vec<_>>().concat();
+            let (symbols, merged) = state.alive.split_at(state.alive.partition_point(|node| *node < count));
+            return format!("{}.{}", weighed(state, symbols), weighed(state, merged));
         }
         if next < count {
-            return format!("code {next} up {}", lettered(('a'..).zip(&bits(instance, state, next))));
+            return format!("code {next} up {}", lettered(&bits(instance, state, next)));
         }
         "end".to_owned()
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         match HuffmanTree::reference(instance, state)? {
-            Action::Merge(..) => Some(lightest(state)),
+            Action::Merge(..) => Some(lightest(instance, state)),
             Action::Code(symbol, _) => {
                 let bits: Vec<_> = bits(instance, state, symbol);
                 let upwards: Vec<_> = ('a'..).zip(&bits).collect();
-                Some(lettered(upwards.into_iter().rev()))
+                // Each bit behind its letter from below and the one from above: by the latter it is found for the code.
+                let downwards = upwards.into_iter().rev().zip('A'..);
+                Some(downwards.map(|((below, bit), above)| format!("{below}{above}{bit}")).collect::<Vec<_>>().concat())
             }
             Action::Done => Some(String::new()),
         }
     }
 }
 
-/// One pass over the living nodes. Of each the digits of its weight up to the first that differs from the second lightest's and
-/// a dot, or `<` where it is lighter; then those up to the first that differs from the lightest's, and `!` or `+` for a new lightest or
-/// second. These two follow, the second with its weight.
-fn lightest(state: &State) -> String {
+/// A number's digits, each beside the other's, up to the first that differs, and `<` where it is less; `=` if none differs.
+fn against(x: u64, other: u64, width: usize) -> String {
+    let (digits, others) = (format!("{x:0width$}"), format!("{other:0width$}"));
+    let mut line = String::new();
+    for (ours, theirs) in digits.chars().zip(others.chars()) {
+        line.extend([ours, theirs]);
+        if ours != theirs {
+            line.extend(Some('<').filter(|_| ours < theirs));
+            return line;
+        }
+    }
+    line + "="
+}
+
+/// One pass over the living nodes. The weight of each is compared with the second lightest's, and if it is less, with the
+/// lightest's; where it takes one of the two places, both follow, the second with its weight. Merged nodes ascend, so that
+/// the first that is not less ends the pass. In the end the two again.
+fn lightest(instance: &Instance, state: &State) -> String {
     let width = width(state);
+    let weight = |node: usize| state.weight[node];
     let mut line = String::new();
     let mut lightest: Vec<usize> = Vec::new();
-    for node in &state.alive {
-        let weight = |node: usize| state.weight[node];
-        let up_to_difference = |other: usize| {
-            let [digits, others] = [*node, other].map(|node| format!("{:0width$}", weight(node)));
-            let same = digits.bytes().zip(others.bytes()).take_while(|(digit, other)| digit == other).count();
-            digits.chars().take(same + 1).collect::<String>()
-        };
+    for (place, node) in state.alive.iter().enumerate() {
         line += &name(*node);
         if let Some(second) = lightest.get(1) {
-            line += &up_to_difference(*second);
+            line += &against(weight(*node), weight(*second), width);
             if weight(*node) >= weight(*second) {
-                line.push('.');
+                // After wrong merges they may not.
+                let ascend = || state.alive[place..].is_sorted_by_key(|node| weight(*node));
+                if *node >= instance.freq.len() && ascend() {
+                    break;
+                }
                 continue;
             }
-            line.push('<');
         }
         let first = lightest.first().copied();
-        line += &first.map_or_else(String::new, up_to_difference);
+        line += &first.map_or_else(String::new, |first| against(weight(*node), weight(first), width));
         let is_first = first.is_none_or(|first| weight(*node) < weight(first));
-        line.push(if is_first { '!' } else { '+' });
         lightest.insert(usize::from(!is_first), *node);
         lightest.truncate(2);
         if let [first, second] = lightest[..] {
-            line += &format!("{}{}{:0width$} ", name(first), name(second), weight(second));
+            line += &format!("{}{}", name(first), weighed(state, &[second]));
         }
     }
-    line
+    let names: String = lightest.into_iter().map(name).collect();
+    format!("{line};{names}")
 }
