@@ -1,13 +1,14 @@
 //! Gaussian Elimination: reads entries down a column to the next that is not zero, and divides it by the pivot; then, of a
 //! row, subtracts the known unknowns' share from the right side.
-// Columns are letters, rows numbers: `c4` is an entry, `r4` a right side.
+// Columns are letters, rows numbers: `c4` is an entry, `r4` a right side. Denominators are made equal by the factors that they do
+// not share, or products would soon be too long.
 
 use prime_bench::tasks::Rational;
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::gaussian_elimination::{Action, GaussianElimination, Instance, State};
 
 use crate::Lesson;
-use crate::fractions::{parts, product, reduced};
+use crate::fractions::{low_first, parts, product};
 use crate::numbers::{comparison_of_naturals, difference, sum};
 use crate::reads::looked_up;
 
@@ -67,7 +68,7 @@ impl Lesson for Of {
 
     const READS_MAX: usize = 40;
 
-    const UNTAUGHT: [u32; 3] = [0, 1, 12];
+    const UNTAUGHT: [u32; 3] = [0, 1, 2];
 
     fn read(_: &Instance, state: &State, address: &str) -> Option<String> {
         let row = (0..state.matrix.len()).find(|row| address.get(1..) == Some(row.to_string().as_str()))?;
@@ -101,18 +102,60 @@ fn down(state: &State, column: usize, from: usize, line: &mut String) -> Option<
     None
 }
 
-/// A fraction by another one: the products of numerators and denominators, in lowest terms.
+/// Two natural numbers by their greatest common divisor, with Euclid's algorithm. All numbers have the lowest digit first. Of
+/// each division only the quotient, the multiple of the divisor unless it is the divisor itself, and the rest are written; from
+/// the quotients, last one first, the fraction is built up again: each number is the quotient times the last one and the one
+/// before. `21,81:0-21 1-6 2:21-0 1 2:2 1:3 0:2` for 12 and 18, which are 2 and 3: the last two, the numerator last.
+fn lowest_terms(x: i64, y: i64) -> Option<(String, [i64; 2])> {
+    let mut line = format!("{},{}:", low_first(x), low_first(y));
+    let (mut dividend, mut divisor) = (x, y);
+    let mut quotients = Vec::new();
+    while divisor != 0 {
+        let (quotient, rest) = (dividend / divisor, dividend % divisor);
+        line += &quotient.to_string();
+        if quotient > 1 {
+            line += &format!(":{}", low_first(divisor.checked_mul(quotient)?));
+        }
+        line += &format!("-{} ", low_first(rest));
+        quotients.push(quotient);
+        (dividend, divisor) = (divisor, rest);
+    }
+    let (mut above, mut below) = (1_i64, 0_i64);
+    line.push('1');
+    for quotient in quotients.into_iter().rev() {
+        (above, below) = (quotient.checked_mul(above)?.checked_add(below)?, above);
+        line += &format!(" {quotient}:{}", low_first(above));
+    }
+    Some((line, [above, below]))
+}
+
+/// The number times a factor, which is not written if it is 1.
+fn multiplied(number: i64, factor: i64, line: &mut String) -> Option<i64> {
+    if factor == 1 {
+        return number.checked_abs();
+    }
+    let (text, product) = product(number, factor)?;
+    *line += &(text + " ");
+    Some(product)
+}
+
+fn sign(number: i64) -> char {
+    if number < 0 { '-' } else { '+' }
+}
+
+/// A fraction by another one in lowest terms, and the signs of both.
 fn quotient(x: (i64, i64), y: (i64, i64)) -> Option<String> {
     let mut line = String::new();
-    let (above, below) = if x.1 == y.1 {
-        (x.0.checked_abs()?, y.0.checked_abs()?)
-    } else {
-        let (above, over) = product(x.0, y.1)?;
-        let (below, under) = product(y.0, x.1)?;
-        line += &format!("{above} {below} ");
-        (over, under)
-    };
-    Some(line + &reduced(above, below)?.0)
+    let [mut above, mut below] = [x.0.checked_abs()?, y.0.checked_abs()?];
+    if x.1 != y.1 {
+        let (common, [ours, theirs]) = lowest_terms(x.1, y.1)?;
+        line += &(common + " ");
+        above = multiplied(above, theirs, &mut line)?;
+        below = multiplied(below, ours, &mut line)?;
+    }
+    line += &lowest_terms(above, below)?.0;
+    line.extend([' ', sign(x.0), sign(y.0)]);
+    Some(line)
 }
 
 fn factor(entry: &Rational, pivot: &Rational) -> Option<String> {
@@ -133,16 +176,18 @@ fn unknown(state: &State, i: usize) -> Option<String> {
             line += ". ";
             continue;
         }
-        let (multiplied, share) = product(coefficient, value)?;
-        line += &format!("{value} {multiplied} ");
+        let (text, share) = product(coefficient, value)?;
+        line += &format!("{value} {text} ");
         let mut share = share * coefficient.signum() * value.signum();
         if below != under {
-            let (ours, x) = product(above, under)?;
-            let (theirs, y) = product(share, below)?;
-            let (both, z) = product(below, under)?;
-            line += &format!("{ours} {theirs} {both} ");
-            (above, share, below) = (x * above.signum(), y * share.signum(), z);
+            let (common, [ours, theirs]) = lowest_terms(below, under)?;
+            line += &(common + " ");
+            above = multiplied(above, theirs, &mut line)? * above.signum();
+            share = multiplied(share, ours, &mut line)? * share.signum();
+            below = multiplied(below, theirs, &mut line)?;
         }
+        // Of equal signs the difference is taken, of others the sum.
+        line.extend([sign(above), sign(share), ' ']);
         let rest = above.checked_sub(share)?;
         let (x, y) = (usize::try_from(above.unsigned_abs()).ok()?, usize::try_from(share.unsigned_abs()).ok()?);
         if (above < 0) == (share < 0) {
@@ -155,4 +200,20 @@ fn unknown(state: &State, i: usize) -> Option<String> {
     }
     line += &look_up(state, i, i)?;
     Some(line + &quotient((above, below), parts(&row[i])?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_are_built_up_again_from_their_quotients() {
+        let of = |x, y| lowest_terms(x, y).expect("small");
+        assert_eq!(of(12, 18), ("21,81:0-21 1-6 2:21-0 1 2:2 1:3 0:2".to_owned(), [2, 3]));
+        assert_eq!(of(44, 22), ("44,22:2:44-0 1 2:2".to_owned(), [2, 1]));
+        assert_eq!(
+            quotient((-3, 2), (5, 4)).as_deref(),
+            Some("2,4:0-2 2:4-0 1 2:2 0:1 3*2=6 6,5:1-1 5:5-0 1 5:5 1:6 -+")
+        );
+    }
 }
