@@ -8,7 +8,7 @@ use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::gaussian_elimination::{Action, GaussianElimination, Instance, State};
 
 use crate::Lesson;
-use crate::fractions::{low_first, parts, product};
+use crate::fractions::{cofactors, lowest_terms, multiplied, parts, product};
 use crate::numbers::{comparison_of_naturals, difference, sum};
 use crate::reads::looked_up;
 
@@ -68,7 +68,7 @@ impl Lesson for Of {
 
     const READS_MAX: usize = 40;
 
-    const UNTAUGHT: [u32; 3] = [0, 1, 2];
+    const UNTAUGHT: [u32; 3] = [0, 0, 1];
 
     fn read(_: &Instance, state: &State, address: &str) -> Option<String> {
         let row = (0..state.matrix.len()).find(|row| address.get(1..) == Some(row.to_string().as_str()))?;
@@ -102,43 +102,6 @@ fn down(state: &State, column: usize, from: usize, line: &mut String) -> Option<
     None
 }
 
-/// Two natural numbers by their greatest common divisor, with Euclid's algorithm. All numbers have the lowest digit first. Of
-/// each division only the quotient, the multiple of the divisor unless it is the divisor itself, and the rest are written; from
-/// the quotients, last one first, the fraction is built up again: each number is the quotient times the last one and the one
-/// before. `21,81:0-21 1-6 2:21-0 1 2:2 1:3 0:2` for 12 and 18, which are 2 and 3: the last two, the numerator last.
-fn lowest_terms(x: i64, y: i64) -> Option<(String, [i64; 2])> {
-    let mut line = format!("{},{}:", low_first(x), low_first(y));
-    let (mut dividend, mut divisor) = (x, y);
-    let mut quotients = Vec::new();
-    while divisor != 0 {
-        let (quotient, rest) = (dividend / divisor, dividend % divisor);
-        line += &quotient.to_string();
-        if quotient > 1 {
-            line += &format!(":{}", low_first(divisor.checked_mul(quotient)?));
-        }
-        line += &format!("-{} ", low_first(rest));
-        quotients.push(quotient);
-        (dividend, divisor) = (divisor, rest);
-    }
-    let (mut above, mut below) = (1_i64, 0_i64);
-    line.push('1');
-    for quotient in quotients.into_iter().rev() {
-        (above, below) = (quotient.checked_mul(above)?.checked_add(below)?, above);
-        line += &format!(" {quotient}:{}", low_first(above));
-    }
-    Some((line, [above, below]))
-}
-
-/// The number times a factor, which is not written if it is 1.
-fn multiplied(number: i64, factor: i64, line: &mut String) -> Option<i64> {
-    if factor == 1 {
-        return number.checked_abs();
-    }
-    let (text, product) = product(number, factor)?;
-    *line += &(text + " ");
-    Some(product)
-}
-
 fn sign(number: i64) -> char {
     if number < 0 { '-' } else { '+' }
 }
@@ -148,7 +111,7 @@ fn quotient(x: (i64, i64), y: (i64, i64)) -> Option<String> {
     let mut line = String::new();
     let [mut above, mut below] = [x.0.checked_abs()?, y.0.checked_abs()?];
     if x.1 != y.1 {
-        let (common, [ours, theirs]) = lowest_terms(x.1, y.1)?;
+        let (common, [ours, theirs]) = cofactors(x.1, y.1)?;
         line += &(common + " ");
         above = multiplied(above, theirs, &mut line)?;
         below = multiplied(below, ours, &mut line)?;
@@ -180,7 +143,7 @@ fn unknown(state: &State, i: usize) -> Option<String> {
         line += &format!("{value} {text} ");
         let mut share = share * coefficient.signum() * value.signum();
         if below != under {
-            let (common, [ours, theirs]) = lowest_terms(below, under)?;
+            let (common, [ours, theirs]) = cofactors(below, under)?;
             line += &(common + " ");
             above = multiplied(above, theirs, &mut line)? * above.signum();
             share = multiplied(share, ours, &mut line)? * share.signum();
@@ -207,13 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fractions_are_built_up_again_from_their_quotients() {
-        let of = |x, y| lowest_terms(x, y).expect("small");
-        assert_eq!(of(12, 18), ("21,81:0-21 1-6 2:21-0 1 2:2 1:3 0:2".to_owned(), [2, 3]));
-        assert_eq!(of(44, 22), ("44,22:2:44-0 1 2:2".to_owned(), [2, 1]));
-        assert_eq!(
-            quotient((-3, 2), (5, 4)).as_deref(),
-            Some("2,4:0-2 2:4-0 1 2:2 0:1 3*2=6 6,5:1-1 5:5-0 1 5:5 1:6 -+")
-        );
+    fn a_quotient_is_in_lowest_terms() {
+        assert_eq!(quotient((-3, 2), (5, 4)).as_deref(), Some("4,2:2:4-0 3*2=6 6,5:1-1 5:5-0 1 5:5 1:6 -+"));
     }
 }
