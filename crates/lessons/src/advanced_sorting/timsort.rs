@@ -103,8 +103,8 @@ fn lettered(value: i64) -> String {
 /// The cells from this place on to the end of a ten, each behind its key; `-` if there are none.
 fn keyed(a: &[i64], first: usize, ten: usize) -> Option<String> {
     let cells = a.get(first..a.len().min((ten + 1) * TEN))?;
-    let keyed: String =
-        cells.iter().zip(first..).map(|(value, place)| format!("{}{}", place % TEN, lettered(*value))).collect();
+    let cell = |(value, place): (&i64, usize)| format!("{}{}", place % TEN, lettered(*value));
+    let keyed: String = cells.iter().zip(first..).map(cell).collect();
     Some(if keyed.is_empty() { "-".to_owned() } else { keyed })
 }
 

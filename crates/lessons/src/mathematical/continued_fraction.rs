@@ -60,14 +60,12 @@ impl Lesson for Of {
         }
         let numbers = numbers(state);
         let count = numbers.iter().flatten().map(String::len).max().unwrap_or(0);
-        let columns: String = (0..count)
-            .map(|column| {
-                let digit =
-                    |text: &String| digit(text, column).map_or_else(|| "-".to_owned(), |digit| digit.to_string());
-                let digits: String = numbers.iter().flatten().map(digit).collect();
-                format!("{}{digits}", column_name(column))
-            })
-            .collect();
+        let column = |place: usize| {
+            let digit = |text: &String| digit(text, place).map_or_else(|| "-".to_owned(), |digit| digit.to_string());
+            let digits: String = numbers.iter().flatten().map(digit).collect();
+            format!("{}{digits}", column_name(place))
+        };
+        let columns: String = (0..count).map(column).collect();
         let low_first = |number: String| number.chars().rev().collect::<String>();
         let (p, q) = (low_first(p), low_first(q));
         format!("{p} by {q} {columns}")
