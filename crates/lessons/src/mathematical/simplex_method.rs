@@ -7,7 +7,7 @@ use prime_bench::tasks::mathematical::simplex_method::{Action, Instance, Simplex
 
 use crate::Lesson;
 use crate::fractions::{cofactors, low_first, multiplied, parts, product};
-use crate::numbers::pairwise;
+use crate::numbers::{compared, pairwise};
 use crate::reads::looked_up;
 
 pub struct Of;
@@ -132,11 +132,11 @@ fn ratios(state: &State, column: usize) -> Option<String> {
         line += &divided;
         let candidate = Candidate { row, basic, ratio, tenths };
         let Some(other) = &least else {
-            line += &format!("l{row}:{tenths:04} ");
+            line += &format!("l{row}:{tenths:03} ");
             least = Some(candidate);
             continue;
         };
-        line += &format!("{tenths:04} {}", pairwise(&format!("{tenths:04}"), &format!("{:04}", other.tenths)));
+        line += &format!("{tenths:03} {}", compared(tenths.try_into().ok()?, other.tenths.try_into().ok()?, 3));
         let mut order = tenths.cmp(&other.tenths);
         if order.is_eq() {
             let (ours, x) = product(ratio[0], other.ratio[1])?;
@@ -151,7 +151,7 @@ fn ratios(state: &State, column: usize) -> Option<String> {
             order = basic.cmp(&other.basic);
         }
         if order.is_lt() {
-            line += &format!(" l{row}:{tenths:04}");
+            line += &format!(" l{row}:{tenths:03}");
             least = Some(candidate);
         }
         line.push(' ');
@@ -174,7 +174,8 @@ fn ratio(rhs: (i64, i64), entry: (i64, i64), line: &mut String) -> Option<[i64; 
 }
 
 /// Long division down to the tenths, numbers with the lowest digit first: of each digit of the quotient what is taken away,
-/// unless it is nothing or the divisor itself, and the rest, in front of which the next digit comes.
+/// unless it is nothing or the divisor itself, and the rest, in front of which the next digit comes. A 0 that the quotient
+/// begins with stands alone, since all is left then.
 fn tenths([dividend, divisor]: [i64; 2]) -> Option<(String, i64)> {
     let mut line = format!("{},{}:", low_first(dividend), low_first(divisor));
     let digits = dividend.to_string() + "0";
@@ -186,6 +187,10 @@ fn tenths([dividend, divisor]: [i64; 2]) -> Option<(String, i64)> {
         rest = rest.checked_mul(10)?.checked_add(i64::from(digit.to_digit(10)?))?;
         let times = rest / divisor;
         line += &times.to_string();
+        if quotient == 0 && times == 0 {
+            line.push(' ');
+            continue;
+        }
         if times > 1 {
             line += &format!(":{}", low_first(times * divisor));
         }
@@ -203,7 +208,7 @@ mod tests {
     #[test]
     fn a_ratio_is_divided_down_to_its_tenths() {
         assert_eq!(tenths([651, 56]), Some(("156,65:1-9 1-53 6:633-41 ".to_owned(), 116)));
-        assert_eq!(tenths([5, 23]), Some(("5,32:0-5 2:64-4 ".to_owned(), 2)));
+        assert_eq!(tenths([5, 23]), Some(("5,32:0 2:64-4 ".to_owned(), 2)));
         assert_eq!(tenths([40, 4]), Some(("04,4:1-0 0-0 0-0 ".to_owned(), 100)));
     }
 }
