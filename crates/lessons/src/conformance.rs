@@ -33,7 +33,7 @@ const BASE_SEED: u64 = 5_000_000;
 
 /// What the shipped models were trained on: prompts and completions of these lessons must not change. Tasks are missing that no
 /// model is asked about and whose lessons have changed since.
-const SHIPPED: [(&str, u64); 69] = [
+const SHIPPED: [(&str, u64); 67] = [
     ("bubble-sort", 86_278_280_731_138_789),
     ("tower-of-hanoi", 4_557_077_103_975_266_462),
     ("n-queens", 735_614_129_618_828_687),
@@ -100,8 +100,6 @@ const SHIPPED: [(&str, u64); 69] = [
     ("patience-sort", 13_865_822_699_286_143_226),
     ("introsort", 6_488_446_551_781_184_656),
     ("library-sort", 10_957_080_987_982_450_639),
-    ("block-sort", 6_943_569_105_967_074_493),
-    ("timsort", 16_180_900_298_381_317_019),
     ("lru-cache", 5_194_194_041_226_465_268),
 ];
 

@@ -1,4 +1,4 @@
-//! Fractions as lessons write them: products and remainders of their parts, with the lowest digit first.
+//! Fractions as lessons write them: products and quotients of their parts, with the lowest digit first.
 
 use prime_bench::tasks::Rational;
 
@@ -29,29 +29,55 @@ pub fn product(x: i64, y: i64) -> Option<(String, i64)> {
     Some((format!("{line}={}", low_first(product)), product))
 }
 
-/// The greatest common divisor of two positive numbers and their quotients by it, by Euclid's algorithm: each division is
-/// its dividend, quotient, the divisor times the quotient, and the rest; from the quotients, last one first, the fraction in
-/// lowest terms is built up again.
-pub fn reduced(x: i64, y: i64) -> Option<(String, [i64; 2])> {
+/// Two natural numbers by their greatest common divisor, with Euclid's algorithm. All numbers have the lowest digit first. Of
+/// each division only the quotient, the multiple of the divisor unless it is the divisor itself, and the rest are written; from
+/// the quotients, last one first, the fraction is built up again: each number is the quotient times the last one and the one
+/// before. `21,81:0-21 1-6 2:21-0 1 2:2 1:3 0:2` for 12 and 18, which are 2 and 3: the last two, the numerator last.
+pub fn lowest_terms(x: i64, y: i64) -> Option<(String, [i64; 2])> {
+    let mut line = format!("{},{}:", low_first(x), low_first(y));
     let (mut dividend, mut divisor) = (x, y);
     let mut quotients = Vec::new();
-    let mut line = String::new();
     while divisor != 0 {
         let (quotient, rest) = (dividend / divisor, dividend % divisor);
-        line += &format!(
-            "{dividend}/{divisor}={quotient} {}-{} ",
-            low_first(divisor.checked_mul(quotient)?),
-            low_first(rest)
-        );
+        line += &quotient.to_string();
+        if quotient > 1 {
+            line += &format!(":{}", low_first(divisor.checked_mul(quotient)?));
+        }
+        line += &format!("-{} ", low_first(rest));
         quotients.push(quotient);
         (dividend, divisor) = (divisor, rest);
     }
     let (mut above, mut below) = (1_i64, 0_i64);
+    line.push('1');
     for quotient in quotients.into_iter().rev() {
         (above, below) = (quotient.checked_mul(above)?.checked_add(below)?, above);
-        line += &format!("{quotient}:{above}/{below} ");
+        line += &format!(" {quotient}:{}", low_first(above));
     }
-    Some((line.trim_end().to_owned(), [above, below]))
+    Some((line, [above, below]))
+}
+
+/// Two denominators by their greatest common divisor: the greater one by the less, as in [`lowest_terms`]; nothing is built up
+/// again where it is divided without a rest, since the quotient and 1 are what remains.
+pub fn cofactors(x: i64, y: i64) -> Option<(String, [i64; 2])> {
+    let (greater, less) = (x.max(y), x.min(y));
+    let (mut line, [mut ours, mut theirs]) = lowest_terms(greater, less)?;
+    if theirs == 1 {
+        line.truncate(line.find("-0 ")? + 2);
+    }
+    if x < y {
+        (ours, theirs) = (theirs, ours);
+    }
+    Some((line, [ours, theirs]))
+}
+
+/// The number times a factor, which is not written if it is 1.
+pub fn multiplied(number: i64, factor: i64, line: &mut String) -> Option<i64> {
+    if factor == 1 {
+        return number.checked_abs();
+    }
+    let (text, product) = product(number, factor)?;
+    *line += &(text + " ");
+    Some(product)
 }
 
 #[cfg(test)]
@@ -59,11 +85,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_and_quotients_are_spelled() {
+    fn products_are_spelled() {
         assert_eq!(product(12, -34), Some(("21*43,84,63=804".to_owned(), 408)));
         assert_eq!(product(12, 5), Some(("21*5=06".to_owned(), 60)));
         assert_eq!(product(i64::MAX, 2), None);
-        let (line, fraction) = reduced(12, 18).expect("small");
-        assert_eq!((line.as_str(), fraction), ("12/18=0 0-21 18/12=1 21-6 12/6=2 21-0 2:2/1 1:3/2 0:2/3", [2, 3]));
+    }
+
+    #[test]
+    fn fractions_are_built_up_again_from_their_quotients() {
+        let of = |x, y| lowest_terms(x, y).expect("small");
+        assert_eq!(of(12, 18), ("21,81:0-21 1-6 2:21-0 1 2:2 1:3 0:2".to_owned(), [2, 3]));
+        assert_eq!(of(44, 22), ("44,22:2:44-0 1 2:2".to_owned(), [2, 1]));
+        assert_eq!(cofactors(22, 44), Some(("44,22:2:44-0".to_owned(), [1, 2])));
+        assert_eq!(cofactors(18, 12), Some(("81,21:1-6 2:21-0 1 2:2 1:3".to_owned(), [3, 2])));
     }
 }

@@ -6,15 +6,16 @@ use prime_bench::tasks::comparison_sorting::Input;
 
 use crate::Lesson;
 use crate::cells::{self, bisection, bisection_not_less, look_up};
-use crate::numbers::{comparison_of_naturals, counter, difference, place, sum, up_to_difference};
+use crate::numbers::{compared, comparison_of_naturals, counter, difference, low_first, place, sum, up_to_difference};
 
 pub struct Of;
 
 const WIDTH: usize = 3;
 const BLOCK: usize = 16;
 
-/// Cells that a search reads in turn.
-const NEAR: usize = 6;
+/// Cells that a search reads in turn, and the numbers of those that it reads next.
+const NEAR: usize = 2;
+const FAR: [usize; 3] = [5, 13, 23];
 
 impl Lesson for Of {
     type Task = BlockSort;
@@ -73,26 +74,47 @@ fn insertion(state: &State, k: usize, n: usize, action: Action) -> Option<String
 }
 
 /// Searches the ascending cells `from..to` for the first that is greater than `key` or, with `or_equal`, not less. It is
-/// mostly one of the next few: these are read in turn, each with its characters up to the first that differs from the
-/// key's, and only then the others are halved. Its place, `to` if there is none.
+/// mostly one of the next few: the first ones are numbered and read in turn, each with its characters up to the first that
+/// differs from the key's; then single ones further on, of which one that is behind bounds what is left to be halved.
+/// Returns the place, `to` if there is none.
 fn search(a: &[i64], from: usize, to: usize, key: i64, or_equal: bool, line: &mut String) -> Option<usize> {
-    let near = to.min(from + NEAR);
-    for cell in from..near {
-        *line += &look_up(a, cell)?;
-        *line += &up_to_difference(a[cell], key);
-        line.push(' ');
-        if a[cell] > key || or_equal && a[cell] == key {
+    let is_behind = |cell: usize| a[cell] > key || or_equal && a[cell] == key;
+    for number in 0..NEAR {
+        let cell = from + number;
+        *line += &format!("{number} ");
+        if cell >= to {
+            *line += &format!("{cell:03}.");
             return Some(cell);
         }
+        *line += &(look_up(a, cell)? + &up_to_difference(a[cell], key));
+        if is_behind(cell) {
+            return Some(cell);
+        }
+        line.push(' ');
+    }
+    let (mut lo, mut hi) = (from + NEAR, to);
+    for number in FAR {
+        let cell = from + number;
+        *line += &format!("{number} {} {} ", low_first(cell, WIDTH), compared(cell, to, WIDTH));
+        if cell >= to {
+            break;
+        }
+        *line += &format!("{}{} ", look_up(a, cell)?, up_to_difference(a[cell], key));
+        if is_behind(cell) {
+            hi = cell;
+            break;
+        }
+        lo = cell + 1;
     }
     let halving = if or_equal { bisection_not_less } else { bisection };
-    let (halved, place) = halving(a, near, to, key)?;
-    *line += &format!("{halved} ");
+    let (halved, place) = halving(a, lo, hi, key)?;
+    *line += &halved;
     Some(place)
 }
 
 /// The first cell of the right half, the first of the left one that is greater, and the first of the right one that is
-/// not less than this.
+/// not less than this. What is searched for is read directly before each search, since the cell may have been passed long
+/// before, or never read. A point says that a place is the end of its half.
 fn rotation(state: &State) -> Option<String> {
     let (lo, mid, hi) = (state.lo?, state.mid?, state.hi?);
     let a = &state.a;
@@ -102,21 +124,33 @@ fn rotation(state: &State) -> Option<String> {
     let mut line = look_up(a, mid)?;
     let first = search(a, lo, mid, a[mid], false, &mut line)?;
     if first < mid {
-        line.push(' ');
-        search(a, mid, hi, a[first], true, &mut line)?;
+        line += &format!("; {}", look_up(a, first)?);
+        let end = search(a, mid, hi, a[first], true, &mut line)?;
+        if line.ends_with('=') {
+            line += &format!(" {end:03}");
+        }
+    } else if !line.ends_with('.') {
+        line += &format!("; {first:03}.");
     }
     Some(line)
 }
 
-/// Width of the merge that is complete, and the bounds of the next one: of the same width, or of twice as much.
+/// Width of the merge that is complete, which is the first of which two are not less than its cells, and the bounds of the
+/// next one: of the same width, or of twice as much.
 fn next_merge(n: usize, base: usize, hi: usize) -> String {
+    let cells = hi.saturating_sub(base);
+    let mut line = format!("{} {cells:03}", difference(hi, base, WIDTH));
     let mut width = BLOCK;
-    while 2 * width < hi.saturating_sub(base) {
+    loop {
+        line += &format!(" {:03} {}", 2 * width, compared(cells, 2 * width, WIDTH));
+        if 2 * width >= cells {
+            break;
+        }
         width *= 2;
     }
+    line += &format!(" width {width:03} {}", sum(base, 2 * width, WIDTH));
     let lo = base + 2 * width;
-    let same = format!("{} {width:03} {}", difference(hi, base, WIDTH), sum(base, 2 * width, WIDTH));
-    let line = format!("{same} {}", bounds(lo, width, n));
+    line += &format!(" {}", bounds(lo, width, n));
     if lo + width < n { line } else { format!("{line} twice {}", bounds(0, 2 * width, n)) }
 }
 

@@ -1,5 +1,6 @@
 //! Timsort: runs are read ten cells at a time, insertions and gallops search by halves, merges compare two values.
-// The cells of a run are read as two letters each, digits of base 50, so that a long one fits.
+// The cells of a run are read with the last digits of their places as keys, and all values above the least, so that
+// their digits compare alike whatever the sign. Of a run only the keys are written, or a long one would not fit.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::advanced_sorting::merge::Merge;
@@ -15,8 +16,8 @@ pub struct Of;
 
 const WIDTH: usize = 3;
 
-/// Cells of one read, of those that a run is found in.
-const CHUNK: usize = 10;
+/// Cells of one read, of those that a run is found in: their places differ in the last digit alone.
+const TEN: usize = 10;
 
 impl Lesson for Of {
     type Task = Timsort;
@@ -43,7 +44,7 @@ impl Lesson for Of {
             _ => {
                 let count = state.stack.len();
                 let top: Vec<_> = state.stack.iter().rev().take(4).map(|[_, length]| format!("{length:03}")).collect();
-                format!("stack {count} top {} next {}", top.join(" "), counter(pos, n, WIDTH)).replace("top  ", "")
+                format!("stack {count} top {} next {pos:03} of {n:03}", top.join(" ")).replace("top  ", "")
             }
         }
     }
@@ -57,7 +58,8 @@ impl Lesson for Of {
         Some(match (state.last.0, action) {
             (Some(Action::Run(..) | Action::Insert(..)), action) => {
                 let (n, k, until) = (a.len(), state.end, state.pos + state.minrun);
-                let mut line = format!("{} {}", sum(state.pos, state.minrun, WIDTH), compared(k, until, WIDTH));
+                let added = sum(state.pos, state.minrun, WIDTH);
+                let mut line = format!("{added} {until:03} {}", compared(k, until, WIDTH));
                 if k < until {
                     line += &format!(" {} ", compared(k, n, WIDTH));
                 }
@@ -72,78 +74,66 @@ impl Lesson for Of {
         })
     }
 
-    /// The cells of a run, ten at a time.
+    /// The cells of an insertion, or those of a run, ten at a time.
     const READS_MAX: usize = 30;
 
     const UNTAUGHT: [u32; 3] = [1, 1, 1];
 
-    /// `012` is a cell; `r012` are cell 12 and the nine behind it as letters, with `-` for each behind the last one.
+    /// `012` is a cell; `r012` are cell 12 and those behind it up to the end of its ten; `02` are the cell before the ten of
+    /// cell 20 and the cells of this ten, each with its key.
     fn read(_: &Input, state: &State, address: &str) -> Option<String> {
-        match address.strip_prefix('r') {
-            Some(first) => chunk(&state.a, number(first, WIDTH)?),
-            None => cells::read(&state.a, address),
+        let a = &state.a;
+        match (address.strip_prefix('r'), number(address, WIDTH - 1)) {
+            (Some(first), _) => number(first, WIDTH).and_then(|first| keyed(a, first, first / TEN)),
+            (_, Some(ten)) => keyed(a, (ten * TEN).checked_sub(1)?, ten),
+            _ => cells::read(a, address),
         }
     }
 }
 
-/// A value as two digits of base 50, those of its distance from the least of the benchmark, which is -1000.
-fn letters(value: i64) -> String {
-    let letter = |place: i64| {
-        let place = usize::try_from(place).ok();
-        place.and_then(|place| ('A'..='Z').chain('a'..='z').nth(place)).unwrap_or('~')
-    };
+/// A value as a letter for the hundreds and two digits, those of its distance from the least of the benchmark, which
+/// is -1000.
+fn lettered(value: i64) -> String {
     let above = value.saturating_add(1000);
-    [letter(above.div_euclid(50)), letter(above.rem_euclid(50))].iter().collect()
+    let hundreds = usize::try_from(above.div_euclid(100)).ok();
+    let letter = hundreds.and_then(|hundreds| ('A'..='Z').nth(hundreds)).unwrap_or('~');
+    format!("{letter}{:02}", above.rem_euclid(100))
 }
 
-fn chunk(a: &[i64], first: usize) -> Option<String> {
-    if first > a.len() {
-        return None;
-    }
-    Some(
-        (first..first + CHUNK)
-            .map(|place| a.get(place).map_or_else(|| "-".to_owned(), |value| letters(*value)))
-            .collect(),
-    )
+/// The cells from this place on to the end of a ten, each behind its key; `-` if there are none.
+fn keyed(a: &[i64], first: usize, ten: usize) -> Option<String> {
+    let cells = a.get(first..a.len().min((ten + 1) * TEN))?;
+    let cell = |(value, place): (&i64, usize)| format!("{}{}", place % TEN, lettered(*value));
+    let keyed: String = cells.iter().zip(first..).map(cell).collect();
+    Some(if keyed.is_empty() { "-".to_owned() } else { keyed })
 }
 
-/// The letters of a value up to the first that is not that of the other.
-fn up_to_letter(value: i64, other: i64) -> String {
-    let (letters, other) = (letters(value), letters(other));
-    if letters[..1] == other[..1] { letters } else { letters[..1].to_owned() }
-}
-
-/// Of each cell the letters up to the first that differs from the one before it, and their relation, up to the first that does
-/// not continue the run, and its place.
+/// The keys of the cells up to the first that does not continue the run. `<` or `>` is the relation to the cell before: of the
+/// second cell, of the whole run again at the beginning of each ten, and of the cell that ends it; `e` is the end of the array.
 fn run(a: &[i64], pos: usize) -> Option<String> {
-    let mut line = String::new();
-    let mut first = pos;
-    let descends = pos + 1 < a.len() && a[pos + 1] < a[pos];
-    loop {
-        line += &looked_up(&format!("r{first:03}"), &chunk(a, first)?);
-        for place in first..first + CHUNK {
-            let ends = match a.get(place) {
-                None => true,
-                Some(_) if place == pos => false,
-                Some(value) => (*value < a[place - 1]) != descends,
-            };
-            let mark = match a.get(place) {
-                None => 'e',
-                Some(_) if place == pos => '.',
-                Some(value) if *value < a[place - 1] => '>',
-                Some(_) => '<',
-            };
-            if let Some(value) = a.get(place) {
-                line += &up_to_letter(*value, a[place.saturating_sub(1).max(pos)]);
-            }
-            line.push(mark);
-            if ends {
-                return Some(format!("{line} {}", place - first));
-            }
+    let mut line = looked_up(&format!("r{pos:03}"), &keyed(a, pos, pos / TEN)?);
+    line += &(pos % TEN).to_string();
+    let mut of_run = None;
+    for place in pos + 1.. {
+        let key = place % TEN;
+        if key == 0 {
+            let ten = place / TEN;
+            line += &format!(" {}", looked_up(&format!("{ten:02}"), &keyed(a, place - 1, ten)?));
+            line.extend(of_run);
         }
-        line.push(' ');
-        first += CHUNK;
+        let mark = a.get(place).map_or('e', |value| if *value < a[place - 1] { '>' } else { '<' });
+        if of_run.is_none() {
+            line.push(mark);
+        } else if of_run != Some(mark) {
+            return Some(format!("{line}{mark}{key}"));
+        }
+        of_run = Some(mark);
+        line += &key.to_string();
+        if mark == 'e' {
+            break;
+        }
     }
+    Some(line)
 }
 
 /// The lengths on top of the stack compared as the collapse rule does, up to the first that is broken.
@@ -162,9 +152,9 @@ fn collapse(state: &State) -> String {
         }
     }
     if !is_due {
-        line += " end";
+        line += &format!(" end {}", compared(state.pos, state.a.len(), WIDTH));
         if state.pos != state.a.len() {
-            return line + " no";
+            return line;
         }
     }
     if let Some(x) = x {
@@ -179,14 +169,19 @@ fn in_merge(a: &[i64], merge: &Merge, action: Action) -> Option<String> {
         Action::Rest => "end".to_owned(),
         Action::GallopLeft(_) => {
             let (search, end) = bisection(a, i, mid, *a.get(j)?)?;
-            format!("gl {search} {}", difference(end, i, WIDTH))
+            format!("gl {} {search} {}", value_at(a, j), taken(end, i))
         }
         Action::GallopRight(_) => {
             let (search, end) = bisection_not_less(a, j, hi, *a.get(i)?)?;
-            format!("gr {search} {}", difference(end, j, WIDTH))
+            format!("gr {} {search} {}", value_at(a, i), taken(end, j))
         }
         _ => comparison(*a.get(i)?, *a.get(j)?),
     })
+}
+
+/// The cells from here to the end of a gallop.
+fn taken(end: usize, from: usize) -> String {
+    format!("{} {:03}", difference(end, from, WIDTH), end.saturating_sub(from))
 }
 
 #[cfg(test)]
@@ -195,11 +190,16 @@ mod tests {
 
     #[test]
     fn a_run_is_read_up_to_its_end() {
-        assert_eq!([letters(-1000), letters(-951), letters(1000)], ["AA", "Ax", "oA"]);
-        let a = [-1000, -950, -950, -1000];
-        assert_eq!(run(&a, 0).as_deref(), Some("r000?=AABABAAA------ AA.B<BA<A> 3"));
-        assert_eq!(run(&a, 2).as_deref(), Some("r002?=BAAA-------- BA.A>e 2"));
-        assert_eq!(chunk(&a, 4).as_deref(), Some("----------"));
-        assert_eq!(chunk(&a, 5), None);
+        assert_eq!([lettered(-1000), lettered(-1), lettered(1000)], ["A00", "J99", "U00"]);
+        let mut a = vec![-1000, -950, -950, -1000];
+        assert_eq!(run(&a, 0).as_deref(), Some("r000?=0A001A502A503A00 0<12>3"));
+        assert_eq!(run(&a, 2).as_deref(), Some("r002?=2A503A00 2>3e4"));
+        assert_eq!(run(&a, 3).as_deref(), Some("r003?=3A00 3e4"));
+        a.extend([-1000, 0, 1, 2, 3, 4]);
+        assert_eq!(run(&a, 8).as_deref(), Some("r008?=8K039K04 8<9 01?=9K04 <e0"));
+        a.extend([3, 3]);
+        assert_eq!(run(&a, 9).as_deref(), Some("r009?=9K04 9 01?=9K040K031K03 >0<1"));
+        assert_eq!(keyed(&a, 12, 1).as_deref(), Some("-"));
+        assert_eq!(keyed(&a, 13, 1), None);
     }
 }

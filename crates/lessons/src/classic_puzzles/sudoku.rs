@@ -1,6 +1,7 @@
-//! Sudoku: the candidates of one empty cell after the other up to a naked single; without one, the digits of each unit.
-// Rows are A to I, columns a to i, boxes J to R. Of a unit those digits are
-// listed that some cell may hold, up to the first that only one cell may hold, with `!`.
+//! Sudoku: two candidates of one empty cell after the other up to a naked single; without one, two cells of each digit that a
+//! unit lacks up to a hidden single.
+// Rows are A to I, columns a to i, boxes J to R. Two are enough to show that something is no single; where there is no second
+// one, `!` stands in its place.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::sudoku::{Instance, State, Sudoku};
@@ -31,20 +32,20 @@ fn candidates(grid: &Grid, cell: usize) -> Vec<u8> {
     (1..=9).filter(|digit| units.iter().all(|unit| digits(grid, *unit).all(|other| other != *digit))).collect()
 }
 
+/// The letter of a cell of a unit: its column in a row, its row in a column; in a box that of its place, `a` to `i`.
+fn in_unit(unit: usize, place: usize) -> char {
+    key(if unit / SIDE == 1 { place } else { SIDE + place })
+}
+
 impl Lesson for Of {
     type Task = Sudoku;
 
     fn view(_: &Instance, state: &State) -> String {
         let mut view = String::new();
-        for unit in 0..UNITS.len() {
-            view.push(key(unit));
-            for digit in digits(&state.grid, unit) {
-                match digit {
-                    // Of columns and boxes it does not matter where a digit stands.
-                    0 if unit >= SIDE => {}
-                    0 => view.push('.'),
-                    digit => view.push(char::from(b'0' + digit)),
-                }
+        for row in 0..SIDE {
+            view.push(key(row));
+            for (column, digit) in digits(&state.grid, row).enumerate().filter(|(_, digit)| *digit != 0) {
+                view.extend([key(SIDE + column), char::from(b'0' + digit)]);
             }
         }
         view
@@ -62,20 +63,31 @@ impl Lesson for Of {
             for column in (0..SIDE).filter(|column| state.grid.digit(row * SIDE + column) == 0) {
                 let list = &lists[row * SIDE + column];
                 line.push(key(SIDE + column));
-                list.iter().for_each(|digit| line.push(char::from(b'0' + digit)));
-                if list.len() == 1 {
+                let pair = &list[..list.len().min(2)];
+                line.extend(pair.iter().map(|digit| char::from(b'0' + digit)));
+                if pair.len() == 1 {
+                    line.push('!');
                     return Some(line);
                 }
             }
         }
         line.push(' ');
         for (unit, cells) in UNITS.iter().enumerate() {
+            if digits(&state.grid, unit).all(|digit| digit != 0) {
+                continue;
+            }
             line.push(key(unit));
-            for digit in 1..=9 {
-                let mut able = cells.iter().filter(|cell| lists[**cell].contains(&digit));
-                let Some(cell) = able.next() else { continue };
+            let mut able = Vec::new();
+            for digit in (1..=9).filter(|digit| digits(&state.grid, unit).all(|other| other != *digit)) {
                 line.push(char::from(b'0' + digit));
-                if able.next().is_none() {
+                let is_able = |place: &usize| lists[cells[*place]].contains(&digit);
+                if !able.is_empty() && able.iter().all(is_able) {
+                    continue;
+                }
+                able = (0..SIDE).filter(is_able).take(2).collect();
+                line.extend(able.iter().map(|place| in_unit(unit, *place)));
+                if let [place] = able.as_slice() {
+                    let cell = cells[*place];
                     line.extend(['!', key(cell / SIDE), key(SIDE + cell % SIDE)]);
                     return Some(line);
                 }

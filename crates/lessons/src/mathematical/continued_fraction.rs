@@ -1,6 +1,7 @@
 //! Continued Fraction: the term by repeated subtraction of the leading digits, and the convergent column by column.
-// Each column of the two latest numerators and denominators has a letter, its digits, and in the derivation the carry. The
-// lowest column comes first.
+// A column has a letter, which numerators and denominators share, and what stands in it: of each part the digit of the latest number
+// and that of the one before, in the derivation the digit and the carry. `-` is where a number has ended. The lowest column comes
+// first.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::continued_fraction::{ContinuedFraction, Convergent, Instance, State};
@@ -15,16 +16,14 @@ const LEADING: usize = 5;
 /// Most subtractions that are written: terms of the benchmark have one digit.
 const TERM_MAX: u64 = 20;
 
-/// Letters of the numerator's columns and of the denominator's.
-const LETTERS: [&[u8; 26]; 2] = [b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz"];
-
-fn column_name(part: usize, column: usize) -> char {
-    char::from(LETTERS[part][column % 26])
+/// The letter of a column; those of the benchmark's longest numbers are repeated.
+fn column_name(column: usize) -> char {
+    ('A'..='Z').chain('a'..='z').nth(column % 52).unwrap_or('~')
 }
 
-/// Digits of a column, lowest column first.
-fn digit(text: &str, column: usize) -> u32 {
-    text.chars().rev().nth(column).and_then(|digit| digit.to_digit(10)).unwrap_or(0)
+/// The digit in a column, if the number is that long; the lowest column comes first.
+fn digit(text: &str, column: usize) -> Option<u32> {
+    text.chars().rev().nth(column)?.to_digit(10)
 }
 
 /// The latest part of the convergents and the one before.
@@ -59,17 +58,17 @@ impl Lesson for Of {
         if q.bytes().all(|digit| digit == b'0') {
             return "-".to_owned();
         }
-        let columns = |part: usize, [latest, earlier]: &[String; 2]| -> String {
-            let column = |place: usize| {
-                let (x, y) = (digit(latest, place), digit(earlier, place));
-                format!("{}{x}{y}", column_name(part, place))
-            };
-            (0..latest.len().max(earlier.len())).map(column).collect()
+        let numbers = numbers(state);
+        let count = numbers.iter().flatten().map(String::len).max().unwrap_or(0);
+        let column = |place: usize| {
+            let digit = |text: &String| digit(text, place).map_or_else(|| "-".to_owned(), |digit| digit.to_string());
+            let digits: String = numbers.iter().flatten().map(digit).collect();
+            format!("{}{digits}", column_name(place))
         };
-        let [numerator, denominator] = numbers(state);
+        let columns: String = (0..count).map(column).collect();
         let low_first = |number: String| number.chars().rev().collect::<String>();
         let (p, q) = (low_first(p), low_first(q));
-        format!("{p} by {q} {} {}", columns(0, &numerator), columns(1, &denominator))
+        format!("{p} by {q} {columns}")
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
@@ -87,27 +86,33 @@ impl Lesson for Of {
         }
         line += &format!("{} ", action.term);
         let term = u32::try_from(action.term).ok()?;
-        let [numerator, denominator] = numbers(state);
-        Some(format!("{line}{} {}", multiplied(term, 0, &numerator), multiplied(term, 1, &denominator)))
+        Some(line + &multiplied(term, &numbers(state)))
     }
 
-    const UNTAUGHT: [u32; 3] = [0, 4, 40];
+    const UNTAUGHT: [u32; 3] = [0, 1, 36];
 }
 
-/// The term times the latest number and the earlier one added: of each column the digit and, if there is one, the carry.
-fn multiplied(term: u32, part: usize, [latest, earlier]: &[String; 2]) -> String {
+/// The term times the latest numbers and the earlier ones added: of each column the digit and the carry of both.
+fn multiplied(term: u32, numbers: &[[String; 2]; 2]) -> String {
     let mut line = String::new();
-    let mut carry = 0;
-    let count = latest.len().max(earlier.len());
-    let mut column = 0;
-    while column < count || carry > 0 {
-        let sum = term * digit(latest, column) + digit(earlier, column) + carry;
-        carry = sum / 10;
-        line += &format!("{}{}", column_name(part, column), sum % 10);
-        if carry > 0 {
-            line += &carry.to_string();
+    let mut carries = [0; 2];
+    for column in 0.. {
+        let mut sums = [None; 2];
+        for ((sum, carry), [latest, earlier]) in sums.iter_mut().zip(&mut carries).zip(numbers) {
+            let (x, y) = (digit(latest, column), digit(earlier, column));
+            if x.is_some() || y.is_some() || *carry > 0 {
+                let added = term * x.unwrap_or(0) + y.unwrap_or(0) + *carry;
+                *carry = added / 10;
+                *sum = Some((added % 10, *carry));
+            }
         }
-        column += 1;
+        if sums == [None; 2] {
+            break;
+        }
+        line.push(column_name(column));
+        for sum in sums {
+            line += &sum.map_or_else(|| "--".to_owned(), |(digit, carry)| format!("{digit}{carry}"));
+        }
     }
     line
 }

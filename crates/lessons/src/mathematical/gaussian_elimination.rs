@@ -1,13 +1,14 @@
 //! Gaussian Elimination: reads entries down a column to the next that is not zero, and divides it by the pivot; then, of a
 //! row, subtracts the known unknowns' share from the right side.
-// Columns are letters, rows numbers: `c4` is an entry, `r4` a right side.
+// Columns are letters, rows numbers: `c4` is an entry, `r4` a right side. Denominators are made equal by the factors that they do
+// not share, or products would soon be too long.
 
 use prime_bench::tasks::Rational;
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::gaussian_elimination::{Action, GaussianElimination, Instance, State};
 
 use crate::Lesson;
-use crate::fractions::{parts, product, reduced};
+use crate::fractions::{cofactors, lowest_terms, multiplied, parts, product};
 use crate::numbers::{comparison_of_naturals, difference, sum};
 use crate::reads::looked_up;
 
@@ -67,7 +68,7 @@ impl Lesson for Of {
 
     const READS_MAX: usize = 40;
 
-    const UNTAUGHT: [u32; 3] = [0, 1, 12];
+    const UNTAUGHT: [u32; 3] = [0, 0, 1];
 
     fn read(_: &Instance, state: &State, address: &str) -> Option<String> {
         let row = (0..state.matrix.len()).find(|row| address.get(1..) == Some(row.to_string().as_str()))?;
@@ -101,18 +102,23 @@ fn down(state: &State, column: usize, from: usize, line: &mut String) -> Option<
     None
 }
 
-/// A fraction by another one: the products of numerators and denominators, in lowest terms.
+fn sign(number: i64) -> char {
+    if number < 0 { '-' } else { '+' }
+}
+
+/// A fraction by another one in lowest terms, and the signs of both.
 fn quotient(x: (i64, i64), y: (i64, i64)) -> Option<String> {
     let mut line = String::new();
-    let (above, below) = if x.1 == y.1 {
-        (x.0.checked_abs()?, y.0.checked_abs()?)
-    } else {
-        let (above, over) = product(x.0, y.1)?;
-        let (below, under) = product(y.0, x.1)?;
-        line += &format!("{above} {below} ");
-        (over, under)
-    };
-    Some(line + &reduced(above, below)?.0)
+    let [mut above, mut below] = [x.0.checked_abs()?, y.0.checked_abs()?];
+    if x.1 != y.1 {
+        let (common, [ours, theirs]) = cofactors(x.1, y.1)?;
+        line += &(common + " ");
+        above = multiplied(above, theirs, &mut line)?;
+        below = multiplied(below, ours, &mut line)?;
+    }
+    line += &lowest_terms(above, below)?.0;
+    line.extend([' ', sign(x.0), sign(y.0)]);
+    Some(line)
 }
 
 fn factor(entry: &Rational, pivot: &Rational) -> Option<String> {
@@ -133,16 +139,18 @@ fn unknown(state: &State, i: usize) -> Option<String> {
             line += ". ";
             continue;
         }
-        let (multiplied, share) = product(coefficient, value)?;
-        line += &format!("{value} {multiplied} ");
+        let (text, share) = product(coefficient, value)?;
+        line += &format!("{value} {text} ");
         let mut share = share * coefficient.signum() * value.signum();
         if below != under {
-            let (ours, x) = product(above, under)?;
-            let (theirs, y) = product(share, below)?;
-            let (both, z) = product(below, under)?;
-            line += &format!("{ours} {theirs} {both} ");
-            (above, share, below) = (x * above.signum(), y * share.signum(), z);
+            let (common, [ours, theirs]) = cofactors(below, under)?;
+            line += &(common + " ");
+            above = multiplied(above, theirs, &mut line)? * above.signum();
+            share = multiplied(share, ours, &mut line)? * share.signum();
+            below = multiplied(below, theirs, &mut line)?;
         }
+        // Of equal signs the difference is taken, of others the sum.
+        line.extend([sign(above), sign(share), ' ']);
         let rest = above.checked_sub(share)?;
         let (x, y) = (usize::try_from(above.unsigned_abs()).ok()?, usize::try_from(share.unsigned_abs()).ok()?);
         if (above < 0) == (share < 0) {
@@ -155,4 +163,14 @@ fn unknown(state: &State, i: usize) -> Option<String> {
     }
     line += &look_up(state, i, i)?;
     Some(line + &quotient((above, below), parts(&row[i])?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quotient_is_in_lowest_terms() {
+        assert_eq!(quotient((-3, 2), (5, 4)).as_deref(), Some("4,2:2:4-0 3*2=6 6,5:1-1 5:5-0 1 5:5 1:6 -+"));
+    }
 }
