@@ -68,7 +68,7 @@ impl Lesson for Of {
 /// The digits of a number, the lowest first, each behind its letter.
 fn keyed(number: usize, width: usize, first: char) -> String {
     let digits = low_first(number, width);
-    (first..).zip(digits.chars()).map(|(letter, digit)| format!("{letter}{digit}")).collect()
+    (first..).zip(digits.chars()).flat_map(|(letter, digit)| [letter, digit]).collect()
 }
 
 /// 31 · run + addend modulo 1000003. In each column from the lowest on: the digits of the run and of the addend and their sum, the carry
