@@ -71,8 +71,14 @@ fn keyed(number: usize, width: usize, first: char) -> String {
     (first..).zip(digits.chars()).flat_map(|(letter, digit)| [letter, digit]).collect()
 }
 
+/// The lowest digit of a sum, `*` if it carries and else a dot, and the tens.
+fn low_sum(x: u32, y: u32) -> String {
+    let mark = if x % 10 + y % 10 > 9 { '*' } else { '.' };
+    format!("{}{mark}{}", (x + y) % 10, (x + y) / 10)
+}
+
 /// 31 · run + addend modulo 1000003. In each column from the lowest on: the digits of the run and of the addend and their sum, the carry
-/// and three times the digit of the run before, each with the sum so far, whose tens are the next carry. Then what is in front of the
+/// and three times the digit of the run before, each with the sum so far; the tens of the last one are the next carry. Then what is in front of the
 /// last six digits, and three times that is taken from these.
 fn hash(run: usize, addend: usize) -> String {
     let digits = |number: usize| low_first(number, COLUMNS).chars().filter_map(|c| c.to_digit(10)).collect::<Vec<_>>();
@@ -85,15 +91,16 @@ fn hash(run: usize, addend: usize) -> String {
     for (place, ((ours, theirs), ((letter, result), of_addend))) in
         ours.into_iter().zip(theirs).zip(letters).enumerate()
     {
-        // Of two at a time, because a sum of three is seldom seen with a great carry.
+        // Of two at a time, the lowest digit first, because a sum of three is seldom seen with a great carry.
         let both = ours + theirs;
         line += &format!(" {letter}{ours}");
         if place < ADDEND || theirs > 0 {
-            line += &format!("{of_addend}{theirs}={both:02}");
+            line += &format!("{of_addend}{theirs}={}{}", both % 10, both / 10);
         }
         let (carried, thrice) = (both + carry, 3 * before);
         let column = carried + thrice;
-        line += &format!("+{carry}={carried:02}+{thrice:02}={}{result}{}", column / 10, column % 10);
+        line += &format!("+{carry}={}", low_sum(both, carry));
+        line += &format!("+{}{}={result}{}", thrice % 10, thrice / 10, low_sum(carried, thrice));
         carry = column / 10;
         before = ours;
         total += (column % 10) as usize * weight;
