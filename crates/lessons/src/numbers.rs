@@ -46,12 +46,6 @@ pub fn up_to_difference(x: i64, other: i64) -> String {
     against(&value(Some(x)), &value(Some(other)), x < other)
 }
 
-/// Compares natural numbers like [`up_to_difference`].
-pub fn natural_up_to_difference(x: usize, other: usize, width: usize) -> String {
-    let width = width_of(x.max(other), width);
-    against(&format!("{x:0width$}"), &format!("{other:0width$}"), x < other)
-}
-
 fn against(x: &str, other: &str, less: bool) -> String {
     let mut line = String::new();
     for (c, d) in x.chars().zip(other.chars()) {
@@ -64,24 +58,8 @@ fn against(x: &str, other: &str, less: bool) -> String {
     line + "="
 }
 
-/// The least of numbered values, the first of equal ones: each compared with the least so far, and written behind a colon
-/// where it becomes the least.
-pub fn running_minimum(numbered: impl IntoIterator<Item = (usize, usize)>, width: usize) -> String {
-    let mut least = None;
-    let mut steps = Vec::new();
-    for (number, value) in numbered {
-        let compared = least.map_or_else(String::new, |least| natural_up_to_difference(value, least, width));
-        if least.is_none_or(|least| value < least) {
-            least = Some(value);
-            steps.push(format!("{number:02}{compared}:{value:0width$}"));
-        } else {
-            steps.push(format!("{number:02}{compared}"));
-        }
-    }
-    steps.join(" ")
-}
-
-/// [`running_minimum`] for long lists: of each value its digits up to the first that differs, and `l`, `g` or `=`.
+/// The least of numbered values, the first of equal ones: of each its digits up to the first that differs from the least so far, and
+/// `l`, `g` or `=`; written behind a colon where it becomes the least.
 pub fn terse_minimum(numbered: impl IntoIterator<Item = (usize, usize)>, width: usize) -> String {
     let mut least = None;
     let mut line = String::new();
@@ -238,7 +216,6 @@ mod tests {
         assert_eq!([compared(12, 15, 2), compared(7, 7, 2)], ["11=25<", "00=77="]);
         assert_eq!(interleaved(12, 345, 2), "03 14 25");
         let numbered = [(0, 31), (1, 40), (2, 29), (3, 29)];
-        assert_eq!(running_minimum(numbered, 2), "00:31 0143g 0223l:29 0329=");
         assert_eq!(terse_minimum(numbered, 2), "00:31014g022l:290329=");
     }
 

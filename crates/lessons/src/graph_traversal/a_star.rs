@@ -1,21 +1,36 @@
-//! A*: the neighbours of the expanded cell in turn, or the least of the open cells.
-// The queue is shown with the keys that it is ordered by, f and h. Its entries have letters, and the cell of one is read.
+//! A*: whether the expanded cell is the goal, its neighbours in turn, or the least of the open cells.
+// The queue is shown with the keys that it is ordered by, f and h, each a sign that stands for a number (`A` for 0), so that two are
+// compared at once. Its entries have numbers, and the cell of one is read.
+
+use std::cmp::Ordering;
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::graph_traversal::a_star::{AStar, Action, Instance, State};
 
 use crate::Lesson;
-use crate::numbers::incremented;
+use crate::numbers::{incremented, pairwise};
 use crate::reads::looked_up;
 
 pub struct Of;
 
-/// Digits of g, f and cells; h has two.
-const WIDTH: usize = 3;
+/// Digits of a cell.
+const CELL: usize = 3;
+/// Digits of g and of the numbers of the queue's entries, which few states need more of.
+const WIDTH: usize = 2;
 
 fn name(place: usize) -> String {
-    let letter = ('A'..='Z').chain('a'..='z').nth(place % 52).unwrap_or('~');
-    "+".repeat(place / 52) + &letter.to_string()
+    format!("{place:0WIDTH$}")
+}
+
+/// A number in signs from `A` to `~`, the highest place first. Nearly all have one.
+fn signs(mut number: usize, width: usize) -> String {
+    let digits: Vec<char> = ('A'..='~').collect();
+    let mut signs = Vec::new();
+    while signs.len() < width || number > 0 {
+        signs.push(digits[number % digits.len()]);
+        number /= digits.len();
+    }
+    signs.iter().rev().collect()
 }
 
 /// The cells above, left, right and below of the one expanded last that lie in the grid, with their sides.
@@ -31,10 +46,33 @@ fn neighbours(instance: &Instance, cell: usize) -> Vec<(char, usize)> {
     beside.into_iter().map(|other| (side(other), other)).collect()
 }
 
-/// f and h, the order of the queue.
-fn priority(instance: &Instance, state: &State, cell: usize) -> (usize, usize) {
-    let h = instance.grid.distance(cell, instance.goal);
-    (usize::try_from(state.g[cell]).map_or(0, |g| g.saturating_add(h)), h)
+/// What is known of a neighbour: its g, `-` if it has none, `#` if it is a wall.
+fn known(instance: &Instance, state: &State, cell: usize) -> String {
+    match usize::try_from(state.g[cell]) {
+        Ok(g) => format!("{g:0WIDTH$}"),
+        Err(_) if instance.grid.is_free(cell) => "-".to_owned(),
+        Err(_) => "#".to_owned(),
+    }
+}
+
+/// An entry of the queue: f and h, and both as signs.
+struct Entry {
+    rank: (usize, usize),
+    f: String,
+    h: String,
+}
+
+/// The queue in its order. All signs have the same width.
+fn queue(instance: &Instance, state: &State) -> Vec<Entry> {
+    let rank = |cell: &usize| {
+        let h = instance.grid.distance(*cell, instance.goal);
+        (usize::try_from(state.g[*cell]).map_or(0, |g| g.saturating_add(h)), h)
+    };
+    let ranks: Vec<_> = state.open.iter().map(rank).collect();
+    let greatest = ranks.iter().map(|(f, h)| (*f).max(*h)).max().unwrap_or(0);
+    let width = signs(greatest, 1).len();
+    let entry = |rank: (usize, usize)| Entry { rank, f: signs(rank.0, width), h: signs(rank.1, width) };
+    ranks.into_iter().map(entry).collect()
 }
 
 impl Lesson for Of {
@@ -46,39 +84,34 @@ impl Lesson for Of {
         }
         let mut view = String::new();
         if let Some(cell) = state.expanded.last() {
-            view += &format!("at {cell:03} goal {:03} g {:03}", instance.goal, state.g[*cell].max(0));
+            view += &format!("at {cell:0CELL$} goal {:0CELL$} g {:0WIDTH$}", instance.goal, state.g[*cell].max(0));
             for (side, other) in neighbours(instance, *cell) {
-                let known = match usize::try_from(state.g[other]) {
-                    Ok(g) => format!("{g:0WIDTH$}"),
-                    Err(_) if instance.grid.is_free(other) => "-".to_owned(),
-                    Err(_) => "#".to_owned(),
-                };
-                view += &format!(" {side}{other:03}:{known}");
+                view += &format!(" {side}{other:0CELL$}:{}", known(instance, state, other));
             }
             view.push(' ');
         }
-        view += "queue";
-        for (place, cell) in state.open.iter().enumerate() {
-            let (f, h) = priority(instance, state, *cell);
-            let separator = if place == 0 { " " } else { "" };
-            view += &format!("{separator}{}{f:03}{h:02}", name(place));
+        view += "queue ";
+        for (place, entry) in queue(instance, state).iter().enumerate() {
+            view += &format!("{}{}{}", name(place), entry.f, entry.h);
         }
-        view
+        view.trim_end().to_owned()
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = AStar::reference(instance, state)?;
         let mut line = String::new();
         if let Some(cell) = state.expanded.last() {
+            line += &pairwise(&format!("{cell:0CELL$}"), &format!("{:0CELL$}", instance.goal));
             if *cell == instance.goal {
-                return Some(format!("{cell:03}/{:03}=", instance.goal));
+                return Some(line);
             }
             let g = usize::try_from(state.g[*cell]).ok()?;
-            line += &format!("{} ", incremented(g, WIDTH));
+            line += &format!(" {} ", incremented(g, WIDTH));
             for (side, other) in neighbours(instance, *cell) {
                 line.push(side);
                 let opens =
                     instance.grid.is_free(other) && usize::try_from(state.g[other]).map_or(true, |known| g + 1 < known);
+                line += &up_to_difference(&known(instance, state, other), &format!("{:0WIDTH$}", g + 1));
                 if opens {
                     return Some(line + "<");
                 }
@@ -92,34 +125,45 @@ impl Lesson for Of {
     /// The cell that is expanded.
     const READS_MAX: usize = 1;
 
-    const UNTAUGHT: [u32; 3] = [0, 1, 3];
+    const UNTAUGHT: [u32; 3] = [0, 0, 2];
 
-    /// `C` is the third entry of the queue: its cell.
+    /// `02` is the third entry of the queue: its cell.
     fn read(_: &Instance, state: &State, address: &str) -> Option<String> {
-        entry(state, address)
+        cell(state, address)
     }
+}
+
+/// The characters of one text up to the first that another one of the same length does not have there.
+fn up_to_difference(text: &str, other: &str) -> String {
+    let same = text.bytes().zip(other.bytes()).take_while(|(x, y)| x == y).count();
+    text.chars().take(same + 1).collect()
 }
 
 /// The cell of an entry of the queue.
-fn entry(state: &State, address: &str) -> Option<String> {
+fn cell(state: &State, address: &str) -> Option<String> {
     let place = (0..state.open.len()).find(|place| name(*place) == address)?;
-    Some(format!("{:0WIDTH$}", state.open[place]))
+    Some(format!("{:0CELL$}", state.open[place]))
 }
 
-/// Each entry with `l`, f and h if it precedes those before, else with `g`; then the first of all, whose cell is read.
+/// Each entry with f; `<` if that is less than of all before; h if it is not greater; `!` if the entry precedes all before. Then the
+/// first of all, whose cell is read.
 fn least(instance: &Instance, state: &State) -> String {
     let mut line = String::new();
     let mut first: Option<((usize, usize), String)> = None;
-    for (place, cell) in state.open.iter().enumerate() {
-        let priority = priority(instance, state, *cell);
-        line += &name(place);
-        if first.as_ref().is_none_or(|(least, _)| priority < *least) {
-            line += &format!("l{:03}{:02}", priority.0, priority.1);
-            first = Some((priority, name(place)));
-        } else {
-            line.push('g');
+    for (place, entry) in queue(instance, state).into_iter().enumerate() {
+        line += &format!("{}{}", name(place), entry.f);
+        let order = first.as_ref().map_or(Ordering::Less, |(least, _)| entry.rank.0.cmp(&least.0));
+        match order {
+            Ordering::Less => line.push('<'),
+            Ordering::Equal => {}
+            Ordering::Greater => continue,
+        }
+        line += &entry.h;
+        if first.as_ref().is_none_or(|(least, _)| entry.rank < *least) {
+            line.push('!');
+            first = Some((entry.rank, name(place)));
         }
     }
-    let cell = first.and_then(|(_, name)| Some(looked_up(&name, &entry(state, &name)?)));
+    let cell = first.and_then(|(_, name)| Some(looked_up(&name, &cell(state, &name)?)));
     format!("{line} {}", cell.unwrap_or_default())
 }

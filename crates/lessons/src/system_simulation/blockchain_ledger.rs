@@ -1,5 +1,7 @@
 //! Blockchain Ledger: whether the block is full, nonce and funds, then the hash column by column.
 // 1000003 is 10^6 + 3: of a number with h in front of its last six digits, three times h is taken from these.
+// Digits have letters, so that none is found by counting: those of the run `a` to `f`, the lowest first, those of the addend `p` to `r`,
+// those of 31 times the run plus the addend `A` to `H`, and those of the result `u` to `z`.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::blockchain_ledger::{Action, BlockchainLedger, Instance, State};
@@ -9,9 +11,10 @@ use crate::numbers::{compared, difference, low_first, sum};
 
 pub struct Of;
 
-/// Digits of balances, of a hash, and of 31 times a hash.
+/// Digits of balances, of a hash, of what is added to it, and of 31 times a hash.
 const BALANCE: usize = 4;
 const HASH: usize = 6;
+const ADDEND: usize = 3;
 const COLUMNS: usize = 8;
 
 impl Lesson for Of {
@@ -29,7 +32,11 @@ impl Lesson for Of {
             None => "end".to_owned(),
         };
         let size = state.done.saturating_sub(state.hashes.len() * instance.block_size);
-        format!("{next} block {size:02} {:02} miner {miner:02} run {:0HASH$}", instance.block_size, state.run)
+        format!(
+            "{next} block {size:02} {:02} miner {miner:02} run {}",
+            instance.block_size,
+            keyed(state.run, HASH, 'a')
+        )
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
@@ -58,29 +65,57 @@ impl Lesson for Of {
     }
 }
 
+/// The digits of a number, the lowest first, each behind its letter.
+fn keyed(number: usize, width: usize, first: char) -> String {
+    let digits = low_first(number, width);
+    (first..).zip(digits.chars()).flat_map(|(letter, digit)| [letter, digit]).collect()
+}
+
+/// The lowest digit of a sum, `*` if it carries and else a dot, and the tens.
+fn low_sum(x: u32, y: u32) -> String {
+    let mark = if x % 10 + y % 10 > 9 { '*' } else { '.' };
+    format!("{}{mark}{}", (x + y) % 10, (x + y) / 10)
+}
+
 /// 31 · run + addend modulo 1000003. In each column from the lowest on: the digits of the run and of the addend and their sum, the carry
-/// and three times the digit of the run before, each with the sum so far. The first digit of the last one is the next carry.
+/// and three times the digit of the run before, each with the sum so far; the tens of the last one are the next carry. Then what is in front of the
+/// last six digits, and three times that is taken from these.
 fn hash(run: usize, addend: usize) -> String {
     let digits = |number: usize| low_first(number, COLUMNS).chars().filter_map(|c| c.to_digit(10)).collect::<Vec<_>>();
     let (ours, theirs) = (digits(run), digits(addend));
     let (mut before, mut carry) = (0, 0);
-    let mut line = low_first(addend, 3);
+    let mut line = keyed(addend, ADDEND, 'p');
     let mut total = 0;
     let mut weight = 1;
-    for (digit, addend) in ours.into_iter().zip(theirs).take(COLUMNS) {
-        // Of two at a time, because a sum of three is seldom seen with a great carry.
-        let (both, thrice) = (digit + addend, 3 * before);
-        let carried = both + carry;
+    let letters = ('a'..).zip('A'..).zip('p'..).take(COLUMNS);
+    for (place, ((ours, theirs), ((letter, result), of_addend))) in
+        ours.into_iter().zip(theirs).zip(letters).enumerate()
+    {
+        // Of two at a time, the lowest digit first, because a sum of three is seldom seen with a great carry.
+        let both = ours + theirs;
+        line += &format!(" {letter}{ours}");
+        if place < ADDEND || theirs > 0 {
+            line += &format!("{of_addend}{theirs}={}{}", both % 10, both / 10);
+        }
+        let (carried, thrice) = (both + carry, 3 * before);
         let column = carried + thrice;
-        line += &format!(" {digit}{addend}={both:02}+{carry}={carried:02}+{thrice:02}={column:02}");
+        line += &format!("+{carry}={}", low_sum(both, carry));
+        line += &format!("+{}{}={result}{}", thrice % 10, thrice / 10, low_sum(carried, thrice));
         carry = column / 10;
-        before = digit;
+        before = ours;
         total += (column % 10) as usize * weight;
         weight *= 10;
     }
     let (high, low) = (total / 1_000_000, total % 1_000_000);
     let taken = 3 * high;
-    line += &format!(";{high:02} {taken:02} {}", difference(low, taken, HASH));
+    line += &format!(";H{}G{} {taken:02}", high / 10, high % 10);
+    let groups = difference(low, taken, HASH);
+    for ((group, letter), result) in groups.as_bytes().chunks(4).zip('A'..).zip('u'..) {
+        if let [x, y, digit, borrow] = *group {
+            let [x, y, digit, borrow] = [x, y, digit, borrow].map(char::from);
+            line += &format!(" {letter}{x}{y}{result}{digit}{borrow}");
+        }
+    }
     let result = if low < taken {
         let rest = 1_000_000 + low - taken;
         line += &format!(" {}", sum(rest, 3, HASH));

@@ -1,7 +1,8 @@
 //! Chemical Reaction: the propensities and their running sum, the product of the draw and the total, and the first sum
 //! above its thousandth part.
-// Reactions have letters. `b3*12,45` has rate 3 and the counts of two species, `c2*12` of one; `d4*13=` takes two molecules
-// of one species. Numbers of the derivation have their lowest digit first.
+// Reactions have letters. `b312,45` has rate 3 and the counts of two species, `c212` of one; `d413=` takes two molecules of one
+// species; a rate of several digits ends in `*`. Numbers of the derivation have their lowest digit first. A digit of a sum that
+// carries 1 or 2 is a letter, `A` to `J` or `K` to `T`, which takes no more room than the digit.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::chemical_reaction::{ChemicalReaction, Instance, Reaction, State};
@@ -12,6 +13,9 @@ pub struct Of;
 
 /// Digits of a running sum; some have one more.
 const SUM: usize = 5;
+
+/// Digits of a product that needs no carries written.
+const SHORT: usize = 4;
 
 fn key(reaction: usize) -> String {
     let letter = ('a'..='z').nth(reaction % 26).unwrap_or('~');
@@ -38,7 +42,9 @@ impl Lesson for Of {
             let (counts, twice) = reactants(reaction, &state.counts);
             let counts: Vec<_> = counts.iter().map(|count| format!("{count:02}")).collect();
             let end = if twice { "=" } else { "" };
-            view += &format!("{}{}*{}{end}", key(place), reaction.rate, counts.join(","));
+            // A rate of the benchmark is one digit.
+            let rate = if reaction.rate < 10 { reaction.rate.to_string() } else { format!("{}*", reaction.rate) };
+            view += &format!("{}{rate}{}{end}", key(place), counts.join(","));
         }
         view
     }
@@ -56,57 +62,98 @@ impl Lesson for Of {
                 [n] if twice => {
                     let (x, y) = if n % 2 == 0 { (n / 2, (n - 1).max(0)) } else { (n, n / 2) };
                     line += &format!("{x:02},{y:02}:");
-                    (x, y)
+                    (x, Some(y))
                 }
-                [n] => (n, 1),
-                [n, m] => (n, m),
+                [n] => (n, None),
+                [n, m] => (n, Some(m)),
                 _ => return None,
             };
-            if first * second == 0 {
+            let before = total;
+            let scaled = reaction.rate * first;
+            total += scaled * second.unwrap_or(1);
+            if total == before {
                 line.push('-');
-            } else {
-                let scaled = reaction.rate * first;
-                line += &low_first(scaled, 3);
-                let is_product = twice || counts.len() == 2;
-                if is_product {
-                    // The other count's digits, lowest first, each with its product.
-                    for digit in low_first(second, 2).chars() {
-                        line += &low_first(scaled * i64::from(digit.to_digit(10)?), 4);
-                    }
-                }
-                total += scaled * second;
-                line += &format!("+{}", low_first(total, SUM));
-            }
-            sums.push(total);
-        }
-        let draw = *instance.draws.get(state.t)?;
-        line.push(' ');
-        for digit in low_first(draw, 3).chars() {
-            line += &format!("*{}", low_first(total * i64::from(digit.to_digit(10)?), SUM + 1));
-        }
-        let product = low_first(total * draw, SUM + 3);
-        let (below, part) = product.split_at(3);
-        line += &format!("={below},{part} ");
-        // Compared from the highest digit on.
-        let part = total * draw / 1000;
-        let mut previous = None;
-        for (place, sum) in sums.iter().enumerate() {
-            // What cannot fire has the sum of the one before.
-            if previous.replace(*sum).unwrap_or(0) == *sum {
+                sums.push(None);
                 continue;
             }
+            line += &low_first(scaled, 3);
+            // The other count's digits, lowest first, each with its product.
+            let mut addends = match second {
+                Some(second) => {
+                    let (partial, addends) = partial_products(scaled, 3, second, 2);
+                    line += &partial;
+                    addends
+                }
+                None => vec![scaled],
+            };
+            addends.push(before);
+            line += &format!("+{}", sum(&addends, SUM));
+            sums.push(Some(total));
+        }
+        let draw = *instance.draws.get(state.t)?;
+        let (partial, addends) = partial_products(total, SUM, draw, 3);
+        let product = sum(&addends, SUM + 3);
+        let (below, part) = product.split_at(3);
+        line += &format!(" {partial}={below},{part} ");
+        // Written again as it is compared, from the highest digit on.
+        let part = total * draw / 1000;
+        line += &format!("{part:0SUM$} ");
+        for (place, sum) in sums.iter().enumerate() {
             line += &key(place);
+            let Some(sum) = *sum else {
+                line.push('-');
+                continue;
+            };
             let (x, y) = (format!("{sum:0SUM$}"), format!("{part:0SUM$}"));
             let same = x.bytes().zip(y.bytes()).take_while(|(x, y)| x == y).count();
             line += &x[..x.len().min(same + 1)];
-            if *sum > part {
+            if sum > part {
                 line.push('>');
                 break;
             }
-            line.push('.');
         }
         Some(line)
     }
 
-    const UNTAUGHT: [u32; 3] = [0, 0, 10];
+    const UNTAUGHT: [u32; 3] = [0, 0, 6];
+}
+
+/// A number times each digit of another, the lowest first, and these products. Those with 0 are left out; the long ones have a
+/// carry behind every two digits.
+fn partial_products(number: i64, width: usize, factor: i64, factor_width: usize) -> (String, Vec<i64>) {
+    let mut line = String::new();
+    let mut products = Vec::new();
+    let mut power = 1;
+    for digit in low_first(factor, factor_width).chars() {
+        line.push('*');
+        let digit = i64::from(digit.to_digit(10).unwrap_or(0));
+        if digit > 0 {
+            let width = number.to_string().len().max(width) + 1;
+            let mut base = 1;
+            for (place, product) in low_first(number * digit, width).chars().enumerate() {
+                if place > 0 && place % 2 == 0 && width > SHORT {
+                    base *= 100;
+                    line += &(number % base * digit / base).to_string();
+                }
+                line.push(product);
+            }
+        }
+        products.push(number * digit * power);
+        power *= 10;
+    }
+    (line, products)
+}
+
+/// A sum with the lowest digit first, and its carries.
+fn sum(addends: &[i64], width: usize) -> String {
+    let total: i64 = addends.iter().sum();
+    let mut base = 1;
+    let digit = |digit: char| {
+        base *= 10;
+        let carry = (addends.iter().map(|addend| addend % base).sum::<i64>() - total % base) / base;
+        let Some(letters) = usize::try_from(carry).ok().and_then(|carry| carry.checked_sub(1)) else { return digit };
+        let place = letters * 10 + digit.to_digit(10).map_or(0, |digit| digit as usize);
+        ('A'..='T').nth(place).unwrap_or('~')
+    };
+    low_first(total, width).chars().map(digit).collect()
 }

@@ -1,7 +1,7 @@
-//! File System: the entries along the path, whether each may be entered, then the right that the command needs; before a directory
-//! is removed, its path beside the working directory's.
-// An entry is its kind, the initial of its owner and its mode, such as `da75`. It is judged by its right: `r` for root,
-// else the digit that counts for the user.
+//! File System: the directories along the path, each with whether it may be entered, then the command's verb again, what its path
+//! ends in, and the right that it needs; before a directory is removed, its path beside the working directory's.
+// An entry is its kind, the initial of its owner and its mode, such as `da75`. What is entered has a letter, since a path may lead to
+// the same directory several times; a slash behind it if another is entered, a dot if it is the last. What a path ends in is `T`; the user stands behind `@`.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::file_command::Command;
@@ -18,8 +18,34 @@ struct Stop<'a> {
     entry: Option<&'a Entry>,
 }
 
+/// What a command's path leads to.
+struct Way<'a> {
+    /// What has to be a directory that may be entered.
+    entered: Vec<Stop<'a>>,
+    /// What the path ends in, for commands that need more of it than to be entered.
+    target: Option<(Path, Stop<'a>)>,
+}
+
+impl<'a> Way<'a> {
+    fn of(state: &'a State, command: &Command, path: &str) -> Self {
+        let is_named = names_an_entry(command);
+        let (directory, name) = if is_named { split(path) } else { (path, "") };
+        let (at, mut entered) = stops(state, directory);
+        let target = if is_named {
+            let path = at.join(name);
+            let entry = state.tree.find(path.as_str());
+            Some((path, Stop { name: name.to_owned(), entry }))
+        } else if matches!(command, Command::Cd(_)) {
+            None
+        } else {
+            entered.pop().map(|last| (at, last))
+        };
+        Self { entered, target }
+    }
+}
+
 /// The entries that a written path names one after the other, from where it begins.
-fn way<'a>(state: &'a State, written: &str) -> (Path, Vec<Stop<'a>>) {
+fn stops<'a>(state: &'a State, written: &str) -> (Path, Vec<Stop<'a>>) {
     let mut at = if written.starts_with('/') { Path::root() } else { state.cwd.clone() };
     let stop = |name: &str, at: &Path| Stop { name: name.to_owned(), entry: state.tree.find(at.as_str()) };
     let mut stops = vec![stop(if at.is_root() { "/" } else { "." }, &at)];
@@ -47,14 +73,36 @@ fn names_an_entry(command: &Command) -> bool {
     matches!(command, Command::Mkdir(_) | Command::Touch(_) | Command::Rm(_) | Command::Rmdir(_))
 }
 
+fn verb(command: &Command) -> &'static str {
+    match command {
+        Command::Su(_) => "su",
+        Command::Cd(_) => "cd",
+        Command::Mkdir(_) => "mkdir",
+        Command::Touch(_) => "touch",
+        Command::Write(..) => "write",
+        Command::Read(_) => "read",
+        Command::Rm(_) => "rm",
+        Command::Rmdir(_) => "rmdir",
+        Command::Chmod(..) => "chmod",
+    }
+}
+
+/// The letter of a stop; no path of the benchmark has as many.
+fn letter(place: usize) -> char {
+    ('A'..='S').nth(place).unwrap_or('~')
+}
+
+fn kind(entry: &Entry) -> char {
+    if entry.kind == Kind::Directory { 'd' } else { 'f' }
+}
+
 fn shown(entry: Option<&Entry>) -> String {
-    entry.map_or_else(
-        || "-".to_owned(),
-        |entry| {
-            let kind = if entry.kind == Kind::Directory { 'd' } else { 'f' };
-            format!("{kind}{}{}", initial(entry.owner), entry.mode)
-        },
-    )
+    entry.map_or_else(|| "-".to_owned(), |entry| format!("{}{}{}", kind(entry), initial(entry.owner), entry.mode))
+}
+
+/// What stands behind a stop that is entered.
+fn separator(place: usize, entered: usize) -> char {
+    if place + 1 == entered { '.' } else { '/' }
 }
 
 impl Lesson for Of {
@@ -62,108 +110,150 @@ impl Lesson for Of {
 
     fn view(instance: &Instance, state: &State) -> String {
         let Some(command) = instance.commands.get(state.done) else { return "-".to_owned() };
-        let text = command.to_string();
-        let verb = text.split(' ').next().unwrap_or_default();
-        let Some(path) = command.path() else { return verb.to_owned() };
-        let (directory, name) = if names_an_entry(command) { split(path) } else { (path, "") };
-        let (at, stops) = way(state, directory);
-        let mut line = format!("{verb} {}", initial(state.user));
-        for stop in &stops {
-            line += &format!(" {}:{}", stop.name, shown(stop.entry));
+        let Some(path) = command.path() else { return verb(command).to_owned() };
+        let way = Way::of(state, command, path);
+        let mut line = format!("{} @{}", verb(command), initial(state.user));
+        for (place, stop) in way.entered.iter().enumerate() {
+            let separator = separator(place, way.entered.len());
+            line += &format!(" {} {}:{}{separator}", stop.name, letter(place), shown(stop.entry));
         }
-        if names_an_entry(command) {
-            let path = at.join(name);
-            line += &format!(" > {name}:{}", shown(state.tree.find(path.as_str())));
-            if matches!(command, Command::Rmdir(_)) {
-                // What a directory holds is its list: whether it has a first entry.
-                let listed = if state.tree.holds_entries(&path) { "+" } else { "-" };
-                line += &format!(" list {listed} is {} cwd {}", path.as_str(), state.cwd.as_str());
+        let Some((path, target)) = way.target else { return line };
+        line += &format!(" {} T:{}", target.name, shown(target.entry));
+        match command {
+            // What a directory holds is its list: whether it has a first entry.
+            Command::Rmdir(_) => {
+                let listed = if state.tree.holds_entries(&path) { '+' } else { '-' };
+                let beside: Vec<_> = beside(&path, &state.cwd).iter().map(Pair::shown).collect();
+                line + &format!(" list:{listed} {}", beside.join(" "))
             }
+            Command::Read(_) => match target.entry {
+                Some(entry) => line + &format!(" content {}", entry.content),
+                None => line,
+            },
+            _ => line,
         }
-        if let (Command::Read(_), Some(entry)) = (command, state.tree.find(at.as_str())) {
-            line += &format!(" content {}", entry.content);
-        }
-        line
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         FileSystem::reference(instance, state)?;
         let command = instance.commands.get(state.done)?;
         let Some(path) = command.path() else { return Some(String::new()) };
-        let (directory, name) = if names_an_entry(command) { split(path) } else { (path, "") };
-        let (at, stops) = way(state, directory);
-        let mut steps = Vec::new();
-        // The last stop is entered too if the command stands in it or works in it.
-        let enters_last = names_an_entry(command) || matches!(command, Command::Cd(_));
-        let entered = stops.len() - usize::from(!enters_last);
-        for stop in &stops[..entered] {
-            let (step, passes) = entering(state, stop);
-            steps.push(step);
-            if !passes {
-                return Some(steps.join(" "));
+        let way = Way::of(state, command, path);
+        let mut line = String::new();
+        for (place, stop) in way.entered.iter().enumerate() {
+            line += &format!("{}:", letter(place));
+            let Some(entry) = stop.entry else { return Some(line + "-") };
+            if entry.kind == Kind::File {
+                return Some(line + "f");
+            }
+            let separator = separator(place, way.entered.len());
+            line += &format!("{}{separator}{} ", shown(stop.entry), judged(state, entry, ENTER));
+            if !entry.allows(state.user, ENTER) {
+                return Some(line.trim_end().to_owned());
             }
         }
-        let last = stops.last()?;
-        let outcome = match command {
-            Command::Su(_) | Command::Cd(_) => String::new(),
-            Command::Mkdir(_) | Command::Touch(_) | Command::Rm(_) | Command::Rmdir(_) => {
-                let path = at.join(name);
-                let entry = state.tree.find(path.as_str());
-                let right = last.entry.map_or_else(String::new, |entry| judged(state, entry, WRITE));
-                let beside = match command {
-                    Command::Rmdir(_) => beside(path.as_str(), state.cwd.as_str()),
-                    _ => String::new(),
-                };
-                format!("{} {right}{beside}", shown(entry))
-            }
-            Command::Write(..) | Command::Read(_) => {
-                let right = if matches!(command, Command::Read(_)) { READ } else { WRITE };
-                format!(
-                    "{} {}",
-                    shown(last.entry),
-                    last.entry.map_or_else(String::new, |entry| judged(state, entry, right))
-                )
-            }
-            Command::Chmod(..) => {
-                let owner = last.entry.map_or('-', |entry| initial(entry.owner));
-                format!("{} {owner}{}", shown(last.entry), initial(state.user))
-            }
+        line += verb(command);
+        let Some((path, target)) = &way.target else { return Some(line) };
+        let directory = way.entered.last().and_then(|stop| stop.entry);
+        line += " T:";
+        let is_made = matches!(command, Command::Mkdir(_) | Command::Touch(_));
+        let Some(entry) = target.entry else {
+            line.push('-');
+            return Some(if is_made { line + &again(state, directory?, WRITE) } else { line });
         };
-        steps.push(outcome);
-        Some(steps.join(" ").trim_end().to_owned())
+        Some(match command {
+            Command::Read(_) | Command::Write(..) if entry.kind == Kind::File => {
+                let right = if matches!(command, Command::Read(_)) { READ } else { WRITE };
+                format!("{line}{}.{}", shown(target.entry), judged(state, entry, right))
+            }
+            Command::Chmod(..) => format!("{line}{}.{}", shown(target.entry), judging(state, entry)),
+            Command::Rm(_) if entry.kind == Kind::File => format!("{line}f{}", again(state, directory?, WRITE)),
+            Command::Rmdir(_) if entry.kind == Kind::Directory => {
+                line += &format!("d{}", again(state, directory?, WRITE));
+                if directory?.allows(state.user, WRITE) {
+                    let is_empty = !state.tree.holds_entries(path);
+                    line += if is_empty { " list:-" } else { " list:+" };
+                    if is_empty {
+                        for pair in beside(path, &state.cwd) {
+                            line += &format!(" {}{}", pair.shown(), if pair.is_equal() { '=' } else { '!' });
+                            if !pair.is_equal() {
+                                break;
+                            }
+                        }
+                    }
+                }
+                line
+            }
+            _ => {
+                line.push(kind(entry));
+                line
+            }
+        })
     }
 }
 
-/// The names of a path beside those of the working directory, up to the first that differs: the directory holds the other if
-/// none does.
-fn beside(path: &str, cwd: &str) -> String {
-    let mut others = cwd.split('/').filter(|name| !name.is_empty());
-    let mut line = String::new();
-    for name in path.split('/').filter(|name| !name.is_empty()) {
-        let other = others.next().unwrap_or("-");
-        line += &format!(" {name}{}{other}", if name == other { '=' } else { '!' });
-        if name != other {
-            break;
+/// The names of a path and of the working directory at the same depth; `-` behind the last one.
+struct Pair {
+    depth: usize,
+    name: String,
+    other: String,
+}
+
+impl Pair {
+    fn shown(&self) -> String {
+        format!("{}:{}/{}", self.depth, self.name, self.other)
+    }
+
+    fn is_equal(&self) -> bool {
+        self.name == self.other
+    }
+}
+
+/// A path beside the working directory, as far as the path goes and one further.
+fn beside(path: &Path, cwd: &Path) -> Vec<Pair> {
+    let mut names = [path, cwd].map(|path| path.as_str().split('/').filter(|name| !name.is_empty()));
+    let mut pairs = Vec::new();
+    loop {
+        let [name, other] = names.each_mut().map(Iterator::next);
+        let shown = |name: Option<&str>| name.unwrap_or("-").to_owned();
+        pairs.push(Pair { depth: pairs.len() + 1, name: shown(name), other: shown(other) });
+        if name.is_none() {
+            return pairs;
         }
     }
-    line
 }
 
-/// Whether a directory may be entered, and why not.
-fn entering(state: &State, stop: &Stop<'_>) -> (String, bool) {
-    let Some(entry) = stop.entry else { return (format!("{}:-", stop.name), false) };
-    if entry.kind == Kind::File {
-        return (format!("{}:f", stop.name), false);
+/// The user beside the owner before, whether they are the same, and the digit of the mode that counts then; `r` for root,
+/// for whom none does.
+fn judging(state: &State, entry: &Entry) -> String {
+    match state.user {
+        User::Root => "r".to_owned(),
+        user if user == entry.owner => format!("{}={}", initial(user), entry.mode.0),
+        user => format!("{}!{}", initial(user), entry.mode.1),
     }
-    (format!("{}:d{}", stop.name, judged(state, entry, ENTER)), entry.allows(state.user, ENTER))
 }
 
-/// The digit of the mode that counts, and whether it has the right.
+/// Whether the entry grants a right: [`judging`], the right, and the outcome.
 fn judged(state: &State, entry: &Entry, right: u8) -> String {
+    judging(state, entry) + &outcome(state, entry, right)
+}
+
+/// Another right of a directory that was judged before: the digit that counted, the right, and the outcome.
+fn again(state: &State, entry: &Entry, right: u8) -> String {
     let digit = match state.user {
         User::Root => "r".to_owned(),
-        user if user == entry.owner => format!("o{}", entry.mode.0),
-        _ => format!("x{}", entry.mode.1),
+        user if user == entry.owner => entry.mode.0.to_string(),
+        _ => entry.mode.1.to_string(),
     };
-    format!("{digit}{}", if entry.allows(state.user, right) { '+' } else { '-' })
+    format!(" {digit}{}", outcome(state, entry, right))
+}
+
+fn outcome(state: &State, entry: &Entry, right: u8) -> String {
+    let letter = match right {
+        _ if state.user == User::Root => "",
+        READ => "r",
+        WRITE => "w",
+        _ => "x",
+    };
+    format!("{letter}{}", if entry.allows(state.user, right) { '+' } else { '-' })
 }

@@ -1,19 +1,79 @@
-//! Meeting Scheduler: the rooms that are large enough, their slots at each start in turn and whether all are free, the smallest
-//! free room.
-// A slot of the day is a letter, a capital where it is taken; `|` is the end of the day.
+//! Meeting Scheduler: room by room, whether it is large enough, how many slots in a row are free at each of its slots until there are
+//! enough, and what is the best of the rooms so far: none is large enough, none is free, or a start and a room.
+// A room is a capital, a slot of the day a letter. A slot is written with its room, since those of all rooms look alike: `Bg.` is free,
+// `Bg#` taken; `-` and `=` stand for the same in the last slot that the meeting may take.
 
-use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::meeting_scheduler::{
-    Action, Instance, MeetingScheduler, Request, SLOTS, State, slots,
+    Instance, MeetingScheduler, Request, SLOTS, State, slots,
 };
 
 use crate::Lesson;
-use crate::numbers::{compared, running_minimum};
+use crate::numbers::pairwise;
 
 pub struct Of;
 
-/// Digits of a capacity.
-const WIDTH: usize = 2;
+/// The letter of a room, of which the benchmark has few.
+fn name(room: usize) -> String {
+    let letter = ('A'..='Z').nth(room % 26).unwrap_or('~');
+    "+".repeat(room / 26) + &letter.to_string()
+}
+
+/// The letter of a slot.
+fn letter(slot: usize) -> char {
+    ('a'..='z').nth(slot).unwrap_or('~')
+}
+
+/// What a booking asks for, and how many digits capacities have.
+struct Asked {
+    start: usize,
+    length: usize,
+    width: usize,
+    /// Behind the last slot that may be taken.
+    end: usize,
+}
+
+impl Asked {
+    fn of(instance: &Instance, (start, length, people): (usize, usize, usize)) -> Self {
+        let greatest = instance.rooms.iter().copied().max().map_or(people, |room| room.max(people));
+        let width = greatest.to_string().len().max(2);
+        Self { start, length, width, end: (start + instance.max_shift + length).min(SLOTS) }
+    }
+
+    fn number(&self, number: usize) -> String {
+        format!("{number:0width$}", width = self.width)
+    }
+
+    /// A slot of a room and whether it is taken.
+    fn slot(&self, room: usize, taken: u32, slot: usize) -> String {
+        let mark = match (taken >> slot & 1 == 1, slot + 1 == self.end) {
+            (false, false) => '.',
+            (true, false) => '#',
+            (false, true) => '-',
+            (true, true) => '=',
+        };
+        format!("{}{}{mark}", name(room), letter(slot))
+    }
+}
+
+/// What the rooms so far have to offer.
+#[derive(Clone, Copy)]
+enum Best {
+    TooSmall,
+    Busy,
+    Free { start: usize, room: usize },
+}
+
+impl Best {
+    fn shown(self, instance: &Instance, asked: &Asked) -> String {
+        match self {
+            Self::TooSmall => "c".to_owned(),
+            Self::Busy => "b".to_owned(),
+            Self::Free { start, room } => {
+                format!("{}{}:{}", letter(start), name(room), asked.number(instance.rooms[room]))
+            }
+        }
+    }
+}
 
 impl Lesson for Of {
     type Task = MeetingScheduler;
@@ -26,64 +86,69 @@ impl Lesson for Of {
                 format!("cancel {}", room.map_or_else(|| "-".to_owned(), |room| room.to_string()))
             }
             Some(Request::Book(start, length, people)) => {
-                let (shift, end) = (instance.max_shift, start + instance.max_shift + length);
+                let asked = Asked::of(instance, (*start, *length, *people));
                 let calendar = |room: usize| {
-                    format!(
-                        "{room}:{:0WIDTH$} {}",
-                        instance.rooms[room],
-                        day(taken(instance, state, room), *start, end)
-                    )
+                    let taken = taken(instance, state, room);
+                    let day: String = (asked.start..asked.end).map(|slot| asked.slot(room, taken, slot)).collect();
+                    format!("{}:{}{day}", name(room), asked.number(instance.rooms[room]))
                 };
                 let rooms: Vec<_> = (0..instance.rooms.len()).map(calendar).collect();
-                format!("book {start} length {length} people {people:0WIDTH$} shift {shift} {}", rooms.join(" "))
+                let last = name(instance.rooms.len().saturating_sub(1));
+                let people = asked.number(*people);
+                format!("book {} for {length} of {people} last {last} {}", letter(*start), rooms.join(" "))
             }
         }
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
-        let action = MeetingScheduler::reference(instance, state)?;
         let Request::Book(start, length, people) = *instance.requests.get(state.done)? else {
             return Some(String::new());
         };
-        let size = |room: usize| format!("{room}:{}", compared(instance.rooms[room], people, WIDTH));
-        let sizes: Vec<_> = (0..instance.rooms.len()).map(size).collect();
-        let mut line = sizes.join(" ");
-        if action == Action::RejectCapacity {
-            return Some(line);
+        let asked = Asked::of(instance, (start, length, people));
+        let mut best = Best::TooSmall;
+        let mut rooms = Vec::new();
+        for (room, size) in instance.rooms.iter().enumerate() {
+            let mut line = format!("{}/{}", name(room), pairwise(&asked.number(*size), &asked.number(people)));
+            if *size >= people {
+                let (scanned, start) = scan(&asked, room, taken(instance, state, room));
+                line += &scanned;
+                best = match (start, best) {
+                    (None, Best::TooSmall) => Best::Busy,
+                    (None, best) => best,
+                    (Some(start), Best::Free { start: other_start, room: other }) => {
+                        let found = Best::Free { start, room };
+                        let key = |start: usize, room: usize| {
+                            format!("{}{}", letter(start), asked.number(instance.rooms[room]))
+                        };
+                        let (x, y) = (key(start, room), key(other_start, other));
+                        line += &format!("+{} {}", found.shown(instance, &asked), pairwise(&x, &y));
+                        if x < y { found } else { best }
+                    }
+                    (Some(start), _) => Best::Free { start, room },
+                };
+            }
+            rooms.push(format!("{line}*{}", best.shown(instance, &asked)));
         }
-        let large: Vec<_> = (0..instance.rooms.len()).filter(|room| instance.rooms[*room] >= people).collect();
-        for (shift, at) in (start..=start + instance.max_shift).enumerate() {
-            line += &format!(";{shift}");
-            if at + length > SLOTS {
-                return Some(line + &day(0, at, at + length));
-            }
-            let taken = |room: usize| taken(instance, state, room);
-            let is_free = |room: usize| taken(room) & slots(at, length) == 0;
-            for room in &large {
-                let mark = if is_free(*room) { '+' } else { '-' };
-                line += &format!(" {room}{}{mark}", day(taken(*room), at, at + length));
-            }
-            let free = large.iter().filter(|room| is_free(**room));
-            let free: Vec<_> = free.map(|room| (*room, instance.rooms[*room])).collect();
-            if !free.is_empty() {
-                return Some(format!("{line};{}", running_minimum(free, WIDTH)));
-            }
-        }
-        Some(line + ";end")
+        Some(rooms.join(" "))
     }
+}
+
+/// The slots of a room, each with how many are free in a row up to it, until there are enough, which `!` says; where they start.
+fn scan(asked: &Asked, room: usize, taken: u32) -> (String, Option<usize>) {
+    let mut line = String::new();
+    let mut run = 0;
+    for slot in asked.start..asked.end {
+        run = if taken >> slot & 1 == 1 { 0 } else { run + 1 };
+        line += &format!("{}{run}", asked.slot(room, taken, slot));
+        if run == asked.length {
+            return (line + "!", Some(slot + 1 - run));
+        }
+    }
+    (line, None)
 }
 
 /// The slots that bookings take in a room, a bit each.
 fn taken(instance: &Instance, state: &State, room: usize) -> u32 {
     let bookings = state.bookings.iter().filter(|booking| booking.1 == room);
     bookings.fold(0, |taken, booking| taken | slots(booking.2, instance.length(booking)))
-}
-
-/// The slots from one to another, up to the end of the day.
-fn day(taken: u32, from: usize, to: usize) -> String {
-    let letter = |slot: usize| match u8::try_from(slot) {
-        Ok(number) if slot < SLOTS => char::from(if taken >> slot & 1 == 1 { b'A' + number } else { b'a' + number }),
-        _ => '|',
-    };
-    (from..to.min(SLOTS + 1)).map(letter).collect()
 }
