@@ -25,7 +25,7 @@ const MODELS: [Model; 13] = [
     Model { name: "prime-symbols", bytes: include_bytes!("../models/prime-symbols.gguf") },
     Model { name: "prime-machines", bytes: include_bytes!("../models/prime-machines.gguf") },
     Model { name: "prime-numbers", bytes: include_bytes!("../models/prime-numbers.gguf") },
-    Model { name: "prime-schedules", bytes: include_bytes!("../models/prime-schedules.gguf") },
+    Model { name: "prime-large", bytes: include_bytes!("../models/prime-large.gguf") },
     Model { name: "prime-tables", bytes: include_bytes!("../models/prime-tables.gguf") },
     Model { name: "prime-puzzles", bytes: include_bytes!("../models/prime-puzzles.gguf") },
     Model { name: "prime-hybrids", bytes: include_bytes!("../models/prime-hybrids.gguf") },

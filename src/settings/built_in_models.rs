@@ -18,7 +18,7 @@ const UNLEARNT_ADVANCED: &[&str] = &["bucket-sort", "counting-sort", "lru-cache"
 const UNLEARNT_SYMBOLS: &[&str] = &["file-system", "dependency-sat", "meeting-scheduler"];
 const UNLEARNT_NUMBERS: &[&str] = &["simplex-method"];
 const UNLEARNT_PUZZLES: &[&str] = &["sudoku"];
-const UNLEARNT_SCHEDULES: &[&str] = &["blockchain-ledger", "elevator-scheduling"];
+const UNLEARNT_LARGE: &[&str] = &[];
 const UNLEARNT_HYBRIDS: &[&str] = &["timsort", "block-sort"];
 
 /// All of them.
@@ -32,7 +32,7 @@ pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 13]> = LazyLock::new(|| {
         BuiltInModel::new("prime-symbols", include_str!("../../models/prime-symbols.toml"), UNLEARNT_SYMBOLS),
         BuiltInModel::new("prime-machines", include_str!("../../models/prime-machines.toml"), &[]),
         BuiltInModel::new("prime-numbers", include_str!("../../models/prime-numbers.toml"), UNLEARNT_NUMBERS),
-        BuiltInModel::new("prime-schedules", include_str!("../../models/prime-schedules.toml"), UNLEARNT_SCHEDULES),
+        BuiltInModel::new("prime-large", include_str!("../../models/prime-large.toml"), UNLEARNT_LARGE),
         BuiltInModel::new("prime-tables", include_str!("../../models/prime-tables.toml"), &[]),
         BuiltInModel::new("prime-puzzles", include_str!("../../models/prime-puzzles.toml"), UNLEARNT_PUZZLES),
         BuiltInModel::new("prime-hybrids", include_str!("../../models/prime-hybrids.toml"), UNLEARNT_HYBRIDS),

@@ -21,7 +21,7 @@ const ANCESTORS_SEARCHED: usize = 5;
 #[serde(deny_unknown_fields)]
 pub struct Engine {
     /// The model: one that is built into the executable (`prime-tiny`, `prime-automata`, `prime-sorts`, `prime-structures`,
-    /// `prime-advanced`, `prime-symbols`, `prime-machines`, `prime-numbers`, `prime-schedules`, `prime-tables`,
+    /// `prime-advanced`, `prime-symbols`, `prime-machines`, `prime-numbers`, `prime-large`, `prime-tables`,
     /// `prime-puzzles`, `prime-hybrids`, `prime-queens`), or the path of a GGUF file. A relative path in a file given by `--config` is
     /// relative to that file's folder; elsewhere it is relative to the working directory or, if there is no such file, to the
     /// folders above the executable (so a build finds the `models/` of its checkout). A missing file is reported when the

@@ -33,7 +33,7 @@ const BASE_SEED: u64 = 5_000_000;
 
 /// What the shipped models were trained on: prompts and completions of these lessons must not change. Tasks are missing that no
 /// model is asked about and whose lessons have changed since.
-const SHIPPED: [(&str, u64); 67] = [
+const SHIPPED: [(&str, u64); 84] = [
     ("bubble-sort", 86_278_280_731_138_789),
     ("tower-of-hanoi", 4_557_077_103_975_266_462),
     ("n-queens", 735_614_129_618_828_687),
@@ -101,6 +101,23 @@ const SHIPPED: [(&str, u64); 67] = [
     ("introsort", 6_488_446_551_781_184_656),
     ("library-sort", 10_957_080_987_982_450_639),
     ("lru-cache", 5_194_194_041_226_465_268),
+    ("translation-chain", 3_532_108_780_312_861_111),
+    ("elevator-scheduling", 16_352_589_580_836_465_730),
+    ("blockchain-ledger", 4_610_289_786_756_031_014),
+    ("file-system", 7_420_209_332_315_941_064),
+    ("meeting-scheduler", 9_187_210_586_284_847_744),
+    ("dependency-sat", 10_638_683_069_336_337_342),
+    ("huffman-tree", 2_329_943_116_704_722_393),
+    ("block-sort", 3_154_177_474_573_266_330),
+    ("timsort", 14_054_023_233_848_861_276),
+    ("a-star", 16_009_091_197_962_927_843),
+    ("regex-nfa", 9_496_801_145_486_243_221),
+    ("lambda-reduction", 882_263_765_857_401_956),
+    ("sudoku", 1_949_797_665_606_482_287),
+    ("chemical-reaction", 7_598_128_214_904_753_875),
+    ("gaussian-elimination", 1_443_301_735_862_336_929),
+    ("simplex-method", 12_591_573_799_124_027_714),
+    ("continued-fraction", 13_552_987_549_881_045_142),
 ];
 
 #[expect(clippy::disallowed_methods, reason = "a test is told in the environment how much to do")]

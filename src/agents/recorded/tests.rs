@@ -121,7 +121,7 @@ fn prompts_are_recorded_with_what_they_import() {
         ("symbols", None),
         ("machines", None),
         ("numbers", None),
-        ("schedules", None),
+        ("large", None),
         ("tables", None),
         ("puzzles", None),
         ("hybrids", None),
