@@ -70,3 +70,29 @@ impl Drawer {
         self.threads[(number % count) as usize].1.recv().expect("invariant: a thread answers what it is asked")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::Toy;
+
+    #[test]
+    fn pools_drawn_ahead_are_those_drawn_in_turn() {
+        let corrections = Arc::new(Corrections::new(2));
+        let plan = PoolPlan { steps: 2, passes: 1, tokens: 64, context: 16, corrected: 0.0, sorts: false };
+        let pool = |number| Pool { seed: 5, number, mix: vec![1.0, 2.0], corrections: Arc::clone(&corrections), plan };
+        // A resumed training begins with another pool than the first.
+        for begin in [0, 4] {
+            let mut drawer = Drawer::new(&Toy::new(), 3).expect("samples for several threads");
+            for number in begin..begin + 8 {
+                let ahead = drawer.draw(number, pool).expect("a pool");
+                let in_turn = pool(number).draw(&mut Toy::new()).expect("a pool");
+                let inputs = |pool: &[Vec<Batch>]| -> Vec<Vec<u16>> {
+                    pool.iter().flatten().map(|batch| batch.inputs.clone()).collect()
+                };
+                assert_eq!(inputs(&ahead), inputs(&in_turn), "pool {number}");
+            }
+        }
+        assert!(Drawer::new(&Toy::new(), 0).is_none());
+    }
+}

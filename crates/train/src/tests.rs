@@ -19,6 +19,7 @@ use super::{
 };
 
 /// Two small tasks: copy digits, and copy them backwards.
+#[derive(Clone)]
 pub struct Toy {
     tasks: Vec<String>,
     vocabulary: Vocabulary,
@@ -31,6 +32,10 @@ impl Toy {
 }
 
 impl Samples for Toy {
+    fn fork(&self) -> Option<Box<dyn Samples + Send>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn tasks(&self) -> &[String] {
         &self.tasks
     }
