@@ -122,7 +122,7 @@ template <auto Function> static void call(void *arguments) {
 
 #define KERNEL(name) {#name, {call<name>}}
 static std::map<std::string, Kernel> kernels = {
-    KERNEL(narrow_all), KERNEL(add_parts), KERNEL(embed), KERNEL(embed_backward), KERNEL(gather), KERNEL(scatter),
+    KERNEL(narrow_all), KERNEL(add_parts), KERNEL(gather), KERNEL(scatter_add),
     KERNEL(rms_norm), KERNEL(rms_norm_backward), KERNEL(rotate), KERNEL(attend), KERNEL(attend_means),
     KERNEL(attend_by_queries), KERNEL(attend_by_keys), KERNEL(swiglu), KERNEL(swiglu_backward), KERNEL(cross_entropy),
     KERNEL(squares), KERNEL(adamw), KERNEL(look_ahead), KERNEL(normalize), KERNEL(combine), KERNEL(step_along), KERNEL(approach),

@@ -1,6 +1,5 @@
 //! One GPU: its kernels, and products of matrices.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use cudarc::cublas::{CudaBlas, result as blas, sys as blas_sys};
@@ -19,13 +18,15 @@ pub const PARTS: usize = 32;
 #[derive(Debug, thiserror::Error)]
 pub enum GpuError {
     #[error(
-        "no CUDA device: {0}. It needs an NVIDIA driver, and libcublas and libnvrtc of CUDA 12 or 13 where the dynamic linker \
+        "{0} cannot be opened: a GPU needs an NVIDIA driver, and libcublas and libnvrtc of CUDA 12 or 13 where the dynamic linker \
          finds them (LD_LIBRARY_PATH)"
     )]
-    Missing(String),
-    #[error("the GPU failed: {0}")]
+    Library(&'static str),
+    #[error("there is no CUDA device {ordinal}")]
+    Missing { ordinal: usize, source: DriverError },
+    #[error("the GPU failed")]
     Driver(#[from] DriverError),
-    #[error("cuBLAS failed: {0:?}")]
+    #[error("cuBLAS failed")]
     Blas(#[from] blas::CublasError),
     #[error("the kernels do not compile for this GPU")]
     Compile(#[from] CompileError),
@@ -39,7 +40,7 @@ pub struct Device {
     blas: CudaBlas,
 }
 
-/// Whether a product's left operand, and its right one, are transposed.
+/// How the right operand of a product lies in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Turned {
     /// y [rows, out] = x [rows, in] Wᵀ, W being [out, in].
@@ -48,31 +49,39 @@ pub enum Turned {
     Neither,
 }
 
+/// An operand of cuBLAS: whether it is transposed, its stride, and the distance to the next matrix of a batch.
+struct Operand {
+    pointer: u64,
+    is_turned: bool,
+    stride: usize,
+    size: usize,
+}
+
 impl Device {
     /// The `ordinal`-th GPU, with the kernels compiled for it.
     pub fn open(ordinal: usize, options: Vec<String>) -> Result<Self, GpuError> {
-        // A library that cannot be opened is a panic of cudarc.
-        let open = || -> Result<Self, GpuError> {
-            let context = CudaContext::new(ordinal)?;
-            // SAFETY: all work is on one stream, so nothing has to wait for events.
-            unsafe { context.disable_event_tracking() };
-            let (major, minor) = context.compute_capability()?;
-            let arch = format!("--gpu-architecture=compute_{major}{minor}");
-            let options = [vec![arch], options].concat();
-            let compiled = compile_ptx_with_opts(SOURCE, CompileOptions { options, ..CompileOptions::default() })?;
-            let module = context.load_module(compiled)?;
-            let stream = context.new_stream()?;
-            let blas = CudaBlas::new(Arc::clone(&stream))?;
-            Ok(Self { stream, module, blas })
+        // SAFETY: the libraries are those of CUDA, whose initialisers may run.
+        let libraries = unsafe {
+            [
+                ("libcuda", cudarc::driver::sys::is_culib_present()),
+                ("libnvrtc", cudarc::nvrtc::sys::is_culib_present()),
+                ("libcublas", blas_sys::is_culib_present()),
+            ]
         };
-        let missing = |panic: Box<dyn std::any::Any + Send>| {
-            let text = panic.downcast_ref::<String>().cloned();
-            GpuError::Missing(text.unwrap_or_else(|| "a library of CUDA cannot be opened".to_owned()))
-        };
-        match catch_unwind(AssertUnwindSafe(open)).map_err(missing)? {
-            Err(GpuError::Driver(error)) => Err(GpuError::Missing(error.to_string())),
-            other => other,
+        if let Some((library, _)) = libraries.into_iter().find(|(_, is_present)| !is_present) {
+            return Err(GpuError::Library(library));
         }
+        let context = CudaContext::new(ordinal).map_err(|source| GpuError::Missing { ordinal, source })?;
+        // SAFETY: all work is on one stream, so nothing has to wait for events.
+        unsafe { context.disable_event_tracking() };
+        let (major, minor) = context.compute_capability()?;
+        let arch = format!("--gpu-architecture=compute_{major}{minor}");
+        let options = [vec![arch], options].concat();
+        let compiled = compile_ptx_with_opts(SOURCE, CompileOptions { options, ..CompileOptions::default() })?;
+        let module = context.load_module(compiled)?;
+        let stream = context.new_stream()?;
+        let blas = CudaBlas::new(Arc::clone(&stream))?;
+        Ok(Self { stream, module, blas })
     }
 
     pub fn kernel(&self, name: &str) -> Result<CudaFunction, GpuError> {
@@ -110,43 +119,13 @@ impl Device {
         sum: &CudaView<'_, S>,
         keep: f32,
     ) -> Result<(), GpuError> {
-        let one = 1.0f32;
-        let (operation, stride) = match turned {
-            Turned::Right => (blas_sys::cublasOperation_t::CUBLAS_OP_T, inner),
-            Turned::Neither => (blas_sys::cublasOperation_t::CUBLAS_OP_N, columns),
-        };
         let [left_size, right_size, sum_size] = [rows * inner, columns * inner, rows * columns];
         assert!(left.len() >= count * left_size && right.len() >= count * right_size && sum.len() >= count * sum_size);
-        // SAFETY: the operands are as long as their shapes say; cuBLAS counts by columns, so that it sees each matrix transposed
-        // and the product in reverse.
-        unsafe {
-            blas::gemm_strided_batched_ex(
-                *self.blas.handle(),
-                operation,
-                blas_sys::cublasOperation_t::CUBLAS_OP_N,
-                columns as i32,
-                rows as i32,
-                inner as i32,
-                (&raw const one).cast(),
-                self.pointer(right) as *const _,
-                HALF,
-                stride as i32,
-                right_size as i64,
-                self.pointer(left) as *const _,
-                HALF,
-                inner as i32,
-                left_size as i64,
-                (&raw const keep).cast(),
-                self.pointer(sum) as *mut _,
-                S::TYPE,
-                columns as i32,
-                sum_size as i64,
-                count as i32,
-                blas_sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
-                blas_sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
-            )?;
-        }
-        Ok(())
+        let is_turned = turned == Turned::Right;
+        let stride = if is_turned { inner } else { columns };
+        let right = Operand { pointer: self.pointer(right), is_turned, stride, size: right_size };
+        let left = Operand { pointer: self.pointer(left), is_turned: false, stride: inner, size: left_size };
+        self.multiply(count, [columns, rows, inner], [right, left], keep, (self.pointer(sum), S::TYPE))
     }
 
     /// The transpose of `left` [rows, m] times `right` [rows, n], as [`PARTS`] sums over as many parts of the rows, [PARTS, m, n].
@@ -157,34 +136,56 @@ impl Device {
         right: &CudaView<'_, u16>,
         parts: &CudaView<'_, f32>,
     ) -> Result<(), GpuError> {
-        let (one, zero) = (1.0f32, 0.0f32);
-        let part = rows / PARTS;
         assert!(rows.is_multiple_of(PARTS) && left.len() >= rows * m && right.len() >= rows * n);
         assert!(parts.len() >= PARTS * m * n);
-        // SAFETY: as above.
+        let part = rows / PARTS;
+        let right = Operand { pointer: self.pointer(right), is_turned: false, stride: n, size: part * n };
+        let left = Operand { pointer: self.pointer(left), is_turned: true, stride: m, size: part * m };
+        self.multiply(PARTS, [n, m, part], [right, left], 0.0, (self.pointer(parts), f32::TYPE))
+    }
+
+    /// cuBLAS counts by columns: it sees each matrix transposed, and the product in reverse. `m`, `n` and `k` are its names. The
+    /// operands are as long as these say.
+    fn multiply(
+        &self,
+        count: usize,
+        [m, n, k]: [usize; 3],
+        [first, second]: [Operand; 2],
+        keep: f32,
+        (sum, sum_type): (u64, blas_sys::cudaDataType),
+    ) -> Result<(), GpuError> {
+        let one = 1.0f32;
+        let operation = |operand: &Operand| {
+            if operand.is_turned {
+                blas_sys::cublasOperation_t::CUBLAS_OP_T
+            } else {
+                blas_sys::cublasOperation_t::CUBLAS_OP_N
+            }
+        };
+        // SAFETY: the callers have asserted the lengths.
         unsafe {
             blas::gemm_strided_batched_ex(
                 *self.blas.handle(),
-                blas_sys::cublasOperation_t::CUBLAS_OP_N,
-                blas_sys::cublasOperation_t::CUBLAS_OP_T,
-                n as i32,
+                operation(&first),
+                operation(&second),
                 m as i32,
-                part as i32,
+                n as i32,
+                k as i32,
                 (&raw const one).cast(),
-                self.pointer(right) as *const _,
+                first.pointer as *const _,
                 HALF,
-                n as i32,
-                (part * n) as i64,
-                self.pointer(left) as *const _,
+                first.stride as i32,
+                first.size as i64,
+                second.pointer as *const _,
                 HALF,
+                second.stride as i32,
+                second.size as i64,
+                (&raw const keep).cast(),
+                sum as *mut _,
+                sum_type,
                 m as i32,
-                (part * m) as i64,
-                (&raw const zero).cast(),
-                self.pointer(parts) as *mut _,
-                f32::TYPE,
-                n as i32,
                 (m * n) as i64,
-                PARTS as i32,
+                count as i32,
                 blas_sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
                 blas_sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
             )?;
@@ -226,7 +227,7 @@ macro_rules! launch {
 /// A struct of kernels, by their names.
 macro_rules! kernels {
     ($($name:ident),* $(,)?) => {
-        struct Kernels { $($name: CudaFunction),* }
+        pub(crate) struct Kernels { $(pub $name: CudaFunction),* }
 
         impl Kernels {
             fn load(device: &Device) -> Result<Self, GpuError> {

@@ -46,22 +46,7 @@ extern "C" __global__ void add_parts(const float *from, float *sum, int parts, l
     }
 }
 
-// stream [rows, d] becomes the embeddings of the tokens; those of padding (-1) are zero.
-extern "C" __global__ void embed(const int *tokens, const float *table, float *stream, int rows) {
-    EACH(index, (long long)rows * WIDTH) {
-        int token = tokens[index / WIDTH];
-        stream[index] = token < 0 ? 0.0f : table[(long long)token * WIDTH + index % WIDTH];
-    }
-}
-
-extern "C" __global__ void embed_backward(const int *tokens, const float *slope, float *gradient, int rows) {
-    EACH(index, (long long)rows * WIDTH) {
-        int token = tokens[index / WIDTH];
-        if (token >= 0) atomicAdd(&gradient[(long long)token * WIDTH + index % WIDTH], slope[index]);
-    }
-}
-
-// to [count, d] becomes the rows of from that places name; -1: a row of zeros.
+// to [count, d] becomes the rows of from that places name; -1: a row of zeros, for padding.
 extern "C" __global__ void gather(const float *from, const int *places, float *to, int count) {
     EACH(index, (long long)count * WIDTH) {
         int place = places[index / WIDTH];
@@ -69,11 +54,11 @@ extern "C" __global__ void gather(const float *from, const int *places, float *t
     }
 }
 
-// The rows of to that places name become those of from. No row is named twice.
-extern "C" __global__ void scatter(const float *from, const int *places, float *to, int count) {
+// The gradient of gather: the rows of to that places name += those of from.
+extern "C" __global__ void scatter_add(const float *from, const int *places, float *to, int count) {
     EACH(index, (long long)count * WIDTH) {
         int place = places[index / WIDTH];
-        if (place >= 0) to[(long long)place * WIDTH + index % WIDTH] = from[index];
+        if (place >= 0) atomicAdd(&to[(long long)place * WIDTH + index % WIDTH], from[index]);
     }
 }
 

@@ -13,10 +13,15 @@
     reason = "kernels are launched with pointers; numbers of rows and tokens are small"
 )]
 
+mod backward;
+mod buffers;
 mod device;
+mod forward;
 mod network;
 mod optimizer;
+mod shape;
 
 pub use device::GpuError;
-pub use network::{Input, LayerStarts, Network, Shape, Starts};
+pub use network::Network;
 pub use optimizer::{Rule, Tensor};
+pub use shape::{Input, LayerStarts, Scores, Shape, Starts};

@@ -23,14 +23,26 @@ pub struct Pool {
 }
 
 impl Pool {
-    pub fn draw(&self, samples: &mut dyn Samples) -> Result<Vec<Vec<Batch>>, TrainError> {
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        rng.set_stream(self.number + 1);
-        Batch::pool(samples, &self.corrections, &self.mix, self.plan, &mut rng)
+    fn draw(&self, samples: &mut dyn Samples) -> Drawn {
+        draw(samples, [self.seed, self.number], &self.mix, &self.corrections, self.plan)
     }
 }
 
-type Drawn = Result<Vec<Vec<Batch>>, TrainError>;
+/// The batches of the steps of a pool.
+pub type Drawn = Result<Vec<Vec<Batch>>, TrainError>;
+
+/// The pool of this seed and number.
+pub fn draw(
+    samples: &mut dyn Samples,
+    [seed, number]: [u64; 2],
+    mix: &[f64],
+    corrections: &Corrections,
+    plan: PoolPlan,
+) -> Drawn {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(number + 1);
+    Batch::pool(samples, corrections, mix, plan, &mut rng)
+}
 
 /// Threads that draw pools in turn: the n-th pool is the business of thread n modulo their number.
 pub struct Drawer {
@@ -40,8 +52,11 @@ pub struct Drawer {
 }
 
 impl Drawer {
-    /// `None` if the samples cannot be drawn on several threads.
-    pub fn new(samples: &dyn Samples, threads: usize) -> Option<Self> {
+    /// `None` without threads.
+    ///
+    /// # Errors
+    /// If the samples can be drawn on one thread only.
+    pub fn new(samples: &dyn Samples, threads: usize) -> Result<Option<Self>, TrainError> {
         let thread = |_| {
             let mut samples = samples.fork()?;
             let (ask, asked) = bounded::<Pool>(2);
@@ -55,8 +70,11 @@ impl Drawer {
             });
             Some((ask, given))
         };
-        let threads: Vec<_> = (0..threads).map(thread).collect::<Option<_>>()?;
-        (!threads.is_empty()).then_some(Self { threads, next: None })
+        let refused = || {
+            TrainError::Recipe("batch.drawers: a verifier's samples are drawn on one thread, leave it out".to_owned())
+        };
+        let threads: Vec<_> = (0..threads).map(thread).collect::<Option<_>>().ok_or_else(refused)?;
+        Ok((!threads.is_empty()).then_some(Self { threads, next: None }))
     }
 
     /// The pool of this number, which follows the last one; those that come next are asked for.
@@ -83,7 +101,7 @@ mod tests {
         let pool = |number| Pool { seed: 5, number, mix: vec![1.0, 2.0], corrections: Arc::clone(&corrections), plan };
         // A resumed training begins with another pool than the first.
         for begin in [0, 4] {
-            let mut drawer = Drawer::new(&Toy::new(), 3).expect("samples for several threads");
+            let mut drawer = Drawer::new(&Toy::new(), 3).expect("samples for several threads").expect("threads");
             for number in begin..begin + 8 {
                 let ahead = drawer.draw(number, pool).expect("a pool");
                 let in_turn = pool(number).draw(&mut Toy::new()).expect("a pool");
@@ -93,6 +111,6 @@ mod tests {
                 assert_eq!(inputs(&ahead), inputs(&in_turn), "pool {number}");
             }
         }
-        assert!(Drawer::new(&Toy::new(), 0).is_none());
+        assert!(Drawer::new(&Toy::new(), 0).expect("no threads").is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! Training on a GPU (`prime-cuda`): weights, gradients and the optimizer's moments stay there.
 
-use prime_cuda::{Input, LayerStarts, Network, Rule, Shape, Starts, Tensor};
+use prime_cuda::{GpuError, Input, LayerStarts, Network, Rule, Shape, Starts, Tensor};
 
 use super::TrainError;
 use super::batch::Batch;
@@ -60,18 +60,12 @@ impl GpuNetwork {
     }
 
     pub fn score(&mut self, batch: &Batch) -> Result<Scores, TrainError> {
-        let (lengths, targets) = shape_of(batch);
-        let input = Input { tokens: &batch.inputs, lengths: &lengths, targets: &targets };
-        let (losses, hits) = self.0.score(input)?;
-        Ok(Scores { losses, hits })
+        scores(batch, |input| self.0.score(input))
     }
 
     /// As `score`; the gradient of `weight` times the summed losses is added to the one under way.
     pub fn learn(&mut self, batch: &Batch, weight: f32) -> Result<Scores, TrainError> {
-        let (lengths, targets) = shape_of(batch);
-        let input = Input { tokens: &batch.inputs, lengths: &lengths, targets: &targets };
-        let (losses, hits) = self.0.learn(input, weight)?;
-        Ok(Scores { losses, hits })
+        scores(batch, |input| self.0.learn(input, weight))
     }
 
     /// Norm of the gradient under way.
@@ -108,7 +102,12 @@ impl GpuNetwork {
     }
 }
 
-fn shape_of(batch: &Batch) -> (Vec<usize>, Vec<(usize, u16)>) {
-    let lengths = batch.sequences.iter().map(|sequence| sequence.rows.len()).collect();
-    (lengths, batch.targets.iter().map(|target| (target.row, target.token)).collect())
+fn scores(
+    batch: &Batch,
+    pass: impl FnOnce(Input<'_>) -> Result<prime_cuda::Scores, GpuError>,
+) -> Result<Scores, TrainError> {
+    let lengths: Vec<_> = batch.sequences.iter().map(|sequence| sequence.rows.len()).collect();
+    let targets: Vec<_> = batch.targets.iter().map(|target| (target.row, target.token)).collect();
+    let (losses, hits) = pass(Input { tokens: &batch.inputs, lengths: &lengths, targets: &targets })?;
+    Ok(Scores { losses, hits })
 }

@@ -144,5 +144,6 @@ fn updates_are_those_of_the_processor_to_rounding() {
 fn an_architecture_that_the_kernels_cannot_compute_is_refused() {
     let odd = super::Architecture { d_model: 48, heads: 2, ..SMALL };
     let Err(error) = GpuNetwork::new(&Layout::new(odd, 259), &Optimizer::default(), 0) else { panic!("refused") };
-    assert!(error.to_string().contains("d_model / heads 32 or 64"), "{error}");
+    let message = format!("{:#}", anyhow::Error::from(error));
+    assert!(message.starts_with("batch.gpu: ") && message.contains("d_model / heads 32 or 64"), "{message}");
 }

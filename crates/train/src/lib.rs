@@ -98,7 +98,7 @@ pub enum TrainError {
     Checkpoint { path: PathBuf, reason: String },
     #[error("cannot start from the weights of {path} (the recipe's `init`): {reason}")]
     Init { path: PathBuf, reason: String },
-    #[error("batch.gpu: {0}")]
+    #[error("batch.gpu")]
     Gpu(#[from] prime_cuda::GpuError),
     #[error("the engine that draws rollouts failed")]
     Engine(#[from] prime_engine::EngineError),

@@ -18,7 +18,7 @@ use super::{
     checkpoint::{self, Checkpoint, replace},
     clock::cpu_s,
     corrections::{Attempted, Policy},
-    drawer::{Drawer, Pool},
+    drawer::{self, Drawer, Pool},
     evaluate::{self, Accuracy},
     gguf,
     layout::Layout,
@@ -168,8 +168,7 @@ impl<'a> Run<'a> {
         };
         let most = recipe.evaluation.samples.max(recipe.evaluation.final_samples);
         let moments = state.take_moments();
-        let drawers = recipe.batch.drawers;
-        let drawer = if drawers > 0 { Drawer::new(samples, drawers) } else { None };
+        let drawer = Drawer::new(samples, recipe.batch.drawers)?;
         Ok(Self {
             recipe,
             network: Network::new(recipe.model),
@@ -270,18 +269,19 @@ impl<'a> Run<'a> {
             sorts: batch.gpu.is_none(),
         };
         let current = self.state.step / POOL_STEPS;
-        let corrections = Arc::new(self.state.corrections.clone());
-        let state = &self.state;
-        let pool = |number| Pool {
-            seed: self.recipe.seed,
-            number,
-            mix: if number == current { state.pool_mix.clone() } else { state.mix.clone() },
-            corrections: Arc::clone(&corrections),
-            plan,
-        };
+        let (seed, state) = (self.recipe.seed, &self.state);
         self.pool = match &mut self.drawer {
-            Some(drawer) => drawer.draw(current, pool)?,
-            None => pool(current).draw(samples)?,
+            None => drawer::draw(samples, [seed, current], &state.pool_mix, &state.corrections, plan)?,
+            Some(drawer) => {
+                let corrections = Arc::new(state.corrections.clone());
+                drawer.draw(current, |number| Pool {
+                    seed,
+                    number,
+                    mix: if number == current { state.pool_mix.clone() } else { state.mix.clone() },
+                    corrections: Arc::clone(&corrections),
+                    plan,
+                })?
+            }
         };
         Ok(())
     }
