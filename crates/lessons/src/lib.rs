@@ -31,9 +31,9 @@ use prime_bench::tasks::{Machine, Task};
 pub use prompt::{action_line, alternatives, compact, completion, token_check};
 pub use reads::{NoSuchAddress, QUERY_END, Segment, query, read, reads_max, segments};
 
-/// Most bytes of prompt, completion and values together. A token is at worst a byte, and two more delimit the 512 of the
-/// smallest context.
-pub const BYTES_MAX: usize = 510;
+/// Most bytes of prompt, completion and values together. A token is at worst a byte, and two more delimit the 1,024 of the
+/// largest context that a model is trained with.
+pub const BYTES_MAX: usize = 1_022;
 
 /// How one task is taught.
 trait Lesson: Sync {

@@ -129,12 +129,18 @@ fn stepped(before: usize, after: usize, width: usize) -> String {
     line + &format!("{after:0width$}")
 }
 
+/// The letter of an item, from `a` on; `~` for those that have none.
+pub fn letter(place: usize) -> char {
+    ('a'..='z').nth(place).unwrap_or('~')
+}
+
 /// The digits of a number, but at least `width`.
 fn width_of(number: usize, width: usize) -> usize {
     number.to_string().len().max(width)
 }
 
-fn sign<T>(order: Ordering, less: T, equal: T, greater: T) -> T {
+/// What stands for an order.
+pub fn sign<T>(order: Ordering, less: T, equal: T, greater: T) -> T {
     match order {
         Ordering::Less => less,
         Ordering::Equal => equal,

@@ -2,14 +2,12 @@
 // Elevators have capitals, calls small letters. A shaft is shown as its lit floors, from the lowest up, with the cabin in its place:
 // `A up 02 05[08.]13`; `o` stands for the dot if the cabin's own floor is lit. `o[.]o` says whether any is below, here, above.
 
-use std::cmp::Ordering;
-
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::elevator_scheduling::{Direction, ElevatorScheduling, Instance, State};
 use prime_bench::tasks::system_simulation::elevator_turn::{Call, first_after};
 
 use crate::Lesson;
-use crate::numbers::{difference, incremented};
+use crate::numbers::{self, difference, incremented};
 
 pub struct Of;
 
@@ -175,11 +173,7 @@ impl Nearest {
 
 /// How a floor lies to another one.
 fn sign(floor: usize, other: usize) -> char {
-    match floor.cmp(&other) {
-        Ordering::Less => '<',
-        Ordering::Equal => '=',
-        Ordering::Greater => '>',
-    }
+    numbers::sign(floor.cmp(&other), '<', '=', '>')
 }
 
 /// The elevators that are passed over up to the turn, and the calls on the way.

@@ -8,7 +8,7 @@ use prime_bench::tasks::system_simulation::meeting_scheduler::{
 };
 
 use crate::Lesson;
-use crate::numbers::pairwise;
+use crate::numbers::{letter, pairwise};
 
 pub struct Of;
 
@@ -16,11 +16,6 @@ pub struct Of;
 fn name(room: usize) -> String {
     let letter = ('A'..='Z').nth(room % 26).unwrap_or('~');
     "+".repeat(room / 26) + &letter.to_string()
-}
-
-/// The letter of a slot.
-fn letter(slot: usize) -> char {
-    ('a'..='z').nth(slot).unwrap_or('~')
 }
 
 /// What a booking asks for, and how many digits capacities have.

@@ -5,17 +5,12 @@ use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::railway_scheduling::{Instance, RailwayScheduling, State};
 
 use crate::Lesson;
-use crate::numbers::{compared, sum, terse_minimum};
+use crate::numbers::{compared, letter, sum, terse_minimum};
 
 pub struct Of;
 
 /// Digits of a time.
 const WIDTH: usize = 3;
-
-/// A segment's letter; lines of the benchmark have at most 11.
-fn letter(segment: usize) -> char {
-    ('a'..='z').nth(segment).unwrap_or('~')
-}
 
 /// The trains that have not arrived.
 fn under_way(instance: &Instance, state: &State) -> impl Iterator<Item = usize> {
