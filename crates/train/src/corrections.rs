@@ -21,7 +21,7 @@ use super::{TrainError, all_hold};
 const KEPT_MAX: usize = 256;
 
 /// Most tokens of a completion in an attempt.
-const TOKENS_MAX: usize = 320;
+const TOKENS_MAX: usize = 640;
 
 /// How a recipe asks for corrections.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

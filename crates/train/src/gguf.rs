@@ -20,6 +20,7 @@ pub const TYPE_STRING: u32 = 8;
 pub const TYPE_ARRAY: u32 = 9;
 /// The key of the vocabulary.
 pub const TOKENS_KEY: &str = "tokenizer.ggml.tokens";
+pub const CONTEXT_KEY: &str = "llama.context_length";
 /// llama.cpp's token types.
 const NORMAL: i32 = 1;
 const CONTROL: i32 = 3;
@@ -172,7 +173,7 @@ pub fn metadata(name: &str, layout: &Layout, vocabulary: &Vocabulary, precision:
     data.string("general.name", name);
     data.number("general.file_type", precision.file_type());
     data.number("general.alignment", ALIGNMENT);
-    data.number("llama.context_length", architecture.context);
+    data.number(CONTEXT_KEY, architecture.context);
     data.number("llama.embedding_length", architecture.d_model);
     data.number("llama.block_count", architecture.layers);
     data.number("llama.feed_forward_length", architecture.ff);

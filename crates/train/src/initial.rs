@@ -8,7 +8,7 @@ use prime_engine::gguf::{self, Header};
 
 use super::{
     TrainError,
-    gguf::{TOKENS_KEY, TYPE_ARRAY, TYPE_STRING, metadata, places},
+    gguf::{CONTEXT_KEY, TOKENS_KEY, TYPE_ARRAY, TYPE_STRING, metadata, places},
     layout::Layout,
     recipe::{Architecture, Precision, Recipe, Words},
     vocabulary::{BASE, Vocabulary},
@@ -32,10 +32,10 @@ impl Recipe {
         Ok(())
     }
 
-    /// The initial weights: those of the file `init`, or random ones.
+    /// The initial weights: those of the file `init`, or random ones. The file's model may have fewer words and another context.
     pub(crate) fn initial_weights(&self, layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec<f32>, TrainError> {
         let Some(path) = &self.init else { return Ok(layout.initialize(self.seed)) };
-        weights(&read(path)?, layout, vocabulary).map_err(|reason| TrainError::Init { path: path.clone(), reason })
+        extended(&read(path)?, layout, vocabulary).map_err(|reason| TrainError::Init { path: path.clone(), reason })
     }
 }
 
@@ -110,6 +110,45 @@ pub(crate) fn weights(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) ->
     Ok(weights)
 }
 
+/// The flat weights of a file for a model with more words. A new word begins as the mean of the tokens that stood for it.
+///
+/// # Errors
+/// As [`weights`], except that the context may differ; a word of the file must not be missing.
+fn extended(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec<f32>, String> {
+    let header = gguf::parse(bytes).map_err(|error| error.to_string())?;
+    let context = header.values.get(CONTEXT_KEY).and_then(|place| number(slice(bytes, place)));
+    let context = context.map_or(layout.architecture.context, |context| context as usize);
+    let architecture = Architecture { context, ..layout.architecture };
+    let known = words(bytes).ok().and_then(|words| Vocabulary::new(words).ok());
+    let Some(known) = known else {
+        return weights(bytes, &Layout::new(architecture, vocabulary.size()), vocabulary);
+    };
+    if let Some(lost) = known.words().iter().find(|word| !vocabulary.words().contains(word)) {
+        return Err(format!(
+            "its vocabulary has the word {lost:?}, which data.words lacks: list all its words there, or leave the key out"
+        ));
+    }
+    let own = Layout::new(architecture, known.size());
+    let found = weights(bytes, &own, &known)?;
+    let (embedding, rest) = found.split_at(own.embedding.end);
+    let d_model = architecture.d_model;
+    let (bases, rows) = embedding.split_at(BASE * d_model);
+    let row = |token: usize| &embedding[token * d_model..][..d_model];
+    let mut weights = bases.to_vec();
+    for word in vocabulary.words() {
+        match known.words().iter().position(|other| other == word) {
+            Some(place) => weights.extend(&rows[place * d_model..][..d_model]),
+            None => {
+                let tokens = known.encode(word);
+                let mean = |column| tokens.iter().map(|token| row(usize::from(*token))[column]).sum::<f32>();
+                weights.extend((0..d_model).map(|column| mean(column) / tokens.len() as f32));
+            }
+        }
+    }
+    weights.extend(rest);
+    Ok(weights)
+}
+
 /// The words of a file's vocabulary, in the order of their tokens.
 ///
 /// # Errors
@@ -160,7 +199,7 @@ fn difference(bytes: &[u8], header: &Header, layout: &Layout, vocabulary: &Vocab
                     format!("its `{key}` is {value}, and the recipe's model has {wanted}: the architectures must agree")
                 }
                 _ if *key == TOKENS_KEY => {
-                    "its vocabulary differs from the recipe's data.words: list its words there, or leave the key out"
+                    "its vocabulary differs from the recipe's data.words: list all its words there, or leave the key out"
                         .to_owned()
                 }
                 _ => format!("its `{key}` differs from what this trainer writes"),
@@ -196,6 +235,32 @@ mod tests {
             .expect("an export");
         let largest = written.iter().zip(&halves).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(largest > 0.0 && largest < 1e-3, "{largest}");
+    }
+
+    #[test]
+    fn a_model_gets_more_words_and_another_context() {
+        let vocabulary = |words: &[&str]| {
+            Vocabulary::new(words.iter().map(|word| (*word).to_owned()).collect()).expect("a vocabulary")
+        };
+        let (few, more) = (vocabulary(&["cmp ", "so"]), vocabulary(&["so", "new=", "cmp "]));
+        let layout = Layout::new(SMALL, few.size());
+        let before = layout.initialize(3);
+        let file = encode("a", &layout, &few, &before, Precision::F32);
+        let longer = Layout::new(Architecture { context: 256, ..SMALL }, more.size());
+        let after = extended(&file, &longer, &more).expect("its words are there");
+        assert_eq!(after.len(), longer.len);
+        assert_eq!(after[longer.embedding.end..], before[layout.embedding.end..]);
+        let row = |weights: &[f32], token: usize| weights[token * 32..][..32].to_vec();
+        assert_eq!(after[..BASE * 32], before[..BASE * 32]);
+        // In both vocabularies `cmp ` is the first of the longest, and `so` the last word.
+        assert_eq!([row(&after, BASE), row(&after, BASE + 2)], [row(&before, BASE), row(&before, BASE + 1)]);
+        let letters: Vec<_> = "new=".bytes().map(|byte| row(&before, byte.into())).collect();
+        for (column, weight) in row(&after, BASE + 1).into_iter().enumerate() {
+            let mean = letters.iter().map(|letter| letter[column]).sum::<f32>() / 4.0;
+            assert!((weight - mean).abs() < 1e-6, "column {column}");
+        }
+        let message = extended(&file, &longer, &vocabulary(&["so"])).expect_err("a word is missing");
+        assert!(message.contains("list all its words"), "{message}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Training recipes: the TOML file that determines everything a run depends on, except its samples. Reads neither clock nor
 //! disk: text in, checked values out.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,8 @@ pub struct Data {
     pub role: Role,
     /// Slugs of the tasks to train on.
     pub tasks: Vec<String>,
+    /// How often tasks are drawn, relative to the others; 1 for those that are left out.
+    pub shares: BTreeMap<String, f64>,
     /// Relative frequencies of easy, medium and hard instances.
     pub difficulty_mix: [u64; 3],
     /// First of the thousand base seeds of training instances; never the benchmark's own (42).
@@ -108,6 +111,13 @@ pub struct Data {
     pub words: Words,
 }
 
+impl Data {
+    /// How often a task is drawn, relative to the others.
+    pub fn share(&self, task: &str) -> f64 {
+        self.shares.get(task).copied().unwrap_or(1.0)
+    }
+}
+
 /// The words of a vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -123,6 +133,7 @@ impl Default for Data {
         Self {
             role: Role::default(),
             tasks: Vec::new(),
+            shares: BTreeMap::new(),
             difficulty_mix: [4, 4, 2],
             training_base_seed: 1_000_000,
             held_out_base_seed: 2_000_000,
@@ -302,6 +313,10 @@ impl Recipe {
             (optimizer.learning_rate > 0.0, "the learning rate must be positive"),
             ((0.0..1.0).contains(&optimizer.warmup), "warmup is a fraction of the budget"),
             ((0.0..1.0).contains(&optimizer.stable), "stable is a fraction of the budget"),
+            (
+                self.data.shares.iter().all(|(task, share)| *share > 0.0 && self.data.tasks.contains(task)),
+                "data.shares: each must be positive, and of a task of data.tasks",
+            ),
             ((0.0..=1.0).contains(&self.data.by_form), "by_form is a share of the samples"),
             ((0.0..=1.0).contains(&self.data.choices), "choices is a share of the samples"),
             ((0.0..=1.0).contains(&optimizer.decay_to), "decay_to is a fraction of the peak"),

@@ -158,13 +158,11 @@ impl<'a> Run<'a> {
         let mut state = if resume && checkpoint.exists() {
             Checkpoint::load(&checkpoint, recipe.model, recipe.seed, &tasks, &vocabulary)?
         } else {
-            Checkpoint::fresh(
-                recipe.model,
-                recipe.seed,
-                tasks,
-                &vocabulary,
-                recipe.initial_weights(&layout, &vocabulary)?,
-            )
+            let weights = recipe.initial_weights(&layout, &vocabulary)?;
+            let mix = tasks.iter().map(|task| recipe.data.share(task)).collect();
+            let mut fresh = Checkpoint::fresh(recipe.model, recipe.seed, tasks, &vocabulary, weights);
+            fresh.mix = mix;
+            fresh
         };
         let most = recipe.evaluation.samples.max(recipe.evaluation.final_samples);
         let moments = state.take_moments();
@@ -331,7 +329,8 @@ impl<'a> Run<'a> {
         self.round_s = seconds / per_task as f64;
         if adapt {
             let floor = self.recipe.batch.floor;
-            self.state.mix = results.iter().map(|result| floor + 1.0 - result.rate()).collect();
+            let weight = |result: &Accuracy| self.recipe.data.share(&result.task) * (floor + 1.0 - result.rate());
+            self.state.mix = results.iter().map(weight).collect();
         }
         self.progress.evaluation(self.state.step, &results, seconds);
         self.records.append(&self.record(&results, &[]))?;

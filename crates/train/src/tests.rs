@@ -193,6 +193,49 @@ fn a_resumed_run_equals_an_uninterrupted_one() {
     }
 }
 
+/// Counts the training samples that are drawn of each task.
+struct Counting {
+    inner: Toy,
+    drawn: [u32; 2],
+}
+
+impl Samples for Counting {
+    fn tasks(&self) -> &[String] {
+        self.inner.tasks()
+    }
+
+    fn vocabulary(&self) -> &Vocabulary {
+        self.inner.vocabulary()
+    }
+
+    fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
+        self.drawn[task] += u32::from(!held_out);
+        self.inner.draw(task, held_out, rng)
+    }
+}
+
+#[test]
+fn a_task_with_a_greater_share_is_drawn_more_often() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let recipe = Recipe::from_toml(
+        "name = 'toy'\nseed = 1\nbudget = { steps = 16 }\n\
+         model = { d_model = 32, layers = 1, heads = 2, ff = 32, context = 32 }\n\
+         data = { tasks = ['copy', 'reverse'], shares = { copy = 9.0 } }\n\
+         batch = { tokens = 256 }\n\
+         evaluation = { every_s = 1e9, samples = 4, final_samples = 4 }",
+    )
+    .expect("a valid recipe");
+    let mut samples = Counting { inner: Toy::new(), drawn: [0; 2] };
+    let session = Session { resume: false, stop: &AtomicBool::new(false) };
+    sft(&recipe, &mut samples, &folder.path().join("toy.gguf"), &session).expect("training works");
+    let [copies, reverses] = samples.drawn;
+    assert!(reverses > 0 && copies > 6 * reverses && copies < 13 * reverses, "{copies}, {reverses}");
+
+    let other = "name = 'toy'\nseed = 1\nbudget = { steps = 1 }\ndata = { tasks = ['copy'], shares = { revers = 2 } }";
+    let message = Recipe::from_toml(other).expect_err("no such task").to_string();
+    assert!(message.contains("data.shares"), "{message}");
+}
+
 /// The checkpoints of a run with these corrections, whole and in two parts, and the records of the latter.
 fn corrected(corrections: &str) -> (Checkpoint, Checkpoint, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -10,7 +10,7 @@ const OF_FORM_MAX: usize = 4;
 const UNIFORM_MAX: usize = 16;
 
 /// Most forms told apart; steps of further ones are drawn as steps of the trace only.
-const FORMS_MAX: usize = 64;
+const FORMS_MAX: usize = 128;
 
 /// Beyond this many steps the form is that of the action alone, which is known without the derivation.
 const DERIVED_MAX: u64 = 4_000;
@@ -99,25 +99,42 @@ fn verb(action: &str) -> &str {
     action.split(' ').next().filter(|word| word.starts_with(char::is_alphabetic)).unwrap_or_default()
 }
 
-/// A completion without its numbers: runs of digits become one `0`, in the action one for each digit. What a trace has few of,
-/// however long it is, has forms of its own: the first action after one of another verb (`before`), which begins a phase, actions
-/// with a number behind a long carry or before one, and with numbers that have more digits than most.
+/// A completion without its numbers and names, whose runs of letters and digits become one `0`, and with what is repeated once; in
+/// the action, each digit is a `0`. A word has at least two letters, all of them small. What a trace has few of, however long it is,
+/// has forms of its own: the first action after one of another verb (`before`), which begins a phase, actions with a number behind a
+/// long carry or before one, and with numbers that have more digits than most.
 fn form_of(before: &str, derivation: &str, action: &str) -> String {
     let verb = verb(action);
     let has = |ending: &str| action.split(|c: char| !c.is_ascii_digit()).any(|number| number.ends_with(ending));
     if let Some(ending) = ["000", "999", "00", "99"].into_iter().find(|ending| has(ending)) {
         return format!("{verb} {ending}");
     }
-    let mut form = if before == verb { String::new() } else { format!("{before}>") };
-    let mask = |character: char| if character.is_ascii_digit() { '0' } else { character };
-    for masked in derivation.chars().map(mask) {
-        if masked != '0' || !form.ends_with('0') {
-            form.push(masked);
+    let start = if before == verb { String::new() } else { format!("{before}>") };
+    let mut form = start.into_bytes();
+    let phase = form.len();
+    for part in derivation.as_bytes().chunk_by(|a, b| a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric()) {
+        let is_word = part.len() > 1 && part.iter().all(u8::is_ascii_lowercase);
+        let is_sign = !part[0].is_ascii_alphanumeric();
+        form.extend(if is_word || is_sign { part } else { b"0" });
+        drop_repetition(&mut form, phase);
+    }
+    form.push(b'\n');
+    form.extend(action.bytes().map(|byte| if byte.is_ascii_digit() { b'0' } else { byte }));
+    String::from_utf8_lossy(&form).into_owned()
+}
+
+/// Longest part of a form whose repetition counts once.
+const REPEATED_MAX: usize = 6;
+
+/// Takes the end off a form if it is what stands before it, too; what is before `start` stays.
+fn drop_repetition(form: &mut Vec<u8>, start: usize) {
+    for length in 1..=REPEATED_MAX.min((form.len() - start) / 2) {
+        let end = form.len() - length;
+        if form[end..] == form[end - length..end] {
+            form.truncate(end);
+            return;
         }
     }
-    form.push('\n');
-    form.extend(action.chars().map(mask));
-    form
 }
 
 #[cfg(test)]
@@ -134,6 +151,14 @@ mod tests {
             "but their lengths do"
         );
         assert_eq!(form_of("done", "", "done"), "\ndone");
+    }
+
+    #[test]
+    fn names_and_repetitions_do_not_make_a_form() {
+        let forms = ["a12<b07<", "a12<b07<c30<d4<", "k1<"].map(|line| form_of("take", line, "take"));
+        assert_eq!(forms, ["0<\ntake"; 3]);
+        assert_eq!(form_of("take", "a12<b07>c8<", "take"), "0<0>0<\ntake", "but another sign does");
+        assert_eq!(form_of("take", "more...", "take"), "more.\ntake");
     }
 
     #[test]
