@@ -48,8 +48,6 @@ impl Lesson for Of {
     /// The first cell of the right half; of both halves the next few, and one for each halving.
     const READS_MAX: usize = 30;
 
-    const UNTAUGHT: [u32; 3] = [1, 1, 1];
-
     fn read(_: &Input, state: &State, address: &str) -> Option<String> {
         cells::read(&state.a, address)
     }

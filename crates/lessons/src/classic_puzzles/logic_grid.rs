@@ -122,6 +122,4 @@ impl Lesson for Of {
         }
         None
     }
-
-    const UNTAUGHT: [u32; 3] = [0, 0, 1];
 }

@@ -102,8 +102,6 @@ fn around(term: &[Symbol], place: usize) -> (usize, usize) {
 impl Lesson for Of {
     type Task = LambdaReduction;
 
-    const UNTAUGHT: [u32; 3] = [0, 1, 1];
-
     fn view(_: &Instance, state: &State) -> String {
         shown(&state.term, 0, 0, |leaf| format!("{}{}", leaf.index, leaf.binder().map_or('~', bound)))
     }

@@ -62,8 +62,6 @@ fn targets(state: &State, q: u16) -> Vec<u16> {
 impl Lesson for Of {
     type Task = RegexNfa;
 
-    const UNTAUGHT: [u32; 3] = [0, 0, 8];
-
     fn view(instance: &Instance, state: &State) -> String {
         if let Some(node) = to_build(instance, state) {
             if node != Node::Concatenation {

@@ -67,9 +67,6 @@ fn lit(wanted: bool) -> char {
 impl Lesson for Of {
     type Task = ElevatorScheduling;
 
-    /// Many calls in one tick.
-    const UNTAUGHT: [u32; 3] = [0, 0, 1];
-
     fn view(instance: &Instance, state: &State) -> String {
         let elevator = |elevator: usize| {
             let shaft = shaft(instance, state, elevator);

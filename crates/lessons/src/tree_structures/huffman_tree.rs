@@ -50,8 +50,6 @@ fn lettered(bits: &[char]) -> String {
 impl Lesson for Of {
     type Task = HuffmanTree;
 
-    const UNTAUGHT: [u32; 3] = [0, 0, 1];
-
     fn view(instance: &Instance, state: &State) -> String {
         let (count, next) = (instance.freq.len(), state.codes.len());
         if state.last.0 == Some(Action::Done) {
