@@ -160,6 +160,13 @@ impl Engine {
         Some(learnt.iter().any(|entry| is_meant(entry, task)))
     }
 
+    /// The model, if it is called like a built-in one, and is none. A run that asks another engine would never open it.
+    pub(super) fn misspelt_model(&self) -> Option<&str> {
+        let named = self.model.file_name()?.to_str()?;
+        let is_name = named.starts_with("prime-") && self.model.extension().is_none();
+        (is_name && BuiltInModel::find(&self.model).is_none()).then_some(named)
+    }
+
     /// The first entry of `tasks` that means no task.
     pub(super) fn unknown_task(&self) -> Option<&str> {
         let is_known = |entry: &&String| tasks::all().any(|task| is_meant(entry, task.spec().slug));

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use config::{Config, Map, Value, ValueKind};
 use sha2::{Digest, Sha256};
 
+use super::BUILT_IN_MODELS;
 use super::agents::{CoordinatorAgent, ExecutorAgent, VerifierAgent};
 use super::check::{check, check_agents, origin};
 use super::definitions::Definitions;
@@ -138,6 +139,11 @@ impl Settings {
                     engine.sequences_max, engine.context_tokens
                 );
                 return Err(conflict(&["engines", name, "batch_tokens"], message));
+            }
+            if let Some(named) = engine.misspelt_model() {
+                let origin = origin_of(origins, &["engines", name, "model"]);
+                let known = BUILT_IN_MODELS.iter().map(|model| model.name.to_owned());
+                return Err(unknown(origin, &format!("engines.{name}.model"), named, known.collect()));
             }
             if let Some(unknown) = engine.unknown_task() {
                 let message = format!(

@@ -252,6 +252,10 @@ fn unknown_names_list_the_known_ones() {
     assert!(message.contains("did you mean `llama`?"), "{message}");
     let message = with_sets(&["agents.verifier.kinds=[\"invariants\"]"]).unwrap_err();
     assert!(message.contains("did you mean `invariant`?"), "{message}");
+    let message = with_sets(&["engines.queens.model=prime-quens"]).unwrap_err();
+    assert!(message.contains("`engines.queens.model` names `prime-quens`"), "{message}");
+    assert!(message.contains("did you mean `prime-queens`?"), "{message}");
+    with_sets(&["engines.queens.model=my/prime-queens.gguf"]).unwrap();
 }
 
 #[test]
