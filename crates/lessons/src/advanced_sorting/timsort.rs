@@ -1,15 +1,16 @@
 //! Timsort: runs are read ten cells at a time, insertions and gallops search by halves, merges compare two values.
-// The cells of a run are read with the last digits of their places as keys, and all values above the least, so that
-// their digits compare alike whatever the sign. Of a run only the keys are written, or a long one would not fit.
+// All values are written above the least of the benchmark, a letter for the hundreds and two digits, so that they compare alike
+// whatever the sign, and by one pair of characters at a time. The cells of a run are read with the last digits of their places
+// as keys.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::advanced_sorting::merge::Merge;
-use prime_bench::tasks::advanced_sorting::timsort::{Action, State, Timsort};
+use prime_bench::tasks::advanced_sorting::timsort::{Action, Order, State, Timsort};
 use prime_bench::tasks::comparison_sorting::Input;
 
 use crate::Lesson;
-use crate::cells::{self, bisection, bisection_not_less, look_up, number};
-use crate::numbers::{compared, comparison, counter, difference, sum, value_at};
+use crate::cells::{middle, number};
+use crate::numbers::{compared, counter, difference, pairwise, sign, sum};
 use crate::reads::looked_up;
 
 pub struct Of;
@@ -30,7 +31,7 @@ impl Lesson for Of {
                 format!(
                     "{} {}",
                     counter(at, end, WIDTH),
-                    if at < end { value_at(&state.a, at) } else { "-".to_owned() }
+                    state.a.get(at).filter(|_| at < end).map_or_else(|| "-".to_owned(), |value| lettered(*value))
                 )
             });
             return format!("merge {left} {right} won {lw} {rw}");
@@ -43,8 +44,9 @@ impl Lesson for Of {
             }
             _ => {
                 let count = state.stack.len();
-                let top: Vec<_> = state.stack.iter().rev().take(4).map(|[_, length]| format!("{length:03}")).collect();
-                format!("stack {count} top {} next {pos:03} of {n:03}", top.join(" ")).replace("top  ", "")
+                let top = "zyxw".chars().zip(state.stack.iter().rev());
+                let top: Vec<_> = top.map(|(name, [_, length])| format!("{name}{length:03} ")).collect();
+                format!("stack {count} {}next {pos:03} of {n:03}", top.concat())
             }
         }
     }
@@ -61,11 +63,12 @@ impl Lesson for Of {
                 let added = sum(state.pos, state.minrun, WIDTH);
                 let mut line = format!("{added} {until:03} {}", compared(k, until, WIDTH));
                 if k < until {
-                    line += &format!(" {} ", compared(k, n, WIDTH));
+                    line += &format!(" end {}", compared(k, n, WIDTH));
                 }
                 if let Action::Insert(..) = action {
-                    let (search, _) = bisection(a, state.pos, k, *a.get(k)?)?;
-                    line += &(look_up(a, k)? + &search);
+                    let key = *a.get(k)?;
+                    let (search, place) = bisection(a, state.pos, k, key, |value| value > key)?;
+                    line += &format!(" {}{search} {place:0WIDTH$}", look_up(a, k)?);
                 }
                 line
             }
@@ -75,7 +78,7 @@ impl Lesson for Of {
     }
 
     /// The cells of an insertion, or those of a run, ten at a time.
-    const READS_MAX: usize = 30;
+    const READS_MAX: usize = 16;
 
     const UNTAUGHT: [u32; 3] = [1, 1, 1];
 
@@ -86,7 +89,7 @@ impl Lesson for Of {
         match (address.strip_prefix('r'), number(address, WIDTH - 1)) {
             (Some(first), _) => number(first, WIDTH).and_then(|first| keyed(a, first, first / TEN)),
             (_, Some(ten)) => keyed(a, (ten * TEN).checked_sub(1)?, ten),
-            _ => cells::read(a, address),
+            _ => number(address, WIDTH).and_then(|place| a.get(place)).map(|value| lettered(*value)),
         }
     }
 }
@@ -108,8 +111,9 @@ fn keyed(a: &[i64], first: usize, ten: usize) -> Option<String> {
     Some(if keyed.is_empty() { "-".to_owned() } else { keyed })
 }
 
-/// The keys of the cells up to the first that does not continue the run. `<` or `>` is the relation to the cell before: of the
-/// second cell, of the whole run again at the beginning of each ten, and of the cell that ends it; `e` is the end of the array.
+/// The keys of the cells up to the first that does not continue the run, each with its relation to the cell before. The second
+/// cell's is followed by the order, which stands again at the beginning of each ten; the cell that ends the run, or `e` for the
+/// end of the array, by its whole place.
 fn run(a: &[i64], pos: usize) -> Option<String> {
     let mut line = looked_up(&format!("r{pos:03}"), &keyed(a, pos, pos / TEN)?);
     line += &(pos % TEN).to_string();
@@ -119,64 +123,116 @@ fn run(a: &[i64], pos: usize) -> Option<String> {
         if key == 0 {
             let ten = place / TEN;
             line += &format!(" {}", looked_up(&format!("{ten:02}"), &keyed(a, place - 1, ten)?));
-            line.extend(of_run);
+            line.extend(of_run.map(letter));
         }
-        let mark = a.get(place).map_or('e', |value| if *value < a[place - 1] { '>' } else { '<' });
-        if of_run.is_none() {
-            line.push(mark);
-        } else if of_run != Some(mark) {
-            return Some(format!("{line}{mark}{key}"));
-        }
-        of_run = Some(mark);
+        let cell = a.get(place).copied();
+        let order = if cell.is_some_and(|value| value < a[place - 1]) { Order::Descending } else { Order::Ascending };
         line += &key.to_string();
-        if mark == 'e' {
-            break;
+        line += &cell.map_or_else(|| "e".to_owned(), |value| relation(value, a[place - 1]));
+        if of_run.is_none() {
+            line.push(letter(order));
         }
+        if cell.is_none() || of_run.is_some_and(|of_run| of_run != order) {
+            return Some(format!("{line}.{place:03}"));
+        }
+        of_run = Some(order);
     }
-    Some(line)
+    None
 }
 
-/// The lengths on top of the stack compared as the collapse rule does, up to the first that is broken.
+fn letter(order: Order) -> char {
+    if order == Order::Ascending { 'a' } else { 'd' }
+}
+
+/// How a value compares with the one before, as lettered: by the letters alone where they differ; else behind `h` by the next
+/// digits or, where those are equal, too, behind `t` by the last.
+fn relation(value: i64, before: i64) -> String {
+    let (value, before) = (lettered(value), lettered(before));
+    let mut pairs = value.bytes().zip(before.bytes());
+    let place = pairs.position(|(x, y)| x != y).unwrap_or(2);
+    format!("{}{}", ["", "h", "t"][place.min(2)], sign(value.cmp(&before), '<', '=', '>'))
+}
+
+/// The lengths on top of the stack compared as the collapse rule does, up to the first that is not greater; then the place in
+/// the array, and, where two runs are merged, which.
 fn collapse(state: &State) -> String {
     let mut lengths = state.stack.iter().rev().map(|[_, length]| *length);
     let [z, y, x, w] = std::array::from_fn(|_| lengths.next());
-    let (Some(z), Some(y)) = (z, y) else { return "one".to_owned() };
-    let mut line = format!("zy {}", compared(z, y, WIDTH));
+    let end = compared(state.pos, state.a.len(), WIDTH);
+    let (Some(z), Some(y)) = (z, y) else { return format!("one end {end}") };
+    let added = |x, y| format!("{} {:0WIDTH$}", sum(x, y, WIDTH), x + y);
+    let mut line = format!("yz {}", compared(y, z, WIDTH));
     let mut is_due = y <= z;
     if let Some(x) = x.filter(|_| !is_due) {
-        line += &format!(" xyz {} {}", sum(y, z, WIDTH), compared(x, y + z, WIDTH));
+        line += &format!(" xyz {} {}", added(y, z), compared(x, y + z, WIDTH));
         is_due = x <= y + z;
         if let Some(w) = w.filter(|_| !is_due) {
-            line += &format!(" wxy {} {}", sum(x, y, WIDTH), compared(w, x + y, WIDTH));
+            line += &format!(" wxy {} {}", added(x, y), compared(w, x + y, WIDTH));
             is_due = w <= x + y;
         }
     }
     if !is_due {
-        line += &format!(" end {}", compared(state.pos, state.a.len(), WIDTH));
+        line += &format!(" end {end}");
         if state.pos != state.a.len() {
             return line;
         }
     }
-    if let Some(x) = x {
+    let count = state.stack.len();
+    let below = if let Some(x) = x {
         line += &format!(" xz {}", compared(x, z, WIDTH));
-    }
-    line
+        if x < z { 3 } else { 2 }
+    } else {
+        2
+    };
+    line + &format!(" {count}-{below}={}", count - below)
 }
 
 fn in_merge(a: &[i64], merge: &Merge, action: Action) -> Option<String> {
     let Merge { mid, hi, i, j, .. } = *merge;
+    if action == Action::Rest {
+        return Some("end".to_owned());
+    }
+    let (left, right) = (*a.get(i)?, *a.get(j)?);
     Some(match action {
-        Action::Rest => "end".to_owned(),
         Action::GallopLeft(_) => {
-            let (search, end) = bisection(a, i, mid, *a.get(j)?)?;
-            format!("gl {} {search} {}", value_at(a, j), taken(end, i))
+            let (search, end) = bisection(a, i, mid, right, |value| value > right)?;
+            format!("gl {} {search} {}", lettered(right), taken(end, i))
         }
         Action::GallopRight(_) => {
-            let (search, end) = bisection_not_less(a, j, hi, *a.get(i)?)?;
-            format!("gr {} {search} {}", value_at(a, i), taken(end, j))
+            let (search, end) = bisection(a, j, hi, left, |value| value >= left)?;
+            format!("gr {} {search} {}", lettered(left), taken(end, j))
         }
-        _ => comparison(*a.get(i)?, *a.get(j)?),
+        _ => pairwise(&lettered(left), &lettered(right)),
     })
+}
+
+fn look_up(a: &[i64], place: usize) -> Option<String> {
+    Some(looked_up(&format!("{place:0WIDTH$}"), &lettered(*a.get(place)?)))
+}
+
+/// A binary search for the first of the ascending cells `lo..hi` that is behind the key, and where it ends: of each middle the
+/// value, its characters beside the key's up to the first difference, and `g` if the cell is behind the key, else `l`.
+fn bisection(
+    a: &[i64],
+    mut lo: usize,
+    mut hi: usize,
+    key: i64,
+    is_behind: impl Fn(i64) -> bool,
+) -> Option<(String, usize)> {
+    let mut line = String::new();
+    while lo < hi {
+        let place = usize::midpoint(lo, hi);
+        let value = *a.get(place)?;
+        line += &(middle(lo, hi, WIDTH) + &look_up(a, place)? + &pairwise(&lettered(value), &lettered(key)));
+        if is_behind(value) {
+            hi = place;
+            line += "g ";
+        } else {
+            lo = place + 1;
+            line += "l ";
+        }
+    }
+    Some((line + &middle(lo, lo, WIDTH), lo))
 }
 
 /// The cells from here to the end of a gallop.
@@ -189,16 +245,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_search_ends_behind_or_before_what_is_equal() {
+        let a = [-5, 1, 1, 7, 30];
+        let ends = "040000:4.0.0. 002?=K01 KK=00=11=";
+        let (behind, place) = bisection(&a, 0, 4, 1, |value| value > 1).expect("cells");
+        assert_eq!(behind, format!("{ends}l 340000:7.0.0. 003?=K07 KK=00=71>g 330000="));
+        assert_eq!(place, 3);
+        let (before, place) = bisection(&a, 0, 4, 1, |value| value >= 1).expect("cells");
+        assert!(before.starts_with(&format!("{ends}g ")), "{before}");
+        assert_eq!(place, 1);
+        assert_eq!(bisection(&a, 4, 4, 1, |_| true), Some(("440000=".to_owned(), 4)));
+        assert_eq!(bisection(&a, 0, 900, 1, |_| true), None, "there are no such cells");
+    }
+
+    #[test]
     fn a_run_is_read_up_to_its_end() {
         assert_eq!([lettered(-1000), lettered(-1), lettered(1000)], ["A00", "J99", "U00"]);
         let mut a = vec![-1000, -950, -950, -1000];
-        assert_eq!(run(&a, 0).as_deref(), Some("r000?=0A001A502A503A00 0<12>3"));
-        assert_eq!(run(&a, 2).as_deref(), Some("r002?=2A503A00 2>3e4"));
-        assert_eq!(run(&a, 3).as_deref(), Some("r003?=3A00 3e4"));
+        assert_eq!(run(&a, 0).as_deref(), Some("r000?=0A001A502A503A00 01h>a2t=3h<.003"));
+        assert_eq!(run(&a, 2).as_deref(), Some("r002?=2A503A00 23h<d4e.004"));
+        assert_eq!(run(&a, 3).as_deref(), Some("r003?=3A00 34ea.004"));
         a.extend([-1000, 0, 1, 2, 3, 4]);
-        assert_eq!(run(&a, 8).as_deref(), Some("r008?=8K039K04 8<9 01?=9K04 <e0"));
+        assert_eq!(run(&a, 8).as_deref(), Some("r008?=8K039K04 89t>a 01?=9K04 a0e.010"));
         a.extend([3, 3]);
-        assert_eq!(run(&a, 9).as_deref(), Some("r009?=9K04 9 01?=9K040K031K03 >0<1"));
+        assert_eq!(run(&a, 9).as_deref(), Some("r009?=9K04 9 01?=9K040K031K03 0t<d1t=.011"));
         assert_eq!(keyed(&a, 12, 1).as_deref(), Some("-"));
         assert_eq!(keyed(&a, 13, 1), None);
     }

@@ -1,7 +1,10 @@
-//! Sudoku: two candidates of one empty cell after the other up to a naked single; without one, two cells of each digit that a
+//! Sudoku: the candidates of one empty cell after the other up to a naked single; without one, two cells of each digit that a
 //! unit lacks up to a hidden single.
-// Rows are A to I, columns a to i, boxes J to R. Two are enough to show that something is no single; where there is no second
-// one, `!` stands in its place.
+// Rows are A to I, columns a to i, boxes J to R. A cell stands with its column and box, so that whether a unit has a digit is
+// one look for the two side by side. Each digit that a row lacks is decided on for each of its cells: it stands as itself or,
+// where the column or the box has it, as a sign of its own, `S` for 1 to `Z` for 8 and `[` for 9: small letters could make
+// words of a vocabulary. Two cells are enough to show that a digit is no hidden single; where there is no second one, `!`
+// stands in its place.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::sudoku::{Instance, State, Sudoku};
@@ -32,9 +35,30 @@ fn candidates(grid: &Grid, cell: usize) -> Vec<u8> {
     (1..=9).filter(|digit| units.iter().all(|unit| digits(grid, *unit).all(|other| other != *digit))).collect()
 }
 
-/// The letter of a cell of a unit: its column in a row, its row in a column; in a box that of its place, `a` to `i`.
-fn in_unit(unit: usize, place: usize) -> char {
-    key(if unit / SIDE == 1 { place } else { SIDE + place })
+/// What names a cell within its unit: its column in a row, its row in a column, both in a box.
+fn in_unit(unit: usize, cell: usize) -> String {
+    let (row, column) = (key(cell / SIDE), key(SIDE + cell % SIDE));
+    match unit / SIDE {
+        0 => column.to_string(),
+        1 => row.to_string(),
+        _ => format!("{row}{column}"),
+    }
+}
+
+/// A digit that a row lacks, as one of its cells has it: itself if it is a candidate, else the sign for it.
+fn symbol(digit: u8, is_candidate: bool) -> char {
+    char::from(if is_candidate { b'0' } else { b'R' } + digit)
+}
+
+/// The digits that a unit lacks, ascending.
+fn missing(grid: &Grid, unit: usize) -> Vec<u8> {
+    (1..=9).filter(|digit| digits(grid, unit).all(|other| other != *digit)).collect()
+}
+
+/// The column and the box of a cell.
+fn in_row(cell: usize) -> [char; 2] {
+    let (row, column) = (cell / SIDE, cell % SIDE);
+    [key(SIDE + column), key(2 * SIDE + row / 3 * 3 + column / 3)]
 }
 
 impl Lesson for Of {
@@ -45,7 +69,8 @@ impl Lesson for Of {
         for row in 0..SIDE {
             view.push(key(row));
             for (column, digit) in digits(&state.grid, row).enumerate().filter(|(_, digit)| *digit != 0) {
-                view.extend([key(SIDE + column), char::from(b'0' + digit)]);
+                view.extend(in_row(row * SIDE + column));
+                view.push(char::from(b'0' + digit));
             }
         }
         view
@@ -53,48 +78,47 @@ impl Lesson for Of {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         Sudoku::reference(instance, state)?;
-        let lists: Vec<_> = (0..CELLS).map(|cell| candidates(&state.grid, cell)).collect();
+        let grid = &state.grid;
+        let lists: Vec<_> = (0..CELLS).map(|cell| candidates(grid, cell)).collect();
         let mut line = String::new();
-        for row in 0..SIDE {
-            if digits(&state.grid, row).all(|digit| digit != 0) {
+        for (row, cells) in UNITS.iter().enumerate().take(SIDE) {
+            let missing = missing(grid, row);
+            let mut cells = cells.iter().copied().filter(|cell| grid.digit(*cell) == 0).peekable();
+            if cells.peek().is_none() {
                 continue;
             }
             line.push(key(row));
-            for column in (0..SIDE).filter(|column| state.grid.digit(row * SIDE + column) == 0) {
-                let list = &lists[row * SIDE + column];
-                line.push(key(SIDE + column));
-                let pair = &list[..list.len().min(2)];
-                line.extend(pair.iter().map(|digit| char::from(b'0' + digit)));
-                if pair.len() == 1 {
-                    line.push('!');
-                    return Some(line);
+            line.extend(missing.iter().map(|digit| symbol(*digit, true)));
+            for cell in cells {
+                line.extend(in_row(cell));
+                line.extend(missing.iter().map(|digit| symbol(*digit, lists[cell].contains(digit))));
+                if let [digit] = lists[cell].as_slice() {
+                    return Some(line + &single(cell, *digit));
                 }
             }
         }
-        line.push(' ');
+        line.push('#');
         for (unit, cells) in UNITS.iter().enumerate() {
-            if digits(&state.grid, unit).all(|digit| digit != 0) {
+            if digits(grid, unit).all(|digit| digit != 0) {
                 continue;
             }
             line.push(key(unit));
-            let mut able = Vec::new();
-            for digit in (1..=9).filter(|digit| digits(&state.grid, unit).all(|other| other != *digit)) {
-                line.push(char::from(b'0' + digit));
-                let is_able = |place: &usize| lists[cells[*place]].contains(&digit);
-                if !able.is_empty() && able.iter().all(is_able) {
-                    continue;
-                }
-                able = (0..SIDE).filter(is_able).take(2).collect();
-                line.extend(able.iter().map(|place| in_unit(unit, *place)));
-                if let [place] = able.as_slice() {
-                    let cell = cells[*place];
-                    line.extend(['!', key(cell / SIDE), key(SIDE + cell % SIDE)]);
-                    return Some(line);
+            for digit in missing(grid, unit) {
+                line.push(symbol(digit, true));
+                let able: Vec<_> = cells.iter().copied().filter(|cell| lists[*cell].contains(&digit)).take(2).collect();
+                line.extend(able.iter().map(|cell| in_unit(unit, *cell)));
+                if let [cell] = able.as_slice() {
+                    return Some(line + &single(*cell, digit));
                 }
             }
         }
         None
     }
 
-    const UNTAUGHT: [u32; 3] = [1, 1, 1];
+    const UNTAUGHT: [u32; 3] = [0, 0, 1];
+}
+
+/// A single, with its row, column and digit.
+fn single(cell: usize, digit: u8) -> String {
+    format!("!{}{}{digit}", key(cell / SIDE), key(SIDE + cell % SIDE))
 }
