@@ -1,36 +1,38 @@
 //! A*: whether the expanded cell is the goal, its neighbours in turn, or the least of the open cells.
-// The queue is shown with the keys that it is ordered by, f and h, each a sign that stands for a number (`A` for 0), so that two are
-// compared at once. Its entries have numbers, and the cell of one is read.
-
-use std::cmp::Ordering;
+// The queue is shown with the key that it is ordered by, f and h, of one width. Each entry has a sign, and the cell of one is read.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::graph_traversal::a_star::{AStar, Action, Instance, State};
 
 use crate::Lesson;
-use crate::numbers::{incremented, pairwise};
+use crate::numbers::{compared, incremented, pairwise};
 use crate::reads::looked_up;
 
 pub struct Of;
 
 /// Digits of a cell.
 const CELL: usize = 3;
-/// Digits of g and of the numbers of the queue's entries, which few states need more of.
-const WIDTH: usize = 2;
+/// Digits of g, which few states need more of.
+const WIDTH: usize = 3;
+/// What stands in a comparison or before a neighbour, and so is no name of an entry.
+const MARKS: &str = "lg=urd?";
 
-fn name(place: usize) -> String {
-    format!("{place:0WIDTH$}")
+/// The sign of an entry: capitals first. `~` has no other use than for entries beyond all those that the benchmark has room for.
+fn name(place: usize) -> char {
+    let letters = ('A'..='Z').chain('a'..='z').chain('!'..='/').chain(':'..='@').chain('['..='`').chain('{'..='}');
+    letters.filter(|sign| !MARKS.contains(*sign)).nth(place).unwrap_or('~')
 }
 
-/// A number in signs from `A` to `~`, the highest place first. Nearly all have one.
-fn signs(mut number: usize, width: usize) -> String {
-    let digits: Vec<char> = ('A'..='~').collect();
-    let mut signs = Vec::new();
-    while signs.len() < width || number > 0 {
-        signs.push(digits[number % digits.len()]);
-        number /= digits.len();
+/// A number in decimal with a letter for tens from 100 on (`A4` is 104), or more such signs before the units.
+fn digits(number: usize, width: usize) -> String {
+    let signs: Vec<char> = ('0'..='9').chain('A'..='Z').chain('a'..='z').collect();
+    let mut digits = vec![signs[number % 10]];
+    let mut tens = number / 10;
+    while digits.len() < width || tens > 0 {
+        digits.push(signs[tens % signs.len()]);
+        tens /= signs.len();
     }
-    signs.iter().rev().collect()
+    digits.iter().rev().collect()
 }
 
 /// The cells above, left, right and below of the one expanded last that lie in the grid, with their sides.
@@ -55,24 +57,16 @@ fn known(instance: &Instance, state: &State, cell: usize) -> String {
     }
 }
 
-/// An entry of the queue: f and h, and both as signs.
-struct Entry {
-    rank: (usize, usize),
-    f: String,
-    h: String,
-}
-
-/// The queue in its order. All signs have the same width.
-fn queue(instance: &Instance, state: &State) -> Vec<Entry> {
+/// The keys of the queue's entries, f and h, in its order. All numbers have the same width.
+fn queue(instance: &Instance, state: &State) -> Vec<String> {
     let rank = |cell: &usize| {
         let h = instance.grid.distance(*cell, instance.goal);
         (usize::try_from(state.g[*cell]).map_or(0, |g| g.saturating_add(h)), h)
     };
     let ranks: Vec<_> = state.open.iter().map(rank).collect();
     let greatest = ranks.iter().map(|(f, h)| (*f).max(*h)).max().unwrap_or(0);
-    let width = signs(greatest, 1).len();
-    let entry = |rank: (usize, usize)| Entry { rank, f: signs(rank.0, width), h: signs(rank.1, width) };
-    ranks.into_iter().map(entry).collect()
+    let width = digits(greatest, 2).len();
+    ranks.into_iter().map(|(f, h)| digits(f, width) + &digits(h, width)).collect()
 }
 
 impl Lesson for Of {
@@ -91,8 +85,8 @@ impl Lesson for Of {
             view.push(' ');
         }
         view += "queue ";
-        for (place, entry) in queue(instance, state).iter().enumerate() {
-            view += &format!("{}{}{}", name(place), entry.f, entry.h);
+        for (place, key) in queue(instance, state).iter().enumerate() {
+            view += &format!("{}{key}", name(place));
         }
         view.trim_end().to_owned()
     }
@@ -109,61 +103,84 @@ impl Lesson for Of {
             line += &format!(" {} ", incremented(g, WIDTH));
             for (side, other) in neighbours(instance, *cell) {
                 line.push(side);
-                let opens =
-                    instance.grid.is_free(other) && usize::try_from(state.g[other]).map_or(true, |known| g + 1 < known);
-                line += &up_to_difference(&known(instance, state, other), &format!("{:0WIDTH$}", g + 1));
-                if opens {
-                    return Some(line + "<");
+                let known = known(instance, state, other);
+                match usize::try_from(state.g[other]) {
+                    Ok(before) => line += &compared(before, g + 1, WIDTH),
+                    Err(_) => line += &known,
+                }
+                if instance.grid.is_free(other) && usize::try_from(state.g[other]).map_or(true, |before| g + 1 < before)
+                {
+                    // What the action needs stands side by side.
+                    return Some(line + &format!("! {other:0CELL$} {:0WIDTH$}", g + 1));
                 }
                 line.push('.');
             }
             line.push(' ');
         }
-        matches!(action, Action::Expand(_)).then(|| line + &least(instance, state))
+        let all_have_names = state.open.len().checked_sub(1).is_none_or(|last| name(last) != '~');
+        (matches!(action, Action::Expand(_)) && all_have_names).then(|| line + &least(instance, state))
     }
 
     /// The cell that is expanded.
     const READS_MAX: usize = 1;
 
-    const UNTAUGHT: [u32; 3] = [0, 0, 2];
+    const UNTAUGHT: [u32; 3] = [0, 0, 1];
 
-    /// `02` is the third entry of the queue: its cell.
+    /// `C` is the third entry of the queue: its cell.
     fn read(_: &Instance, state: &State, address: &str) -> Option<String> {
         cell(state, address)
     }
 }
 
-/// The characters of one text up to the first that another one of the same length does not have there.
-fn up_to_difference(text: &str, other: &str) -> String {
-    let same = text.bytes().zip(other.bytes()).take_while(|(x, y)| x == y).count();
-    text.chars().take(same + 1).collect()
-}
-
 /// The cell of an entry of the queue.
 fn cell(state: &State, address: &str) -> Option<String> {
-    let place = (0..state.open.len()).find(|place| name(*place) == address)?;
+    let place = (0..state.open.len()).find(|place| name(*place).to_string() == address)?;
     Some(format!("{:0CELL$}", state.open[place]))
 }
 
-/// Each entry with f; `<` if that is less than of all before; h if it is not greater; `!` if the entry precedes all before. Then the
-/// first of all, whose cell is read.
+/// Of each entry its key, up to the first digit that the least key so far does not have there, and that one's digit; `g` if the key is
+/// greater, `=` if it is the same. If it is less, `l`, all of it, and the name again. Then the least of all, whose cell is read.
 fn least(instance: &Instance, state: &State) -> String {
     let mut line = String::new();
-    let mut first: Option<((usize, usize), String)> = None;
-    for (place, entry) in queue(instance, state).into_iter().enumerate() {
-        line += &format!("{}{}", name(place), entry.f);
-        let order = first.as_ref().map_or(Ordering::Less, |(least, _)| entry.rank.0.cmp(&least.0));
-        match order {
-            Ordering::Less => line.push('<'),
-            Ordering::Equal => {}
-            Ordering::Greater => continue,
-        }
-        line += &entry.h;
-        if first.as_ref().is_none_or(|(least, _)| entry.rank < *least) {
-            line.push('!');
-            first = Some((entry.rank, name(place)));
+    let mut least: Option<(String, char)> = None;
+    for (place, key) in queue(instance, state).into_iter().enumerate() {
+        let name = name(place);
+        line.push(name);
+        let is_less = match &least {
+            None => true,
+            Some((other, _)) => {
+                let difference = key.chars().zip(other.chars()).enumerate().find(|(_, (ours, theirs))| ours != theirs);
+                match difference {
+                    None => line += &format!("{key}="),
+                    Some((place, (ours, theirs))) => {
+                        line += &format!("{}{theirs}", &key[..=place]);
+                        if ours > theirs {
+                            line.push('g');
+                        }
+                    }
+                }
+                key < *other
+            }
+        };
+        if is_less {
+            line += &format!("l{key}{name}");
+            least = Some((key, name));
         }
     }
-    let cell = first.and_then(|(_, name)| Some(looked_up(&name, &cell(state, &name)?)));
+    let cell = least.and_then(|(_, name)| Some(looked_up(&name.to_string(), &cell(state, &name.to_string())?)));
     format!("{line} {}", cell.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_have_names_of_their_own_and_numbers_keep_their_order() {
+        let names: std::collections::BTreeSet<char> = (0..76).map(name).collect();
+        assert_eq!((names.len(), name(76)), (76, '~'));
+        let numbers: Vec<_> = [0, 9, 10, 99, 100, 619].map(|number| digits(number, 2)).into();
+        assert_eq!(numbers, ["00", "09", "10", "99", "A0", "z9"]);
+        assert!((0..619).all(|number| digits(number, 2) < digits(number + 1, 2)));
+    }
 }
