@@ -9,6 +9,7 @@ use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::continued_fraction::{ContinuedFraction, Convergent, Instance, State};
 
 use crate::Lesson;
+use crate::numbers::shifted;
 
 pub struct Of;
 
@@ -20,9 +21,6 @@ const TERM_MAX: u64 = 20;
 
 /// Columns of a group: so many that nearly all of the benchmark's longest numbers have room.
 const GROUP: usize = 8;
-
-/// Digits that borrow, from 0 on.
-const BORROWING: &str = ")!@#$%^&*(";
 
 /// What columns are called after the letters.
 const NAMES: &str = "<>[]{}|=_~;,'`";
@@ -117,8 +115,7 @@ fn subtracted(from: u64, subtrahend: u64) -> Option<(u64, String)> {
     let digit = |digit: char| {
         base *= 10;
         let borrows = from % base < subtrahend % base;
-        let place = digit.to_digit(10).filter(|_| borrows).and_then(|digit| usize::try_from(digit).ok());
-        place.and_then(|place| BORROWING.chars().nth(place)).unwrap_or(digit)
+        if borrows { shifted(digit) } else { digit }
     };
     Some((rest, format!("{rest:0LEADING$}").chars().rev().map(digit).collect()))
 }
