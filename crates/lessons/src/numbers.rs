@@ -134,6 +134,12 @@ pub fn letter(place: usize) -> char {
     ('a'..='z').nth(place).unwrap_or('~')
 }
 
+/// What stands for a digit that carries or borrows: the sign that shares its key on a keyboard.
+pub fn shifted(digit: char) -> char {
+    let place = digit.to_digit(10).and_then(|digit| usize::try_from(digit).ok());
+    place.and_then(|place| ")!@#$%^&*(".chars().nth(place)).unwrap_or(digit)
+}
+
 /// The digits of a number, but at least `width`.
 fn width_of(number: usize, width: usize) -> usize {
     number.to_string().len().max(width)

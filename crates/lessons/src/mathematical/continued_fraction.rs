@@ -1,12 +1,15 @@
 //! Continued Fraction: the term by repeated subtraction of the leading digits, and the convergent column by column.
-// A column has a letter, which numerators and denominators share, and what stands in it: of each part the digit of the latest number
+// A column has a name, which numerators and denominators share, and what stands in it: of each part the digit of the latest number
 // and that of the one before, in the derivation the digit and the carry. `-` is where a number has ended. The lowest column comes
-// first.
+// first. The action has the highest first, and no names; so that nobody has to count columns backwards, both numbers are written
+// once more as it has them, in groups of which each begins with the name of its first column. A digit of a difference that borrows
+// is written as the sign that shares its key on a keyboard.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::continued_fraction::{ContinuedFraction, Convergent, Instance, State};
 
 use crate::Lesson;
+use crate::numbers::shifted;
 
 pub struct Of;
 
@@ -16,9 +19,16 @@ const LEADING: usize = 5;
 /// Most subtractions that are written: terms of the benchmark have one digit.
 const TERM_MAX: u64 = 20;
 
-/// The letter of a column; those of the benchmark's longest numbers are repeated.
+/// Columns of a group: so many that nearly all of the benchmark's longest numbers have room.
+const GROUP: usize = 8;
+
+/// What columns are called after the letters.
+const NAMES: &str = "<>[]{}|=_~;,'`";
+
+/// The name of a column; numbers of the benchmark are not so long that one is repeated.
 fn column_name(column: usize) -> char {
-    ('A'..='Z').chain('a'..='z').nth(column % 52).unwrap_or('~')
+    let names = || ('A'..='Z').chain('a'..='z').chain(NAMES.chars());
+    names().nth(column % names().count()).unwrap_or('~')
 }
 
 /// The digit in a column, if the number is that long; the lowest column comes first.
@@ -43,10 +53,10 @@ fn numbers(state: &State) -> [[String; 2]; 2] {
     ]
 }
 
-/// The leading digits of both numbers, of as many digits as the longer one has.
+/// The leading digits of both numbers, which are given as many digits as the longer one has, and no fewer than are subtracted.
 fn leading(state: &State) -> [String; 2] {
     let (p, q) = (state.p.0.to_string(), state.q.0.to_string());
-    let width = p.len().max(q.len());
+    let width = p.len().max(q.len()).max(LEADING);
     [p, q].map(|number| format!("{number:0>width$}").chars().take(LEADING).collect())
 }
 
@@ -68,7 +78,7 @@ impl Lesson for Of {
         let columns: String = (0..count).map(column).collect();
         let low_first = |number: String| number.chars().rev().collect::<String>();
         let (p, q) = (low_first(p), low_first(q));
-        format!("{p} by {q} {columns}")
+        format!("{p}/{q} {columns}")
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
@@ -77,25 +87,45 @@ impl Lesson for Of {
         let (mut rest, divisor): (u64, u64) = (p.parse().ok()?, q.parse().ok()?);
         let mut line = String::new();
         // One subtraction more than the term says, which goes below zero.
-        let wrap = 10u64.pow(u32::try_from(LEADING).ok()?);
         let last = action.term.min(TERM_MAX) + 1;
         for times in 1..=last {
-            rest = (rest + wrap).checked_sub(divisor)? % wrap;
-            let digits: String = format!("{rest:0LEADING$}").chars().rev().collect();
-            line += &format!("{times}:{digits}{}", if times == last { "- " } else { "+" });
+            let digits;
+            (rest, digits) = subtracted(rest, divisor)?;
+            line += &format!("{times}:{digits}{}", if times == last { "-" } else { "" });
         }
         line += &format!("{} ", action.term);
         let term = u32::try_from(action.term).ok()?;
-        Some(line + &multiplied(term, &numbers(state)))
+        let (columns, [numerator, denominator]) = multiplied(term, &numbers(state));
+        line += &format!("{columns} {}", grouped(&numerator));
+        // A whole number is written without its denominator.
+        if denominator != [1] {
+            line += &format!("/{}", grouped(&denominator));
+        }
+        Some(line)
     }
 
-    const UNTAUGHT: [u32; 3] = [0, 1, 36];
+    const UNTAUGHT: [u32; 3] = [0, 0, 1];
 }
 
-/// The term times the latest numbers and the earlier ones added: of each column the digit and the carry of both.
-fn multiplied(term: u32, numbers: &[[String; 2]; 2]) -> String {
+/// What is left, and its digits, lowest first. Below zero it wraps around.
+fn subtracted(from: u64, subtrahend: u64) -> Option<(u64, String)> {
+    let wrap = 10u64.pow(u32::try_from(LEADING).ok()?);
+    let rest = (from + wrap).checked_sub(subtrahend)? % wrap;
+    let mut base = 1;
+    let digit = |digit: char| {
+        base *= 10;
+        let borrows = from % base < subtrahend % base;
+        if borrows { shifted(digit) } else { digit }
+    };
+    Some((rest, format!("{rest:0LEADING$}").chars().rev().map(digit).collect()))
+}
+
+/// The term times the latest numbers and the earlier ones added: of each column the digit and the carry of both. With the
+/// digits of both, lowest first.
+fn multiplied(term: u32, numbers: &[[String; 2]; 2]) -> (String, [Vec<u32>; 2]) {
     let mut line = String::new();
     let mut carries = [0; 2];
+    let mut digits = [Vec::new(), Vec::new()];
     for column in 0.. {
         let mut sums = [None; 2];
         for ((sum, carry), [latest, earlier]) in sums.iter_mut().zip(&mut carries).zip(numbers) {
@@ -110,9 +140,40 @@ fn multiplied(term: u32, numbers: &[[String; 2]; 2]) -> String {
             break;
         }
         line.push(column_name(column));
-        for sum in sums {
+        for (sum, digits) in sums.into_iter().zip(&mut digits) {
             line += &sum.map_or_else(|| "--".to_owned(), |(digit, carry)| format!("{digit}{carry}"));
+            digits.extend(sum.map(|(digit, _)| digit));
         }
     }
+    (line, digits)
+}
+
+/// A number from its highest digit on, in groups that are named after their first column.
+fn grouped(digits: &[u32]) -> String {
+    let mut line = String::new();
+    for (column, digit) in digits.iter().enumerate().rev() {
+        if column + 1 == digits.len() || (column + 1) % GROUP == 0 {
+            line.push(column_name(column));
+        }
+        line += &digit.to_string();
+    }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_shows_its_borrows() {
+        assert_eq!(subtracted(26_745, 6_374), Some((20_371, "1&302".to_owned())));
+        assert_eq!(subtracted(1_249, 6_374), Some((94_875, "5&*$(".to_owned())));
+    }
+
+    #[test]
+    fn a_number_is_cut_from_its_lowest_digit_on() {
+        assert_eq!(grouped(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), "I9H87654321");
+        assert_eq!(grouped(&[1, 2, 3, 4, 5, 6, 7, 8]), "H87654321");
+        assert_eq!(grouped(&[7]), "A7");
+    }
 }

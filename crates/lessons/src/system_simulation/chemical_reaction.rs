@@ -1,21 +1,32 @@
 //! Chemical Reaction: the propensities and their running sum, the product of the draw and the total, and the first sum
 //! above its thousandth part.
-// Reactions have letters. `b312,45` has rate 3 and the counts of two species, `c212` of one; `d413=` takes two molecules of one
-// species; a rate of several digits ends in `*`. Numbers of the derivation have their lowest digit first. A digit of a sum that
-// carries 1 or 2 is a letter, `A` to `J` or `K` to `T`, which takes no more room than the digit.
+// Reactions have letters. `b321,54` has rate 3 and the counts 12 and 45 of two species, `c221` of one; `d431=` takes two molecules of
+// one species; a rate of several digits ends in `*`. Numbers have their lowest digit first but for those that are compared.
+//
+// All that is multiplied is a digit by a digit, with the carry before added: digit and carry of each stand in the line. So of
+// `b321,54:6030x038110x428110` the first part is 3 times 21, its digits 6, 3 and a last carry of 0, and the others are these digits
+// times 5 and 4. A digit of a sum that carries is a sign: one of a keyboard's upper row, or a letter where the carry is 2. The
+// running sum then stands once more, behind the capital of its reaction and with its highest digit first, which is how it is
+// added to and compared.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::chemical_reaction::{ChemicalReaction, Instance, Reaction, State};
 
 use crate::Lesson;
+use crate::numbers::{pairwise, shifted};
 
 pub struct Of;
 
-/// Digits of a running sum; some have one more.
+/// Digits of a count; few have more.
+const COUNT: usize = 2;
+
+/// Digits of a running sum; few have more.
 const SUM: usize = 5;
 
-/// Digits of a product that needs no carries written.
-const SHORT: usize = 4;
+const DRAW: usize = 3;
+
+/// What stands for a digit that carries 2: no capital of the benchmark's reactions.
+const CARRYING_TWO: &str = "QRSTUVWXYZ";
 
 fn key(reaction: usize) -> String {
     let letter = ('a'..='z').nth(reaction % 26).unwrap_or('~');
@@ -32,116 +43,104 @@ fn reactants(reaction: &Reaction, counts: &[i64]) -> (Vec<i64>, bool) {
     (reaction.reactants.iter().map(|(species, _)| counts[*species]).collect(), twice)
 }
 
+/// A reaction's letter, rate and counts, without its end.
+fn head(place: usize, rate: i64, counts: &[i64]) -> String {
+    let counts: Vec<_> = counts.iter().map(|count| low_first(*count, COUNT)).collect();
+    // A rate of the benchmark is one digit.
+    let several = if rate < 10 { "" } else { "*" };
+    format!("{}{rate}{several}{}", key(place), counts.join(","))
+}
+
 impl Lesson for Of {
     type Task = ChemicalReaction;
 
     fn view(instance: &Instance, state: &State) -> String {
-        let mut view = instance.draws.get(state.t).map_or_else(|| "-".to_owned(), |draw| format!("{draw:03}"));
+        let mut view = instance.draws.get(state.t).map_or_else(|| "-".to_owned(), |draw| low_first(*draw, DRAW));
         view.push(' ');
         for (place, reaction) in instance.reactions.iter().enumerate() {
             let (counts, twice) = reactants(reaction, &state.counts);
-            let counts: Vec<_> = counts.iter().map(|count| format!("{count:02}")).collect();
-            let end = if twice { "=" } else { "" };
-            // A rate of the benchmark is one digit.
-            let rate = if reaction.rate < 10 { reaction.rate.to_string() } else { format!("{}*", reaction.rate) };
-            view += &format!("{}{rate}{}{end}", key(place), counts.join(","));
+            view += &head(place, reaction.rate, &counts);
+            view += if twice { "=" } else { "" };
         }
         view
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         ChemicalReaction::reference(instance, state)?;
-        let mut line = String::new();
+        // What the first propensity is added to.
+        let mut line = "0".repeat(SUM);
         let mut total = 0;
         let mut sums = Vec::new();
         for (place, reaction) in instance.reactions.iter().enumerate() {
-            let (counts, twice) = reactants(reaction, &state.counts);
-            line += &key(place);
-            let (first, second) = match *counts {
+            let (mut counts, twice) = reactants(reaction, &state.counts);
+            if twice {
                 // Of a number and the one before, the even one is halved.
-                [n] if twice => {
-                    let (x, y) = if n % 2 == 0 { (n / 2, (n - 1).max(0)) } else { (n, n / 2) };
-                    line += &format!("{x:02},{y:02}:");
-                    (x, Some(y))
-                }
-                [n] => (n, None),
-                [n, m] => (n, Some(m)),
-                _ => return None,
-            };
-            let before = total;
-            let scaled = reaction.rate * first;
-            total += scaled * second.unwrap_or(1);
-            if total == before {
-                line.push('-');
-                sums.push(None);
-                continue;
+                let n = *counts.first()?;
+                counts = if n % 2 == 0 { vec![n / 2, (n - 1).max(0)] } else { vec![n, n / 2] };
             }
-            line += &low_first(scaled, 3);
-            // The other count's digits, lowest first, each with its product.
-            let mut addends = match second {
-                Some(second) => {
-                    let (partial, addends) = partial_products(scaled, 3, second, 2);
-                    line += &partial;
-                    addends
+            line += &format!("{}:", head(place, reaction.rate, &counts));
+            if counts.contains(&0) {
+                line.push('-');
+            } else {
+                let (scaled, digits) = multiplied(&low_first(*counts.first()?, COUNT), reaction.rate);
+                line += &digits;
+                let mut addends = vec![total];
+                match counts.get(1) {
+                    None => addends.push(scaled),
+                    Some(count) => {
+                        let width = COUNT.max(counts.first()?.to_string().len()) + 1;
+                        let mut power = 1;
+                        for digit in low_first(*count, COUNT).chars() {
+                            let (product, digits) = multiplied(&low_first(scaled, width), digit.to_digit(10)?.into());
+                            line += &format!("x{digits}");
+                            addends.push(product * power);
+                            power *= 10;
+                        }
+                    }
                 }
-                None => vec![scaled],
-            };
-            addends.push(before);
-            line += &format!("+{}", sum(&addends, SUM));
-            sums.push(Some(total));
+                line += &format!("+{}", sum(&addends, SUM));
+                total = addends.iter().sum();
+            }
+            line += &format!("{}{total:0SUM$}", key(place).to_uppercase());
+            sums.push(total);
         }
         let draw = *instance.draws.get(state.t)?;
-        let (partial, addends) = partial_products(total, SUM, draw, 3);
-        let product = sum(&addends, SUM + 3);
-        let (below, part) = product.split_at(3);
-        line += &format!(" {partial}={below},{part} ");
-        // Written again as it is compared, from the highest digit on.
+        let total_digits = low_first(total, SUM);
+        line += &format!(" {total_digits}");
+        let mut addends = Vec::new();
+        let mut power = 1;
+        for digit in low_first(draw, DRAW).chars() {
+            let (product, digits) = multiplied(&total_digits, digit.to_digit(10)?.into());
+            line += &format!("x{digit}:{digits}");
+            addends.push(product * power);
+            power *= 10;
+        }
+        let width = total_digits.len();
         let part = total * draw / 1000;
-        line += &format!("{part:0SUM$} ");
+        line += &format!("={};{part:0width$} ", sum(&addends, DRAW + width));
         for (place, sum) in sums.iter().enumerate() {
-            line += &key(place);
-            let Some(sum) = *sum else {
-                line.push('-');
-                continue;
-            };
-            let (x, y) = (format!("{sum:0SUM$}"), format!("{part:0SUM$}"));
-            let same = x.bytes().zip(y.bytes()).take_while(|(x, y)| x == y).count();
-            line += &x[..x.len().min(same + 1)];
-            if sum > part {
-                line.push('>');
+            let compared = pairwise(&format!("{sum:0width$}"), &format!("{part:0width$}"));
+            line += &format!("{}{compared}", key(place).to_uppercase());
+            if *sum > part {
                 break;
             }
         }
         Some(line)
     }
-
-    const UNTAUGHT: [u32; 3] = [0, 0, 6];
 }
 
-/// A number times each digit of another, the lowest first, and these products. Those with 0 are left out; the long ones have a
-/// carry behind every two digits.
-fn partial_products(number: i64, width: usize, factor: i64, factor_width: usize) -> (String, Vec<i64>) {
+/// A number times a factor, of each digit the digit and the carry. The last carry is the highest digit.
+fn multiplied(number: &str, factor: i64) -> (i64, String) {
     let mut line = String::new();
-    let mut products = Vec::new();
-    let mut power = 1;
-    for digit in low_first(factor, factor_width).chars() {
-        line.push('*');
-        let digit = i64::from(digit.to_digit(10).unwrap_or(0));
-        if digit > 0 {
-            let width = number.to_string().len().max(width) + 1;
-            let mut base = 1;
-            for (place, product) in low_first(number * digit, width).chars().enumerate() {
-                if place > 0 && place % 2 == 0 && width > SHORT {
-                    base *= 100;
-                    line += &(number % base * digit / base).to_string();
-                }
-                line.push(product);
-            }
-        }
-        products.push(number * digit * power);
+    let (mut carry, mut product, mut power) = (0, 0, 1);
+    for digit in number.chars() {
+        let added = digit.to_digit(10).map_or(0, i64::from) * factor + carry;
+        carry = added / 10;
+        line += &format!("{}{carry}", added % 10);
+        product += added % 10 * power;
         power *= 10;
     }
-    (line, products)
+    (product + carry * power, line)
 }
 
 /// A sum with the lowest digit first, and its carries.
@@ -151,9 +150,25 @@ fn sum(addends: &[i64], width: usize) -> String {
     let digit = |digit: char| {
         base *= 10;
         let carry = (addends.iter().map(|addend| addend % base).sum::<i64>() - total % base) / base;
-        let Some(letters) = usize::try_from(carry).ok().and_then(|carry| carry.checked_sub(1)) else { return digit };
-        let place = letters * 10 + digit.to_digit(10).map_or(0, |digit| digit as usize);
-        ('A'..='T').nth(place).unwrap_or('~')
+        match carry {
+            0 => digit,
+            1 => shifted(digit),
+            2 => digit.to_digit(10).and_then(|digit| CARRYING_TWO.chars().nth(digit as usize)).unwrap_or('~'),
+            _ => '~',
+        }
     };
     low_first(total, width).chars().map(digit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_and_sums_show_their_carries() {
+        assert_eq!(multiplied("210", 9), (108, "810110".to_owned()));
+        assert_eq!(multiplied("21", 3), (36, "6030".to_owned()));
+        assert_eq!(sum(&[38, 49, 15], 3), "S)1");
+        assert_eq!(sum(&[40, 7], 3), "740");
+    }
 }
