@@ -1,7 +1,7 @@
 //! Gaussian Elimination: reads signs down a column to the next entry that is not zero, and divides it by the pivot; then finds
 //! an unknown by its remainder modulo a prime.
 // Columns of the matrix are letters, rows numbers: `c4` asks for the sign of an entry. Of an entry and its pivot, `c4:2` are both
-// numerators, `c4/2` both denominators, digit beside digit, each pair behind the letter of its place; the common divisors of
+// numerators, `c4/2` both signs and denominators, digit beside digit, each pair behind the letter of its place; the common divisors of
 // both pairs are taken out one after the other, so that no number is longer than an entry. A row of the computation has places
 // with letters that no row near it has, and each of its digits follows from the row before, which those letters find.
 //
@@ -107,9 +107,9 @@ fn value(state: &State, address: &str) -> Option<String> {
     let both = [row(&rows[..mark])?, row(&rows[mark + 1..])?].map(|row| &state.matrix[row][column]);
     let [x, y] = both.map(texts);
     Some(if rows.as_bytes()[mark] == b':' {
-        format!("{}{}{}", sign(both[0]), sign(both[1]), columns(&x.0, &y.0, NUMERATORS))
+        columns(&x.0, &y.0, NUMERATORS)
     } else {
-        columns(&y.1, &x.1, DENOMINATORS)
+        format!("{}{}{}", sign(both[0]), sign(both[1]), columns(&y.1, &x.1, DENOMINATORS))
     })
 }
 
@@ -286,7 +286,7 @@ fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, Redu
             let greater = x.max(y);
             let mut rest = greater % less;
             if greater >= 10 && less > 1 {
-                line.push('m');
+                line.push('Z');
                 rest = 0;
                 for place in (0..count(greater)).rev() {
                     rest = (10 * rest + digit(greater, place)) % less;
@@ -294,7 +294,7 @@ fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, Redu
                 }
             }
             let divisor = (1..=less).rev().find(|divisor| less % divisor == 0 && rest % divisor == 0)?;
-            line += &format!("d{less}{rest}{divisor} ");
+            line += &format!("Y{less}{rest}{divisor} ");
             break Some(divisor);
         }
         let subtraction = Subtraction::of([x, y], done.len())?;
@@ -465,16 +465,10 @@ fn unknown(state: &State, i: usize) -> Option<String> {
     None
 }
 
-/// The coefficient first, by which is divided in the end; then the right side, less the products of the known unknowns and their
-/// coefficients. Whether the prime served.
+/// The right side, less the products of the known unknowns and their coefficients; then the coefficient of the unknown itself, by
+/// which what is left is divided. Whether the prime served.
 fn unknown_by(prime: i64, state: &State, i: usize, line: &mut String) -> Option<bool> {
     let n = state.matrix.len();
-    let Some(coefficient) = remainder(state, i, i, prime, line)? else { return Some(false) };
-    if coefficient == 0 {
-        line.push('!');
-        return Some(false);
-    }
-    line.push(' ');
     let Some(mut rest) = remainder(state, i, n, prime, line)? else { return Some(false) };
     line.push(' ');
     for j in i + 1..n {
@@ -489,6 +483,12 @@ fn unknown_by(prime: i64, state: &State, i: usize, line: &mut String) -> Option<
         *line += &format!("*{value}{factor}={product} {before}-{product}={after} ");
         rest = left;
     }
+    let Some(coefficient) = remainder(state, i, i, prime, line)? else { return Some(false) };
+    if coefficient == 0 {
+        line.push('!');
+        return Some(false);
+    }
+    line.push(' ');
     let inverse = divided(1, coefficient, prime)?;
     let unknown = (rest * inverse).rem_euclid(prime);
     let digit = if unknown > prime / 2 { unknown - prime } else { unknown };
@@ -541,7 +541,7 @@ mod tests {
             let (line, reduced) = reduced([x, y], NUMERATORS, &mut Rows::default()).expect("small");
             (line, reduced.quotients)
         };
-        assert_eq!(of(3, 6), ("A36d303 A1020 ".to_owned(), [1, 2]));
+        assert_eq!(of(3, 6), ("A36Y303 A1020 ".to_owned(), [1, 2]));
         assert_eq!(of(7, 7), ("A77= A1010 ".to_owned(), [1, 1]));
         for (x, y) in
             [(1, 1), (1, 12_345_678), (7_350_000, 24_500_000), (99_999_999, 10), (83_160, 55_440), (1_300, 13)]

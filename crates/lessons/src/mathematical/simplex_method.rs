@@ -75,8 +75,6 @@ impl Lesson for Of {
 
     const READS_MAX: usize = 30;
 
-    const UNTAUGHT: [u32; 3] = [0, 1, 4];
-
     fn read(_: &Instance, state: &State, address: &str) -> Option<String> {
         value(state, address)
     }
