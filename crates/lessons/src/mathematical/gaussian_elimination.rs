@@ -1,7 +1,7 @@
 //! Gaussian Elimination: reads signs down a column to the next entry that is not zero, and divides it by the pivot; then finds
 //! an unknown by its remainder modulo a prime.
 // Columns of the matrix are letters, rows numbers: `c4` asks for the sign of an entry. Of an entry and its pivot, `c4:2` are both
-// numerators, `c4/2` both denominators, digit beside digit, each pair behind the letter of its place; the common divisors of
+// numerators, `c4/2` both signs and denominators, digit beside digit, each pair behind the letter of its place; the common divisors of
 // both pairs are taken out one after the other, so that no number is longer than an entry. A row of the computation has places
 // with letters that no row near it has, and each of its digits follows from the row before, which those letters find.
 //
@@ -107,9 +107,9 @@ fn value(state: &State, address: &str) -> Option<String> {
     let both = [row(&rows[..mark])?, row(&rows[mark + 1..])?].map(|row| &state.matrix[row][column]);
     let [x, y] = both.map(texts);
     Some(if rows.as_bytes()[mark] == b':' {
-        format!("{}{}{}", sign(both[0]), sign(both[1]), columns(&x.0, &y.0, NUMERATORS))
+        columns(&x.0, &y.0, NUMERATORS)
     } else {
-        columns(&y.1, &x.1, DENOMINATORS)
+        format!("{}{}{}", sign(both[0]), sign(both[1]), columns(&y.1, &x.1, DENOMINATORS))
     })
 }
 
@@ -130,7 +130,7 @@ fn columns(x: &str, y: &str, letters: &str) -> String {
     let (x, y) = (format!("{x:0>width$}"), format!("{y:0>width$}"));
     let pairs = x.chars().rev().zip(y.chars().rev());
     let letters = letters.chars().chain(std::iter::repeat('~'));
-    letters.zip(pairs).map(|(letter, (x, y))| format!("{letter}{x}{y}")).collect()
+    letters.zip(pairs).map(|(letter, (x, y))| format!("{letter}{x}{y}")).collect::<Vec<_>>().concat()
 }
 
 /// A fraction with a letter before each digit, `A` and on in the numerator, `N` and on in the denominator.
@@ -138,7 +138,7 @@ fn lettered(value: &Rational) -> String {
     let (numerator, denominator) = texts(value);
     let lettered = |text: &str, from: char| -> String {
         let letters = (from..='Z').chain(std::iter::repeat('~'));
-        letters.zip(text.chars()).map(|(letter, digit)| format!("{letter}{digit}")).collect()
+        letters.zip(text.chars()).map(|(letter, digit)| format!("{letter}{digit}")).collect::<Vec<_>>().concat()
     };
     let sign = if value.to_string().starts_with('-') { '-' } else { '+' };
     format!("{sign}{}/{}", lettered(&numerator, 'A'), lettered(&denominator, 'N'))
@@ -286,7 +286,7 @@ fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, Redu
             let greater = x.max(y);
             let mut rest = greater % less;
             if greater >= 10 && less > 1 {
-                line.push('m');
+                line.push('Z');
                 rest = 0;
                 for place in (0..count(greater)).rev() {
                     rest = (10 * rest + digit(greater, place)) % less;
@@ -294,7 +294,7 @@ fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, Redu
                 }
             }
             let divisor = (1..=less).rev().find(|divisor| less % divisor == 0 && rest % divisor == 0)?;
-            line += &format!("d{less}{rest}{divisor} ");
+            line += &format!("Y{less}{rest}{divisor} ");
             break Some(divisor);
         }
         let subtraction = Subtraction::of([x, y], done.len())?;
@@ -429,12 +429,22 @@ fn residues(number: i64, from: char, prime: i64) -> String {
             rest = (10 * rest + i64::from(digit.to_digit(10).unwrap_or(0))) % prime;
             format!("{letter}{}", residue(rest, prime))
         })
-        .collect()
+        .collect::<Vec<_>>()
+        .concat()
 }
 
+/// The prime divides what has to be divided by.
+struct DoesNotServe;
+
 /// The remainder of an entry or, in the last column, a right side: that of the numerator, then with its sign; that of the denominator
-/// and its inverse; the product. `None` and `!` where the prime divides the denominator.
-fn remainder(state: &State, row: usize, column: usize, prime: i64, line: &mut String) -> Option<Option<i64>> {
+/// and its inverse; the product. `!` where the prime divides the denominator.
+fn remainder(
+    state: &State,
+    row: usize,
+    column: usize,
+    prime: i64,
+    line: &mut String,
+) -> Option<Result<i64, DoesNotServe>> {
     let name = if column == state.matrix.len() { "r".to_owned() } else { column_name(column) };
     *line += &look_up(state, &format!("{row}{name}"))?;
     let (above, below) = parts(&state.matrix[row][column])?;
@@ -443,12 +453,12 @@ fn remainder(state: &State, row: usize, column: usize, prime: i64, line: &mut St
     line.extend([sign, residue(above.abs(), prime), residue(above, prime), '/', residue(below, prime)]);
     if below % prime == 0 {
         line.push('!');
-        return Some(None);
+        return Some(Err(DoesNotServe));
     }
     let inverse = divided(1, below % prime, prime)?;
     let remainder = (above % prime * inverse).rem_euclid(prime);
     line.extend([residue(inverse, prime), '=', residue(remainder, prime)]);
-    Some(Some(remainder))
+    Some(Ok(remainder))
 }
 
 /// An unknown of this row by the first prime that serves.
@@ -465,30 +475,30 @@ fn unknown(state: &State, i: usize) -> Option<String> {
     None
 }
 
-/// The coefficient first, by which is divided in the end; then the right side, less the products of the known unknowns and their
-/// coefficients. Whether the prime served.
+/// The right side, less the products of the known unknowns and their coefficients; then the coefficient of the unknown itself, by
+/// which what is left is divided. Whether the prime served.
 fn unknown_by(prime: i64, state: &State, i: usize, line: &mut String) -> Option<bool> {
     let n = state.matrix.len();
-    let Some(coefficient) = remainder(state, i, i, prime, line)? else { return Some(false) };
-    if coefficient == 0 {
-        line.push('!');
-        return Some(false);
-    }
-    line.push(' ');
-    let Some(mut rest) = remainder(state, i, n, prime, line)? else { return Some(false) };
+    let Ok(mut rest) = remainder(state, i, n, prime, line)? else { return Some(false) };
     line.push(' ');
     for j in i + 1..n {
         let (value, one) = parts(state.solution[j].0.as_ref()?)?;
         if one != 1 || value.abs() > 9 {
             return None;
         }
-        let Some(other) = remainder(state, i, j, prime, line)? else { return Some(false) };
+        let Ok(other) = remainder(state, i, j, prime, line)? else { return Some(false) };
         let share = other * value;
         let left = (rest - share).rem_euclid(prime);
         let [factor, product, before, after] = [value, share, rest, left].map(|number| residue(number, prime));
         *line += &format!("*{value}{factor}={product} {before}-{product}={after} ");
         rest = left;
     }
+    let Ok(coefficient) = remainder(state, i, i, prime, line)? else { return Some(false) };
+    if coefficient == 0 {
+        line.push('!');
+        return Some(false);
+    }
+    line.push(' ');
     let inverse = divided(1, coefficient, prime)?;
     let unknown = (rest * inverse).rem_euclid(prime);
     let digit = if unknown > prime / 2 { unknown - prime } else { unknown };
@@ -541,7 +551,7 @@ mod tests {
             let (line, reduced) = reduced([x, y], NUMERATORS, &mut Rows::default()).expect("small");
             (line, reduced.quotients)
         };
-        assert_eq!(of(3, 6), ("A36d303 A1020 ".to_owned(), [1, 2]));
+        assert_eq!(of(3, 6), ("A36Y303 A1020 ".to_owned(), [1, 2]));
         assert_eq!(of(7, 7), ("A77= A1010 ".to_owned(), [1, 1]));
         for (x, y) in
             [(1, 1), (1, 12_345_678), (7_350_000, 24_500_000), (99_999_999, 10), (83_160, 55_440), (1_300, 13)]
