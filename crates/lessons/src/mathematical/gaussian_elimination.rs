@@ -130,7 +130,7 @@ fn columns(x: &str, y: &str, letters: &str) -> String {
     let (x, y) = (format!("{x:0>width$}"), format!("{y:0>width$}"));
     let pairs = x.chars().rev().zip(y.chars().rev());
     let letters = letters.chars().chain(std::iter::repeat('~'));
-    letters.zip(pairs).map(|(letter, (x, y))| format!("{letter}{x}{y}")).collect()
+    letters.zip(pairs).map(|(letter, (x, y))| format!("{letter}{x}{y}")).collect::<Vec<_>>().concat()
 }
 
 /// A fraction with a letter before each digit, `A` and on in the numerator, `N` and on in the denominator.
@@ -138,7 +138,7 @@ fn lettered(value: &Rational) -> String {
     let (numerator, denominator) = texts(value);
     let lettered = |text: &str, from: char| -> String {
         let letters = (from..='Z').chain(std::iter::repeat('~'));
-        letters.zip(text.chars()).map(|(letter, digit)| format!("{letter}{digit}")).collect()
+        letters.zip(text.chars()).map(|(letter, digit)| format!("{letter}{digit}")).collect::<Vec<_>>().concat()
     };
     let sign = if value.to_string().starts_with('-') { '-' } else { '+' };
     format!("{sign}{}/{}", lettered(&numerator, 'A'), lettered(&denominator, 'N'))
@@ -429,12 +429,22 @@ fn residues(number: i64, from: char, prime: i64) -> String {
             rest = (10 * rest + i64::from(digit.to_digit(10).unwrap_or(0))) % prime;
             format!("{letter}{}", residue(rest, prime))
         })
-        .collect()
+        .collect::<Vec<_>>()
+        .concat()
 }
 
+/// The prime divides what has to be divided by.
+struct DoesNotServe;
+
 /// The remainder of an entry or, in the last column, a right side: that of the numerator, then with its sign; that of the denominator
-/// and its inverse; the product. `None` and `!` where the prime divides the denominator.
-fn remainder(state: &State, row: usize, column: usize, prime: i64, line: &mut String) -> Option<Option<i64>> {
+/// and its inverse; the product. `!` where the prime divides the denominator.
+fn remainder(
+    state: &State,
+    row: usize,
+    column: usize,
+    prime: i64,
+    line: &mut String,
+) -> Option<Result<i64, DoesNotServe>> {
     let name = if column == state.matrix.len() { "r".to_owned() } else { column_name(column) };
     *line += &look_up(state, &format!("{row}{name}"))?;
     let (above, below) = parts(&state.matrix[row][column])?;
@@ -443,12 +453,12 @@ fn remainder(state: &State, row: usize, column: usize, prime: i64, line: &mut St
     line.extend([sign, residue(above.abs(), prime), residue(above, prime), '/', residue(below, prime)]);
     if below % prime == 0 {
         line.push('!');
-        return Some(None);
+        return Some(Err(DoesNotServe));
     }
     let inverse = divided(1, below % prime, prime)?;
     let remainder = (above % prime * inverse).rem_euclid(prime);
     line.extend([residue(inverse, prime), '=', residue(remainder, prime)]);
-    Some(Some(remainder))
+    Some(Ok(remainder))
 }
 
 /// An unknown of this row by the first prime that serves.
@@ -469,21 +479,29 @@ fn unknown(state: &State, i: usize) -> Option<String> {
 /// which what is left is divided. Whether the prime served.
 fn unknown_by(prime: i64, state: &State, i: usize, line: &mut String) -> Option<bool> {
     let n = state.matrix.len();
+<<<<<<< HEAD
     let Some(mut rest) = remainder(state, i, n, prime, line)? else { return Some(false) };
+=======
+    let Ok(mut rest) = remainder(state, i, n, prime, line)? else { return Some(false) };
+>>>>>>> lessons-b
     line.push(' ');
     for j in i + 1..n {
         let (value, one) = parts(state.solution[j].0.as_ref()?)?;
         if one != 1 || value.abs() > 9 {
             return None;
         }
-        let Some(other) = remainder(state, i, j, prime, line)? else { return Some(false) };
+        let Ok(other) = remainder(state, i, j, prime, line)? else { return Some(false) };
         let share = other * value;
         let left = (rest - share).rem_euclid(prime);
         let [factor, product, before, after] = [value, share, rest, left].map(|number| residue(number, prime));
         *line += &format!("*{value}{factor}={product} {before}-{product}={after} ");
         rest = left;
     }
+<<<<<<< HEAD
     let Some(coefficient) = remainder(state, i, i, prime, line)? else { return Some(false) };
+=======
+    let Ok(coefficient) = remainder(state, i, i, prime, line)? else { return Some(false) };
+>>>>>>> lessons-b
     if coefficient == 0 {
         line.push('!');
         return Some(false);
