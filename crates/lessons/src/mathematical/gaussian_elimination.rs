@@ -479,11 +479,7 @@ fn unknown(state: &State, i: usize) -> Option<String> {
 /// which what is left is divided. Whether the prime served.
 fn unknown_by(prime: i64, state: &State, i: usize, line: &mut String) -> Option<bool> {
     let n = state.matrix.len();
-<<<<<<< HEAD
-    let Some(mut rest) = remainder(state, i, n, prime, line)? else { return Some(false) };
-=======
     let Ok(mut rest) = remainder(state, i, n, prime, line)? else { return Some(false) };
->>>>>>> lessons-b
     line.push(' ');
     for j in i + 1..n {
         let (value, one) = parts(state.solution[j].0.as_ref()?)?;
@@ -497,11 +493,7 @@ fn unknown_by(prime: i64, state: &State, i: usize, line: &mut String) -> Option<
         *line += &format!("*{value}{factor}={product} {before}-{product}={after} ");
         rest = left;
     }
-<<<<<<< HEAD
-    let Some(coefficient) = remainder(state, i, i, prime, line)? else { return Some(false) };
-=======
     let Ok(coefficient) = remainder(state, i, i, prime, line)? else { return Some(false) };
->>>>>>> lessons-b
     if coefficient == 0 {
         line.push('!');
         return Some(false);
