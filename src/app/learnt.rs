@@ -58,16 +58,16 @@ mod tests {
     fn only_models_whose_tasks_are_known_are_refused_others() {
         assert_eq!(check("llama", "n-queens", |_| ()), Ok(()));
         assert_eq!(check("llama", "turing-machine", |_| ()), Ok(()), "the second engine knows it");
-        let error = check("llama", "sudoku", |_| ()).unwrap_err();
-        assert!(error.to_string().contains("`sudoku`; they know "), "{error}");
+        let error = check("llama", "resolution-proof", |_| ()).unwrap_err();
+        assert!(error.to_string().contains("`resolution-proof`; they know "), "{error}");
         assert!(error.known.contains(&"tower-of-hanoi") && error.known.contains(&"turing-machine"), "{error}");
         let tiny_alone = |settings: &mut Settings| settings.agents.executor.engine = "tiny".into();
         assert!(check("llama", "turing-machine", tiny_alone).is_err());
         let other_model = |settings: &mut Settings| {
             settings.engines.get_mut("tiny").unwrap().model = "other.gguf".into();
         };
-        assert_eq!(check("llama", "sudoku", other_model), Ok(()));
-        assert_eq!(check("reference", "sudoku", |_| ()), Ok(()));
+        assert_eq!(check("llama", "resolution-proof", other_model), Ok(()));
+        assert_eq!(check("reference", "resolution-proof", |_| ()), Ok(()));
     }
 
     #[test]
@@ -75,19 +75,19 @@ mod tests {
         let stated = |settings: &mut Settings| {
             let engine = settings.engines.get_mut("tiny").unwrap();
             engine.model = "other.gguf".into();
-            engine.tasks = vec!["sudoku".to_owned(), "graph-traversal".to_owned()];
+            engine.tasks = vec!["resolution-proof".to_owned(), "graph-traversal".to_owned()];
         };
-        assert_eq!(check("llama", "sudoku", stated), Ok(()));
+        assert_eq!(check("llama", "resolution-proof", stated), Ok(()));
         assert_eq!(check("llama", "a-star", stated), Ok(()));
-        assert!(check("llama", "resolution-proof", stated).is_err());
+        assert!(check("llama", "simplex-method", stated).is_err());
     }
 
     #[test]
     fn an_escalation_may_know_more_than_its_small_model() {
-        assert!(check("escalation", "sudoku", |_| ()).is_err(), "both parts are built-in models");
+        assert!(check("escalation", "resolution-proof", |_| ()).is_err(), "both parts are built-in models");
         let large = |settings: &mut Settings| {
             "reference".clone_into(&mut settings.agents.executor.escalation.large);
         };
-        assert_eq!(check("escalation", "sudoku", large), Ok(()));
+        assert_eq!(check("escalation", "resolution-proof", large), Ok(()));
     }
 }
