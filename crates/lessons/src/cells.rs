@@ -53,19 +53,30 @@ pub fn bisection_not_less(a: &[i64], lo: usize, hi: usize, key: i64) -> Option<(
 
 fn bisection_for(
     a: &[i64],
-    mut lo: usize,
-    mut hi: usize,
+    lo: usize,
+    hi: usize,
     key: i64,
     is_behind: impl Fn(i64) -> bool,
+) -> Option<(String, usize)> {
+    bisected(lo, hi, |place| {
+        let value = *a.get(place)?;
+        Some((look_up(a, place)? + &up_to_difference(value, key) + " ", is_behind(value)))
+    })
+}
+
+/// A search by halves of the cells `lo..hi`: of each middle what `compare` writes of the cell, and whether it is behind what is
+/// searched for; and where the search ends.
+pub fn bisected(
+    mut lo: usize,
+    mut hi: usize,
+    compare: impl Fn(usize) -> Option<(String, bool)>,
 ) -> Option<(String, usize)> {
     let mut line = String::new();
     while lo < hi {
         let place = usize::midpoint(lo, hi);
-        line += &middle(lo, hi, WIDTH);
-        line += &look_up(a, place)?;
-        line += &up_to_difference(a[place], key);
-        line.push(' ');
-        if is_behind(a[place]) {
+        let (written, is_behind) = compare(place)?;
+        line += &(middle(lo, hi, WIDTH) + &written);
+        if is_behind {
             hi = place;
         } else {
             lo = place + 1;

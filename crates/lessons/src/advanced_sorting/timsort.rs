@@ -9,7 +9,7 @@ use prime_bench::tasks::advanced_sorting::timsort::{Action, Order, State, Timsor
 use prime_bench::tasks::comparison_sorting::Input;
 
 use crate::Lesson;
-use crate::cells::{middle, number};
+use crate::cells::{bisected, number};
 use crate::numbers::{compared, counter, difference, pairwise, sign, sum};
 use crate::reads::looked_up;
 
@@ -212,27 +212,13 @@ fn look_up(a: &[i64], place: usize) -> Option<String> {
 
 /// A binary search for the first of the ascending cells `lo..hi` that is behind the key, and where it ends: of each middle the
 /// value, its characters beside the key's up to the first difference, and `g` if the cell is behind the key, else `l`.
-fn bisection(
-    a: &[i64],
-    mut lo: usize,
-    mut hi: usize,
-    key: i64,
-    is_behind: impl Fn(i64) -> bool,
-) -> Option<(String, usize)> {
-    let mut line = String::new();
-    while lo < hi {
-        let place = usize::midpoint(lo, hi);
+fn bisection(a: &[i64], lo: usize, hi: usize, key: i64, is_behind: impl Fn(i64) -> bool) -> Option<(String, usize)> {
+    bisected(lo, hi, |place| {
         let value = *a.get(place)?;
-        line += &(middle(lo, hi, WIDTH) + &look_up(a, place)? + &pairwise(&lettered(value), &lettered(key)));
-        if is_behind(value) {
-            hi = place;
-            line += "g ";
-        } else {
-            lo = place + 1;
-            line += "l ";
-        }
-    }
-    Some((line + &middle(lo, lo, WIDTH), lo))
+        let is_behind = is_behind(value);
+        let order = pairwise(&lettered(value), &lettered(key));
+        Some((look_up(a, place)? + &order + if is_behind { "g " } else { "l " }, is_behind))
+    })
 }
 
 /// The cells from here to the end of a gallop.

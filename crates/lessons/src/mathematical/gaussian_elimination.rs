@@ -2,8 +2,7 @@
 //! an unknown by its remainder modulo a prime.
 // Columns of the matrix are letters, rows numbers: `c4` asks for the sign of an entry. Of an entry and its pivot, `c4:2` are both
 // numerators, `c4/2` both signs and denominators, digit beside digit, each pair behind the letter of its place; the common divisors of
-// both pairs are taken out one after the other, so that no number is longer than an entry. A row of the computation has places
-// with letters that no row near it has, and each of its digits follows from the row before, which those letters find.
+// both pairs are taken out one after the other, so that no number is longer than an entry.
 //
 // The unknowns of the benchmark are integers from -9 to 9, so that a remainder tells them. `4c` and `4r` are an entry and a right
 // side, their digits behind letters, highest first.
@@ -12,6 +11,8 @@ use prime_bench::tasks::Rational;
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::gaussian_elimination::{Action, GaussianElimination, Instance, State};
 
+use super::common_divisors::{Reduced, Rows, multiplied, reduced, spelled};
+use super::residues::{divided, residue, residues};
 use crate::Lesson;
 use crate::fractions::parts;
 use crate::reads::looked_up;
@@ -22,10 +23,6 @@ pub struct Of;
 /// longer numbers.
 const NUMERATORS: &str = "ABCDEFGH";
 const DENOMINATORS: &str = "IJKLMNOP";
-/// The letters of four rows between, which take turns.
-const BETWEEN: [&str; 4] = ["QRSTUVWX", "abcdefgh", "ijklmnop", "qrstuvwx"];
-/// Names of subtractions, in turn.
-const NAMES: &str = "!#$%&'()*+,-.:;<>@[]^_{|}~";
 /// The primes that remainders are taken by. Where one divides what has to be divided by, the next one is tried; rows begin with
 /// different ones, so that all are learnt.
 const PRIMES: [i64; 3] = [19, 23, 29];
@@ -168,223 +165,6 @@ fn down(state: &State, column: usize, from: usize, line: &mut String) -> Option<
     None
 }
 
-/// The digit in a place, the lowest one first.
-fn digit(number: u64, place: usize) -> u64 {
-    u32::try_from(place).ok().and_then(|place| 10_u64.checked_pow(place)).map_or(0, |power| number / power % 10)
-}
-
-/// Digits of a number other than 0.
-fn count(number: u64) -> usize {
-    number.to_string().len()
-}
-
-/// The number formed by the first digits of another one.
-fn leading(number: u64, digits: usize) -> u64 {
-    number.to_string().get(..digits).and_then(|text| text.parse().ok()).unwrap_or(0)
-}
-
-/// The letter of a place.
-fn letter(letters: &str, place: usize) -> Option<char> {
-    letters.chars().nth(place)
-}
-
-/// The letters of the rows between, which go on through all of a derivation.
-#[derive(Default)]
-struct Rows(usize);
-
-impl Rows {
-    fn next(&mut self) -> &'static str {
-        self.0 += 1;
-        BETWEEN[(self.0 - 1) % BETWEEN.len()]
-    }
-}
-
-/// Takes from the first of two numbers (or from the second one, if `turned`) the other one, times a digit and a power of ten.
-#[derive(Clone, Copy)]
-struct Subtraction {
-    name: char,
-    turned: bool,
-    shift: usize,
-    times: u64,
-}
-
-impl Subtraction {
-    /// Of the leading digits, so that the result is never below zero nor zero. What is left of a quotient is for the next ones. `None`
-    /// if there are no more names.
-    fn of(pair: [u64; 2], index: usize) -> Option<Self> {
-        let (greater, less) = (pair[0].max(pair[1]), pair[0].min(pair[1]));
-        let apart = count(greater) - count(less);
-        let (two, divisor) = (leading(greater, 2), leading(less, 2));
-        let (shift, times) = if two > divisor {
-            (apart, two / (divisor + 1))
-        } else if apart > 0 {
-            (apart - 1, leading(greater, 3) / (divisor + 1))
-        } else {
-            (0, 1)
-        };
-        Some(Self { name: NAMES.chars().nth(index)?, turned: pair[0] < pair[1], shift, times })
-    }
-
-    fn text(self) -> String {
-        format!("{}{}{}{}", self.name, if self.turned { 'z' } else { 'y' }, self.shift, self.times)
-    }
-
-    /// The pair after it, or before it, and the row that computes it: the digits of both and the carry. After a subtraction the row is as
-    /// long as the longer number was before.
-    fn row(self, pair: [u64; 2], undone: bool, letters: &str) -> Option<(String, [u64; 2])> {
-        let (changed, other) = if self.turned { (pair[1], pair[0]) } else { (pair[0], pair[1]) };
-        let share = 10_u64.checked_pow(u32::try_from(self.shift).ok()?)?.checked_mul(self.times.checked_mul(other)?)?;
-        let result = if undone { changed.checked_add(share)? } else { changed.checked_sub(share)? };
-        let longest = if undone { result.max(other) } else { changed.max(other) };
-        let mut line = String::new();
-        let mut carry = 0;
-        for place in 0..count(longest) {
-            let factor = place.checked_sub(self.shift).map_or(0, |place| digit(other, place));
-            let part = self.times * factor + carry;
-            let (from, to) = (digit(changed, place), digit(result, place));
-            carry = if undone { (from + part) / 10 } else { (part + to).saturating_sub(from) / 10 };
-            let (x, y) = if self.turned { (digit(other, place), to) } else { (to, digit(other, place)) };
-            line += &format!("{}{x}{y}{carry}", letter(letters, place)?);
-        }
-        Some((line, if self.turned { [other, result] } else { [result, other] }))
-    }
-}
-
-/// Two numbers without common divisors, and the places that are written of both, of which the highest may be 0.
-struct Reduced {
-    quotients: [u64; 2],
-    width: usize,
-}
-
-/// Two numbers, whose digits stand behind these letters, by their greatest common divisor.
-///
-/// The leading digits are written down to the first place where the numbers differ and to the second digit of the less one; they tell
-/// what is subtracted. That ends where one number has one digit, which what the other one leaves modulo it is compared with; or where
-/// the numbers are equal. Then both are divided by the digit, or the subtractions undone from 1 and 1 on.
-fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, Reduced)> {
-    let [mut x, mut y] = pair;
-    let mut line = String::new();
-    let mut letters = given;
-    let mut width = count(x.max(y));
-    let mut done: Vec<Subtraction> = Vec::new();
-    let divisor = loop {
-        let less = x.min(y);
-        let mut differ = false;
-        for place in (0..width).rev() {
-            let (ours, theirs) = (digit(x, place), digit(y, place));
-            line += &format!("{}{ours}{theirs}", letter(letters, place)?);
-            differ |= ours != theirs;
-            if differ && place + 2 <= count(less) {
-                break;
-            }
-        }
-        if x == y {
-            line.push('=');
-            break None;
-        }
-        if less < 10 {
-            let greater = x.max(y);
-            let mut rest = greater % less;
-            if greater >= 10 && less > 1 {
-                line.push('Z');
-                rest = 0;
-                for place in (0..count(greater)).rev() {
-                    rest = (10 * rest + digit(greater, place)) % less;
-                    line += &format!("{}{rest}", letter(letters, place)?);
-                }
-            }
-            let divisor = (1..=less).rev().find(|divisor| less % divisor == 0 && rest % divisor == 0)?;
-            line += &format!("Y{less}{rest}{divisor} ");
-            break Some(divisor);
-        }
-        let subtraction = Subtraction::of([x, y], done.len())?;
-        line += &format!("{} ", subtraction.text());
-        width = count(x.max(y));
-        letters = rows.next();
-        let row;
-        (row, [x, y]) = subtraction.row([x, y], false, letters)?;
-        line += &format!("{row} ");
-        done.push(subtraction);
-    };
-    let mut quotients = [1, 1];
-    match divisor {
-        Some(divisor) => quotients = pair.map(|number| number / divisor),
-        None => {
-            if !done.is_empty() {
-                line += &format!("{}110", letter(rows.next(), 0)?);
-            }
-            line.push(' ');
-            while let Some(subtraction) = done.pop() {
-                let row;
-                (row, quotients) = subtraction.row(quotients, true, rows.next())?;
-                line += &format!("{} {row} ", subtraction.text());
-            }
-        }
-    }
-    // From the highest place on, each digit and what is left for the next.
-    let of = if divisor.is_some() { pair } else { quotients };
-    let divisor = divisor.unwrap_or(1);
-    let width = count(of[0].max(of[1]));
-    let mut rests = [0, 0];
-    for place in (0..width).rev() {
-        line.push(letter(given, place)?);
-        for (rest, number) in rests.iter_mut().zip(of) {
-            let part = 10 * *rest + digit(number, place);
-            *rest = part % divisor;
-            line += &format!("{}{rest}", part / divisor);
-        }
-    }
-    Some((line + " ", Reduced { quotients, width }))
-}
-
-/// Each of two numbers by its own factor, digit by digit of both factors: of each place the digits and carries of the two sums so
-/// far. Nothing where both factors are 1, nor of a place where both have 0.
-fn multiplied(numbers: &Reduced, factors: &Reduced, rows: &mut Rows) -> Option<(String, Reduced)> {
-    let mut line = String::new();
-    let Reduced { quotients: pair, mut width } = *numbers;
-    if factors.quotients == [1, 1] {
-        return Some((line, Reduced { quotients: pair, width }));
-    }
-    let mut sums = [0_u64; 2];
-    for shift in 0..factors.width {
-        let digits = factors.quotients.map(|factor| digit(factor, shift));
-        line += &format!("*{}{} ", digits[0], digits[1]);
-        if digits == [0, 0] {
-            continue;
-        }
-        let letters = rows.next();
-        let power = 10_u64.checked_pow(u32::try_from(shift).ok()?)?;
-        let before = sums;
-        for ((sum, number), digit) in sums.iter_mut().zip(pair).zip(digits) {
-            *sum = sum.checked_add(number.checked_mul(digit)?.checked_mul(power)?)?;
-        }
-        // All places of the numbers, zeros too, as far as there are letters; and what is carried.
-        let places = width.max(numbers.width + shift).min(letters.len());
-        width = places.max(count(sums[0].max(sums[1])));
-        let mut carries = [0, 0];
-        for place in 0..width {
-            line.push(letter(letters, place)?);
-            for (number, carry) in carries.iter_mut().enumerate() {
-                let x = place.checked_sub(shift).map_or(0, |place| digit(pair[number], place));
-                let sum = digit(before[number], place) + digits[number] * x + *carry;
-                *carry = sum / 10;
-                line += &format!("{}{carry}", sum % 10);
-            }
-        }
-        line.push(' ');
-    }
-    Some((line, Reduced { quotients: sums, width }))
-}
-
-/// The digits from the highest place on, each behind its letter, as they are copied into the action; `.` for zeros in front.
-fn spelled(number: u64, width: usize) -> Option<String> {
-    let digit = |place: usize| {
-        let digit = if place < count(number) { digit(number, place).to_string() } else { ".".to_owned() };
-        Some(format!("{}{digit}", letter(NUMERATORS, place)?))
-    };
-    (0..width).rev().map(digit).collect()
-}
-
 /// An entry by its pivot.
 fn factor(state: &State, column: usize, row: usize) -> Option<String> {
     let (entry, pivot) = (&state.matrix[row][column], &state.matrix[column][column]);
@@ -400,37 +180,18 @@ fn factor(state: &State, column: usize, row: usize) -> Option<String> {
     let (text, Reduced { quotients: [above, below], width }) = multiplied(&numerators, &denominators, &mut rows)?;
     line += &text;
     let negated = if (x.0 < 0) == (y.0 < 0) { '-' } else { '+' };
-    line += &format!("{}{}{negated}{}/{}", sign(entry), sign(pivot), spelled(above, width)?, spelled(below, width)?);
+    line += &format!(
+        "{}{}{negated}{}/{}",
+        sign(entry),
+        sign(pivot),
+        spelled(above, width, NUMERATORS)?,
+        spelled(below, width, NUMERATORS)?
+    );
     // A denominator of 1 is no part of the action.
     if below == 1 {
         line.push('.');
     }
     Some(line)
-}
-
-/// A remainder modulo a prime: `a` for 0.
-fn residue(number: i64, prime: i64) -> char {
-    let place = usize::try_from(number.rem_euclid(prime)).unwrap_or(usize::MAX);
-    (b'a'..=b'~').nth(place).map_or('~', char::from)
-}
-
-/// A quotient modulo a prime that does not divide the divisor.
-fn divided(x: i64, y: i64, prime: i64) -> Option<i64> {
-    (0..prime).find(|quotient| (quotient * y - x).rem_euclid(prime) == 0)
-}
-
-/// The remainders of the leading digits, one after the other, each behind the letter of its last digit.
-fn residues(number: i64, from: char, prime: i64) -> String {
-    let mut rest = 0;
-    let digits = number.unsigned_abs().to_string();
-    let digits = digits.chars().zip(from..='Z');
-    digits
-        .map(|(digit, letter)| {
-            rest = (10 * rest + i64::from(digit.to_digit(10).unwrap_or(0))) % prime;
-            format!("{letter}{}", residue(rest, prime))
-        })
-        .collect::<Vec<_>>()
-        .concat()
 }
 
 /// The prime divides what has to be divided by.
@@ -543,28 +304,5 @@ mod tests {
                 assert!(applied.is_ok(), "the reference is legal");
             }
         }
-    }
-
-    #[test]
-    fn common_divisors_are_taken_out() {
-        let of = |x, y| {
-            let (line, reduced) = reduced([x, y], NUMERATORS, &mut Rows::default()).expect("small");
-            (line, reduced.quotients)
-        };
-        assert_eq!(of(3, 6), ("A36Y303 A1020 ".to_owned(), [1, 2]));
-        assert_eq!(of(7, 7), ("A77= A1010 ".to_owned(), [1, 1]));
-        for (x, y) in
-            [(1, 1), (1, 12_345_678), (7_350_000, 24_500_000), (99_999_999, 10), (83_160, 55_440), (1_300, 13)]
-        {
-            let (line, [above, below]) = of(x, y);
-            assert_eq!(above * y, below * x, "{line}");
-            assert!((2..=above.min(below)).all(|divisor| above % divisor > 0 || below % divisor > 0), "{line}");
-        }
-    }
-
-    #[test]
-    fn remainders_run_from_the_highest_digit() {
-        assert_eq!(residues(-123, 'A', 19), "AbBmCj", "1, 12, 123 - 6 * 19 = 9");
-        assert_eq!(divided(3, 2, 19), Some(11));
     }
 }

@@ -1,11 +1,13 @@
-//! Mathematics: a lesson a file.
+//! Mathematics: a lesson a file; `common_divisors` and `residues` belong to Gaussian elimination.
 
+mod common_divisors;
 mod continued_fraction;
 mod gaussian_elimination;
 mod gcd_euclidean;
 mod long_division;
 mod matrix_multiply;
 mod polynomial_gcd;
+mod residues;
 mod simplex_method;
 mod symbolic_diff;
 
