@@ -43,7 +43,7 @@ fn architecture(bytes: &[u8]) -> Result<Architecture, String> {
         layers: size("llama.block_count")?,
         heads: size("llama.attention.head_count")?,
         ff: size("llama.feed_forward_length")?,
-        context: size("llama.context_length")?,
+        context: size(super::gguf::CONTEXT_KEY)?,
     };
     // A file that states more weights than it has bytes must not make this program ask for their memory.
     let matrix = sizes.d_model.checked_mul(sizes.ff).and_then(|matrix| matrix.checked_mul(sizes.layers));

@@ -314,8 +314,11 @@ impl Recipe {
             ((0.0..1.0).contains(&optimizer.warmup), "warmup is a fraction of the budget"),
             ((0.0..1.0).contains(&optimizer.stable), "stable is a fraction of the budget"),
             (
-                self.data.shares.iter().all(|(task, share)| *share > 0.0 && self.data.tasks.contains(task)),
-                "data.shares: each must be positive, and of a task of data.tasks",
+                self.data
+                    .shares
+                    .iter()
+                    .all(|(task, share)| *share > 0.0 && share.is_finite() && self.data.tasks.contains(task)),
+                "data.shares: each must be a positive number, and of a task of data.tasks",
             ),
             ((0.0..=1.0).contains(&self.data.by_form), "by_form is a share of the samples"),
             ((0.0..=1.0).contains(&self.data.choices), "choices is a share of the samples"),
