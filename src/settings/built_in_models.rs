@@ -18,7 +18,7 @@ const UNLEARNT_ADVANCED: &[&str] = &["bucket-sort", "counting-sort", "lru-cache"
 const UNLEARNT_SYMBOLS: &[&str] = &["file-system", "dependency-sat", "meeting-scheduler"];
 const UNLEARNT_NUMBERS: &[&str] = &["simplex-method"];
 const UNLEARNT_PUZZLES: &[&str] = &["sudoku"];
-const UNLEARNT_LARGE: &[&str] = &["bucket-sort", "comb-sort", "simplex-method"];
+const UNLEARNT_LARGE: &[&str] = &["bucket-sort", "comb-sort"];
 const UNLEARNT_HYBRIDS: &[&str] = &["timsort", "block-sort"];
 
 /// All of them.

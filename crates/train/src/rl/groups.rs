@@ -141,6 +141,10 @@ impl Collector<'_> {
         // Where a trajectory is stuck it proposes again and again.
         let mut seen = BTreeSet::new();
         visited.retain(|state| seen.insert(state.prompt.clone()));
+        // Where the reference finds no way on, no step is better than another: 24-Game has many such states.
+        if matches!(self.reward.source, Source::Oracle) {
+            visited.retain(|state| state.machine.fork().follow_reference());
+        }
         let chosen = choose(visited, self.rollout.groups, rng);
         let requests = chosen.iter().map(|state| Request {
             prompt: &state.prompt,
