@@ -130,6 +130,8 @@ impl Collector<'_> {
         let mut collected = Collected::default();
         let starts = (0..self.rollout.trajectories).map(|_| {
             let (task, machine) = instance(rng);
+            let is_midway = self.rollout.midway > 0.0 && uniform(rng) < self.rollout.midway;
+            let machine = if is_midway { midway(machine, rng) } else { machine };
             Start { task, machine, seed: rng.next_u64() }
         });
         let starts = starts.collect();
@@ -266,6 +268,21 @@ impl Collector<'_> {
     }
 }
 
+/// The longest part of a trace that a trajectory may begin in.
+const MIDWAY_MAX: u32 = 2000;
+
+/// Any state of the reference's trace but its last, each equally likely.
+fn midway(start: Box<dyn Machine>, rng: &mut ChaCha8Rng) -> Box<dyn Machine> {
+    let mut walked = start.fork();
+    let steps = (0..MIDWAY_MAX).take_while(|_| walked.follow_reference()).count();
+    let mut machine = start;
+    let behind = (uniform(rng) * steps as f64) as usize;
+    for _ in 0..behind.min(steps.saturating_sub(1)) {
+        machine.follow_reference();
+    }
+    machine
+}
+
 /// The reward of each line; equal lines are rewarded once.
 fn by_line(lines: &[String], mut reward: impl FnMut(&String) -> f64) -> Vec<f64> {
     let mut known: BTreeMap<&String, f64> = BTreeMap::new();
@@ -292,4 +309,27 @@ fn choose(states: Vec<Proposed>, count: usize, rng: &mut ChaCha8Rng) -> Vec<Prop
     keyed.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     keyed.truncate(count);
     keyed.into_iter().map(|(_, state)| state).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use prime_bench::tasks::{self, Difficulty};
+
+    use super::*;
+
+    #[test]
+    fn a_trajectory_may_begin_at_each_state_of_the_trace_but_the_last() {
+        let problem = tasks::find("24-game").expect("a task").generate(Difficulty::Easy, 1);
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut left: BTreeMap<usize, usize> = BTreeMap::new();
+        for _ in 0..200 {
+            let mut machine = midway(problem.start(), &mut rng);
+            assert!(!machine.ended());
+            *left.entry((0..).take_while(|_| machine.follow_reference()).count()).or_default() += 1;
+        }
+        let mut start = problem.start();
+        let steps = (0..).take_while(|_| start.follow_reference()).count();
+        assert_eq!(left.keys().copied().collect::<Vec<_>>(), (1..=steps).collect::<Vec<_>>());
+        assert!(left.values().all(|count| *count > 200 / steps / 2), "{left:?}");
+    }
 }

@@ -136,6 +136,9 @@ pub struct Rollout {
     pub proposals_max: u64,
     /// With `unit = "state"`: trajectories whose states are drawn from.
     pub trajectories: usize,
+    /// Share of these trajectories that begin at any state of the reference's trace, not at its start: late states are then seen
+    /// although `proposals_max` is small.
+    pub midway: f64,
     /// Whether the verifier `rules` judges each step, as it does when the model is served (kinds format, invariant and
     /// terminal). Without it every line that can be applied is committed.
     pub verify: bool,
@@ -153,6 +156,7 @@ impl Default for Rollout {
             tokens_max: 128,
             proposals_max: 400,
             trajectories: 24,
+            midway: 0.0,
             verify: true,
         }
     }
@@ -248,11 +252,14 @@ pub struct Evaluation {
     pub every: u64,
     /// Held-out instances per task and level.
     pub instances: u32,
+    /// Most proposals of an attempt; without it, those of `rollout`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proposals_max: Option<u64>,
 }
 
 impl Default for Evaluation {
     fn default() -> Self {
-        Self { every: 20, instances: 20 }
+        Self { every: 20, instances: 20, proposals_max: None }
     }
 }
 
@@ -342,6 +349,11 @@ impl RlRecipe {
                 "rollout: tokens_max and proposals_max are too small",
             ),
             (rollout.trajectories > 0, "rollout.trajectories: must be positive"),
+            ((0.0..=1.0).contains(&rollout.midway), "rollout.midway: a share, from 0 to 1"),
+            (
+                rollout.midway == 0.0 || rollout.unit == Unit::State,
+                "rollout.midway: the groups of whole trajectories begin at the start; it needs rollout.unit = \"state\"",
+            ),
             (
                 algorithm,
                 "algorithm: a factor is out of range (discount and lambda 0 to 1, scale and value_clip above 0)",
@@ -355,7 +367,7 @@ impl RlRecipe {
             (optimizer.learning_rate > 0.0, "optimizer.learning_rate: must be positive"),
             (optimizer.clip_norm > 0.0, "optimizer.clip_norm: must be positive"),
             (update.epochs > 0 && update.tokens > 0 && update.pass_tokens > 0, "update: all fields must be positive"),
-            (evaluation.every > 0 && evaluation.instances > 0, "evaluation: all fields must be positive"),
+            (evaluation.every > 0 && evaluation.instances > 0 && evaluation.proposals_max != Some(0), "evaluation: all fields must be positive"),
             (stop.kl_max > 0.0 && stop.solved_drop > 0.0, "stop: all fields must be positive"),
         ];
         all_hold(&rules).map_err(|rule| TrainError::Recipe(rule.to_owned()))

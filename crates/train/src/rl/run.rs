@@ -171,8 +171,10 @@ impl<'a> Run<'a> {
 
     /// Held-out results, always with the verifier: it is how the model will be served.
     fn evaluate(&self) -> Result<Vec<Held>, TrainError> {
-        let player = Player { verify: true, ..self.player(TEMPERATURE, false) };
-        evaluate(&player, &self.practice, self.recipe.evaluation.instances)
+        let evaluation = &self.recipe.evaluation;
+        let proposals_max = evaluation.proposals_max.unwrap_or(self.recipe.rollout.proposals_max);
+        let player = Player { verify: true, proposals_max, ..self.player(TEMPERATURE, false) };
+        evaluate(&player, &self.practice, evaluation.instances)
     }
 
     /// Evaluates the initial policy, which is the best one so far.
