@@ -28,7 +28,8 @@ pub struct Engine {
     /// engine starts, with every path that was tried.
     pub model: PathBuf,
     /// The tasks that the model has learnt, by slug or category: an agent with several engines asks the first that has learnt
-    /// the task. Empty = those that a built-in model was trained on; for other models: any.
+    /// the task. Empty = those that the model was trained on, which built-in models and files that `prime-agents train` has
+    /// written state; for other files: any.
     pub tasks: Vec<String>,
     /// Where the model runs: `cpu`, `CUDA<n>` (the n-th GPU in PCI bus order, or in the order of `CUDA_VISIBLE_DEVICES` if
     /// that is set), a GPU's UUID (`GPU-…` or `MIG-…` from `nvidia-smi -L`; stable when the order of the GPUs changes), or

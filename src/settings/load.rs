@@ -1,4 +1,4 @@
-//! Merges the layers and validates the result. Reads only the given files.
+//! Merges the layers and validates the result. Reads only the given files, and the headers of the models that they name.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -10,12 +10,18 @@ use super::BUILT_IN_MODELS;
 use super::agents::{CoordinatorAgent, ExecutorAgent, VerifierAgent};
 use super::check::{check, check_agents, origin};
 use super::definitions::Definitions;
+use super::engine::ModelSource;
 use super::error::SettingsError;
 use super::layers::Layer;
 use super::resolve::{RoleOptions as _, unknown};
 use super::sections::Settings;
 use prime_bench::spelling::nearest;
+use prime_bench::tasks;
+use prime_engine::gguf;
 use prime_protocol::Role;
+
+/// The key of a model's file that lists the tasks it was trained on; `prime-agents train` writes it.
+const TASKS_KEY: &str = "prime.tasks";
 
 /// The shipped defaults, `config/default.toml`.
 pub const DEFAULT_TOML: &str = include_str!("../../config/default.toml");
@@ -69,7 +75,20 @@ impl Settings {
         settings.definitions = Definitions::read(&settings.agents.folder, &sections, &schema)?;
         check_agents(&origins, &schema, &|role| settings.agent_names(role))?;
         settings.check_together(&origins)?;
+        settings.read_learnt_tasks();
         Ok(settings)
+    }
+
+    /// Takes over what model files say that they have learnt, for entries that state no tasks themselves. A file that cannot be
+    /// read is reported when its engine starts.
+    fn read_learnt_tasks(&mut self) {
+        let executable = std::env::current_exe().ok();
+        for engine in self.engines.values_mut().filter(|engine| engine.tasks.is_empty()) {
+            let Ok(ModelSource::File(path)) = engine.find_model(executable.as_deref()) else { continue };
+            let Ok(header) = gguf::read(&path) else { continue };
+            let tasks = header.strings.get(TASKS_KEY).into_iter().flatten();
+            engine.tasks = tasks.filter(|task| tasks::find(task).is_ok()).cloned().collect();
+        }
     }
 
     /// Validates every range and every relation between values. [`Settings::load`] already does; this is for settings that

@@ -7,7 +7,7 @@ use prime_engine::gguf;
 use super::{
     TrainError,
     checkpoint::replace,
-    gguf::encode,
+    gguf::{About, TASKS_KEY, encode},
     initial::policy_of,
     recipe::{Architecture, Precision},
 };
@@ -25,7 +25,9 @@ pub fn convert(path: &Path, matrices: Precision, out: &Path) -> Result<(), Train
     matrices.check(model).map_err(|reason| refuse(reason.to_owned()))?;
     let (layout, vocabulary, weights) = policy_of(&bytes, model, refuse)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    replace(out, &encode(&name, &layout, &vocabulary, &weights, matrices))
+    let tasks = gguf::parse(&bytes).ok().and_then(|mut header| header.strings.remove(TASKS_KEY)).unwrap_or_default();
+    let about = About { name: &name, tasks: &tasks };
+    replace(out, &encode(about, &layout, &vocabulary, &weights, matrices))
 }
 
 /// The sizes that a file states.
@@ -87,6 +89,22 @@ mod tests {
         let again = folder.path().join("c.gguf");
         convert(&to, Precision::F32, &again).unwrap();
         assert_eq!(weights(&std::fs::read(&again).unwrap(), &layout, &vocabulary).unwrap(), after);
+    }
+
+    #[test]
+    fn a_file_states_what_its_model_was_trained_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let [from, to] = ["a.gguf", "b.gguf"].map(|name| folder.path().join(name));
+        let (layout, vocabulary) = (Layout::new(SMALL, 259), Vocabulary::default());
+        let tasks = ["n-queens", "a-star"].map(str::to_owned);
+        let about = About { name: "a", tasks: &tasks };
+        std::fs::write(&from, encode(about, &layout, &vocabulary, &layout.initialize(3), Precision::F32)).unwrap();
+        convert(&from, Precision::Q8_0, &to).unwrap();
+        for path in [from, to] {
+            assert_eq!(gguf::read(&path).unwrap().strings[TASKS_KEY], tasks);
+            let bytes = std::fs::read(&path).unwrap();
+            assert!(weights(&bytes, &layout, &vocabulary).is_ok(), "training may begin from it");
+        }
     }
 
     #[test]

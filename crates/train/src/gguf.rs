@@ -21,6 +21,8 @@ pub const TYPE_ARRAY: u32 = 9;
 /// The key of the vocabulary.
 pub const TOKENS_KEY: &str = "tokenizer.ggml.tokens";
 pub const CONTEXT_KEY: &str = "llama.context_length";
+/// Slugs of the tasks that the model was trained on; a run asks it about these (`prime_agents::settings`).
+pub const TASKS_KEY: &str = "prime.tasks";
 /// llama.cpp's token types.
 const NORMAL: i32 = 1;
 const CONTROL: i32 = 3;
@@ -46,10 +48,30 @@ impl Place {
     }
 }
 
+/// What a file says about its model beside its architecture.
+#[derive(Clone, Copy)]
+pub struct About<'a> {
+    pub name: &'a str,
+    /// Empty: not known.
+    pub tasks: &'a [String],
+}
+
+impl<'a> From<&'a str> for About<'a> {
+    fn from(name: &'a str) -> Self {
+        Self { name, tasks: &[] }
+    }
+}
+
 /// The whole file.
-pub fn encode(name: &str, layout: &Layout, vocabulary: &Vocabulary, weights: &[f32], precision: Precision) -> Vec<u8> {
+pub fn encode<'a>(
+    about: impl Into<About<'a>>,
+    layout: &Layout,
+    vocabulary: &Vocabulary,
+    weights: &[f32],
+    precision: Precision,
+) -> Vec<u8> {
     let tensors = places(layout);
-    let metadata = metadata(name, layout, vocabulary, precision);
+    let metadata = metadata(about.into(), layout, vocabulary, precision);
     let mut out = Vec::with_capacity(weights.len() * 4 + (1 << 14));
     out.extend(b"GGUF");
     out.extend(3u32.to_le_bytes());
@@ -165,12 +187,15 @@ fn text(out: &mut Vec<u8>, value: &str) {
 }
 
 /// The file's metadata: architecture and tokenizer.
-pub fn metadata(name: &str, layout: &Layout, vocabulary: &Vocabulary, precision: Precision) -> Metadata {
+pub fn metadata(about: About<'_>, layout: &Layout, vocabulary: &Vocabulary, precision: Precision) -> Metadata {
     let architecture = layout.architecture;
     let mut data = Metadata::default();
     data.string("general.architecture", "llama");
     data.string("general.type", "model");
-    data.string("general.name", name);
+    data.string("general.name", about.name);
+    if !about.tasks.is_empty() {
+        data.strings(TASKS_KEY, about.tasks);
+    }
     data.number("general.file_type", precision.file_type());
     data.number("general.alignment", ALIGNMENT);
     data.number(CONTEXT_KEY, architecture.context);

@@ -8,7 +8,7 @@ use prime_engine::gguf::{self, Header};
 
 use super::{
     TrainError,
-    gguf::{CONTEXT_KEY, TOKENS_KEY, TYPE_ARRAY, TYPE_STRING, metadata, places},
+    gguf::{About, CONTEXT_KEY, TOKENS_KEY, TYPE_ARRAY, TYPE_STRING, metadata, places},
     layout::Layout,
     recipe::{Architecture, Precision, Recipe, Words},
     vocabulary::{BASE, Vocabulary},
@@ -187,7 +187,7 @@ fn slice<'b>(bytes: &'b [u8], range: &Range<u64>) -> &'b [u8] {
 
 /// The first key by which a file is not what this trainer would have written.
 fn difference(bytes: &[u8], header: &Header, layout: &Layout, vocabulary: &Vocabulary) -> Option<String> {
-    let expected = metadata("", layout, vocabulary, Precision::F32);
+    let expected = metadata(About::from(""), layout, vocabulary, Precision::F32);
     for (key, wanted) in expected.entries().iter().filter(|(key, _)| !FREE_KEYS.contains(key)) {
         let Some(place) = header.values.get(*key) else {
             return Some(format!("it has no `{key}`: only a file that this trainer exported can be used"));

@@ -85,7 +85,7 @@ impl Plan {
             TaskLength { task: task.clone(), mean, longest: tokens().max().unwrap_or_default() }
         });
         let model =
-            gguf::encode(&recipe.name, &run.layout, &run.vocabulary, &run.state.weights, recipe.export.matrices);
+            gguf::encode(recipe.name.as_str(), &run.layout, &run.vocabulary, &run.state.weights, recipe.export.matrices);
         Ok(Self {
             name: recipe.name.clone(),
             parameters: run.state.weights.len(),

@@ -360,9 +360,9 @@ impl<'a> Run<'a> {
         self.state.average = self.learner.average().to_vec();
         let moments = self.learner.moments();
         self.state.save(&self.checkpoint, moments)?;
-        let name = &self.recipe.name;
+        let about = gguf::About { name: &self.recipe.name, tasks: &self.state.tasks };
         let model =
-            gguf::encode(name, &self.layout, &self.vocabulary, &self.learner.best(), self.recipe.export.matrices);
+            gguf::encode(about, &self.layout, &self.vocabulary, &self.learner.best(), self.recipe.export.matrices);
         replace(&self.out, &model)
     }
 }

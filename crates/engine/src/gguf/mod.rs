@@ -27,6 +27,8 @@ pub struct Header {
     pub architecture: String,
     /// Non-negative integers, and short lists of them, by key; without those of the tokenizer.
     pub numbers: BTreeMap<String, Vec<u64>>,
+    /// Short lists of strings by key; without those of the tokenizer.
+    pub strings: BTreeMap<String, Vec<String>>,
     /// Length of the tokenizer's list of tokens.
     pub vocabulary: u64,
     /// Where the metadata values lie in the file, by key; type and value, in bytes.

@@ -13,6 +13,8 @@ const NAME_BYTES_MAX: u64 = 1 << 16;
 const ARRAY_DEPTH_MAX: u8 = 4;
 /// Longest list of integers that is kept: those of interest have one for each layer.
 const LIST_MAX: u64 = 1 << 12;
+/// Longest list of strings that is kept.
+const STRINGS_MAX: u64 = 1 << 10;
 /// Most metadata values that are kept; real models have a hundred.
 const VALUES_MAX: usize = 1 << 12;
 
@@ -108,7 +110,7 @@ impl<R: Read> Reader<R> {
         Ok(header)
     }
 
-    /// Reads a metadata value: keeps integers, skips the rest.
+    /// Reads a metadata value: keeps integers and short lists of strings, skips the rest.
     fn value(&mut self, key: &[u8], kind: u32, header: &mut Header) -> Result<(), GgufError> {
         let is_kept = !key.starts_with(b"tokenizer.") && header.numbers.len() < VALUES_MAX;
         let mut keep = |numbers: Option<Vec<u64>>| {
@@ -130,6 +132,13 @@ impl<R: Read> Reader<R> {
         let length = self.u64()?;
         if key == b"tokenizer.ggml.tokens" {
             header.vocabulary = length;
+        } else if !key.starts_with(b"tokenizer.") && length <= STRINGS_MAX && element == STRING {
+            let strings = (0..length).map(|_| self.name()).collect::<Result<Vec<_>, _>>()?;
+            let strings = strings.into_iter().map(String::from_utf8).collect();
+            if let (Ok(key), Ok(strings), true) = (str::from_utf8(key), strings, header.strings.len() < VALUES_MAX) {
+                header.strings.insert(key.to_owned(), strings);
+            }
+            return Ok(());
         } else if is_kept && length <= LIST_MAX && scalar_bytes(element).is_some() {
             let numbers = (0..length).map(|_| self.integer(element)).collect::<Result<Vec<_>, _>>()?;
             keep(numbers.into_iter().collect());

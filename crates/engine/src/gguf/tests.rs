@@ -64,7 +64,8 @@ fn integers_and_short_lists_are_kept_and_the_rest_is_skipped() {
     let list =
         |kind: u32, length: u64, elements: &[u8]| [&kind.to_le_bytes()[..], &length.to_le_bytes(), elements].concat();
     let text = [&3_u64.to_le_bytes()[..], b"gpt"].concat();
-    let entries: [(&str, u32, &[u8]); 8] = [
+    let strings = [&1_u64.to_le_bytes()[..], b"x", &2_u64.to_le_bytes(), b"yz"].concat();
+    let entries: [(&str, u32, &[u8]); 9] = [
         ("a.byte", 0, &[200]),
         ("a.negative", 5, &[255; 4]),
         ("a.long", 10, &[0, 0, 0, 0, 1, 0, 0, 0]),
@@ -73,12 +74,15 @@ fn integers_and_short_lists_are_kept_and_the_rest_is_skipped() {
         ("a.list", 9, &list(5, 2, &[3, 0, 0, 0, 4, 0, 0, 0])),
         ("tokenizer.ggml.tokens", 9, &list(8, 2, &[0; 16])),
         ("a.last", 7, &[1]),
+        ("b.strings", 9, &list(8, 2, &strings)),
     ];
     let bytes = file(&entries, &[], 0);
     let header = parsed(&bytes);
     let numbers: Vec<_> = header.numbers.iter().map(|(key, all)| (key.as_str(), all.as_slice())).collect();
     assert_eq!(numbers, [("a.byte", &[200][..]), ("a.list", &[3, 4]), ("a.long", &[1 << 32])]);
     assert_eq!(header.vocabulary, 2);
+    let strings: Vec<_> = header.strings.iter().map(|(key, all)| (key.as_str(), all.as_slice())).collect();
+    assert_eq!(strings, [("b.strings", &["x".to_owned(), "yz".to_owned()][..])]);
     let values: Vec<(&str, u64)> =
         header.values.iter().map(|(key, place)| (key.as_str(), place.end - place.start)).collect();
     let expected = [("a.byte", 5), ("a.last", 5), ("a.list", 24), ("a.long", 12), ("a.negative", 8), ("a.real", 8)];

@@ -290,7 +290,8 @@ impl<'a> Run<'a> {
     fn export(&self) -> Result<(), TrainError> {
         let matrices = self.recipe.export.matrices;
         let weights = self.policy.flat();
-        replace(&self.out, &gguf::encode(&self.recipe.name, &self.layout, &self.vocabulary, &weights, matrices))
+        let about = gguf::About { name: &self.recipe.name, tasks: self.practice.names() };
+        replace(&self.out, &gguf::encode(about, &self.layout, &self.vocabulary, &weights, matrices))
     }
 }
 
