@@ -144,15 +144,47 @@ pub struct Batch {
     pub inputs: Vec<u16>,
     pub targets: Vec<Target>,
     pub sequences: Vec<Sequence>,
-    /// What the sequences were made of.
+    /// What the sequences were made of; nothing of [groups](Batch::push_group).
     pub samples: Vec<Encoded>,
 }
 
-/// One sample's part of a batch.
+/// One prompt's part of a batch, with its completion, or with several.
 #[derive(Debug, Clone)]
 pub struct Sequence {
     pub rows: Range<usize>,
     pub targets: Range<usize>,
+    /// Of several completions that lie one behind the other and do not see each other: where each begins, counted from the sequence's
+    /// first row. Empty if there is one.
+    branches: Vec<usize>,
+}
+
+impl Sequence {
+    pub fn has_one_completion(&self) -> bool {
+        self.branches.is_empty()
+    }
+
+    /// The beginnings of the first completion, and of the one that the row is part of.
+    fn branch(&self, offset: usize) -> Option<(usize, usize)> {
+        let own = self.branches.partition_point(|start| *start <= offset).checked_sub(1)?;
+        Some((self.branches[0], self.branches[own]))
+    }
+
+    /// The position of a row: that of a completion's rows counts on from the prompt's.
+    pub fn position(&self, offset: usize) -> usize {
+        self.branch(offset).map_or(offset, |(first, own)| first + offset - own)
+    }
+
+    /// The rows before this one that it does not see: those of other completions.
+    pub fn hidden(&self, offset: usize) -> Range<usize> {
+        self.branch(offset).map_or(0..0, |(first, own)| first..own)
+    }
+}
+
+/// The targets of several completions of one prompt in the order of a batch, as completion and token: first what follows the
+/// prompt in each of them. `lengths` are their numbers of tokens, without eos.
+pub fn target_order(lengths: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let further = |(completion, length): (usize, &usize)| (1..=*length).map(move |token| (completion, token));
+    (0..lengths.len()).map(|completion| (completion, 0)).chain(lengths.iter().enumerate().flat_map(further))
 }
 
 impl Batch {
@@ -175,8 +207,48 @@ impl Batch {
                 self.targets.push(Target { row: first + index, token });
             }
         }
-        self.sequences.push(Sequence { rows: row..self.inputs.len(), targets: target..self.targets.len() });
+        let (rows, targets) = (row..self.inputs.len(), target..self.targets.len());
+        self.sequences.push(Sequence { rows, targets, branches: Vec::new() });
         self.samples.push(sample.clone());
+        Ok(())
+    }
+
+    /// Appends completions of one prompt, which is read once; only mixed precision can learn from several. At most as many as the
+    /// prompt has tokens, bos included ([`MixedNetwork`](crate::mixed::MixedNetwork) moves the targets' rows in place). The targets are
+    /// in the order of [`target_order`].
+    ///
+    /// # Errors
+    /// If one of them with the prompt is longer than `context`.
+    pub fn push_group(
+        &mut self,
+        task: usize,
+        prompt: &[u16],
+        completions: &[&[u16]],
+        context: usize,
+    ) -> Result<(), TrainError> {
+        let longest = completions.iter().map(|completion| completion.len()).max().unwrap_or(0);
+        let tokens = 2 + prompt.len() + longest;
+        if tokens > context {
+            return Err(TrainError::SampleTooLong { task, tokens, context });
+        }
+        assert!(completions.len() <= prompt.len() + 1, "more completions than tokens of their prompt");
+        let (row, target) = (self.inputs.len(), self.targets.len());
+        self.inputs.push(BOS);
+        self.inputs.extend(prompt);
+        let mut starts = Vec::with_capacity(completions.len());
+        for completion in completions {
+            starts.push(self.inputs.len() - row);
+            self.inputs.extend(*completion);
+        }
+        let lengths: Vec<usize> = completions.iter().map(|completion| completion.len()).collect();
+        self.targets.extend(target_order(&lengths).map(|(at, index)| {
+            // What predicts the first token is the prompt's last one.
+            let row = row + if index == 0 { prompt.len() } else { starts[at] + index - 1 };
+            Target { row, token: completions[at].get(index).copied().unwrap_or(EOS) }
+        }));
+        let branches = if completions.len() > 1 { starts } else { Vec::new() };
+        let (rows, targets) = (row..self.inputs.len(), target..self.targets.len());
+        self.sequences.push(Sequence { rows, targets, branches });
         Ok(())
     }
 

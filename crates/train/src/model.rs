@@ -5,7 +5,7 @@
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::{
-    batch::{Batch, Target},
+    batch::{Batch, Sequence, Target},
     layout::{Layout, Part},
     ops,
     recipe::Architecture,
@@ -114,6 +114,7 @@ impl Network {
     pub fn features(&self, weights: &[Tensor<2>], batch: &Batch) -> Tensor<2> {
         let Architecture { heads, layers, .. } = self.architecture;
         let head_dim = self.architecture.head_dim();
+        assert!(batch.sequences.iter().all(Sequence::has_one_completion), "groups need mixed precision");
         let sequences = batch.sequences.len();
         let lengths = batch.sequences.iter().map(|s| s.rows.len());
         let length = lengths.max().unwrap_or(0);

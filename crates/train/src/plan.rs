@@ -84,8 +84,13 @@ impl Plan {
             let mean = tokens().sum::<usize>() as f64 / held_out.len().max(1) as f64;
             TaskLength { task: task.clone(), mean, longest: tokens().max().unwrap_or_default() }
         });
-        let model =
-            gguf::encode(recipe.name.as_str(), &run.layout, &run.vocabulary, &run.state.weights, recipe.export.matrices);
+        let model = gguf::encode(
+            recipe.name.as_str(),
+            &run.layout,
+            &run.vocabulary,
+            &run.state.weights,
+            recipe.export.matrices,
+        );
         Ok(Self {
             name: recipe.name.clone(),
             parameters: run.state.weights.len(),

@@ -3,13 +3,13 @@
 use prime_kernels::{BLOCK, Left, Mode, Unit, narrow_into, padded, rows, transpose};
 
 use super::{Scratch, sized};
-use crate::batch::Batch;
+use crate::batch::{Batch, Sequence};
 use crate::recipe::Architecture;
 
-/// The samples' heads: first row, number of rows, head.
-fn heads(architecture: Architecture, batch: &Batch) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
-    let of_sample = move |(first, length)| (0..architecture.heads).map(move |head| (first, length, head));
-    batch.sequences.iter().map(|sequence| (sequence.rows.start, sequence.rows.len())).flat_map(of_sample)
+/// The sequences' heads.
+fn heads(architecture: Architecture, batch: &Batch) -> impl Iterator<Item = (&Sequence, usize)> + '_ {
+    let of_sequence = move |sequence| (0..architecture.heads).map(move |head| (sequence, head));
+    batch.sequences.iter().flat_map(of_sequence)
 }
 
 /// `mixed` [rows, d] gets the heads' outputs, `probabilities` what they gave each key.
@@ -24,9 +24,10 @@ pub(super) fn forward(
 ) {
     let (d_model, width) = (architecture.d_model, architecture.head_dim());
     let stride = 3 * d_model;
-    let cells: usize = heads(architecture, batch).map(|(_, length, _)| padded(length) * padded(length)).sum();
+    let cells: usize = heads(architecture, batch).map(|(sequence, _)| padded(sequence.rows.len()).pow(2)).sum();
     let mut left = sized(probabilities, cells);
-    for (first, length, head) in heads(architecture, batch) {
+    for (sequence, head) in heads(architecture, batch) {
+        let (first, length) = (sequence.rows.start, sequence.rows.len());
         let side = padded(length);
         let (own, rest) = left.split_at_mut(side * side);
         left = rest;
@@ -42,7 +43,11 @@ pub(super) fn forward(
             unit.multiply(left, &scratch.packed, seen, scores, side, Mode::Replace);
             let own = &mut own[block * side..seen * side];
             for (row, (scores, own)) in scores.chunks_exact_mut(side).zip(own.chunks_exact_mut(side)).enumerate() {
+                let hidden = sequence.hidden(block + row);
+                scores[hidden.clone()].fill(f32::NEG_INFINITY);
                 rows::softmax(scores, (block + row + 1).min(length), own);
+                // The exponential is clamped, so that what is hidden is not quite 0.
+                own[hidden].fill(0);
             }
             let left = Left { values: own, stride: side, rows: BLOCK, inner: seen };
             unit.multiply(left, &scratch.other, width, sums, width, Mode::Replace);
@@ -66,7 +71,8 @@ pub(super) fn backward(
     let (d_model, width) = (architecture.d_model, architecture.head_dim());
     let stride = 3 * d_model;
     let mut left = probabilities;
-    for (first, length, head) in heads(architecture, batch) {
+    for (sequence, head) in heads(architecture, batch) {
+        let (first, length) = (sequence.rows.start, sequence.rows.len());
         let side = padded(length);
         let (own, rest) = left.split_at(side * side);
         left = rest;

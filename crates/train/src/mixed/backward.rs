@@ -89,15 +89,16 @@ impl MixedNetwork {
             product(unit, by_middle, outputs, &layer.output.backward, by_mixed, Mode::Replace);
             let by_heads = sized(&mut halves, rows.max(outputs) * d_model);
             if is_last {
-                by_heads.fill(0);
-                let mut whole = vec![0.0; rows * d_model];
-                for (place, row) in target_rows(batch).enumerate() {
-                    let from = place * d_model..(place + 1) * d_model;
-                    let to = row * d_model..(row + 1) * d_model;
-                    narrow_into(&by_mixed[from.clone()], &mut by_heads[to.clone()]);
-                    whole[to].copy_from_slice(&stream[from]);
-                }
-                stream = whole;
+                // A row of a prompt may have several targets.
+                let scattered = |from: &[f32]| {
+                    let mut sum = vec![0.0; rows * d_model];
+                    for (from, row) in from.chunks_exact(d_model).zip(target_rows(batch)) {
+                        rows::add_scaled(&mut sum[row * d_model..][..d_model], from, 1.0);
+                    }
+                    sum
+                };
+                narrow_into(&scattered(by_mixed), &mut by_heads[..rows * d_model]);
+                stream = scattered(&stream);
             } else {
                 narrow_into(by_mixed, by_heads);
             }

@@ -52,7 +52,7 @@ impl MixedNetwork {
             let outputs = if is_last { targets } else { rows };
             let middle = sized(&mut kept.middle, outputs * d_model);
             if is_last {
-                // A target stands in its row or behind it, so no row is overwritten before it is moved.
+                // The rows of the targets up to one are at least as many as these, so no row is overwritten before it is moved.
                 for (place, row) in target_rows(batch).enumerate() {
                     mixed.copy_within(row * d_model..(row + 1) * d_model, place * d_model);
                     middle[place * d_model..][..d_model].copy_from_slice(&input[row * d_model..][..d_model]);
@@ -89,9 +89,9 @@ impl MixedNetwork {
         let Architecture { d_model, .. } = self.layout.architecture;
         let scale = 1.0 / (self.layout.architecture.head_dim() as f32).sqrt();
         for sequence in &batch.sequences {
-            for (position, row) in sequence.rows.clone().enumerate() {
+            for (offset, row) in sequence.rows.clone().enumerate() {
                 let (queries, keys) = sums[row * 3 * d_model..][..2 * d_model].split_at_mut(d_model);
-                let angles = self.rotation.angles(position);
+                let angles = self.rotation.angles(sequence.position(offset));
                 rows::rotate(queries, angles, scale, direction);
                 rows::rotate(keys, angles, 1.0, direction);
             }

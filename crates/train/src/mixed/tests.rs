@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use super::{Gradient, MixedNetwork, MixedUpdater, Weights, Workspace};
-use crate::batch::{Batch, Encoded, Sample};
+use crate::batch::{Batch, Encoded, Sample, target_order};
 use crate::layout::Layout;
 use crate::model::{Network, tensors, values};
 use crate::optimizer::{Moments, Updater};
@@ -54,6 +54,47 @@ fn losses_and_gradients_are_those_of_f32_to_rounding() {
         gradient.take(&layout, &mut own);
         assert_alike(&layout, &own, &values(&layout, &gradients));
     }
+}
+
+#[test]
+fn completions_of_one_prompt_are_learnt_together_as_apart() {
+    let layout = Layout::new(SMALL, 259);
+    let flat = layout.initialize(6);
+    let mixed = MixedNetwork::new(&layout);
+    let mut weights = Weights::default();
+    weights.prepare(&layout, &flat);
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let mut tokens = |length: usize| -> Vec<u16> { (0..length).map(|_| (rng.next_u32() % 256) as u16).collect() };
+    // One of the completions is empty; two begin beyond the first block.
+    let groups = [(tokens(37), [9, 0, 40, 3].map(&mut tokens)), (tokens(3), [2, 1, 5, 30].map(&mut tokens))];
+    let (mut together, mut apart) = (Batch::default(), Batch::default());
+    let mut order = Vec::new();
+    for (prompt, completions) in &groups {
+        let completions: Vec<&[u16]> = completions.iter().map(Vec::as_slice).collect();
+        together.push_group(0, prompt, &completions, SMALL.context).expect("it fits");
+        let lengths: Vec<usize> = completions.iter().map(|completion| completion.len()).collect();
+        let before = apart.sequences.len();
+        for completion in completions {
+            let sample = Encoded::drawn(0, prompt.clone(), completion.to_vec());
+            apart.push(&sample, SMALL.context).expect("it fits");
+        }
+        order.extend(target_order(&lengths).map(|(at, token)| apart.sequences[before + at].targets.start + token));
+    }
+    assert!(together.inputs.len() < apart.inputs.len());
+    let (mut workspace, mut gradient) = (Workspace::default(), Gradient::new(&layout));
+    let mut learnt = |batch: &Batch| {
+        let losses = mixed.learn(&weights, batch, 0.01, &mut workspace, &mut gradient).losses;
+        let mut own = vec![0.0; layout.len];
+        gradient.take(&layout, &mut own);
+        (losses, own)
+    };
+    let ((own, own_gradient), (theirs, their_gradient)) = (learnt(&together), learnt(&apart));
+    assert_eq!((own.len(), order.len()), (theirs.len(), theirs.len()));
+    for (place, (found, at)) in own.iter().zip(&order).enumerate() {
+        assert_eq!(together.targets[place].token, apart.targets[*at].token);
+        assert!((found - theirs[*at]).abs() < 0.02 * (1.0 + found), "{place}: {found}, not {}", theirs[*at]);
+    }
+    assert_alike(&layout, &own_gradient, &their_gradient);
 }
 
 /// Gradients that differ by rounding alone.

@@ -72,6 +72,11 @@ impl Policy {
         Self { layout: layout.clone(), arithmetic }
     }
 
+    /// Whether completions of one prompt are learnt from together, so that it is read once.
+    pub fn shares_prompts(&self) -> bool {
+        matches!(self.arithmetic, Arithmetic::Bf16(_))
+    }
+
     /// The weights in the order of the layout.
     pub fn flat(&self) -> Cow<'_, [f32]> {
         match &self.arithmetic {

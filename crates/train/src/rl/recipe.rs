@@ -367,7 +367,10 @@ impl RlRecipe {
             (optimizer.learning_rate > 0.0, "optimizer.learning_rate: must be positive"),
             (optimizer.clip_norm > 0.0, "optimizer.clip_norm: must be positive"),
             (update.epochs > 0 && update.tokens > 0 && update.pass_tokens > 0, "update: all fields must be positive"),
-            (evaluation.every > 0 && evaluation.instances > 0 && evaluation.proposals_max != Some(0), "evaluation: all fields must be positive"),
+            (
+                evaluation.every > 0 && evaluation.instances > 0 && evaluation.proposals_max != Some(0),
+                "evaluation: all fields must be positive",
+            ),
             (stop.kl_max > 0.0 && stop.solved_drop > 0.0, "stop: all fields must be positive"),
         ];
         all_hold(&rules).map_err(|rule| TrainError::Recipe(rule.to_owned()))

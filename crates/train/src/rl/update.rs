@@ -9,7 +9,7 @@ use super::objective::{Drawn, Gain, Loss};
 use super::policy::Policy;
 use super::recipe::{Algorithm, RlRecipe, Update};
 use crate::TrainError;
-use crate::batch::{Batch, Encoded};
+use crate::batch::{Batch, Encoded, target_order};
 use crate::layout::shuffle;
 
 /// A completion to learn from.
@@ -66,18 +66,22 @@ impl Learner<'_> {
         let loss = Loss { objective: self.recipe.objective, gain, temperature };
         let context = self.recipe.model.context;
         let plan = self.recipe.update;
-        let mut order: Vec<usize> = (0..lessons.len()).collect();
+        let mut bundles = bundles(&lessons, if self.policy.shares_prompts() { plan.pass_tokens } else { 0 });
         let mut seen = 0.0;
         for epoch in 0..plan.epochs {
-            shuffle(&mut order, rng);
-            for step in portions(&order, &lessons, plan) {
-                let total: f64 = step.iter().map(|at| lessons[*at].weight * lessons[*at].tokens() as f64).sum();
-                for pass in passes(&step, &lessons, plan) {
+            shuffle(&mut bundles, rng);
+            for step in portions(&bundles, plan) {
+                let all = step.iter().copied().flatten();
+                let total: f64 = all.map(|lesson| lesson.weight * lesson.tokens() as f64).sum();
+                for pass in passes(step, plan) {
                     let mut batch = Batch::default();
-                    for at in &pass {
-                        batch.push(&lessons[*at].encoded(), context)?;
+                    for bundle in &pass {
+                        let Sampled { task, prompt, .. } = bundle[0].sampled;
+                        let completions: Vec<&[u16]> =
+                            bundle.iter().map(|lesson| &lesson.sampled.completion.tokens[..]).collect();
+                        batch.push_group(*task, prompt, &completions, context)?;
                     }
-                    let drawn = self.drawn(&pass, &lessons, &batch, total);
+                    let drawn = self.drawn(&pass, &batch, total);
                     let terms = self.policy.learn(&batch, loss, &drawn);
                     outcome.tokens += batch.inputs.len() as u64;
                     for (term, drawn) in terms.iter().zip(&drawn).filter(|(_, drawn)| drawn.weight > 0.0) {
@@ -184,20 +188,20 @@ impl Learner<'_> {
     }
 
     /// The drawn tokens of a pass, one for each target of its batch.
-    fn drawn(&mut self, pass: &[usize], lessons: &[Lesson<'_>], batch: &Batch, total: f64) -> Vec<Drawn> {
+    fn drawn(&mut self, pass: &[&[Lesson<'_>]], batch: &Batch, total: f64) -> Vec<Drawn> {
         let mut drawn = Vec::with_capacity(batch.targets.len());
-        for (at, sequence) in pass.iter().zip(&batch.sequences) {
-            let Lesson { sampled, advantage, weight } = &lessons[*at];
-            let weight = (weight / total) as f32;
-            for (index, target) in batch.targets[sequence.targets.clone()].iter().enumerate() {
+        for bundle in pass {
+            let lengths: Vec<usize> = bundle.iter().map(|lesson| lesson.sampled.completion.tokens.len()).collect();
+            for (at, index) in target_order(&lengths) {
+                let Lesson { sampled, advantage, weight } = &bundle[at];
                 // A completion that became too long was not ended by the policy.
                 let old = sampled.completion.logprobs.get(index);
                 drawn.push(Drawn {
-                    token: target.token,
+                    token: batch.targets[drawn.len()].token,
                     old: old.copied().unwrap_or(0.0),
                     reference: old.copied().unwrap_or(0.0),
                     advantage: *advantage as f32,
-                    weight: if old.is_some() { weight } else { 0.0 },
+                    weight: if old.is_some() { (weight / total) as f32 } else { 0.0 },
                 });
             }
         }
@@ -213,16 +217,6 @@ impl Learner<'_> {
 impl Lesson<'_> {
     fn tokens(&self) -> usize {
         self.sampled.completion.logprobs.len()
-    }
-
-    /// As [`Encoded::inputs`].
-    fn inputs(&self) -> usize {
-        1 + self.sampled.prompt.len() + self.sampled.completion.tokens.len()
-    }
-
-    fn encoded(&self) -> Encoded {
-        let Sampled { task, prompt, completion } = self.sampled;
-        Encoded::drawn(*task, prompt.clone(), completion.tokens.clone())
     }
 }
 
@@ -245,27 +239,74 @@ fn teach<'g>(lessons: &mut Vec<Lesson<'g>>, steps: &'g [Sampled], advantage: imp
     }));
 }
 
-/// Lessons of each optimizer step, about `plan.tokens` inputs each.
-fn portions(order: &[usize], lessons: &[Lesson<'_>], plan: Update) -> Vec<Vec<usize>> {
-    let total: usize = order.iter().map(|at| lessons[*at].inputs()).sum();
-    let parts = (total as f64 / plan.tokens as f64).round().max(1.0) as usize;
-    let size = order.len().div_ceil(parts).max(1);
-    order.chunks(size).map(<[usize]>::to_vec).collect()
+/// What the model reads of completions of one prompt: bos, the prompt, and each of them.
+fn inputs(bundle: &[Lesson<'_>]) -> usize {
+    let completions = bundle.iter().map(|lesson| lesson.sampled.completion.tokens.len()).sum::<usize>();
+    1 + bundle[0].sampled.prompt.len() + completions
 }
 
-/// The lessons of a step in passes of similar length.
-fn passes(step: &[usize], lessons: &[Lesson<'_>], plan: Update) -> Vec<Vec<usize>> {
-    let mut sorted: Vec<(usize, usize)> = step.iter().map(|at| (lessons[*at].inputs(), *at)).collect();
-    sorted.sort_unstable();
-    let mut passes: Vec<Vec<usize>> = Vec::new();
+/// Neighbours with the same prompt, at most so many that they have `tokens_max` inputs, and one at least.
+fn bundles<'l, 's>(lessons: &'l [Lesson<'s>], tokens_max: usize) -> Vec<&'l [Lesson<'s>]> {
+    let mut bundles = Vec::new();
+    let mut rest = lessons;
+    while let Some(first) = rest.first() {
+        let prompt = &first.sampled.prompt;
+        let fits = |count: &usize| {
+            let bundle = &rest[..*count];
+            // A batch takes as many completions of a prompt as that has tokens, bos included.
+            *count <= prompt.len() + 1 && bundle[*count - 1].sampled.prompt == *prompt && inputs(bundle) <= tokens_max
+        };
+        let (bundle, behind) = rest.split_at((2..=rest.len()).take_while(fits).last().unwrap_or(1));
+        bundles.push(bundle);
+        rest = behind;
+    }
+    bundles
+}
+
+/// Bundles of each optimizer step, about `plan.tokens` inputs each if no prompt were shared: what a step learns from does not
+/// depend on how it is computed.
+fn portions<'b, 'l, 's>(bundles: &'b [&'l [Lesson<'s>]], plan: Update) -> impl Iterator<Item = &'b [&'l [Lesson<'s>]]> {
+    let total: usize = bundles.iter().copied().flatten().map(|lesson| inputs(std::slice::from_ref(lesson))).sum();
+    let parts = (total as f64 / plan.tokens as f64).round().max(1.0) as usize;
+    bundles.chunks(bundles.len().div_ceil(parts).max(1))
+}
+
+/// The bundles of a step in passes of similar length.
+fn passes<'l, 's>(step: &[&'l [Lesson<'s>]], plan: Update) -> Vec<Vec<&'l [Lesson<'s>]>> {
+    let mut sorted = step.to_vec();
+    sorted.sort_by_key(|bundle| inputs(bundle));
+    let mut passes: Vec<Vec<&[Lesson<'_>]>> = Vec::new();
     let mut used = usize::MAX;
-    for (inputs, at) in sorted {
-        if used.saturating_add(inputs) > plan.pass_tokens {
+    for bundle in sorted {
+        if used.saturating_add(inputs(bundle)) > plan.pass_tokens {
             passes.push(Vec::new());
             used = 0;
         }
-        used += inputs;
-        passes.last_mut().expect("invariant: a pass was begun").push(at);
+        used += inputs(bundle);
+        passes.last_mut().expect("invariant: a pass was begun").push(bundle);
     }
     passes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decoder::Completion;
+
+    #[test]
+    fn neighbours_with_one_prompt_are_bundled_as_far_as_they_fit() {
+        let sampled = |prompt: &[u16], tokens: usize| {
+            let completion = Completion { tokens: vec![7; tokens], ..Completion::default() };
+            Sampled { task: 0, prompt: prompt.to_vec(), completion }
+        };
+        let mut all = vec![2; 5].into_iter().map(|tokens| sampled(&[1, 2], tokens)).collect::<Vec<_>>();
+        all.extend([sampled(&[1], 9), sampled(&[1], 1), sampled(&[1, 2], 2)]);
+        let lessons: Vec<Lesson<'_>> =
+            all.iter().map(|sampled| Lesson { sampled, advantage: 0.0, weight: 1.0 }).collect();
+        let sizes = |tokens_max| bundles(&lessons, tokens_max).iter().map(|bundle| bundle.len()).collect::<Vec<_>>();
+        assert_eq!(sizes(100), [3, 2, 2, 1], "a prompt of two tokens, and bos, has three completions");
+        assert_eq!(sizes(11), [3, 2, 1, 1, 1], "two and nine and one are twelve");
+        assert_eq!(sizes(7), [2, 2, 1, 1, 1, 1]);
+        assert_eq!(sizes(0), [1; 8]);
+    }
 }
