@@ -17,11 +17,8 @@ use super::resolve::{RoleOptions as _, unknown};
 use super::sections::Settings;
 use prime_bench::spelling::nearest;
 use prime_bench::tasks;
-use prime_engine::gguf;
+use prime_engine::gguf::{self, TASKS_KEY};
 use prime_protocol::Role;
-
-/// The key of a model's file that lists the tasks it was trained on; `prime-agents train` writes it.
-const TASKS_KEY: &str = "prime.tasks";
 
 /// The shipped defaults, `config/default.toml`.
 pub const DEFAULT_TOML: &str = include_str!("../../config/default.toml");

@@ -24,6 +24,7 @@ mod loadtest;
 mod loadtest_http;
 mod malformed;
 mod metrics;
+mod model_tasks;
 mod notify;
 mod openai;
 mod openai_forms;

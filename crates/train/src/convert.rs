@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use prime_engine::gguf;
+use prime_engine::gguf::{self, TASKS_KEY};
 
 use super::{
     TrainError,
     checkpoint::replace,
-    gguf::{About, TASKS_KEY, encode},
+    gguf::{About, encode},
     initial::policy_of,
     recipe::{Architecture, Precision},
 };

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use prime_engine::gguf::TASKS_KEY;
+
 use super::{
     layout::Layout,
     recipe::Precision,
@@ -21,8 +23,6 @@ pub const TYPE_ARRAY: u32 = 9;
 /// The key of the vocabulary.
 pub const TOKENS_KEY: &str = "tokenizer.ggml.tokens";
 pub const CONTEXT_KEY: &str = "llama.context_length";
-/// Slugs of the tasks that the model was trained on; a run asks it about these (`prime_agents::settings`).
-pub const TASKS_KEY: &str = "prime.tasks";
 /// llama.cpp's token types.
 const NORMAL: i32 = 1;
 const CONTROL: i32 = 3;

@@ -18,6 +18,9 @@ use reader::Reader;
 
 use super::EngineError;
 
+/// The key of the slugs of the tasks that a model was trained on, a list of strings; `prime-agents train` writes it.
+pub const TASKS_KEY: &str = "prime.tasks";
+
 /// A file's header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
