@@ -45,7 +45,7 @@ CLUSTER_RUNS ?= 30
 RUNS ?= 10
 LOAD ?= 2
 
-.PHONY: help setup cuda-arch gpu-check demo trainer test test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python interop recompute golden lint deny ci bench bench-check \
+.PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python interop recompute golden lint deny ci bench bench-check \
 	instructions peers coordination clean
 
 ##@ Build and try
@@ -80,10 +80,16 @@ studio: $(STUDIO)/installed ## rebuild the studio's page, which is committed in 
 # They run two at a time, the longest first: they wait for most of their time. All system packages are installed before.
 END_TO_END := api python studio-test openai mcp
 
-test: ## all tests but the trainer's, in a real browser and of the Python package too
+test: test-rust ## all tests but the trainer's, in a real browser and of the Python package too
+	@$(MAKE) --no-print-directory end-to-end
+
+test-rust: ## the tests of the crates and of the scripts
 	@scripts/setup --python
 	python3 -B -m unittest discover --start-directory tests/peers
 	$(CARGO) test --release
+
+end-to-end: ## the program from outside: make api, python, studio-test, openai, mcp (BUILD=: if it is built)
+	@scripts/setup --python
 	@scripts/setup --browser
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(END_TO_END)
 

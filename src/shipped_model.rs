@@ -16,7 +16,7 @@ struct Model {
 }
 
 /// Those of `settings::BUILT_IN_MODELS`.
-const MODELS: [Model; 13] = [
+const MODELS: [Model; 14] = [
     Model { name: "prime-tiny", bytes: include_bytes!("../models/prime-tiny.gguf") },
     Model { name: "prime-automata", bytes: include_bytes!("../models/prime-automata.gguf") },
     Model { name: "prime-sorts", bytes: include_bytes!("../models/prime-sorts.gguf") },
@@ -30,6 +30,7 @@ const MODELS: [Model; 13] = [
     Model { name: "prime-puzzles", bytes: include_bytes!("../models/prime-puzzles.gguf") },
     Model { name: "prime-hybrids", bytes: include_bytes!("../models/prime-hybrids.gguf") },
     Model { name: "prime-queens", bytes: include_bytes!("../models/prime-queens.gguf") },
+    Model { name: "prime-routes", bytes: include_bytes!("../models/prime-routes.gguf") },
 ];
 
 /// A built-in model could not be written to any cache folder.

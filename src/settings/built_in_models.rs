@@ -17,12 +17,11 @@ const UNLEARNT_STRUCTURES: &[&str] = &["assembly-line", "lru-cache"];
 const UNLEARNT_ADVANCED: &[&str] = &["bucket-sort", "counting-sort", "lru-cache"];
 const UNLEARNT_SYMBOLS: &[&str] = &["file-system", "dependency-sat", "meeting-scheduler"];
 const UNLEARNT_NUMBERS: &[&str] = &["simplex-method"];
-const UNLEARNT_PUZZLES: &[&str] = &["sudoku"];
 const UNLEARNT_LARGE: &[&str] = &["bucket-sort", "comb-sort"];
 const UNLEARNT_HYBRIDS: &[&str] = &["timsort", "block-sort"];
 
 /// All of them.
-pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 13]> = LazyLock::new(|| {
+pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 14]> = LazyLock::new(|| {
     [
         BuiltInModel::new("prime-tiny", include_str!("../../models/prime-tiny.toml"), &[]),
         BuiltInModel::new("prime-automata", include_str!("../../models/prime-automata.toml"), &[]),
@@ -34,9 +33,10 @@ pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 13]> = LazyLock::new(|| {
         BuiltInModel::new("prime-numbers", include_str!("../../models/prime-numbers.toml"), UNLEARNT_NUMBERS),
         BuiltInModel::new("prime-large", include_str!("../../models/prime-large.toml"), UNLEARNT_LARGE),
         BuiltInModel::new("prime-tables", include_str!("../../models/prime-tables.toml"), &[]),
-        BuiltInModel::new("prime-puzzles", include_str!("../../models/prime-puzzles.toml"), UNLEARNT_PUZZLES),
+        BuiltInModel::new("prime-puzzles", include_str!("../../models/prime-puzzles.toml"), &[]),
         BuiltInModel::new("prime-hybrids", include_str!("../../models/prime-hybrids.toml"), UNLEARNT_HYBRIDS),
         BuiltInModel::new("prime-queens", include_str!("../../models/prime-queens.toml"), &[]),
+        BuiltInModel::new("prime-routes", include_str!("../../models/prime-routes.toml"), &[]),
     ]
 });
 

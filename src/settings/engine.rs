@@ -22,7 +22,7 @@ const ANCESTORS_SEARCHED: usize = 5;
 pub struct Engine {
     /// The model: one that is built into the executable (`prime-tiny`, `prime-automata`, `prime-sorts`, `prime-structures`,
     /// `prime-advanced`, `prime-symbols`, `prime-machines`, `prime-numbers`, `prime-large`, `prime-tables`,
-    /// `prime-puzzles`, `prime-hybrids`, `prime-queens`), or the path of a GGUF file. A relative path in a file given by `--config` is
+    /// `prime-puzzles`, `prime-hybrids`, `prime-queens`, `prime-routes`), or the path of a GGUF file. A relative path in a file given by `--config` is
     /// relative to that file's folder; elsewhere it is relative to the working directory or, if there is no such file, to the
     /// folders above the executable (so a build finds the `models/` of its checkout). A missing file is reported when the
     /// engine starts, with every path that was tried.
@@ -228,7 +228,7 @@ mod tests {
         let misspelt = Engine { model: PathBuf::from("prime-sort"), ..engine.clone() }.find_model(None).unwrap_err();
         assert!(misspelt.to_string().contains("did you mean `prime-sorts`?"), "{misspelt}");
         let missing = engine.find_model(Some(&executable)).unwrap_err();
-        assert!(missing.to_string().ends_with("prime-puzzles, prime-hybrids, prime-queens"), "{missing}");
+        assert!(missing.to_string().ends_with("prime-puzzles, prime-hybrids, prime-queens, prime-routes"), "{missing}");
         assert_eq!(missing.tried[0], engine.model);
         assert!(missing.tried.contains(&model));
         assert!(missing.to_string().contains("models/some-model-of-this-test.gguf or "));

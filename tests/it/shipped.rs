@@ -86,6 +86,7 @@ fn the_binary_needs_no_other_file() {
             "prime-numbers",
             "prime-puzzles",
             "prime-queens",
+            "prime-routes",
             "prime-sorts",
             "prime-structures",
             "prime-symbols",

@@ -43,7 +43,7 @@ impl Strategy {
         match (self, spec.slug) {
             (Self::ValueScaling | Self::IndexPermutation, _) if is_sort => &["a"],
             (Self::GraphRelabelling, "dfs-on-tree" | "bfs-on-graph" | "dijkstra" | "topological-sort") => &["edges"],
-            (Self::GraphRelabelling, "floyd-warshall") => &["w"],
+            (Self::ValueScaling | Self::GraphRelabelling, "floyd-warshall") => &["w"],
             (Self::ConstraintReordering, "sat-dpll" | "resolution-proof") => &["clauses"],
             (Self::ConstraintReordering, "logic-grid") => &["clues"],
             _ => &[],
@@ -62,6 +62,7 @@ impl Strategy {
             match self {
                 // Its counters depend on the largest value, which is bounded.
                 Self::ValueScaling if task.spec().slug == "counting-sort" => scale(values, 1_000, rng)?,
+                Self::ValueScaling if *field == "w" => scale_matrix(values, rng)?,
                 Self::ValueScaling => scale(values, 2_000, rng)?,
                 Self::IndexPermutation | Self::ConstraintReordering => rng.shuffle(values),
                 Self::GraphRelabelling if *field == "w" => relabel_matrix(values, rng)?,
@@ -92,6 +93,20 @@ fn scale(values: &mut [Value], most: u64, rng: &mut TaskRng) -> Option<()> {
     let factor = i64::try_from(500 + rng.below(most - 500 + 1)).ok()?;
     for (value, number) in values.iter_mut().zip(numbers) {
         *value = (number.checked_mul(factor)? / 1_000).into();
+    }
+    Some(())
+}
+
+/// Scales weights, of which none becomes 0; null stays.
+fn scale_matrix(rows: &mut [Value], rng: &mut TaskRng) -> Option<()> {
+    let is_weight = |entry: &Value| entry.as_u64().is_some_and(|weight| weight > 0);
+    let entries = || rows.iter().filter_map(Value::as_array).flatten();
+    let mut weights: Vec<Value> = entries().filter(|entry| is_weight(entry)).cloned().collect();
+    scale(&mut weights, 2_000, rng)?;
+    let mut weights = weights.into_iter();
+    for entry in rows.iter_mut().filter_map(Value::as_array_mut).flatten().filter(|entry| is_weight(entry)) {
+        let weight = weights.next()?.as_u64()?;
+        *entry = weight.max(1).into();
     }
     Some(())
 }
@@ -175,7 +190,7 @@ mod tests {
                 assert!(differing >= 6, "{slug}, {strategy:?}: {differing} of 8");
             }
         }
-        assert_eq!(applicable, 28 * 2 + 5 + 3);
+        assert_eq!(applicable, 28 * 2 + 1 + 5 + 3);
     }
 
     #[test]
@@ -188,6 +203,22 @@ mod tests {
             let place = |values: &[i64], value: i64| values.iter().filter(|other| **other < value).count();
             for (a, b) in input.iter().zip(&scaled) {
                 assert!(place(&scaled, *b) <= place(&input, *a), "the order is kept, but values may become equal");
+            }
+        }
+    }
+
+    #[test]
+    fn scaled_weights_join_the_same_vertices() {
+        for [problem, other] in pairs(Strategy::ValueScaling, "floyd-warshall") {
+            let entries = |problem: &dyn Problem| -> Vec<Option<i64>> {
+                let rows = problem.input()["w"].as_array().cloned().unwrap_or_default();
+                rows.iter().filter_map(Value::as_array).flatten().map(Value::as_i64).collect()
+            };
+            let (weights, scaled) = (entries(problem.as_ref()), entries(other.as_ref()));
+            assert_eq!(weights.len(), scaled.len());
+            for (a, b) in weights.into_iter().zip(scaled) {
+                let fits = |(a, b): (i64, i64)| (b == 0) == (a == 0) && b * 2 + 2 >= a && b <= a * 2 && b <= 99;
+                assert!(a.is_some() == b.is_some() && a.zip(b).is_none_or(fits), "{a:?} {b:?}");
             }
         }
     }

@@ -10,8 +10,7 @@ use prime_bench::fnv1a;
 use prime_bench::tasks::{self, Difficulty, Kinds, Machine, PathDraw, TaskRng};
 
 use crate::{
-    AnyLesson, BYTES_MAX, QUERY_END, Segment, action_line, compact, completion, derivation, lessons, query, read,
-    segments, view,
+    AnyLesson, QUERY_END, Segment, action_line, compact, completion, derivation, lessons, query, read, segments, view,
 };
 
 /// Instances at the easy, medium and hard level: traces of the hard level are longer.
@@ -33,7 +32,7 @@ const BASE_SEED: u64 = 5_000_000;
 
 /// What the shipped models were trained on: prompts and completions of these lessons must not change. Tasks are missing that no
 /// model is asked about and whose lessons have changed since.
-const SHIPPED: [(&str, u64); 84] = [
+const SHIPPED: [(&str, u64); 85] = [
     ("bubble-sort", 86_278_280_731_138_789),
     ("tower-of-hanoi", 4_557_077_103_975_266_462),
     ("n-queens", 735_614_129_618_828_687),
@@ -94,7 +93,8 @@ const SHIPPED: [(&str, u64); 84] = [
     ("petri-net", 12_308_452_146_233_328_328),
     ("hash-table", 7_597_359_558_759_016_222),
     ("smoothsort", 16_697_095_316_435_504_561),
-    ("logic-grid", 5_971_750_962_046_822_034),
+    ("logic-grid", 17_147_607_259_126_544_969),
+    ("floyd-warshall", 17_189_753_543_705_415_857),
     ("24-game", 4_131_224_941_766_824_736),
     ("bucket-sort", 17_832_368_985_978_619_289),
     ("patience-sort", 13_865_822_699_286_143_226),
@@ -195,6 +195,7 @@ impl Level {
 struct Report {
     slug: &'static str,
     levels: [Level; 3],
+    bytes_max: usize,
     /// What the lesson permits, and what it needed.
     reads_max: usize,
     reads_most: usize,
@@ -209,6 +210,7 @@ impl Report {
         let mut report = Self {
             slug: lesson.slug,
             levels: Default::default(),
+            bytes_max: lesson.bytes_max,
             reads_max: lesson.reads_max,
             reads_most: 0,
             completions: HashMap::new(),
@@ -289,7 +291,7 @@ impl Report {
         of_level.bytes += bytes;
         of_level.bytes_max = of_level.bytes_max.max(bytes);
         let tested = of_level.tested;
-        if bytes > BYTES_MAX {
+        if bytes > self.bytes_max {
             self.fault(format!("{place}: {bytes} bytes: {prompt}{completion}"));
         }
         if !prompt.is_ascii() || !completion.is_ascii() {

@@ -31,9 +31,9 @@ use prime_bench::tasks::{Machine, Task};
 pub use prompt::{action_line, alternatives, compact, completion, token_check};
 pub use reads::{NoSuchAddress, QUERY_END, Segment, query, read, reads_max, segments};
 
-/// Most bytes of prompt, completion and values together. A token is at worst a byte, and two more delimit the 1,024 of the
-/// largest context that a model is trained with.
-pub const BYTES_MAX: usize = 1_022;
+/// Most bytes of prompt, completion and values together, but where a lesson says more. A token is at worst a byte, and two more
+/// delimit a context of 1,024.
+const BYTES_MAX: usize = 1_022;
 
 /// How one task is taught.
 trait Lesson: Sync {
@@ -55,8 +55,11 @@ trait Lesson: Sync {
         Vec::new()
     }
 
+    /// Most bytes of prompt, completion and values together.
+    const BYTES_MAX: usize = BYTES_MAX;
+
     /// The share of the steps of reference traces, in percent at the easy, medium and hard level, whose derivation may be
-    /// too long for [`BYTES_MAX`]. They are not taught, and a model has no room to write them down.
+    /// too long for [`Lesson::BYTES_MAX`]. They are not taught, and a model has no room to write them down.
     const UNTAUGHT: [u32; 3] = [0; 3];
 
     /// Most values that a derivation looks up by their addresses ([`reads`]); 0 if the view has all that it needs.
@@ -79,6 +82,7 @@ struct AnyLesson {
     view: fn(&dyn Machine) -> Option<String>,
     derivation: fn(&dyn Machine) -> Option<String>,
     alternatives: fn(&dyn Machine) -> Vec<String>,
+    bytes_max: usize,
     untaught: [u32; 3],
     reads_max: usize,
     read: fn(&dyn Machine, &str) -> Option<String>,
@@ -97,6 +101,7 @@ impl AnyLesson {
                 let lines = L::alternatives(instance, state).into_iter();
                 lines.map(|(action, derivation)| format!("{derivation}\n{action}")).collect()
             },
+            bytes_max: L::BYTES_MAX,
             untaught: L::UNTAUGHT,
             reads_max: L::READS_MAX,
             read: |machine, address| {
@@ -151,7 +156,7 @@ pub fn derivation(machine: &dyn Machine) -> Option<String> {
     lesson(machine.spec().slug).and_then(|lesson| (lesson.derivation)(machine))
 }
 
-/// Whether the state has a next step that is not taught, since its derivation is longer than [`BYTES_MAX`] permits.
+/// Whether the state has a next step that is not taught, since its derivation is longer than its lesson permits.
 pub fn is_too_long(machine: &dyn Machine) -> bool {
     let may_be = lesson(machine.spec().slug).is_some_and(AnyLesson::may_be_too_long);
     may_be && machine.reference().is_some() && completion(machine).is_none()

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use minijinja::{Environment, UndefinedBehavior, context};
 use prime_bench::tasks::Machine;
 
-use super::{AnyLesson, BYTES_MAX, derivation, lesson, view};
+use super::{derivation, lesson, view};
 
 const COMPACT: &str = "executor/compact.j2";
 const TOKEN: &str = "verifier/token.j2";
@@ -39,19 +39,20 @@ pub fn token_check(machine: &dyn Machine, line: &str) -> String {
 }
 
 /// The completion of a trained executor for the reference step: the lesson's derivation, then the action. `None` at the
-/// end of a trace, and where the lesson's derivation is longer than [`BYTES_MAX`] permits.
+/// end of a trace, and where the lesson's derivation is longer than it permits.
 pub fn completion(machine: &dyn Machine) -> Option<String> {
     let action = machine.reference()?;
     let spec = machine.spec();
-    let may_be_long = lesson(spec.slug).is_some_and(AnyLesson::may_be_too_long);
+    // Where a derivation may be too long for its lesson.
+    let bytes_max = lesson(spec.slug).filter(|lesson| lesson.may_be_too_long()).map(|lesson| lesson.bytes_max);
     let completion = match derivation(machine) {
         Some(derivation) if !derivation.is_empty() => format!("{derivation}\n{action}"),
-        None if may_be_long => return None,
+        None if bytes_max.is_some() => return None,
         _ => action,
     };
     // A prompt is the slug and the view, with a space and the end of the line.
     let bytes = || spec.slug.len() + view(machine).len() + 2 + completion.len();
-    (!may_be_long || bytes() <= BYTES_MAX).then_some(completion)
+    bytes_max.is_none_or(|most| bytes() <= most).then_some(completion)
 }
 
 /// Completions for other steps that are as good as the reference step, where the task's lesson knows some: they leave a model

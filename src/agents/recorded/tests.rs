@@ -126,6 +126,7 @@ fn prompts_are_recorded_with_what_they_import() {
         ("puzzles", None),
         ("hybrids", None),
         ("queens", None),
+        ("routes", None),
         ("tiny", Some("abc")),
     ];
     let engines = engines.map(|(name, digest)| (name.to_owned(), digest.map(str::to_owned)));

@@ -1,7 +1,7 @@
 //! Logic Grid: the clues in turn up to one that rules a house out; then the houses taken, then those that need their only
 //! value.
 // A domain is two octal digits, for the houses 0 to 2 and 3 to 5, the lowest house in the lowest bit; three for more houses.
-// Clues have letters. A clue has its items with their domains, and between them `=` for same, `<` for left, `~` for next.
+// Of a value with one house left, one goes through the other values: `01..!3` is house 3, which value 3 still has. Clues have letters. A clue has its items with their domains, and between them `=` for same, `<` for left, `~` for next.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::clue::{Clue, Item, Relation};
@@ -94,14 +94,18 @@ impl Lesson for Of {
         line.push(' ');
         for (place, values) in domains.attributes().enumerate() {
             line.push(attribute(place));
-            let others = |owner: usize| (0..values.len()).filter(move |value| *value != owner);
-            let taken = (0..n).find_map(|owner| {
-                let value = others(owner).find(|value| values[*value] & values[owner] != 0)?;
-                values[owner].is_power_of_two().then_some((owner, value))
-            });
-            match taken {
-                Some((owner, value)) => return Some(format!("{line}!{owner}:{}{value}", octal(values[owner]))),
-                None => line.push('.'),
+            for owner in 0..n {
+                if !values[owner].is_power_of_two() {
+                    line.push('-');
+                    continue;
+                }
+                line += &octal(values[owner]);
+                for value in (0..n).filter(|value| *value != owner) {
+                    if values[value] & values[owner] != 0 {
+                        return Some(format!("{line}!{value}"));
+                    }
+                    line.push('.');
+                }
             }
         }
         line.push(' ');

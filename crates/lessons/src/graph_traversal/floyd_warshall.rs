@@ -1,6 +1,6 @@
 //! Floyd-Warshall: reads row after row and adds, column by column, until a way by way of k is shorter.
-// Rows are capital letters, columns small ones. Numbers have their lowest digit first. Of a row one reads its way to k, and
-// of each column that k leads to the known distance and the way from k on: `c4512`.
+// Numbers have their lowest digit first. Columns are letters: small ones before the known distances of a row, capital ones
+// before the ways from k on, which are the same for all rows and stand in the prompt. A row begins with its way to k.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::graph_traversal::floyd_warshall::{Action, FloydWarshall, Instance, State};
@@ -19,15 +19,21 @@ impl Lesson for Of {
 
     fn view(instance: &Instance, state: &State) -> String {
         let k = state.k.get();
-        let round = format!("mid {} of {:02}", place(k, 2), instance.n);
+        let mut view = format!("mid {} of {:02}", place(k, 2), instance.n);
         match (state.last.0, k) {
-            (Some(Action::Done), _) => "done".to_owned(),
-            (Some(Action::Set(i, j, _)), Some(k)) => {
-                let rest = if i < instance.n { row(state, k, i, j + 1) } else { None };
-                format!("{round} {} {}", row_name(i), rest.unwrap_or_else(|| "-".to_owned()))
+            (Some(Action::Done), _) => return "done".to_owned(),
+            (last, Some(k)) => {
+                let ways: String =
+                    onward(state, k).map(|(j, on)| format!("{}{}", name(b'A', j), low_first(on))).collect();
+                view += &format!(" {}", if ways.is_empty() { NOTHING } else { &ways });
+                if let Some(Action::Set(i, j, _)) = last {
+                    let rest = row(state, k, i, j + 1).unwrap_or_else(|| NOTHING.to_owned());
+                    view += &format!(" {}={rest}", row_name(i));
+                }
             }
-            _ => round,
+            _ => {}
         }
+        view
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
@@ -58,9 +64,10 @@ impl Lesson for Of {
     /// All rows.
     const READS_MAX: usize = 100;
 
-    const UNTAUGHT: [u32; 3] = [3, 3, 3];
+    /// A round without an improvement reads all 25 rows.
+    const BYTES_MAX: usize = 5_118;
 
-    /// `C` is row 2: its way to k and, of each column that k leads to, the known distance and the way from k on.
+    /// `02` is row 2: its way to k and the known distance of each column that k leads to.
     fn read(instance: &Instance, state: &State, address: &str) -> Option<String> {
         let k = state.k.get()?;
         let i = (0..instance.n).find(|i| row_name(*i) == address)?;
@@ -68,17 +75,16 @@ impl Lesson for Of {
     }
 }
 
+/// A row from which there is no way to k, or k's own; the ways on from k, if there are none.
+const NOTHING: &str = "-";
+
 fn name(first: u8, vertex: usize) -> String {
     let letter = u8::try_from(vertex % 26).map_or('~', |place| char::from(first + place));
     "+".repeat(vertex / 26) + &letter.to_string()
 }
 
 fn row_name(i: usize) -> String {
-    name(b'A', i)
-}
-
-fn column_name(j: usize) -> String {
-    name(b'a', j)
+    format!("{i:02}")
 }
 
 fn low_first(distance: usize) -> String {
@@ -86,38 +92,67 @@ fn low_first(distance: usize) -> String {
     if distance < 100 { digits } else { format!("{digits}+{}", distance / 100) }
 }
 
-/// A row from a column on; `-` if it has no way to k.
+/// Digits of both numbers in turn, the highest first, up to the first that differs.
+fn pairs_to_difference(sum: usize, known: usize) -> String {
+    let (sum, known) = (sum.to_string(), known.to_string());
+    let mut pairs = String::new();
+    for (x, y) in sum.chars().zip(known.chars()) {
+        pairs.extend([x, y]);
+        if x != y {
+            break;
+        }
+    }
+    pairs
+}
+
+/// The other columns that k leads to, and its ways there.
+fn onward(state: &State, k: usize) -> impl Iterator<Item = (usize, usize)> {
+    let ways = state.dist.get(k).into_iter().flatten().enumerate();
+    ways.filter_map(move |(j, way)| Some((j, (*way)?)).filter(|_| j != k))
+}
+
+/// The columns of a row from one on in which a way by way of k could be shorter, with the known distance and the way from k
+/// on, and the row's way to k.
+fn columns(state: &State, k: usize, i: usize, from: usize) -> Option<(usize, Vec<(usize, Option<usize>, usize)>)> {
+    let entries = state.dist.get(i).filter(|_| i != k)?;
+    let columns = onward(state, k).filter(|(j, _)| *j >= from && *j != i).map(|(j, on)| (j, entries[j], on));
+    Some((entries[k]?, columns.collect()))
+}
+
+/// A row from a column on. `None` if there is no such row.
 fn row(state: &State, k: usize, i: usize, from: usize) -> Option<String> {
-    let entries = state.dist.get(i)?;
-    let Some(to_k) = entries[k] else { return Some("-".to_owned()) };
+    state.dist.get(i)?;
+    let Some((to_k, columns)) = columns(state, k, i, from) else { return Some(NOTHING.to_owned()) };
     let mut row = low_first(to_k) + ":";
-    for (j, entry) in entries.iter().enumerate().skip(from) {
-        let Some(on) = state.dist[k][j] else { continue };
-        let known = entry.map_or_else(|| "--".to_owned(), low_first);
-        row += &format!("{}{known}{}", column_name(j), low_first(on));
+    for (j, known, _) in columns {
+        row += &name(b'a', j);
+        row += &known.map_or_else(|| "--".to_owned(), low_first);
     }
     Some(row)
 }
 
 /// Writes the sum of each column: `<` behind it if it is less than what is known, which ends the scan.
 fn scan(state: &State, k: usize, i: usize, from: usize, line: &mut String) -> bool {
-    let Some(entries) = state.dist.get(i) else { return false };
-    let Some(to_k) = entries[k] else { return false };
-    for (j, entry) in entries.iter().enumerate().skip(from) {
-        let Some(on) = state.dist[k][j] else { continue };
-        *line += &column_name(j);
+    let Some((to_k, columns)) = columns(state, k, i, from) else { return false };
+    for (j, known, on) in columns {
+        *line += &name(b'a', j);
         // A way to k that is as long as the known distance is not worth an addition.
-        if entry.is_some_and(|known| known <= to_k) {
+        if known.is_some_and(|known| known <= to_k) {
             line.push('.');
             continue;
         }
         let sum = to_k.saturating_add(on);
+        *line += &low_first(on);
         *line += &low_first(sum);
-        if entry.is_none_or(|known| sum < known) {
+        // Two with hundreds are rare, and compared from the highest digit on.
+        if let Some(known) = known.filter(|known| (*known).min(sum) >= 100) {
+            line.push(':');
+            *line += &pairs_to_difference(sum, known);
+        }
+        if known.is_none_or(|known| sum < known) {
             line.push('<');
             return true;
         }
-        line.push('g');
     }
     false
 }
