@@ -23,8 +23,10 @@ impl Lesson for Of {
         match (state.last.0, k) {
             (Some(Action::Done), _) => return "done".to_owned(),
             (last, Some(k)) => {
-                let ways: String =
-                    onward(state, k).map(|(j, on)| format!("{}{}", name(b'A', j), low_first(on))).collect();
+                let mut ways = String::new();
+                for (j, on) in onward(state, k) {
+                    ways += &format!("{}{}", name(b'A', j), low_first(on));
+                }
                 view += &format!(" {}", if ways.is_empty() { NOTHING } else { &ways });
                 if let Some(Action::Set(i, j, _)) = last {
                     let rest = row(state, k, i, j + 1).unwrap_or_else(|| NOTHING.to_owned());
@@ -111,12 +113,19 @@ fn onward(state: &State, k: usize) -> impl Iterator<Item = (usize, usize)> {
     ways.filter_map(move |(j, way)| Some((j, (*way)?)).filter(|_| j != k))
 }
 
-/// The columns of a row from one on in which a way by way of k could be shorter, with the known distance and the way from k
-/// on, and the row's way to k.
-fn columns(state: &State, k: usize, i: usize, from: usize) -> Option<(usize, Vec<(usize, Option<usize>, usize)>)> {
+/// A column of a row in which a way by way of k could be shorter.
+struct Column {
+    j: usize,
+    known: Option<usize>,
+    /// The way from k on.
+    on: usize,
+}
+
+/// The row's way to k, and its columns from one on; `None` if it has no way to k, or is k's own.
+fn columns(state: &State, k: usize, i: usize, from: usize) -> Option<(usize, Vec<Column>)> {
     let entries = state.dist.get(i).filter(|_| i != k)?;
-    let columns = onward(state, k).filter(|(j, _)| *j >= from && *j != i).map(|(j, on)| (j, entries[j], on));
-    Some((entries[k]?, columns.collect()))
+    let ways = onward(state, k).filter(|(j, _)| *j >= from && *j != i);
+    Some((entries[k]?, ways.map(|(j, on)| Column { j, known: entries[j], on }).collect()))
 }
 
 /// A row from a column on. `None` if there is no such row.
@@ -124,7 +133,7 @@ fn row(state: &State, k: usize, i: usize, from: usize) -> Option<String> {
     state.dist.get(i)?;
     let Some((to_k, columns)) = columns(state, k, i, from) else { return Some(NOTHING.to_owned()) };
     let mut row = low_first(to_k) + ":";
-    for (j, known, _) in columns {
+    for Column { j, known, .. } in columns {
         row += &name(b'a', j);
         row += &known.map_or_else(|| "--".to_owned(), low_first);
     }
@@ -134,7 +143,7 @@ fn row(state: &State, k: usize, i: usize, from: usize) -> Option<String> {
 /// Writes the sum of each column: `<` behind it if it is less than what is known, which ends the scan.
 fn scan(state: &State, k: usize, i: usize, from: usize, line: &mut String) -> bool {
     let Some((to_k, columns)) = columns(state, k, i, from) else { return false };
-    for (j, known, on) in columns {
+    for Column { j, known, on } in columns {
         *line += &name(b'a', j);
         // A way to k that is as long as the known distance is not worth an addition.
         if known.is_some_and(|known| known <= to_k) {
