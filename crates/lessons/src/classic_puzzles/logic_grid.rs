@@ -1,7 +1,8 @@
 //! Logic Grid: the clues in turn up to one that rules a house out; then the houses taken, then those that need their only
 //! value.
 // A domain is two octal digits, for the houses 0 to 2 and 3 to 5, the lowest house in the lowest bit; three for more houses.
-// Of a value with one house left, one goes through the other values: `01..!3` is house 3, which value 3 still has. Clues have letters. A clue has its items with their domains, and between them `=` for same, `<` for left, `~` for next.
+// Clues have letters. A clue has its items with their domains, and between them `=` for same, `<` for left, `~` for next.
+// Of a value with one house left, one goes through the other values: `01..!3` is house 3, which value 3 still has.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::clue::{Clue, Item, Relation};
