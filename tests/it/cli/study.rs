@@ -146,11 +146,17 @@ fn shipped_studies_are_good() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let listed = done(&["study", "list", shown(&root.join("studies"))]);
     assert!(listed.code == 0 && listed.stdout.contains("smoke") && !listed.stdout.contains("cannot be used"));
-    let shown_study = done(&["study", "show", shown(&root.join("studies/headline.toml")), "--output", "json"]).json(0);
+    let runs =
+        |file: &str| done(&["study", "show", shown(&root.join(file)), "--output", "json"]).json(0)["runs"].clone();
     let engines = Settings::default().engines;
     let is_known = |slug: &str| engines.values().any(|engine| engine.has_learnt(slug) == Some(true));
     let known = tasks::all().filter(|task| is_known(task.spec().slug)).count();
-    assert_eq!(shown_study["runs"], known * 3 * 200 * 2, "the headline is of all tasks that the shipped models know");
+    assert_eq!(
+        runs("studies/headline.toml"),
+        known * 3 * 200 * 2,
+        "the headline is of all tasks that the shipped models know"
+    );
+    assert_eq!(runs("studies/cells.toml"), known * 3 * 12 * 3, "so are the cells");
     let schema = done(&["study", "schema"]).json(0);
     assert!(schema["properties"]["system"].is_object());
 }

@@ -93,7 +93,27 @@ fn kinds(names: &[String], problems: &mut Vec<String>) -> Kinds {
     names.iter().filter_map(kind).collect()
 }
 
+/// The tasks to ask, of those that were named.
 fn tasks(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTask> {
+    let mut tasks = named(ask, problems);
+    let before = problems.len();
+    for name in &ask.exclude {
+        let at = tasks.iter().position(|task| task.spec().slug == name);
+        match (at, find(name)) {
+            (Some(at), _) => drop(tasks.remove(at)),
+            (None, Ok(_)) => {
+                problems.push(format!("ask.exclude: `{name}` is not one of the tasks that are asked; leave it out"))
+            }
+            (None, Err(error)) => problems.push(format!("ask.exclude: {error}")),
+        }
+    }
+    if tasks.is_empty() && !ask.exclude.is_empty() && problems.len() == before {
+        problems.push("ask.exclude: leaves no task to ask".to_owned());
+    }
+    tasks
+}
+
+fn named(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTask> {
     if ask.tasks.is_empty() && ask.categories.is_empty() {
         return all().collect();
     }

@@ -55,6 +55,8 @@ pub struct AskSection {
     pub tasks: Vec<String>,
     /// Categories, all of whose tasks are asked.
     pub categories: Vec<String>,
+    /// Slugs of tasks that are not asked, of those named or of all: for tasks that no model knows.
+    pub exclude: Vec<String>,
     /// Levels.
     #[schemars(with = "Vec<DifficultyName>")]
     pub difficulties: Vec<String>,
@@ -76,6 +78,7 @@ impl Default for AskSection {
         Self {
             tasks: Vec::new(),
             categories: Vec::new(),
+            exclude: Vec::new(),
             difficulties: ["easy", "medium", "hard"].map(str::to_owned).into(),
             instances: 200,
             base_seeds: vec![7],

@@ -88,6 +88,28 @@ fn defaults_ask_everything() {
 }
 
 #[test]
+fn excluded_tasks_are_not_asked() {
+    let asked = |ask: &str| {
+        parse(&format!("[study]\nname = \"most\"\n{ask}\n[[system]]\nname = \"prime\"\n"), "studies/x.toml")
+    };
+    let study = asked("[ask]\nexclude = [\"sudoku\", \"n-queens\"]").expect("a study");
+    assert!(study.ask.tasks.iter().all(|task| !["sudoku", "n-queens"].contains(&task.spec().slug)));
+    assert_eq!(study.ask.tasks.len(), 84);
+    for (ask, expected) in [
+        ("exclude = [\"sodoku\"]", "ask.exclude: unknown task \"sodoku\": did you mean `sudoku`"),
+        (
+            "tasks = [\"n-queens\"]\nexclude = [\"sudoku\"]",
+            "ask.exclude: `sudoku` is not one of the tasks that are asked",
+        ),
+        ("exclude = [\"sudoku\", \"sudoku\"]", "ask.exclude: `sudoku` is not one of the tasks that are asked"),
+        ("tasks = [\"sudoku\"]\nexclude = [\"sudoku\"]", "ask.exclude: leaves no task to ask"),
+    ] {
+        let message = asked(&format!("[ask]\n{ask}")).err().expect("a mistake").to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
 fn mistakes_are_named_with_their_remedy() {
     for (from, to, expected) in [
         ("\"n-queens\",", "\"n-quens\",", "ask.tasks: unknown task \"n-quens\": did you mean `n-queens`"),
