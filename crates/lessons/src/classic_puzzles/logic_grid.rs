@@ -2,7 +2,9 @@
 //! value.
 // A domain is two octal digits, for the houses 0 to 2 and 3 to 5, the lowest house in the lowest bit; three for more houses.
 // Clues have letters. A clue has its items with their domains, and between them `=` for same, `<` for left, `~` for next.
-// Of a value with one house left, one goes through the other values: `01..!3` is house 3, which value 3 still has.
+// Then each value's domain is copied. Of one with one house left, one goes through the other values: `01..!3` is house 3, which
+// value 3 still has. Then, for each digit of the domains, that of every value is copied: of them, the houses of this digit have
+// the first two values that can be there.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::clue::{Clue, Item, Relation};
@@ -12,12 +14,22 @@ use crate::Lesson;
 
 pub struct Of;
 
-/// Digits of a domain: a street of the benchmark has at most six houses.
+/// A street of the benchmark has at most six houses.
 const STREET: usize = 6;
 
+/// Houses of one digit of a domain.
+const OF_DIGIT: usize = 3;
+
+fn digits(houses: usize) -> usize {
+    houses.max(STREET).div_ceil(OF_DIGIT)
+}
+
+fn digit(set: u16, place: usize) -> char {
+    char::from(b'0' + u8::try_from(set >> (OF_DIGIT * place) & 7).unwrap_or(0))
+}
+
 fn octal(set: u16, houses: usize) -> String {
-    let digits = houses.max(STREET).div_ceil(3);
-    (0..digits).map(|place| char::from(b'0' + u8::try_from(set >> (3 * place) & 7).unwrap_or(0))).collect()
+    (0..digits(houses)).map(|place| digit(set, place)).collect()
 }
 
 fn attribute(place: usize) -> char {
@@ -96,11 +108,11 @@ impl Lesson for Of {
         for (place, values) in domains.attributes().enumerate() {
             line.push(attribute(place));
             for owner in 0..n {
+                line += &octal(values[owner]);
                 if !values[owner].is_power_of_two() {
                     line.push('-');
                     continue;
                 }
-                line += &octal(values[owner]);
                 for value in (0..n).filter(|value| *value != owner) {
                     if values[value] & values[owner] != 0 {
                         return Some(format!("{line}!{value}"));
@@ -113,10 +125,15 @@ impl Lesson for Of {
         for (place, values) in domains.attributes().enumerate() {
             line.push(attribute(place));
             for house in 0..n {
+                if house % OF_DIGIT == 0 {
+                    line.push(' ');
+                    line.extend(values.iter().map(|set| digit(*set, house / OF_DIGIT)));
+                    line.push(' ');
+                }
                 let mut able = (0..n).filter(|value| values[*value] & (1 << house) != 0);
                 let (first, second) = (able.next(), able.next());
-                let digit = |value: Option<usize>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
-                line += &format!("{house}{}{}", digit(first), digit(second));
+                let named = |value: Option<usize>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+                line += &format!("{house}{}{}", named(first), named(second));
                 if (first, second) == (Some(action.item.value), None) && place == action.item.attribute {
                     let left = values[action.item.value] & !(1 << house);
                     if left != 0 {
