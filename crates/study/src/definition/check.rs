@@ -102,7 +102,7 @@ fn tasks(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTa
         match (at, find(name)) {
             (Some(at), _) => drop(tasks.remove(at)),
             (None, Ok(_)) => {
-                problems.push(format!("ask.exclude: `{name}` is not one of the tasks that are asked; leave it out"))
+                problems.push(format!("ask.exclude: `{name}` is not one of the tasks that are asked; leave it out"));
             }
             (None, Err(error)) => problems.push(format!("ask.exclude: {error}")),
         }
