@@ -392,11 +392,23 @@ mod tests {
     }
 
     #[test]
-    fn the_shipped_recipe_parses() {
-        let recipe = RlRecipe::from_toml(include_str!("../../../../models/prime-queens.toml")).expect("valid");
-        let before = crate::Recipe::from_toml(include_str!("../../../../models/prime-queens-1.toml")).expect("valid");
-        assert_eq!((recipe.data.tasks, recipe.model), (before.data.tasks, before.model));
-        assert!(before.data.choices > 0.0);
+    fn the_shipped_recipes_agree_with_those_of_their_starts() {
+        for (recipe, before) in [
+            (
+                include_str!("../../../../models/prime-queens.toml"),
+                include_str!("../../../../models/prime-queens-1.toml"),
+            ),
+            (
+                include_str!("../../../../models/prime-puzzles-rl.toml"),
+                include_str!("../../../../models/prime-puzzles.toml"),
+            ),
+        ] {
+            let recipe = RlRecipe::from_toml(recipe).expect("valid");
+            let before = crate::Recipe::from_toml(before).expect("valid");
+            assert_eq!((recipe.data.tasks, recipe.model), (before.data.tasks, before.model));
+        }
+        let queens = crate::Recipe::from_toml(include_str!("../../../../models/prime-queens-1.toml")).expect("valid");
+        assert!(queens.data.choices > 0.0);
     }
 
     #[test]
