@@ -54,42 +54,47 @@ mod tests {
         check_learnt(&settings, tasks::find(task).expect("a task").spec())
     }
 
+    fn tiny_alone(settings: &mut Settings) {
+        settings.agents.executor.engine = "tiny".into();
+    }
+
     #[test]
     fn only_models_whose_tasks_are_known_are_refused_others() {
         assert_eq!(check("llama", "n-queens", |_| ()), Ok(()));
         assert_eq!(check("llama", "turing-machine", |_| ()), Ok(()), "the second engine knows it");
-        let error = check("llama", "resolution-proof", |_| ()).unwrap_err();
-        assert!(error.to_string().contains("`resolution-proof`; they know "), "{error}");
-        assert!(error.known.contains(&"tower-of-hanoi") && error.known.contains(&"turing-machine"), "{error}");
-        let tiny_alone = |settings: &mut Settings| settings.agents.executor.engine = "tiny".into();
-        assert!(check("llama", "turing-machine", tiny_alone).is_err());
+        let error = check("llama", "turing-machine", tiny_alone).unwrap_err();
+        assert!(error.to_string().contains("`turing-machine`; they know "), "{error}");
+        assert_eq!(error.known, ["bubble-sort", "tower-of-hanoi", "dfa-simulation", "long-division", "n-queens"]);
         let other_model = |settings: &mut Settings| {
+            tiny_alone(settings);
             settings.engines.get_mut("tiny").unwrap().model = "other.gguf".into();
         };
-        assert_eq!(check("llama", "resolution-proof", other_model), Ok(()));
-        assert_eq!(check("reference", "resolution-proof", |_| ()), Ok(()));
+        assert_eq!(check("llama", "turing-machine", other_model), Ok(()));
+        assert_eq!(check("reference", "turing-machine", tiny_alone), Ok(()));
     }
 
     #[test]
     fn an_entry_may_state_what_its_model_has_learnt() {
         let stated = |entry: &'static str| {
             move |settings: &mut Settings| {
+                tiny_alone(settings);
                 let engine = settings.engines.get_mut("tiny").unwrap();
                 engine.model = "other.gguf".into();
                 engine.tasks = vec![entry.to_owned()];
             }
         };
-        assert_eq!(check("llama", "resolution-proof", stated("resolution-proof")), Ok(()));
-        assert_eq!(check("llama", "resolution-proof", stated("logic")), Ok(()));
-        assert!(check("llama", "resolution-proof", stated("graph-traversal")).is_err());
+        assert_eq!(check("llama", "unification", stated("unification")), Ok(()));
+        assert_eq!(check("llama", "unification", stated("logic")), Ok(()));
+        assert!(check("llama", "unification", stated("graph-traversal")).is_err());
     }
 
     #[test]
     fn an_escalation_may_know_more_than_its_small_model() {
-        assert!(check("escalation", "resolution-proof", |_| ()).is_err(), "both parts are built-in models");
+        assert!(check("escalation", "turing-machine", tiny_alone).is_err(), "both parts are built-in models");
         let large = |settings: &mut Settings| {
+            tiny_alone(settings);
             "reference".clone_into(&mut settings.agents.executor.escalation.large);
         };
-        assert_eq!(check("escalation", "resolution-proof", large), Ok(()));
+        assert_eq!(check("escalation", "turing-machine", large), Ok(()));
     }
 }

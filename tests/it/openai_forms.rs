@@ -20,14 +20,15 @@ fn prose_that_the_model_cannot_read_is_refused_with_an_example() {
     let example: Value =
         serde_json::from_str(&example[example.find('{').unwrap()..=example.rfind("}}").unwrap() + 1]).unwrap();
     assert_eq!(example, hanoi(), "the example can be sent as it is");
-    let unlearnt = json!({"task": "resolution-proof", "index": 3});
+    let daemon = Daemon::start(&["agents.executor.implementation=llama", "agents.executor.engine=tiny"]);
+    let unlearnt = json!({"task": "sudoku", "index": 3});
     complete(&daemon, &chat(&unlearnt, &json!({}))).refused(
         400,
         Some("messages[0].content"),
         &["have not learnt", "n-queens"],
     );
-    daemon.submit(&unlearnt).refused(400, Some("task"), &["have not learnt `resolution-proof`", "n-queens", "`force`"]);
-    let forced = json!({"task": "resolution-proof", "index": 3, "force": true, "budget": {"steps": 2}});
+    daemon.submit(&unlearnt).refused(400, Some("task"), &["have not learnt `sudoku`", "n-queens", "`force`"]);
+    let forced = json!({"task": "sudoku", "index": 3, "force": true, "budget": {"steps": 2}});
     assert_eq!(daemon.finished(&daemon.submitted(&forced))["outcome"], "steps_spent");
 }
 

@@ -2,6 +2,7 @@
 
 mod dependency_sat;
 mod lambda_reduction;
+mod resolution_proof;
 mod sat_dpll;
 mod type_inference;
 mod unification;
@@ -9,6 +10,7 @@ mod unification;
 use crate::AnyLesson;
 
 pub(super) const LESSONS: &[AnyLesson] = &[
+    AnyLesson::of::<resolution_proof::Of>(),
     AnyLesson::of::<unification::Of>(),
     AnyLesson::of::<type_inference::Of>(),
     AnyLesson::of::<lambda_reduction::Of>(),

@@ -22,8 +22,8 @@ const CLAUSES_MAX: usize = 400;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    variables: usize,
-    clauses: Vec<Literals>,
+    pub variables: usize,
+    pub clauses: Vec<Literals>,
 }
 
 /// The resolvent of a given and a used clause.
@@ -77,8 +77,12 @@ struct Progress {
     taken: Vec<bool>,
     /// Ascending.
     used: Vec<usize>,
+    /// The clauses that have been taken, in order.
+    order: Vec<usize>,
     /// The given clause, and how many of the used ones it has met.
     given: Option<(usize, usize)>,
+    /// After the last action: how many clauses had been taken, and the given and the used clause that met last.
+    reached: (usize, Option<(usize, usize)>),
     /// The next resolvent; `None` when nothing is left to resolve, or the empty clause is there.
     next: Option<Action>,
 }
@@ -86,6 +90,8 @@ struct Progress {
 impl Progress {
     /// Advances to the next resolvent that is kept.
     fn advance(&mut self, clauses: &Clauses<'_>) {
+        let pair = self.given.and_then(|(given, met)| Some((given, *self.used.get(met.checked_sub(1)?)?)));
+        self.reached = (self.order.len(), pair);
         loop {
             let Some((given, met)) = self.given else {
                 let waiting = (0..clauses.len()).filter(|number| !self.taken[*number]);
@@ -94,6 +100,7 @@ impl Progress {
                     return;
                 };
                 self.taken[number] = true;
+                self.order.push(number);
                 self.given = Some((number, 0));
                 continue;
             };
@@ -115,17 +122,21 @@ impl Progress {
 }
 
 /// The clauses of the input and those derived from them, by number.
-struct Clauses<'a> {
+#[derive(Clone, Copy)]
+pub struct Clauses<'a> {
     input: &'a [Literals],
     derived: &'a [Action],
 }
 
 impl Clauses<'_> {
-    fn len(&self) -> usize {
+    #[expect(clippy::len_without_is_empty, reason = "an instance has clauses")]
+    pub fn len(&self) -> usize {
         self.input.len() + self.derived.len()
     }
 
-    fn get(&self, number: usize) -> Literals {
+    /// # Panics
+    /// If there is no clause of this number.
+    pub fn get(&self, number: usize) -> Literals {
         match number.checked_sub(self.input.len()) {
             None => self.input[number],
             Some(place) => self.derived[place].clause,
@@ -151,8 +162,18 @@ pub struct State {
 }
 
 impl State {
-    fn clauses<'a>(&'a self, instance: &'a Instance) -> Clauses<'a> {
+    pub fn clauses<'a>(&'a self, instance: &'a Instance) -> Clauses<'a> {
         Clauses { input: &instance.clauses, derived: &self.derived }
+    }
+
+    /// The clauses that had been taken from waiting at the last action, in order. The given one is the last.
+    pub fn taken(&self) -> &[usize] {
+        &self.progress.order[..self.progress.reached.0]
+    }
+
+    /// The given and the used clause that the last action resolved; `None` at the start.
+    pub fn pair(&self) -> Option<(usize, usize)> {
+        self.progress.reached.1
     }
 
     /// Adds a clause and finds the algorithm's next step.

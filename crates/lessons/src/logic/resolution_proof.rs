@@ -1,0 +1,264 @@
+//! Resolution Proof: meets the used clauses that clash with the given one, by number, until a resolvent is new.
+// A clause is in the list of each of its literals, as in an index of occurrences, and waits in the bucket of its length. A literal
+// of the given clause stands with the next used clause of the opposite literal's list, whose other literals follow. A literal
+// that is a clause of its own is marked: a resolvent with it is subsumed, so that no other literal of the given clause is resolved.
+
+use prime_bench::tasks::Task as _;
+use prime_bench::tasks::logic::literals::{Literals, Occurrences};
+use prime_bench::tasks::logic::resolution_proof::{Clauses, Instance, ResolutionProof, State};
+
+use crate::Lesson;
+use crate::reads::looked_up;
+
+pub struct Of;
+
+const NOTHING: &str = "-";
+/// A clause that exists; behind a literal: of this one alone.
+const CLAUSE: &str = "!";
+
+impl Lesson for Of {
+    type Task = ResolutionProof;
+
+    fn view(instance: &Instance, state: &State) -> String {
+        if ResolutionProof::ended(instance, state) {
+            return "done".to_owned();
+        }
+        let index = Index::of(instance, state);
+        state
+            .pair()
+            .map_or_else(|| NOTHING.to_owned(), |(given, met)| format!("{given:03} {}", index.given(given, Some(met))))
+    }
+
+    fn derivation(instance: &Instance, state: &State) -> Option<String> {
+        ResolutionProof::reference(instance, state)?;
+        let index = Index::of(instance, state);
+        let mut line = String::new();
+        if let Some((given, met)) = state.pair()
+            && scan(&index, given, Some(met), &mut line)
+        {
+            return Some(line);
+        }
+        for length in 1..=instance.variables {
+            let mut next = bucket(&index, length, None, &format!("s{length}"), &mut line);
+            while let Some(given) = next {
+                line += &looked_up(&format!("{given:03}"), &index.given(given, None));
+                if scan(&index, given, None, &mut line) {
+                    return Some(line);
+                }
+                next = bucket(&index, length, Some(given), &format!("n{given:03}"), &mut line);
+            }
+        }
+        None
+    }
+
+    const READS_MAX: usize = 400;
+
+    /// Thousands of pairs of clauses may lie between two resolvents that are kept.
+    const BYTES_MAX: usize = 5_118;
+
+    const UNTAUGHT: [u32; 3] = [1, 1, 1];
+
+    /// `s2`: the first waiting clause with two literals. `n012`: the one after clause 12 in its bucket. `012`: the literals of
+    /// clause 12, each with the first used clause of the opposite literal. `012+03:007`: the used clause after clause 7 in the list
+    /// of -3, while clause 12 is given. `-01+03`: whether this is a clause.
+    fn read(instance: &Instance, state: &State, address: &str) -> Option<String> {
+        let index = Index::of(instance, state);
+        let number = |digits: &str| digits.parse().ok().filter(|number| *number < index.clauses.len());
+        let first = address.chars().next()?;
+        let rest = address.get(1..)?;
+        match first {
+            's' => Some(numbered(index.waiting(rest.parse().ok()?, None))),
+            'n' => {
+                let after = number(rest)?;
+                Some(numbered(index.waiting(index.clauses.get(after).len() as usize, Some(after))))
+            }
+            '+' | '-' => {
+                let clause = literals_in(address)?;
+                Some(known(index.contains(clause)).to_owned())
+            }
+            _ => match address.split_once(':') {
+                None => Some(index.given(number(address)?, None)),
+                Some((given, after)) => {
+                    let (given, literal) = given.split_at_checked(given.find(['+', '-'])?)?;
+                    let literal = literal.parse().ok()?;
+                    let given = number(given).filter(|given| index.clauses.get(*given).contains(literal))?;
+                    Some(index.entry(given, literal, Some(number(after)?)))
+                }
+            },
+        }
+    }
+}
+
+/// The clauses by what they contain and by how far the strategy has come.
+struct Index<'a> {
+    clauses: Clauses<'a>,
+    /// For each clause its place in the order in which they have been taken; the number of those taken if it is waiting.
+    places: Vec<usize>,
+    taken: usize,
+    /// Literals that are clauses of their own.
+    units: Occurrences,
+}
+
+impl<'a> Index<'a> {
+    fn of(instance: &'a Instance, state: &'a State) -> Self {
+        let clauses = state.clauses(instance);
+        let mut units = Occurrences::default();
+        (0..clauses.len())
+            .map(|number| clauses.get(number))
+            .filter(|clause| clause.len() == 1)
+            .for_each(|unit| units.add(unit));
+        let taken = state.taken();
+        let mut places = vec![taken.len(); clauses.len()];
+        taken.iter().enumerate().for_each(|(place, number)| places[*number] = place);
+        Self { clauses, places, taken: taken.len(), units }
+    }
+
+    /// The next waiting clause of this length.
+    fn waiting(&self, length: usize, after: Option<usize>) -> Option<usize> {
+        let mut numbers = after.map_or(0, |after| after + 1)..self.clauses.len();
+        numbers.find(|number| self.places[*number] == self.taken && self.clauses.get(*number).len() as usize == length)
+    }
+
+    /// Whether a clause is taken before another one, in the order of the buckets.
+    fn is_used(&self, number: usize, given: usize) -> bool {
+        let turn = |number: usize| (self.places[number], self.clauses.get(number).len(), number);
+        turn(number) < turn(given)
+    }
+
+    fn contains(&self, clause: Literals) -> bool {
+        (0..self.clauses.len()).any(|number| self.clauses.get(number) == clause)
+    }
+
+    /// The next used clause with the opposite of a literal.
+    fn partner(&self, given: usize, literal: i64, after: Option<usize>) -> Option<usize> {
+        let mut numbers = after.map_or(0, |after| after + 1)..self.clauses.len();
+        numbers.find(|number| self.clauses.get(*number).contains(-literal) && self.is_used(*number, given))
+    }
+
+    fn entry(&self, given: usize, literal: i64, after: Option<usize>) -> String {
+        let entry = |number: usize| format!("{number:03}{}", self.marked(self.clauses.get(number).without(-literal)));
+        self.partner(given, literal, after).map_or_else(|| NOTHING.to_owned(), entry)
+    }
+
+    fn given(&self, given: usize, after: Option<usize>) -> String {
+        let literals = self.clauses.get(given).iter();
+        literals
+            .map(|literal| {
+                format!("{}:{}/", self.marked(Literals::from_iter([literal])), self.entry(given, literal, after))
+            })
+            .collect()
+    }
+
+    fn marked(&self, clause: Literals) -> String {
+        clause
+            .iter()
+            .map(
+                |literal| {
+                    if self.units.contains(literal) { format!("{literal:+03}{CLAUSE}") } else { written(literal) }
+                },
+            )
+            .collect()
+    }
+
+    fn has_unit(&self, clause: Literals) -> bool {
+        clause.iter().any(|literal| self.units.contains(literal))
+    }
+}
+
+fn known(is_clause: bool) -> &'static str {
+    if is_clause { CLAUSE } else { NOTHING }
+}
+
+fn written(literal: i64) -> String {
+    format!("{literal:+03}")
+}
+
+fn all_written(clause: Literals) -> String {
+    clause.iter().map(written).collect()
+}
+
+fn numbered(clause: Option<usize>) -> String {
+    clause.map_or_else(|| NOTHING.to_owned(), |number| format!("{number:03}"))
+}
+
+/// `+01-07`; `None` if these are no literals of a clause.
+fn literals_in(address: &str) -> Option<Literals> {
+    let starts: Vec<_> = address.match_indices(['+', '-']).map(|(start, _)| start).chain([address.len()]).collect();
+    let literals =
+        starts.windows(2).map(|ends| address[ends[0]..ends[1]].parse().ok()).collect::<Option<Vec<i64>>>()?;
+    Literals::try_from(literals).ok()
+}
+
+/// Reads which clause is next in a bucket.
+fn bucket(index: &Index<'_>, length: usize, after: Option<usize>, address: &str, line: &mut String) -> Option<usize> {
+    let next = index.waiting(length, after);
+    *line += &looked_up(address, &numbered(next));
+    next
+}
+
+/// Follows the lists of the given clause's literals side by side. Whether a resolvent is kept.
+fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String) -> bool {
+    let clause = index.clauses.get(given);
+    let mut lists: Vec<_> = clause
+        .iter()
+        .filter(|literal| !index.has_unit(clause.without(*literal)))
+        .map(|literal| (index.partner(given, literal, after), literal))
+        .collect();
+    loop {
+        lists.retain(|(next, _)| next.is_some());
+        let Some(used) = lists.iter().filter_map(|(next, _)| *next).min() else {
+            *line += ". ";
+            return false;
+        };
+        if lists.len() > 1 {
+            let nexts: Vec<_> = lists.iter().map(|(next, _)| numbered(*next)).collect();
+            *line += &nexts.join(" ");
+        }
+        *line += &format!(">{used:03}");
+        if resolve(index, clause, index.clauses.get(used), line) {
+            return true;
+        }
+        for (next, literal) in lists.iter_mut().filter(|(next, _)| *next == Some(used)) {
+            *next = index.partner(given, *literal, Some(used));
+            let address = format!("{given:03}{}:{used:03}", written(*literal));
+            *line += &looked_up(&address, &index.entry(given, *literal, Some(used)));
+        }
+    }
+}
+
+/// Writes the resolvent and looks up the clauses that could be subsets of it. Whether it is kept.
+fn resolve(index: &Index<'_>, given: Literals, used: Literals, line: &mut String) -> bool {
+    let Some(resolvent) = given.resolvent(used).filter(|resolvent| !index.has_unit(*resolvent)) else {
+        *line += "x ";
+        return false;
+    };
+    *line += &all_written(resolvent);
+    line.push(' ');
+    let literals: Vec<_> = resolvent.iter().collect();
+    for size in 2..=literals.len() {
+        for subset in subsets(&literals, size) {
+            let subsumes = index.contains(subset);
+            *line += &looked_up(&all_written(subset), known(subsumes));
+            if subsumes {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// Those of this size, in lexicographic order.
+fn subsets(literals: &[i64], size: usize) -> Vec<Literals> {
+    if size == 0 {
+        return vec![Literals::default()];
+    }
+    let from = |(place, literal): (usize, &i64)| {
+        let rest = subsets(&literals[place + 1..], size - 1).into_iter();
+        rest.map(|mut subset| {
+            subset.insert(*literal);
+            subset
+        })
+        .collect::<Vec<_>>()
+    };
+    literals.iter().enumerate().flat_map(from).collect()
+}
