@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn every_task_has_a_lesson() {
-        let without: Vec<_> = tasks::all().map(|task| task.spec().slug).filter(|slug| !crate::has_lesson(slug)).collect();
+        let without: Vec<_> =
+            tasks::all().map(|task| task.spec().slug).filter(|slug| !crate::has_lesson(slug)).collect();
         assert_eq!(without, Vec::<&str>::new());
     }
 }

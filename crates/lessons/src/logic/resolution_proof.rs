@@ -173,19 +173,20 @@ fn written(literal: i64) -> String {
     format!("{literal:+03}")
 }
 
-fn all_written(clause: Literals) -> String {
-    clause.iter().map(written).collect()
+fn all_written(literals: &[i64]) -> String {
+    literals.iter().copied().map(written).collect()
 }
 
 fn numbered(clause: Option<usize>) -> String {
     clause.map_or_else(|| NOTHING.to_owned(), |number| format!("{number:03}"))
 }
 
-/// `+01-07`; `None` if these are no literals of a clause.
+/// `-07+01`, in any order; `None` if these are no literals of a clause.
 fn literals_in(address: &str) -> Option<Literals> {
     let starts: Vec<_> = address.match_indices(['+', '-']).map(|(start, _)| start).chain([address.len()]).collect();
-    let literals =
-        starts.windows(2).map(|ends| address[ends[0]..ends[1]].parse().ok()).collect::<Option<Vec<i64>>>()?;
+    let literals = starts.windows(2).map(|ends| address[ends[0]..ends[1]].parse().ok());
+    let mut literals = literals.collect::<Option<Vec<i64>>>()?;
+    literals.sort_unstable_by_key(|literal| literal.unsigned_abs());
     Literals::try_from(literals).ok()
 }
 
@@ -215,7 +216,8 @@ fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String
             *line += &nexts.join(" ");
         }
         *line += &format!(">{used:03}");
-        if resolve(index, clause, index.clauses.get(used), line) {
+        let at = lists.iter().find(|(next, _)| *next == Some(used)).map_or(0, |(_, literal)| *literal);
+        if resolve(index, (clause, at), index.clauses.get(used), line) {
             return true;
         }
         for (next, literal) in lists.iter_mut().filter(|(next, _)| *next == Some(used)) {
@@ -226,39 +228,39 @@ fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String
     }
 }
 
-/// Writes the resolvent and looks up the clauses that could be subsets of it. Whether it is kept.
-fn resolve(index: &Index<'_>, given: Literals, used: Literals, line: &mut String) -> bool {
+/// Writes the literal that goes and those that stay, looks up the clauses that could be subsets of the resolvent, and orders its
+/// literals if it is kept. Whether it is.
+fn resolve(index: &Index<'_>, (given, at): (Literals, i64), used: Literals, line: &mut String) -> bool {
     let Some(resolvent) = given.resolvent(used).filter(|resolvent| !index.has_unit(*resolvent)) else {
         *line += "x ";
         return false;
     };
-    *line += &all_written(resolvent);
-    line.push(' ');
-    let literals: Vec<_> = resolvent.iter().collect();
+    let stays = given.without(at);
+    let literals: Vec<_> = stays.iter().chain(resolvent.iter().filter(|literal| !stays.contains(*literal))).collect();
+    *line += &format!("{}:{} ", written(at), all_written(&literals));
     for size in 2..=literals.len() {
         for subset in subsets(&literals, size) {
-            let subsumes = index.contains(subset);
-            *line += &looked_up(&all_written(subset), known(subsumes));
+            let subsumes = index.contains(subset.iter().copied().collect());
+            *line += &looked_up(&all_written(&subset), known(subsumes));
             if subsumes {
                 return false;
             }
         }
     }
+    if literals.len() > 1 {
+        *line += &all_written(&resolvent.iter().collect::<Vec<_>>());
+    }
     true
 }
 
-/// Those of this size, in lexicographic order.
-fn subsets(literals: &[i64], size: usize) -> Vec<Literals> {
+/// Those of this size, in lexicographic order of their places.
+fn subsets(literals: &[i64], size: usize) -> Vec<Vec<i64>> {
     if size == 0 {
-        return vec![Literals::default()];
+        return vec![Vec::new()];
     }
     let from = |(place, literal): (usize, &i64)| {
         let rest = subsets(&literals[place + 1..], size - 1).into_iter();
-        rest.map(|mut subset| {
-            subset.insert(*literal);
-            subset
-        })
-        .collect::<Vec<_>>()
+        rest.map(|subset| [vec![*literal], subset].concat()).collect::<Vec<_>>()
     };
     literals.iter().enumerate().flat_map(from).collect()
 }
