@@ -59,7 +59,7 @@ impl Lesson for Of {
     const UNTAUGHT: [u32; 3] = [1, 1, 1];
 
     /// `s2`: the first waiting clause with two literals. `n012`: the one after clause 12 in its bucket. `012`: the literals of
-    /// clause 12, each with the first used clause of the opposite literal. `012+03:007`: the used clause after clause 7 in the list
+    /// clause 12, each with the first used clause of the opposite literal. `+03:007x012`: the used clause after clause 7 in the list
     /// of -3, while clause 12 is given. `-01+03`: whether this is a clause.
     fn read(instance: &Instance, state: &State, address: &str) -> Option<String> {
         let index = Index::of(instance, state);
@@ -72,19 +72,16 @@ impl Lesson for Of {
                 let after = number(rest)?;
                 Some(numbered(index.waiting(index.clauses.get(after).len() as usize, Some(after))))
             }
-            '+' | '-' => {
-                let clause = literals_in(address)?;
-                Some(known(index.contains(clause)).to_owned())
-            }
-            _ => match address.split_once(':') {
-                None => Some(index.given(number(address)?, None)),
-                Some((given, after)) => {
-                    let (given, literal) = given.split_at_checked(given.find(['+', '-'])?)?;
+            '+' | '-' => match address.split_once(':') {
+                None => Some(known(index.contains(literals_in(address)?)).to_owned()),
+                Some((literal, place)) => {
                     let literal = literal.parse().ok()?;
+                    let (after, given) = place.split_once('x')?;
                     let given = number(given).filter(|given| index.clauses.get(*given).contains(literal))?;
                     Some(index.entry(given, literal, Some(number(after)?)))
                 }
             },
+            _ => Some(index.given(number(address)?, None)),
         }
     }
 }
@@ -203,41 +200,52 @@ fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String
     let mut lists: Vec<_> = clause
         .iter()
         .filter(|literal| !index.has_unit(clause.without(*literal)))
-        .map(|literal| (index.partner(given, literal, after), literal))
+        .filter_map(|literal| Some((literal, index.partner(given, literal, after)?)))
         .collect();
-    loop {
-        lists.retain(|(next, _)| next.is_some());
-        let Some(used) = lists.iter().filter_map(|(next, _)| *next).min() else {
-            *line += ". ";
-            return false;
-        };
+    while let Some((at, used)) = lists.iter().copied().min_by_key(|(_, next)| *next) {
         if lists.len() > 1 {
-            let nexts: Vec<_> = lists.iter().map(|(next, _)| numbered(*next)).collect();
-            *line += &nexts.join(" ");
+            lists.iter().for_each(|(literal, next)| *line += &head(*literal, *next));
+            line.push(' ');
         }
-        *line += &format!(">{used:03}");
-        let at = lists.iter().find(|(next, _)| *next == Some(used)).map_or(0, |(_, literal)| *literal);
-        if resolve(index, (clause, at), index.clauses.get(used), line) {
-            return true;
+        *line += &head(at, used);
+        let other = index.clauses.get(used);
+        match clause.resolvent(other).filter(|resolvent| !index.has_unit(*resolvent)) {
+            // The address of the next one begins with this one.
+            None => {}
+            Some(resolvent) => {
+                if is_new(index, clause.without(at), resolvent, line) {
+                    return true;
+                }
+                *line += &head(at, used);
+            }
         }
-        for (next, literal) in lists.iter_mut().filter(|(next, _)| *next == Some(used)) {
-            *next = index.partner(given, *literal, Some(used));
-            let address = format!("{given:03}{}:{used:03}", written(*literal));
-            *line += &looked_up(&address, &index.entry(given, *literal, Some(used)));
-        }
+        let mut is_first = true;
+        lists.retain_mut(|(literal, next)| {
+            if *next == used {
+                if !is_first {
+                    *line += &head(*literal, used);
+                }
+                is_first = false;
+                *line += &looked_up(&format!("x{given:03}"), &index.entry(given, *literal, Some(used)));
+                *next = index.partner(given, *literal, Some(used)).unwrap_or(usize::MAX);
+            }
+            *next != usize::MAX
+        });
     }
+    *line += ". ";
+    false
 }
 
-/// Writes the literal that goes and those that stay, looks up the clauses that could be subsets of the resolvent, and orders its
-/// literals if it is kept. Whether it is.
-fn resolve(index: &Index<'_>, (given, at): (Literals, i64), used: Literals, line: &mut String) -> bool {
-    let Some(resolvent) = given.resolvent(used).filter(|resolvent| !index.has_unit(*resolvent)) else {
-        *line += "x ";
-        return false;
-    };
-    let stays = given.without(at);
+/// A literal with the clause that its list has come to.
+fn head(literal: i64, next: usize) -> String {
+    format!("{}:{next:03}", written(literal))
+}
+
+/// Writes the resolvent, what stays of the given clause first, looks up the clauses that could be subsets of it, and orders its
+/// literals if there are none. Whether there are none.
+fn is_new(index: &Index<'_>, stays: Literals, resolvent: Literals, line: &mut String) -> bool {
     let literals: Vec<_> = stays.iter().chain(resolvent.iter().filter(|literal| !stays.contains(*literal))).collect();
-    *line += &format!("{}:{} ", written(at), all_written(&literals));
+    *line += &format!(":{} ", all_written(&literals));
     for size in 2..=literals.len() {
         for subset in subsets(&literals, size) {
             let subsumes = index.contains(subset.iter().copied().collect());
