@@ -13,6 +13,8 @@ use crate::reads::looked_up;
 pub struct Of;
 
 const NOTHING: &str = "-";
+/// A list at its end.
+const NO_CLAUSE: &str = ".";
 /// A clause that exists; behind a literal: of this one alone.
 const CLAUSE: &str = "!";
 
@@ -59,7 +61,7 @@ impl Lesson for Of {
     const UNTAUGHT: [u32; 3] = [1, 1, 1];
 
     /// `s2`: the first waiting clause with two literals. `n012`: the one after clause 12 in its bucket. `012`: the literals of
-    /// clause 12, each with the first used clause of the opposite literal. `+03:007x012`: the used clause after clause 7 in the list
+    /// clause 12, each with the first used clause of the opposite literal. `007+03x012`: the used clause after clause 7 in the list
     /// of -3, while clause 12 is given. `-01+03`: whether this is a clause.
     fn read(instance: &Instance, state: &State, address: &str) -> Option<String> {
         let index = Index::of(instance, state);
@@ -72,16 +74,16 @@ impl Lesson for Of {
                 let after = number(rest)?;
                 Some(numbered(index.waiting(index.clauses.get(after).len() as usize, Some(after))))
             }
-            '+' | '-' => match address.split_once(':') {
-                None => Some(known(index.contains(literals_in(address)?)).to_owned()),
-                Some((literal, place)) => {
+            '+' | '-' => Some(known(index.contains(literals_in(address)?)).to_owned()),
+            _ => match address.split_once('x') {
+                None => Some(index.given(number(address)?, None)),
+                Some((place, given)) => {
+                    let (after, literal) = place.split_at_checked(place.find(['+', '-'])?)?;
                     let literal = literal.parse().ok()?;
-                    let (after, given) = place.split_once('x')?;
                     let given = number(given).filter(|given| index.clauses.get(*given).contains(literal))?;
                     Some(index.entry(given, literal, Some(number(after)?)))
                 }
             },
-            _ => Some(index.given(number(address)?, None)),
         }
     }
 }
@@ -132,18 +134,17 @@ impl<'a> Index<'a> {
         numbers.find(|number| self.clauses.get(*number).contains(-literal) && self.is_used(*number, given))
     }
 
+    /// A literal of the given clause behind the next used clause of the opposite literal's list, whose other literals follow.
     fn entry(&self, given: usize, literal: i64, after: Option<usize>) -> String {
-        let entry = |number: usize| format!("{number:03}{}", self.marked(self.clauses.get(number).without(-literal)));
-        self.partner(given, literal, after).map_or_else(|| NOTHING.to_owned(), entry)
+        let own = self.marked(Literals::from_iter([literal]));
+        let next = self.partner(given, literal, after);
+        let rest = next.map(|number| self.marked(self.clauses.get(number).without(-literal)));
+        format!("{}{own}:{}", numbered(next), rest.unwrap_or_default())
     }
 
     fn given(&self, given: usize, after: Option<usize>) -> String {
         let literals = self.clauses.get(given).iter();
-        literals
-            .map(|literal| {
-                format!("{}:{}/", self.marked(Literals::from_iter([literal])), self.entry(given, literal, after))
-            })
-            .collect()
+        literals.map(|literal| self.entry(given, literal, after) + "/").collect()
     }
 
     fn marked(&self, clause: Literals) -> String {
@@ -175,7 +176,7 @@ fn all_written(literals: &[i64]) -> String {
 }
 
 fn numbered(clause: Option<usize>) -> String {
-    clause.map_or_else(|| NOTHING.to_owned(), |number| format!("{number:03}"))
+    clause.map_or_else(|| NO_CLAUSE.to_owned(), |number| format!("{number:03}"))
 }
 
 /// `-07+01`, in any order; `None` if these are no literals of a clause.
@@ -238,7 +239,7 @@ fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String
 
 /// A literal with the clause that its list has come to.
 fn head(literal: i64, next: usize) -> String {
-    format!("{}:{next:03}", written(literal))
+    format!("{next:03}{}", written(literal))
 }
 
 /// Writes the resolvent, what stays of the given clause first, looks up the clauses that could be subsets of it, and orders its
