@@ -13,6 +13,8 @@ use crate::reads::looked_up;
 pub struct Of;
 
 const NOTHING: &str = "-";
+/// Behind a literal of the used clause that the given one has, too.
+const TWICE: char = '.';
 /// A list at its end.
 const NO_CLAUSE: &str = ".";
 /// A clause that exists; behind a literal: of this one alone.
@@ -210,15 +212,12 @@ fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String
         }
         *line += &head(at, used);
         let other = index.clauses.get(used);
-        match clause.resolvent(other).filter(|resolvent| !index.has_unit(*resolvent)) {
-            // The address of the next one begins with this one.
-            None => {}
-            Some(resolvent) => {
-                if is_new(index, clause.without(at), resolvent, line) {
-                    return true;
-                }
-                *line += &head(at, used);
+        // Otherwise the address of the next one begins with this one.
+        if clause.resolvent(other).is_some_and(|resolvent| !index.has_unit(resolvent)) {
+            if is_new(index, clause.without(at), other.without(-at), line) {
+                return true;
             }
+            *line += &head(at, used);
         }
         let mut is_first = true;
         lists.retain_mut(|(literal, next)| {
@@ -242,11 +241,20 @@ fn head(literal: i64, next: usize) -> String {
     format!("{next:03}{}", written(literal))
 }
 
-/// Writes the resolvent, what stays of the given clause first, looks up the clauses that could be subsets of it, and orders its
-/// literals if there are none. Whether there are none.
-fn is_new(index: &Index<'_>, stays: Literals, resolvent: Literals, line: &mut String) -> bool {
-    let literals: Vec<_> = stays.iter().chain(resolvent.iter().filter(|literal| !stays.contains(*literal))).collect();
-    *line += &format!(":{} ", all_written(&literals));
+/// Writes the literals of the resolvent, looks up the clauses that could be subsets of it, and orders its literals if there are
+/// none. Whether there are none.
+fn is_new(index: &Index<'_>, stays: Literals, come: Literals, line: &mut String) -> bool {
+    *line += &format!(":{}", all_written(&stays.iter().collect::<Vec<_>>()));
+    let mut literals: Vec<_> = stays.iter().collect();
+    for literal in come.iter() {
+        *line += &written(literal);
+        if stays.contains(literal) {
+            line.push(TWICE);
+        } else {
+            literals.push(literal);
+        }
+    }
+    line.push(' ');
     for size in 2..=literals.len() {
         for subset in subsets(&literals, size) {
             let subsumes = index.contains(subset.iter().copied().collect());
@@ -257,7 +265,8 @@ fn is_new(index: &Index<'_>, stays: Literals, resolvent: Literals, line: &mut St
         }
     }
     if literals.len() > 1 {
-        *line += &all_written(&resolvent.iter().collect::<Vec<_>>());
+        literals.sort_unstable_by_key(|literal| literal.unsigned_abs());
+        *line += &all_written(&literals);
     }
     true
 }
