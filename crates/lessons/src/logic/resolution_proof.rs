@@ -13,8 +13,9 @@ use crate::reads::looked_up;
 pub struct Of;
 
 const NOTHING: &str = "-";
-/// Behind a literal of the used clause that the given one has, too.
+/// Behind a literal of the given clause that the used one has, too, or whose negation it has.
 const TWICE: char = '.';
+const CLASH: char = '#';
 /// A list at its end.
 const NO_CLAUSE: &str = ".";
 /// A clause that exists; behind a literal: of this one alone.
@@ -80,6 +81,8 @@ impl Lesson for Of {
             _ => match address.split_once('x') {
                 None => Some(index.given(number(address)?, None)),
                 Some((place, given)) => {
+                    // The literals that were resolved may stand between.
+                    let place = place.split_once(':').map_or(place, |(place, _)| place);
                     let (after, literal) = place.split_at_checked(place.find(['+', '-'])?)?;
                     let literal = literal.parse().ok()?;
                     let given = number(given).filter(|given| index.clauses.get(*given).contains(literal))?;
@@ -212,9 +215,9 @@ fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String
         }
         *line += &head(at, used);
         let other = index.clauses.get(used);
-        // Otherwise the address of the next one begins with this one.
-        if clause.resolvent(other).is_some_and(|resolvent| !index.has_unit(resolvent)) {
-            if is_new(index, clause.without(at), other.without(-at), line) {
+        // Without a resolvent, the address of the next one begins here.
+        if let Some(resolvent) = resolved(index, clause.without(at), other.without(-at), line) {
+            if is_new(index, resolvent, line) {
                 return true;
             }
             *line += &head(at, used);
@@ -241,20 +244,35 @@ fn head(literal: i64, next: usize) -> String {
     format!("{next:03}{}", written(literal))
 }
 
-/// Writes the literals of the resolvent, looks up the clauses that could be subsets of it, and orders its literals if there are
-/// none. Whether there are none.
-fn is_new(index: &Index<'_>, stays: Literals, come: Literals, line: &mut String) -> bool {
-    *line += &format!(":{}", all_written(&stays.iter().collect::<Vec<_>>()));
-    let mut literals: Vec<_> = stays.iter().collect();
+/// Writes the other literals of the used clause and of the given one. `None` if one of them is a clause of its own, or the
+/// negation of another.
+fn resolved(index: &Index<'_>, stay: Literals, come: Literals, line: &mut String) -> Option<Vec<i64>> {
+    line.push(':');
     for literal in come.iter() {
+        *line += &index.marked(Literals::from_iter([literal]));
+        if index.units.contains(literal) {
+            return None;
+        }
+    }
+    let mut literals: Vec<_> = come.iter().collect();
+    for literal in stay.iter() {
         *line += &written(literal);
-        if stays.contains(literal) {
+        if come.contains(-literal) {
+            line.push(CLASH);
+            return None;
+        }
+        if come.contains(literal) {
             line.push(TWICE);
         } else {
             literals.push(literal);
         }
     }
     line.push(' ');
+    Some(literals)
+}
+
+/// Looks up the clauses that could be subsets of the resolvent, and orders its literals if there are none. Whether there are none.
+fn is_new(index: &Index<'_>, mut literals: Vec<i64>, line: &mut String) -> bool {
     for size in 2..=literals.len() {
         for subset in subsets(&literals, size) {
             let subsumes = index.contains(subset.iter().copied().collect());
