@@ -18,7 +18,6 @@ const UNLEARNT_ADVANCED: &[&str] = &["bucket-sort", "counting-sort", "lru-cache"
 const UNLEARNT_SYMBOLS: &[&str] = &["file-system", "dependency-sat", "meeting-scheduler"];
 const UNLEARNT_NUMBERS: &[&str] = &["simplex-method"];
 const UNLEARNT_LARGE: &[&str] = &["bucket-sort", "comb-sort"];
-const UNLEARNT_ROUTES: &[&str] = &["resolution-proof"];
 const UNLEARNT_HYBRIDS: &[&str] = &["timsort", "block-sort"];
 
 /// All of them.
@@ -37,7 +36,7 @@ pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 14]> = LazyLock::new(|| {
         BuiltInModel::new("prime-puzzles", include_str!("../../models/prime-puzzles.toml"), &[]),
         BuiltInModel::new("prime-hybrids", include_str!("../../models/prime-hybrids.toml"), UNLEARNT_HYBRIDS),
         BuiltInModel::new("prime-queens", include_str!("../../models/prime-queens.toml"), &[]),
-        BuiltInModel::new("prime-routes", include_str!("../../models/prime-routes.toml"), UNLEARNT_ROUTES),
+        BuiltInModel::new("prime-routes", include_str!("../../models/prime-routes.toml"), &[]),
     ]
 });
 
