@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(check("llama", "turing-machine", |_| ()), Ok(()), "the second engine knows it");
         let error = check("llama", "turing-machine", tiny_alone).unwrap_err();
         assert!(error.to_string().contains("`turing-machine`; they know "), "{error}");
-        assert_eq!(error.known, ["bubble-sort", "tower-of-hanoi", "dfa-simulation", "long-division", "n-queens"]);
+        assert_eq!(error.known, ["bubble-sort", "tower-of-hanoi", "n-queens", "dfa-simulation", "long-division"]);
         let other_model = |settings: &mut Settings| {
             tiny_alone(settings);
             settings.engines.get_mut("tiny").unwrap().model = "other.gguf".into();

@@ -29,7 +29,11 @@ fn wrong_arguments() {
 
 #[test]
 fn tasks_that_the_built_in_model_has_not_learnt() {
-    run(&[&["sudoku", "--set", "agents.executor.engine=tiny"]]).refused(&["have not learnt `sudoku`", "tower-of-hanoi", "--force"]);
+    run(&[&["sudoku", "--set", "agents.executor.engine=tiny"]]).refused(&[
+        "have not learnt `sudoku`",
+        "tower-of-hanoi",
+        "--force",
+    ]);
     done(&["run", "logic"]).refused(&["is a category", "bench list --category logic"]);
     done(&["bench", "generate", "--task", "all", "--out", "-"]).refused(&["--task all", "use --all"]);
 }
