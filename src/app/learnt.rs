@@ -59,6 +59,13 @@ mod tests {
     }
 
     #[test]
+    fn the_built_in_models_know_all_tasks_but_one() {
+        let unknown: Vec<_> =
+            tasks::all().map(|task| task.spec().slug).filter(|task| check("llama", task, |_| ()).is_err()).collect();
+        assert_eq!(unknown, ["resolution-proof"], "README.md says so");
+    }
+
+    #[test]
     fn only_models_whose_tasks_are_known_are_refused_others() {
         assert_eq!(check("llama", "n-queens", |_| ()), Ok(()));
         assert_eq!(check("llama", "turing-machine", |_| ()), Ok(()), "the second engine knows it");

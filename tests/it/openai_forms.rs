@@ -20,6 +20,10 @@ fn prose_that_the_model_cannot_read_is_refused_with_an_example() {
     let example: Value =
         serde_json::from_str(&example[example.find('{').unwrap()..=example.rfind("}}").unwrap() + 1]).unwrap();
     assert_eq!(example, hanoi(), "the example can be sent as it is");
+}
+
+#[test]
+fn a_task_that_the_model_has_not_learnt_is_refused_unless_forced() {
     let daemon = Daemon::start(&["agents.executor.implementation=llama", "agents.executor.engine=tiny"]);
     let unlearnt = json!({"task": "sudoku", "index": 3});
     complete(&daemon, &chat(&unlearnt, &json!({}))).refused(

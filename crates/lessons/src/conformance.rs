@@ -30,8 +30,8 @@ const MADE_UP: [&str; 12] =
 /// A base seed that neither training nor the benchmark uses.
 const BASE_SEED: u64 = 5_000_000;
 
-/// What the shipped models were trained on: prompts and completions of these lessons must not change. `resolution-proof` is missing, of
-/// which no model is asked.
+/// What the shipped models were trained on: prompts and completions of these lessons must not change. `resolution-proof` is
+/// missing: no model is asked about it.
 const SHIPPED: [(&str, u64); 85] = [
     ("bubble-sort", 86_278_280_731_138_789),
     ("tower-of-hanoi", 4_557_077_103_975_266_462),

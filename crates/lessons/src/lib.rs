@@ -1,6 +1,6 @@
 //! Lessons: the view of a state that a small model is shown, and the derivation it learns to write before the action.
 //!
-//! Training and serving share this crate, so a model is prompted exactly as it was trained. A task without a lesson is
+//! Training and serving share this crate, so a model is prompted exactly as it was trained. A problem without a lesson is
 //! shown as [`Machine::view`]. Lessons know tasks; they must not know agents or models.
 
 mod advanced_sorting;

@@ -86,7 +86,7 @@ impl Lesson for Of {
                     let (after, literal) = place.split_at_checked(place.find(['+', '-'])?)?;
                     let literal = literal.parse().ok()?;
                     let given = number(given).filter(|given| index.clauses.get(*given).contains(literal))?;
-                    Some(index.entry(given, literal, Some(number(after)?)))
+                    Some(index.entry(literal, index.partner(given, literal, Some(number(after)?))))
                 }
             },
         }
@@ -140,27 +140,23 @@ impl<'a> Index<'a> {
     }
 
     /// A literal of the given clause behind the next used clause of the opposite literal's list, whose other literals follow.
-    fn entry(&self, given: usize, literal: i64, after: Option<usize>) -> String {
-        let own = self.marked(Literals::from_iter([literal]));
-        let next = self.partner(given, literal, after);
-        let rest = next.map(|number| self.marked(self.clauses.get(number).without(-literal)));
+    fn entry(&self, literal: i64, next: Option<usize>) -> String {
+        let own = self.marked(literal);
+        let rest = next.map(|number| self.all_marked(self.clauses.get(number).without(-literal)));
         format!("{}{own}:{}", numbered(next), rest.unwrap_or_default())
     }
 
     fn given(&self, given: usize, after: Option<usize>) -> String {
         let literals = self.clauses.get(given).iter();
-        literals.map(|literal| self.entry(given, literal, after) + "/").collect()
+        literals.map(|literal| self.entry(literal, self.partner(given, literal, after)) + "/").collect()
     }
 
-    fn marked(&self, clause: Literals) -> String {
-        clause
-            .iter()
-            .map(
-                |literal| {
-                    if self.units.contains(literal) { format!("{literal:+03}{CLAUSE}") } else { written(literal) }
-                },
-            )
-            .collect()
+    fn marked(&self, literal: i64) -> String {
+        written(literal) + if self.units.contains(literal) { CLAUSE } else { "" }
+    }
+
+    fn all_marked(&self, clause: Literals) -> String {
+        clause.iter().map(|literal| self.marked(literal)).collect()
     }
 
     fn has_unit(&self, clause: Literals) -> bool {
@@ -222,18 +218,20 @@ fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String
             }
             *line += &head(at, used);
         }
-        let mut is_first = true;
-        lists.retain_mut(|(literal, next)| {
-            if *next == used {
-                if !is_first {
-                    *line += &head(*literal, used);
+        lists = std::mem::take(&mut lists)
+            .into_iter()
+            .filter_map(|(literal, next)| {
+                if next != used {
+                    return Some((literal, next));
                 }
-                is_first = false;
-                *line += &looked_up(&format!("x{given:03}"), &index.entry(given, *literal, Some(used)));
-                *next = index.partner(given, *literal, Some(used)).unwrap_or(usize::MAX);
-            }
-            *next != usize::MAX
-        });
+                if literal != at {
+                    *line += &head(literal, used);
+                }
+                let next = index.partner(given, literal, Some(used));
+                *line += &looked_up(&format!("x{given:03}"), &index.entry(literal, next));
+                Some((literal, next?))
+            })
+            .collect();
     }
     *line += ". ";
     false
@@ -249,7 +247,7 @@ fn head(literal: i64, next: usize) -> String {
 fn resolved(index: &Index<'_>, stay: Literals, come: Literals, line: &mut String) -> Option<Vec<i64>> {
     line.push(':');
     for literal in come.iter() {
-        *line += &index.marked(Literals::from_iter([literal]));
+        *line += &index.marked(literal);
         if index.units.contains(literal) {
             return None;
         }

@@ -166,6 +166,9 @@ fn a_clients_problem_is_shown_with_the_feedback() {
     let definition = json!({"statement": "Find a factor of 15.", "steps": "stepwise"});
     let problem = Custom::read(&definition).expect("a problem").problem();
     let mut trajectory = started(problem.as_ref());
+    let machine = trajectory.machine.as_ref();
+    assert_eq!(prime_lessons::view(machine), machine.view(), "there is no lesson");
+    assert_eq!(prime_lessons::derivation(machine), None);
     let verdict = Verdict { score: Score::from_tenths(6), feedback: Some("too vague".into()), ..Verdict::default() };
     trajectory.settle("hm", true, &verdict, Decision::Backtrack, &LIMITS);
     let model = FakeModel::saying("answer: 3");

@@ -90,8 +90,7 @@ struct Progress {
 impl Progress {
     /// Advances to the next resolvent that is kept.
     fn advance(&mut self, clauses: &Clauses<'_>) {
-        let pair = self.given.and_then(|(given, met)| Some((given, *self.used.get(met.checked_sub(1)?)?)));
-        self.reached = (self.order.len(), pair);
+        self.reached = (self.order.len(), self.next.map(|action| (action.given, action.used)));
         loop {
             let Some((given, met)) = self.given else {
                 let waiting = (0..clauses.len()).filter(|number| !self.taken[*number]);
