@@ -59,7 +59,7 @@ impl Lesson for Of {
     const READS_MAX: usize = 400;
 
     /// Hundreds of pairs of clauses may lie between two resolvents that are kept.
-    const BYTES_MAX: usize = 5_118;
+    const BYTES_MAX: usize = 8_500;
 
     const UNTAUGHT: [u32; 3] = [1, 1, 1];
 
