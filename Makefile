@@ -93,7 +93,7 @@ end-to-end: ## the program from outside: make api, python, studio-test, openai, 
 	@scripts/setup --browser
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(END_TO_END)
 
-test-trainer: setup ## the tests of prime-train and its kernels, against llama.cpp too (burn takes minutes to build)
+test-trainer: setup ## the tests of prime-train and its kernels, against llama.cpp too
 	$(CARGO) clippy --release -p prime-train -p prime-kernels -p prime-cuda --all-targets -- -D warnings
 	$(CARGO) test --release -p prime-train -p prime-kernels
 

@@ -1,10 +1,10 @@
-//! Inner loops of training on a CPU: matrix products of bf16 values with f32 sums, and row-wise operations on f32.
+//! Inner loops of training on a CPU: matrix products of bf16 or f32 values with f32 sums, and row-wise operations on f32.
 //!
-//! The products run on AMX tiles, on AVX-512 BF16 or in portable code, whichever the processor has ([`Unit::best`]). All
-//! three multiply bf16 values exactly and sum in f32; they differ in the order of summation alone, so that results agree
-//! to rounding. Row-wise loops are compiled twice, for AVX-512 and for any processor.
+//! Products of bf16 values run on AMX tiles, on AVX-512 BF16 or in portable code, whichever the processor has ([`Unit::best`]). All
+//! three multiply the values exactly and sum in f32; they differ in the order of summation alone, so that results agree
+//! to rounding. Products of f32 values and row-wise loops are compiled twice, for AVX-512 and for any processor.
 //!
-//! Shapes are multiples of [`BLOCK`], or of fewer rows ([`Unit::padded_rows`]): callers pad with zeros, which contribute
+//! Shapes are multiples of [`BLOCK`], or of fewer rows ([`Element::padded_rows`]): callers pad with zeros, which contribute
 //! nothing to a sum.
 
 #![allow(
@@ -14,16 +14,21 @@
 )]
 
 mod bf16;
+mod element;
 mod packed;
 mod product;
 pub mod rows;
+mod single;
+mod unit;
 mod wide;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use bf16::{narrow, narrow_into, narrow_value, transpose, widen};
+pub use bf16::Bf16;
+pub use element::{Element, round_into, rounded};
 pub use packed::Packed;
-pub use product::{Left, Mode, Unit};
+pub use product::{Left, Mode};
+pub use unit::Unit;
 
 /// Rows, columns and inner dimensions of products are multiples of it.
 pub const BLOCK: usize = 32;

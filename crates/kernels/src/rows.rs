@@ -1,7 +1,6 @@
 //! Row-wise operations on f32 values, with the gradients of those that a network needs. What goes into a product comes out
-//! as bf16.
+//! as its elements.
 
-use crate::bf16::{narrow_value, widen};
 use crate::wide::wide;
 
 const LANES: usize = 16;
@@ -84,21 +83,11 @@ fn inverse_rms(row: &[f32], epsilon: f32) -> f32 {
 
 wide! {
     /// RMS norm of each row of `x` [n, d], times `gain` (d values).
-    pub fn norm(x: &[f32], gain: &[f32], epsilon: f32, output: &mut [u16]) {
+    pub fn norm<E>(x: &[f32], gain: &[f32], epsilon: f32, output: &mut [E]) {
         for (row, output) in x.chunks_exact(gain.len()).zip(output.chunks_exact_mut(gain.len())) {
             let inverse = inverse_rms(row, epsilon);
             for ((output, x), gain) in output.iter_mut().zip(row).zip(gain) {
-                *output = narrow_value(x * inverse * gain);
-            }
-        }
-    }
-
-    /// As [`norm`], without rounding.
-    pub fn norm_values(x: &[f32], gain: &[f32], epsilon: f32, output: &mut [f32]) {
-        for (row, output) in x.chunks_exact(gain.len()).zip(output.chunks_exact_mut(gain.len())) {
-            let inverse = inverse_rms(row, epsilon);
-            for ((output, x), gain) in output.iter_mut().zip(row).zip(gain) {
-                *output = x * inverse * gain;
+                *output = E::from_f32(x * inverse * gain);
             }
         }
     }
@@ -124,20 +113,20 @@ wide! {
     }
 
     /// SwiGLU: `gate` sigmoid(`gate`) `up` [n, width] of rows that hold both, gates first. `kept` gets the rows rounded.
-    pub fn swiglu(gate_up: &[f32], width: usize, kept: &mut [u16], hidden: &mut [u16]) {
+    pub fn swiglu<E>(gate_up: &[f32], width: usize, kept: &mut [E], hidden: &mut [E]) {
         let rows = gate_up.chunks_exact(2 * width).zip(kept.chunks_exact_mut(2 * width)).zip(hidden.chunks_exact_mut(width));
         for ((row, kept), hidden) in rows {
             for (kept, value) in kept.iter_mut().zip(row) {
-                *kept = narrow_value(*value);
+                *kept = E::from_f32(*value);
             }
             let (gates, ups) = row.split_at(width);
             for ((hidden, gate), up) in hidden.iter_mut().zip(gates).zip(ups) {
-                *hidden = narrow_value(gate * sigmoid(*gate) * up);
+                *hidden = E::from_f32(gate * sigmoid(*gate) * up);
             }
         }
     }
 
-    /// As [`swiglu`], without rounding.
+    /// As [`swiglu`], without rounding, and nothing is kept.
     pub fn swiglu_values(gate_up: &[f32], width: usize, hidden: &mut [f32]) {
         for (row, hidden) in gate_up.chunks_exact(2 * width).zip(hidden.chunks_exact_mut(width)) {
             let (gates, ups) = row.split_at(width);
@@ -181,16 +170,16 @@ wide! {
     }
 
     /// The gradient [n, 2 width] by gates and ups; `slope` [n, width] is that by the hidden values.
-    pub fn swiglu_backward(kept: &[u16], width: usize, slope: &[f32], d_gate_up: &mut [u16]) {
+    pub fn swiglu_backward<E>(kept: &[E], width: usize, slope: &[f32], d_gate_up: &mut [E]) {
         let rows = kept.chunks_exact(2 * width).zip(slope.chunks_exact(width)).zip(d_gate_up.chunks_exact_mut(2 * width));
         for ((kept, slope), d_gate_up) in rows {
             let (gates, ups) = kept.split_at(width);
             let (d_gates, d_ups) = d_gate_up.split_at_mut(width);
             for index in 0..width {
-                let (gate, up, slope) = (widen(gates[index]), widen(ups[index]), slope[index]);
+                let (gate, up, slope) = (gates[index].to_f32(), ups[index].to_f32(), slope[index]);
                 let sigmoid = sigmoid(gate);
-                d_ups[index] = narrow_value(slope * gate * sigmoid);
-                d_gates[index] = narrow_value(slope * up * sigmoid * (1.0 + gate * (1.0 - sigmoid)));
+                d_ups[index] = E::from_f32(slope * gate * sigmoid);
+                d_gates[index] = E::from_f32(slope * up * sigmoid * (1.0 + gate * (1.0 - sigmoid)));
             }
         }
     }
@@ -207,31 +196,31 @@ wide! {
     }
 
     /// Softmax of the first `seen` scores of a row, which are overwritten; the other probabilities are 0.
-    pub fn softmax(scores: &mut [f32], seen: usize, probabilities: &mut [u16]) {
+    pub fn softmax<E>(scores: &mut [f32], seen: usize, probabilities: &mut [E]) {
         let scores = &mut scores[..seen];
         let inverse = 1.0 / exponentials(scores, maximum(scores));
         let (own, hidden) = probabilities.split_at_mut(seen);
         for (p, score) in own.iter_mut().zip(scores.iter()) {
-            *p = narrow_value(score * inverse);
+            *p = E::from_f32(score * inverse);
         }
-        hidden.fill(0);
+        hidden.fill(E::default());
     }
 
     /// The gradient by the scores; `slope` is that by the probabilities, of which the first `seen` are not 0.
-    pub fn softmax_backward(probabilities: &[u16], slope: &[f32], seen: usize, d_scores: &mut [u16]) {
+    pub fn softmax_backward<E>(probabilities: &[E], slope: &[f32], seen: usize, d_scores: &mut [E]) {
         let (probabilities, slope) = (&probabilities[..seen], &slope[..seen]);
         let mut lanes = [0.0f32; LANES];
         for (p, slope) in probabilities.chunks(LANES).zip(slope.chunks(LANES)) {
             for ((lane, p), slope) in lanes.iter_mut().zip(p).zip(slope) {
-                *lane += widen(*p) * slope;
+                *lane += p.to_f32() * slope;
             }
         }
         let mean: f32 = lanes.iter().sum();
         let (own, hidden) = d_scores.split_at_mut(seen);
         for ((d, p), slope) in own.iter_mut().zip(probabilities).zip(slope) {
-            *d = narrow_value(widen(*p) * (slope - mean));
+            *d = E::from_f32(p.to_f32() * (slope - mean));
         }
-        hidden.fill(0);
+        hidden.fill(E::default());
     }
 
     /// Sum of products.
@@ -276,6 +265,8 @@ wide! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Bf16;
+    use crate::element::{Element, rounded};
 
     fn random(count: usize, seed: u32) -> Vec<f32> {
         let mut state = seed;
@@ -320,24 +311,31 @@ mod tests {
             .collect()
     }
 
+    /// Elements that differ from what they should be by at most `rounding` of it.
+    fn close<E: Element>(found: &[E], exact: Vec<f32>, rounding: f32) {
+        for (found, exact) in found.iter().zip(exact) {
+            assert!((found.to_f32() - exact).abs() <= exact.abs() * rounding, "{found:?} is not {exact}");
+        }
+    }
+
     #[test]
     fn the_gradient_of_a_norm_is_that_of_finite_differences() {
         let (x, gain, slope) = (random(66, 1), random(22, 2), random(66, 3));
-        let mut output = vec![0; 66];
+        let (mut output, mut values) = (vec![Bf16::default(); 66], vec![0.0; 66]);
         norm(&x, &gain, 1e-5, &mut output);
-        for (bits, exact) in output.iter().zip(exact_norm(&x, &gain)) {
-            assert!((widen(*bits) - exact).abs() <= exact.abs() / 200.0, "{exact}");
-        }
+        norm(&x, &gain, 1e-5, &mut values);
+        close(&output, exact_norm(&x, &gain), 1.0 / 200.0);
+        close::<f32>(&values, exact_norm(&x, &gain), 1e-6);
         let (mut d_x, mut d_gain) = (vec![0.0; 66], vec![0.0; 22]);
         norm_backward(&x, &gain, 1e-5, &slope, &mut d_x, &mut d_gain);
         check(&x, &d_x, &slope, 2e-3, |x| exact_norm(x, &gain));
         check(&gain, &d_gain, &slope, 2e-3, |gain| exact_norm(&x, gain));
     }
 
-    #[test]
-    fn the_gradient_of_swiglu_is_that_of_finite_differences() {
+    fn swiglu_is_exact_to<E: Element>(rounding: f32, tolerance: f32) {
         let (width, rows) = (17, 2);
-        let gate_up: Vec<f32> = random(2 * width * rows, 4).iter().map(|x| widen(narrow_value(*x))).collect();
+        let elements: Vec<E> = rounded(&random(2 * width * rows, 4));
+        let gate_up: Vec<f32> = elements.iter().map(|element| element.to_f32()).collect();
         let slope = random(width * rows, 5);
         let exact = |gate_up: &[f32]| -> Vec<f32> {
             let value = |row: &[f32], index: usize| row[index] / (1.0 + (-row[index]).exp()) * row[width + index];
@@ -346,34 +344,42 @@ mod tests {
                 .flat_map(|row| (0..width).map(|index| value(row, index)).collect::<Vec<_>>())
                 .collect()
         };
-        let (mut kept, mut hidden) = (vec![0; gate_up.len()], vec![0; slope.len()]);
+        let (mut kept, mut hidden) = (vec![E::default(); gate_up.len()], vec![E::default(); slope.len()]);
         swiglu(&gate_up, width, &mut kept, &mut hidden);
-        for (bits, exact) in hidden.iter().zip(exact(&gate_up)) {
-            assert!((widen(*bits) - exact).abs() <= exact.abs() / 200.0, "{exact}");
-        }
-        let mut d = vec![0; gate_up.len()];
+        assert_eq!(kept, elements);
+        close(&hidden, exact(&gate_up), rounding);
+        let mut d = vec![E::default(); gate_up.len()];
         swiglu_backward(&kept, width, &slope, &mut d);
-        let d: Vec<f32> = d.into_iter().map(widen).collect();
-        check(&gate_up, &d, &slope, 5e-3, exact);
+        let d: Vec<f32> = d.into_iter().map(E::to_f32).collect();
+        check(&gate_up, &d, &slope, tolerance, exact);
     }
 
     #[test]
-    fn the_gradient_of_softmax_is_that_of_finite_differences_and_hides_what_follows() {
+    fn the_gradient_of_swiglu_is_that_of_finite_differences() {
+        swiglu_is_exact_to::<Bf16>(1.0 / 200.0, 5e-3);
+        swiglu_is_exact_to::<f32>(1e-5, 1e-4);
+    }
+
+    fn softmax_is_exact_to<E: Element>(rounding: f32, tolerance: f32) {
         let (scores, slope) = (random(40, 6), random(40, 7));
         let seen = 21;
         let exact = |scores: &[f32]| -> Vec<f32> {
             let sum: f32 = scores[..seen].iter().map(|s| s.exp()).sum();
             (0..scores.len()).map(|at| if at < seen { scores[at].exp() / sum } else { 0.0 }).collect()
         };
-        let mut p = vec![7; 40];
+        let mut p = vec![E::from_f32(7.0); 40];
         softmax(&mut scores.clone(), seen, &mut p);
-        for (bits, exact) in p.iter().zip(exact(&scores)) {
-            assert!((widen(*bits) - exact).abs() <= exact / 200.0, "{exact}");
-        }
-        let mut d = vec![7; 40];
+        close(&p, exact(&scores), rounding);
+        let mut d = vec![E::from_f32(7.0); 40];
         softmax_backward(&p, &slope, seen, &mut d);
-        let d: Vec<f32> = d.into_iter().map(widen).collect();
-        check(&scores, &d, &slope, 2e-3, exact);
+        let d: Vec<f32> = d.into_iter().map(E::to_f32).collect();
+        check(&scores, &d, &slope, tolerance, exact);
+    }
+
+    #[test]
+    fn the_gradient_of_softmax_is_that_of_finite_differences_and_hides_what_follows() {
+        softmax_is_exact_to::<Bf16>(1.0 / 200.0, 2e-3);
+        softmax_is_exact_to::<f32>(1e-5, 1e-4);
     }
 
     #[test]

@@ -10,28 +10,31 @@ pub fn is_wide() -> bool {
         && is_x86_feature_detected!("fma")
 }
 
-/// Defines functions that choose between the two versions when they are called. Bodies are loops that vectorise: no branches
-/// that depend on values, no calls that are not inlined.
+/// Defines functions, perhaps generic over an [`Element`](crate::Element), that choose between the two versions when they are
+/// called. Bodies are loops that vectorise: no branches that depend on values, no calls that are not inlined.
 macro_rules! wide {
-    ($($(#[$meta:meta])* pub fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {$(
+    ($(
+        $(#[$meta:meta])*
+        pub fn $name:ident $(<$element:ident>)? ($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $body:block
+    )*) => {$(
         $(#[$meta])*
-        pub fn $name($($argument: $kind),*) $(-> $result)? {
+        pub fn $name $(<$element: $crate::Element>)? ($($argument: $kind),*) $(-> $result)? {
             #[inline(always)]
-            fn narrow($($argument: $kind),*) $(-> $result)? $body
+            fn narrow $(<$element: $crate::Element>)? ($($argument: $kind),*) $(-> $result)? $body
 
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
-                fn wide($($argument: $kind),*) $(-> $result)? {
-                    narrow($($argument),*)
+                fn wide $(<$element: $crate::Element>)? ($($argument: $kind),*) $(-> $result)? {
+                    narrow $(::<$element>)? ($($argument),*)
                 }
                 if $crate::wide::is_wide() {
                     // SAFETY: the processor has the features, as was just asked.
                     #[expect(unsafe_code, reason = "a function with target features is unsafe to call from one without")]
-                    return unsafe { wide($($argument),*) };
+                    return unsafe { wide $(::<$element>)? ($($argument),*) };
                 }
             }
-            narrow($($argument),*)
+            narrow $(::<$element>)? ($($argument),*)
         }
     )*};
 }

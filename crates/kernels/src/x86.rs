@@ -6,13 +6,14 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{
-    __cpuid, __cpuid_count, __m512, __m512bh, __m512i, _mm256_loadu_si256, _mm512_cvtepu16_epi32, _mm512_dpbf16_ps,
-    _mm512_loadu_ps, _mm512_loadu_si512, _mm512_or_si512, _mm512_set1_epi32, _mm512_setzero_ps, _mm512_setzero_si512,
-    _mm512_shuffle_i32x4, _mm512_slli_epi32, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_unpackhi_epi32,
-    _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+    __cpuid, __cpuid_count, __m512, __m512bh, __m512i, _mm256_loadu_si256, _mm512_add_ps, _mm512_cvtepu16_epi32,
+    _mm512_dpbf16_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_or_si512, _mm512_set1_epi32,
+    _mm512_set1_ps, _mm512_setzero_ps, _mm512_setzero_si512, _mm512_shuffle_i32x4, _mm512_slli_epi32, _mm512_storeu_ps,
+    _mm512_storeu_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 use std::sync::LazyLock;
 
+use crate::bf16::Bf16;
 use crate::packed::{Packed, SIDE, TILE};
 use crate::product::{Left, Mode};
 
@@ -60,7 +61,14 @@ static CONFIGURATION: Configuration = {
 };
 
 /// Blocks of 32 by 32 sums in four tiles. Dimensions were checked by the caller.
-pub fn multiply_by_tiles(left: Left<'_>, right: &Packed, columns: usize, sum: &mut [f32], stride: usize, mode: Mode) {
+pub fn multiply_by_tiles(
+    left: Left<'_, Bf16>,
+    right: &Packed<Bf16>,
+    columns: usize,
+    sum: &mut [f32],
+    stride: usize,
+    mode: Mode,
+) {
     let tiles = right.inner() / (2 * SIDE);
     // SAFETY: the processor has tiles, or the caller would have chosen another unit. The configuration is a constant.
     unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const CONFIGURATION, options(nostack, preserves_flags, readonly)) };
@@ -138,19 +146,26 @@ pub const ROWS: usize = 8;
 const COLUMNS: usize = 2;
 
 /// Blocks of sums in registers. Dimensions were checked by the caller.
-pub fn multiply_by_pairs(left: Left<'_>, right: &Packed, columns: usize, sum: &mut [f32], stride: usize, mode: Mode) {
+pub fn multiply_by_pairs(
+    left: Left<'_, Bf16>,
+    right: &Packed<Bf16>,
+    columns: usize,
+    sum: &mut [f32],
+    stride: usize,
+    mode: Mode,
+) {
     // SAFETY: the processor has the features, or the caller would have chosen another unit.
     unsafe { pairs(left, right, columns, sum, stride, mode) };
 }
 
 #[target_feature(enable = "avx512f,avx512bf16")]
-fn pairs(left: Left<'_>, right: &Packed, columns: usize, sum: &mut [f32], stride: usize, mode: Mode) {
+fn pairs(left: Left<'_, Bf16>, right: &Packed<Bf16>, columns: usize, sum: &mut [f32], stride: usize, mode: Mode) {
     let tiles = right.inner() / (2 * SIDE);
     for column in (0..columns).step_by(COLUMNS * SIDE) {
         let cells: [&[u32]; COLUMNS] =
             std::array::from_fn(|at| &right.cells[(column / SIDE + at) * tiles * TILE..][..left.inner / 2 * SIDE]);
         for row in (0..left.rows).step_by(ROWS) {
-            let values: [&[u16]; ROWS] =
+            let values: [&[Bf16]; ROWS] =
                 std::array::from_fn(|at| &left.values[(row + at) * left.stride..][..left.inner]);
             let mut lanes: [[__m512; COLUMNS]; ROWS] = [[_mm512_setzero_ps(); COLUMNS]; ROWS];
             if mode == Mode::Add {
@@ -185,6 +200,71 @@ fn pairs(left: Left<'_>, right: &Packed, columns: usize, sum: &mut [f32], stride
             }
         }
     }
+}
+
+/// Blocks of sums of f32 products in registers. Dimensions were checked by the caller.
+pub fn multiply_by_panels(
+    left: Left<'_, f32>,
+    right: &Packed<f32>,
+    columns: usize,
+    sum: &mut [f32],
+    stride: usize,
+    mode: Mode,
+) {
+    // SAFETY: the processor has AVX-512, or the caller would have chosen the portable product.
+    unsafe { panels(left, right, columns, sum, stride, mode) };
+}
+
+#[target_feature(enable = "avx512f")]
+fn panels(left: Left<'_, f32>, right: &Packed<f32>, columns: usize, sum: &mut [f32], stride: usize, mode: Mode) {
+    for column in (0..columns).step_by(COLUMNS * SIDE) {
+        let panel = right.cells[column * right.inner()..][..left.inner * COLUMNS * SIDE].as_chunks().0;
+        let sum = &mut sum[column..];
+        let row = panel_rows::<ROWS>(left, 0, panel, sum, stride, mode);
+        let row = panel_rows::<{ ROWS / 2 }>(left, row, panel, sum, stride, mode);
+        let row = panel_rows::<{ ROWS / 4 }>(left, row, panel, sum, stride, mode);
+        panel_rows::<1>(left, row, panel, sum, stride, mode);
+    }
+}
+
+/// Multiplies rows from `row` on with a panel, `COUNT` at a time, as long as there are as many; the first that is left over.
+#[target_feature(enable = "avx512f")]
+fn panel_rows<const COUNT: usize>(
+    left: Left<'_, f32>,
+    mut row: usize,
+    panel: &[[f32; COLUMNS * SIDE]],
+    sum: &mut [f32],
+    stride: usize,
+    mode: Mode,
+) -> usize {
+    while row + COUNT <= left.rows {
+        let values: [&[f32]; COUNT] = std::array::from_fn(|at| &left.values[(row + at) * left.stride..][..panel.len()]);
+        let mut lanes: [[__m512; COLUMNS]; COUNT] = [[_mm512_setzero_ps(); COLUMNS]; COUNT];
+        for (at, right) in panel.iter().enumerate() {
+            let right: [__m512; COLUMNS] = std::array::from_fn(|lane| {
+                // SAFETY: the array has 16 values from here on.
+                unsafe { _mm512_loadu_ps(right.as_ptr().add(lane * SIDE)) }
+            });
+            for (lanes, values) in lanes.iter_mut().zip(values) {
+                let value = _mm512_set1_ps(values[at]);
+                for (lane, right) in lanes.iter_mut().zip(right) {
+                    *lane = _mm512_fmadd_ps(value, right, *lane);
+                }
+            }
+        }
+        for (at, lanes) in lanes.iter().enumerate() {
+            let sum = &mut sum[(row + at) * stride..][..COLUMNS * SIDE];
+            for (lane, sum) in lanes.iter().zip(sum.chunks_exact_mut(SIDE)) {
+                // SAFETY: the slice has 16 values.
+                unsafe {
+                    let before = if mode == Mode::Add { _mm512_loadu_ps(sum.as_ptr()) } else { _mm512_setzero_ps() };
+                    _mm512_storeu_ps(sum.as_mut_ptr(), _mm512_add_ps(before, *lane));
+                }
+            }
+        }
+        row += COUNT;
+    }
+    row
 }
 
 /// The same bits as pairs of bf16 values.
@@ -227,7 +307,7 @@ fn turned(rows: &[__m512i; SIDE]) -> [__m512i; SIDE] {
 
 /// Blocks of 32 rows and 16 columns of `from` as blocks of 16 rows and 32 columns of `to`. Both counts are multiples.
 #[target_feature(enable = "avx512f")]
-pub fn transpose_blocks(from: &[u16], stride: usize, rows: usize, columns: usize, to: &mut [u16], to_stride: usize) {
+pub fn transpose_blocks(from: &[Bf16], stride: usize, rows: usize, columns: usize, to: &mut [Bf16], to_stride: usize) {
     for row in (0..rows).step_by(2 * SIDE) {
         for column in (0..columns).step_by(SIDE) {
             let values = |row: usize| {
@@ -250,7 +330,7 @@ pub fn transpose_blocks(from: &[u16], stride: usize, rows: usize, columns: usize
 
 /// A tile's transpose: `from` are 16 rows of 32 values, `stride` apart, each pair of which becomes a cell.
 #[target_feature(enable = "avx512f")]
-pub fn pack_tile(from: &[u16], stride: usize, tile: &mut [u32]) {
+pub fn pack_tile(from: &[Bf16], stride: usize, tile: &mut [u32]) {
     let rows = std::array::from_fn(|row| {
         let values = &from[row * stride..][..2 * SIDE];
         // SAFETY: the slice has 32 values.
@@ -259,5 +339,24 @@ pub fn pack_tile(from: &[u16], stride: usize, tile: &mut [u32]) {
     for (cells, row) in turned(&rows).into_iter().zip(tile.chunks_exact_mut(SIDE)) {
         // SAFETY: a row of the tile has 16 cells.
         unsafe { _mm512_storeu_si512(row.as_mut_ptr().cast(), cells) };
+    }
+}
+
+/// `to` [columns, rows] becomes the transpose of `from` [rows, columns], both of which are multiples of 16.
+#[target_feature(enable = "avx512f")]
+pub fn transpose_cells(from: &[f32], stride: usize, rows: usize, columns: usize, to: &mut [f32], to_stride: usize) {
+    for row in (0..rows).step_by(SIDE) {
+        for column in (0..columns).step_by(SIDE) {
+            let cells = std::array::from_fn(|at| {
+                let values = &from[(row + at) * stride + column..][..SIDE];
+                // SAFETY: the slice has 16 values.
+                unsafe { _mm512_loadu_si512(values.as_ptr().cast()) }
+            });
+            for (at, cells) in turned(&cells).into_iter().enumerate() {
+                let to = &mut to[(column + at) * to_stride + row..][..SIDE];
+                // SAFETY: the slice has 16 values.
+                unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), cells) };
+            }
+        }
     }
 }

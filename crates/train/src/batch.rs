@@ -1,5 +1,4 @@
-//! Batches of token sequences: samples concatenated, with their bounds. Training batches hold samples of similar length, so
-//! that padding them to the longest costs little.
+//! Batches of token sequences: samples concatenated, with their bounds.
 
 use std::ops::Range;
 
@@ -213,8 +212,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Appends completions of one prompt, which is read once; only mixed precision can learn from several. At most as many as the
-    /// prompt has tokens, bos included ([`MixedNetwork`](crate::mixed::MixedNetwork) moves the targets' rows in place). The targets are
+    /// Appends completions of one prompt, which is read once; a GPU cannot learn from several. At most as many as the
+    /// prompt has tokens, bos included ([`Network`](crate::network::Network) moves the targets' rows in place). The targets are
     /// in the order of [`target_order`].
     ///
     /// # Errors
@@ -307,7 +306,7 @@ pub struct PoolPlan {
     pub context: usize,
     /// Share of corrections.
     pub corrected: f64,
-    /// Whether a batch has samples of similar length, because shorter ones are padded. Else each has samples of all lengths.
+    /// Whether a batch has samples of similar length. Else each has samples of all lengths.
     pub sorts: bool,
 }
 
@@ -385,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_has_a_batch_for_every_pass_and_little_padding() {
+    fn a_pool_has_a_batch_for_every_pass_of_samples_of_similar_length() {
         use rand_chacha::rand_core::SeedableRng;
         for tokens in [8, 1000] {
             let plan = PoolPlan { steps: 4, passes: 3, tokens, context: 128, corrected: 0.0, sorts: true };
@@ -398,14 +397,14 @@ mod tests {
             assert_eq!(batches.len(), 12);
             assert!(batches.iter().all(|batch| !batch.targets.is_empty()));
             let used: usize = batches.iter().map(|batch| batch.inputs.len()).sum();
-            let padded: usize = batches
+            let longest: usize = batches
                 .iter()
                 .map(|batch| {
-                    let longest = batch.sequences.iter().map(|s| s.rows.len()).max();
-                    longest.unwrap_or(0) * batch.sequences.len()
+                    let of_one = batch.sequences.iter().map(|s| s.rows.len()).max();
+                    of_one.unwrap_or(0) * batch.sequences.len()
                 })
                 .sum();
-            assert!(tokens == 8 || padded * 10 < used * 11, "{used} of {padded}");
+            assert!(tokens == 8 || longest * 10 < used * 11, "{used} of {longest}");
         }
     }
 }

@@ -9,9 +9,8 @@ use rand_chacha::ChaCha8Rng;
 use super::{
     TrainError,
     layout::uniform,
-    model::NORM_EPSILON,
-    model_view::{Matrix, ModelView},
-    ops::Rotation,
+    model_view::ModelView,
+    network::{Matrix, NORM_EPSILON, Rotation},
     recipe::Architecture,
     vocabulary::{BOS, EOS},
 };
@@ -212,17 +211,18 @@ impl<'a> Decoder<'a> {
         let head_dim = self.model.architecture.head_dim();
         let scale = 1.0 / (head_dim as f32).sqrt();
         let count: usize = tokens.iter().map(|tokens| tokens.len()).sum();
+        let embedding = self.model.weights.embedding();
         let mut stream = Vec::with_capacity(count * d_model);
         for token in tokens.iter().copied().flatten() {
-            stream.extend_from_slice(&self.model.embedding[usize::from(*token) * d_model..][..d_model]);
+            stream.extend_from_slice(&embedding[usize::from(*token) * d_model..][..d_model]);
         }
         let mut normed = vec![0.0; count * d_model];
         let mut mixed = vec![0.0; count * d_model];
         let mut hidden = vec![0.0; count * ff];
         let mut scores = Vec::new();
         for layer in 0..layers {
-            let [attention_norm, ff_norm] = &self.model.norms[layer];
-            rows::norm_values(&stream, attention_norm, NORM_EPSILON, &mut normed);
+            let [attention_norm, ff_norm] = self.model.weights.norms(layer);
+            rows::norm(&stream, attention_norm, NORM_EPSILON, &mut normed);
             let mut qkv = self.model.project(Matrix::Qkv(layer), &normed);
             let mut lines = qkv.chunks_exact_mut(3 * d_model).zip(mixed.chunks_exact_mut(d_model));
             for (sequence, tokens) in sequences.iter_mut().zip(tokens) {
@@ -242,7 +242,7 @@ impl<'a> Decoder<'a> {
                 }
             }
             rows::add_scaled(&mut stream, &self.model.project(Matrix::Output(layer), &mixed), 1.0);
-            rows::norm_values(&stream, ff_norm, NORM_EPSILON, &mut normed);
+            rows::norm(&stream, ff_norm, NORM_EPSILON, &mut normed);
             rows::swiglu_values(&self.model.project(Matrix::GateUp(layer), &normed), ff, &mut hidden);
             rows::add_scaled(&mut stream, &self.model.project(Matrix::Down(layer), &hidden), 1.0);
         }
@@ -254,7 +254,7 @@ impl<'a> Decoder<'a> {
             last.extend_from_slice(&stream[(end - 1) * d_model..end * d_model]);
         }
         let normed = &mut normed[..last.len()];
-        rows::norm_values(&last, &self.model.output_norm, NORM_EPSILON, normed);
+        rows::norm(&last, self.model.weights.output_norm(), NORM_EPSILON, normed);
         self.model.project(Matrix::Logits, normed)
     }
 }
@@ -314,15 +314,14 @@ fn draw(row: &mut [f32], sampling: Sampling, stream: &mut ChaCha8Rng, completion
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{Device, Tensor};
+    use prime_kernels::Bf16;
     use rand_chacha::rand_core::SeedableRng;
 
     use super::*;
     use crate::{
         batch::{Batch, Encoded, Sample},
         layout::Layout,
-        mixed::Weights,
-        model::{Network, floats, tensors},
+        network::{Network, Weights, Workspace},
         rl::objective::{self, policy},
         vocabulary::Vocabulary,
     };
@@ -336,23 +335,24 @@ mod tests {
     /// A random network whose logits differ enough to make draws interesting.
     struct Setting {
         layout: Layout,
-        network: Network,
-        tensors: Vec<Tensor<2>>,
-        mixed: Weights,
+        weights: Weights<f32>,
+        rounded: Weights<Bf16>,
     }
 
     impl Setting {
         fn new() -> Self {
             let layout = Layout::new(TINY, Vocabulary::default().size());
             let weights = layout.initialize(3).iter().map(|weight| weight * 1.7).collect::<Vec<_>>();
-            let mut mixed = Weights::default();
-            mixed.prepare(&layout, &weights);
-            let tensors = tensors(&layout, &weights, &Device::flex());
-            Self { network: Network::new(TINY), tensors, mixed, layout }
+            Self { weights: Weights::of(&layout, &weights), rounded: Weights::of(&layout, &weights), layout }
         }
 
         fn decoder(&self) -> Decoder<'_> {
-            Decoder::new(ModelView::f32(TINY, &self.tensors))
+            Decoder::new(ModelView::new(&self.layout, &self.weights))
+        }
+
+        /// Calls `see` with each target's place and logits.
+        fn each_logits(&self, batch: &Batch, see: impl FnMut(usize, &mut [f32])) {
+            Network::new(&self.layout).each_logits(&self.weights, batch, &mut Workspace::default(), see);
         }
     }
 
@@ -363,9 +363,9 @@ mod tests {
     #[test]
     fn log_probabilities_are_those_that_training_computes() {
         let setting = Setting::new();
-        let mixed = Decoder::new(ModelView::bf16(&setting.layout, &setting.mixed));
+        let rounded = Decoder::new(ModelView::new(&setting.layout, &setting.rounded));
         let prompts = ["sort 3 1 2", "a", "another prompt that is longer"].map(bytes);
-        for (decoder, tolerance) in [(setting.decoder(), 1e-3), (mixed, 0.3)] {
+        for (decoder, tolerance) in [(setting.decoder(), 1e-3), (rounded, 0.3)] {
             let requests = prompts
                 .iter()
                 .map(|prompt| Request { prompt, streams: (0..4).map(stream).collect(), values: None })
@@ -378,17 +378,16 @@ mod tests {
                     let encoded = Encoded::drawn(0, prompt.clone(), completion.tokens.clone());
                     let mut batch = Batch::default();
                     batch.push(&encoded, TINY.context).expect("fits");
-                    let mut rows = floats(setting.network.logits(&setting.tensors, &batch));
-                    let width = setting.layout.tokens;
-                    let targets = batch.targets.iter().zip(rows.chunks_exact_mut(width));
-                    let drawn = completion.logprobs.iter().zip(&completion.entropies);
-                    for ((target, row), (logprob, entropy)) in targets.zip(drawn) {
-                        let wanted = policy(row, 1.0, target.token);
-                        assert!((wanted - logprob).abs() < tolerance, "{wanted} is not {logprob}");
+                    let drawn: Vec<_> = completion.logprobs.iter().zip(&completion.entropies).collect();
+                    setting.each_logits(&batch, |place, row| {
+                        // A completion that became too long has no end.
+                        let Some((logprob, entropy)) = drawn.get(place) else { return };
+                        let wanted = policy(row, 1.0, batch.targets[place].token);
+                        assert!((wanted - **logprob).abs() < tolerance, "{wanted} is not {logprob}");
                         let wanted = objective::entropy(row);
-                        assert!((wanted - entropy).abs() < tolerance, "{wanted} is not {entropy}");
+                        assert!((wanted - **entropy).abs() < tolerance, "{wanted} is not {entropy}");
                         seen += 1;
-                    }
+                    });
                 }
             }
             assert!(seen > 60, "{seen}");
@@ -402,7 +401,8 @@ mod tests {
         let prompt = bytes("p");
         let mut batch = Batch::default();
         batch.push(&Encoded::new(&Sample::written(0, "p", ""), &Vocabulary::default()), TINY.context).expect("fits");
-        let mut row = floats(setting.network.logits(&setting.tensors, &batch));
+        let mut row = Vec::new();
+        setting.each_logits(&batch, |_, logits| row = logits.to_vec());
         policy(&mut row, 0.7, EOS);
         let draws = 4_000;
         let requests = vec![Request { prompt: &prompt, streams: (0..draws).map(stream).collect(), values: None }];

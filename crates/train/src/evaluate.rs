@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{
     TrainError,
     batch::{Batch, Encoded, Samples},
-    model::Scores,
+    network::Scores,
     recipe::{Recipe, Role},
     verdicts::RIGHT,
 };

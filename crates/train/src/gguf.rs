@@ -204,7 +204,7 @@ pub fn metadata(about: About<'_>, layout: &Layout, vocabulary: &Vocabulary, prec
     data.number("llama.feed_forward_length", architecture.ff);
     data.number("llama.attention.head_count", architecture.heads);
     data.number("llama.attention.head_count_kv", architecture.heads);
-    data.real("llama.attention.layer_norm_rms_epsilon", super::model::NORM_EPSILON);
+    data.real("llama.attention.layer_norm_rms_epsilon", super::network::NORM_EPSILON);
     data.number("llama.rope.dimension_count", architecture.head_dim());
     data.real("llama.rope.freq_base", 10_000.0);
     data.number("llama.vocab_size", vocabulary.size());

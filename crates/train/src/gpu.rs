@@ -5,8 +5,7 @@ use prime_cuda::{GpuError, Input, LayerStarts, Network, Rule, Shape, Starts, Ten
 use super::TrainError;
 use super::batch::{Batch, Sequence};
 use super::layout::Layout;
-use super::model::Scores;
-use super::ops::Rotation;
+use super::network::{Rotation, Scores};
 use super::optimizer::Moments;
 use super::recipe::{MatrixOptimizer, Optimizer};
 
@@ -106,7 +105,7 @@ fn scores(
     batch: &Batch,
     pass: impl FnOnce(Input<'_>) -> Result<prime_cuda::Scores, GpuError>,
 ) -> Result<Scores, TrainError> {
-    assert!(batch.sequences.iter().all(Sequence::has_one_completion), "groups need mixed precision on a processor");
+    assert!(batch.sequences.iter().all(Sequence::has_one_completion), "only a processor learns from groups");
     let lengths: Vec<_> = batch.sequences.iter().map(|sequence| sequence.rows.len()).collect();
     let targets: Vec<_> = batch.targets.iter().map(|target| (target.row, target.token)).collect();
     let (losses, hits) = pass(Input { tokens: &batch.inputs, lengths: &lengths, targets: &targets })?;

@@ -1,17 +1,15 @@
-//! The GPU's kernels against the network on burn tensors. Without a GPU, they run on the emulator of `prime-cuda`: the same
+//! The GPU's kernels against the network on the processor. Without a GPU, they run on the emulator of `prime-cuda`: the same
 //! source, compiled as C++. With `PRIME_TEST_GPU` set to the number of a device, they run there.
 
 use std::path::Path;
 use std::process::Command;
 
-use burn::tensor::Device;
+use prime_kernels::Bf16;
 
 use super::gpu::GpuNetwork;
 use super::layout::Layout;
-use super::mixed::MixedUpdater;
-use super::mixed::tests::{SMALL, assert_alike, batch};
-use super::model::{Network, tensors, values};
-use super::optimizer::Moments;
+use super::network::tests::{SMALL, assert_alike, batch, learnt};
+use super::optimizer::{Moments, Updater};
 use super::recipe::{MatrixOptimizer, Optimizer};
 
 /// Set in the process whose libraries are the emulator's.
@@ -59,16 +57,13 @@ fn losses_and_gradients_are_those_of_f32_to_rounding() {
     on_a_gpu("losses_and_gradients_are_those_of_f32_to_rounding", |ordinal| {
         let layout = Layout::new(SMALL, 259);
         let flat = layout.initialize(6);
-        let parts = tensors(&layout, &flat, &Device::flex());
-        let network = Network::new(SMALL);
         let mut gpu = GpuNetwork::new(&layout, &Optimizer::default(), ordinal).expect("a GPU");
         gpu.set_weights(&flat).expect("weights");
         // Samples within one tile of attention and across several; what the buffers hold of a larger batch must not matter.
-        for lengths in [&[(70, 20), (5, 1), (20, 40), (0, 3), (31, 33), (90, 30)][..], &[(3, 4), (0, 0)]] {
-            let batch = batch(lengths);
-            let (wanted, gradients) = network.learn(&parts, &batch, 0.01);
-            let scored = gpu.score(&batch).expect("scores");
-            let found = gpu.learn(&batch, 0.01).expect("a gradient");
+        let batches = [batch(&[(70, 20), (5, 1), (20, 40), (0, 3), (31, 33), (90, 30)]), batch(&[(3, 4), (0, 0)])];
+        for (batch, (wanted, gradient)) in batches.iter().zip(learnt::<f32>(&layout, &flat, &batches)) {
+            let scored = gpu.score(batch).expect("scores");
+            let found = gpu.learn(batch, 0.01).expect("a gradient");
             assert_eq!(found.losses.len(), wanted.losses.len());
             for ((found, wanted), scored) in found.losses.iter().zip(&wanted.losses).zip(&scored.losses) {
                 assert!((found - wanted).abs() < 0.03 * (1.0 + wanted), "{found}, not {wanted}");
@@ -76,7 +71,7 @@ fn losses_and_gradients_are_those_of_f32_to_rounding() {
             }
             let mut own = vec![0.0; layout.len];
             gpu.take_gradient(&mut own).expect("the gradient");
-            assert_alike(&layout, &own, &values(&layout, &gradients));
+            assert_alike(&layout, &own, &gradient);
         }
     });
 }
@@ -114,7 +109,7 @@ fn updates_are_those_of_the_processor_to_rounding() {
             let zero = || Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
             let mut gpu = GpuNetwork::new(&layout, &plan, ordinal).expect("a GPU");
             gpu.set_state(&start, &start, &zero()).expect("a state");
-            let mut updater = MixedUpdater::new(&plan, &layout, zero(), 0);
+            let mut updater = Updater::<Bf16>::new(&plan, &layout, zero(), 0);
             let (mut flat, mut average) = (start.clone(), start.clone());
             for (step, batch) in batches.iter().enumerate() {
                 // Both get the gradient of the GPU: it is taken, and computed again.

@@ -1,5 +1,5 @@
 //! Where each weight lies in the flat parameter vector of checkpoints and exports. Matrices are row-major [out, in], as in a
-//! GGUF file; the network's tensors (`parts`) may be transposed.
+//! GGUF file.
 
 use std::ops::Range;
 
@@ -22,15 +22,13 @@ pub struct LayerSpans {
     pub down: Range<usize>,
 }
 
-/// One tensor of the network within the flat vector.
+/// One tensor that the optimizer updates, within the flat vector.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
     pub start: usize,
     /// Shape in the flat vector, [out, in] for a projection.
     pub rows: usize,
     pub columns: usize,
-    /// The network holds projections as [in, out].
-    pub transposed: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -70,12 +68,13 @@ impl Layout {
         Self { architecture, tokens, embedding, layers, output_norm, len }
     }
 
-    /// The network's tensors, in order: the embedding; per layer `LAYER_TENSORS`; the output norm.
+    /// The tensors, in order: the embedding; per layer attention norm, query, key, value, output, feed-forward norm, gate, up
+    /// and down; the output norm.
     pub fn parts(&self) -> Vec<Part> {
         let Architecture { d_model, ff, .. } = self.architecture;
-        let gain = |span: &Range<usize>| Part { start: span.start, rows: 1, columns: d_model, transposed: false };
-        let matrix = |start: usize, rows: usize, columns: usize| Part { start, rows, columns, transposed: true };
-        let mut parts = vec![Part { transposed: false, ..matrix(self.embedding.start, self.tokens, d_model) }];
+        let gain = |span: &Range<usize>| Part { start: span.start, rows: 1, columns: d_model };
+        let matrix = |start: usize, rows: usize, columns: usize| Part { start, rows, columns };
+        let mut parts = vec![matrix(self.embedding.start, self.tokens, d_model)];
         for layer in &self.layers {
             parts.push(gain(&layer.attention_norm));
             parts.extend((0..3).map(|index| matrix(layer.qkv.start + index * d_model * d_model, d_model, d_model)));

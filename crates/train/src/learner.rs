@@ -1,18 +1,16 @@
 //! What a training step computes, in the arithmetic that the recipe asks for: gradients of batches, and the update.
 
-use std::borrow::Cow;
 use std::thread;
 
-use burn::tensor::{Device, Tensor};
+use prime_kernels::{Bf16, Element};
 
 use super::TrainError;
 use super::batch::{Batch, Encoded};
 use super::evaluate;
 use super::gpu::GpuNetwork;
 use super::layout::Layout;
-use super::mixed::{Gradient, MixedNetwork, MixedUpdater, Weights, Workspace};
-use super::model::{Network, Scores, tensors, values};
 use super::model_view::ModelView;
+use super::network::{Gradient, ModelWeights, Network, Scores, Weights, Workspace};
 use super::optimizer::{Moments, Updater};
 use super::recipe::{Compute, Recipe};
 
@@ -39,8 +37,7 @@ pub struct Learner {
 
 /// Weights, optimizer, and the gradient between the two halves of a step.
 enum Arithmetic {
-    F32(Box<F32>),
-    Bf16(Box<Bf16>),
+    Processor(Box<dyn Processor>),
     Gpu(Box<Gpu>),
 }
 
@@ -92,13 +89,12 @@ impl Learner {
     ///
     /// # Errors
     /// If the GPU fails.
-    pub fn learn(&mut self, batches: &[Batch], threads: usize) -> Result<Learned, TrainError> {
+    pub fn learn(&mut self, batches: &[Batch]) -> Result<Learned, TrainError> {
         let targets: usize = batches.iter().map(|batch| batch.targets.len()).sum();
         let samples: usize = batches.iter().map(|batch| batch.sequences.len()).sum();
         let weight = 1.0 / targets as f32;
         let (tally, norm) = match &mut self.arithmetic {
-            Arithmetic::F32(learner) => learner.learn(batches, weight, threads),
-            Arithmetic::Bf16(learner) => learner.learn(batches, weight),
+            Arithmetic::Processor(learner) => learner.learn(batches, weight),
             Arithmetic::Gpu(learner) => learner.learn(batches, weight)?,
         };
         let exact = (samples - tally.missed.len()) as f64 / samples as f64;
@@ -111,14 +107,7 @@ impl Learner {
     /// If the GPU fails.
     pub fn update(&mut self, norm: f64, rate: f64) -> Result<(), TrainError> {
         match &mut self.arithmetic {
-            Arithmetic::F32(learner) => {
-                let gradients = std::mem::take(&mut learner.gradients);
-                learner.updater.update(&mut learner.weights, gradients, norm, rate);
-            }
-            Arithmetic::Bf16(learner) => {
-                learner.updater.update(&mut learner.flat, &mut learner.gradient, norm, rate);
-                learner.weights.prepare(&self.layout, &learner.flat);
-            }
+            Arithmetic::Processor(learner) => learner.update(norm, rate),
             Arithmetic::Gpu(learner) => {
                 self.steps += 1;
                 let share = self.average.as_ref().map_or(1.0, |average| average.share(self.steps));
@@ -127,7 +116,7 @@ impl Learner {
         }
         self.steps += 1;
         if let Some(average) = &mut self.average {
-            average.add(&self.arithmetic.flat(&self.layout), self.steps);
+            average.add(self.arithmetic.flat(), self.steps);
         }
         Ok(())
     }
@@ -147,18 +136,19 @@ impl Learner {
         Ok(())
     }
 
-    /// Calls `evaluate` with what computes the scores of a batch with the weights that are exported.
+    /// Calls `evaluate` with what computes the scores of a batch with the weights that are exported: in f32, but on a GPU.
     ///
     /// # Errors
     /// Of `evaluate`, and if the GPU fails.
     pub fn scored<T>(
         &mut self,
-        network: &Network,
         evaluate: impl FnOnce(&mut dyn FnMut(&Batch) -> Result<Scores, TrainError>) -> Result<T, TrainError>,
     ) -> Result<T, TrainError> {
         let Arithmetic::Gpu(learner) = &mut self.arithmetic else {
-            let weights = self.tensors();
-            return evaluate(&mut |batch| Ok(network.score(&weights, batch)));
+            let network = Network::new(&self.layout);
+            let weights: Weights<f32> = Weights::of(&self.layout, self.best());
+            let mut workspace = Workspace::default();
+            return evaluate(&mut |batch| Ok(network.score(&weights, batch, &mut workspace)));
         };
         // Without a running average, it equals the weights.
         learner.network.exchange_average()?;
@@ -168,8 +158,8 @@ impl Learner {
     }
 
     /// The weights of the training, in the order of the layout.
-    pub fn flat(&self) -> Cow<'_, [f32]> {
-        self.arithmetic.flat(&self.layout)
+    pub fn flat(&self) -> &[f32] {
+        self.arithmetic.flat()
     }
 
     /// Their running average; empty if none is kept.
@@ -178,38 +168,22 @@ impl Learner {
     }
 
     /// What is evaluated and exported.
-    pub fn best(&self) -> Cow<'_, [f32]> {
-        match &self.average {
-            Some(average) => Cow::Borrowed(&average.flat),
-            None => self.flat(),
-        }
-    }
-
-    /// The same as the network's tensors.
-    pub fn tensors(&self) -> Vec<Tensor<2>> {
-        match (&self.average, &self.arithmetic) {
-            (None, Arithmetic::F32(learner)) => learner.weights.clone(),
-            _ => tensors(&self.layout, &self.best(), &Device::flex()),
-        }
+    pub fn best(&self) -> &[f32] {
+        self.average.as_ref().map_or(self.flat(), |average| &average.flat)
     }
 
     /// The same to decode with, in the training's arithmetic.
     pub fn kept(&self) -> Kept<'_> {
         match &self.arithmetic {
-            Arithmetic::F32(_) => Kept::F32(self.tensors()),
-            Arithmetic::Bf16(learner) if self.average.is_none() => Kept::Bf16(Cow::Borrowed(&learner.weights)),
-            Arithmetic::Bf16(_) | Arithmetic::Gpu(_) => {
-                let mut weights = Weights::default();
-                weights.prepare(&self.layout, &self.best());
-                Kept::Bf16(Cow::Owned(weights))
-            }
+            Arithmetic::Processor(learner) if self.average.is_none() => Kept::Present(learner.weights()),
+            Arithmetic::Processor(learner) => Kept::Prepared(learner.prepared(self.best())),
+            Arithmetic::Gpu(_) => Kept::Prepared(Box::new(Weights::<Bf16>::of(&self.layout, self.best()))),
         }
     }
 
     pub fn moments(&self) -> Moments {
         match &self.arithmetic {
-            Arithmetic::F32(learner) => learner.updater.moments(&self.layout),
-            Arithmetic::Bf16(learner) => learner.updater.moments(),
+            Arithmetic::Processor(learner) => learner.moments(),
             Arithmetic::Gpu(learner) => learner.moments.clone(),
         }
     }
@@ -217,15 +191,16 @@ impl Learner {
 
 /// Weights to decode with.
 pub enum Kept<'a> {
-    F32(Vec<Tensor<2>>),
-    Bf16(Cow<'a, Weights>),
+    /// Those of the training.
+    Present(&'a dyn ModelWeights),
+    Prepared(Box<dyn ModelWeights>),
 }
 
 impl Kept<'_> {
     pub fn view(&self, layout: &Layout) -> ModelView<'_> {
         match self {
-            Self::F32(tensors) => ModelView::f32(layout.architecture, tensors),
-            Self::Bf16(weights) => ModelView::bf16(layout, weights),
+            Self::Present(weights) => ModelView::new(layout, *weights),
+            Self::Prepared(weights) => ModelView::new(layout, &**weights),
         }
     }
 }
@@ -238,115 +213,70 @@ impl Arithmetic {
         moments: Moments,
         step: u64,
     ) -> Result<Self, TrainError> {
-        let threads = recipe.batch.threads;
         if let Some(ordinal) = recipe.batch.gpu {
             let mut network = GpuNetwork::new(layout, &recipe.optimizer, ordinal)?;
             network.set_state(flat, average, &moments)?;
             return Ok(Self::Gpu(Box::new(Gpu { network, flat: flat.to_vec(), moments })));
         }
-        Ok(match recipe.batch.compute {
-            Compute::F32 => {
-                let device = Device::flex();
-                Self::F32(Box::new(F32 {
-                    network: Network::new(recipe.model),
-                    weights: tensors(layout, flat, &device),
-                    updater: Updater::new(&recipe.optimizer, layout, &moments, step, &device),
-                    gradients: Vec::new(),
-                }))
-            }
-            Compute::Bf16 => {
-                let mut weights = Weights::default();
-                weights.prepare(layout, flat);
-                let workers = (0..threads).map(|_| (Workspace::default(), Gradient::new(layout))).collect();
-                Self::Bf16(Box::new(Bf16 {
-                    network: MixedNetwork::new(layout),
-                    layout: layout.clone(),
-                    flat: flat.to_vec(),
-                    weights,
-                    updater: MixedUpdater::new(&recipe.optimizer, layout, moments, step).with_threads(threads),
-                    gradient: vec![0.0; layout.len],
-                    workers,
-                }))
-            }
-        })
+        Ok(Self::Processor(match recipe.batch.compute {
+            Compute::F32 => Box::new(Threads::<f32>::new(recipe, layout, flat, moments, step)),
+            Compute::Bf16 => Box::new(Threads::<Bf16>::new(recipe, layout, flat, moments, step)),
+        }))
     }
 
-    fn flat(&self, layout: &Layout) -> Cow<'_, [f32]> {
+    fn flat(&self) -> &[f32] {
         match self {
-            Self::F32(learner) => Cow::Owned(values(layout, &learner.weights)),
-            Self::Bf16(learner) => Cow::Borrowed(&learner.flat),
-            Self::Gpu(learner) => Cow::Borrowed(&learner.flat),
+            Self::Processor(learner) => learner.flat(),
+            Self::Gpu(learner) => &learner.flat,
         }
     }
 }
 
-/// Burn's tensors and gradients.
-pub struct F32 {
+/// [`Threads`] of any element type.
+trait Processor {
+    /// The batches' gradient of `weight` times the summed losses, which is kept, and its norm.
+    fn learn(&mut self, batches: &[Batch], weight: f32) -> (Tally, f64);
+    fn update(&mut self, norm: f64, rate: f64);
+    fn flat(&self) -> &[f32];
+    fn weights(&self) -> &dyn ModelWeights;
+    /// Other weights in this arithmetic.
+    fn prepared(&self, flat: &[f32]) -> Box<dyn ModelWeights>;
+    fn moments(&self) -> Moments;
+}
+
+/// A network on threads of the processor, whose products multiply `E`.
+struct Threads<E: Element> {
     network: Network,
-    weights: Vec<Tensor<2>>,
-    updater: Updater,
-    gradients: Vec<Tensor<2>>,
-}
-
-impl F32 {
-    fn learn(&mut self, batches: &[Batch], weight: f32, threads: usize) -> (Tally, f64) {
-        let (network, weights) = (&self.network, &self.weights);
-        let work = |thread: usize| {
-            let mut tally = Tally::default();
-            let mut sum: Vec<Tensor<2>> = Vec::new();
-            for batch in batches.iter().skip(thread).step_by(threads) {
-                let (scores, gradients) = network.learn(weights, batch, weight);
-                tally.count(batch, &scores);
-                sum = added(sum, gradients);
-            }
-            (tally, sum)
-        };
-        let work = &work;
-        let (tally, gradients) = thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|t| scope.spawn(move || work(t))).collect();
-            let (mut tally, mut sum) = work(0);
-            for other in others {
-                let (other, gradients) = other.join().expect("invariant: a worker does not panic");
-                tally.add(other);
-                sum = added(sum, gradients);
-            }
-            (tally, sum)
-        });
-        let squares = gradients.iter().map(|gradient| gradient.clone().square().sum().into_scalar::<f32>());
-        let norm = squares.map(f64::from).sum::<f64>().sqrt();
-        self.gradients = gradients;
-        (tally, norm)
-    }
-}
-
-fn added(sum: Vec<Tensor<2>>, gradients: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
-    if sum.is_empty() {
-        gradients
-    } else if gradients.is_empty() {
-        sum
-    } else {
-        sum.into_iter().zip(gradients).map(|(a, b)| a + b).collect()
-    }
-}
-
-/// Mixed precision.
-pub struct Bf16 {
-    network: MixedNetwork,
     layout: Layout,
     flat: Vec<f32>,
     /// Those of `flat`, prepared for products.
-    weights: Weights,
-    updater: MixedUpdater,
+    weights: Weights<E>,
+    updater: Updater<E>,
     gradient: Vec<f32>,
     /// One for each thread.
-    workers: Vec<(Workspace, Gradient)>,
+    workers: Vec<(Workspace<E>, Gradient)>,
 }
 
-impl Bf16 {
+impl<E: Element> Threads<E> {
+    fn new(recipe: &Recipe, layout: &Layout, flat: &[f32], moments: Moments, step: u64) -> Self {
+        let threads = recipe.batch.threads;
+        Self {
+            network: Network::new(layout),
+            layout: layout.clone(),
+            flat: flat.to_vec(),
+            weights: Weights::of(layout, flat),
+            updater: Updater::new(&recipe.optimizer, layout, moments, step).with_threads(threads),
+            gradient: vec![0.0; layout.len],
+            workers: (0..threads).map(|_| (Workspace::default(), Gradient::new(layout))).collect(),
+        }
+    }
+}
+
+impl<E: Element> Processor for Threads<E> {
     fn learn(&mut self, batches: &[Batch], weight: f32) -> (Tally, f64) {
         let (network, weights) = (&self.network, &self.weights);
         let threads = self.workers.len();
-        let work = |thread: usize, (workspace, gradient): &mut (Workspace, Gradient)| {
+        let work = |thread: usize, (workspace, gradient): &mut (Workspace<E>, Gradient)| {
             let mut tally = Tally::default();
             for batch in batches.iter().skip(thread).step_by(threads) {
                 let scores = network.learn(weights, batch, weight, workspace, gradient);
@@ -374,6 +304,27 @@ impl Bf16 {
         }
         first.1.take(&self.layout, &mut self.gradient);
         (tally, prime_kernels::rows::squares(&self.gradient).sqrt())
+    }
+
+    fn update(&mut self, norm: f64, rate: f64) {
+        self.updater.update(&mut self.flat, &mut self.gradient, norm, rate);
+        self.weights.prepare(&self.layout, &self.flat);
+    }
+
+    fn flat(&self) -> &[f32] {
+        &self.flat
+    }
+
+    fn weights(&self) -> &dyn ModelWeights {
+        &self.weights
+    }
+
+    fn prepared(&self, flat: &[f32]) -> Box<dyn ModelWeights> {
+        Box::new(Weights::<E>::of(&self.layout, flat))
+    }
+
+    fn moments(&self) -> Moments {
+        self.updater.moments()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Training of small decoders, supervised on (prompt, completion) pairs and by reinforcement (`rl`), and their export as GGUF.
 //!
-//! Trains a byte-level llama-architecture model, from scratch or from an earlier export, with burn's flex backend
-//! and autodiff or, faster, in mixed precision by hand-written gradients (`mixed`), and on a GPU (`gpu`). It knows samples, not tasks; only `traces`, `verdicts` and `rl` know what a task's steps look like.
+//! Trains a byte-level llama-architecture model, from scratch or from an earlier export, by gradients written by hand, in f32 or with
+//! products of bf16 values (`network`), and on a GPU (`gpu`). It knows samples, not tasks; only `traces`, `verdicts` and `rl` know
+//! what a task's steps look like.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -30,11 +31,9 @@ mod layout;
 mod learner;
 #[cfg(test)]
 mod llama_test;
-mod mixed;
-mod model;
 mod model_view;
 mod mutations;
-mod ops;
+mod network;
 mod optimizer;
 mod plan;
 mod progress;

@@ -2,7 +2,6 @@
 
 use std::{num::NonZeroU32, path::Path, sync::OnceLock};
 
-use burn::tensor::Device;
 use llama_cpp_2::{
     context::params::{KvCacheType, LlamaContextParams},
     llama_backend::LlamaBackend,
@@ -16,7 +15,7 @@ use super::{
     batch::{Batch, Encoded},
     gguf,
     layout::Layout,
-    model::{Network, tensors, values},
+    network::{Gradient, Network, Weights, Workspace},
     optimizer::{Moments, Updater},
     recipe::{Data, Optimizer, Words},
     tests::Toy,
@@ -71,13 +70,9 @@ fn compare(layout: &Layout, vocabulary: &Vocabulary, weights: &[f32], precision:
     // With an empty prompt every position is a target.
     let sample = Sample::written(0, "", TEXT);
     batch.push(&Encoded::new(&sample, vocabulary), layout.architecture.context).expect("fits");
-    let device = Device::flex();
-    let network = Network::new(layout.architecture);
-    let ours = network
-        .logits(&tensors(layout, weights, &device), &batch)
-        .into_data()
-        .try_to_vec::<f32>()
-        .expect("logits are f32");
+    let mut ours = Vec::new();
+    let weights: Weights<f32> = Weights::of(layout, weights);
+    Network::new(layout).each_logits(&weights, &batch, &mut Workspace::default(), |_, row| ours.extend_from_slice(row));
     assert_eq!(ours.len(), theirs.len());
     let largest = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     let best = |row: &[f32]| row.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map(|(index, _)| index);
@@ -142,14 +137,15 @@ fn llama_cpp_cuts_prompts_and_completions_into_the_same_tokens() {
     }
 }
 
-fn briefly_train(layout: &Layout, weights: &mut Vec<f32>) {
+fn briefly_train(layout: &Layout, flat: &mut [f32]) {
     use rand_chacha::rand_core::SeedableRng;
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(2);
-    let device = Device::flex();
-    let network = Network::new(layout.architecture);
-    let zeros = Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
-    let mut updater = Updater::new(&Optimizer::default(), layout, &zeros, 0, &device);
-    let mut current = tensors(layout, weights, &device);
+    let network = Network::new(layout);
+    let moments = Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
+    let mut updater = Updater::<f32>::new(&Optimizer::default(), layout, moments, 0);
+    let mut weights: Weights<f32> = Weights::of(layout, flat);
+    let (mut workspace, mut sum) = (Workspace::default(), Gradient::new(layout));
+    let mut gradient = vec![0.0; layout.len];
     let mut toy = Toy::new();
     for _ in 0..60 {
         let mut batch = Batch::default();
@@ -157,9 +153,9 @@ fn briefly_train(layout: &Layout, weights: &mut Vec<f32>) {
             let sample = toy.draw(index % 2, false, &mut rng);
             batch.push(&Encoded::new(&sample, toy.vocabulary()), layout.architecture.context).expect("fits");
         }
-        let weight = 1.0 / batch.targets.len() as f32;
-        let (_, gradients) = network.learn(&current, &batch, weight);
-        updater.update(&mut current, gradients, 1.0, 3e-3);
+        network.learn(&weights, &batch, 1.0 / batch.targets.len() as f32, &mut workspace, &mut sum);
+        sum.take(layout, &mut gradient);
+        updater.update(flat, &mut gradient, 1.0, 3e-3);
+        weights.prepare(layout, flat);
     }
-    *weights = values(layout, &current);
 }

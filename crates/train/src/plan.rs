@@ -152,7 +152,7 @@ mod tests {
     fn plan(budget: &str) -> Plan {
         let recipe = Recipe::from_toml(&format!(
             "name = 'toy'\nseed = 1\nbudget = {budget}\nbatch = {{ tokens = 256 }}\n\
-             model = {{ d_model = 32, layers = 1, heads = 2, ff = 48, context = 32 }}\n"
+             model = {{ d_model = 32, layers = 1, heads = 1, ff = 64, context = 32 }}\n"
         ))
         .expect("a valid recipe");
         Plan::of(&recipe, &mut Toy::new(), 0.0).expect("a trial works")

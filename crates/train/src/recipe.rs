@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CorrectionPlan, TrainError, all_hold, element::BLOCK, mixed};
+use super::{CorrectionPlan, TrainError, all_hold, element::BLOCK, network};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -306,10 +306,7 @@ impl Recipe {
             (self.batch.drawers <= 256, "batch.drawers must be 0 to 256"),
             (self.batch.tokens > 0 && self.batch.pass_tokens > 0, "a batch needs at least one token"),
             (self.batch.floor > 0.0, "floor must be positive"),
-            (
-                self.batch.compute == Compute::F32 || mixed::supports(*model),
-                "compute = \"bf16\" needs d_model, ff and d_model / heads in multiples of 32",
-            ),
+            (network::supports(*model), "d_model, ff and d_model / heads must be multiples of 32"),
             (optimizer.learning_rate > 0.0, "the learning rate must be positive"),
             ((0.0..1.0).contains(&optimizer.warmup), "warmup is a fraction of the budget"),
             ((0.0..1.0).contains(&optimizer.stable), "stable is a fraction of the budget"),
@@ -382,6 +379,19 @@ mod tests {
         assert!(Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 3 }\nlr = 1\n").is_err());
         assert!(Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 0 }\n").is_err());
         assert!(Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 3 }\n").is_ok());
+    }
+
+    #[test]
+    fn a_shape_that_products_cannot_have_is_refused() {
+        for model in ["d_model = 48", "ff = 100", "heads = 8", "heads = 0"] {
+            for compute in ["f32", "bf16"] {
+                let text = format!(
+                    "name = 'a'\nseed = 1\nbudget = {{ steps = 3 }}\nmodel = {{ {model} }}\nbatch = {{ compute = '{compute}' }}\n"
+                );
+                let message = Recipe::from_toml(&text).expect_err("no such shape").to_string();
+                assert!(message.contains("d_model"), "{model}: {message}");
+            }
+        }
     }
 
     #[test]

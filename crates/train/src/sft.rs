@@ -23,7 +23,6 @@ use super::{
     gguf,
     layout::Layout,
     learner::Learner,
-    model::Network,
     progress::{Progress, Status},
     recipe::{Budget, Recipe},
     records::Records,
@@ -123,7 +122,6 @@ pub(super) struct Run<'a> {
     recipe: &'a Recipe,
     pub(super) layout: Layout,
     pub(super) state: Checkpoint,
-    pub(super) network: Network,
     learner: Learner,
     /// Batches of the current pool's steps; empty before the first.
     pool: Vec<Vec<Batch>>,
@@ -169,7 +167,6 @@ impl<'a> Run<'a> {
         let drawer = Drawer::new(samples, recipe.batch.drawers)?;
         Ok(Self {
             recipe,
-            network: Network::new(recipe.model),
             learner: Learner::new(recipe, &layout, [&state.weights, &state.average], moments, state.step)?,
             pool: Vec::new(),
             drawer,
@@ -198,7 +195,7 @@ impl<'a> Run<'a> {
     /// Grades held-out samples of each task.
     pub(super) fn grade(&mut self, recipe: &Recipe, per_task: usize) -> Result<Vec<Accuracy>, TrainError> {
         let (tasks, held_out) = (&self.state.tasks, &self.held_out);
-        self.learner.scored(&self.network, |score| evaluate::evaluate(recipe, score, tasks, held_out, per_task))
+        self.learner.scored(|score| evaluate::evaluate(recipe, score, tasks, held_out, per_task))
     }
 
     /// Processor time, over all parts of the run.
@@ -214,7 +211,7 @@ impl<'a> Run<'a> {
     pub(super) fn step(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
         self.fill_pool(samples)?;
         let batches = std::mem::take(&mut self.pool[(self.state.step % POOL_STEPS) as usize]);
-        let step = self.learner.learn(&batches, self.recipe.batch.threads)?;
+        let step = self.learner.learn(&batches)?;
         if !step.loss.is_finite() || !step.norm.is_finite() {
             return Err(TrainError::Diverged { step: self.state.step });
         }
@@ -263,7 +260,7 @@ impl<'a> Run<'a> {
             tokens: batch.tokens,
             context: self.recipe.model.context,
             corrected: self.recipe.corrections.share,
-            // On a GPU, nothing is padded, and a step may be a single batch.
+            // What a recipe comes to depends on it, so it stays as it is. On a GPU, a step may be a single batch.
             sorts: batch.gpu.is_none(),
         };
         let current = self.state.step / POOL_STEPS;
@@ -356,13 +353,13 @@ impl<'a> Run<'a> {
         self.state.elapsed_s = self.progress.elapsed_s();
         self.state.cpu_s = self.cpu_s();
         self.opened_s = cpu_s();
-        self.state.weights = self.learner.flat().into_owned();
+        self.state.weights = self.learner.flat().to_vec();
         self.state.average = self.learner.average().to_vec();
         let moments = self.learner.moments();
         self.state.save(&self.checkpoint, moments)?;
         let about = gguf::About { name: &self.recipe.name, tasks: &self.state.tasks };
         let model =
-            gguf::encode(about, &self.layout, &self.vocabulary, &self.learner.best(), self.recipe.export.matrices);
+            gguf::encode(about, &self.layout, &self.vocabulary, self.learner.best(), self.recipe.export.matrices);
         replace(&self.out, &model)
     }
 }

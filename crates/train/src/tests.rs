@@ -2,7 +2,6 @@
 
 use std::{path::Path, sync::atomic::AtomicBool};
 
-use burn::tensor::Device;
 use rand_chacha::{
     ChaCha8Rng,
     rand_core::{RngCore, SeedableRng},
@@ -14,7 +13,7 @@ use super::{
     batch::{Batch, Encoded},
     checkpoint::Checkpoint,
     layout::Layout,
-    model::{Network, tensors},
+    network::{Network, Weights, Workspace},
     sft,
 };
 
@@ -57,7 +56,7 @@ impl Samples for Toy {
     }
 }
 
-const SMALL: Architecture = Architecture { d_model: 32, layers: 2, heads: 4, ff: 48, context: 128 };
+const SMALL: Architecture = Architecture { d_model: 64, layers: 2, heads: 2, ff: 96, context: 128 };
 
 fn text(length: usize, rng: &mut ChaCha8Rng) -> String {
     (0..length).map(|_| char::from(b'a' + (rng.next_u32() % 26) as u8)).collect()
@@ -79,15 +78,14 @@ fn batch_of(samples: &[Sample], context: usize) -> Batch {
 fn samples_in_a_batch_do_not_see_each_other() {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let layout = Layout::new(SMALL, 259);
-    let device = Device::flex();
-    let network = Network::new(SMALL);
-    let weights = tensors(&layout, &layout.initialize(6), &device);
+    let network = Network::new(&layout);
+    let weights: Weights<f32> = Weights::of(&layout, &layout.initialize(6));
+    let mut workspace = Workspace::default();
     let samples = samples(&[(70, 20), (5, 1), (20, 40), (0, 3)], &mut rng);
-    let together = network.score(&weights, &batch_of(&samples, SMALL.context)).losses;
-    let mut apart = Vec::new();
-    for sample in &samples {
-        apart.extend(network.score(&weights, &batch_of(std::slice::from_ref(sample), SMALL.context)).losses);
-    }
+    let mut losses =
+        |samples: &[Sample]| network.score(&weights, &batch_of(samples, SMALL.context), &mut workspace).losses;
+    let together = losses(&samples);
+    let apart: Vec<f32> = samples.chunks(1).flat_map(losses).collect();
     assert_eq!(together.len(), apart.len());
     for (together, apart) in together.iter().zip(&apart) {
         assert!((together - apart).abs() < 1e-4, "{together} together, {apart} apart");
@@ -97,7 +95,7 @@ fn samples_in_a_batch_do_not_see_each_other() {
 fn train(extra: &str, out: &Path, resume: bool) -> Summary {
     let recipe = Recipe::from_toml(&format!(
         "name = 'toy'\nseed = 1\n{extra}\n\
-         model = {{ d_model = 64, layers = 2, heads = 4, ff = 128, context = 32 }}\n"
+         model = {{ d_model = 64, layers = 2, heads = 2, ff = 128, context = 32 }}\n"
     ))
     .expect("a valid recipe");
     let stop = AtomicBool::new(false);
@@ -139,7 +137,7 @@ fn weights_of_another_model_are_refused_with_their_path() {
     let other = train("budget = { steps = 1 }", &folder.path().join("other.gguf"), false).model;
     let recipe = Recipe::from_toml(&format!(
         "name = 'toy'\nseed = 1\nbudget = {{ steps = 1 }}\ninit = '{}'\n\
-         model = {{ d_model = 64, layers = 3, heads = 4, ff = 128, context = 32 }}\n",
+         model = {{ d_model = 64, layers = 3, heads = 2, ff = 128, context = 32 }}\n",
         other.display()
     ))
     .expect("a valid recipe");
@@ -221,7 +219,7 @@ fn a_task_with_a_greater_share_is_drawn_more_often() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let recipe = Recipe::from_toml(
         "name = 'toy'\nseed = 1\nbudget = { steps = 16 }\n\
-         model = { d_model = 32, layers = 1, heads = 2, ff = 32, context = 32 }\n\
+         model = { d_model = 32, layers = 1, heads = 1, ff = 32, context = 32 }\n\
          data = { tasks = ['copy', 'reverse'], shares = { copy = 9.0 } }\n\
          batch = { tokens = 256 }\n\
          evaluation = { every_s = 1e9, samples = 4, final_samples = 4 }",
@@ -243,7 +241,7 @@ fn corrected(corrections: &str) -> (Checkpoint, Checkpoint, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let recipe = Recipe::from_toml(&format!(
         "name = 'bst'\nseed = 1\nbudget = {{ steps = 24 }}\n\
-         model = {{ d_model = 32, layers = 1, heads = 2, ff = 32 }}\n\
+         model = {{ d_model = 32, layers = 1, heads = 1, ff = 32 }}\n\
          data = {{ tasks = ['bst-inorder', 'introsort'], difficulty_mix = [1, 0, 0] }}\n\
          batch = {{ tokens = 256 }}\n\
          corrections = {{ share = 0.5, {corrections} }}\n\
@@ -314,7 +312,7 @@ impl Lengths {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let recipe = Recipe::from_toml(
             "name = 'toy'\nseed = 1\nbudget = { steps = 8 }\n\
-             model = { d_model = 32, layers = 1, heads = 2, ff = 32, context = 32 }\n\
+             model = { d_model = 32, layers = 1, heads = 1, ff = 32, context = 32 }\n\
              batch = { tokens = 128 }\ncorrections = { share = 0.5, from = 0.0, every = 8 }\n\
              evaluation = { every_s = 1e9, samples = 4, final_samples = 4 }",
         )

@@ -1,6 +1,7 @@
 //! The critic of PPO and REINFORCE: a linear function of the policy's last hidden state at the end of the prompt. It does not
 //! change the policy's own weights.
 
+use prime_kernels::rows;
 use serde::{Deserialize, Serialize};
 
 /// v(x) = w·x + b.
@@ -27,7 +28,7 @@ impl Critic {
     }
 
     fn value(&self, row: &[f32]) -> f32 {
-        self.bias + crate::ops::dot(row, &self.weights)
+        self.bias + rows::dot(row, &self.weights)
     }
 
     /// Moves the values of `features` towards `targets`. A value moves at most by `clip` from what it was, as in the paper's
@@ -38,7 +39,7 @@ impl Critic {
             targets.iter().zip(&old).map(|(target, old)| target.clamp(old - clip, old + clip) as f32).collect();
         for _ in 0..EPOCHS {
             for (row, target) in features.chunks_exact(self.weights.len()).zip(&targets) {
-                let step = RATE * (target - self.value(row)) / (1.0 + crate::ops::dot(row, row));
+                let step = RATE * (target - self.value(row)) / (1.0 + rows::dot(row, row));
                 self.weights.iter_mut().zip(row).for_each(|(weight, x)| *weight += step * x);
                 self.bias += step;
             }

@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::sync::mpsc;
 
-use burn::tensor::{Device, Tensor};
 use prime_engine::{Engine, EngineError, EngineSpec, Finish, Format, Generation, Isolation, KvPool};
 use rand_chacha::rand_core::RngCore;
 
@@ -13,7 +12,7 @@ use crate::batch::{Batch, Encoded};
 use crate::checkpoint::replace;
 use crate::decoder::{Completion, Request, Sampler, Sampling};
 use crate::layout::Layout;
-use crate::model::{Network, floats, tensors};
+use crate::network::{Network, Weights, Workspace};
 use crate::recipe::Precision;
 use crate::vocabulary::{EOS, Vocabulary};
 use crate::{TrainError, gguf};
@@ -29,7 +28,7 @@ const PASS_TOKENS: usize = 4_096;
 pub struct EngineSampler {
     engine: Engine,
     network: Network,
-    weights: Vec<Tensor<2>>,
+    weights: Weights<f32>,
     context: usize,
 }
 
@@ -53,8 +52,8 @@ impl EngineSampler {
         };
         Ok(Self {
             engine: Engine::start(spec)?,
-            network: Network::new(layout.architecture),
-            weights: tensors(layout, flat, &Device::flex()),
+            network: Network::new(layout),
+            weights: Weights::of(layout, flat),
             context,
         })
     }
@@ -73,6 +72,7 @@ impl EngineSampler {
     ) -> Result<(), TrainError> {
         let mut batch = Batch::default();
         let mut places = Vec::new();
+        let mut workspace = Workspace::default();
         let count: usize = done.iter().map(Vec::len).sum();
         let all: Vec<(usize, usize)> = done
             .iter()
@@ -87,17 +87,18 @@ impl EngineSampler {
                 continue;
             }
             let batch = std::mem::take(&mut batch);
-            let logits = self.network.logits(&self.weights, &batch);
-            let [_, width] = logits.dims();
-            let mut rows = floats(logits);
+            let mut terms = Vec::with_capacity(batch.targets.len());
+            self.network.each_logits(&self.weights, &batch, &mut workspace, |target, row| {
+                let logprob = objective::policy(row, temperature, batch.targets[target].token);
+                terms.push((logprob, objective::entropy(row)));
+            });
             for ((request, place), sequence) in places.drain(..).zip(&batch.sequences) {
                 let completion = &mut done[request][place];
                 // The end is a target, too; what became too long was not ended.
                 let drawn = completion.tokens.len() + usize::from(completion.has_ended);
-                for target in sequence.targets.clone().take(drawn) {
-                    let row = &mut rows[target * width..][..width];
-                    completion.logprobs.push(objective::policy(row, temperature, batch.targets[target].token));
-                    completion.entropies.push(objective::entropy(row));
+                for (logprob, entropy) in &terms[sequence.targets.clone()][..drawn] {
+                    completion.logprobs.push(*logprob);
+                    completion.entropies.push(*entropy);
                 }
             }
         }
@@ -189,8 +190,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let engine =
             EngineSampler::start(&folder.path().join("policy.gguf"), &layout, &vocabulary, &flat).expect("an engine");
-        let weights = tensors(&layout, &flat, &Device::flex());
-        let decoder = Decoder::new(ModelView::f32(architecture, &weights));
+        let weights: Weights<f32> = Weights::of(&layout, &flat);
+        let decoder = Decoder::new(ModelView::new(&layout, &weights));
         let task = prime_bench::tasks::find("n-queens").expect("a task");
         let instance = task.generate(prime_bench::tasks::Difficulty::Easy, 1_000_003);
         let prompt = vocabulary.encode(&prime_lessons::compact(instance.start().as_ref()));

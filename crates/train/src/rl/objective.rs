@@ -1,4 +1,4 @@
-//! The objective that reinforcement learning minimises, per token, as one operation with its own gradient.
+//! The objective that reinforcement learning minimises, per token, and its gradient.
 //!
 //! With π the policy softmax(z / T), A the advantage of the token's sample, and π_old and π_ref the policies before the
 //! iteration and before the training:
@@ -11,11 +11,8 @@
 //! The first term and the weights 1/|o_g| are the paper's (eq. "grpo loss"; PPO and REINFORCE differ in A); the second is the
 //! estimator "k3" of its KL divergence, which is never negative; the third is the entropy bonus.
 
-use burn::tensor::{Tensor, TensorData};
+use prime_kernels::rows::{exponentials, maximum};
 use serde::{Deserialize, Serialize};
-
-use crate::model::floats;
-use crate::ops::{Fused, Values, apply, exponentials, maximum, width};
 
 /// The constants of the objective.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -78,29 +75,17 @@ pub struct Terms {
 }
 
 impl Loss {
-    /// Weighted losses [n, 1] of `logits` [n, vocabulary], of which row i predicted `drawn[i]`.
-    pub fn losses(self, logits: Tensor<2>, drawn: Vec<Drawn>) -> Tensor<2> {
-        apply(Step { loss: self, drawn }, [logits])
-    }
-
-    /// The terms of each token, without gradients.
-    pub fn terms(self, logits: Tensor<2>, drawn: &[Drawn]) -> Vec<Terms> {
-        let [_, width] = logits.dims();
-        let mut rows = floats(logits);
-        rows.chunks_exact_mut(width).zip(drawn).map(|(row, drawn)| self.evaluate(row, drawn).0).collect()
-    }
-
     /// The terms of a token. Its row of logits becomes the gradient of its weighted loss.
     pub fn differentiate(self, row: &mut [f32], drawn: &Drawn) -> Terms {
         let (terms, slope) = self.evaluate(row, drawn);
-        self.slope(row, drawn, slope, terms.entropy, 1.0);
+        self.slope(row, drawn, slope, terms.entropy);
         terms
     }
 
-    /// π becomes the gradient by the logits of `outer` times the weighted loss, whose derivative by ln π(a) is `slope`.
-    fn slope(self, policy: &mut [f32], drawn: &Drawn, slope: f32, entropy: f32, outer: f32) {
+    /// π becomes the gradient by the logits of the weighted loss, whose derivative by ln π(a) is `slope`.
+    fn slope(self, policy: &mut [f32], drawn: &Drawn, slope: f32, entropy: f32) {
         let bonus = self.objective.entropy as f32;
-        let scale = outer * drawn.weight / self.temperature;
+        let scale = drawn.weight / self.temperature;
         // ∂ln π(a)/∂z_j = (1[j = a] − π_j) / T; ∂H/∂z_j = −π_j (ln π_j + H) / T.
         for p in policy.iter_mut() {
             let entropy = if *p > 0.0 { bonus * *p * (p.ln() + entropy) } else { 0.0 };
@@ -136,12 +121,6 @@ pub fn entropy(policy: &[f32]) -> f32 {
     -policy.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f32>()
 }
 
-#[derive(Debug)]
-struct Step {
-    loss: Loss,
-    drawn: Vec<Drawn>,
-}
-
 /// ln π(token) for each row, which becomes π: softmax(row / T).
 pub fn policy(row: &mut [f32], temperature: f32, token: u16) -> f32 {
     row.iter_mut().for_each(|logit| *logit /= temperature);
@@ -152,41 +131,8 @@ pub fn policy(row: &mut [f32], temperature: f32, token: u16) -> f32 {
     own - most - sum.ln()
 }
 
-impl Fused<1> for Step {
-    /// π, and per row the slope by ln π(a) and the entropy.
-    type Saved = (Values, Vec<[f32; 2]>);
-
-    fn forward(&self, [mut logits]: [Values; 1]) -> (Values, Self::Saved) {
-        let width = width(&logits);
-        let mut slopes = Vec::with_capacity(self.drawn.len());
-        let rows = logits.storage_mut::<f32>().chunks_exact_mut(width);
-        let losses: Vec<f32> = rows
-            .zip(&self.drawn)
-            .map(|(row, drawn)| {
-                let (terms, slope) = self.loss.evaluate(row, drawn);
-                slopes.push([slope, terms.entropy]);
-                terms.loss * drawn.weight
-            })
-            .collect();
-        let shape = [losses.len(), 1];
-        (Values::from_data(TensorData::new(losses, shape)), (logits, slopes))
-    }
-
-    fn backward(&self, (mut policy, slopes): Self::Saved, gradient: Values) -> [Values; 1] {
-        let width = width(&policy);
-        let rows = policy.storage_mut::<f32>().chunks_exact_mut(width);
-        let outer = gradient.storage::<f32>();
-        for (((row, drawn), [slope, entropy]), outer) in rows.zip(&self.drawn).zip(slopes).zip(outer) {
-            self.loss.slope(row, drawn, slope, entropy, *outer);
-        }
-        [policy]
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use burn::tensor::Device;
-
     use super::*;
 
     const PLAIN: Objective = Objective { clip: 0.2, kl: 0.0, entropy: 0.0 };
@@ -195,9 +141,8 @@ mod tests {
         Drawn { token, old, reference: old, advantage, weight: 1.0 }
     }
 
-    fn one(objective: Objective, logits: [f32; 3], drawn: Drawn) -> Terms {
-        let logits = Tensor::<2>::from_data([logits], &Device::flex());
-        Loss { objective, gain: Gain::Ratio, temperature: 1.0 }.terms(logits, &[drawn])[0]
+    fn one(objective: Objective, mut logits: [f32; 3], drawn: Drawn) -> Terms {
+        Loss { objective, gain: Gain::Ratio, temperature: 1.0 }.differentiate(&mut logits, &drawn)
     }
 
     #[test]
@@ -221,15 +166,12 @@ mod tests {
         close(one(with_kl, logits, moved).loss, -1.0 + 0.5 * (1.0 - 2f32.ln()));
     }
 
-    /// Losses and gradient of a weighted sum, by burn.
+    /// Losses and gradient of a weighted sum.
     fn learn(loss: Loss, logits: &[f32], drawn: &[Drawn]) -> (f32, Vec<f32>) {
-        let shape = [drawn.len(), logits.len() / drawn.len()];
-        let leaf =
-            Tensor::<2>::from_data(TensorData::new(logits.to_vec(), shape), &Device::flex().autodiff()).require_grad();
-        let total = loss.losses(leaf.clone(), drawn.to_vec()).sum();
-        let value = total.clone().inner().into_scalar::<f32>();
-        let gradient = leaf.grad(&total.backward()).expect("a gradient");
-        (value, gradient.into_data().try_into_vec().expect("numbers"))
+        let mut gradient = logits.to_vec();
+        let rows = gradient.chunks_exact_mut(logits.len() / drawn.len());
+        let total = rows.zip(drawn).map(|(row, drawn)| loss.differentiate(row, drawn).loss * drawn.weight).sum();
+        (total, gradient)
     }
 
     #[test]

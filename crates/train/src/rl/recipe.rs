@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::objective::Objective;
 use crate::{
-    TrainError, all_hold, mixed,
+    TrainError, all_hold, network,
     recipe::{Architecture, Compute, Export, MatrixOptimizer, Optimizer},
 };
 
@@ -339,10 +339,7 @@ impl RlRecipe {
             ),
             (rollout.groups > 0 && rollout.group > 0, "rollout: groups and group must be positive"),
             (!compares || rollout.group > 1, "rollout.group: this algorithm compares samples, it needs two or more"),
-            (
-                [rollout.compute, update.compute] == [Compute::F32; 2] || mixed::supports(self.model),
-                "rollout.compute, update.compute: bf16 needs d_model, ff and d_model / heads in multiples of 32",
-            ),
+            (network::supports(self.model), "model: d_model, ff and d_model / heads must be multiples of 32"),
             (rollout.temperature > 0.0 && rollout.temperature.is_finite(), "rollout.temperature: must be positive"),
             (
                 rollout.tokens_max > 1 && rollout.proposals_max > 0,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use burn::tensor::{Device, Tensor};
+use prime_kernels::Bf16;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde::Serialize;
@@ -22,9 +22,8 @@ use crate::checkpoint::{self, replace};
 use crate::clock::cpu_s;
 use crate::decoder::{Decoder, Sampler, Sampling};
 use crate::layout::Layout;
-use crate::mixed::Weights;
-use crate::model::tensors;
 use crate::model_view::ModelView;
+use crate::network::{ModelWeights, Weights};
 use crate::recipe::Compute;
 use crate::records::Records;
 use crate::rollout::{Player, TEMPERATURE};
@@ -154,7 +153,7 @@ impl<'a> Run<'a> {
     /// # Errors
     /// If an engine does not start with them.
     fn prepare(&mut self) -> Result<(), TrainError> {
-        self.decoded.prepare(&self.layout, &self.vocabulary, &self.policy.flat())
+        self.decoded.prepare(&self.layout, &self.vocabulary, self.policy.flat())
     }
 
     fn player(&self, temperature: f64, keep: bool) -> Player<'_> {
@@ -281,7 +280,7 @@ impl<'a> Run<'a> {
     fn save(&mut self) -> Result<(), TrainError> {
         self.state.cpu_s = self.elapsed_s();
         self.opened_s = cpu_s();
-        self.state.weights = self.policy.flat().into_owned();
+        self.state.weights = self.policy.flat().to_vec();
         self.state.moments = self.policy.moments();
         self.state.save(&self.checkpoint)
     }
@@ -291,16 +290,16 @@ impl<'a> Run<'a> {
         let matrices = self.recipe.export.matrices;
         let weights = self.policy.flat();
         let about = gguf::About { name: &self.recipe.name, tasks: self.practice.names() };
-        replace(&self.out, &gguf::encode(about, &self.layout, &self.vocabulary, &weights, matrices))
+        replace(&self.out, &gguf::encode(about, &self.layout, &self.vocabulary, weights, matrices))
     }
 }
 
 /// Weights to draw with.
 enum Decoded {
-    F32(Vec<Tensor<2>>),
-    Bf16(Weights),
+    F32(Weights<f32>),
+    Bf16(Weights<Bf16>),
     /// With the folder of its model, which is written again whenever the weights have changed.
-    Engine(TempDir, Option<EngineSampler>),
+    Engine(TempDir, Option<Box<EngineSampler>>),
 }
 
 impl Decoded {
@@ -310,30 +309,33 @@ impl Decoded {
                 let refuse = |source| TrainError::Io { action: "create", path: std::env::temp_dir(), source };
                 Self::Engine(tempfile::tempdir().map_err(refuse)?, None)
             }
-            (SamplerKind::Decoder, Compute::F32) => Self::F32(Vec::new()),
+            (SamplerKind::Decoder, Compute::F32) => Self::F32(Weights::default()),
             (SamplerKind::Decoder, Compute::Bf16) => Self::Bf16(Weights::default()),
         })
     }
 
     fn prepare(&mut self, layout: &Layout, vocabulary: &Vocabulary, flat: &[f32]) -> Result<(), TrainError> {
         match self {
-            Self::F32(weights) => *weights = tensors(layout, flat, &Device::flex()),
+            Self::F32(weights) => weights.prepare(layout, flat),
             Self::Bf16(weights) => weights.prepare(layout, flat),
             Self::Engine(folder, engine) => {
                 *engine = None;
-                *engine = Some(EngineSampler::start(&folder.path().join("policy.gguf"), layout, vocabulary, flat)?);
+                let sampler = EngineSampler::start(&folder.path().join("policy.gguf"), layout, vocabulary, flat)?;
+                *engine = Some(Box::new(sampler));
             }
         }
         Ok(())
     }
 
     fn sampler<'a>(&'a self, layout: &Layout, vocabulary: &'a Vocabulary) -> Box<dyn Sampler + 'a> {
-        match self {
-            Self::F32(weights) => Box::new(Decoder::new(ModelView::f32(layout.architecture, weights))),
-            Self::Bf16(weights) => Box::new(Decoder::new(ModelView::bf16(layout, weights))),
+        let weights: &dyn ModelWeights = match self {
+            Self::F32(weights) => weights,
+            Self::Bf16(weights) => weights,
             Self::Engine(_, engine) => {
-                Box::new(engine.as_ref().expect("invariant: weights are prepared before draws").with(vocabulary))
+                let engine = engine.as_ref().expect("invariant: weights are prepared before draws");
+                return Box::new(engine.with(vocabulary));
             }
-        }
+        };
+        Box::new(Decoder::new(ModelView::new(layout, weights)))
     }
 }

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use burn::tensor::Device;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
@@ -18,8 +17,8 @@ use super::{Algorithm, Budget, RlRecipe, rl};
 use crate::batch::{Batch, Encoded};
 use crate::decoder::{Decoder, Request, Sampling};
 use crate::layout::Layout;
-use crate::model::tensors;
 use crate::model_view::ModelView;
+use crate::network::Weights;
 use crate::optimizer::Moments;
 use crate::recipe::{Architecture, Compute};
 use crate::vocabulary::{EOS, Vocabulary};
@@ -39,7 +38,7 @@ fn recipe(more: &str) -> RlRecipe {
 
 /// Groups of single tokens, of which the even ones are rewarded, and the share of these.
 fn bandit(layout: &Layout, policy: &Policy, rng: &mut ChaCha8Rng) -> (Vec<Group>, f64) {
-    let weights = tensors(layout, &policy.flat(), &Device::flex());
+    let weights: Weights<f32> = Weights::of(layout, policy.flat());
     let prompts: Vec<Vec<u16>> = (97..105).map(|letter| vec![letter]).collect();
     let requests = prompts.iter().map(|prompt| Request {
         prompt,
@@ -47,7 +46,7 @@ fn bandit(layout: &Layout, policy: &Policy, rng: &mut ChaCha8Rng) -> (Vec<Group>
         values: None,
     });
     let sampling = Sampling { temperature: 1.0, tokens_max: 1 };
-    let drawn = Decoder::new(ModelView::f32(layout.architecture, &weights)).complete(requests.collect(), sampling);
+    let drawn = Decoder::new(ModelView::new(layout, &weights)).complete(requests.collect(), sampling);
     let mut rewarded = 0.0;
     let groups = prompts.iter().zip(drawn).map(|(prompt, completions)| {
         let episodes = completions.into_iter().map(|completion| {
@@ -131,7 +130,7 @@ fn both_arithmetics_agree_on_terms_gradients_reference_and_features() {
             .collect();
         let terms = policy.learn(&batch, loss, &drawn);
         let norm = policy.step(1e-3);
-        (reference, features, terms, norm, policy.flat().into_owned())
+        (reference, features, terms, norm, policy.flat().to_vec())
     });
     let [
         (reference, features, terms, norm, flat),

@@ -66,7 +66,7 @@ impl Learner<'_> {
         let loss = Loss { objective: self.recipe.objective, gain, temperature };
         let context = self.recipe.model.context;
         let plan = self.recipe.update;
-        let mut bundles = bundles(&lessons, if self.policy.shares_prompts() { plan.pass_tokens } else { 0 });
+        let mut bundles = bundles(&lessons, plan.pass_tokens);
         let mut seen = 0.0;
         for epoch in 0..plan.epochs {
             shuffle(&mut bundles, rng);

@@ -1,76 +1,98 @@
-//! The network in mixed precision: products of bf16 values with f32 sums, all else in f32, with gradients written out by hand. It
-//! computes what `model::Network` does, to rounding, in a fraction of the time: samples of a batch lie one behind the other
-//! without padding, and what a gradient needs is kept as it goes into products.
+//! The network: products of bf16 or f32 values with f32 sums, all else in f32, with gradients written out by hand. Samples of a batch
+//! lie one behind the other without padding, and what a gradient needs is kept as it goes into products.
 
 mod attention;
 mod backward;
 mod forward;
-mod optimizer;
+mod rotation;
 #[cfg(test)]
 pub(crate) mod tests;
 mod weights;
 
-use prime_kernels::{Unit, padded, widen};
+use prime_kernels::{Element, Packed, padded};
 
-pub use optimizer::MixedUpdater;
-pub use weights::Weights;
+pub use rotation::Rotation;
+pub use weights::{Matrix, ModelWeights, Weights};
 
 use super::batch::Batch;
 use super::layout::Layout;
-use super::model::Scores;
-use super::ops::Rotation;
 use super::recipe::Architecture;
+
+pub const NORM_EPSILON: f32 = 1e-5;
 
 /// Rows behind the last one that a product of attention may read: it works on whole blocks from a sample's first row on.
 const SLACK: usize = prime_kernels::BLOCK;
 
-/// The shape of the network and its constants.
-#[derive(Clone)]
-pub struct MixedNetwork {
-    layout: Layout,
-    rotation: Rotation,
-    unit: Unit,
+/// Per target: cross entropy in nats, and whether the most likely token is the right one.
+#[derive(Default)]
+pub struct Scores {
+    pub losses: Vec<f32>,
+    pub hits: Vec<bool>,
 }
 
-impl MixedNetwork {
+impl Scores {
+    fn with_capacity(count: usize) -> Self {
+        Self { losses: Vec::with_capacity(count), hits: Vec::with_capacity(count) }
+    }
+
+    fn push(&mut self, (loss, is_hit): (f32, bool)) {
+        self.losses.push(loss);
+        self.hits.push(is_hit);
+    }
+}
+
+/// The shape of the network and its constants. What products multiply is that of the weights which are passed in.
+#[derive(Clone)]
+pub struct Network {
+    layout: Layout,
+    rotation: Rotation,
+}
+
+impl Network {
     /// # Panics
     /// If the architecture is none that [`supports`] names.
     pub fn new(layout: &Layout) -> Self {
         let architecture = layout.architecture;
         assert!(supports(architecture), "a recipe with another architecture is refused");
-        Self {
-            rotation: Rotation::new(architecture.context, architecture.head_dim()),
-            layout: layout.clone(),
-            unit: Unit::best(),
-        }
+        Self { rotation: Rotation::new(architecture.context, architecture.head_dim()), layout: layout.clone() }
     }
 
-    /// The gradient of `weight` times the summed losses is added to `gradient`, which is laid out as the weights are.
-    pub fn learn(
+    /// Losses and hits at the batch's targets.
+    pub fn score<E: Element>(&self, weights: &Weights<E>, batch: &Batch, workspace: &mut Workspace<E>) -> Scores {
+        let mut scores = Scores::with_capacity(batch.targets.len());
+        self.each_logits(weights, batch, workspace, |place, row| {
+            scores.push(forward::cross_entropy(row, batch.targets[place].token));
+        });
+        scores
+    }
+
+    /// As [`score`](Self::score), and the gradient of `weight` times the summed losses is added to `gradient`, which is laid out as
+    /// the weights are.
+    pub fn learn<E: Element>(
         &self,
-        weights: &Weights,
+        weights: &Weights<E>,
         batch: &Batch,
         weight: f32,
-        workspace: &mut Workspace,
+        workspace: &mut Workspace<E>,
         gradient: &mut Gradient,
     ) -> Scores {
-        let count = batch.targets.len();
-        let mut scores = Scores { losses: Vec::with_capacity(count), hits: Vec::with_capacity(count) };
+        let mut scores = Scores::with_capacity(batch.targets.len());
         self.minimise(weights, batch, workspace, gradient, |place, row| {
-            let (loss, is_hit) = forward::cross_entropy(row, batch.targets[place].token, weight);
-            scores.losses.push(loss);
-            scores.hits.push(is_hit);
+            let token = batch.targets[place].token;
+            scores.push(forward::cross_entropy(row, token));
+            row.iter_mut().for_each(|p| *p *= weight);
+            row[usize::from(token)] -= weight;
         });
         scores
     }
 
     /// As [`learn`](Self::learn), with losses of the caller: `slope` is called with each target's place in the batch and
     /// logits [vocabulary], which it replaces by the gradient of the sum of the losses.
-    pub fn minimise(
+    pub fn minimise<E: Element>(
         &self,
-        weights: &Weights,
+        weights: &Weights<E>,
         batch: &Batch,
-        workspace: &mut Workspace,
+        workspace: &mut Workspace<E>,
         gradient: &mut Gradient,
         slope: impl FnMut(usize, &mut [f32]),
     ) {
@@ -80,11 +102,11 @@ impl MixedNetwork {
     }
 
     /// Calls `see` with each target's place and logits [vocabulary], which it may change.
-    pub fn each_logits(
+    pub fn each_logits<E: Element>(
         &self,
-        weights: &Weights,
+        weights: &Weights<E>,
         batch: &Batch,
-        workspace: &mut Workspace,
+        workspace: &mut Workspace<E>,
         mut see: impl FnMut(usize, &mut [f32]),
     ) {
         self.forward(weights, batch, workspace);
@@ -93,63 +115,62 @@ impl MixedNetwork {
     }
 
     /// The normed last hidden state at each target, [targets, d_model].
-    pub fn features(&self, weights: &Weights, batch: &Batch, workspace: &mut Workspace) -> Vec<f32> {
+    pub fn features<E: Element>(&self, weights: &Weights<E>, batch: &Batch, workspace: &mut Workspace<E>) -> Vec<f32> {
         self.forward(weights, batch, workspace);
         let width = self.layout.architecture.d_model;
-        workspace.normed[..batch.targets.len() * width].iter().map(|half| widen(*half)).collect()
+        workspace.normed[..batch.targets.len() * width].iter().map(|element| element.to_f32()).collect()
     }
 }
 
 /// Whether products of this shape need no padding within a row.
 pub fn supports(architecture: Architecture) -> bool {
-    [architecture.d_model, architecture.ff, architecture.head_dim()]
-        .iter()
-        .all(|size| size.is_multiple_of(prime_kernels::BLOCK))
+    let Architecture { d_model, heads, ff, .. } = architecture;
+    heads > 0 && [d_model / heads, d_model, ff].iter().all(|size| size.is_multiple_of(prime_kernels::BLOCK))
 }
 
 /// What the forward pass keeps of a layer.
 #[derive(Default)]
-struct Kept {
+struct Kept<E> {
     /// The stream that enters [rows, d], and its norm.
     input: Vec<f32>,
-    normed: Vec<u16>,
+    normed: Vec<E>,
     /// Rotated queries, scaled, rotated keys and values [rows, 3 d].
-    qkv: Vec<u16>,
+    qkv: Vec<E>,
     /// Of each head of each sample one behind the other [blocks of queries, blocks of keys].
-    probabilities: Vec<u16>,
+    probabilities: Vec<E>,
     /// What the heads put together; in the last layer of the targets' rows only, as all that follows.
-    mixed: Vec<u16>,
+    mixed: Vec<E>,
     middle: Vec<f32>,
-    ff_normed: Vec<u16>,
-    gate_up: Vec<u16>,
-    hidden: Vec<u16>,
+    ff_normed: Vec<E>,
+    gate_up: Vec<E>,
+    hidden: Vec<E>,
 }
 
 /// The buffers of a pass, kept for the next one.
 #[derive(Default)]
-pub struct Workspace {
-    layers: Vec<Kept>,
+pub struct Workspace<E: Element> {
+    layers: Vec<Kept<E>>,
     /// The stream behind the last layer [targets, d], and its norm.
     output: Vec<f32>,
-    normed: Vec<u16>,
+    normed: Vec<E>,
     /// [targets, padded vocabulary]
     logits: Vec<f32>,
     /// The gradient by them.
-    slopes: Vec<u16>,
-    scratch: Scratch,
+    slopes: Vec<E>,
+    scratch: Scratch<E>,
 }
 
 /// Buffers whose contents live for an operation.
 #[derive(Default)]
-struct Scratch {
+struct Scratch<E: Element> {
     sums: Vec<f32>,
     more: Vec<f32>,
     scores: Vec<f32>,
-    halves: Vec<u16>,
-    turned: Vec<u16>,
-    left: Vec<u16>,
-    packed: prime_kernels::Packed,
-    other: prime_kernels::Packed,
+    elements: Vec<E>,
+    turned: Vec<E>,
+    left: Vec<E>,
+    packed: Packed<E>,
+    other: Packed<E>,
 }
 
 /// A gradient under way. Of the matrices whose input is narrower than their output it holds the transposes.
@@ -220,7 +241,7 @@ impl Gradient {
 }
 
 /// `length` rows of a buffer that keeps its memory; new rows are zero, others hold what they held.
-fn sized<T: Copy + Default>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
+pub fn sized<T: Copy + Default>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
     if buffer.len() < length {
         buffer.resize(length, T::default());
     }

@@ -1,18 +1,17 @@
 //! The forward pass, and the loss.
 
-use prime_kernels::{Left, Mode, Packed, Unit, narrow_into, narrow_value, padded, rows};
+use prime_kernels::{Element, Left, Mode, Packed, padded, round_into, rows};
 
 use super::weights::Weights;
-use super::{MixedNetwork, SLACK, Workspace, attention, sized};
+use super::{NORM_EPSILON, Network, SLACK, Workspace, attention, sized};
 use crate::batch::Batch;
-use crate::model::NORM_EPSILON;
 use crate::recipe::Architecture;
 
 /// `sum` [rows, columns of `right`] becomes `left` [rows, inner of `right`] times `right`; rows are padded.
-pub(super) fn product(unit: Unit, left: &[u16], rows: usize, right: &Packed, sum: &mut [f32], mode: Mode) {
+pub(super) fn product<E: Element>(left: &[E], rows: usize, right: &Packed<E>, sum: &mut [f32], mode: Mode) {
     let inner = right.inner();
     let left = Left { values: left, stride: inner, rows, inner };
-    unit.multiply(left, right, right.columns(), sum, right.columns(), mode);
+    E::multiply(left, right, right.columns(), sum, right.columns(), mode);
 }
 
 /// The rows of a batch's targets.
@@ -20,11 +19,10 @@ pub(super) fn target_rows(batch: &Batch) -> impl Iterator<Item = usize> + '_ {
     batch.targets.iter().map(|target| target.row)
 }
 
-impl MixedNetwork {
+impl Network {
     /// Computes the logits at the batch's targets.
-    pub(super) fn forward(&self, weights: &Weights, batch: &Batch, workspace: &mut Workspace) {
+    pub(super) fn forward<E: Element>(&self, weights: &Weights<E>, batch: &Batch, workspace: &mut Workspace<E>) {
         let Architecture { d_model, layers, ff, .. } = self.layout.architecture;
-        let unit = self.unit;
         let rows = padded(batch.inputs.len());
         let targets = padded(batch.targets.len());
         workspace.layers.resize_with(layers, Default::default);
@@ -43,12 +41,12 @@ impl MixedNetwork {
             let normed = sized(&mut kept.normed, rows * d_model);
             rows::norm(input, &layer.attention_norm, NORM_EPSILON, normed);
             let sums = sized(&mut scratch.sums, rows * 3 * d_model);
-            product(unit, normed, rows, &layer.qkv.forward, sums, Mode::Replace);
+            product(normed, rows, &layer.qkv.forward, sums, Mode::Replace);
             self.rotate(batch, sums, 1.0);
             let qkv = sized(&mut kept.qkv, (rows + SLACK) * 3 * d_model);
-            narrow_into(sums, qkv);
+            round_into(sums, qkv);
             let mixed = sized(&mut kept.mixed, rows.max(targets) * d_model);
-            attention::forward(unit, self.layout.architecture, batch, qkv, &mut kept.probabilities, mixed, scratch);
+            attention::forward(self.layout.architecture, batch, qkv, &mut kept.probabilities, mixed, scratch);
             let outputs = if is_last { targets } else { rows };
             let middle = sized(&mut kept.middle, outputs * d_model);
             if is_last {
@@ -57,16 +55,16 @@ impl MixedNetwork {
                     mixed.copy_within(row * d_model..(row + 1) * d_model, place * d_model);
                     middle[place * d_model..][..d_model].copy_from_slice(&input[row * d_model..][..d_model]);
                 }
-                mixed[batch.targets.len() * d_model..outputs * d_model].fill(0);
+                mixed[batch.targets.len() * d_model..outputs * d_model].fill(E::default());
                 middle[batch.targets.len() * d_model..].fill(0.0);
             } else {
                 middle.copy_from_slice(input);
             }
-            product(unit, mixed, outputs, &layer.output.forward, middle, Mode::Add);
+            product(mixed, outputs, &layer.output.forward, middle, Mode::Add);
             let normed = sized(&mut kept.ff_normed, outputs * d_model);
             rows::norm(middle, &layer.ff_norm, NORM_EPSILON, normed);
             let sums = sized(&mut scratch.sums, outputs * 2 * ff);
-            product(unit, normed, outputs, &layer.gate_up.forward, sums, Mode::Replace);
+            product(normed, outputs, &layer.gate_up.forward, sums, Mode::Replace);
             let gate_up = sized(&mut kept.gate_up, outputs * 2 * ff);
             let hidden = sized(&mut kept.hidden, outputs * ff);
             rows::swiglu(sums, ff, gate_up, hidden);
@@ -75,12 +73,12 @@ impl MixedNetwork {
                 None => sized(&mut workspace.output, outputs * d_model),
             };
             stream.copy_from_slice(middle);
-            product(unit, hidden, outputs, &layer.down.forward, stream, Mode::Add);
+            product(hidden, outputs, &layer.down.forward, stream, Mode::Add);
         }
         let normed = sized(&mut workspace.normed, targets * d_model);
         rows::norm(&workspace.output[..targets * d_model], &weights.output_norm, NORM_EPSILON, normed);
         let logits = sized(&mut workspace.logits, targets * padded(self.layout.tokens));
-        product(unit, normed, targets, &weights.logits.forward, logits, Mode::Replace);
+        product(normed, targets, &weights.logits.forward, logits, Mode::Replace);
     }
 
     /// Rotates queries and keys of rows [queries, keys, values] by their positions, and scales queries; with `direction` -1,
@@ -99,10 +97,10 @@ impl MixedNetwork {
     }
 
     /// Calls `slope` with each target's place and logits, which it replaces by the gradient of the sum of the losses.
-    pub(super) fn differentiate(
+    pub(super) fn differentiate<E: Element>(
         &self,
         batch: &Batch,
-        workspace: &mut Workspace,
+        workspace: &mut Workspace<E>,
         mut slope: impl FnMut(usize, &mut [f32]),
     ) {
         let (tokens, width) = (self.layout.tokens, padded(self.layout.tokens));
@@ -112,23 +110,36 @@ impl MixedNetwork {
         for (place, (row, slopes)) in logits.zip(slopes.chunks_exact_mut(width)).enumerate() {
             let row = &mut row[..tokens];
             slope(place, row);
-            for (slope, value) in slopes.iter_mut().zip(row.iter()) {
-                *slope = narrow_value(*value);
-            }
-            slopes[tokens..].fill(0);
+            round_into(row, &mut slopes[..tokens]);
+            slopes[tokens..].fill(E::default());
         }
-        slopes[count * width..].fill(0);
+        slopes[count * width..].fill(E::default());
     }
 }
 
-/// Replaces a row of logits by the gradient of `weight` times its cross-entropy; the loss, and whether the target was the
-/// only most likely token.
-pub(super) fn cross_entropy(row: &mut [f32], target: u16, weight: f32) -> (f32, bool) {
-    let own = usize::from(target);
-    let logit = row[own];
+/// The loss of a row of logits, which becomes probabilities, and whether the target is the only most likely token.
+pub(super) fn cross_entropy(row: &mut [f32], target: u16) -> (f32, bool) {
+    let logit = row[usize::from(target)];
     let is_hit = row.iter().map(|&other| u32::from(other >= logit)).sum::<u32>() == 1;
-    let loss = rows::log_softmax(row) - logit;
-    row.iter_mut().for_each(|p| *p *= weight);
-    row[own] -= weight;
-    (loss, is_hit)
+    (rows::log_softmax(row) - logit, is_hit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cross_entropy_is_that_computed_by_hand() {
+        // Of weights 1, 4, 2 and 1, whose sum is 8.
+        let logits = [0.0, 4f32.ln(), 2f32.ln(), 0.0];
+        for (target, nats, is_hit) in [(1, 2f32.ln(), true), (2, 4f32.ln(), false), (3, 8f32.ln(), false)] {
+            let mut row = logits;
+            let (loss, hit) = cross_entropy(&mut row, target);
+            assert!((loss - nats).abs() < 1e-6 && hit == is_hit, "{target}: {loss}, {hit}");
+            for (found, wanted) in row.iter().zip([0.125, 0.5, 0.25, 0.125]) {
+                assert!((found - wanted).abs() < 1e-6, "{row:?}");
+            }
+        }
+        assert!(!cross_entropy(&mut [1.0, 1.0], 0).1, "another one is as likely");
+    }
 }

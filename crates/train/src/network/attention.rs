@@ -1,6 +1,6 @@
 //! Causal attention of the samples of a batch, head by head, in blocks: what a block of queries does not see is not computed.
 
-use prime_kernels::{BLOCK, Left, Mode, Unit, narrow_into, padded, rows, transpose};
+use prime_kernels::{BLOCK, Element, Left, Mode, padded, round_into, rows};
 
 use super::{Scratch, sized};
 use crate::batch::{Batch, Sequence};
@@ -13,14 +13,13 @@ fn heads(architecture: Architecture, batch: &Batch) -> impl Iterator<Item = (&Se
 }
 
 /// `mixed` [rows, d] gets the heads' outputs, `probabilities` what they gave each key.
-pub(super) fn forward(
-    unit: Unit,
+pub(super) fn forward<E: Element>(
     architecture: Architecture,
     batch: &Batch,
-    qkv: &[u16],
-    probabilities: &mut Vec<u16>,
-    mixed: &mut [u16],
-    scratch: &mut Scratch,
+    qkv: &[E],
+    probabilities: &mut Vec<E>,
+    mixed: &mut [E],
+    scratch: &mut Scratch<E>,
 ) {
     let (d_model, width) = (architecture.d_model, architecture.head_dim());
     let stride = 3 * d_model;
@@ -40,33 +39,32 @@ pub(super) fn forward(
         for block in (0..side).step_by(BLOCK) {
             let seen = block + BLOCK;
             let left = Left { values: &queries[block * stride..], stride, rows: BLOCK, inner: width };
-            unit.multiply(left, &scratch.packed, seen, scores, side, Mode::Replace);
+            E::multiply(left, &scratch.packed, seen, scores, side, Mode::Replace);
             let own = &mut own[block * side..seen * side];
             for (row, (scores, own)) in scores.chunks_exact_mut(side).zip(own.chunks_exact_mut(side)).enumerate() {
                 let hidden = sequence.hidden(block + row);
                 scores[hidden.clone()].fill(f32::NEG_INFINITY);
                 rows::softmax(scores, (block + row + 1).min(length), own);
                 // The exponential is clamped, so that what is hidden is not quite 0.
-                own[hidden].fill(0);
+                own[hidden].fill(E::default());
             }
             let left = Left { values: own, stride: side, rows: BLOCK, inner: seen };
-            unit.multiply(left, &scratch.other, width, sums, width, Mode::Replace);
+            E::multiply(left, &scratch.other, width, sums, width, Mode::Replace);
             let outputs = mixed[(first + block) * d_model..].chunks_mut(d_model).take(length - block);
             for (output, sum) in outputs.zip(sums.chunks_exact(width)) {
-                narrow_into(sum, &mut output[head * width..(head + 1) * width]);
+                round_into(sum, &mut output[head * width..(head + 1) * width]);
             }
         }
     }
 }
 
 /// `d_qkv` [rows, 3 d] gets the gradient by rotated queries, rotated keys and values; `d_mixed` [rows, d] is that by the outputs.
-pub(super) fn backward(
-    unit: Unit,
+pub(super) fn backward<E: Element>(
     architecture: Architecture,
     batch: &Batch,
-    [qkv, probabilities, d_mixed]: [&[u16]; 3],
+    [qkv, probabilities, d_mixed]: [&[E]; 3],
     d_qkv: &mut [f32],
-    scratch: &mut Scratch,
+    scratch: &mut Scratch<E>,
 ) {
     let (d_model, width) = (architecture.d_model, architecture.head_dim());
     let stride = 3 * d_model;
@@ -79,12 +77,12 @@ pub(super) fn backward(
         let at = first * stride + head * width;
         let (queries, keys, values) = (&qkv[at..], &qkv[at + d_model..], &qkv[at + 2 * d_model..]);
         // Rows of other samples behind this one's must not enter sums over queries.
-        let slopes = sized(&mut scratch.halves, side * width);
+        let slopes = sized(&mut scratch.elements, side * width);
         let rows_of = d_mixed[first * d_model..].chunks(d_model).take(length);
         for (slope, row) in slopes.chunks_exact_mut(width).zip(rows_of) {
             slope.copy_from_slice(&row[head * width..(head + 1) * width]);
         }
-        slopes[length * width..].fill(0);
+        slopes[length * width..].fill(E::default());
         // By the scores.
         let d_scores = sized(&mut scratch.left, side * side);
         scratch.packed.pack_transposed(values, stride, width, side);
@@ -92,7 +90,7 @@ pub(super) fn backward(
         for block in (0..side).step_by(BLOCK) {
             let seen = block + BLOCK;
             let left = Left { values: &slopes[block * width..], stride: width, rows: BLOCK, inner: width };
-            unit.multiply(left, &scratch.packed, seen, sums, side, Mode::Replace);
+            E::multiply(left, &scratch.packed, seen, sums, side, Mode::Replace);
             for row in block..seen {
                 let span = row * side..(row + 1) * side;
                 let count = (row + 1).min(length);
@@ -104,23 +102,23 @@ pub(super) fn backward(
         scratch.other.pack(keys, stride, side, width);
         for block in (0..side).step_by(BLOCK) {
             let left = Left { values: &d_scores[block * side..], stride: side, rows: BLOCK, inner: block + BLOCK };
-            unit.multiply(left, &scratch.other, width, &mut output[block * width..], width, Mode::Replace);
+            E::multiply(left, &scratch.other, width, &mut output[block * width..], width, Mode::Replace);
         }
         store(output, width, length, &mut d_qkv[at..], stride);
         // By the keys, and by the values: over the queries that saw each.
         let turned = sized(&mut scratch.turned, side * side);
         scratch.other.pack(queries, stride, side, width);
-        transpose(d_scores, side, side, side, turned, side);
-        unit.multiply(whole(turned, side), &scratch.other, width, output, width, Mode::Replace);
+        E::transpose(d_scores, side, side, side, turned, side);
+        E::multiply(whole(turned, side), &scratch.other, width, output, width, Mode::Replace);
         store(output, width, length, &mut d_qkv[at + d_model..], stride);
         scratch.other.pack(slopes, width, side, width);
-        transpose(own, side, side, side, turned, side);
-        unit.multiply(whole(turned, side), &scratch.other, width, output, width, Mode::Replace);
+        E::transpose(own, side, side, side, turned, side);
+        E::multiply(whole(turned, side), &scratch.other, width, output, width, Mode::Replace);
         store(output, width, length, &mut d_qkv[at + 2 * d_model..], stride);
     }
 }
 
-fn whole(values: &[u16], side: usize) -> Left<'_> {
+fn whole<E>(values: &[E], side: usize) -> Left<'_, E> {
     Left { values, stride: side, rows: side, inner: side }
 }
 
