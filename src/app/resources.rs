@@ -10,7 +10,7 @@ use crate::agents::programs::Programs;
 use crate::agents::{Resources, file_digest};
 use crate::settings::{self, ModelSource, Settings};
 use crate::shipped_model;
-use prime_engine::{Engine, EngineSpec};
+use prime_engine::{Engine, EngineSpec, KvPool};
 
 /// Where an engine's model comes from.
 ///
@@ -41,6 +41,8 @@ pub(super) fn model_file(name: &str, engine: &settings::Engine) -> Result<PathBu
 /// The model's file does not exist, or the built-in model cannot be written to the cache.
 pub fn engine_spec(name: &str, engine: &settings::Engine, turns: Option<u32>) -> Result<EngineSpec, AppError> {
     let model = model_file(name, engine)?;
+    // A file that cannot be read is refused when the engine starts.
+    let trained = prime_engine::gguf::read(&model).ok().and_then(|header| header.context_length());
     let narrow = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
     let threads = if engine.threads == 0 {
         // One core is left to the actors; a small model gains nothing from many threads.
@@ -48,12 +50,22 @@ pub fn engine_spec(name: &str, engine: &settings::Engine, turns: Option<u32>) ->
     } else {
         engine.threads
     };
+    let kv = engine.kv_pool(turns.unwrap_or(u32::MAX), trained.unwrap_or(u64::MAX));
+    // llama.cpp rounds the parts up.
+    let part = engine.split_tokens().next_multiple_of(256);
+    if let Some(trained) = trained.filter(|trained| kv == KvPool::Split && part < *trained) {
+        tracing::warn!(
+            engine = name,
+            "kv_cache = \"split\" leaves {part} tokens for prompt and completion of a turn, the model has {trained}: longer \
+             turns are cut off; set kv_cache = \"auto\", raise context_tokens or lower sequences_max"
+        );
+    }
     Ok(EngineSpec {
         name: name.to_owned(),
         model,
         device: engine.device.clone(),
         isolation: engine.isolation,
-        kv: engine.kv_pool(turns.unwrap_or(u32::MAX)),
+        kv,
         flash_attention: engine.flash_attention,
         context_tokens: engine.context_tokens,
         sequences_max: narrow(engine.sequences_max),

@@ -41,7 +41,8 @@ pub struct Engine {
     pub isolation: Isolation,
     /// How sequences share the KV cache: `shared` (one pool; a turn may use all of it), `split` (an equal part each, in
     /// steps of 256 tokens, which also limits a turn; faster on a CPU with many sequences), or `auto`: `split` on a CPU
-    /// where more than 32 turns can be under way at once, else `shared`.
+    /// where more than 32 turns can be under way at once and each part holds the context that the model was trained for,
+    /// else `shared`.
     pub kv_cache: KvCache,
     /// Flash attention: `auto` (where the device can), `on`, or `off` (more memory, which grows with the context).
     pub flash_attention: FlashAttention,
@@ -143,13 +144,24 @@ fn is_meant(entry: &str, task: &str) -> bool {
 }
 
 impl Engine {
-    /// The KV pool for at most so many `turns` under way at once.
-    pub fn kv_pool(&self, turns: u32) -> KvPool {
-        match self.kv_cache {
-            KvCache::Split => KvPool::Split,
-            KvCache::Auto if self.device.is_cpu() && turns.min(self.sequences_max) > SHARED_TURNS_MAX => KvPool::Split,
-            KvCache::Auto | KvCache::Shared => KvPool::Shared,
-        }
+    /// The KV pool for at most so many `turns` under way at once, each of at most `turn_tokens` tokens.
+    pub fn kv_pool(&self, turns: u32, turn_tokens: u64) -> KvPool {
+        let is_split = match self.kv_cache {
+            KvCache::Split => true,
+            KvCache::Shared => false,
+            // A turn that outgrows its part would be cut off.
+            KvCache::Auto => {
+                self.device.is_cpu()
+                    && turns.min(self.sequences_max) > SHARED_TURNS_MAX
+                    && turn_tokens <= self.split_tokens()
+            }
+        };
+        if is_split { KvPool::Split } else { KvPool::Shared }
+    }
+
+    /// The part of the KV cache that a sequence has in a split pool, in tokens; llama.cpp rounds it up to a multiple of 256.
+    pub fn split_tokens(&self) -> u64 {
+        u64::from(self.context_tokens / (self.sequences_max + self.cached_sequences_max).max(1))
     }
 
     /// Whether the model has learnt the task; `None` if that is not known.
@@ -205,15 +217,18 @@ mod tests {
     fn the_kv_pool_is_split_for_many_turns_on_a_cpu_only() {
         let engine = Settings::default().engines["tiny"].clone();
         assert_eq!(
-            [32, 33, u32::MAX].map(|turns| engine.kv_pool(turns)),
+            [32, 33, u32::MAX].map(|turns| engine.kv_pool(turns, 512)),
             [KvPool::Shared, KvPool::Split, KvPool::Split]
         );
+        assert_eq!(engine.kv_pool(u32::MAX, 513), KvPool::Shared, "32,768 tokens are 512 for each of 64 sequences");
         let narrow = Engine { sequences_max: 32, ..engine.clone() };
-        assert_eq!(narrow.kv_pool(u32::MAX), KvPool::Shared, "no more turns than sequences");
+        assert_eq!(narrow.kv_pool(u32::MAX, 1), KvPool::Shared, "no more turns than sequences");
+        let cached = Engine { cached_sequences_max: 64, ..engine.clone() };
+        assert_eq!([256, 257].map(|tokens| cached.kv_pool(64, tokens)), [KvPool::Split, KvPool::Shared]);
         let gpu = Engine { device: "CUDA0".parse::<prime_engine::Device>().unwrap().into(), ..engine.clone() };
-        assert_eq!(gpu.kv_pool(u32::MAX), KvPool::Shared);
+        assert_eq!(gpu.kv_pool(u32::MAX, 1), KvPool::Shared);
         let fixed = Engine { kv_cache: KvCache::Split, ..engine };
-        assert_eq!(fixed.kv_pool(1), KvPool::Split);
+        assert_eq!(fixed.kv_pool(1, 4096), KvPool::Split);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use prime_engine::{Engine, EngineSpec, Format, Request, Sampling};
 use serde_json::{Value, json};
 
 use crate::binary::{Done, prime};
+use crate::daemon::Daemon;
 
 /// Runs a task with the defaults, as a user in a checkout does.
 fn solved(task: &str, index: &str) -> Value {
@@ -31,6 +32,14 @@ fn the_other_models_solve_tasks_that_the_first_has_not_learnt() {
         let result = solved(task, "1");
         assert_eq!((&result["verified"], &result["correct"]), (&json!(true), &json!(true)), "{result}");
     }
+}
+
+/// A daemon, which many runs may use at once, leaves a turn as many tokens as its model was trained for.
+#[test]
+fn a_daemon_does_not_cut_long_derivations_off() {
+    let daemon = Daemon::start(&["agents.executor.implementation=llama"]);
+    let record = daemon.finished(&daemon.submitted(&json!({"task": "resolution-proof", "index": 0})));
+    assert_eq!(record["verified"], true, "{record}");
 }
 
 /// The binary alone in an empty folder, as `cargo install` leaves it.

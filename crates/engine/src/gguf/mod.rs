@@ -45,6 +45,11 @@ impl Header {
     pub fn numbers(&self, key: &str) -> Option<&[u64]> {
         self.numbers.get(key).map(Vec::as_slice)
     }
+
+    /// The longest context in tokens that the model was trained for.
+    pub fn context_length(&self) -> Option<u64> {
+        self.numbers(&format!("{}.context_length", self.architecture))?.first().copied()
+    }
 }
 
 /// A tensor of the file.
