@@ -145,6 +145,7 @@ impl Policy<'_> {
             vocabulary: self.vocabulary,
             sampling: Sampling { temperature: TEMPERATURE, tokens_max: TOKENS_MAX },
             proposals_max,
+            rejections_max: u64::MAX,
             verify: true,
             keep: true,
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prime_bench::tasks::{Kinds, Machine, Problem};
 use prime_lessons::{QUERY_END, action_line, compact, query, read, reads_max};
 use prime_protocol::reward::Merits;
-use prime_protocol::trajectory::Summary;
+use prime_protocol::trajectory::{Counts, Summary};
 use prime_protocol::{End, Limits, Next, Score, Thresholds, Trajectory, Verdict};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -47,6 +47,8 @@ pub struct Player<'a> {
     pub vocabulary: &'a Vocabulary,
     pub sampling: Sampling,
     pub proposals_max: u64,
+    /// Proposals that are not committed with which a trajectory ends.
+    pub rejections_max: u64,
     /// Whether steps are verified; otherwise every line that can be applied is committed.
     pub verify: bool,
     /// Whether proposals are kept, or only what became of the trajectories.
@@ -141,7 +143,7 @@ impl Player<'_> {
 
     /// Judges a proposal and lets the protocol decide.
     fn settle(&self, attempt: &mut Attempt, prompt: Vec<u16>, completion: Completion) -> Next {
-        let Attempt { task, trajectory, proposals, tokens, .. } = attempt;
+        let Attempt { task, trajectory, proposals: kept, tokens, .. } = attempt;
         let text = self.vocabulary.decode(&completion.tokens);
         let line = action_line(&text);
         *tokens += completion.logprobs.len() as u64;
@@ -152,10 +154,13 @@ impl Player<'_> {
         let decision = THRESHOLDS.decide(verdict.score, trajectory.stack.top().retries);
         let next = trajectory.settle(line, is_applicable, &verdict, decision, &Limits::DEFAULT);
         if let Some(machine) = before {
-            proposals.push(Proposed { task: *task, machine, prompt, completion });
+            kept.push(Proposed { task: *task, machine, prompt, completion });
         }
+        let Counts { proposals, committed, .. } = trajectory.counts;
         match next {
-            Next::Propose if trajectory.counts.proposals >= self.proposals_max => Next::Ended(End::StepsSpent),
+            Next::Propose if proposals >= self.proposals_max || proposals - committed >= self.rejections_max => {
+                Next::Ended(End::StepsSpent)
+            }
             next => next,
         }
     }
@@ -207,5 +212,48 @@ impl Attempt {
             committed: trajectory.counts.committed,
             tokens,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prime_bench::tasks::{self, Difficulty};
+
+    use super::*;
+
+    /// Answers each request with the same text.
+    struct Says(Vec<u16>);
+
+    impl Sampler for Says {
+        fn complete(&self, requests: Vec<Request<'_>>, _: Sampling) -> Result<Vec<Vec<Completion>>, TrainError> {
+            let completion = Completion { tokens: self.0.clone(), has_ended: true, ..Completion::default() };
+            Ok(requests.iter().map(|request| vec![completion.clone(); request.streams.len()]).collect())
+        }
+    }
+
+    /// The proposals of a trajectory of 24-game whose policy always says this.
+    fn proposals(says: &str, rejections_max: u64) -> u64 {
+        let vocabulary = Vocabulary::default();
+        let player = Player {
+            sampler: Box::new(Says(vocabulary.encode(says))),
+            vocabulary: &vocabulary,
+            sampling: Sampling { temperature: 1.0, tokens_max: 10 },
+            proposals_max: 20,
+            rejections_max,
+            verify: true,
+            keep: false,
+        };
+        let machine = tasks::find("24-game").expect("a task").generate(Difficulty::Hard, 1).start();
+        let played = player.play(vec![Start { task: 0, machine, seed: 1 }]).expect("a sampler that does not fail");
+        played[0].merits.proposals
+    }
+
+    #[test]
+    fn a_trajectory_ends_with_its_last_permitted_rejection() {
+        assert_eq!([1, 3].map(|most| proposals("nonsense", most)), [1, 3]);
+        // Eight to ten numbers: the sum of the first two each time, the last of which misses the target.
+        let steps = proposals("calc 0 + 1", 1);
+        assert!((7..=9).contains(&steps), "{steps}");
+        assert_eq!(proposals("calc 0 + 1", 3), steps + 2, "two retries");
     }
 }

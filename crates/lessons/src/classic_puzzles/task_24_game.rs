@@ -3,7 +3,7 @@
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::arithmetic_search::{Value, calcs, calculated, makes};
-use prime_bench::tasks::classic_puzzles::task_24_game::{Game24, Instance, State};
+use prime_bench::tasks::classic_puzzles::task_24_game::{Action, Game24, Instance, State};
 
 use crate::Lesson;
 
@@ -33,5 +33,23 @@ impl Lesson for Of {
             }
         }
         Some(steps.concat())
+    }
+
+    /// With more values than are tried: another calculation that has a small whole result and keeps the target within reach.
+    fn alternatives(instance: &Instance, state: &State) -> Vec<(Action, String)> {
+        let count = state.values.len();
+        let reference = Game24::reference(instance, state);
+        if count <= TRIED || reference.is_none() {
+            return Vec::new();
+        }
+        let target = Value::from_integer(instance.target);
+        let others = calcs(count).filter(|(left, operator, right)| {
+            calculated(&state.values, *left, *operator, *right).is_some_and(|rest| {
+                let result = rest[count - 2];
+                let is_small = result.is_integer() && (0..=instance.target).contains(&result.to_integer());
+                is_small && makes(&rest, target)
+            })
+        });
+        others.map(Action::from).filter(|other| Some(*other) != reference).map(|other| (other, String::new())).collect()
     }
 }

@@ -134,6 +134,10 @@ pub struct Rollout {
     pub tokens_max: usize,
     /// Most proposals of a trajectory.
     pub proposals_max: u64,
+    /// Rejected proposals with which a trajectory ends; without it, only `proposals_max` ends one. With 1, no compute goes into
+    /// trajectories that have taken a wrong turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejections_max: Option<u64>,
     /// With `unit = "state"`: trajectories whose states are drawn from.
     pub trajectories: usize,
     /// Share of these trajectories that begin at any state of the reference's trace, not at its start: late states are then seen
@@ -155,6 +159,7 @@ impl Default for Rollout {
             compute: Compute::F32,
             tokens_max: 128,
             proposals_max: 400,
+            rejections_max: None,
             trajectories: 24,
             midway: 0.0,
             verify: true,
@@ -342,8 +347,8 @@ impl RlRecipe {
             (network::supports(self.model), "model: d_model, ff and d_model / heads must be multiples of 32"),
             (rollout.temperature > 0.0 && rollout.temperature.is_finite(), "rollout.temperature: must be positive"),
             (
-                rollout.tokens_max > 1 && rollout.proposals_max > 0,
-                "rollout: tokens_max and proposals_max are too small",
+                rollout.tokens_max > 1 && rollout.proposals_max > 0 && rollout.rejections_max != Some(0),
+                "rollout: tokens_max, proposals_max or rejections_max is too small",
             ),
             (rollout.trajectories > 0, "rollout.trajectories: must be positive"),
             ((0.0..=1.0).contains(&rollout.midway), "rollout.midway: a share, from 0 to 1"),

@@ -163,6 +163,7 @@ impl<'a> Run<'a> {
             vocabulary: &self.vocabulary,
             sampling: Sampling { temperature, tokens_max: rollout.tokens_max },
             proposals_max: rollout.proposals_max,
+            rejections_max: rollout.rejections_max.unwrap_or(u64::MAX),
             verify: rollout.verify,
             keep,
         }
@@ -172,7 +173,8 @@ impl<'a> Run<'a> {
     fn evaluate(&self) -> Result<Vec<Held>, TrainError> {
         let evaluation = &self.recipe.evaluation;
         let proposals_max = evaluation.proposals_max.unwrap_or(self.recipe.rollout.proposals_max);
-        let player = Player { verify: true, proposals_max, ..self.player(TEMPERATURE, false) };
+        let player =
+            Player { verify: true, proposals_max, rejections_max: u64::MAX, ..self.player(TEMPERATURE, false) };
         evaluate(&player, &self.practice, evaluation.instances)
     }
 
