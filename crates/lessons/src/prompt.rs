@@ -98,6 +98,26 @@ mod tests {
     }
 
     #[test]
+    fn alternatives_in_24_game_keep_the_target_within_reach() {
+        let problem = tasks::find("24-game").expect("a task").generate(Difficulty::Easy, 3);
+        let mut machine = problem.start();
+        let mut seen = 0;
+        while machine.reference().is_some() {
+            for other in alternatives(machine.as_ref()) {
+                let mut copy = machine.fork();
+                copy.propose(action_line(&other)).expect("an action");
+                copy.commit();
+                while copy.follow_reference() {}
+                let answer = copy.answer().expect("it has ended");
+                assert!(problem.accepts(&answer), "{other}: {answer}");
+                seen += 1;
+            }
+            machine.follow_reference();
+        }
+        assert!(seen > 10, "{seen}");
+    }
+
+    #[test]
     fn every_task_has_a_lesson() {
         let without: Vec<_> =
             tasks::all().map(|task| task.spec().slug).filter(|slug| !crate::has_lesson(slug)).collect();
