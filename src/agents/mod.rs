@@ -75,8 +75,8 @@ pub struct Proposal {
     pub source: Option<Arc<str>>,
     /// Every line that it can write was rejected at this state, which is therefore a dead end. `line` is empty.
     pub is_exhausted: bool,
-    /// Why it ends in the derivation: `line` is a query that has no answer, and no action.
-    pub failed_read: Option<Box<str>>,
+    /// Why it may have ended before its action: its last query has no answer, or it was cut off.
+    pub unfinished: Option<Box<str>>,
 }
 
 /// A coordinator's decision and its cost.

@@ -126,7 +126,7 @@ impl Recording {
             logprobs: step.logprobs,
             source: step.source.map(Into::into),
             is_exhausted: step.exhausted,
-            failed_read: None,
+            unfinished: None,
         });
         Ok(())
     }

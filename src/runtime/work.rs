@@ -89,7 +89,7 @@ impl Work for Verify {
     #[inline]
     fn finish(&self, turn: &mut TurnBody, verdict: Verdict) {
         turn.verdict = verdict;
-        if let Some(reason) = turn.proposal.failed_read.take() {
+        if let Some(reason) = turn.proposal.unfinished.take().filter(|_| !turn.is_applicable) {
             turn.verdict.feedback = Some(reason.into());
         }
     }

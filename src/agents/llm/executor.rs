@@ -211,6 +211,12 @@ impl AsyncExecutor for LlmExecutor {
             let Completion { usage, source, .. } = completion;
             return Ok(Proposal { usage, source, is_exhausted: true, ..Proposal::default() });
         }
+        let cut_off = completion.is_truncated.then(|| {
+            format!(
+                "cut off after {} tokens of completion: max_tokens of the executor, or the context of its model or engine",
+                completion.usage.completion
+            )
+        });
         let line = if failed.is_some() {
             completion.text.rsplit([' ', '\n']).next().unwrap_or_default()
         } else if options.grammar {
@@ -229,7 +235,7 @@ impl AsyncExecutor for LlmExecutor {
             logprobs: completion.logprobs,
             source: completion.source,
             is_exhausted: false,
-            failed_read: failed.map(|failed| failed.to_string().into()),
+            unfinished: failed.map(|failed| failed.to_string()).or(cut_off).map(Into::into),
         })
     }
 }

@@ -241,7 +241,7 @@ struct Lost;
 #[async_trait]
 impl AsyncExecutor for Lost {
     async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
-        Ok(Proposal { line: "999?".to_owned(), failed_read: Some("no `999`".into()), ..Proposal::default() })
+        Ok(Proposal { line: "999?".to_owned(), unfinished: Some("no `999`".into()), ..Proposal::default() })
     }
 }
 

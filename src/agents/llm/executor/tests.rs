@@ -40,7 +40,7 @@ fn the_compact_executor_prompts_as_in_training() {
         logprobs: vec![-0.1, -0.2],
         source: Some("a".into()),
         is_exhausted: false,
-        failed_read: None,
+        unfinished: None,
     };
     assert_eq!(proposal, expected);
     assert!(model.last().excluded.is_empty());
@@ -356,4 +356,13 @@ fn a_grammar_with_nothing_left_is_a_proposal_that_says_so() {
     let model = FakeModel::new(|_| Ok(Completion { is_exhausted: true, ..completion("") }));
     let proposal = propose(&model, ExecutorOptions::compact("llama", 8), &advanced("bubble-sort", 0));
     assert_eq!(proposal, Proposal { usage: USAGE, is_exhausted: true, ..Proposal::default() });
+}
+
+#[test]
+fn a_text_that_was_cut_off_says_so() {
+    let model = FakeModel::new(|_| Ok(Completion { is_truncated: true, ..completion("12 so") }));
+    let proposal = propose(&model, ExecutorOptions::compact("llama", 8), &advanced("tower-of-hanoi", 2));
+    let reason = proposal.unfinished.expect("a reason");
+    assert!(reason.starts_with(&format!("cut off after {} tokens", USAGE.completion)), "{reason}");
+    assert!(reason.contains("max_tokens"), "what to raise: {reason}");
 }

@@ -48,7 +48,7 @@ fn values_are_appended_where_they_are_asked_for() {
     let proposal = propose(&model, ExecutorOptions::compact("llama", 100), &trajectory);
     let prompt = prime_lessons::compact(trajectory.machine.as_ref());
     assert_eq!(proposal.derivation, format!("so 003?{first}012?{second}less"));
-    assert_eq!((proposal.line.as_str(), proposal.failed_read), ("cmp 0 1", None));
+    assert_eq!((proposal.line.as_str(), proposal.unfinished), ("cmp 0 1", None));
     let written = "so 003?012?less\ncmp 0 1";
     assert_eq!(proposal.tokens, written.bytes().map(u32::from).collect::<Vec<_>>(), "values are not the model's");
     assert_eq!(proposal.logprobs.len(), written.len());
@@ -75,7 +75,7 @@ fn a_query_without_an_answer_ends_the_proposal_with_the_reason() {
     let model = writing(&["003?", "so 999?never read"]);
     let proposal = propose(&model, ExecutorOptions::compact("llama", 100), &trajectory);
     assert_eq!((proposal.line.as_str(), proposal.derivation), ("999?", format!("003?{first}so")));
-    let reason = proposal.failed_read.expect("a reason");
+    let reason = proposal.unfinished.expect("a reason");
     assert!(reason.contains("`999`"), "{reason}");
     assert_eq!(model.count(), 2);
     assert!(trajectory.machine.fork().propose("999?").is_err(), "it is no action");
@@ -92,7 +92,7 @@ fn reads_are_bounded() {
     let grammar = prompt::continued_grammar(trajectory.machine.spec(), false);
     assert_eq!((last.stop, last.grammar.as_deref()), (None, Some(grammar.as_str())));
     assert!(grammar.starts_with("root ::= [^?\\n]* \"\\n\" action\n"), "{grammar}");
-    assert_eq!(proposal.failed_read, None);
+    assert_eq!(proposal.unfinished, None);
 }
 
 #[test]
