@@ -51,8 +51,7 @@ pub fn engine_spec(name: &str, engine: &settings::Engine, turns: Option<u32>) ->
         engine.threads
     };
     let kv = engine.kv_pool(turns.unwrap_or(u32::MAX), trained.unwrap_or(u64::MAX));
-    // llama.cpp rounds the parts up.
-    let part = engine.split_tokens().next_multiple_of(256);
+    let part = engine.split_tokens();
     if let Some(trained) = trained.filter(|trained| kv == KvPool::Split && part < *trained) {
         tracing::warn!(
             engine = name,

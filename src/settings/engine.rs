@@ -98,6 +98,9 @@ pub enum KvCache {
 /// Most turns at once for which one pool is the faster one on a CPU. Measured: docs/measurements.md, "KV cache by load".
 const SHARED_TURNS_MAX: u32 = 32;
 
+/// What llama.cpp rounds the parts of a split KV cache up to a multiple of, in tokens.
+const SPLIT_STEP: u64 = 256;
+
 /// The configured model file does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -159,9 +162,10 @@ impl Engine {
         if is_split { KvPool::Split } else { KvPool::Shared }
     }
 
-    /// The part of the KV cache that a sequence has in a split pool, in tokens; llama.cpp rounds it up to a multiple of 256.
+    /// The part of the KV cache that a sequence has in a split pool, in tokens: llama.cpp rounds it up.
     pub fn split_tokens(&self) -> u64 {
-        u64::from(self.context_tokens / (self.sequences_max + self.cached_sequences_max).max(1))
+        let part = self.context_tokens / (self.sequences_max + self.cached_sequences_max).max(1);
+        u64::from(part).next_multiple_of(SPLIT_STEP)
     }
 
     /// Whether the model has learnt the task; `None` if that is not known.
@@ -225,6 +229,12 @@ mod tests {
         assert_eq!(narrow.kv_pool(u32::MAX, 1), KvPool::Shared, "no more turns than sequences");
         let cached = Engine { cached_sequences_max: 64, ..engine.clone() };
         assert_eq!([256, 257].map(|tokens| cached.kv_pool(64, tokens)), [KvPool::Split, KvPool::Shared]);
+        let odd = Engine { context_tokens: 128 * 520, ..cached };
+        assert_eq!(
+            [768, 769].map(|tokens| odd.kv_pool(64, tokens)),
+            [KvPool::Split, KvPool::Shared],
+            "520, rounded up"
+        );
         let gpu = Engine { device: "CUDA0".parse::<prime_engine::Device>().unwrap().into(), ..engine.clone() };
         assert_eq!(gpu.kv_pool(u32::MAX, 1), KvPool::Shared);
         let fixed = Engine { kv_cache: KvCache::Split, ..engine };

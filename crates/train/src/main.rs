@@ -214,8 +214,9 @@ fn line_of_record(record: &Record) -> String {
         })
         .collect();
     let held = if held.is_empty() { String::new() } else { format!(" | {}", held.join("; ")) };
+    let rehearsal = record.rehearsal.map(|loss| format!(", rehearsal {loss:.4}")).unwrap_or_default();
     format!(
-        "{:7.0} s iteration {}: reward {:.3}, solved {:.2}, mixed {:.2}, kl {:.4}, entropy {:.4}, clipped {:.3}{held}",
+        "{:7.0} s iteration {}: reward {:.3}, solved {:.2}, mixed {:.2}, kl {:.4}, entropy {:.4}, clipped {:.3}{rehearsal}{held}",
         record.cpu_s,
         record.iteration,
         record.reward,

@@ -11,6 +11,7 @@ mod policy;
 mod practice;
 mod recipe;
 mod record;
+mod rehearsal;
 mod run;
 mod state;
 #[cfg(test)]
@@ -23,4 +24,5 @@ pub use recipe::{
     Update,
 };
 pub use record::{Ending, Record};
+pub use rehearsal::RehearsalPlan;
 pub use run::{RlSummary, rl};

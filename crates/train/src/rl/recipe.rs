@@ -7,6 +7,7 @@ use prime_protocol::RewardWeights;
 use serde::{Deserialize, Serialize};
 
 use super::objective::Objective;
+use super::rehearsal::RehearsalPlan;
 use crate::{
     TrainError, all_hold, network,
     recipe::{Architecture, Compute, Export, MatrixOptimizer, Optimizer},
@@ -39,6 +40,9 @@ pub struct RlRecipe {
     pub optimizer: Optimizer,
     #[serde(default)]
     pub update: Update,
+    /// Supervised steps of other tasks that the policy is not to forget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsal: Option<RehearsalPlan>,
     #[serde(default)]
     pub evaluation: Evaluation,
     #[serde(default)]
@@ -347,8 +351,12 @@ impl RlRecipe {
             (network::supports(self.model), "model: d_model, ff and d_model / heads must be multiples of 32"),
             (rollout.temperature > 0.0 && rollout.temperature.is_finite(), "rollout.temperature: must be positive"),
             (
-                rollout.tokens_max > 1 && rollout.proposals_max > 0 && rollout.rejections_max != Some(0),
-                "rollout: tokens_max, proposals_max or rejections_max is too small",
+                rollout.tokens_max > 1 && rollout.proposals_max > 0,
+                "rollout: tokens_max must be at least 2, proposals_max at least 1",
+            ),
+            (
+                rollout.rejections_max != Some(0),
+                "rollout.rejections_max: must be positive; leave it out to end no trajectory by its rejections",
             ),
             (rollout.trajectories > 0, "rollout.trajectories: must be positive"),
             ((0.0..=1.0).contains(&rollout.midway), "rollout.midway: a share, from 0 to 1"),
@@ -372,6 +380,10 @@ impl RlRecipe {
             (
                 evaluation.every > 0 && evaluation.instances > 0 && evaluation.proposals_max != Some(0),
                 "evaluation: all fields must be positive",
+            ),
+            (
+                self.rehearsal.as_ref().is_none_or(RehearsalPlan::is_valid),
+                "rehearsal: list tasks; tokens and coefficient must be positive",
             ),
             (stop.kl_max > 0.0 && stop.solved_drop > 0.0, "stop: all fields must be positive"),
         ];
@@ -423,6 +435,9 @@ mod tests {
             ("[algorithm.grpo]\nscal = 1.0\n", "scal"),
             ("[rollouts]\n", "rollouts"),
             ("[objective]\nclip = 2.0\n", "objective.clip"),
+            ("[rollout]\nrejections_max = 0\n", "rollout.rejections_max"),
+            ("[rehearsal]\ntasks = []\n", "rehearsal: list tasks"),
+            ("[rehearsal]\ntasks = ['heapsort']\ncoefficient = -1.0\n", "coefficient"),
         ] {
             let message = RlRecipe::from_toml(&format!("{LEAST}{more}")).expect_err(more).to_string();
             assert!(message.contains(part), "{more}: {message}");

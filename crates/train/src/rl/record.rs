@@ -35,6 +35,9 @@ pub struct Record {
     pub loss: f64,
     pub gradient_norm: f64,
     pub rate: f64,
+    /// Mean cross-entropy of the rehearsed tokens, in nats. Absent where nothing is rehearsed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rehearsal: Option<f64>,
     /// Tokens drawn, and tokens learnt from.
     pub drawn: u64,
     pub learnt: u64,

@@ -16,6 +16,7 @@ use super::policy::Policy;
 use super::practice::Practice;
 use super::recipe::{Budget, RlRecipe, Rollout, SamplerKind, Source};
 use super::record::{Ending, Record};
+use super::rehearsal::Rehearsal;
 use super::state::State;
 use super::update::{Learner, Outcome};
 use crate::checkpoint::{self, replace};
@@ -94,6 +95,7 @@ pub fn rl(
 struct Run<'a> {
     recipe: &'a RlRecipe,
     practice: Practice,
+    rehearsal: Option<Rehearsal>,
     vocabulary: Vocabulary,
     layout: Layout,
     policy: Policy,
@@ -111,6 +113,9 @@ impl<'a> Run<'a> {
     fn open(recipe: &'a RlRecipe, out: &Path, resume: bool) -> Result<Self, TrainError> {
         let practice = Practice::new(&recipe.data)?;
         let (layout, vocabulary, initial) = initial::policy(&recipe.init, recipe.model)?;
+        let rehearsal = recipe.rehearsal.as_ref().map(|plan| {
+            Rehearsal::new(plan, &recipe.data, &vocabulary, recipe.model.context, recipe.update.pass_tokens)
+        });
         let checkpoint = checkpoint::path_of(out);
         let state = if resume && checkpoint.exists() {
             State::load(&checkpoint, recipe, &vocabulary)?
@@ -122,6 +127,7 @@ impl<'a> Run<'a> {
         let mut run = Self {
             recipe,
             practice,
+            rehearsal: rehearsal.transpose()?,
             policy: Policy::new(recipe, &layout, [&state.weights, &initial], state.moments.clone(), state.steps),
             decoded: Decoded::new(recipe.rollout)?,
             vocabulary,
@@ -199,8 +205,16 @@ impl<'a> Run<'a> {
         let start_s = cpu_s();
         let collected = self.collect(&mut rng)?;
         let rolled_s = cpu_s();
-        let mut learner =
-            Learner { recipe: self.recipe, policy: &mut self.policy, critic: &mut self.state.critic, rate };
+        if let Some(rehearsal) = &mut self.rehearsal {
+            rehearsal.begin();
+        }
+        let mut learner = Learner {
+            recipe: self.recipe,
+            policy: &mut self.policy,
+            critic: &mut self.state.critic,
+            rehearsal: self.rehearsal.as_mut(),
+            rate,
+        };
         let outcome = learner.learn(&collected.groups, &mut rng, self.state.iteration)?;
         let updated_s = cpu_s();
         self.state.iteration += 1;
@@ -262,6 +276,7 @@ impl<'a> Run<'a> {
             clipped: outcome.clipped,
             loss: outcome.loss,
             gradient_norm: outcome.norm,
+            rehearsal: self.rehearsal.is_some().then_some(outcome.rehearsal),
             drawn: collected.tokens,
             learnt: outcome.tokens,
             ..Record::default()
@@ -291,7 +306,9 @@ impl<'a> Run<'a> {
     fn export(&self) -> Result<(), TrainError> {
         let matrices = self.recipe.export.matrices;
         let weights = self.policy.flat();
-        let about = gguf::About { name: &self.recipe.name, tasks: self.practice.names() };
+        let rehearsed = self.recipe.rehearsal.iter().flat_map(|plan| &plan.tasks);
+        let tasks: Vec<String> = self.practice.names().iter().chain(rehearsed).cloned().collect();
+        let about = gguf::About { name: &self.recipe.name, tasks: &tasks };
         replace(&self.out, &gguf::encode(about, &self.layout, &self.vocabulary, weights, matrices))
     }
 }

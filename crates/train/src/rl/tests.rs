@@ -86,7 +86,8 @@ fn every_algorithm_makes_what_is_rewarded_more_likely() {
         let before = bandit(&layout, &policy, &mut rng).1;
         for iteration in 0..40 {
             let (groups, _) = bandit(&layout, &policy, &mut rng);
-            let mut learner = Learner { recipe: &recipe, policy: &mut policy, critic: &mut critic, rate: 2e-3 };
+            let mut learner =
+                Learner { recipe: &recipe, policy: &mut policy, critic: &mut critic, rehearsal: None, rate: 2e-3 };
             learner.learn(&groups, &mut rng, iteration).expect("finite");
         }
         let after = bandit(&layout, &policy, &mut rng).1;
@@ -163,7 +164,8 @@ fn a_group_of_equals_teaches_nothing() {
         episode.rewards = vec![1.0];
     }
     let mut critic = Critic::new(recipe.model.d_model);
-    let mut learner = Learner { recipe: &recipe, policy: &mut policy, critic: &mut critic, rate: 1e-3 };
+    let mut learner =
+        Learner { recipe: &recipe, policy: &mut policy, critic: &mut critic, rehearsal: None, rate: 1e-3 };
     let outcome = learner.learn(&groups, &mut rng, 0).expect("finite");
     assert_eq!((outcome.mixed, outcome.samples, outcome.steps), (0.0, 0, 0));
 }
@@ -238,4 +240,20 @@ fn whole_trajectories_are_rewarded_as_the_paper_does() {
     let [task, verify, efficiency, format] = record.reward_parts.expect("a composite reward has parts");
     assert!((record.reward - (10.0 * task + verify + 0.5 * efficiency + 0.1 * format)).abs() < 1e-9, "{record:?}");
     assert!(task > 0.0 && (0.0..1.0).contains(&efficiency), "the shipped model solves easy boards: {record:?}");
+}
+
+#[test]
+fn what_is_rehearsed_is_learnt_beside_and_named_in_the_model() {
+    let more = "[rollout]\ngroups = 24\ngroup = 6\ntrajectories = 6\ntemperature = 1.6\nproposals_max = 30\ntokens_max = 90\n\
+                [reward]\nsource = 'oracle'\n[rehearsal]\ntasks = ['tower-of-hanoi']\ntokens = 256\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("m.gguf");
+    rl(&recipe(more), &out, &Session { resume: false, stop: &AtomicBool::new(false) }, &mut |_| ()).expect("a run");
+    let exported = std::fs::read(&out).expect("the model");
+    let text = String::from_utf8_lossy(&exported);
+    assert!(text.contains("n-queens") && text.contains("tower-of-hanoi"), "the tasks that the model knows");
+    let losses: Vec<_> = records(&out).iter().map(|record| record.rehearsal).collect();
+    assert_eq!(losses[0], None, "nothing is rehearsed before the first iteration");
+    // The shipped model is nearly sure of each token of this task.
+    assert!(losses[1..].iter().all(|loss| loss.is_some_and(|loss| loss > 0.0 && loss < 0.2)), "{losses:?}");
 }

@@ -8,6 +8,7 @@ use super::groups::{Group, Sampled};
 use super::objective::{Drawn, Gain, Loss};
 use super::policy::Policy;
 use super::recipe::{Algorithm, RlRecipe, Update};
+use super::rehearsal::{CROSS_ENTROPY, Rehearsal};
 use crate::TrainError;
 use crate::batch::{Batch, Encoded, target_order};
 use crate::layout::shuffle;
@@ -38,6 +39,8 @@ pub struct Outcome {
     pub tokens: u64,
     /// The largest gradient norm.
     pub norm: f64,
+    /// Mean cross-entropy of the rehearsed tokens, in nats; 0 without any.
+    pub rehearsal: f64,
 }
 
 /// What learns from an iteration.
@@ -45,6 +48,7 @@ pub struct Learner<'a> {
     pub recipe: &'a RlRecipe,
     pub policy: &'a mut Policy,
     pub critic: &'a mut Critic,
+    pub rehearsal: Option<&'a mut Rehearsal>,
     pub rate: f64,
 }
 
@@ -94,6 +98,7 @@ impl Learner<'_> {
                         }
                     }
                 }
+                self.rehearse(rng, &mut outcome)?;
                 let norm = self.policy.step(self.rate);
                 if !norm.is_finite() {
                     return Err(TrainError::Diverged { step: iteration });
@@ -108,7 +113,21 @@ impl Learner<'_> {
             outcome.clipped /= seen;
         }
         outcome.loss /= outcome.steps.max(1) as f64;
+        outcome.rehearsal /= outcome.steps.max(1) as f64;
         Ok(outcome)
+    }
+
+    /// Adds the gradient of what is rehearsed to that of the optimizer step.
+    fn rehearse(&mut self, rng: &mut ChaCha8Rng, outcome: &mut Outcome) -> Result<(), TrainError> {
+        let Some(rehearsal) = &mut self.rehearsal else { return Ok(()) };
+        let passes = rehearsal.draw(rng)?;
+        let total: usize = passes.iter().map(|pass| pass.targets.len()).sum();
+        for pass in &passes {
+            let terms = self.policy.learn(pass, CROSS_ENTROPY, &rehearsal.drawn(pass, total));
+            outcome.rehearsal += terms.iter().map(|term| f64::from(term.loss)).sum::<f64>() / total as f64;
+            outcome.tokens += pass.inputs.len() as u64;
+        }
+        Ok(())
     }
 
     /// What each algorithm makes of the same groups.
