@@ -46,13 +46,15 @@ impl BuiltInModel {
         #[derive(Deserialize)]
         struct Recipe {
             data: Data,
+            #[serde(default)]
+            rehearsal: Data,
         }
-        #[derive(Deserialize)]
+        #[derive(Default, Deserialize)]
         struct Data {
             tasks: Vec<String>,
         }
         let recipe: Recipe = toml::from_str(recipe).expect("invariant: the recipe in the executable was trained by");
-        let mut tasks = recipe.data.tasks;
+        let mut tasks = [recipe.data.tasks, recipe.rehearsal.tasks].concat();
         tasks.retain(|task| !not_learnt.contains(&task.as_str()));
         Self { name, tasks }
     }

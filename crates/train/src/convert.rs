@@ -9,8 +9,45 @@ use super::{
     checkpoint::replace,
     gguf::{About, encode},
     initial::policy_of,
+    layout::Layout,
     recipe::{Architecture, Precision},
+    vocabulary::Vocabulary,
 };
+
+/// What a file of this trainer holds.
+pub(crate) struct Exported {
+    pub model: Architecture,
+    pub layout: Layout,
+    pub vocabulary: Vocabulary,
+    pub weights: Vec<f32>,
+    /// The tasks it was trained on; none if the file does not say.
+    pub tasks: Vec<String>,
+}
+
+impl Exported {
+    /// # Errors
+    /// If the file cannot be read or is not an export of this trainer, or its sizes do not fit `matrices`.
+    pub fn read(path: &Path, matrices: Precision) -> Result<Self, TrainError> {
+        let refuse = |reason: String| TrainError::Model { path: path.to_owned(), reason };
+        let bytes =
+            std::fs::read(path).map_err(|source| TrainError::Io { action: "read", path: path.to_owned(), source })?;
+        let model = architecture(&bytes).map_err(refuse)?;
+        matrices.check(model).map_err(|reason| refuse(reason.to_owned()))?;
+        let (layout, vocabulary, weights) = policy_of(&bytes, model, refuse)?;
+        let tasks =
+            gguf::parse(&bytes).ok().and_then(|mut header| header.strings.remove(TASKS_KEY)).unwrap_or_default();
+        Ok(Self { model, layout, vocabulary, weights, tasks })
+    }
+
+    /// Writes it to the file `out`.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub fn write(&self, name: &str, matrices: Precision, out: &Path) -> Result<(), TrainError> {
+        let about = About { name, tasks: &self.tasks };
+        replace(out, &encode(about, &self.layout, &self.vocabulary, &self.weights, matrices))
+    }
+}
 
 /// Writes the model of the file `path` to the file `out`, with its matrices in `matrices`.
 ///
@@ -18,16 +55,8 @@ use super::{
 /// If the file cannot be read, is not an export of this trainer, or has sizes that do not fit the type; or if `out` cannot
 /// be written.
 pub fn convert(path: &Path, matrices: Precision, out: &Path) -> Result<(), TrainError> {
-    let refuse = |reason: String| TrainError::Model { path: path.to_owned(), reason };
-    let bytes =
-        std::fs::read(path).map_err(|source| TrainError::Io { action: "read", path: path.to_owned(), source })?;
-    let model = architecture(&bytes).map_err(refuse)?;
-    matrices.check(model).map_err(|reason| refuse(reason.to_owned()))?;
-    let (layout, vocabulary, weights) = policy_of(&bytes, model, refuse)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let tasks = gguf::parse(&bytes).ok().and_then(|mut header| header.strings.remove(TASKS_KEY)).unwrap_or_default();
-    let about = About { name: &name, tasks: &tasks };
-    replace(out, &encode(about, &layout, &vocabulary, &weights, matrices))
+    Exported::read(path, matrices)?.write(&name, matrices, out)
 }
 
 /// The sizes that a file states.
@@ -58,7 +87,7 @@ fn architecture(bytes: &[u8]) -> Result<Architecture, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{initial::weights, layout::Layout, vocabulary::Vocabulary};
+    use super::super::initial::weights;
     use super::*;
 
     const SMALL: Architecture = Architecture { d_model: 32, layers: 2, heads: 4, ff: 64, context: 128 };

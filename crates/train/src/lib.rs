@@ -13,6 +13,7 @@
     reason = "numeric code: shapes, counts and token ids are small, arithmetic is in single precision, inner loops must inline"
 )]
 
+mod average;
 mod batch;
 mod checkpoint;
 mod clock;
@@ -53,6 +54,7 @@ mod words;
 
 use std::path::PathBuf;
 
+pub use average::average;
 pub use batch::{Sample, Samples};
 pub use convert::convert;
 pub use corrections::{Attempted, CorrectionPlan, Policy};
@@ -101,7 +103,7 @@ pub enum TrainError {
     Gpu(#[from] prime_cuda::GpuError),
     #[error("the engine that draws rollouts failed")]
     Engine(#[from] prime_engine::EngineError),
-    #[error("cannot convert {path}: {reason}")]
+    #[error("cannot use {path}: {reason}")]
     Model { path: PathBuf, reason: String },
     #[error("cannot {action} {path}")]
     Io {

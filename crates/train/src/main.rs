@@ -11,8 +11,8 @@ use clap::{Args, Parser, Subcommand};
 use prime_bench::interval::Proportion;
 use prime_train::rl::{Ending, Record, RlRecipe, rl};
 use prime_train::{
-    Accuracy, Budget, Mistakes, Plan, Precision, Recipe, Role, Samples, Session, Traces, TrainError, Verdicts, convert,
-    sft,
+    Accuracy, Budget, Mistakes, Plan, Precision, Recipe, Role, Samples, Session, Traces, TrainError, Verdicts, average,
+    convert, sft,
 };
 
 /// Trains models for agents.
@@ -33,6 +33,8 @@ enum TrainCommand {
     Rl(RlArguments),
     /// Write a model that was trained here with matrices of another element type.
     Convert(ConvertArguments),
+    /// Write the average of two models that were trained here: what one knew, and most of what the other learnt from it.
+    Average(AverageArguments),
 }
 
 #[derive(Args)]
@@ -90,6 +92,25 @@ struct ConvertArguments {
     out: PathBuf,
 }
 
+#[derive(Args)]
+struct AverageArguments {
+    /// A GGUF file that this trainer exported, such as the start of a training.
+    #[arg(long, value_name = "FILE")]
+    from: PathBuf,
+    /// A file of the same sizes and words, such as what that training came to.
+    #[arg(long, value_name = "FILE")]
+    towards: PathBuf,
+    /// What the second file counts, from 0 to 1.
+    #[arg(long, value_name = "S")]
+    share: f64,
+    /// `f32`, `f16`, or `q8_0` (8 bits and a scale for each 32 weights).
+    #[arg(long, value_name = "TYPE")]
+    matrices: Precision,
+    /// The GGUF file to write.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         TrainCommand::Sft(arguments) => train(&arguments),
@@ -98,6 +119,9 @@ fn main() -> ExitCode {
         TrainCommand::Convert(arguments) => convert(&arguments.model, arguments.matrices, &arguments.out)
             .map(|()| ExitCode::SUCCESS)
             .map_err(Into::into),
+        TrainCommand::Average(AverageArguments { from, towards, share, matrices, out }) => {
+            average([&from, &towards], share, matrices, &out).map(|()| ExitCode::SUCCESS).map_err(Into::into)
+        }
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

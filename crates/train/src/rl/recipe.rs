@@ -413,16 +413,20 @@ mod tests {
                 include_str!("../../../../models/prime-queens-1.toml"),
             ),
             (
-                include_str!("../../../../models/prime-puzzles-rl.toml"),
                 include_str!("../../../../models/prime-puzzles.toml"),
+                include_str!("../../../../models/prime-puzzles-6.toml"),
+            ),
+            (
+                include_str!("../../../../models/prime-twenty-four.toml"),
+                include_str!("../../../../models/prime-twenty-four-1.toml"),
             ),
         ] {
             let recipe = RlRecipe::from_toml(recipe).expect("valid");
             let before = crate::Recipe::from_toml(before).expect("valid");
-            assert_eq!((recipe.data.tasks, recipe.model), (before.data.tasks, before.model));
+            let rehearsed = recipe.rehearsal.map(|plan| plan.tasks).unwrap_or_default();
+            assert_eq!(([rehearsed, recipe.data.tasks].concat(), recipe.model), (before.data.tasks, before.model));
+            assert!(before.data.choices > 0.0, "a start with something to choose from");
         }
-        let queens = crate::Recipe::from_toml(include_str!("../../../../models/prime-queens-1.toml")).expect("valid");
-        assert!(queens.data.choices > 0.0);
     }
 
     #[test]
