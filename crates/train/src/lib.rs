@@ -77,7 +77,7 @@ pub enum TrainError {
     #[error("there are no tasks to train on, list some in data.tasks")]
     NoTasks,
     #[error("data.tasks: {0}")]
-    UnknownTask(#[from] prime_bench::tasks::UnknownTask),
+    UnknownTask(prime_bench::tasks::UnknownTask),
     #[error("data.tasks: {task} has no lesson, so there is nothing to learn it from (see docs/lessons.md)")]
     NoLesson { task: String },
     #[error(
@@ -112,6 +112,13 @@ pub enum TrainError {
         #[source]
         source: std::io::Error,
     },
+}
+
+// Not a `#[from]`, which would also make it the source: its text would be said twice.
+impl From<prime_bench::tasks::UnknownTask> for TrainError {
+    fn from(error: prime_bench::tasks::UnknownTask) -> Self {
+        Self::UnknownTask(error)
+    }
 }
 
 /// Checks conditions in order.

@@ -101,7 +101,7 @@ struct AverageArguments {
     #[arg(long, value_name = "FILE")]
     towards: PathBuf,
     /// What the second file counts, from 0 to 1.
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = share)]
     share: f64,
     /// `f32`, `f16`, or `q8_0` (8 bits and a scale for each 32 weights).
     #[arg(long, value_name = "TYPE")]
@@ -109,6 +109,12 @@ struct AverageArguments {
     /// The GGUF file to write.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+}
+
+/// A number from 0 to 1.
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "not a number from 0 to 1".to_owned())
 }
 
 fn main() -> ExitCode {

@@ -1,6 +1,7 @@
 //! Supervised steps of other tasks, learnt beside the samples of each optimizer step (PPO-ptx of Ouyang et al. 2022, section 3.5):
 //! what the policy knows of them is not forgotten while it practises another.
 
+use prime_bench::tasks;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +62,12 @@ impl Rehearsal {
         context: usize,
         pass_tokens: usize,
     ) -> Result<Self, TrainError> {
+        for name in &plan.tasks {
+            let task = tasks::find(name).map_err(|error| TrainError::Recipe(format!("rehearsal.tasks: {error}")))?;
+            if !prime_lessons::has_lesson(task.spec().slug) {
+                return Err(TrainError::Recipe(format!("rehearsal.tasks: {name} has no lesson (see docs/lessons.md)")));
+            }
+        }
         let samples = Traces::new(&recipe::Data {
             tasks: plan.tasks.clone(),
             words: Words::Listed(vocabulary.words().to_vec()),

@@ -116,6 +116,7 @@ impl<'a> Run<'a> {
         let rehearsal = recipe.rehearsal.as_ref().map(|plan| {
             Rehearsal::new(plan, &recipe.data, &vocabulary, recipe.model.context, recipe.update.pass_tokens)
         });
+        let rehearsal = rehearsal.transpose()?;
         let checkpoint = checkpoint::path_of(out);
         let state = if resume && checkpoint.exists() {
             State::load(&checkpoint, recipe, &vocabulary)?
@@ -127,7 +128,7 @@ impl<'a> Run<'a> {
         let mut run = Self {
             recipe,
             practice,
-            rehearsal: rehearsal.transpose()?,
+            rehearsal,
             policy: Policy::new(recipe, &layout, [&state.weights, &initial], state.moments.clone(), state.steps),
             decoded: Decoded::new(recipe.rollout)?,
             vocabulary,

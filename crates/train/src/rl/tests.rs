@@ -252,6 +252,10 @@ fn what_is_rehearsed_is_learnt_beside_and_named_in_the_model() {
     let exported = std::fs::read(&out).expect("the model");
     let text = String::from_utf8_lossy(&exported);
     assert!(text.contains("n-queens") && text.contains("tower-of-hanoi"), "the tasks that the model knows");
+    let misspelt = recipe("[rehearsal]\ntasks = ['tower-of-hanoy']\n");
+    let refused = rl(&misspelt, &out, &Session { resume: false, stop: &AtomicBool::new(false) }, &mut |_| ());
+    let message = refused.expect_err("there is no such task").to_string();
+    assert!(message.contains("rehearsal.tasks") && message.contains("`tower-of-hanoi`"), "{message}");
     let losses: Vec<_> = records(&out).iter().map(|record| record.rehearsal).collect();
     assert_eq!(losses[0], None, "nothing is rehearsed before the first iteration");
     // The shipped model is nearly sure of each token of this task.
