@@ -18,6 +18,7 @@ mod buffers;
 mod device;
 mod forward;
 mod network;
+mod objective;
 mod optimizer;
 mod shape;
 

@@ -20,7 +20,7 @@ pub struct Network {
     pub(super) gradient: CudaSlice<f32>,
     optimizer: Optimizer,
     host: PinnedHostSlice<f32>,
-    buffers: Option<Buffers>,
+    pub(super) buffers: Option<Buffers>,
 }
 
 pub(super) struct Weights {
@@ -179,14 +179,7 @@ impl Network {
     }
 
     fn pass(&mut self, input: &Input<'_>, weight: f32, learns: bool) -> Result<Scores, GpuError> {
-        // The memory of the last batch, if this one fits.
-        let rows = Buffers::rows_of(input);
-        let mut buffers = match self.buffers.take() {
-            Some(buffers) if buffers.rows >= rows => buffers,
-            _ => Buffers::new(&self.device, &self.shape, rows + rows / 8)?,
-        };
-        let batch = buffers.upload(&self.device, input)?;
-        self.forward(&batch, &mut buffers)?;
+        let (batch, mut buffers) = self.run(input)?;
         self.losses(&batch, &mut buffers, weight)?;
         if learns {
             self.backward(&batch, &mut buffers)?;
@@ -198,6 +191,18 @@ impl Network {
         self.buffers = Some(buffers);
         let hits = hits.into_iter().take(count).map(|hit| hit != 0).collect();
         Ok((losses.into_iter().take(count).collect(), hits))
+    }
+
+    /// Uploads a batch and computes its logits, in the memory of the last batch, if this one fits.
+    pub(super) fn run(&mut self, input: &Input<'_>) -> Result<(Batch, Buffers), GpuError> {
+        let rows = Buffers::rows_of(input);
+        let mut buffers = match self.buffers.take() {
+            Some(buffers) if buffers.rows >= rows => buffers,
+            _ => Buffers::new(&self.device, &self.shape, rows + rows / 8)?,
+        };
+        let batch = buffers.upload(&self.device, input)?;
+        self.forward(&batch, &mut buffers)?;
+        Ok((batch, buffers))
     }
 
     /// Moves the gradient to `flat`, and begins anew.

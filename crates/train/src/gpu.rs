@@ -53,7 +53,6 @@ impl GpuNetwork {
         Ok(Self(Network::new(shape, &tensors, rule, ordinal)?))
     }
 
-    #[cfg(test)]
     pub fn set_weights(&mut self, flat: &[f32]) -> Result<(), TrainError> {
         Ok(self.0.set_weights(flat)?)
     }
@@ -65,6 +64,21 @@ impl GpuNetwork {
     /// As `score`; the gradient of `weight` times the summed losses is added to the one under way.
     pub fn learn(&mut self, batch: &Batch, weight: f32) -> Result<Scores, TrainError> {
         scores(batch, |input| self.0.learn(input, weight))
+    }
+
+    /// Calls `slope` with each target's place and logits, which it replaces by the gradient of the sum of its losses.
+    pub fn minimise(&mut self, batch: &Batch, slope: &mut dyn FnMut(usize, &mut [f32])) -> Result<(), TrainError> {
+        on_input(batch, |input| self.0.minimise(input, slope))
+    }
+
+    /// Calls `see` with each target's place and logits.
+    pub fn each_logits(&mut self, batch: &Batch, see: &mut dyn FnMut(usize, &mut [f32])) -> Result<(), TrainError> {
+        on_input(batch, |input| self.0.each_logits(input, see))
+    }
+
+    /// The normed last hidden state at each target, [targets, d_model].
+    pub fn features(&mut self, batch: &Batch) -> Result<Vec<f32>, TrainError> {
+        on_input(batch, |input| self.0.features(input))
     }
 
     /// Norm of the gradient under way.
@@ -105,9 +119,13 @@ fn scores(
     batch: &Batch,
     pass: impl FnOnce(Input<'_>) -> Result<prime_cuda::Scores, GpuError>,
 ) -> Result<Scores, TrainError> {
+    let (losses, hits) = on_input(batch, pass)?;
+    Ok(Scores { losses, hits })
+}
+
+fn on_input<T>(batch: &Batch, pass: impl FnOnce(Input<'_>) -> Result<T, GpuError>) -> Result<T, TrainError> {
     assert!(batch.sequences.iter().all(Sequence::has_one_completion), "only a processor learns from groups");
     let lengths: Vec<_> = batch.sequences.iter().map(|sequence| sequence.rows.len()).collect();
     let targets: Vec<_> = batch.targets.iter().map(|target| (target.row, target.token)).collect();
-    let (losses, hits) = pass(Input { tokens: &batch.inputs, lengths: &lengths, targets: &targets })?;
-    Ok(Scores { losses, hits })
+    Ok(pass(Input { tokens: &batch.inputs, lengths: &lengths, targets: &targets })?)
 }

@@ -11,6 +11,9 @@ use super::layout::Layout;
 use super::network::tests::{SMALL, assert_alike, batch, learnt};
 use super::optimizer::{Moments, Updater};
 use super::recipe::{MatrixOptimizer, Optimizer};
+use super::rl::Update;
+use super::rl::objective::{Drawn, Gain, Loss, Objective};
+use super::rl::policy::Policy;
 
 /// Set in the process whose libraries are the emulator's.
 const EMULATED: &str = "PRIME_CUDA_EMULATED";
@@ -135,10 +138,65 @@ fn updates_are_those_of_the_processor_to_rounding() {
     });
 }
 
+/// The objective of reinforcement learning, on both, in the arithmetic of bf16 and f32.
+#[test]
+fn reinforcement_learning_computes_what_it_does_on_the_processor() {
+    on_a_gpu("reinforcement_learning_computes_what_it_does_on_the_processor", |ordinal| {
+        let layout = Layout::new(SMALL, 259);
+        let (flat, initial) = (layout.initialize(6), layout.initialize(7));
+        let zero = || Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
+        let plan = Optimizer { matrices: MatrixOptimizer::Adamw, ..Optimizer::default() };
+        let batches = [batch(&[(70, 20), (5, 1), (0, 3)]), batch(&[(3, 4), (60, 30)])];
+        let loss =
+            Loss { objective: Objective { clip: 0.2, kl: 0.3, entropy: 0.1 }, gain: Gain::Ratio, temperature: 2.0 };
+        let results = [None, Some(ordinal)].map(|gpu| {
+            let update = Update { gpu, ..Update::default() };
+            let mut policy = Policy::new(update, &plan, &layout, [&flat, &initial], zero(), 0).expect("a GPU");
+            let mut found = Vec::new();
+            for batch in &batches {
+                let reference = policy.reference(batch, loss.temperature).expect("logits");
+                let drawn: Vec<Drawn> = batch
+                    .targets
+                    .iter()
+                    .zip(&reference)
+                    .enumerate()
+                    .map(|(place, (target, &reference))| Drawn {
+                        token: target.token,
+                        old: reference - 0.1,
+                        reference,
+                        advantage: if place % 2 == 0 { 1.0 } else { -0.7 },
+                        weight: 0.125,
+                    })
+                    .collect();
+                let features = policy.features(batch).expect("features");
+                assert_eq!(features.len(), batch.targets.len() * SMALL.d_model);
+                let terms = policy.learn(batch, loss, &drawn).expect("a gradient");
+                found.extend(reference.into_iter().chain(features));
+                found.extend(terms.iter().flat_map(|term| [term.loss, term.kl, term.entropy]));
+            }
+            let norm = policy.step(1e-3).expect("an update");
+            assert_eq!(policy.flat(), flat, "rollouts see the weights of before until they are settled");
+            let moments = policy.settle().expect("the state");
+            (found, norm, moments.first, policy.flat().to_vec())
+        });
+        let [(wanted, norm, moments, weights), (found, own_norm, own_moments, own_weights)] = results;
+        assert_eq!(wanted.len(), found.len());
+        for (wanted, found) in wanted.iter().zip(&found) {
+            assert!((wanted - found).abs() < 0.05 * (1.0 + wanted.abs()), "{found}, not {wanted}");
+        }
+        assert!((own_norm / norm - 1.0).abs() < 0.02, "{own_norm}, not {norm}");
+        assert_alike(&layout, &own_moments, &moments);
+        // Adam's first step is a rate in the direction of the gradient's sign; which sign a gradient near zero has is rounding.
+        let agree = weights.iter().zip(&own_weights).filter(|(a, b)| (*a - *b).abs() < 1e-4).count();
+        assert!(agree as f64 > 0.95 * layout.len as f64, "{agree} of {} weights agree", layout.len);
+        assert_ne!(own_weights, flat);
+    });
+}
+
 #[test]
 fn an_architecture_that_the_kernels_cannot_compute_is_refused() {
     let odd = super::Architecture { d_model: 48, heads: 2, ..SMALL };
     let Err(error) = GpuNetwork::new(&Layout::new(odd, 259), &Optimizer::default(), 0) else { panic!("refused") };
     let message = format!("{:#}", anyhow::Error::from(error));
-    assert!(message.starts_with("batch.gpu: ") && message.contains("d_model / heads 32 or 64"), "{message}");
+    assert!(message.starts_with("the recipe's `gpu`: ") && message.contains("d_model / heads 32 or 64"), "{message}");
 }

@@ -99,7 +99,7 @@ pub enum TrainError {
     Checkpoint { path: PathBuf, reason: String },
     #[error("cannot start from the weights of {path} (the recipe's `init`): {reason}")]
     Init { path: PathBuf, reason: String },
-    #[error("batch.gpu")]
+    #[error("the recipe's `gpu`")]
     Gpu(#[from] prime_cuda::GpuError),
     #[error("the engine that draws rollouts failed")]
     Engine(#[from] prime_engine::EngineError),

@@ -201,7 +201,7 @@ fn reinforce(arguments: &RlArguments) -> anyhow::Result<ExitCode> {
     stop_on_interrupt(Arc::clone(&stop))?;
     let session = Session { resume: arguments.resume, stop: &stop };
     let summary = rl(&recipe, &out, &session, &mut |record| eprintln!("{}", line_of_record(record)))?;
-    for (held, initial) in summary.best.iter().zip(&summary.initial) {
+    for (held, initial) in summary.kept.iter().zip(&summary.initial) {
         println!(
             "{} {}: right {} of {} (initially {}), {:.1} proposals (initially {:.1}), {:.0} tokens (initially {:.0})",
             held.task,
@@ -220,7 +220,7 @@ fn reinforce(arguments: &RlArguments) -> anyhow::Result<ExitCode> {
         summary.ending.text(),
         summary.iterations,
         summary.cpu_s,
-        summary.best_iteration,
+        summary.kept_iteration,
         summary.model.display()
     );
     // Neither an interruption nor a collapse is a success or an error of usage.

@@ -5,10 +5,12 @@ mod advantage;
 mod critic;
 mod engine_sampler;
 mod evaluation;
+mod gpu_arithmetic;
 mod groups;
 pub mod objective;
-mod policy;
+pub mod policy;
 mod practice;
+mod processor_arithmetic;
 mod recipe;
 mod record;
 mod rehearsal;
@@ -20,8 +22,8 @@ mod update;
 
 pub use evaluation::Held;
 pub use recipe::{
-    Algorithm, Budget, Curriculum, Data, Evaluation, RewardPlan, RlRecipe, Rollout, SamplerKind, Source, Stop, Unit,
-    Update,
+    Algorithm, Budget, Curriculum, Data, Evaluation, Keep, RewardPlan, RlRecipe, Rollout, SamplerKind, Source, Stop,
+    Unit, Update,
 };
 pub use record::{Ending, Record};
 pub use rehearsal::RehearsalPlan;

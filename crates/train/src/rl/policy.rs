@@ -1,147 +1,142 @@
 //! The policy under training: weights, the initial ones as reference, and the optimizer, in the arithmetic of the recipe.
 
-use prime_kernels::{Bf16, Element, rows};
-
+use super::gpu_arithmetic::OnGpu;
 use super::objective::{self, Drawn, Loss, Terms};
-use super::recipe::RlRecipe;
+use super::processor_arithmetic::OnProcessor;
+use super::recipe::Update;
+use crate::TrainError;
 use crate::batch::Batch;
 use crate::layout::Layout;
-use crate::network::{Gradient, Network, Weights, Workspace};
-use crate::optimizer::{Moments, Updater};
-use crate::recipe::Compute;
+use crate::optimizer::Moments;
+use crate::recipe::{Compute, Optimizer};
+use prime_kernels::Bf16;
 
+/// The policy's weights as rollouts read them, and what computes its updates.
 pub struct Policy {
-    layout: Layout,
-    network: Network,
     flat: Vec<f32>,
     arithmetic: Box<dyn Arithmetic>,
-    /// The sum of a step's passes.
-    gradient: Gradient,
-    flat_gradient: Vec<f32>,
 }
 
-/// [`Prepared`] weights of any element type. Functions get each target's place and logits.
-trait Arithmetic {
-    fn minimise(
+/// What an update computes, and where. Functions get each target's place in the batch and logits [vocabulary].
+pub trait Arithmetic {
+    /// Adds the gradient of a pass; `slope` replaces the logits by that of the target's loss.
+    ///
+    /// # Errors
+    /// If a GPU fails.
+    fn minimise(&mut self, batch: &Batch, slope: &mut dyn FnMut(usize, &mut [f32])) -> Result<(), TrainError>;
+
+    /// The logits of the initial policy.
+    ///
+    /// # Errors
+    /// If a GPU fails.
+    fn each_logits_of_reference(
         &mut self,
-        network: &Network,
         batch: &Batch,
-        gradient: &mut Gradient,
-        slope: &mut dyn FnMut(usize, &mut [f32]),
-    );
-    fn each_logits_of_reference(&mut self, network: &Network, batch: &Batch, see: &mut dyn FnMut(usize, &mut [f32]));
-    fn features(&mut self, network: &Network, batch: &Batch) -> Vec<f32>;
-    fn update(&mut self, layout: &Layout, flat: &mut [f32], gradient: &mut [f32], norm: f64, rate: f64);
-    fn moments(&self) -> Moments;
-}
+        see: &mut dyn FnMut(usize, &mut [f32]),
+    ) -> Result<(), TrainError>;
 
-/// Weights prepared for products, which multiply `E`, and what updates them.
-struct Prepared<E: Element> {
-    weights: Weights<E>,
-    reference: Weights<E>,
-    updater: Updater<E>,
-    workspace: Workspace<E>,
-}
+    /// The normed last hidden state at each target, [targets, d_model].
+    ///
+    /// # Errors
+    /// If a GPU fails.
+    fn features(&mut self, batch: &Batch) -> Result<Vec<f32>, TrainError>;
 
-impl<E: Element> Prepared<E> {
-    fn new(recipe: &RlRecipe, layout: &Layout, [flat, initial]: [&[f32]; 2], moments: Moments, steps: u64) -> Self {
-        Self {
-            weights: Weights::of(layout, flat),
-            reference: Weights::of(layout, initial),
-            updater: Updater::new(&recipe.optimizer, layout, moments, steps),
-            workspace: Workspace::default(),
-        }
-    }
-}
+    /// Applies the gradient of the passes since the last step, unless it is not finite. Its norm.
+    ///
+    /// # Errors
+    /// If a GPU fails.
+    fn step(&mut self, rate: f64) -> Result<f64, TrainError>;
 
-impl<E: Element> Arithmetic for Prepared<E> {
-    fn minimise(
-        &mut self,
-        network: &Network,
-        batch: &Batch,
-        gradient: &mut Gradient,
-        slope: &mut dyn FnMut(usize, &mut [f32]),
-    ) {
-        network.minimise(&self.weights, batch, &mut self.workspace, gradient, slope);
-    }
+    /// The weights in the order of the layout, and the optimizer's moments.
+    ///
+    /// # Errors
+    /// If a GPU fails.
+    fn state(&mut self) -> Result<(Vec<f32>, Moments), TrainError>;
 
-    fn each_logits_of_reference(&mut self, network: &Network, batch: &Batch, see: &mut dyn FnMut(usize, &mut [f32])) {
-        network.each_logits(&self.reference, batch, &mut self.workspace, see);
-    }
-
-    fn features(&mut self, network: &Network, batch: &Batch) -> Vec<f32> {
-        network.features(&self.weights, batch, &mut self.workspace)
-    }
-
-    fn update(&mut self, layout: &Layout, flat: &mut [f32], gradient: &mut [f32], norm: f64, rate: f64) {
-        self.updater.update(flat, gradient, norm, rate);
-        self.weights.prepare(layout, flat);
-    }
-
-    fn moments(&self) -> Moments {
-        self.updater.moments()
-    }
+    /// Whether completions of one prompt are learnt from together, so that the prompt is read once.
+    fn shares_prompts(&self) -> bool;
 }
 
 impl Policy {
     /// Goes on after `steps` updates; `initial` is the reference of the KL divergence.
-    pub fn new(recipe: &RlRecipe, layout: &Layout, weights: [&[f32]; 2], moments: Moments, steps: u64) -> Self {
-        Self {
-            layout: layout.clone(),
-            network: Network::new(layout),
-            flat: weights[0].to_vec(),
-            arithmetic: match recipe.update.compute {
-                Compute::F32 => Box::new(Prepared::<f32>::new(recipe, layout, weights, moments, steps)),
-                Compute::Bf16 => Box::new(Prepared::<Bf16>::new(recipe, layout, weights, moments, steps)),
-            },
-            gradient: Gradient::new(layout),
-            flat_gradient: vec![0.0; layout.len],
-        }
+    ///
+    /// # Errors
+    /// If the recipe asks for a GPU that cannot be used.
+    pub fn new(
+        update: Update,
+        optimizer: &Optimizer,
+        layout: &Layout,
+        [flat, initial]: [&[f32]; 2],
+        moments: Moments,
+        steps: u64,
+    ) -> Result<Self, TrainError> {
+        let weights = [flat, initial];
+        let arithmetic: Box<dyn Arithmetic> = match (update.gpu, update.compute) {
+            (Some(ordinal), _) => Box::new(OnGpu::new(ordinal, optimizer, layout, weights, &moments, steps)?),
+            (None, Compute::F32) => Box::new(OnProcessor::<f32>::new(optimizer, layout, weights, moments, steps)),
+            (None, Compute::Bf16) => Box::new(OnProcessor::<Bf16>::new(optimizer, layout, weights, moments, steps)),
+        };
+        Ok(Self { flat: flat.to_vec(), arithmetic })
     }
 
-    /// The weights in the order of the layout.
+    /// The weights in the order of the layout, as they were when they were last [settled](Self::settle).
     pub fn flat(&self) -> &[f32] {
         &self.flat
     }
 
-    pub fn moments(&self) -> Moments {
-        self.arithmetic.moments()
+    /// Brings [`flat`](Self::flat) up to date with the optimizer's steps. The optimizer's moments.
+    ///
+    /// # Errors
+    /// If a GPU fails.
+    pub fn settle(&mut self) -> Result<Moments, TrainError> {
+        let (flat, moments) = self.arithmetic.state()?;
+        self.flat = flat;
+        Ok(moments)
     }
 
     /// Adds the gradient of a pass, whose targets are the `drawn` tokens, to that of the step. What the objective says of each.
-    pub fn learn(&mut self, batch: &Batch, loss: Loss, drawn: &[Drawn]) -> Vec<Terms> {
+    ///
+    /// # Errors
+    /// If a GPU fails.
+    pub fn learn(&mut self, batch: &Batch, loss: Loss, drawn: &[Drawn]) -> Result<Vec<Terms>, TrainError> {
         let mut terms = Vec::with_capacity(drawn.len());
-        self.arithmetic.minimise(&self.network, batch, &mut self.gradient, &mut |place, row| {
-            terms.push(loss.differentiate(row, &drawn[place]));
-        });
-        terms
+        self.arithmetic.minimise(batch, &mut |place, row| terms.push(loss.differentiate(row, &drawn[place])))?;
+        Ok(terms)
     }
 
     /// Applies the gradient of the passes since the last step, unless it is not finite. Its norm.
-    pub fn step(&mut self, rate: f64) -> f64 {
-        self.gradient.take(&self.layout, &mut self.flat_gradient);
-        let norm = rows::squares(&self.flat_gradient).sqrt();
-        if norm.is_finite() {
-            let (flat, gradient) = (&mut self.flat, &mut self.flat_gradient);
-            self.arithmetic.update(&self.layout, flat, gradient, norm.max(NORM_MIN), rate);
-        }
-        norm
+    ///
+    /// # Errors
+    /// If a GPU fails.
+    pub fn step(&mut self, rate: f64) -> Result<f64, TrainError> {
+        self.arithmetic.step(rate)
     }
 
     /// ln π_ref of each of the batch's targets.
-    pub fn reference(&mut self, batch: &Batch, temperature: f32) -> Vec<f32> {
+    ///
+    /// # Errors
+    /// If a GPU fails.
+    pub fn reference(&mut self, batch: &Batch, temperature: f32) -> Result<Vec<f32>, TrainError> {
         let mut logprobs = Vec::with_capacity(batch.targets.len());
-        self.arithmetic.each_logits_of_reference(&self.network, batch, &mut |place, row| {
+        self.arithmetic.each_logits_of_reference(batch, &mut |place, row| {
             logprobs.push(objective::policy(row, temperature, batch.targets[place].token));
-        });
-        logprobs
+        })?;
+        Ok(logprobs)
     }
 
     /// The hidden state at each of the batch's targets, [targets, d_model].
-    pub fn features(&mut self, batch: &Batch) -> Vec<f32> {
-        self.arithmetic.features(&self.network, batch)
+    ///
+    /// # Errors
+    /// If a GPU fails.
+    pub fn features(&mut self, batch: &Batch) -> Result<Vec<f32>, TrainError> {
+        self.arithmetic.features(batch)
+    }
+
+    /// See [`Arithmetic::shares_prompts`].
+    pub fn shares_prompts(&self) -> bool {
+        self.arithmetic.shares_prompts()
     }
 }
 
 /// Of a gradient that is zero everywhere.
-const NORM_MIN: f64 = 1e-12;
+pub const NORM_MIN: f64 = 1e-12;

@@ -246,29 +246,44 @@ pub struct Update {
     pub pass_tokens: usize,
     /// What matrix products are computed in.
     pub compute: Compute,
+    /// Number of the CUDA device that computes updates; without one, the processor does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<usize>,
 }
 
 impl Default for Update {
     fn default() -> Self {
-        Self { epochs: 2, tokens: 16_384, pass_tokens: 1_024, compute: Compute::F32 }
+        Self { epochs: 2, tokens: 16_384, pass_tokens: 1_024, compute: Compute::F32, gpu: None }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Evaluation {
-    /// Iterations between evaluations; each also writes a checkpoint and, if it is the best so far, the model.
+    /// Iterations between evaluations; each also writes a checkpoint and, if it is to be kept, the model.
     pub every: u64,
     /// Held-out instances per task and level.
     pub instances: u32,
     /// Most proposals of an attempt; without it, those of `rollout`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposals_max: Option<u64>,
+    pub keep: Keep,
+}
+
+/// Which of the policies that were evaluated is the model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keep {
+    /// The best of them, the initial policy included.
+    #[default]
+    Best,
+    /// The last one that has not collapsed. With few held-out instances, the best of many evaluations is the luckiest.
+    Last,
 }
 
 impl Default for Evaluation {
     fn default() -> Self {
-        Self { every: 20, instances: 20, proposals_max: None }
+        Self { every: 20, instances: 20, proposals_max: None, keep: Keep::Best }
     }
 }
 

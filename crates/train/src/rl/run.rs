@@ -14,7 +14,7 @@ use super::evaluation::{Held, evaluate, is_better};
 use super::groups::{Collected, Collector, Episode};
 use super::policy::Policy;
 use super::practice::Practice;
-use super::recipe::{Budget, RlRecipe, Rollout, SamplerKind, Source};
+use super::recipe::{Budget, Keep, RlRecipe, Rollout, SamplerKind, Source};
 use super::record::{Ending, Record};
 use super::rehearsal::Rehearsal;
 use super::state::State;
@@ -42,14 +42,14 @@ pub struct RlSummary {
     pub cpu_s: f64,
     /// Held-out results before the first iteration, and of the model that was kept.
     pub initial: Vec<Held>,
-    pub best: Vec<Held>,
-    /// After how many iterations it was; 0 if none was better than the initial one.
-    pub best_iteration: u64,
+    pub kept: Vec<Held>,
+    /// After how many iterations it was; 0 if the initial one was kept.
+    pub kept_iteration: u64,
     pub model: PathBuf,
     pub records: PathBuf,
 }
 
-/// Trains the policy of `recipe` and writes the best one to `out`, a GGUF file; checkpoint and records lie beside it, with
+/// Trains the policy of `recipe` and writes the one that is kept to `out`, a GGUF file; checkpoint and records lie beside it, with
 /// `.checkpoint` and `.records.jsonl` appended.
 ///
 /// # Errors
@@ -85,8 +85,8 @@ pub fn rl(
         iterations: run.state.iteration,
         cpu_s: run.elapsed_s(),
         initial: run.state.initial,
-        best: run.state.best,
-        best_iteration: run.state.best_iteration,
+        kept: run.state.kept,
+        kept_iteration: run.state.kept_iteration,
         model: run.out,
         records: run.records.path().to_owned(),
     })
@@ -129,7 +129,14 @@ impl<'a> Run<'a> {
             recipe,
             practice,
             rehearsal,
-            policy: Policy::new(recipe, &layout, [&state.weights, &initial], state.moments.clone(), state.steps),
+            policy: Policy::new(
+                recipe.update,
+                &recipe.optimizer,
+                &layout,
+                [&state.weights, &initial],
+                state.moments.clone(),
+                state.steps,
+            )?,
             decoded: Decoded::new(recipe.rollout)?,
             vocabulary,
             layout,
@@ -190,7 +197,7 @@ impl<'a> Run<'a> {
         let start_s = cpu_s();
         let held = self.evaluate()?;
         self.state.initial.clone_from(&held);
-        self.state.best.clone_from(&held);
+        self.state.kept.clone_from(&held);
         self.state.latest.clone_from(&held);
         self.export()?;
         let evaluation_s = cpu_s() - start_s;
@@ -234,9 +241,13 @@ impl<'a> Run<'a> {
         self.records.append(&record)?;
         if is_due {
             self.state.latest.clone_from(&record.held_out);
-            if is_better(&record.held_out, &self.state.best) {
-                self.state.best.clone_from(&record.held_out);
-                self.state.best_iteration = self.state.iteration;
+            let is_kept = match self.recipe.evaluation.keep {
+                Keep::Best => is_better(&record.held_out, &self.state.kept),
+                Keep::Last => self.collapse(&record).is_none(),
+            };
+            if is_kept {
+                self.state.kept.clone_from(&record.held_out);
+                self.state.kept_iteration = self.state.iteration;
                 self.export()?;
             }
             self.save()?;
@@ -298,8 +309,8 @@ impl<'a> Run<'a> {
     fn save(&mut self) -> Result<(), TrainError> {
         self.state.cpu_s = self.elapsed_s();
         self.opened_s = cpu_s();
+        self.state.moments = self.policy.settle()?;
         self.state.weights = self.policy.flat().to_vec();
-        self.state.moments = self.policy.moments();
         self.state.save(&self.checkpoint)
     }
 

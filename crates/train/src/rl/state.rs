@@ -29,11 +29,11 @@ pub struct State {
     /// Optimizer steps done.
     pub steps: u64,
     pub critic: Critic,
-    /// Held-out results of the initial policy, of the best one so far, and the latest.
+    /// Held-out results of the initial policy, of the one that is kept, and the latest.
     pub initial: Vec<Held>,
-    pub best: Vec<Held>,
+    pub kept: Vec<Held>,
     pub latest: Vec<Held>,
-    pub best_iteration: u64,
+    pub kept_iteration: u64,
 }
 
 /// The recipe without what a resumed run may change.
@@ -60,9 +60,9 @@ impl State {
             steps: 0,
             critic: Critic::new(recipe.model.d_model),
             initial: Vec::new(),
-            best: Vec::new(),
+            kept: Vec::new(),
             latest: Vec::new(),
-            best_iteration: 0,
+            kept_iteration: 0,
         }
     }
 

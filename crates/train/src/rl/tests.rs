@@ -62,7 +62,7 @@ fn bandit(layout: &Layout, policy: &Policy, rng: &mut ChaCha8Rng) -> (Vec<Group>
 
 fn policy(recipe: &RlRecipe, layout: &Layout, weights: &[f32]) -> Policy {
     let moments = Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
-    Policy::new(recipe, layout, [weights, weights], moments, 0)
+    Policy::new(recipe.update, &recipe.optimizer, layout, [weights, weights], moments, 0).expect("a processor")
 }
 
 #[test]
@@ -113,9 +113,10 @@ fn both_arithmetics_agree_on_terms_gradients_reference_and_features() {
     let mut results = [Compute::F32, Compute::Bf16].map(|compute| {
         recipe.update.compute = compute;
         let moments = Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
-        let mut policy = Policy::new(&recipe, &layout, [&moved, &initial], moments, 0);
-        let reference = policy.reference(&batch, loss.temperature);
-        let features = policy.features(&batch);
+        let mut policy = Policy::new(recipe.update, &recipe.optimizer, &layout, [&moved, &initial], moments, 0)
+            .expect("a processor");
+        let reference = policy.reference(&batch, loss.temperature).expect("logits");
+        let features = policy.features(&batch).expect("features");
         let drawn: Vec<Drawn> = batch
             .targets
             .iter()
@@ -129,8 +130,9 @@ fn both_arithmetics_agree_on_terms_gradients_reference_and_features() {
                 weight: 0.125,
             })
             .collect();
-        let terms = policy.learn(&batch, loss, &drawn);
-        let norm = policy.step(1e-3);
+        let terms = policy.learn(&batch, loss, &drawn).expect("a gradient");
+        let norm = policy.step(1e-3).expect("an update");
+        policy.settle().expect("weights");
         (reference, features, terms, norm, policy.flat().to_vec())
     });
     let [
@@ -240,6 +242,25 @@ fn whole_trajectories_are_rewarded_as_the_paper_does() {
     let [task, verify, efficiency, format] = record.reward_parts.expect("a composite reward has parts");
     assert!((record.reward - (10.0 * task + verify + 0.5 * efficiency + 0.1 * format)).abs() < 1e-9, "{record:?}");
     assert!(task > 0.0 && (0.0..1.0).contains(&efficiency), "the shipped model solves easy boards: {record:?}");
+}
+
+#[test]
+fn the_last_policy_is_kept_if_the_recipe_says_so_unless_it_has_collapsed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |name: &str, keep: Keep, solved_drop: f64| {
+        let mut recipe =
+            recipe("[rollout]\ngroups = 2\ngroup = 4\ntrajectories = 2\ntemperature = 1.6\nproposals_max = 10\n");
+        // A rate that destroys the policy.
+        recipe.optimizer.learning_rate = 0.5;
+        recipe.evaluation.keep = keep;
+        recipe.stop = Stop { kl_max: f64::MAX, solved_drop };
+        let session = Session { resume: false, stop: &AtomicBool::new(false) };
+        let summary = rl(&recipe, &folder.path().join(name), &session, &mut |_| ()).expect("a run");
+        (summary.kept_iteration, summary.ending)
+    };
+    assert_eq!(run("best", Keep::Best, 1.0), (0, Ending::Finished));
+    assert_eq!(run("last", Keep::Last, 1.0), (2, Ending::Finished));
+    assert_eq!(run("collapsed", Keep::Last, 0.1), (0, Ending::HeldOutCollapse));
 }
 
 #[test]

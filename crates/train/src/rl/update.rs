@@ -56,7 +56,7 @@ impl Learner<'_> {
     /// Learns from the groups of an iteration.
     ///
     /// # Errors
-    /// If a completion with its prompt is longer than the context, or a gradient is not finite.
+    /// If a completion with its prompt is longer than the context, a gradient is not finite, or a GPU fails.
     pub fn learn(&mut self, groups: &[Group], rng: &mut ChaCha8Rng, iteration: u64) -> Result<Outcome, TrainError> {
         let mixed = groups.iter().filter(|group| is_mixed(group)).count();
         let mut outcome = Outcome { mixed: mixed as f64 / groups.len().max(1) as f64, ..Outcome::default() };
@@ -70,7 +70,9 @@ impl Learner<'_> {
         let loss = Loss { objective: self.recipe.objective, gain, temperature };
         let context = self.recipe.model.context;
         let plan = self.recipe.update;
-        let mut bundles = bundles(&lessons, plan.pass_tokens);
+        // Alone, each completion is a bundle.
+        let shared = if self.policy.shares_prompts() { plan.pass_tokens } else { 0 };
+        let mut bundles = bundles(&lessons, shared);
         let mut seen = 0.0;
         for epoch in 0..plan.epochs {
             shuffle(&mut bundles, rng);
@@ -85,8 +87,8 @@ impl Learner<'_> {
                             bundle.iter().map(|lesson| &lesson.sampled.completion.tokens[..]).collect();
                         batch.push_group(*task, prompt, &completions, context)?;
                     }
-                    let drawn = self.drawn(&pass, &batch, total);
-                    let terms = self.policy.learn(&batch, loss, &drawn);
+                    let drawn = self.drawn(&pass, &batch, total)?;
+                    let terms = self.policy.learn(&batch, loss, &drawn)?;
                     outcome.tokens += batch.inputs.len() as u64;
                     for (term, drawn) in terms.iter().zip(&drawn).filter(|(_, drawn)| drawn.weight > 0.0) {
                         outcome.loss += f64::from(term.loss * drawn.weight);
@@ -99,7 +101,7 @@ impl Learner<'_> {
                     }
                 }
                 self.rehearse(rng, &mut outcome)?;
-                let norm = self.policy.step(self.rate);
+                let norm = self.policy.step(self.rate)?;
                 if !norm.is_finite() {
                     return Err(TrainError::Diverged { step: iteration });
                 }
@@ -107,6 +109,7 @@ impl Learner<'_> {
                 outcome.steps += 1;
             }
         }
+        self.policy.settle()?;
         if seen > 0.0 {
             outcome.kl /= seen;
             outcome.entropy /= seen;
@@ -123,7 +126,7 @@ impl Learner<'_> {
         let passes = rehearsal.draw(rng)?;
         let total: usize = passes.iter().map(|pass| pass.targets.len()).sum();
         for pass in &passes {
-            let terms = self.policy.learn(pass, CROSS_ENTROPY, &rehearsal.drawn(pass, total));
+            let terms = self.policy.learn(pass, CROSS_ENTROPY, &rehearsal.drawn(pass, total))?;
             outcome.rehearsal += terms.iter().map(|term| f64::from(term.loss)).sum::<f64>() / total as f64;
             outcome.tokens += pass.inputs.len() as u64;
         }
@@ -197,17 +200,17 @@ impl Learner<'_> {
             // The only target is what follows the prompt.
             batch.push(&Encoded::drawn(sampled.task, sampled.prompt.clone(), Vec::new()), self.recipe.model.context)?;
             if batch.inputs.len() >= self.recipe.update.pass_tokens {
-                features.extend(self.policy.features(&std::mem::take(&mut batch)));
+                features.extend(self.policy.features(&std::mem::take(&mut batch))?);
             }
         }
         if !batch.sequences.is_empty() {
-            features.extend(self.policy.features(&batch));
+            features.extend(self.policy.features(&batch)?);
         }
         Ok(features)
     }
 
     /// The drawn tokens of a pass, one for each target of its batch.
-    fn drawn(&mut self, pass: &[&[Lesson<'_>]], batch: &Batch, total: f64) -> Vec<Drawn> {
+    fn drawn(&mut self, pass: &[&[Lesson<'_>]], batch: &Batch, total: f64) -> Result<Vec<Drawn>, TrainError> {
         let mut drawn = Vec::with_capacity(batch.targets.len());
         for bundle in pass {
             let lengths: Vec<usize> = bundle.iter().map(|lesson| lesson.sampled.completion.tokens.len()).collect();
@@ -226,10 +229,10 @@ impl Learner<'_> {
         }
         if self.recipe.objective.kl > 0.0 {
             let temperature = self.recipe.rollout.temperature as f32;
-            let logprobs = self.policy.reference(batch, temperature);
+            let logprobs = self.policy.reference(batch, temperature)?;
             drawn.iter_mut().zip(logprobs).for_each(|(drawn, logprob)| drawn.reference = logprob);
         }
-        drawn
+        Ok(drawn)
     }
 }
 

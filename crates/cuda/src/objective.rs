@@ -1,0 +1,72 @@
+//! Passes whose losses the caller defines: the logits come back, and their gradient goes up.
+
+use half::bf16;
+
+use crate::device::GpuError;
+use crate::network::Network;
+use crate::shape::Input;
+
+impl Network {
+    /// Calls `slope` with each target's place in the batch and logits [tokens], which it replaces by the gradient of the sum of
+    /// its losses. That of the weights is added to the one under way.
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    ///
+    /// # Panics
+    /// If the lengths do not add up to the tokens.
+    pub fn minimise(&mut self, input: Input<'_>, slope: &mut dyn FnMut(usize, &mut [f32])) -> Result<(), GpuError> {
+        let (batch, mut buffers) = self.run(&input)?;
+        let (tokens, stride) = (self.shape.tokens, self.shape.vocabulary());
+        let mut logits = self.device.stream.clone_dtoh(&buffers.logits.slice(..batch.targets * stride))?;
+        self.device.stream.synchronize()?;
+        // Padding, of targets and of the vocabulary, has no part in the loss.
+        let mut slopes = vec![0; batch.targets * stride];
+        let rows = logits.chunks_exact_mut(stride).zip(slopes.chunks_exact_mut(stride)).take(input.targets.len());
+        for (place, (row, to)) in rows.enumerate() {
+            slope(place, &mut row[..tokens]);
+            to.iter_mut().zip(&row[..tokens]).for_each(|(to, slope)| *to = bf16::from_f32(*slope).to_bits());
+        }
+        self.device.stream.memcpy_htod(&slopes, &mut buffers.slopes.slice_mut(..slopes.len()))?;
+        self.backward(&batch, &mut buffers)?;
+        // `slopes` must live until they are copied.
+        self.device.stream.synchronize()?;
+        self.buffers = Some(buffers);
+        Ok(())
+    }
+
+    /// Calls `see` with each target's place and logits [tokens], which it may change.
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    ///
+    /// # Panics
+    /// If the lengths do not add up to the tokens.
+    pub fn each_logits(&mut self, input: Input<'_>, see: &mut dyn FnMut(usize, &mut [f32])) -> Result<(), GpuError> {
+        let (batch, buffers) = self.run(&input)?;
+        let (tokens, stride) = (self.shape.tokens, self.shape.vocabulary());
+        let mut logits = self.device.stream.clone_dtoh(&buffers.logits.slice(..batch.targets * stride))?;
+        self.device.stream.synchronize()?;
+        self.buffers = Some(buffers);
+        let rows = logits.chunks_exact_mut(stride).take(input.targets.len());
+        rows.enumerate().for_each(|(place, row)| see(place, &mut row[..tokens]));
+        Ok(())
+    }
+
+    /// The normed last hidden state at each target, [targets, d_model].
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    ///
+    /// # Panics
+    /// If the lengths do not add up to the tokens.
+    pub fn features(&mut self, input: Input<'_>) -> Result<Vec<f32>, GpuError> {
+        let (batch, buffers) = self.run(&input)?;
+        let width = self.shape.d_model;
+        let states = self.device.stream.clone_dtoh(&buffers.last_normed.slice(..batch.targets * width))?;
+        self.device.stream.synchronize()?;
+        self.buffers = Some(buffers);
+        let states = states.into_iter().take(input.targets.len() * width);
+        Ok(states.map(|state| bf16::from_bits(state).to_f32()).collect())
+    }
+}
