@@ -13,7 +13,7 @@ use super::policy::Policy;
 use super::record::{Ending, Record};
 use super::state::State;
 use super::update::Learner;
-use super::{Algorithm, Budget, RlRecipe, rl};
+use super::{Algorithm, Budget, Keep, RlRecipe, Stop, rl};
 use crate::batch::{Batch, Encoded};
 use crate::decoder::{Decoder, Request, Sampling};
 use crate::layout::Layout;
@@ -248,10 +248,14 @@ fn whole_trajectories_are_rewarded_as_the_paper_does() {
 fn the_last_policy_is_kept_if_the_recipe_says_so_unless_it_has_collapsed() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = |name: &str, keep: Keep, solved_drop: f64| {
-        let mut recipe =
-            recipe("[rollout]\ngroups = 2\ngroup = 4\ntrajectories = 2\ntemperature = 1.6\nproposals_max = 10\n");
+        let mut recipe = recipe(
+            "[rollout]\ngroups = 12\ngroup = 6\ntrajectories = 4\ntemperature = 2.0\nproposals_max = 10\ntokens_max = 90\n\
+             [reward]\nsource = 'oracle'\n",
+        );
         // A rate that destroys the policy.
         recipe.optimizer.learning_rate = 0.5;
+        // Enough for easy boards.
+        recipe.evaluation.proposals_max = Some(60);
         recipe.evaluation.keep = keep;
         recipe.stop = Stop { kl_max: f64::MAX, solved_drop };
         let session = Session { resume: false, stop: &AtomicBool::new(false) };
