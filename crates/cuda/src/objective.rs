@@ -7,8 +7,8 @@ use crate::network::Network;
 use crate::shape::Input;
 
 impl Network {
-    /// Calls `slope` with each target's place in the batch and logits [tokens], which it replaces by the gradient of the sum of
-    /// its losses. That of the weights is added to the one under way.
+    /// Calls `slope` with each target's place in the batch and its logits, one a token, which it replaces by the gradient of
+    /// the sum of the losses. The gradient of the weights is added to the one under way.
     ///
     /// # Errors
     /// If the GPU fails.
@@ -35,7 +35,7 @@ impl Network {
         Ok(())
     }
 
-    /// Calls `see` with each target's place and logits [tokens], which it may change.
+    /// Calls `see` with each target's place and its logits, one a token, which it may change.
     ///
     /// # Errors
     /// If the GPU fails.
