@@ -1,5 +1,6 @@
 //! Passes whose losses the caller defines: the logits come back, and their gradient goes up.
 
+use cudarc::driver::{CudaSlice, DeviceRepr};
 use half::bf16;
 
 use crate::device::GpuError;
@@ -18,8 +19,7 @@ impl Network {
     pub fn minimise(&mut self, input: Input<'_>, slope: &mut dyn FnMut(usize, &mut [f32])) -> Result<(), GpuError> {
         let (batch, mut buffers) = self.run(&input)?;
         let (tokens, stride) = (self.shape.tokens, self.shape.vocabulary());
-        let mut logits = self.device.stream.clone_dtoh(&buffers.logits.slice(..batch.targets * stride))?;
-        self.device.stream.synchronize()?;
+        let mut logits = self.read(&buffers.logits, batch.targets * stride)?;
         // Padding, of targets and of the vocabulary, has no part in the loss.
         let mut slopes = vec![0; batch.targets * stride];
         let rows = logits.chunks_exact_mut(stride).zip(slopes.chunks_exact_mut(stride)).take(input.targets.len());
@@ -45,8 +45,7 @@ impl Network {
     pub fn each_logits(&mut self, input: Input<'_>, see: &mut dyn FnMut(usize, &mut [f32])) -> Result<(), GpuError> {
         let (batch, buffers) = self.run(&input)?;
         let (tokens, stride) = (self.shape.tokens, self.shape.vocabulary());
-        let mut logits = self.device.stream.clone_dtoh(&buffers.logits.slice(..batch.targets * stride))?;
-        self.device.stream.synchronize()?;
+        let mut logits = self.read(&buffers.logits, batch.targets * stride)?;
         self.buffers = Some(buffers);
         let rows = logits.chunks_exact_mut(stride).take(input.targets.len());
         rows.enumerate().for_each(|(place, row)| see(place, &mut row[..tokens]));
@@ -63,10 +62,15 @@ impl Network {
     pub fn features(&mut self, input: Input<'_>) -> Result<Vec<f32>, GpuError> {
         let (batch, buffers) = self.run(&input)?;
         let width = self.shape.d_model;
-        let states = self.device.stream.clone_dtoh(&buffers.last_normed.slice(..batch.targets * width))?;
-        self.device.stream.synchronize()?;
+        let states = self.read(&buffers.last_normed, batch.targets * width)?;
         self.buffers = Some(buffers);
         let states = states.into_iter().take(input.targets.len() * width);
         Ok(states.map(|state| bf16::from_bits(state).to_f32()).collect())
+    }
+    /// The first `count` values.
+    fn read<T: DeviceRepr>(&self, from: &CudaSlice<T>, count: usize) -> Result<Vec<T>, GpuError> {
+        let values = self.device.stream.clone_dtoh(&from.slice(..count))?;
+        self.device.stream.synchronize()?;
+        Ok(values)
     }
 }

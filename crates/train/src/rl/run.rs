@@ -53,7 +53,8 @@ pub struct RlSummary {
 /// `.checkpoint` and `.records.jsonl` appended.
 ///
 /// # Errors
-/// If the recipe, its initial model or a checkpoint is invalid, a file cannot be written, or a gradient is not finite.
+/// If the recipe, its initial model or a checkpoint is invalid, a file cannot be written, a gradient is not finite, or a GPU
+/// fails.
 pub fn rl(
     recipe: &RlRecipe,
     out: &Path,
