@@ -6,7 +6,7 @@ use super::cores;
 use crate::agents::Basis;
 use crate::runtime::{Diversity, Placement, RestartLimit, RunSampling, RuntimePlan};
 use crate::settings::{self, GroupSize, SeedChoice, Settings, StrategyName, VoteName};
-use prime_bench::tasks::{Kinds, Problem};
+use prime_bench::tasks::{Kind, Kinds, Problem};
 use prime_protocol::reliability::least_k;
 use prime_protocol::strategy::{difficulty, group_size};
 use prime_protocol::{Ahead, Beam, Budget, Limits, RewardWeights, RunPlan, Strategy, VoteRule};
@@ -52,6 +52,7 @@ pub fn basis_on(basis: Basis, problem: &dyn Problem) -> Basis {
 /// The configured plan of a run; `basis` is its verifier's.
 pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> RunPlan {
     let run = &settings.run;
+    let checked = basis_on(basis, problem).kinds();
     RunPlan {
         strategy: strategy(run, problem.steps_max()),
         vote: match run.vote {
@@ -84,7 +85,8 @@ pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> Run
             format: run.reward.format,
         },
         // If only the form of lines can be checked, no answer counts as verified.
-        is_checked: basis_on(basis, problem).kinds() != Kinds::NONE && problem.has_checks(),
+        is_checked: checked != Kinds::NONE && problem.has_checks(),
+        checks_end: checked.contains(Kind::Terminal),
         speculate: run.speculate,
     }
 }

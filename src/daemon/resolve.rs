@@ -298,12 +298,13 @@ pub fn refitted(app: &App, parent: RunSpec, chosen: &Overrides) -> Result<RunSpe
         check_learnt(&settings, problem.spec()).map_err(|error| of_agents(error.to_string()))?;
     }
     let is_read = check_agents(&agents, problem.as_ref()).map_err(|error| error.moved_to("agents"))?;
-    let is_checked = run_plan(&settings, agents.basis(), problem.as_ref()).is_checked || is_read;
+    let plan = run_plan(&settings, agents.basis(), problem.as_ref());
+    let (is_checked, checks_end) = (plan.is_checked || is_read, plan.checks_end && parent.plan.checks_end);
     let mut notes = agents.notes().to_vec();
     let Names { executor, verifier, coordinator } = &parent.agents;
     notes.push(format!("forked: the events before are by the agents {executor}, {verifier}, {coordinator}"));
     Ok(RunSpec {
-        plan: RunPlan { is_checked, ..parent.plan },
+        plan: RunPlan { is_checked, checks_end, ..parent.plan },
         recorded: app.record_for(&agents, &parent.task),
         agents: agents.names().clone(),
         overrides,

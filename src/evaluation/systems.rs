@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::comparison::System;
 use crate::agents::{AgentSet, Basis, Executor, Names, ScriptedExecutor, ThresholdCoordinator, Verifier};
 use crate::runtime::{Diversity, Placement, RestartLimit, RunSampling, RuntimePlan};
+use prime_bench::tasks::Kind;
 use prime_protocol::{Limits, RunPlan, Score, Thresholds};
 
 /// One cell.
@@ -39,7 +40,8 @@ pub fn system<V: Verifier + 'static>(
         move || Arc::new(verifier()),
         move || Arc::new(ThresholdCoordinator(thresholds)),
     );
-    let plan = RunPlan { is_checked: basis != Basis::NONE, ..plan.clone() };
+    let checks_end = basis.kinds().contains(Kind::Terminal);
+    let plan = RunPlan { is_checked: basis != Basis::NONE, checks_end, ..plan.clone() };
     let sampling = RunSampling { temperature: 0.7, top_p: 1.0, seed: 42, diversity: Diversity::default() };
     System { agents, plan: Box::new(move |_| plan.clone()), sampling }
 }

@@ -62,7 +62,7 @@ pub struct Run {
     /// by k, options in `run.ahead`; `fanout` proposals are sampled at a time).
     pub strategy: StrategyName,
     /// How votes are counted: `majority` (answers agree if their text is equal), `tolerance` (numbers closer than `tolerance`
-    /// agree) or `weighted` (a vote weighs 1 / (1 + ΣV) of its trajectory).
+    /// agree) or `weighted` (a vote weighs 1 / (1 + ΣV) of its trajectory). Solutions of a task that accepts any vote together.
     pub vote: VoteName,
     /// Difference of two numbers below which they agree for `vote = "tolerance"` (the paper's ε).
     #[schemars(range(max = 1_000_000_000.0), extend("exclusiveMinimum" = 0.0))]

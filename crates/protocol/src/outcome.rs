@@ -74,6 +74,9 @@ pub struct Ballot {
     /// Σ V over the steps of the cleanest trajectory that gave it.
     #[cfg_attr(feature = "schema", schema(value_type = f64, minimum = 0.0))]
     pub violation_score: Score,
+    /// Whether these are the votes of all solutions, of which `answer` is the first: the task accepts any.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub are_solutions: bool,
 }
 
 /// The result of a run.

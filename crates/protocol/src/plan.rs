@@ -31,6 +31,10 @@ pub struct RunPlan {
     pub weights: RewardWeights,
     /// Whether the verifier checks anything; if not, no answer counts as verified.
     pub is_checked: bool,
+    /// Whether the verifier checks how a trajectory ends. Then clean answers to a problem that accepts any solution
+    /// ([`Problem::goal`](prime_bench::tasks::Problem::goal)) vote together.
+    #[serde(default)]
+    pub checks_end: bool,
     /// Start a trajectory's next proposal before the verdict on the current one.
     #[serde(default)]
     pub speculate: bool,
@@ -56,6 +60,7 @@ impl RunPlan {
             budget: Budget { steps, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
             weights: RewardWeights { task: 1.0, verify: 1.0, efficiency: 0.0, format: 0.0 },
             is_checked: true,
+            checks_end: true,
             speculate: false,
         }
     }

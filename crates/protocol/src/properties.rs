@@ -23,6 +23,7 @@ pub(super) fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
         budget: Budget { steps: 1 << 22, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
         weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
         is_checked: true,
+        checks_end: true,
         speculate: false,
     }
 }

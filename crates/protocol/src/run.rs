@@ -21,7 +21,7 @@ use super::stuck_states::StuckStates;
 use super::synchronous_search::{Chosen, Sample, Step, SynchronousSearch};
 use super::trajectory::{End, Limits, Next, Summary, Trajectory};
 use super::turn::{TurnId, TurnOutcome};
-use super::vote::Votes;
+use super::vote::{Vote, Votes};
 use prime_bench::tasks::Problem;
 
 pub use state::RunState;
@@ -365,8 +365,7 @@ impl Run {
         let mut failure = None;
         match &end {
             End::Answered(answer) => {
-                self.votes.cast(self.problem.spec(), answer.clone(), summary.score, summary.trace);
-                self.answers.push((answer.clone(), summary.score, summary.steps));
+                self.vote(answer.clone(), summary);
             }
             End::Exhausted => self.exhausted += 1,
             End::Failed(reason) => failure = Some(reason.clone()),
@@ -379,6 +378,14 @@ impl Run {
         } else if let Some(ending) = self.reached(elapsed_ms) {
             self.finish(ending, effects);
         }
+    }
+
+    fn vote(&mut self, answer: Value, summary: &Summary) {
+        let is_clean = self.plan.is_checked && summary.score == Score::ZERO;
+        let is_solution = is_clean && self.plan.checks_end && self.problem.goal(&answer).is_some();
+        let vote = Vote { answer: answer.clone(), score: summary.score, trace: summary.trace, is_solution };
+        self.votes.cast(self.problem.spec(), vote);
+        self.answers.push((answer, summary.score, summary.steps));
     }
 
     /// Whether the remaining trajectories cannot change the winner.
@@ -409,6 +416,7 @@ impl Run {
                 distinct_traces: u32::try_from(count.traces.len()).unwrap_or(u32::MAX),
                 weight: is_weighted.then_some(count.weight),
                 violation_score: count.best_score,
+                are_solutions: count.are_solutions,
             })
             .collect();
         let Some(winner) = counts.into_iter().next() else {
@@ -457,8 +465,7 @@ impl Run {
         // A beam search that a limit cuts short returns its likeliest answer.
         let best_of_beam = self.search.as_ref().filter(|_| self.answers.is_empty()).and_then(SynchronousSearch::best);
         if let (Some(Step::Ended(_, summary, End::Answered(answer))), true) = (best_of_beam, ending != Ending::Agreed) {
-            self.votes.cast(self.problem.spec(), answer.clone(), summary.score, summary.trace);
-            self.answers.push((answer, summary.score, summary.steps));
+            self.vote(answer, &summary);
         }
         // A round that a limit cuts short is counted with the answers that it has.
         if ending != Ending::Agreed && !self.answers.is_empty() {

@@ -189,3 +189,30 @@ fn turns_of_one_schedule_or_another_come_to_the_same_votes() {
         }
     }
 }
+
+#[test]
+fn solutions_that_differ_agree_where_the_end_is_checked() {
+    let queens = tasks::find("n-queens").expect("listed").generate(Difficulty::Easy, 7);
+    // Any square of the row; where none is free, what the reference does.
+    let propose = |trajectory: &Trajectory, rng: &mut TaskRng| {
+        let machine = &trajectory.machine;
+        let squares = machine.choices().unwrap_or_default();
+        let free: Vec<_> = squares.into_iter().filter(|line| machine.fork().propose(line).is_ok()).collect();
+        match free.len() {
+            0 => machine.reference().unwrap_or_else(|| "done".to_owned()),
+            squares => free[rng.index(squares)].clone(),
+        }
+    };
+    let outcomes = |checks_end| {
+        let plan = RunPlan { checks_end, confidence: 1.0, early_stop: false, ..plan(4, 20) };
+        (0..20).map(|seed| simulate(&queens, plan.clone(), &mut TaskRng::new(seed), propose)).collect::<Vec<_>>()
+    };
+    let together = outcomes(true);
+    for outcome in &together {
+        assert!(outcome.verified && outcome.rounds == 1 && outcome.votes.len() == 1, "{outcome:?}");
+        assert!(outcome.votes[0].are_solutions && outcome.votes[0].votes == 4, "{outcome:?}");
+    }
+    let apart = outcomes(false);
+    assert!(apart.iter().all(|outcome| outcome.votes.iter().all(|vote| !vote.are_solutions)));
+    assert!(apart.iter().any(|outcome| outcome.votes.len() > 1), "the solutions do differ");
+}

@@ -9,10 +9,10 @@ use super::score::Score;
 use super::strategy::VoteRule;
 use prime_bench::tasks::Spec;
 
-/// An answer and its votes. `key` hashes the fields that decide whether two answers are equal.
+/// An answer and its votes. `key` hashes the fields that decide whether two answers are equal; solutions have none, since they vote together.
 #[derive(Clone, Debug)]
 struct Candidate {
-    key: u64,
+    key: Option<u64>,
     count: Count,
 }
 
@@ -35,6 +35,21 @@ pub struct Count {
     /// Digests of its trajectories' traces, each once.
     #[serde(default)]
     pub traces: Vec<u64>,
+    /// Whether these are the votes of all solutions, of which `answer` is the first.
+    #[serde(default)]
+    pub are_solutions: bool,
+}
+
+/// What a trajectory votes for.
+#[derive(Clone, Debug)]
+pub struct Vote {
+    pub answer: Value,
+    /// ΣV of its steps.
+    pub score: Score,
+    /// Digest of its trace.
+    pub trace: u64,
+    /// Whether it is a solution where any will do. Solutions vote together: that they differ is no disagreement.
+    pub is_solution: bool,
 }
 
 fn key_of(spec: &Spec, answer: &Value) -> u64 {
@@ -80,13 +95,16 @@ impl Votes {
 
     /// Recomputes the keys, which are only valid within a process.
     pub fn restore(spec: &Spec, saved: Vec<Count>) -> Self {
-        let candidate = |count: Count| Candidate { key: key_of(spec, &count.answer), count };
+        let key = |count: &Count| (!count.are_solutions).then(|| key_of(spec, &count.answer));
+        let candidate = |count: Count| Candidate { key: key(&count), count };
         Self { candidates: saved.into_iter().map(candidate).collect() }
     }
 
-    /// Counts an answer, with the violation score of its trajectory and the digest of its trace.
-    pub fn cast(&mut self, spec: &Spec, answer: Value, score: Score, trace: u64) {
-        let (key, weight) = (key_of(spec, &answer), 1.0 / (1.0 + score.value()));
+    /// Counts a trajectory's answer.
+    pub fn cast(&mut self, spec: &Spec, vote: Vote) {
+        let Vote { answer, score, trace, is_solution } = vote;
+        let key = (!is_solution).then(|| key_of(spec, &answer));
+        let weight = 1.0 / (1.0 + score.value());
         match self.candidates.iter_mut().find(|candidate| candidate.key == key) {
             Some(Candidate { count, .. }) => {
                 count.votes += 1;
@@ -100,7 +118,8 @@ impl Votes {
                 }
             }
             None => {
-                let count = Count { answer, votes: 1, weight, best_score: score, traces: vec![trace] };
+                let traces = vec![trace];
+                let count = Count { answer, votes: 1, weight, best_score: score, traces, are_solutions: is_solution };
                 self.candidates.push(Candidate { key, count });
             }
         }
@@ -146,6 +165,12 @@ impl Votes {
     /// join two others, so nothing is decided before the last vote.
     pub fn is_decided(&self, rule: VoteRule, left: u32, quorum: u32) -> bool {
         let counts = self.candidates.iter().map(|candidate| &candidate.count);
+        if let Some(solutions) = counts.clone().find(|count| count.are_solutions) {
+            // They are clean, so that they win ties, and weigh 1 each.
+            let others = counts.filter(|count| !count.are_solutions).map(|count| count.votes);
+            let rival = others.max().unwrap_or(0) + left;
+            return !matches!(rule, VoteRule::Tolerance(_)) && solutions.votes >= quorum && solutions.votes >= rival;
+        }
         match rule {
             VoteRule::Tolerance(_) => false,
             VoteRule::Majority => {
@@ -181,6 +206,10 @@ mod tests {
         tasks::find(slug).expect("listed").spec()
     }
 
+    fn vote(answer: Value, score: Score, trace: u64) -> Vote {
+        Vote { answer, score, trace, is_solution: false }
+    }
+
     fn first(votes: &Votes) -> Count {
         votes.counts(spec("dfa-simulation"), VoteRule::Majority).swap_remove(0)
     }
@@ -190,7 +219,7 @@ mod tests {
         let spec = spec("dfa-simulation");
         let mut votes = Votes::default();
         for answer in [json!([1.0, 2]), json!([5.0, 2]), json!([5.0, 2]), json!([1.000_4, 2]), json!([0.999_7, 2])] {
-            votes.cast(spec, answer, Score::ZERO, 0);
+            votes.cast(spec, vote(answer, Score::ZERO, 0));
         }
         let counts = |tolerance| votes.counts(spec, VoteRule::Tolerance(tolerance));
         assert_eq!((&counts(1e-3)[0].answer, counts(1e-3)[0].votes), (&json!([1.0, 2]), 3));
@@ -204,7 +233,7 @@ mod tests {
         let spec = spec("dfa-simulation");
         let mut votes = Votes::default();
         for (answer, trace) in [(1, 7), (1, 7), (1, 8), (2, 7)] {
-            votes.cast(spec, json!(answer), Score::ZERO, trace);
+            votes.cast(spec, vote(json!(answer), Score::ZERO, trace));
         }
         let counts = Votes::restore(spec, votes.save()).counts(spec, VoteRule::Majority);
         assert_eq!((counts[0].votes, counts[0].traces.len()), (3, 2));
@@ -217,9 +246,9 @@ mod tests {
     fn a_clean_vote_weighs_more_than_doubtful_ones() {
         let spec = spec("dfa-simulation");
         let mut votes = Votes::default();
-        votes.cast(spec, json!(1), Score::from_tenths(20), 0);
-        votes.cast(spec, json!(1), Score::from_tenths(20), 0);
-        votes.cast(spec, json!(2), Score::ZERO, 0);
+        votes.cast(spec, vote(json!(1), Score::from_tenths(20), 0));
+        votes.cast(spec, vote(json!(1), Score::from_tenths(20), 0));
+        votes.cast(spec, vote(json!(2), Score::ZERO, 0));
         let counts = votes.counts(spec, VoteRule::Weighted);
         assert_eq!((&counts[0].answer, counts[0].votes), (&json!(2), 1), "1 against 2/3");
         assert_eq!(votes.counts(spec, VoteRule::Majority)[0].answer, json!(1));
@@ -231,18 +260,18 @@ mod tests {
     fn the_answer_with_most_votes_wins_and_ties_go_to_the_cleaner() {
         let spec = spec("dfa-simulation");
         let mut votes = Votes::default();
-        votes.cast(spec, json!(1), Score::from_tenths(2), 0);
-        votes.cast(spec, json!(2), Score::ZERO, 0);
+        votes.cast(spec, vote(json!(1), Score::from_tenths(2), 0));
+        votes.cast(spec, vote(json!(2), Score::ZERO, 0));
         assert_eq!(first(&votes).answer, json!(2));
-        votes.cast(spec, json!(1), Score::from_tenths(2), 0);
+        votes.cast(spec, vote(json!(1), Score::from_tenths(2), 0));
         assert_eq!((first(&votes).answer, first(&votes).votes), (json!(1), 2));
     }
 
     #[test]
     fn answers_that_differ_in_fields_that_do_not_decide_are_one() {
         let mut votes = Votes::default();
-        votes.cast(spec("n-queens"), json!({"queens": [1, 3, 0, 2], "backtracks": 3}), Score::ZERO, 0);
-        votes.cast(spec("n-queens"), json!({"queens": [1, 3, 0, 2], "backtracks": 0}), Score::ZERO, 0);
+        votes.cast(spec("n-queens"), vote(json!({"queens": [1, 3, 0, 2], "backtracks": 3}), Score::ZERO, 0));
+        votes.cast(spec("n-queens"), vote(json!({"queens": [1, 3, 0, 2], "backtracks": 0}), Score::ZERO, 0));
         assert_eq!(votes.counts(spec("n-queens"), VoteRule::Majority).len(), 1);
     }
 
@@ -251,10 +280,30 @@ mod tests {
         let spec = spec("dfa-simulation");
         let mut votes = Votes::default();
         for answer in [1, 1, 1, 2] {
-            votes.cast(spec, json!(answer), Score::ZERO, 0);
+            votes.cast(spec, vote(json!(answer), Score::ZERO, 0));
         }
         assert!(!votes.is_decided(VoteRule::Majority, 2, 3), "two more votes for the second would tie");
         assert!(votes.is_decided(VoteRule::Majority, 1, 3));
         assert!(!votes.is_decided(VoteRule::Majority, 1, 4), "the quorum may still be reached");
+    }
+
+    #[test]
+    fn solutions_vote_together() {
+        let spec = spec("24-game");
+        let mut votes = Votes::default();
+        let solution =
+            |expression: &str| Vote { is_solution: true, ..vote(json!({"expression": expression}), Score::ZERO, 0) };
+        votes.cast(spec, vote(json!({"expression": "1*1"}), Score::from_tenths(10), 0));
+        votes.cast(spec, solution("(1+3)*6"));
+        assert!(!votes.is_decided(VoteRule::Majority, 2, 2), "no quorum of two yet");
+        votes.cast(spec, solution("4*6"));
+        let votes = Votes::restore(spec, votes.save());
+        assert!(votes.is_decided(VoteRule::Majority, 1, 2) && votes.is_decided(VoteRule::Weighted, 1, 2));
+        assert!(!votes.is_decided(VoteRule::Majority, 1, 3), "no quorum yet");
+        for rule in [VoteRule::Majority, VoteRule::Weighted, VoteRule::Tolerance(0.1)] {
+            let counts = votes.counts(spec, rule);
+            assert_eq!((&counts[0].answer["expression"], counts[0].votes), (&json!("(1+3)*6"), 2), "{rule:?}");
+            assert!(counts[0].are_solutions && !counts[1].are_solutions);
+        }
     }
 }
