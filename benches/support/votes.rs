@@ -1,7 +1,7 @@
 //! The vote of a round over many answers.
 
 use prime_bench::tasks::{self, Spec};
-use prime_protocol::vote::{Count, Votes};
+use prime_protocol::vote::{Count, Vote, Votes};
 use prime_protocol::{Score, VoteRule};
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ pub fn vote(answers: Vec<Value>) -> Vec<Count> {
     let (spec, mut votes, mut left) = (spec(), Votes::default(), ANSWERS);
     let mut decided = 0;
     for answer in answers {
-        votes.cast(spec, answer, Score::ZERO, 0);
+        votes.cast(spec, Vote { answer, score: Score::ZERO, trace: 0, is_solution: false });
         left -= 1;
         decided += u32::from(votes.is_decided(VoteRule::Majority, left, ANSWERS / 2));
     }

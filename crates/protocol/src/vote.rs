@@ -9,12 +9,15 @@ use super::score::Score;
 use super::strategy::VoteRule;
 use prime_bench::tasks::Spec;
 
-/// An answer and its votes. `key` hashes the fields that decide whether two answers are equal; solutions have none, since they vote together.
+/// An answer and its votes. `key` hashes the fields that decide whether two answers are equal.
 #[derive(Clone, Debug)]
 struct Candidate {
-    key: Option<u64>,
+    key: u64,
     count: Count,
 }
+
+/// The key of all solutions, since they vote together.
+const SOLUTIONS: u64 = u64::MAX;
 
 /// The votes of a round.
 #[derive(Clone, Debug, Default)]
@@ -95,7 +98,7 @@ impl Votes {
 
     /// Recomputes the keys, which are only valid within a process.
     pub fn restore(spec: &Spec, saved: Vec<Count>) -> Self {
-        let key = |count: &Count| (!count.are_solutions).then(|| key_of(spec, &count.answer));
+        let key = |count: &Count| if count.are_solutions { SOLUTIONS } else { key_of(spec, &count.answer) };
         let candidate = |count: Count| Candidate { key: key(&count), count };
         Self { candidates: saved.into_iter().map(candidate).collect() }
     }
@@ -103,7 +106,7 @@ impl Votes {
     /// Counts a trajectory's answer.
     pub fn cast(&mut self, spec: &Spec, vote: Vote) {
         let Vote { answer, score, trace, is_solution } = vote;
-        let key = (!is_solution).then(|| key_of(spec, &answer));
+        let key = if is_solution { SOLUTIONS } else { key_of(spec, &answer) };
         let weight = 1.0 / (1.0 + score.value());
         match self.candidates.iter_mut().find(|candidate| candidate.key == key) {
             Some(Candidate { count, .. }) => {
@@ -165,31 +168,30 @@ impl Votes {
     /// join two others, so nothing is decided before the last vote.
     pub fn is_decided(&self, rule: VoteRule, left: u32, quorum: u32) -> bool {
         let counts = self.candidates.iter().map(|candidate| &candidate.count);
-        if let Some(solutions) = counts.clone().find(|count| count.are_solutions) {
-            // They are clean, so that they win ties, and weigh 1 each.
-            let others = counts.filter(|count| !count.are_solutions).map(|count| count.votes);
-            let rival = others.max().unwrap_or(0) + left;
-            return !matches!(rule, VoteRule::Tolerance(_)) && solutions.votes >= quorum && solutions.votes >= rival;
-        }
         match rule {
             VoteRule::Tolerance(_) => false,
             VoteRule::Majority => {
-                let (mut first, mut second) = (0, 0);
+                let (mut first, mut second, mut leads) = (0, 0, false);
                 for count in counts {
-                    if count.votes > first {
-                        (first, second) = (count.votes, first);
+                    if count.votes > first || (count.votes == first && count.are_solutions) {
+                        (first, second, leads) = (count.votes, first, count.are_solutions);
                     } else {
                         second = second.max(count.votes);
                     }
                 }
-                first >= quorum && first > second + left
+                // Solutions are clean, and so win ties.
+                first >= quorum && first + u32::from(leads) > second + left
             }
             VoteRule::Weighted => {
-                let mut weights: Vec<_> = counts.map(|count| (count.weight, count.votes)).collect();
-                weights.sort_by(|a, b| b.0.total_cmp(&a.0));
-                let second = weights.get(1).map_or(0.0, |(weight, _)| *weight);
-                // A vote weighs at most 1.
-                weights.first().is_some_and(|(weight, votes)| *votes >= quorum && *weight > second + f64::from(left))
+                let mut weights: Vec<_> =
+                    counts.map(|count| (count.weight, count.are_solutions, count.votes)).collect();
+                weights.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+                let second = weights.get(1).map_or(0.0, |(weight, ..)| *weight);
+                weights.first().is_some_and(|(weight, leads, votes)| {
+                    // A vote weighs at most 1.
+                    let rival = second + f64::from(left);
+                    *votes >= quorum && (*weight > rival || (*leads && *weight >= rival))
+                })
             }
         }
     }
