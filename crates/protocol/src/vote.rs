@@ -128,7 +128,7 @@ impl Votes {
         }
     }
 
-    /// The counts, winner first: by votes or weight, depending on the rule; ties go to the cleaner, then the earlier answer.
+    /// The counts, winner first: solutions, then by votes or weight, depending on the rule; ties go to the cleaner, then the earlier answer.
     /// Under a tolerance, an answer has the votes of all answers close to it.
     pub fn counts(&self, spec: &Spec, rule: VoteRule) -> Vec<Count> {
         let mut counts = self.save();
@@ -149,11 +149,14 @@ impl Votes {
                 }
             }
             VoteRule::Weighted => {
-                counts.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.best_score.cmp(&b.best_score)));
+                counts.sort_by(|a, b| {
+                    let by_weight = b.weight.total_cmp(&a.weight).then(a.best_score.cmp(&b.best_score));
+                    b.are_solutions.cmp(&a.are_solutions).then(by_weight)
+                });
                 return counts;
             }
         }
-        counts.sort_by_key(|count| (std::cmp::Reverse(count.votes), count.best_score));
+        counts.sort_by_key(|count| (!count.are_solutions, std::cmp::Reverse(count.votes), count.best_score));
         counts
     }
 
@@ -165,32 +168,33 @@ impl Votes {
     }
 
     /// Whether the winner has a quorum and cannot be overtaken by `left` more votes. Under a tolerance, a later answer may
-    /// join two others, so nothing is decided before the last vote.
+    /// join two others, so nothing is decided before the last vote. Nothing overtakes solutions.
     pub fn is_decided(&self, rule: VoteRule, left: u32, quorum: u32) -> bool {
-        let counts = self.candidates.iter().map(|candidate| &candidate.count);
+        let mut counts = self.candidates.iter().map(|candidate| &candidate.count);
         match rule {
-            VoteRule::Tolerance(_) => false,
+            VoteRule::Tolerance(_) => counts.any(|count| count.are_solutions && count.votes >= quorum),
             VoteRule::Majority => {
-                let (mut first, mut second, mut leads) = (0, 0, false);
+                let (mut first, mut second) = (0, 0);
                 for count in counts {
-                    if count.votes > first || (count.votes == first && count.are_solutions) {
-                        (first, second, leads) = (count.votes, first, count.are_solutions);
+                    if count.are_solutions {
+                        return count.votes >= quorum;
+                    }
+                    if count.votes > first {
+                        (first, second) = (count.votes, first);
                     } else {
                         second = second.max(count.votes);
                     }
                 }
-                // Solutions are clean, and so win ties.
-                first >= quorum && first + u32::from(leads) > second + left
+                first >= quorum && first > second + left
             }
             VoteRule::Weighted => {
-                let mut weights: Vec<_> =
-                    counts.map(|count| (count.weight, count.are_solutions, count.votes)).collect();
-                weights.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
-                let second = weights.get(1).map_or(0.0, |(weight, ..)| *weight);
-                weights.first().is_some_and(|(weight, leads, votes)| {
+                let mut weights: Vec<_> = counts.collect();
+                weights.sort_by(|a, b| b.are_solutions.cmp(&a.are_solutions).then(b.weight.total_cmp(&a.weight)));
+                let second = weights.get(1).map_or(0.0, |count| count.weight);
+                weights.first().is_some_and(|count| {
                     // A vote weighs at most 1.
-                    let rival = second + f64::from(left);
-                    *votes >= quorum && (*weight > rival || (*leads && *weight >= rival))
+                    let is_ahead = count.are_solutions || count.weight > second + f64::from(left);
+                    count.votes >= quorum && is_ahead
                 })
             }
         }
@@ -295,17 +299,18 @@ mod tests {
         let mut votes = Votes::default();
         let solution =
             |expression: &str| Vote { is_solution: true, ..vote(json!({"expression": expression}), Score::ZERO, 0) };
-        votes.cast(spec, vote(json!({"expression": "1*1"}), Score::from_tenths(10), 0));
+        for _ in 0..3 {
+            votes.cast(spec, vote(json!({"expression": "1*1"}), Score::from_tenths(10), 0));
+        }
         votes.cast(spec, solution("(1+3)*6"));
         assert!(!votes.is_decided(VoteRule::Majority, 2, 2), "no quorum of two yet");
         votes.cast(spec, solution("4*6"));
         let votes = Votes::restore(spec, votes.save());
-        assert!(votes.is_decided(VoteRule::Majority, 1, 2) && votes.is_decided(VoteRule::Weighted, 1, 2));
-        assert!(!votes.is_decided(VoteRule::Majority, 1, 3), "no quorum yet");
         for rule in [VoteRule::Majority, VoteRule::Weighted, VoteRule::Tolerance(0.1)] {
             let counts = votes.counts(spec, rule);
             assert_eq!((&counts[0].answer["expression"], counts[0].votes), (&json!("(1+3)*6"), 2), "{rule:?}");
             assert!(counts[0].are_solutions && !counts[1].are_solutions);
+            assert!(votes.is_decided(rule, 9, 2) && !votes.is_decided(rule, 9, 3), "{rule:?}: nothing overtakes them");
         }
     }
 }
