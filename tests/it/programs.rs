@@ -76,6 +76,7 @@ fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
                     budget: Budget { steps: 10_000, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
                     weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
                     is_checked: true,
+                    checks_end: true,
                     speculate: false,
                 },
                 sampling: RunSampling { temperature: 0.7, top_p: 0.95, seed, diversity: Diversity::default() },
