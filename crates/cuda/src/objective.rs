@@ -67,6 +67,7 @@ impl Network {
         let states = states.into_iter().take(input.targets.len() * width);
         Ok(states.map(|state| bf16::from_bits(state).to_f32()).collect())
     }
+
     /// The first `count` values.
     fn read<T: DeviceRepr>(&self, from: &CudaSlice<T>, count: usize) -> Result<Vec<T>, GpuError> {
         let values = self.device.stream.clone_dtoh(&from.slice(..count))?;
