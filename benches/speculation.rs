@@ -68,7 +68,7 @@ async fn rate(speculate: bool, trajectories: usize, executor: Duration, verifier
         hang_after: None,
         in_flight_max: 64,
     };
-    let runtime = Runtime::start(&plan, agents(executor, verifier));
+    let runtime = Runtime::start(&plan, Arc::new(agents(executor, verifier)));
     let input = serde_json::json!({ "n": 8, "from": 0, "to": 2 });
     let problem = tasks::find("tower-of-hanoi").expect("listed").read_input(&input).expect("valid");
     let started = Instant::now();

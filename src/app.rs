@@ -287,7 +287,7 @@ impl App {
         observer: Arc<dyn Observer>,
     ) -> RunHandle {
         let submission = Submission { problem, plan, sampling, observer, suspended: None };
-        self.runtime.submit_with(Arc::clone(self.agents()), submission)
+        self.runtime.submit_with(self.agents().clone(), submission)
     }
 
     /// Stops the engines and ends the programs of agents; runs in progress fail.

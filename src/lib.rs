@@ -20,8 +20,9 @@ pub mod loadtest;
 pub mod metrics;
 pub mod report;
 pub mod runs;
-pub mod runtime;
 pub mod settings;
 mod shipped_model;
 pub mod sse;
 pub mod telemetry;
+
+pub use prime_runtime as runtime;

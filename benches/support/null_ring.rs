@@ -33,7 +33,7 @@ pub fn start(placement: Placement) -> Runtime {
         hang_after: None,
         in_flight_max: u32::MAX,
     };
-    Runtime::start(&plan, null_agents())
+    Runtime::start(&plan, Arc::new(null_agents()))
 }
 
 /// So many steps of each of so many trajectories side by side, every one a run of its own.

@@ -1,14 +1,12 @@
 //! Agents: the traits Executor, Verifier and Coordinator, and the implementations that a configuration can name. Agents
 //! know tasks and the protocol; they know no actors and hold no run state.
 
-mod adaptive;
-mod basis;
-pub mod conformance;
+#[cfg(test)]
+mod conformance_tests;
 mod ensemble;
 mod escalation;
 mod executor_abilities;
 mod factory;
-mod failure;
 pub mod llm;
 pub mod model;
 pub mod pools;
@@ -17,78 +15,17 @@ pub mod programs;
 pub mod prompt;
 mod recorded;
 mod recording;
-mod reference;
-pub mod reference_verifier;
 pub mod registry;
-mod replay;
-mod reply;
-mod roles;
-mod rules;
-mod scripted;
-mod threshold;
 pub mod upstream;
 
-use std::sync::Arc;
+pub use prime_roles::{
+    AdaptiveCoordinator, AgentError, AgentReply, AgentSetId, Agents, AsyncCoordinator, AsyncExecutor, AsyncVerifier,
+    Basis, Coordinator, Executor, Failure, Method, Proposal, ReferenceExecutor, ReferenceVerifier, ReplayExecutor,
+    RulesVerifier, Ruling, Sampling, ScriptedExecutor, ThresholdCoordinator, Verifier, conformance,
+};
 
-use prime_protocol::{Decision, Usage};
-
-pub use adaptive::AdaptiveCoordinator;
-pub use basis::{Basis, Method};
 pub use ensemble::{EnsembleMember, EnsembleVerifier};
 pub use escalation::{EscalatingExecutor, NamedExecutor};
-pub use failure::{AgentError, Failure};
 pub use recorded::{AgentMissing, RecordedAgent, RecordedAgents, RecordedPrompts, engine_need, file_digest, needs_met};
 pub use recording::{Recording, RecordingError, RecordingExecutor};
-pub use reference::ReferenceExecutor;
-pub use reference_verifier::ReferenceVerifier;
-pub use registry::{AgentSet, AgentSetId, Names, Resources};
-pub use replay::ReplayExecutor;
-pub use reply::AgentReply;
-pub use roles::{AsyncCoordinator, AsyncExecutor, AsyncVerifier, Coordinator, Executor, Verifier};
-pub use rules::RulesVerifier;
-pub use scripted::ScriptedExecutor;
-pub use threshold::ThresholdCoordinator;
-
-/// Sampling parameters of a proposal.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sampling {
-    /// 0 is greedy.
-    pub temperature: f32,
-    pub top_p: f32,
-    /// The turn's seed: the same turn of the same run always has the same one.
-    pub seed: u64,
-}
-
-/// A proposed step.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Proposal {
-    /// The action line.
-    pub line: String,
-    /// The text before the action line.
-    pub derivation: String,
-    pub usage: Usage,
-    /// Token ids of the completion in the model's vocabulary, where known.
-    pub tokens: Vec<u32>,
-    /// ln p of each token of the completion, where known.
-    pub logprobs: Vec<f32>,
-    /// Which of several models or servers produced it.
-    pub source: Option<Arc<str>>,
-    /// Every line that it can write was rejected at this state, which is therefore a dead end. `line` is empty.
-    pub is_exhausted: bool,
-    /// Why it may have ended before its action: its last query has no answer, or it was cut off.
-    pub unfinished: Option<Box<str>>,
-}
-
-/// A coordinator's decision and its cost.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Ruling {
-    pub decision: Decision,
-    /// Tokens that a model spent on it.
-    pub usage: Usage,
-}
-
-impl From<Decision> for Ruling {
-    fn from(decision: Decision) -> Self {
-        Self { decision, usage: Usage::default() }
-    }
-}
+pub use registry::{AgentSet, Names, Resources};

@@ -3,13 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::adaptive::AdaptiveCoordinator;
 use super::ensemble::{EnsembleMember, EnsembleVerifier};
 use super::escalation::{EscalatingExecutor, NamedExecutor};
 use super::executor_abilities::{needs_algorithm, reads_prose};
@@ -22,19 +20,17 @@ use super::programs::Programs;
 use super::prompt::TemplateError;
 use super::recorded::RecordedAgents;
 use super::recording::{Recording, RecordingExecutor};
-use super::reference::ReferenceExecutor;
-use super::reference_verifier::ReferenceVerifier;
-use super::replay::ReplayExecutor;
-use super::rules::RulesVerifier;
-use super::scripted::ScriptedExecutor;
-use super::threshold::ThresholdCoordinator;
-use super::{Basis, Coordinator, Executor, Verifier};
+use super::{
+    AdaptiveCoordinator, AgentSetId, Agents, Basis, Coordinator, Executor, ReferenceExecutor, ReferenceVerifier,
+    ReplayExecutor, RulesVerifier, ScriptedExecutor, ThresholdCoordinator, Verifier,
+};
 use crate::settings::{
     AdaptiveOptions, CoordinatorAgent, Ensemble, Escalation, ExecutorAgent, RoleOptions, Settings, VerifierAgent,
 };
 use prime_bench::tasks::{Kind, Kinds};
 use prime_engine::Engine;
 use prime_protocol::{Adaptive, Role, Score, Thresholds};
+use prime_roles::next_agent_set_id;
 
 /// The agents of a run by their names in the configuration; part of every result.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
@@ -108,14 +104,6 @@ impl Default for Resources {
             tap: None,
         }
     }
-}
-
-/// Identifies an [`AgentSet`] within the process.
-pub type AgentSetId = u64;
-
-fn next_id() -> AgentSetId {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// The agents of a run, as factories.
@@ -367,7 +355,7 @@ impl AgentSet {
         coordinator: impl Fn() -> Arc<dyn Coordinator> + Send + Sync + 'static,
     ) -> Self {
         Self {
-            id: next_id(),
+            id: next_agent_set_id(),
             names,
             notes: Vec::new(),
             basis,
@@ -405,7 +393,7 @@ impl AgentSet {
         let verifier = factory::<VerifierAgent>(settings, resources, &names.verifier)?;
         let basis = verifier().basis();
         Ok(Self {
-            id: next_id(),
+            id: next_agent_set_id(),
             notes: labels(settings),
             basis,
             needs_algorithm: needs_algorithm(settings, &names.executor),
@@ -422,10 +410,6 @@ impl AgentSet {
     #[must_use]
     pub fn with_record(self, recorded: Arc<RecordedAgents>) -> Self {
         Self { recorded: Some(recorded), ..self }
-    }
-
-    pub fn id(&self) -> AgentSetId {
-        self.id
     }
 
     pub fn names(&self) -> &Names {
@@ -456,16 +440,31 @@ impl AgentSet {
     pub fn basis(&self) -> Basis {
         self.basis
     }
+}
 
-    pub fn executor(&self) -> Arc<dyn Executor> {
+impl Agents for AgentSet {
+    fn id(&self) -> AgentSetId {
+        self.id
+    }
+
+    fn name(&self, role: Role) -> &str {
+        let Names { executor, verifier, coordinator } = &self.names;
+        match role {
+            Role::Executor => executor,
+            Role::Verifier => verifier,
+            Role::Coordinator => coordinator,
+        }
+    }
+
+    fn executor(&self) -> Arc<dyn Executor> {
         (self.executor)()
     }
 
-    pub fn verifier(&self) -> Arc<dyn Verifier> {
+    fn verifier(&self) -> Arc<dyn Verifier> {
         (self.verifier)()
     }
 
-    pub fn coordinator(&self) -> Arc<dyn Coordinator> {
+    fn coordinator(&self) -> Arc<dyn Coordinator> {
         (self.coordinator)()
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::agents::model::{Completion, CompletionRequest, Tap};
-use crate::agents::{AgentError, AgentSet, Proposal, Ruling, Sampling};
+use crate::agents::{AgentError, AgentSet, Agents, Proposal, Ruling, Sampling};
 use prime_protocol::{Trajectory, Verdict};
 
 /// A request to a model, and what came of it.

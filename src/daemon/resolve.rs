@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::error::ApiError;
 use super::wire::RunRequest;
-use crate::agents::{AgentSet, Names};
+use crate::agents::{AgentSet, Agents, Names};
 use crate::app::{App, Overrides, check_learnt, run_plan, run_sampling, split};
 use crate::report::Arm;
 use crate::runs::{RunError, RunSpec};

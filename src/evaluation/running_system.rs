@@ -57,7 +57,7 @@ impl RunningSystem {
     pub fn start(system: System, runtime: &RuntimePlan, in_flight_max: u32) -> Self {
         let System { agents, plan, sampling } = system;
         let runtime = RuntimePlan { in_flight_max, ..runtime.clone() };
-        Self { runtime: Runtime::start(&runtime, agents), plan, sampling }
+        Self { runtime: Runtime::start(&runtime, Arc::new(agents)), plan, sampling }
     }
 
     /// The plan of a run of a problem.

@@ -35,7 +35,7 @@ impl ModelLoad {
     }
 
     pub fn names(&self) -> Names {
-        self.app.runtime().agents().names().clone()
+        self.app.agents().names().clone()
     }
 
     /// Measures a load. Also returns a remark on the models' tokens.

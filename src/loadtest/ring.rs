@@ -63,7 +63,7 @@ pub(super) async fn with_agents(
 ) -> Result<Point, LoadError> {
     let steps = plan.run_steps(trajectories)?;
     let runtime_cells = runtime.cells.max(1);
-    let runtime = Runtime::start(&RuntimePlan { in_flight_max: u32::MAX, ..runtime.clone() }, agents);
+    let runtime = Runtime::start(&RuntimePlan { in_flight_max: u32::MAX, ..runtime.clone() }, Arc::new(agents));
     start_cells(&runtime, runtime_cells).await;
     let problem = null_problem(steps);
     let next = |run| (Arc::clone(&problem), RunPlan::single(steps + 1), greedy(run));

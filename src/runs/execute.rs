@@ -57,7 +57,7 @@ pub(super) async fn execute(runs: Arc<Runs>, live: Arc<LiveRun>, start: Start, s
     drop(app);
     let submission =
         Submission { problem, plan: live.spec.plan.clone(), sampling: live.spec.sampling, observer, suspended };
-    let mut handle = request.in_scope(|| runtime.submit_with(Arc::clone(&agents), submission));
+    let mut handle = request.in_scope(|| runtime.submit_with(agents.clone(), submission));
     // The request ends long before its run.
     drop(request);
     live.set_canceller(handle.canceller());

@@ -56,7 +56,7 @@ fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
         in_flight_max: 64,
     };
     let work = async move {
-        let runtime = Runtime::start(&plan, agents);
+        let runtime = Runtime::start(&plan, Arc::new(agents));
         let task = tasks::find("tower-of-hanoi").expect("listed");
         let mut handles = Vec::new();
         for seed in 0..runs {

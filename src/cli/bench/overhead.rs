@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
-use crate::agents::{AgentSet, Resources};
+use crate::agents::{AgentSet, Agents, Resources};
 use crate::cli::output::{Output, print};
 use crate::cli::progress::{Finished, Session};
 use crate::cli::table::Table;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::measurement::{Measurement, with_engines};
-use crate::agents::AgentSet;
+use crate::agents::{AgentSet, Agents};
 use crate::cli::progress::Session;
 use crate::cli::start_log;
 use crate::cli::table::Table;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::measurement::{Measurement, add_notes, with_engines};
-use crate::agents::{AgentSet, Resources, Verifier};
+use crate::agents::{AgentSet, Agents, Resources, Verifier};
 use crate::cli::output::count;
 use crate::cli::progress::{Finished, Session};
 use crate::cli::start_log;

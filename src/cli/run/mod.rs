@@ -87,7 +87,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let observer = Arc::clone(&live) as Arc<dyn Observer>;
         let strategy = plan.strategy;
         let submission = Submission { problem: Arc::clone(&problem), plan, sampling, observer, suspended: None };
-        let mut handle = app.runtime().submit_with(Arc::clone(&agents), submission);
+        let mut handle = app.runtime().submit_with(agents.clone(), submission);
         let outcome = tokio::select! {
             outcome = handle.outcome() => outcome,
             signal = tokio::signal::ctrl_c() => {

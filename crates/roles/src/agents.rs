@@ -1,0 +1,32 @@
+//! The agents of a run, as a runtime uses them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prime_protocol::Role;
+
+use super::{Coordinator, Executor, Verifier};
+
+/// Identifies [`Agents`] within the process.
+pub type AgentSetId = u64;
+
+/// An id that no other agents of this process have.
+pub fn next_agent_set_id() -> AgentSetId {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A set of agents, one for each role, which a runtime makes as often as it has rings for them.
+pub trait Agents: Send + Sync {
+    /// From [`next_agent_set_id`].
+    fn id(&self) -> AgentSetId;
+
+    /// The name of the role's agent in messages.
+    fn name(&self, role: Role) -> &str;
+
+    fn executor(&self) -> Arc<dyn Executor>;
+
+    fn verifier(&self) -> Arc<dyn Verifier>;
+
+    fn coordinator(&self) -> Arc<dyn Coordinator>;
+}

@@ -1,0 +1,78 @@
+//! The three roles: what each is asked and returns ([`Executor`], [`Verifier`], [`Coordinator`]), agents that fulfil them
+//! without a model, and a suite that any agent can be tested with. Agents know tasks and the protocol; they know no actors
+//! and hold no run state.
+
+mod adaptive;
+mod agents;
+mod basis;
+pub mod conformance;
+mod failure;
+mod reference;
+mod reference_verifier;
+mod replay;
+mod reply;
+mod roles;
+mod rules;
+mod scripted;
+mod threshold;
+
+use std::sync::Arc;
+
+use prime_protocol::{Decision, Usage};
+
+pub use adaptive::AdaptiveCoordinator;
+pub use agents::{AgentSetId, Agents, next_agent_set_id};
+pub use basis::{Basis, Method};
+pub use failure::{AgentError, Failure};
+pub use reference::ReferenceExecutor;
+pub use reference_verifier::ReferenceVerifier;
+pub use replay::ReplayExecutor;
+pub use reply::AgentReply;
+pub use roles::{AsyncCoordinator, AsyncExecutor, AsyncVerifier, Coordinator, Executor, Verifier};
+pub use rules::RulesVerifier;
+pub use scripted::ScriptedExecutor;
+pub use threshold::ThresholdCoordinator;
+
+/// Sampling parameters of a proposal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// 0 is greedy.
+    pub temperature: f32,
+    pub top_p: f32,
+    /// The turn's seed: the same turn of the same run always has the same one.
+    pub seed: u64,
+}
+
+/// A proposed step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Proposal {
+    /// The action line.
+    pub line: String,
+    /// The text before the action line.
+    pub derivation: String,
+    pub usage: Usage,
+    /// Token ids of the completion in the model's vocabulary, where known.
+    pub tokens: Vec<u32>,
+    /// ln p of each token of the completion, where known.
+    pub logprobs: Vec<f32>,
+    /// Which of several models or servers produced it.
+    pub source: Option<Arc<str>>,
+    /// Every line that it can write was rejected at this state, which is therefore a dead end. `line` is empty.
+    pub is_exhausted: bool,
+    /// Why it may have ended before its action: its last query has no answer, or it was cut off.
+    pub unfinished: Option<Box<str>>,
+}
+
+/// A coordinator's decision and its cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ruling {
+    pub decision: Decision,
+    /// Tokens that a model spent on it.
+    pub usage: Usage,
+}
+
+impl From<Decision> for Ruling {
+    fn from(decision: Decision) -> Self {
+        Self { decision, usage: Usage::default() }
+    }
+}

@@ -1,0 +1,126 @@
+//! Speculative proceed: a trajectory's next proposal starts before the verdict on the current one, on the assumption
+//! that it is accepted. The proposal travels with the turn; dropping it cancels the model's request.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+
+use tokio::sync::{oneshot, watch};
+use tracing::Instrument;
+
+use super::submission::RunSampling;
+use prime_protocol::{Left, Limits, Run, Strategy, Trajectory, Usage};
+use prime_roles::{AgentError, Executor, Proposal, Sampling};
+
+/// What a turn needs to start its successor's proposal early.
+pub struct Lookahead {
+    pub sampling: RunSampling,
+    pub strategy: Strategy,
+    pub fanout: u32,
+    pub limits: Limits,
+    /// Budget left before this turn.
+    pub left: Left,
+    /// Closed at the end of the turn's round.
+    pub round: watch::Receiver<()>,
+    /// Whether the executor waited for this turn's proposal; if not, an early start gains nothing.
+    pub has_waited: bool,
+    /// A copy of the turn's trajectory, if its proposal was itself started early.
+    pub copy: Option<Arc<Trajectory>>,
+}
+
+impl Lookahead {
+    /// For a turn of `run` that is about to be proposed; `None` if its successor must not start early.
+    pub fn of(run: &Run, sampling: RunSampling, round: &watch::Sender<()>) -> Option<Box<Self>> {
+        let (plan, left) = (run.plan(), run.left());
+        // A search that gathers all turns before it chooses has no predictable successor. The turns in flight may spend
+        // what is left. What the successor may write is not known before this turn has ended.
+        let is_predictable = plan.speculate
+            && !plan.strategy.is_synchronous()
+            && left.steps > u64::from(run.live())
+            && left.completion_tokens.is_none();
+        let (strategy, fanout, limits) = (plan.strategy, plan.fanout, plan.limits);
+        is_predictable.then(|| {
+            let round = round.subscribe();
+            Box::new(Self { sampling, strategy, fanout, limits, left, round, has_waited: false, copy: None })
+        })
+    }
+
+    pub fn is_round_over(&self) -> bool {
+        self.round.has_changed().is_err()
+    }
+}
+
+/// A proposal, and whether the executor had to wait for it.
+pub struct TimedProposal {
+    pub proposed: Result<Proposal, AgentError>,
+    pub has_waited: bool,
+}
+
+/// Asks the executor.
+pub async fn propose(executor: &dyn Executor, trajectory: &Trajectory, sampling: Sampling) -> TimedProposal {
+    let mut has_waited = false;
+    let mut proposing = pin!(executor.propose(trajectory, sampling));
+    let proposed = poll_fn(|context| {
+        let polled = proposing.as_mut().poll(context);
+        has_waited |= polled.is_pending();
+        polled
+    })
+    .await;
+    TimedProposal { proposed, has_waited }
+}
+
+/// A proposal that was started early.
+pub struct Speculation {
+    executor: Arc<dyn Executor>,
+    /// What the executor was shown.
+    trajectory: Arc<Trajectory>,
+    sampling: Sampling,
+    proposal: oneshot::Receiver<TimedProposal>,
+}
+
+impl Speculation {
+    /// Asks the executor in a task of its own.
+    pub fn start(
+        executor: Arc<dyn Executor>,
+        trajectory: Trajectory,
+        sampling: Sampling,
+        mut round: watch::Receiver<()>,
+    ) -> Self {
+        let (mut reply, proposal) = oneshot::channel();
+        let trajectory = Arc::new(trajectory);
+        let asking = {
+            let (executor, trajectory) = (Arc::clone(&executor), Arc::clone(&trajectory));
+            async move { propose(executor.as_ref(), &trajectory, sampling).await }.in_current_span()
+        };
+        // If it panics, no reply is sent, as if it had not been started.
+        tokio::spawn(async move {
+            let proposal = tokio::select! {
+                biased;
+                () = reply.closed() => return,
+                _ = round.changed() => return,
+                proposal = asking => proposal,
+            };
+            // The turn may have been dropped meanwhile.
+            drop(reply.send(proposal));
+        });
+        Self { executor, trajectory, sampling, proposal }
+    }
+
+    /// Whether this executor would now be asked exactly this.
+    pub fn matches(&self, executor: &Arc<dyn Executor>, trajectory: &Trajectory, sampling: Sampling) -> bool {
+        // An executor that has died may have left a torn state behind.
+        Arc::ptr_eq(executor, &self.executor) && self.sampling == sampling && trajectory.shows_same_as(&self.trajectory)
+    }
+
+    /// Waits for the proposal; `None` if it failed. Also returns what the executor was shown.
+    pub async fn take(self) -> Option<(TimedProposal, Arc<Trajectory>)> {
+        let proposal = self.proposal.await.ok()?;
+        Some((proposal, self.trajectory))
+    }
+
+    /// Cancels it. Returns its usage if it is complete; the usage of an incomplete proposal is unknown.
+    pub fn discard(mut self) -> Usage {
+        let proposal = self.proposal.try_recv().ok().and_then(|proposal| proposal.proposed.ok());
+        proposal.map(|proposal| proposal.usage).unwrap_or_default()
+    }
+}

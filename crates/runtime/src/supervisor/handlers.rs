@@ -1,0 +1,208 @@
+//! What the Supervisor does with each message.
+
+use actix::{Context, Handler};
+use tokio::time::Instant;
+
+use super::{MISHAPS_MAX, SPARE_MAX, Supervisor};
+use crate::messages::{Cancel, Decided, Died, Halt, KeepAgents, Release, ReplaceThread, Submit};
+use crate::observer::Event;
+use crate::turn::{Returned, Turn, TurnBody};
+use crate::turn_timing::Stage;
+use prime_protocol::{Decision, Ending, TurnOutcome};
+use prime_roles::{Failure, Proposal};
+
+impl Handler<Submit> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: Submit, ctx: &mut Context<Self>) {
+        self.waiting.push_back((message.run, message.fanout));
+        self.exclusively(ctx, Self::admit);
+    }
+}
+
+impl Handler<Cancel> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: Cancel, ctx: &mut Context<Self>) {
+        let run = message.0;
+        self.exclusively(ctx, |this, ctx| {
+            if let Some(at) = this.waiting.iter().position(|(waiting, _)| *waiting == run) {
+                this.waiting.remove(at);
+                this.begin(run, ctx);
+            }
+            this.stop(run, Ending::Cancelled, ctx);
+        });
+    }
+}
+
+impl Handler<Release> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: Release, ctx: &mut Context<Self>) {
+        let run = message.0;
+        self.exclusively(ctx, |this, ctx| {
+            this.guarded(run, ctx, |this, _| {
+                this.release(run);
+                this.snapshot_if_gathered(run);
+            });
+        });
+    }
+}
+
+impl Handler<Decided> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: Decided, ctx: &mut Context<Self>) {
+        let mut turns = message.0;
+        let cell = self.cell;
+        let now_ms = *self.now_ms.get_or_insert_with(|| cell.now_ms());
+        let yields = self.budget.spend(turns.len(), ctx);
+        self.exclusively(ctx, |this, ctx| {
+            for turn in turns.drain(..) {
+                this.settle(turn, now_ms, ctx);
+            }
+        });
+        if let Some(ring) = &mut self.ring {
+            ring.recycle(turns);
+        }
+        if yields {
+            self.now_ms = None;
+            self.flush_proposals();
+        }
+    }
+}
+
+impl Supervisor {
+    /// Hands a decided turn to its run.
+    fn settle(&mut self, turn: Turn, now_ms: u64, ctx: &mut Context<Self>) {
+        let mut body = turn.land();
+        body.end_stage(Stage::Home);
+        let (run, trajectory) = (body.run, body.take_trajectory());
+        let turn = &mut *body;
+        self.with_run(run, ctx, |live, effects| {
+            if !live.run.wants(turn.id) {
+                return;
+            }
+            let elapsed_ms = live.elapsed_ms_at(now_ms);
+            let decision = live.run.plan().strategy.ruling(turn.ruling.decision);
+            if decision != Decision::Proceed || !turn.is_applicable {
+                turn.discard_speculation();
+            }
+            live.started_early = turn.speculation.take().map(|speculation| (turn.id, speculation));
+            let usage = turn.usage();
+            let Proposal { line, derivation, logprobs, .. } = &turn.proposal;
+            live.submission.observer.observe(&Event::Step {
+                id: turn.id,
+                elapsed_ms,
+                depth: trajectory.stack.depth(),
+                proposal: &turn.proposal,
+                is_applicable: turn.is_applicable,
+                verdict: &turn.verdict,
+                decision,
+                usage,
+                speculations: turn.speculations,
+                waited: turn.waited,
+                timing: turn.timing.as_deref(),
+            });
+            let outcome = TurnOutcome {
+                line,
+                applicable: turn.is_applicable,
+                verdict: &turn.verdict,
+                decision,
+                exhausted: turn.proposal.is_exhausted,
+                usage,
+                derivation,
+                logprobs,
+                speculations: turn.speculations,
+            };
+            live.run.settle(turn.id, trajectory, outcome, elapsed_ms, effects);
+        });
+        if self.spare.len() < SPARE_MAX {
+            body.clear();
+            self.spare.push(body);
+        }
+    }
+}
+
+impl Handler<Returned> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: Returned, ctx: &mut Context<Self>) {
+        self.exclusively(ctx, |this, ctx| this.retry(message.0, ctx));
+    }
+}
+
+impl Supervisor {
+    /// Sends a returned turn again, or fails it if its last error is permanent or it has had too many.
+    fn retry(&mut self, mut body: Box<TurnBody>, ctx: &mut Context<Self>) {
+        if self.runs.get(&body.run).is_none_or(|live| !live.run.wants(body.id)) {
+            return;
+        }
+        let error = body.last_error.as_ref();
+        if error.is_some_and(|error| !error.is_transient) || body.mishaps >= MISHAPS_MAX {
+            let reason = error.map_or_else(String::new, ToString::to_string);
+            let failure = error.map_or(Failure::Panicked, |error| error.failure);
+            self.with_run(body.run, ctx, |live, effects| {
+                let (id, elapsed_ms, role) = (body.id, live.elapsed_ms(), body.stage);
+                let failed = Event::TurnFailed { id, elapsed_ms, role, failure, reason: &reason };
+                live.submission.observer.observe(&failed);
+                live.run.fail(body.id, body.take_trajectory(), reason, elapsed_ms, effects);
+            });
+            return;
+        }
+        if let Some(error) = error.filter(|_| body.mishaps > body.mishaps_reported) {
+            let (id, elapsed_ms) = (body.id, self.elapsed_ms(body.run));
+            let mishap = Event::Mishap { id, elapsed_ms, role: body.stage, error, mishaps: body.mishaps };
+            self.observe(body.run, &mishap);
+            body.mishaps_reported = body.mishaps;
+        }
+        self.send(body);
+    }
+}
+
+impl Handler<Died> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: Died, ctx: &mut Context<Self>) {
+        let Died { role, generation, agents, reason } = message;
+        let Some(ring) = self.ring.as_mut().filter(|ring| ring.generation(role) == generation) else { return };
+        ring.replace(role, &self.plan);
+        let set = agents.unwrap_or(self.plan.kept);
+        let mut parked = std::mem::take(&mut self.parked[role as usize]);
+        let restarts = self.restarts.entry(set).or_default();
+        if restarts[role as usize].allows(self.plan.runtime.restart_limit, Instant::now()) {
+            tracing::warn!(%role, %reason, "agent replaced");
+        } else {
+            parked.retain(|body| body.agents != set);
+            self.exclusively(ctx, |this, ctx| this.give_up(role, set, &reason, ctx));
+        }
+        for body in parked {
+            self.send(body);
+        }
+    }
+}
+
+impl Handler<KeepAgents> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: KeepAgents, _: &mut Context<Self>) {
+        let old = std::mem::replace(&mut self.plan.kept, message.0);
+        self.drop_unused(old);
+    }
+}
+
+impl Handler<ReplaceThread> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: ReplaceThread, _: &mut Context<Self>) {
+        let ReplaceThread { role, thread } = message;
+        self.plan.threads[role as usize] = thread;
+        if let Some(ring) = &mut self.ring {
+            ring.replace(role, &self.plan);
+        }
+    }
+}
+
+impl Handler<Halt> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, _: Halt, ctx: &mut Context<Self>) {
+        self.exclusively(ctx, |this, ctx| {
+            // A run that ends makes room for one that waits, which then ends too.
+            while let Some(run) = this.runs.keys().next().copied() {
+                this.stop(run, Ending::Cancelled, ctx);
+            }
+        });
+    }
+}

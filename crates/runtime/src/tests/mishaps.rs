@@ -1,0 +1,99 @@
+//! Agents that fail at a turn: each mishap is observed once, with its role and kind.
+
+use super::*;
+use prime_protocol::Role;
+
+/// Fails the first calls only.
+struct Fails {
+    failure: Failure,
+    left: AtomicU64,
+}
+
+impl Fails {
+    fn new(failure: Failure, times: u64) -> Arc<Self> {
+        Arc::new(Self { failure, left: times.into() })
+    }
+}
+
+#[async_trait]
+impl Before for Arc<Fails> {
+    async fn before(&self, _: u64, _: &Trajectory) -> Result<(), AgentError> {
+        let take = |left: u64| left.checked_sub(1);
+        match self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take) {
+            Ok(left) => Err(AgentError::new("test", self.failure, format!("{} to come", left - 1))),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+/// A mishap with its number, or the end of a turn with `None`.
+type SeenFailure = (Role, Failure, Option<u32>, String);
+
+#[derive(Clone, Default)]
+struct Failures(Arc<Mutex<Vec<SeenFailure>>>);
+
+impl Observer for Failures {
+    fn observe(&self, event: &Event<'_>) {
+        let seen = match event {
+            Event::Mishap { role, error, mishaps, .. } => (*role, error.failure, Some(*mishaps), error.reason.clone()),
+            Event::TurnFailed { role, failure, reason, .. } => (*role, *failure, None, (*reason).to_owned()),
+            _ => return,
+        };
+        self.0.lock().unwrap().push(seen);
+    }
+}
+
+/// Whether the run is verified, and the failures observed.
+fn seen(agents: Arc<dyn Agents>) -> (bool, Vec<SeenFailure>) {
+    in_system(async {
+        let failures = Failures::default();
+        let runtime = shared(agents);
+        let observer = Arc::new(failures.clone());
+        let handle = runtime.submit(Submission { observer, ..submission(&problem("bubble-sort"), plan(1)) });
+        let is_verified = outcome_of(handle).await.verified;
+        (is_verified, failures.0.lock().unwrap().clone())
+    })
+}
+
+/// Agents of which the one of this role fails at first.
+fn failing(role: Role, failure: Failure, times: u64) -> Arc<dyn Agents> {
+    let of = |other| Fails::new(failure, if role == other { times } else { 0 });
+    let (one, two, three) = (of(Role::Executor), of(Role::Verifier), of(Role::Coordinator));
+    let executor = move |_| reference_after(Arc::clone(&one));
+    let (agents, _) =
+        agents(executor, move |_| After(Arc::clone(&two), rules()), move |_| After(Arc::clone(&three), threshold()));
+    agents
+}
+
+#[test]
+fn each_mishap_is_observed_once_with_role_and_kind() {
+    for role in Role::ALL {
+        for failure in [Failure::Timeout, Failure::Overloaded, Failure::Malformed] {
+            let (is_verified, seen) = seen(failing(role, failure, 3));
+            let expected = [(1, 2), (2, 1), (3, 0)]
+                .map(|(mishaps, left)| (role, failure, Some(mishaps), format!("{left} to come")));
+            assert_eq!((is_verified, seen), (true, expected.to_vec()));
+        }
+    }
+}
+
+#[test]
+fn the_last_failure_is_observed_as_the_end_of_its_turn() {
+    for role in Role::ALL {
+        // Transient, but it does not pass.
+        let (is_verified, seen) = seen(failing(role, Failure::Timeout, 5));
+        assert!(seen.len() >= 5, "{seen:?}");
+        let numbers: Vec<_> =
+            seen.iter().take(5).map(|(role, failure, mishaps, _)| (*role, *failure, *mishaps)).collect();
+        assert_eq!(
+            numbers,
+            [Some(1), Some(2), Some(3), Some(4), None].map(|mishaps| (role, Failure::Timeout, mishaps))
+        );
+        assert_eq!((is_verified, seen.len()), (false, 5), "its only trajectory has ended");
+        // Permanent, so it is not retried.
+        let (_, seen) = self::seen(failing(role, Failure::Refused, 1));
+        let [(of, failure, None, reason)] = &seen[..] else { panic!("{seen:?}") };
+        assert_eq!((*of, *failure), (role, Failure::Refused));
+        assert!(reason.contains("0 to come"), "{reason}");
+    }
+}

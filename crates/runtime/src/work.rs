@@ -1,0 +1,121 @@
+//! The work of each role on a turn. It knows agents and turns, not actors.
+
+mod execute;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use actix::Message;
+
+use super::messages::{Decide, Decided, Judge};
+use super::turn::{TurnBody, Turns};
+use prime_protocol::{Decision, Role, Score, Verdict};
+use prime_roles::{AgentError, AgentReply, Agents, Coordinator, Ruling, Verifier};
+
+pub use execute::Execute;
+
+/// One role: its agent, and the messages that bring a turn and pass it on.
+pub trait Work: Send + Sync + 'static {
+    type In: Message<Result = ()> + Send + 'static;
+    type Out: Message<Result = ()> + From<Turns> + Send + 'static;
+    type Output: Send;
+    const ROLE: Role;
+    const NEXT: Role;
+
+    /// Makes the role's agent.
+    fn new(agents: &dyn Agents) -> Self;
+
+    fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Self::Output>;
+
+    /// Writes what the agent replied into the turn.
+    fn finish(&self, turn: &mut TurnBody, output: Self::Output);
+
+    /// Does the work if the agent replies now; otherwise does nothing and returns `None`.
+    #[inline]
+    fn work_now(&self, turn: &mut TurnBody) -> Option<Result<(), AgentError>> {
+        // An output is large: each `map` would move it once more.
+        let AgentReply::Now(reply) = self.ask(turn) else { return None };
+        match reply.into_inner() {
+            Ok(output) => {
+                self.finish(turn, output);
+                Some(Ok(()))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    fn work(&self, turn: &mut TurnBody) -> impl Future<Output = Result<(), AgentError>> + Send {
+        async move {
+            let output = self.ask(turn).await?;
+            self.finish(turn, output);
+            Ok(())
+        }
+    }
+}
+
+/// Scores what the proposed line did.
+pub struct Verify(Arc<dyn Verifier>);
+
+/// Decides whether the step stays.
+pub struct Coordinate(Arc<dyn Coordinator>);
+
+/// The verdict on a proposal that needs no verifier.
+fn rejected(feedback: &str) -> Verdict {
+    Verdict { score: Score::from_tenths(10), feedback: Some(feedback.to_owned()), ..Verdict::default() }
+}
+
+impl Work for Verify {
+    type In = Judge;
+    type Out = Decide;
+    type Output = Verdict;
+    const ROLE: Role = Role::Verifier;
+    const NEXT: Role = Role::Coordinator;
+
+    fn new(agents: &dyn Agents) -> Self {
+        Self(agents.verifier())
+    }
+
+    #[inline]
+    fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Verdict> {
+        if turn.proposal.is_exhausted {
+            return AgentReply::now(Ok(rejected("every action that the grammar permits was rejected in this state")));
+        }
+        if turn.is_repeated {
+            return AgentReply::now(Ok(rejected("this action was rejected in this state before")));
+        }
+        self.0.judge(&turn.trajectory, &turn.proposal.line)
+    }
+
+    #[inline]
+    fn finish(&self, turn: &mut TurnBody, verdict: Verdict) {
+        turn.verdict = verdict;
+        if let Some(reason) = turn.proposal.unfinished.take().filter(|_| !turn.is_applicable) {
+            turn.verdict.feedback = Some(reason.into());
+        }
+    }
+}
+
+impl Work for Coordinate {
+    type In = Decide;
+    type Out = Decided;
+    type Output = Ruling;
+    const ROLE: Role = Role::Coordinator;
+    const NEXT: Role = Role::Executor;
+
+    fn new(agents: &dyn Agents) -> Self {
+        Self(agents.coordinator())
+    }
+
+    #[inline]
+    fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Ruling> {
+        if turn.is_repeated || turn.proposal.is_exhausted {
+            return AgentReply::now(Ok(Decision::Backtrack.into()));
+        }
+        self.0.decide(&turn.trajectory, &turn.proposal.line, &turn.verdict)
+    }
+
+    #[inline]
+    fn finish(&self, turn: &mut TurnBody, ruling: Ruling) {
+        turn.ruling = ruling;
+    }
+}

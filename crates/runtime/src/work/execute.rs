@@ -1,0 +1,100 @@
+//! The Executor's work: propose a line and apply it to a copy of the state. If the run speculates, the next proposal
+//! starts as soon as this one is there.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::Work;
+use crate::messages::{Judge, Propose};
+use crate::speculation::{self, Speculation, TimedProposal};
+use crate::turn::TurnBody;
+use prime_protocol::Role;
+use prime_roles::{AgentError, AgentReply, Agents, Executor, Failure, Proposal};
+
+pub struct Execute(Arc<dyn Executor>);
+
+impl Work for Execute {
+    type In = Propose;
+    type Out = Judge;
+    type Output = Proposal;
+    const ROLE: Role = Role::Executor;
+    const NEXT: Role = Role::Verifier;
+
+    fn new(agents: &dyn Agents) -> Self {
+        Self(agents.executor())
+    }
+
+    #[inline]
+    fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Proposal> {
+        if turn.lookahead.is_some() || turn.speculation.is_some() {
+            return AgentReply::Later(Box::pin(propose(&self.0, turn)));
+        }
+        self.0.propose(&turn.trajectory, turn.sampling)
+    }
+
+    #[inline]
+    fn finish(&self, turn: &mut TurnBody, proposal: Proposal) {
+        turn.proposal = proposal;
+        turn.apply();
+        if turn.lookahead.is_some() {
+            look_ahead(&self.0, turn);
+        }
+    }
+}
+
+/// The turn's proposal: the one that was started early if it still fits, else a new one.
+///
+/// # Errors
+/// Those of a new proposal, or that the turn's round is over.
+async fn propose(executor: &Arc<dyn Executor>, turn: &mut TurnBody) -> Result<Proposal, AgentError> {
+    if turn.speculation.as_ref().is_some_and(|early| !early.matches(executor, &turn.trajectory, turn.sampling)) {
+        turn.discard_speculation();
+    }
+    if let Some(early) = turn.speculation.take() {
+        // If this turn is lost while it waits, so is the proposal.
+        turn.speculations.wasted += 1;
+        if let Some((TimedProposal { proposed: Ok(proposal), has_waited }, copy)) = early.take().await {
+            turn.speculations.wasted -= 1;
+            turn.speculations.used += 1;
+            if let Some(lookahead) = &mut turn.lookahead {
+                (lookahead.has_waited, lookahead.copy) = (has_waited, Some(copy));
+            }
+            return Ok(proposal);
+        }
+        if turn.lookahead.as_ref().is_some_and(|lookahead| lookahead.is_round_over()) {
+            // Nobody waits for this turn any more: do not ask the model again.
+            return Err(AgentError::new("executor", Failure::Overloaded, "the turn's round is over"));
+        }
+    }
+    let TimedProposal { proposed, has_waited } =
+        speculation::propose(executor.as_ref(), &turn.trajectory, turn.sampling).await;
+    if let Some(lookahead) = &mut turn.lookahead {
+        (lookahead.has_waited, lookahead.copy) = (has_waited, None);
+    }
+    proposed
+}
+
+/// Starts the proposal after the one that the turn has just got, if that one may be accepted and does not end the
+/// trajectory.
+fn look_ahead(executor: &Arc<dyn Executor>, turn: &mut TurnBody) {
+    let usage = turn.usage();
+    let Some(lookahead) = turn.lookahead.as_deref_mut() else { return };
+    let has_tokens = lookahead.left.tokens.is_none_or(|left| usage.total() < left);
+    if !lookahead.has_waited || !turn.is_applicable || turn.is_repeated || !has_tokens {
+        return;
+    }
+    let (line, limits) = (&turn.proposal.line, &lookahead.limits);
+    // The task that was shown the copy has ended, so this is the only reference.
+    let copy = lookahead.copy.take().and_then(Arc::into_inner);
+    // A task whose own code panics will panic again when the step is committed, and is reported there.
+    let predicted = catch_unwind(AssertUnwindSafe(|| match copy {
+        _ if turn.trajectory.machine.candidate_ends() => None,
+        Some(copy) => copy.into_committed(line, limits),
+        None => turn.trajectory.predict(line, limits),
+    }));
+    if let Ok(Some(predicted)) = predicted {
+        let sampling = lookahead.sampling.of_turn(&lookahead.strategy, lookahead.fanout, turn.id, &predicted);
+        let round = lookahead.round.clone();
+        turn.speculation = Some(Box::new(Speculation::start(Arc::clone(executor), predicted, sampling, round)));
+    }
+}

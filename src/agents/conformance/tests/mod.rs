@@ -1,4 +1,0 @@
-//! Tests of the suite itself, with good and bad agents.
-
-mod bad;
-mod good;
