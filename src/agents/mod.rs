@@ -20,8 +20,9 @@ pub mod upstream;
 
 pub use prime_roles::{
     AdaptiveCoordinator, AgentError, AgentReply, AgentSetId, Agents, AsyncCoordinator, AsyncExecutor, AsyncVerifier,
-    Basis, Coordinator, Executor, Failure, Method, Proposal, ReferenceExecutor, ReferenceVerifier, ReplayExecutor,
-    RulesVerifier, Ruling, Sampling, ScriptedExecutor, ThresholdCoordinator, Verifier, conformance,
+    Basis, Coordinator, Executor, Failure, Method, NullExecutor, Proposal, ReferenceExecutor, ReferenceVerifier,
+    ReplayExecutor, RulesVerifier, Ruling, Sampling, ScriptedExecutor, ThresholdCoordinator, Verifier, conformance,
+    null_line, null_problem,
 };
 
 pub use ensemble::{EnsembleMember, EnsembleVerifier};

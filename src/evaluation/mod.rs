@@ -3,7 +3,6 @@
 
 pub mod comparison;
 pub mod labelled_steps;
-mod null_problem;
 mod running_system;
 pub mod single_step;
 pub mod solve;
@@ -15,5 +14,3 @@ mod systems;
 pub mod task_speed;
 pub mod turn_overhead;
 pub mod verifier_accuracy;
-
-pub use null_problem::{NullExecutor, line as null_line, null_problem};

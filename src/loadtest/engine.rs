@@ -9,11 +9,11 @@ use super::error::LoadError;
 use super::null_agents;
 use super::plan::Plan;
 use super::ring::with_agents;
+use crate::agents::null_line;
 use crate::agents::{
     AgentError, AgentSet, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Coordinator, Failure, Names, Proposal,
     RulesVerifier, Ruling, Sampling, ThresholdCoordinator, Verifier,
 };
-use crate::evaluation::null_line;
 use crate::runtime::RuntimePlan;
 use prime_engine::{Engine, EngineSpec, Format, Request};
 use prime_loadtest::report::Point;

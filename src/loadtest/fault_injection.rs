@@ -84,7 +84,7 @@ impl AsyncCoordinator for Faulty<dyn Coordinator> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evaluation::null_problem;
+    use crate::agents::null_problem;
     use prime_protocol::Limits;
 
     #[tokio::test]

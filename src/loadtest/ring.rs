@@ -10,7 +10,7 @@ use super::null_agents;
 use super::plan::Plan;
 use super::watch::is_solved;
 use crate::agents::{AgentSet, Names};
-use crate::evaluation::{NullExecutor, null_problem};
+use crate::agents::{NullExecutor, null_problem};
 use crate::runtime::{RunHandle, Runtime, RuntimePlan, Silent, Submission};
 use prime_loadtest::measure as measure_load;
 use prime_loadtest::report::Point;

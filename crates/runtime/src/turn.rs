@@ -116,6 +116,7 @@ impl TurnBody {
     }
 
     /// Reuses a finished turn's allocation, as [`TurnBody::new`] would make it. What agents always overwrite is kept.
+    #[inline]
     pub fn reuse(
         &mut self,
         (run, agents): (RunId, AgentSetId),

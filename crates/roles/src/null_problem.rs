@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::agents::{AgentReply, Executor, Proposal, Sampling};
+use super::{AgentReply, Executor, Proposal, Sampling};
 use prime_bench::tasks::machine::{BadInput, Machine, Problem, Refusal, Snapshot};
 use prime_bench::tasks::page::Page;
 use prime_bench::tasks::{Category, Constraint, Kind, Kinds, PathDraw, Severity, Spec, TaskRng, Violations};
@@ -167,12 +167,12 @@ pub struct NullExecutor {
 impl NullExecutor {
     /// Its lines carry `bytes` of payload.
     pub fn with_payload(bytes: usize) -> Self {
-        Self { line: line(bytes) }
+        Self { line: null_line(bytes) }
     }
 }
 
 /// An action of the null problem with a payload.
-pub fn line(payload_bytes: usize) -> String {
+pub fn null_line(payload_bytes: usize) -> String {
     let payload = if payload_bytes == 0 { String::new() } else { format!(" {}", "x".repeat(payload_bytes - 1)) };
     format!("{STEP}{payload}")
 }
