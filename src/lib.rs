@@ -2,11 +2,12 @@
 //! problems step by step, and every step is checked.
 //!
 //! Below this package are its crates: `prime-bench` (the tasks and the judge), `prime-protocol` (a run as a pure function
-//! of events), `prime-problems` (problems of clients), `prime-lessons` (views and derivations for small models),
-//! `prime-dataset` (the benchmark as files), `prime-engine` (llama.cpp), `prime-journal` (SQLite) and `prime-allocator`.
-//! None of them knows this package, and `prime-engine` knows tokens, not tasks.
+//! of events), `prime-roles` (what agents are), `prime-runtime` (the actors), `prime-problems` (problems of clients),
+//! `prime-lessons` (views and derivations for small models), `prime-dataset` (the benchmark as files), `prime-engine`
+//! (llama.cpp), `prime-journal` (SQLite) and `prime-allocator`. None of them knows this package, and `prime-engine` knows
+//! tokens, not tasks.
 //!
-//! Within the package, dependencies point one way: `settings` ← `agents` ← `runtime` ← `report`, `metrics`, `telemetry`,
+//! Within the package, dependencies point one way: `settings` ← `agents` ← `report`, `metrics`, `telemetry`,
 //! `evaluation` ← `app` ← `runs` ← `loadtest`, `daemon` ← `cli`. `tests/it/layers.rs` has the whole table.
 
 pub mod agents;

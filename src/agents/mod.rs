@@ -1,5 +1,5 @@
-//! Agents: the traits Executor, Verifier and Coordinator, and the implementations that a configuration can name. Agents
-//! know tasks and the protocol; they know no actors and hold no run state.
+//! The agents that a configuration can name: from models, from servers, from programs, from other agents, and those of
+//! `prime-roles`. They know tasks and the protocol; they know no actors and hold no run state.
 
 #[cfg(test)]
 mod conformance_tests;

@@ -87,10 +87,11 @@ impl<'de, A: TaskAction> Deserialize<'de> for Last<A> {
         if line.is_empty() {
             return Ok(Self(None));
         }
-        let refuse = || {
-            let start: String = line.chars().take(40).collect();
-            serde::de::Error::custom(format!("{start:?} is not an action line of the task"))
-        };
-        A::parse(&line).map(|action| Self(Some(action))).ok_or_else(refuse)
+        A::parse(&line).map(|action| Self(Some(action))).ok_or_else(|| serde::de::Error::custom(no_action(&line)))
     }
+}
+
+fn no_action(line: &str) -> String {
+    let start: String = line.chars().take(40).collect();
+    format!("{start:?} is not an action line of the task")
 }

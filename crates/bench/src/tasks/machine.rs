@@ -12,11 +12,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::action::TaskAction;
+use super::json_reader;
 use super::pattern;
 use super::rng::TaskRng;
 use super::spec::{Constraint, Difficulty, Kind, Kinds, Severity, Spec};
 use super::state_json;
-use super::task::{PathDraw, Task};
+use super::task::{InvalidInput, PathDraw, Task};
 use super::violations::Violations;
 
 /// Why a line was not applied. Reports count the two separately.
@@ -279,13 +280,29 @@ struct Run<T: Task> {
     spare: Option<T::State>,
 }
 
-/// Deserialises a value. Errors name the field.
-fn read<V: DeserializeOwned>(what: &str, value: &Value) -> Result<V, String> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let path = error.path().to_string();
-        let place = if path == "." { what.to_owned() } else { format!("{what} field `{path}`") };
-        format!("{place}: {}", error.into_inner())
-    })
+// What does not depend on the task stands outside of what is compiled once for each task.
+
+fn bad_input(spec: &Spec, detail: String) -> BadInput {
+    BadInput { task: spec.slug, detail }
+}
+
+fn read<V: DeserializeOwned>(spec: &Spec, what: &str, value: &Value) -> Result<V, BadInput> {
+    json_reader::read(what, value).map_err(|detail| bad_input(spec, detail))
+}
+
+fn bad_state(spec: &Spec, error: &InvalidInput) -> BadInput {
+    bad_input(spec, format!("state field `{}`: {}", error.field, error.reason))
+}
+
+/// Refuses a state that the task would write in another way: a field that is unknown or not in canonical form would be judged
+/// as something other than was submitted.
+fn check_canonical(spec: &Spec, state: &Value, written: &Value) -> Result<(), BadInput> {
+    match state_json::first_difference(state, written) {
+        None => Ok(()),
+        Some(field) => {
+            Err(bad_input(spec, format!("state field `{field}`: is unknown, or not in the form that the task writes")))
+        }
+    }
 }
 
 impl<T: Task> AnyTask for Erased<T> {
@@ -298,9 +315,8 @@ impl<T: Task> AnyTask for Erased<T> {
     }
 
     fn read_input(&self, input: &Value) -> Result<Arc<dyn Problem>, BadInput> {
-        let bad = |detail: String| BadInput { task: T::SPEC.slug, detail };
-        let instance: T::Instance = read("input", input).map_err(bad)?;
-        T::validate(&instance).map_err(|error| bad(error.to_string()))?;
+        let instance: T::Instance = read(&T::SPEC, "input", input)?;
+        T::validate(&instance).map_err(|error| bad_input(&T::SPEC, error.to_string()))?;
         Ok(Arc::new(Arc::new(Instance::<T>(instance))))
     }
 }
@@ -319,16 +335,10 @@ impl<T: Task> Problem for Arc<Instance<T>> {
     }
 
     fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
-        let bad = |detail: String| BadInput { task: T::SPEC.slug, detail };
-        state_json::check_limits(state).map_err(bad)?;
-        let mut read: T::State = read("state", state).map_err(bad)?;
-        T::check_state(&self.0, &read)
-            .map_err(|error| bad(format!("state field `{}`: {}", error.field, error.reason)))?;
-        // A field that is unknown or not in canonical form would be judged as something other than was submitted.
-        let written = serde_json::to_value(&read).expect("invariant: states serialise");
-        if let Some(field) = state_json::first_difference(state, &written) {
-            return Err(bad(format!("state field `{field}`: is unknown, or not in the form that the task writes")));
-        }
+        state_json::check_limits(state).map_err(|detail| bad_input(&T::SPEC, detail))?;
+        let mut read: T::State = read(&T::SPEC, "state", state)?;
+        T::check_state(&self.0, &read).map_err(|error| bad_state(&T::SPEC, &error))?;
+        check_canonical(&T::SPEC, state, &serde_json::to_value(&read).expect("invariant: states serialise"))?;
         T::complete(&self.0, &mut read);
         Ok(Box::new(Run::<T> { instance: Arc::clone(self), state: read, candidate: None, spare: None }))
     }

@@ -12,6 +12,7 @@ mod grid;
 #[cfg(test)]
 mod hostile_states;
 pub mod instance;
+mod json_reader;
 pub(crate) mod limits;
 pub mod machine;
 #[cfg(test)]
