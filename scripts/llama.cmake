@@ -18,10 +18,10 @@ function(prime_compile_with options target pattern)
   endforeach()
 endfunction()
 
-# What runs when a model is loaded, or never here, need not be optimised as much: a third of the time that llama.cpp's own
-# sources take. What runs for every batch (graph, context, batch, memory, sampler) stays as llama.cpp has it.
+# What runs when a model is loaded, or never here (the engine draws tokens itself), need not be optimised as much: a third of
+# the time that llama.cpp's own sources take. What runs for every batch (graph, context, batch, memory) stays as llama.cpp has it.
 function(prime_optimize_less)
-  prime_compile_with(-O1 llama "unicode|llama-(grammar|model|model-loader|quant|vocab)")
+  prime_compile_with(-O1 llama "unicode|llama-(grammar|model|model-loader|quant|sampler|vocab)")
   prime_compile_with(-O1 ggml-base "gguf|ggml-(backend-meta|opt)")
 endfunction()
 
@@ -52,7 +52,16 @@ function(prime_unite)
   endforeach()
 endfunction()
 
+# The other sources read the headers of the standard library once.
+function(prime_precompile_headers)
+  if(TARGET llama)
+    target_precompile_headers(llama PRIVATE <algorithm> <array> <cmath> <cstring> <fstream> <functional> <map> <memory> <regex>
+      <set> <sstream> <stdexcept> <string> <unordered_map> <unordered_set> <vector>)
+  endif()
+endfunction()
+
 if(PROJECT_NAME STREQUAL "llama.cpp")
+  cmake_language(DEFER CALL prime_precompile_headers)
   cmake_language(DEFER CALL prime_optimize_less)
   cmake_language(DEFER CALL prime_unite)
 endif()
