@@ -20,7 +20,7 @@ pub mod upstream;
 
 pub use prime_roles::{
     AdaptiveCoordinator, AgentError, AgentReply, AgentSetId, Agents, AsyncCoordinator, AsyncExecutor, AsyncVerifier,
-    Basis, Coordinator, Executor, Failure, Method, NullExecutor, Proposal, ReferenceExecutor, ReferenceVerifier,
+    Basis, Coordinator, Executor, Failure, Method, Names, NullExecutor, Proposal, ReferenceExecutor, ReferenceVerifier,
     ReplayExecutor, RulesVerifier, Ruling, Sampling, ScriptedExecutor, ThresholdCoordinator, Verifier, conformance,
     null_line, null_problem,
 };
@@ -29,4 +29,4 @@ pub use ensemble::{EnsembleMember, EnsembleVerifier};
 pub use escalation::{EscalatingExecutor, NamedExecutor};
 pub use recorded::{AgentMissing, RecordedAgent, RecordedAgents, RecordedPrompts, engine_need, file_digest, needs_met};
 pub use recording::{Recording, RecordingError, RecordingExecutor};
-pub use registry::{AgentSet, Names, Resources};
+pub use registry::{AgentSet, Resources};

@@ -17,9 +17,10 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::Basis;
+use super::Names;
 use super::llm::from_settings;
 use super::prompt::Templates;
-use super::registry::{Names, Resources};
+use super::registry::Resources;
 use crate::settings::{
     Api, CoordinatorAgent, Dialect, ExecutorAgent, RoleOptions, Settings, UpstreamPool, VerifierAgent, implementations,
 };

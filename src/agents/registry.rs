@@ -5,9 +5,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
 use super::ensemble::{EnsembleMember, EnsembleVerifier};
 use super::escalation::{EscalatingExecutor, NamedExecutor};
 use super::executor_abilities::{needs_algorithm, reads_prose};
@@ -21,7 +18,7 @@ use super::prompt::TemplateError;
 use super::recorded::RecordedAgents;
 use super::recording::{Recording, RecordingExecutor};
 use super::{
-    AdaptiveCoordinator, AgentSetId, Agents, Basis, Coordinator, Executor, ReferenceExecutor, ReferenceVerifier,
+    AdaptiveCoordinator, AgentSetId, Agents, Basis, Coordinator, Executor, Names, ReferenceExecutor, ReferenceVerifier,
     ReplayExecutor, RulesVerifier, ScriptedExecutor, ThresholdCoordinator, Verifier,
 };
 use crate::settings::{
@@ -32,17 +29,9 @@ use prime_engine::Engine;
 use prime_protocol::{Adaptive, Role, Score, Thresholds};
 use prime_roles::next_agent_set_id;
 
-/// The agents of a run by their names in the configuration; part of every result.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-pub struct Names {
-    pub executor: String,
-    pub verifier: String,
-    pub coordinator: String,
-}
-
-impl Names {
+impl From<&Settings> for Names {
     /// The agents that the settings name.
-    pub fn of(settings: &Settings) -> Self {
+    fn from(settings: &Settings) -> Self {
         let agents = &settings.agents;
         Self {
             executor: agents.executor.implementation.clone(),
@@ -389,7 +378,7 @@ impl AgentSet {
     /// # Errors
     /// A name is unknown, or the agent cannot be built: its engine is not running, or a required option is empty.
     pub fn from_settings(settings: &Settings, resources: &Resources) -> Result<Self, RegistryError> {
-        let names = Names::of(settings);
+        let names = Names::from(settings);
         let verifier = factory::<VerifierAgent>(settings, resources, &names.verifier)?;
         let basis = verifier().basis();
         Ok(Self {

@@ -84,7 +84,7 @@ impl AgentSets {
         resources: &Resources,
     ) -> Result<Arc<AgentSet>, RegistryError> {
         let settings = overrides.apply(settings);
-        let names = Names::of(&settings);
+        let names = Names::from(&settings);
         if names == *self.configured.names() {
             return Ok(Arc::clone(&self.configured));
         }

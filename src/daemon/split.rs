@@ -19,7 +19,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
 /// The configured comparison, if any.
 fn info(settings: &Settings) -> Option<SplitInfo> {
     let split = &settings.agents.split;
-    let names = Names::of(settings);
+    let names = Names::from(settings);
     let agent = match split.role {
         Role::Executor => names.executor,
         Role::Verifier => names.verifier,

@@ -176,7 +176,7 @@ impl DurableLoad {
         // A finished run frees its place slightly after the next one is submitted.
         settings.server.queue_max = trajectories_max.saturating_mul(2).saturating_add(1);
         // The journal records the agents of the runs, so the null agents go by the configured names.
-        let names = Names::of(&settings);
+        let names = Names::from(&settings);
         let config_hash = settings.hash();
         let app = App::with_agents(settings, agents(plan, names.clone())?);
         let store = Arc::new(SqliteJournal::open(&path, SqliteOptions::default())?);

@@ -181,8 +181,7 @@ impl EventStream {
 
     pub fn append(self: &Arc<Self>, line: &TraceLine<'_>) {
         self.add(|pending| {
-            serde_json::to_writer(&mut pending.body, line).expect("invariant: events serialise");
-            pending.body.push(b'\n');
+            line.write(&mut pending.body);
             pending.count += 1;
             if matches!(line, TraceLine::Step(step) if step.needs_review) {
                 pending.flagged.push(pending.count);

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 use prime_protocol::Role;
 
 use super::{Coordinator, Executor, Verifier};
@@ -14,6 +16,15 @@ pub type AgentSetId = u64;
 pub fn next_agent_set_id() -> AgentSetId {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The agents of a run by their names in the configuration; part of every result.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Names {
+    pub executor: String,
+    pub verifier: String,
+    pub coordinator: String,
 }
 
 /// A set of agents, one for each role, which a runtime makes as often as it has rings for them.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use prime_protocol::{Decision, Usage};
 
 pub use adaptive::AdaptiveCoordinator;
-pub use agents::{AgentSetId, Agents, next_agent_set_id};
+pub use agents::{AgentSetId, Agents, Names, next_agent_set_id};
 pub use basis::{Basis, Method};
 pub use failure::{AgentError, Failure};
 pub use null_problem::{NullExecutor, null_line, null_problem};

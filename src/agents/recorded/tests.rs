@@ -68,7 +68,7 @@ fn records_survive_the_journal_and_every_other_configuration() {
         let record = recorded(&kept);
         let read: RecordedAgents = serde_json::from_str(&serde_json::to_string(&record).unwrap()).unwrap();
         assert_eq!(read, record);
-        assert_eq!(record.names(), Names::of(&kept));
+        assert_eq!(record.names(), Names::from(&kept));
         for present in CONFIGURATIONS {
             let mut present = settings(present);
             present.pools = kept.pools.clone();

@@ -140,7 +140,7 @@ pub fn start(
         Source::Run { .. } => {
             let agents =
                 AgentSet::from_settings(settings, resources).with_context(|| format!("system `{}`", system.name))?;
-            let (basis, names, planned) = (agents.basis(), Names::of(settings), settings.clone());
+            let (basis, names, planned) = (agents.basis(), Names::from(settings), settings.clone());
             let hidden: Vec<&str> =
                 basis.kinds().iter().filter(|kind| !study.kinds.contains(*kind)).map(|kind| kind.name()).collect();
             ensure!(

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::agents::Failure;
-use crate::runtime::Event;
 use prime_protocol::{
     Chosen, Decision, End, Ending, Opinion, Reward, Role, RoleTimes, RunInput, Score, Speculations, TurnId,
     TurnOutcome, Usage, Verdict,
 };
+use prime_roles::Failure;
+use prime_runtime::Event;
 
 /// A judged step.
 #[derive(Debug, Serialize, Deserialize)]
@@ -144,6 +144,14 @@ pub enum TraceLine<'a> {
         run: &'a str,
         seq: u64,
     },
+}
+
+impl TraceLine<'_> {
+    /// Appends its JSON and a line feed: what the journal keeps of an event.
+    pub fn write(&self, text: &mut Vec<u8>) {
+        serde_json::to_writer(&mut *text, self).expect("invariant: events serialise");
+        text.push(b'\n');
+    }
 }
 
 impl<'a> TraceLine<'a> {

@@ -4,17 +4,16 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use super::count;
 use super::verification::{Verification, looked_at};
-use crate::agents::Basis;
-use crate::agents::registry::Names;
 use prime_bench::tasks::Kind;
 use prime_protocol::{Ballot, Ending, Outcome, Rejection, Speculations, StepVotes, Strategy, StuckAt, Usage};
+use prime_roles::{Basis, Names};
 
 /// How many steps of a run need review, because its verifiers disagree on them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Reviews {
     /// Steps that need review.
     pub needed: u64,
@@ -32,7 +31,8 @@ impl Reviews {
 }
 
 /// A side of the comparison of `agents.split`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
     /// With the configured agent.
@@ -48,7 +48,8 @@ impl Arm {
 }
 
 /// A step that was rejected.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RejectedStep {
     /// Committed steps before it.
     pub depth: usize,
@@ -76,14 +77,15 @@ pub struct RunContext {
 }
 
 /// The result of a run, or its progress while it is open.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunResult {
     /// The slug of its task; `problem` for a custom problem.
     pub task: String,
     /// The instance's name, such as `tower-of-hanoi/easy/000`, or `input`.
     pub instance: String,
     /// The winner of the vote, in the task's form.
-    #[schema(value_type = Value)]
+    #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub answer: Option<Value>,
     /// Whether the verifier accepted every step of the answer's trajectory as clean.
     pub verified: bool,

@@ -1,15 +1,15 @@
 //! What the verdict on a verified answer is worth.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::count;
-use crate::agents::{Basis, Method};
 use prime_bench::judge::detection::{Detection, DetectionTable};
 use prime_bench::tasks::Kind;
+use prime_roles::{Basis, Method};
 
 /// How often the verifier's constraints miss a wrong step of this task, as measured on the benchmark.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Misses {
     /// Wrong steps that were tried, each in a reference trace of this task.
     pub tried: u64,
@@ -24,8 +24,9 @@ pub struct Misses {
 }
 
 /// What a verified answer rests on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[schema(as = RunVerification)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = RunVerification))]
 pub struct Verification {
     /// The verifier's name.
     pub verifier: String,
