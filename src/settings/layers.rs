@@ -129,6 +129,25 @@ impl Layer {
     }
 }
 
+/// Values without an origin: those of settings that were changed in code.
+pub(super) fn from_json(value: serde_json::Value) -> Value {
+    let kind = match value {
+        serde_json::Value::Null => ValueKind::Nil,
+        serde_json::Value::Bool(flag) => ValueKind::Boolean(flag),
+        serde_json::Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => ValueKind::I64(number),
+            (None, Some(number)) => ValueKind::U64(number),
+            (None, None) => ValueKind::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        serde_json::Value::String(text) => ValueKind::String(text),
+        serde_json::Value::Array(items) => ValueKind::Array(items.into_iter().map(from_json).collect()),
+        serde_json::Value::Object(fields) => {
+            ValueKind::Table(fields.into_iter().map(|(key, value)| (key, from_json(value))).collect())
+        }
+    };
+    Value::new(None, kind)
+}
+
 fn convert_table(table: &DeTable<'_>, place: &dyn Fn(usize) -> String) -> Map<String, Value> {
     let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
         let key: &std::borrow::Cow<'_, str> = key.get_ref();

@@ -12,7 +12,7 @@ use super::check::{check, check_agents, origin};
 use super::definitions::Definitions;
 use super::engine::ModelSource;
 use super::error::SettingsError;
-use super::layers::Layer;
+use super::layers::{Layer, from_json};
 use super::resolve::{RoleOptions as _, unknown};
 use super::sections::Settings;
 use prime_bench::spelling::nearest;
@@ -54,9 +54,9 @@ impl Settings {
         for argument in sets {
             layers.push(Layer::set(argument)?);
         }
-        let schema = Self::schema();
+        let schema = Self::shared_schema();
         for layer in &layers {
-            check(&Value::new(None, layer.0.clone()), &schema)?;
+            check(&Value::new(None, layer.0.clone()), schema)?;
         }
         let template = engine_template(&layers);
         let mut builder = Config::builder();
@@ -69,8 +69,8 @@ impl Settings {
         let mut settings: Self = merged.try_deserialize().map_err(SettingsError::Merge)?;
         let sections = table(&origins).and_then(|root| root.get("agents")).cloned();
         let sections = sections.unwrap_or_else(|| Value::new(None, Map::<String, Value>::new()));
-        settings.definitions = Definitions::read(&settings.agents.folder, &sections, &schema)?;
-        check_agents(&origins, &schema, &|role| settings.agent_names(role))?;
+        settings.definitions = Definitions::read(&settings.agents.folder, &sections, schema)?;
+        check_agents(&origins, schema, &|role| settings.agent_names(role))?;
         settings.check_together(&origins)?;
         settings.read_learnt_tasks();
         Ok(settings)
@@ -94,8 +94,8 @@ impl Settings {
     /// # Errors
     /// The first invalid value.
     pub fn validate(&self) -> Result<(), SettingsError> {
-        let values = Config::try_from(self).map_err(SettingsError::Merge)?.cache;
-        check_agents(&values, &Self::schema(), &|role| self.agent_names(role))?;
+        let values = from_json(serde_json::to_value(self).expect("invariant: settings serialise"));
+        check_agents(&values, Self::shared_schema(), &|role| self.agent_names(role))?;
         self.check_together(&values)
     }
 

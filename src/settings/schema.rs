@@ -1,6 +1,8 @@
 //! The JSON Schema of the configuration: generated from the types, and the only source of keys, types and ranges for
 //! validation, suggestions and the reference page.
 
+use std::sync::LazyLock;
+
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
@@ -23,6 +25,12 @@ impl Settings {
     pub fn schema() -> Value {
         let generator = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
         generator.into_generator().into_root_schema_for::<Settings>().to_value()
+    }
+
+    /// [`Settings::schema`], made once: the daemon checks the settings of each request.
+    pub(super) fn shared_schema() -> &'static Value {
+        static SCHEMA: LazyLock<Value> = LazyLock::new(Settings::schema);
+        &SCHEMA
     }
 }
 
