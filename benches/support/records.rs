@@ -25,8 +25,7 @@ pub fn encode(steps: usize) -> Vec<u8> {
             waited: RoleTimes::default(),
             timing: None,
         };
-        serde_json::to_writer(&mut body, &TraceLine::of(&event)).expect("events serialise");
-        body.push(b'\n');
+        TraceLine::of(&event).write(&mut body);
     }
     body
 }
