@@ -77,7 +77,7 @@ fn unexpected(value: &Value) -> Unexpected<'_> {
     }
 }
 
-impl<'p, 'de> Reader<'p, 'de> {
+impl<'de> Reader<'_, 'de> {
     #[inline(never)]
     fn read_object<V: Visitor<'de>>(self, fields: &'de Map<String, Value>, visitor: V) -> Result<V::Value, Error> {
         let mut rest = Fields { rest: fields.iter(), value: None, path: self.path };
@@ -87,7 +87,7 @@ impl<'p, 'de> Reader<'p, 'de> {
 
     #[inline(never)]
     fn read_array<V: Visitor<'de>>(self, elements: &'de [Value], visitor: V) -> Result<V::Value, Error> {
-        let mut rest = Elements { elements, next: 0, path: self.path };
+        let mut rest = Elements { all: elements, next: 0, path: self.path };
         let read = visitor.visit_seq(&mut rest)?;
         if rest.next == elements.len() {
             Ok(read)
@@ -154,7 +154,7 @@ impl<'de> Deserializer<'de> for Reader<'_, 'de> {
 }
 
 struct Elements<'p, 'de> {
-    elements: &'de [Value],
+    all: &'de [Value],
     next: usize,
     path: &'p Path<'de>,
 }
@@ -164,7 +164,7 @@ impl<'de> SeqAccess<'de> for &mut Elements<'_, 'de> {
 
     #[inline(never)]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
-        let Some(value) = self.elements.get(self.next) else { return Ok(None) };
+        let Some(value) = self.all.get(self.next) else { return Ok(None) };
         self.path.enter(Segment::Index(self.next));
         self.next += 1;
         let read = seed.deserialize(Reader { value, path: self.path })?;
@@ -173,7 +173,7 @@ impl<'de> SeqAccess<'de> for &mut Elements<'_, 'de> {
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.elements.len() - self.next)
+        Some(self.all.len() - self.next)
     }
 }
 
