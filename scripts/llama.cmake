@@ -52,7 +52,7 @@ function(prime_unite)
   endforeach()
 endfunction()
 
-# The other sources read the headers of the standard library once.
+# The headers of the standard library are read once.
 function(prime_precompile_headers)
   if(TARGET llama)
     target_precompile_headers(llama PRIVATE <algorithm> <array> <cmath> <cstring> <fstream> <functional> <map> <memory> <regex>

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use prime_agents::agents::{AgentSet, Basis, Names, RulesVerifier, ThresholdCoordinator};
-use prime_agents::agents::{NullExecutor, null_problem};
+use prime_agents::agents::{AgentSet, Basis, Names, NullExecutor, RulesVerifier, ThresholdCoordinator, null_problem};
 use prime_agents::runtime::{
     Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
 };

@@ -45,7 +45,7 @@ pub fn read_environment(
 fn with_double_underscores(name: &str) -> Option<String> {
     let rest = name.strip_prefix("PRIME_").filter(|rest| !rest.starts_with('_'))?;
     let (section, key) = rest.split_once('_')?;
-    let schema = Settings::schema();
+    let schema = Settings::shared_schema();
     let sections = schema["properties"].as_object()?;
     let is_section = sections.contains_key(&section.to_ascii_lowercase());
     is_section.then(|| format!("{PREFIX}{section}__{}", key.trim_start_matches('_')))

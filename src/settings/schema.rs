@@ -38,8 +38,8 @@ impl Settings {
     /// The JSON Schema of a role's definition files. Only `implementation` is required.
     #[must_use]
     pub fn definition_schema(role: Role) -> Value {
-        let schema = Self::schema();
-        let section = child(&schema, "agents").and_then(|agents| child(agents, role.name()));
+        let schema = Self::shared_schema();
+        let section = child(schema, "agents").and_then(|agents| child(agents, role.name()));
         let mut section = section.expect("invariant: each role has a section").clone();
         allow_partial(&mut section);
         section["required"] = serde_json::json!(["implementation"]);
