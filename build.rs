@@ -1,8 +1,12 @@
-//! Strips the program of its symbols. The profile cannot: tests and benches share its build, and they need theirs.
+//! Strips the program of its symbols. The profile cannot: tests and benches share its build, and
+//! they need theirs.
 
 use std::env;
 
-#[expect(clippy::disallowed_methods, reason = "cargo passes the build's settings to a build script in the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo passes the build's settings to a build script in the environment"
+)]
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);

@@ -1,5 +1,6 @@
-//! The cost of a token under a grammar, mask and step, cold and warm: our automata, the crate llguidance, llama.cpp's
-//! sampler. Run on an idle machine: `cargo bench -p prime-benches --bench grammars`.
+//! The cost of a token under a grammar, mask and step, cold and warm: our automata, the crate
+//! llguidance, llama.cpp's sampler. Run on an idle machine:
+//! `cargo bench -p prime-benches --bench grammars`.
 #![allow(clippy::disallowed_methods, clippy::cast_precision_loss, reason = "it measures")]
 
 use std::collections::HashMap;
@@ -65,7 +66,8 @@ struct Guidance {
 
 impl Guidance {
     fn new(factory: &ParserFactory) -> Self {
-        let fresh = Matcher::new(factory.create_parser(TopLevelGrammar::from_lark(LARK.to_owned())));
+        let fresh =
+            Matcher::new(factory.create_parser(TopLevelGrammar::from_lark(LARK.to_owned())));
         Self { matcher: fresh.clone(), fresh }
     }
 }
@@ -139,9 +141,14 @@ fn report(name: &str, lines: &[Vec<u32>], rounds: u32, make: impl FnOnce() -> Bo
 /// The bytes, the tiny model's control tokens, and random words.
 fn pieces(words: usize) -> Vec<Vec<u8>> {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
-    let mut word = || (0..rng.random_range(1..=12)).map(|_| rng.random_range(b' '..=b'~')).collect();
+    let mut word =
+        || (0..rng.random_range(1..=12)).map(|_| rng.random_range(b' '..=b'~')).collect();
     let random: Vec<Vec<u8>> = (0..words).map(|_| word()).collect();
-    (0..=u8::MAX).map(|byte| vec![byte]).chain([Vec::new(), Vec::new(), Vec::new()]).chain(random).collect()
+    (0..=u8::MAX)
+        .map(|byte| vec![byte])
+        .chain([Vec::new(), Vec::new(), Vec::new()])
+        .chain(random)
+        .collect()
 }
 
 /// Tokenizes a line greedily, the longest token first.
@@ -149,8 +156,10 @@ fn tokens_of(line: &str, ids: &HashMap<&[u8], u32>) -> Vec<u32> {
     let mut rest = line.as_bytes();
     let mut tokens = Vec::new();
     while !rest.is_empty() {
-        let (length, token) =
-            (1..=rest.len()).rev().find_map(|length| Some((length, *ids.get(&rest[..length])?))).expect("each byte");
+        let (length, token) = (1..=rest.len())
+            .rev()
+            .find_map(|length| Some((length, *ids.get(&rest[..length])?)))
+            .expect("each byte");
         tokens.push(token);
         rest = &rest[length..];
     }
@@ -165,7 +174,8 @@ fn main() {
     for random in [0, 128_000] {
         let pieces = pieces(random);
         println!("{} tokens:", pieces.len());
-        let ids: HashMap<&[u8], u32> = (0..).zip(&pieces).map(|(id, piece)| (&**piece, id)).collect();
+        let ids: HashMap<&[u8], u32> =
+            (0..).zip(&pieces).map(|(id, piece)| (&**piece, id)).collect();
         let lines: Vec<Vec<u32>> = LINES.iter().map(|line| tokens_of(line, &ids)).collect();
         let count = u32::try_from(pieces.len()).expect("small");
         // A model's vocabulary is prepared once, which is no cost of a grammar.
@@ -181,7 +191,9 @@ fn main() {
             let model = folder.path().join("tiny.gguf");
             TinyModel::default().write(&model).expect("model written");
             let sampler = GrammarSampler::new(&model).expect("loaded");
-            report("llama.cpp", &lines, rounds, || Box::new(Llama { sampler, grammar: grammar.clone() }));
+            report("llama.cpp", &lines, rounds, || {
+                Box::new(Llama { sampler, grammar: grammar.clone() })
+            });
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Instructions of what is done for every step, counted by callgrind: a regression shows on a noisy machine too.
-//! `make instructions` compares them with `benches/instructions.json`; wall times are in `benches/coordination/`.
+//! Instructions of what is done for every step, counted by callgrind: a regression shows on a noisy
+//! machine too. `make instructions` compares them with `benches/instructions.json`; wall times are
+//! in `benches/coordination/`.
 #![allow(missing_docs, reason = "gungraun's macros make public items")]
 
 mod support;
@@ -21,7 +22,8 @@ use support::steps::Steps;
 use support::votes::Opinions;
 use support::{null_ring, records, votes};
 
-// The whole process is counted: the steps are on the cell's thread. They are so many that its beginning is little.
+// The whole process is counted: the steps are on the cell's thread. They are so many that its
+// beginning is little.
 #[library_benchmark(config = LibraryBenchmarkConfig::default().tool(Callgrind::default().entry_point(EntryPoint::None)))]
 #[bench::one_trajectory(1, 50_000)]
 #[bench::hundred_trajectories(100, 500)]
@@ -89,7 +91,11 @@ fn walk(automaton: &mut Automaton) {
     for line in ["cmp 0 1", "swap 0 1", "cmp 17 18", "swap 1204 1205", "pass", "done"] {
         let end = line.bytes().try_fold(automaton.start(), |state, byte| {
             let token = u32::from(byte);
-            automaton.permitted(&state).contains(token).then(|| automaton.after(&state, token)).flatten()
+            automaton
+                .permitted(&state)
+                .contains(token)
+                .then(|| automaton.after(&state, token))
+                .flatten()
         });
         assert!(automaton.is_end(&end.expect("each byte is permitted")));
     }
@@ -110,8 +116,16 @@ fn journal_encode_and_chain(head: Head) -> Segment {
 
 library_benchmark_group!(
     name = per_step,
-    benchmarks =
-        [ring_step, settle, task_step, stack_push, stack_pop, vote, grammar_mask_and_step, journal_encode_and_chain]
+    benchmarks = [
+        ring_step,
+        settle,
+        task_step,
+        stack_push,
+        stack_pop,
+        vote,
+        grammar_mask_and_step,
+        journal_encode_and_chain
+    ]
 );
 
 main!(library_benchmark_groups = per_step);

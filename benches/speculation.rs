@@ -1,6 +1,6 @@
-//! The gain from speculative proceed: steps per second with an executor and a verifier of fixed latency, where 95 of 100
-//! steps are accepted. `cargo bench -p prime-benches --bench speculation`, or with other latencies in milliseconds:
-//! `… -- 5 20`.
+//! The gain from speculative proceed: steps per second with an executor and a verifier of fixed
+//! latency, where 95 of 100 steps are accepted. `cargo bench -p prime-benches --bench speculation`,
+//! or with other latencies in milliseconds: `… -- 5 20`.
 #![allow(clippy::cast_precision_loss, reason = "it measures")]
 
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::join_all;
 use prime_agents::agents::{
-    AgentError, AgentSet, AsyncExecutor, AsyncVerifier, Basis, Executor, Names, Proposal, ReferenceExecutor,
-    RulesVerifier, Sampling, ThresholdCoordinator, Verifier,
+    AgentError, AgentSet, AsyncExecutor, AsyncVerifier, Basis, Executor, Names, Proposal,
+    ReferenceExecutor, RulesVerifier, Sampling, ThresholdCoordinator, Verifier,
 };
 use prime_agents::runtime::{
     Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
@@ -24,7 +24,11 @@ struct SlowExecutor(Duration);
 
 #[async_trait]
 impl AsyncExecutor for SlowExecutor {
-    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
+    async fn propose(
+        &self,
+        trajectory: &Trajectory,
+        sampling: Sampling,
+    ) -> Result<Proposal, AgentError> {
         tokio::time::sleep(self.0).await;
         ReferenceExecutor.propose(trajectory, sampling).await
     }
@@ -49,7 +53,8 @@ impl AsyncVerifier for SlowVerifier {
 }
 
 fn agents(executor: Duration, verifier: Duration) -> AgentSet {
-    let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 5 };
+    let thresholds =
+        Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 5 };
     AgentSet::of(
         Names { executor: "slow".into(), verifier: "slow".into(), coordinator: "threshold".into() },
         Basis::rules(Kinds::ALL),
@@ -60,7 +65,12 @@ fn agents(executor: Duration, verifier: Duration) -> AgentSet {
 }
 
 /// Committed steps per second of concurrent trajectories, each a run of its own.
-async fn rate(speculate: bool, trajectories: usize, executor: Duration, verifier: Duration) -> (f64, Speculations) {
+async fn rate(
+    speculate: bool,
+    trajectories: usize,
+    executor: Duration,
+    verifier: Duration,
+) -> (f64, Speculations) {
     let plan = RuntimePlan {
         cells: 1,
         placement: Placement::Shared,
@@ -75,11 +85,21 @@ async fn rate(speculate: bool, trajectories: usize, executor: Duration, verifier
     let submission = || Submission {
         problem: Arc::clone(&problem),
         plan: RunPlan {
-            limits: Limits { attempts_max: 8, pops_max: 0, snapshot_every_frames: 64, ..Limits::DEFAULT },
+            limits: Limits {
+                attempts_max: 8,
+                pops_max: 0,
+                snapshot_every_frames: 64,
+                ..Limits::DEFAULT
+            },
             speculate,
             ..RunPlan::single(10_000)
         },
-        sampling: RunSampling { temperature: 0.0, top_p: 1.0, seed: 1, diversity: Diversity::default() },
+        sampling: RunSampling {
+            temperature: 0.0,
+            top_p: 1.0,
+            seed: 1,
+            diversity: Diversity::default(),
+        },
         observer: Arc::new(Silent),
         suspended: None,
     };
@@ -96,7 +116,8 @@ async fn rate(speculate: bool, trajectories: usize, executor: Duration, verifier
 
 fn main() {
     // Cargo passes `--bench`.
-    let given: Vec<u64> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
+    let given: Vec<u64> =
+        std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
     let (executor, verifier) = match given[..] {
         [] => (5, 5),
         [both] => (both, both),
@@ -108,7 +129,8 @@ fn main() {
         for trajectories in [1, 8] {
             let [executor, verifier] = [executor, verifier].map(Duration::from_millis);
             let (without, _) = rate(false, trajectories, executor, verifier).await;
-            let (with, Speculations { used, wasted }) = rate(true, trajectories, executor, verifier).await;
+            let (with, Speculations { used, wasted }) =
+                rate(true, trajectories, executor, verifier).await;
             println!(
                 "{trajectories:>12}  {without:>7.1}  {with:>7.1}  {:>5.2}  {used:>4}  {wasted:>6}",
                 with / without

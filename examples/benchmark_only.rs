@@ -1,4 +1,5 @@
-//! The benchmark without agents: generates an instance, walks its reference trace, and judges a submission.
+//! The benchmark without agents: generates an instance, walks its reference trace, and judges a
+//! submission.
 //!
 //! `cargo run --example benchmark_only`
 
@@ -24,8 +25,10 @@ fn main() -> anyhow::Result<()> {
 
     // A submission with one wrong step, as a line of `bench check`.
     actions.swap(1, 2);
-    let line = json!({"id": instance.to_string(), "actions": actions, "answer": machine.answer()}).to_string();
-    let verdict = judge(&read_submission(&line, BASE_SEED).map_err(anyhow::Error::msg)?, Kinds::ALL);
+    let line = json!({"id": instance.to_string(), "actions": actions, "answer": machine.answer()})
+        .to_string();
+    let verdict =
+        judge(&read_submission(&line, BASE_SEED).map_err(anyhow::Error::msg)?, Kinds::ALL);
     println!("{}", serde_json::to_string_pretty(&verdict)?);
     Ok(())
 }

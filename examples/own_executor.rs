@@ -1,12 +1,14 @@
-//! An executor of your own: it knows the algorithm but is careless. The verifier catches its mistakes, and three
-//! trajectories vote on the answer.
+//! An executor of your own: it knows the algorithm but is careless. The verifier catches its
+//! mistakes, and three trajectories vote on the answer.
 //!
 //! `cargo run --example own_executor`
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use prime_agents::agents::{AgentError, AgentSet, AsyncExecutor, Failure, Proposal, Resources, Sampling};
+use prime_agents::agents::{
+    AgentError, AgentSet, AsyncExecutor, Failure, Proposal, Resources, Sampling,
+};
 use prime_agents::app::App;
 use prime_agents::settings::Settings;
 use prime_bench::tasks::{self, Difficulty};
@@ -16,10 +18,16 @@ struct Careless;
 
 #[async_trait]
 impl AsyncExecutor for Careless {
-    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
+    async fn propose(
+        &self,
+        trajectory: &Trajectory,
+        sampling: Sampling,
+    ) -> Result<Proposal, AgentError> {
         // A model would be asked here; it would see `trajectory.machine.view()`.
         let step = trajectory.machine.reference();
-        let mut line = step.ok_or_else(|| AgentError::new("careless", Failure::Unsupported, "the trace has ended"))?;
+        let mut line = step.ok_or_else(|| {
+            AgentError::new("careless", Failure::Unsupported, "the trace has ended")
+        })?;
         if sampling.seed.is_multiple_of(5) {
             line.push_str(" or so");
         }
@@ -38,9 +46,15 @@ fn main() -> anyhow::Result<()> {
     let outcome = actix::System::new()
         .block_on(async { anyhow::Ok(App::with_agents(settings, agents).solve(problem).await?) })?;
 
-    println!("{} steps of {} proposals; {} backtracks", outcome.steps, outcome.proposals, outcome.backtracks);
+    println!(
+        "{} steps of {} proposals; {} backtracks",
+        outcome.steps, outcome.proposals, outcome.backtracks
+    );
     for ballot in &outcome.votes {
-        println!("{} of {} trajectories answer {}", ballot.votes, outcome.trajectories, ballot.answer);
+        println!(
+            "{} of {} trajectories answer {}",
+            ballot.votes, outcome.trajectories, ballot.answer
+        );
     }
     Ok(())
 }

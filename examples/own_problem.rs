@@ -1,5 +1,5 @@
-//! A problem of your own, with checks as CEL expressions. The executor `replay` proposes given lines, so that checks can be
-//! tried without a model; the first two lines violate one each.
+//! A problem of your own, with checks as CEL expressions. The executor `replay` proposes given
+//! lines, so that checks can be tried without a model; the first two lines violate one each.
 //!
 //! `cargo run --example own_problem`
 
@@ -26,8 +26,8 @@ fn main() -> anyhow::Result<()> {
     ];
     let settings = Settings::load(&[], std::iter::empty(), &sets)?;
 
-    let outcome =
-        actix::System::new().block_on(async { anyhow::Ok(App::start(settings)?.solve(problem.problem()).await?) })?;
+    let outcome = actix::System::new()
+        .block_on(async { anyhow::Ok(App::start(settings)?.solve(problem.problem()).await?) })?;
 
     println!("{} proposals, verified: {}", outcome.proposals, outcome.verified);
     println!("answer: {}", outcome.answer.unwrap_or_default());

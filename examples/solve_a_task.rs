@@ -1,5 +1,5 @@
-//! Solves an instance of the benchmark without a model: the reference executor proposes, the rules verifier checks every
-//! step, and the runtime votes.
+//! Solves an instance of the benchmark without a model: the reference executor proposes, the rules
+//! verifier checks every step, and the runtime votes.
 //!
 //! `cargo run --example solve_a_task`
 
@@ -13,9 +13,13 @@ fn main() -> anyhow::Result<()> {
     let settings = Settings::load(&[], std::iter::empty(), &sets)?;
     let problem = tasks::find("tower-of-hanoi")?.generate(Difficulty::Easy, 42);
 
-    let outcome = actix::System::new().block_on(async { anyhow::Ok(App::start(settings)?.solve(problem).await?) })?;
+    let outcome = actix::System::new()
+        .block_on(async { anyhow::Ok(App::start(settings)?.solve(problem).await?) })?;
 
-    println!("{} steps, {} proposals, verified: {}", outcome.steps, outcome.proposals, outcome.verified);
+    println!(
+        "{} steps, {} proposals, verified: {}",
+        outcome.steps, outcome.proposals, outcome.verified
+    );
     println!("answer: {}", outcome.answer.unwrap_or_default());
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Puts the parts together: from settings to a runtime with its engines. The one module that knows every component.
+//! Puts the parts together: from settings to a runtime with its engines. The one module that knows
+//! every component.
 
 mod agent_sets;
 mod learnt;
@@ -14,7 +15,8 @@ use std::sync::Arc;
 use crate::agents::model::Tap;
 use crate::agents::pools::Pools;
 use crate::agents::{
-    AgentMissing, AgentSet, Names, RecordedAgents, Resources, engine_need, needs_met, registry::RegistryError,
+    AgentMissing, AgentSet, Names, RecordedAgents, Resources, engine_need, needs_met,
+    registry::RegistryError,
 };
 use crate::runtime::{Hangs, Observer, RunHandle, RunSampling, Runtime, Silent, Submission};
 use crate::settings::{ModelMissing, Settings};
@@ -27,7 +29,9 @@ use agent_sets::AgentSets;
 pub use learnt::{NotLearnt, check_learnt};
 pub use overrides::Overrides;
 pub use plan::{basis_on, run_plan, run_sampling, runtime_plan};
-pub use resources::{engine_spec, environment_of_the_process, model_source, resources, resources_of};
+pub use resources::{
+    engine_spec, environment_of_the_process, model_source, resources, resources_of,
+};
 use resources::{model_file, running_of};
 
 /// Why the process could not start.
@@ -64,8 +68,8 @@ pub fn cores() -> usize {
 }
 
 impl App {
-    /// Starts the engines that the agents need, then the cells. Must be called within an actix system; blocks while a model
-    /// loads.
+    /// Starts the engines that the agents need, then the cells. Must be called within an actix
+    /// system; blocks while a model loads.
     ///
     /// # Errors
     /// When an engine or an agent cannot be constructed, with its key in the configuration.
@@ -83,7 +87,8 @@ impl App {
         Self::with_resources(settings, resources)
     }
 
-    /// Starts the cells on running engines, which several configurations can share. Must be called within an actix system.
+    /// Starts the cells on running engines, which several configurations can share. Must be called
+    /// within an actix system.
     ///
     /// # Errors
     /// When an agent cannot be constructed.
@@ -93,7 +98,12 @@ impl App {
     }
 
     /// Takes over a runtime if the settings ask for the same one.
-    fn assemble(settings: Settings, resources: Resources, agents: AgentSet, running: Option<&Arc<Runtime>>) -> Self {
+    fn assemble(
+        settings: Settings,
+        resources: Resources,
+        agents: AgentSet,
+        running: Option<&Arc<Runtime>>,
+    ) -> Self {
         let (agents, plan) = (AgentSets::new(agents), runtime_plan(&settings));
         let configured = Arc::clone(agents.configured());
         let runtime = match running.filter(|runtime| *runtime.plan() == plan) {
@@ -118,22 +128,24 @@ impl App {
         Ok(agents)
     }
 
-    /// Starts the cells with the given agents, in place of the configured ones and under their names. Starts no engine. Must
-    /// be called within an actix system.
+    /// Starts the cells with the given agents, in place of the configured ones and under their
+    /// names. Starts no engine. Must be called within an actix system.
     pub fn with_agents(settings: Settings, agents: AgentSet) -> Self {
         let resources = resources::new(BTreeMap::new(), Pools::default());
         Self::assemble(settings, resources, agents, None)
     }
 
-    /// The same process with other settings, for future runs. An engine is kept if its entry has not changed; otherwise a new
-    /// one is started beside it, which blocks while its model loads. Must be called within an actix system.
+    /// The same process with other settings, for future runs. An engine is kept if its entry has
+    /// not changed; otherwise a new one is started beside it, which blocks while its model loads.
+    /// Must be called within an actix system.
     ///
     /// # Errors
     /// As [`App::start`].
     pub fn with_settings(&self, settings: Settings) -> Result<Self, AppError> {
         let mut running = self.agents.engines();
         running.extend(running_of(&self.settings, &self.resources));
-        let mut resources = resources::renewed(&settings, &running, self.resources.pools.clone(), None)?;
+        let mut resources =
+            resources::renewed(&settings, &running, self.resources.pools.clone(), None)?;
         resources.programs.clone_from(&self.resources.programs);
         let agents = Self::configured_agents(&settings, &resources)?;
         // Whoever reloads may have removed what killed a worker.
@@ -171,7 +183,11 @@ impl App {
     /// # Errors
     /// When there is no such agent, or it cannot be built.
     pub fn agents_named(&self, names: &Names) -> Result<Arc<AgentSet>, RegistryError> {
-        if names == self.agents().names() { Ok(Arc::clone(self.agents())) } else { self.agents_with(&names.into()) }
+        if names == self.agents().names() {
+            Ok(Arc::clone(self.agents()))
+        } else {
+            self.agents_with(&names.into())
+        }
     }
 
     /// The record of a run of these agents and this task; `None` for custom agents.
@@ -188,17 +204,23 @@ impl App {
         self.agents.known(record, task, &self.settings.engines)
     }
 
-    /// The recorded agents of a run of this task, whatever the configuration names. Starts the engines that they need and that do not run yet.
-    /// Must be called within an actix system; blocks while a model loads.
+    /// The recorded agents of a run of this task, whatever the configuration names. Starts the
+    /// engines that they need and that do not run yet. Must be called within an actix system;
+    /// blocks while a model loads.
     ///
     /// # Errors
     /// Which agent this process cannot build, and what to do.
-    pub fn recorded_agents(&self, record: &Arc<RecordedAgents>, task: &str) -> Result<Arc<AgentSet>, AgentMissing> {
+    pub fn recorded_agents(
+        &self,
+        record: &Arc<RecordedAgents>,
+        task: &str,
+    ) -> Result<Arc<AgentSet>, AgentMissing> {
         self.agents.restored(record, task, &self.settings, &self.resources)
     }
 
-    /// Agents of their own for one turn, with a tap on their models: those of a record, or the configured ones with these
-    /// overrides. Must be called within an actix system; blocks while a model loads.
+    /// Agents of their own for one turn, with a tap on their models: those of a record, or the
+    /// configured ones with these overrides. Must be called within an actix system; blocks while a
+    /// model loads.
     ///
     /// # Errors
     /// Which agent cannot be built, and why.
@@ -210,17 +232,17 @@ impl App {
     ) -> Result<AgentSet, String> {
         let resources = Resources { tap: Some(tap), ..self.resources.clone() };
         match record {
-            Some(record) => {
-                self.agents.build(record, &self.settings, &resources).map_err(|missing| missing.to_string())
-            }
-            None => {
-                AgentSet::from_settings(&overrides.apply(&self.settings), &resources).map_err(|error| error.to_string())
-            }
+            Some(record) => self
+                .agents
+                .build(record, &self.settings, &resources)
+                .map_err(|missing| missing.to_string()),
+            None => AgentSet::from_settings(&overrides.apply(&self.settings), &resources)
+                .map_err(|error| error.to_string()),
         }
     }
 
-    /// Which of these needs of runs ([`RecordedAgents::needs`]) this process meets; also its pools, and the engines of
-    /// its agents. Blocks while it reads models that no engine has loaded.
+    /// Which of these needs of runs ([`RecordedAgents::needs`]) this process meets; also its pools,
+    /// and the engines of its agents. Blocks while it reads models that no engine has loaded.
     pub fn needs_met(&self, asked: &[String]) -> Vec<String> {
         let started = self.agents.engines();
         let digest_of = |name: &str| {
@@ -233,7 +255,11 @@ impl App {
             };
             known.cloned()
         };
-        let own = self.resources.model_digests.iter().map(|(name, digest)| engine_need(name, Some(digest)));
+        let own = self
+            .resources
+            .model_digests
+            .iter()
+            .map(|(name, digest)| engine_need(name, Some(digest)));
         let asked: Vec<_> = asked.iter().cloned().chain(own).collect();
         needs_met(&asked, &self.settings, &self.resources.environment, digest_of)
     }
@@ -250,11 +276,13 @@ impl App {
 
     /// The running engines, by name.
     pub fn engines(&self) -> BTreeMap<String, Engine> {
-        let recorded = self.agents.engines().into_iter().map(|(name, running)| (name, running.engine));
+        let recorded =
+            self.agents.engines().into_iter().map(|(name, running)| (name, running.engine));
         recorded.chain(self.resources.engines.clone()).collect()
     }
 
-    /// Why a run of these agents could not go on at present, if one of their engines is out of service.
+    /// Why a run of these agents could not go on at present, if one of their engines is out of
+    /// service.
     pub fn lost_engine(&self, agents: &RecordedAgents) -> Option<AppError> {
         let engines = self.engines();
         agents.engines.keys().find_map(|name| {

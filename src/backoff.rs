@@ -23,7 +23,8 @@ mod tests {
     #[test]
     fn delays_double_up_to_the_maximum() {
         let backoff = Backoff { initial: Duration::from_millis(100), max: Duration::from_secs(1) };
-        let delays: Vec<_> = [0, 1, 2, 3, 4, 5, 90, u32::MAX].map(|retry| backoff.delay(retry).as_millis()).into();
+        let delays: Vec<_> =
+            [0, 1, 2, 3, 4, 5, 90, u32::MAX].map(|retry| backoff.delay(retry).as_millis()).into();
         assert_eq!(delays, [100, 200, 400, 800, 1_000, 1_000, 1_000, 1_000]);
         let above = Backoff { initial: Duration::from_secs(3), max: Duration::from_secs(1) };
         assert_eq!(above.delay(0), Duration::from_secs(1));

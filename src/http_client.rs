@@ -1,15 +1,19 @@
-//! How the program's own HTTP clients are set up: its TLS provider, no proxy, no redirects. Sends nothing.
+//! How the program's own HTTP clients are set up: its TLS provider, no proxy, no redirects. Sends
+//! nothing.
 
 use reqwest::{ClientBuilder, redirect};
 
-/// A builder for asynchronous clients; `reqwest::blocking::ClientBuilder::from` makes a blocking one of it.
+/// A builder for asynchronous clients; `reqwest::blocking::ClientBuilder::from` makes a blocking
+/// one of it.
 ///
-/// Without `tls` the system's root certificates are not read, so a machine that has none can still use plain HTTP.
+/// Without `tls` the system's root certificates are not read, so a machine that has none can still
+/// use plain HTTP.
 pub fn builder(tls: bool) -> ClientBuilder {
     // An error means that a provider is already installed.
     drop(rustls::crypto::ring::default_provider().install_default());
     let builder = ClientBuilder::new()
-        // A proxy from the environment would see prompts and keys; a redirect would send a key elsewhere.
+        // A proxy from the environment would see prompts and keys; a redirect would send a key
+        // elsewhere.
         .no_proxy()
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())

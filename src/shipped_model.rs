@@ -1,5 +1,5 @@
-//! The models inside the executable. Engines load models from files, so each is written to a private cache once and verified
-//! on every use. Loads nothing.
+//! The models inside the executable. Engines load models from files, so each is written to a
+//! private cache once and verified on every use. Loads nothing.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -46,7 +46,8 @@ pub struct CacheError {
     cause: io::Error,
 }
 
-/// A file with this built-in model: below the user's cache folder or, failing that, the folder for temporary files.
+/// A file with this built-in model: below the user's cache folder or, failing that, the folder for
+/// temporary files.
 ///
 /// # Errors
 /// Neither folder is private to this user and writable.
@@ -54,15 +55,25 @@ pub struct CacheError {
 /// # Panics
 /// There is no built-in model of this name.
 pub fn file(name: &str) -> Result<PathBuf, CacheError> {
-    let model = MODELS.into_iter().find(|model| model.name == name).expect("invariant: settings name built-in models");
-    file_in(model, &folders(|name| std::env::vars_os().find(|(known, _)| known == name).map(|(_, value)| value.into())))
+    let model = MODELS
+        .into_iter()
+        .find(|model| model.name == name)
+        .expect("invariant: settings name built-in models");
+    file_in(
+        model,
+        &folders(|name| {
+            std::env::vars_os().find(|(known, _)| known == name).map(|(_, value)| value.into())
+        }),
+    )
 }
 
 /// Folders to try, in order.
 fn folders(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
-    let cache = variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
+    let cache =
+        variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
     let user = rustix::process::getuid().as_raw();
-    let cache = cache.filter(|folder| folder.is_absolute()).map(|folder| folder.join("prime-agents"));
+    let cache =
+        cache.filter(|folder| folder.is_absolute()).map(|folder| folder.join("prime-agents"));
     cache.into_iter().chain([std::env::temp_dir().join(format!("prime-agents-{user}"))]).collect()
 }
 
@@ -106,7 +117,10 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// In a folder that others can write to, the file could be exchanged after it was verified.
 fn check_private(folder: &Path) -> io::Result<()> {
     let metadata = std::fs::symlink_metadata(folder)?;
-    if metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0 {
+    if metadata.is_dir()
+        && metadata.uid() == rustix::process::geteuid().as_raw()
+        && metadata.mode() & 0o022 == 0
+    {
         Ok(())
     } else {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users can write to this folder"))
@@ -138,7 +152,8 @@ mod tests {
 
     #[test]
     fn the_settings_models_have_bytes() {
-        let names: Vec<_> = crate::settings::BUILT_IN_MODELS.iter().map(|model| model.name).collect();
+        let names: Vec<_> =
+            crate::settings::BUILT_IN_MODELS.iter().map(|model| model.name).collect();
         assert_eq!(MODELS.map(|model| model.name).to_vec(), names);
     }
 
@@ -150,18 +165,30 @@ mod tests {
         std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
         let link = home.path().join("link");
         std::os::unix::fs::symlink(&open, &link).unwrap();
-        assert!(file_in(MODELS[0], &[open.clone(), link.clone(), private.clone()]).unwrap().starts_with(&private));
+        assert!(
+            file_in(MODELS[0], &[open.clone(), link.clone(), private.clone()])
+                .unwrap()
+                .starts_with(&private)
+        );
         let error = file_in(MODELS[0], &[open, link]).unwrap_err().to_string();
-        assert!(error.contains("other users can write") && error.contains("XDG_CACHE_HOME"), "{error}");
+        assert!(
+            error.contains("other users can write") && error.contains("XDG_CACHE_HOME"),
+            "{error}"
+        );
     }
 
     #[test]
     fn the_cache_folder_comes_before_temporary_files() {
         let with = |known: &'static [(&str, &str)]| {
-            folders(move |name| known.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
+            folders(move |name| {
+                known.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
+            })
         };
         assert_eq!(with(&[("HOME", "/h")])[0], Path::new("/h/.cache/prime-agents"));
-        assert_eq!(with(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c")])[0], Path::new("/c/prime-agents"));
+        assert_eq!(
+            with(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c")])[0],
+            Path::new("/c/prime-agents")
+        );
         assert_eq!(with(&[("XDG_CACHE_HOME", "relative")]).len(), 1);
         assert!(with(&[])[0].starts_with(std::env::temp_dir()));
     }

@@ -1,5 +1,6 @@
-//! A parser of server-sent events (WHATWG HTML, section 9.2) over a blocking reader. Unlike most, it reports comments, which
-//! the daemon sends as keep-alives, and says when all received data has been consumed.
+//! A parser of server-sent events (WHATWG HTML, section 9.2) over a blocking reader. Unlike most,
+//! it reports comments, which the daemon sends as keep-alives, and says when all received data has
+//! been consumed.
 
 use std::io::{BufRead as _, BufReader, Error, ErrorKind, Read};
 
@@ -33,13 +34,17 @@ impl<R: Read> Events<R> {
         self.reader.buffer().is_empty()
     }
 
-    /// A line without its newline; `None` at the end of the stream, where an unterminated line is dropped.
+    /// A line without its newline; `None` at the end of the stream, where an unterminated line is
+    /// dropped.
     fn line(&mut self) -> Result<Option<String>, Error> {
         let mut line = Vec::new();
         self.reader.by_ref().take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut line)?;
         if line.pop() != Some(b'\n') {
             if line.len() + 1 >= LINE_BYTES_MAX {
-                return Err(Error::new(ErrorKind::InvalidData, format!("a line has more than {LINE_BYTES_MAX} bytes")));
+                return Err(Error::new(
+                    ErrorKind::InvalidData,
+                    format!("a line has more than {LINE_BYTES_MAX} bytes"),
+                ));
             }
             return Ok(None);
         }
@@ -66,7 +71,9 @@ impl<R: Read> Events<R> {
             let (field, value) = line.split_once(':').unwrap_or((&line, ""));
             let value = value.strip_prefix(' ').unwrap_or(value);
             match field {
-                "" if id.is_none() && name.is_empty() && data.is_none() => return Ok(Some(Message::KeepAlive)),
+                "" if id.is_none() && name.is_empty() && data.is_none() => {
+                    return Ok(Some(Message::KeepAlive));
+                }
                 "id" => id = value.parse().ok(),
                 "event" => value.clone_into(&mut name),
                 "data" => match &mut data {
@@ -112,7 +119,10 @@ mod tests {
         for end in 0..whole.len() {
             assert_eq!(all(&whole[..end]), [], "{end} bytes");
         }
-        assert_eq!(all(&format!("{whole}id: 2\nevent: step\ndata: {{")), [event(Some(1), "started", "{}")]);
+        assert_eq!(
+            all(&format!("{whole}id: 2\nevent: step\ndata: {{")),
+            [event(Some(1), "started", "{}")]
+        );
         assert!(Events::new(&b"data: \xff\n\n"[..]).next_message().is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! A custom coordinator: the threshold policy, except that a move must not be undone immediately.
 //!
-//! `cargo run --example no_undo` and `cargo test --example no_undo` run the conformance suite over it.
+//! `cargo run --example no_undo` and `cargo test --example no_undo` run the conformance suite over
+//! it.
 
 use std::sync::Arc;
 
@@ -17,7 +18,12 @@ fn undoes(last: &str, line: &str) -> bool {
 }
 
 impl Coordinator for NoUndo {
-    fn decide<'a>(&'a self, trajectory: &'a Trajectory, line: &'a str, verdict: &'a Verdict) -> AgentReply<'a, Ruling> {
+    fn decide<'a>(
+        &'a self,
+        trajectory: &'a Trajectory,
+        line: &'a str,
+        verdict: &'a Verdict,
+    ) -> AgentReply<'a, Ruling> {
         match trajectory.stack.lines().last() {
             Some(last) if undoes(last, line) => AgentReply::now(Ok(Decision::Backtrack.into())),
             _ => self.0.decide(trajectory, line, verdict),
@@ -26,7 +32,8 @@ impl Coordinator for NoUndo {
 }
 
 fn make() -> Arc<dyn Coordinator> {
-    let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(8), retries_max: 2 };
+    let thresholds =
+        Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(8), retries_max: 2 };
     Arc::new(NoUndo(ThresholdCoordinator(thresholds)))
 }
 
@@ -51,10 +58,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_move_is_not_undone() {
-        let limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
-        let start = tasks::find("tower-of-hanoi").expect("listed").generate(Difficulty::Easy, 1).start();
+        let limits =
+            Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
+        let start =
+            tasks::find("tower-of-hanoi").expect("listed").generate(Difficulty::Easy, 1).start();
         let first = start.reference().expect("a first move");
-        let [word, disk, from, to] = first.split(' ').collect::<Vec<_>>()[..] else { panic!("{first}") };
+        let [word, disk, from, to] = first.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{first}")
+        };
         let mut trajectory = Trajectory::new(start, &limits);
         trajectory.machine.propose(&first).expect("legal");
         trajectory.settle(&first, true, &Verdict::default(), Decision::Proceed, &limits);

@@ -1,10 +1,13 @@
-//! A commit of the journal that takes the next record of every run that waits, with its share of the folding after it: what
-//! group commit comes to. The file is beside the build, on the disk that there is; each commit is synced.
+//! A commit of the journal that takes the next record of every run that waits, with its share of
+//! the folding after it: what group commit comes to. The file is beside the build, on the disk that
+//! there is; each commit is synced.
 
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
-use prime_journal::{Head, Journal as _, ReviewCounts, RunRow, SqliteJournal, SqliteOptions, Write};
+use prime_journal::{
+    Head, Journal as _, ReviewCounts, RunRow, SqliteJournal, SqliteOptions, Write,
+};
 use tokio::time::Instant;
 
 use crate::support::records::segment;
@@ -37,15 +40,18 @@ struct Waiting {
 
 impl Waiting {
     fn open(folder: &std::path::Path, runs: usize) -> Self {
-        let journal = SqliteJournal::open(&folder.join("runs.db"), SqliteOptions::default()).expect("a new journal");
+        let journal = SqliteJournal::open(&folder.join("runs.db"), SqliteOptions::default())
+            .expect("a new journal");
         let rows: Vec<RunRow> = (0..runs).map(row).collect();
         let heads = rows.iter().map(|row| (row.id.clone(), row.head)).collect();
-        let accept: Vec<Write> = rows.into_iter().map(|row| Write::Accept { row, key: None }).collect();
+        let accept: Vec<Write> =
+            rows.into_iter().map(|row| Write::Accept { row, key: None }).collect();
         journal.commit(&accept).expect("accepted");
         Self { journal, heads }
     }
 
-    /// Commits one more record of every run, and folds if that is due; the records are made before the clock starts.
+    /// Commits one more record of every run, and folds if that is due; the records are made before
+    /// the clock starts.
     fn commit(&mut self) -> Duration {
         let append = |(id, head): &mut (String, Head)| {
             let segment = segment(*head, 1);
@@ -66,7 +72,8 @@ fn group_commit(criterion: &mut Criterion) {
     for runs in [1, 64, 1_000] {
         group.throughput(Throughput::Elements(runs as u64));
         group.bench_function(BenchmarkId::from_parameter(runs), |bencher| {
-            let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
+            let folder =
+                tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
             let mut waiting = Waiting::open(folder.path(), runs);
             bencher.iter_custom(|rounds| (0..rounds).map(|_| waiting.commit()).sum());
         });

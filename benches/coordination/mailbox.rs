@@ -53,7 +53,8 @@ impl Handler<Hop> for Player {
 
 /// Two players who know each other.
 fn players(arbiters: [&ArbiterHandle; 2]) -> Addr<Player> {
-    let [first, second] = arbiters.map(|arbiter| Player::start_in_arbiter(arbiter, |_| Player::default()));
+    let [first, second] =
+        arbiters.map(|arbiter| Player::start_in_arbiter(arbiter, |_| Player::default()));
     first.do_send(Meet(second.clone().recipient()));
     second.do_send(Meet(first.clone().recipient()));
     first
@@ -72,7 +73,8 @@ fn mailbox_hop(criterion: &mut Criterion) {
         group.throughput(Throughput::Elements(hops));
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             let system = actix::System::new();
-            let arbiters: Vec<Arbiter> = system.block_on(async { (0..arbiters).map(|_| Arbiter::new()).collect() });
+            let arbiters: Vec<Arbiter> =
+                system.block_on(async { (0..arbiters).map(|_| Arbiter::new()).collect() });
             let handles: Vec<ArbiterHandle> = arbiters.iter().map(Arbiter::handle).collect();
             let first = players([&handles[0], &handles[handles.len() - 1]]);
             bencher.iter(|| system.block_on(play(&first, hops)));

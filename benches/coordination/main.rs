@@ -1,5 +1,6 @@
-//! What coordination costs without a model, in wall time: ring, mailboxes, state stack, votes, journal, tasks.
-//! `cargo bench --bench coordination`; instruction counts of the same things are in `benches/instructions.rs`.
+//! What coordination costs without a model, in wall time: ring, mailboxes, state stack, votes,
+//! journal, tasks. `cargo bench --bench coordination`; instruction counts of the same things are in
+//! `benches/instructions.rs`.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 mod journal;

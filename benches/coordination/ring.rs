@@ -16,7 +16,8 @@ fn ring_step(criterion: &mut Criterion) {
             let system = actix::System::new();
             let runtime = system.block_on(async { null_ring::start(placement) });
             group.bench_function(BenchmarkId::new(name, trajectories), |bencher| {
-                bencher.iter(|| system.block_on(null_ring::go_round(&runtime, trajectories, steps)));
+                bencher
+                    .iter(|| system.block_on(null_ring::go_round(&runtime, trajectories, steps)));
             });
         }
     }

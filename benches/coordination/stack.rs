@@ -9,7 +9,12 @@ use tokio::time::Instant;
 use crate::support::climbed::Climbed;
 
 /// The sum of the times of `timed`, each followed by `undo`.
-fn time(rounds: u64, climbed: &mut Climbed, timed: impl Fn(&mut Climbed), undo: impl Fn(&mut Climbed)) -> Duration {
+fn time(
+    rounds: u64,
+    climbed: &mut Climbed,
+    timed: impl Fn(&mut Climbed),
+    undo: impl Fn(&mut Climbed),
+) -> Duration {
     let mut sum = Duration::ZERO;
     for _ in 0..rounds {
         let started = Instant::now();
@@ -34,7 +39,9 @@ fn stack(criterion: &mut Criterion) {
             bencher.iter_custom(|rounds| time(rounds, &mut climbed, Climbed::pop, Climbed::push));
         });
         group.throughput(Throughput::Elements(climbed.trajectory.stack.depth() as u64));
-        group.bench_function(BenchmarkId::new("save", depth), |bencher| bencher.iter(|| black_box(climbed.save())));
+        group.bench_function(BenchmarkId::new("save", depth), |bencher| {
+            bencher.iter(|| black_box(climbed.save()))
+        });
         let saved = climbed.save();
         group.bench_function(BenchmarkId::new("restore", depth), |bencher| {
             bencher.iter(|| black_box(climbed.restore(&saved)));

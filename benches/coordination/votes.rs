@@ -11,7 +11,11 @@ fn votes(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(ANSWERS.into()));
     for opinions in Opinions::ALL {
         group.bench_function(BenchmarkId::from_parameter(format!("{opinions:?}")), |bencher| {
-            bencher.iter_batched(|| opinions.answers(), |answers| black_box(vote(answers)), BatchSize::LargeInput);
+            bencher.iter_batched(
+                || opinions.answers(),
+                |answers| black_box(vote(answers)),
+                BatchSize::LargeInput,
+            );
         });
     }
     group.finish();

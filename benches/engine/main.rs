@@ -1,9 +1,10 @@
-//! The engine's speed relative to llama.cpp's own, and what caching saves: ratios of interleaved runs, as Markdown tables.
+//! The engine's speed relative to llama.cpp's own, and what caching saves: ratios of interleaved
+//! runs, as Markdown tables.
 //!
-//! `cargo bench -p prime-benches --bench engine` on an idle machine. Options (after `--`): `--model FILE` instead of the
-//! shipped model and a random one of 10 million parameters (on a GPU also one of 300 million), `--device CUDA0` or
-//! `PRIME_TEST_DEVICE=CUDA0` for a GPU, `--rounds 3` instead of 5, `--short` for a sixth of the tokens, `--sequences 32` for
-//! one row only.
+//! `cargo bench -p prime-benches --bench engine` on an idle machine. Options (after `--`):
+//! `--model FILE` instead of the shipped model and a random one of 10 million parameters (on a GPU
+//! also one of 300 million), `--device CUDA0` or `PRIME_TEST_DEVICE=CUDA0` for a GPU, `--rounds 3`
+//! instead of 5, `--short` for a sixth of the tokens, `--sequences 32` for one row only.
 #![allow(clippy::disallowed_methods, clippy::cast_precision_loss, reason = "it measures")]
 
 mod plain_loop;
@@ -14,13 +15,15 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::unbounded;
-use prime_engine::{Device, Engine, EngineSpec, Finish, Format, Isolation, KvPool, Request, Sampling};
+use prime_engine::{
+    Device, Engine, EngineSpec, Finish, Format, Isolation, KvPool, Request, Sampling,
+};
 use prime_engine_testing::TinyModel;
 
 use plain_loop::{PlainText, plain_loop, pool_times};
 
-/// Tokens of a prompt, and of a generation by number of sequences: long where that is cheap, so that ramp-up and tail, when
-/// decodes are not full, count little.
+/// Tokens of a prompt, and of a generation by number of sequences: long where that is cheap, so
+/// that ramp-up and tail, when decodes are not full, count little.
 const PROMPT: usize = 32;
 const LENGTHS: [(usize, usize); 4] = [(1, 480), (8, 480), (32, 240), (128, 60)];
 /// The same for a fan-out: a long common prefix, and a short step.
@@ -43,7 +46,8 @@ struct Bench {
 #[derive(Clone, Copy)]
 struct Clocks {
     wall: f64,
-    /// CPU time of this process and of the engine's worker, which other load on the machine hardly affects.
+    /// CPU time of this process and of the engine's worker, which other load on the machine hardly
+    /// affects.
     cpu: f64,
 }
 
@@ -62,7 +66,8 @@ impl Clocks {
 /// CPU time of the threads of this process and of the worker.
 fn cpu_seconds(worker: Option<u32>) -> f64 {
     let of = |process: String| -> f64 {
-        let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process that runs");
+        let threads =
+            std::fs::read_dir(format!("/proc/{process}/task")).expect("a process that runs");
         let nanos = threads.filter_map(|thread| {
             // A thread may have ended meanwhile.
             let text = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
@@ -77,8 +82,9 @@ fn cpu_seconds(worker: Option<u32>) -> f64 {
 struct Spread([f64; 3]);
 
 impl Spread {
-    /// With six rounds or more, the interval is the distribution-free 95 % confidence interval of the median: each round is
-    /// above the true median as likely as below. With fewer, the smallest and the largest value.
+    /// With six rounds or more, the interval is the distribution-free 95 % confidence interval of
+    /// the median: each round is above the true median as likely as below. With fewer, the smallest
+    /// and the largest value.
     fn of(mut values: Vec<f64>) -> Self {
         values.sort_unstable_by(f64::total_cmp);
         let from = outside(values.len());
@@ -91,8 +97,8 @@ impl Spread {
     }
 }
 
-/// Number of the `rounds` sorted values below the 95 % confidence interval of their median: the 2.5 % tail of the binomial
-/// distribution.
+/// Number of the `rounds` sorted values below the 95 % confidence interval of their median: the 2.5
+/// % tail of the binomial distribution.
 fn outside(rounds: usize) -> usize {
     let mut probability = 0.5_f64.powi(i32::try_from(rounds).expect("few rounds"));
     let mut tail = probability;
@@ -106,13 +112,21 @@ fn outside(rounds: usize) -> usize {
 }
 
 impl Bench {
-    fn spec(&self, kv: KvPool, sequences: usize, sequence_tokens: usize, isolation: Isolation) -> EngineSpec {
+    fn spec(
+        &self,
+        kv: KvPool,
+        sequences: usize,
+        sequence_tokens: usize,
+        isolation: Isolation,
+    ) -> EngineSpec {
         let count = u16::try_from(sequences).expect("at most 256");
         EngineSpec {
             model: self.model.clone(),
             device: self.device.clone().into(),
             isolation,
-            context_tokens: u32::try_from(sequences * sequence_tokens.next_multiple_of(256)).expect("small").max(512),
+            context_tokens: u32::try_from(sequences * sequence_tokens.next_multiple_of(256))
+                .expect("small")
+                .max(512),
             sequences_max: count,
             kv,
             batch_tokens: 512,
@@ -121,7 +135,8 @@ impl Bench {
         }
     }
 
-    /// Alternating rounds of the plain loop and of `measured`, so that both see the same load on the machine.
+    /// Alternating rounds of the plain loop and of `measured`, so that both see the same load on
+    /// the machine.
     fn side_by_side(
         &self,
         spec: &EngineSpec,
@@ -134,7 +149,8 @@ impl Bench {
         let plain = EngineSpec { isolation: Isolation::Thread, ..spec.clone() };
         let plain = || {
             let (before, after) =
-                plain_loop(&plain, sequences, prompt, tokens, text, || Clocks::now(None)).expect("the model loads");
+                plain_loop(&plain, sequences, prompt, tokens, text, || Clocks::now(None))
+                    .expect("the model loads");
             after.since(before)
         };
         measured();
@@ -152,7 +168,8 @@ impl Bench {
             "| sequences | tokens | KV pool | plain loop, tokens/s | greedy, share | drawn + ln p, share | grammar + drawn + ln p, share | process, share of thread |"
         );
         println!("|---:|---:|---|---:|---:|---:|---:|---:|");
-        let wanted = |(sequences, _): &(usize, usize)| self.sequences.is_none_or(|only| only == *sequences);
+        let wanted =
+            |(sequences, _): &(usize, usize)| self.sequences.is_none_or(|only| only == *sequences);
         for (sequences, length) in LENGTHS.into_iter().filter(wanted) {
             let length = length / self.divisor;
             for kv in [KvPool::Shared, KvPool::Split] {
@@ -164,18 +181,24 @@ impl Bench {
                 let texts = [PlainText::Likeliest, PlainText::Drawn, PlainText::Letters];
                 for (request, text) in kinds(length).into_iter().zip(texts) {
                     let work = (sequences, PROMPT, length);
-                    let (plain, ours) = self.side_by_side(&spec, work, text, || turns(&engine, sequences, &request));
+                    let (plain, ours) = self
+                        .side_by_side(&spec, work, text, || turns(&engine, sequences, &request));
                     plain_rate.extend(plain.iter().map(|time| tokens / time.wall));
                     let _ = write!(row, " {} |", self.shares(&plain, &ours));
                 }
-                let inside = Engine::start(EngineSpec { isolation: Isolation::Thread, ..spec }).expect("started");
+                let inside = Engine::start(EngineSpec { isolation: Isolation::Thread, ..spec })
+                    .expect("started");
                 let [request, ..] = kinds(length);
                 turns(&inside, sequences, &request);
-                let pairs = (0..self.rounds)
-                    .map(|_| (turns(&inside, sequences, &request), turns(&engine, sequences, &request)));
+                let pairs = (0..self.rounds).map(|_| {
+                    (turns(&inside, sequences, &request), turns(&engine, sequences, &request))
+                });
                 let (inside, outside): (Vec<_>, Vec<_>) = pairs.unzip();
                 let ratio = self.shares(&inside, &outside);
-                println!("| {sequences} | {length} | {kv:?} | {} |{row} {ratio} |", Spread::of(plain_rate).show(0));
+                println!(
+                    "| {sequences} | {length} | {kv:?} | {} |{row} {ratio} |",
+                    Spread::of(plain_rate).show(0)
+                );
             }
         }
     }
@@ -184,14 +207,20 @@ impl Bench {
     fn shares(&self, yardstick: &[Clocks], measured: &[Clocks]) -> String {
         let ratios = |of: fn(&Clocks) -> f64| {
             let pairs = yardstick.iter().zip(measured);
-            Spread::of(pairs.map(|(yardstick, measured)| of(yardstick) / of(measured)).collect()).show(2)
+            Spread::of(pairs.map(|(yardstick, measured)| of(yardstick) / of(measured)).collect())
+                .show(2)
         };
         let wall = ratios(|clocks| clocks.wall);
         // On a GPU, CPU time says little.
-        if self.device == Device::Cpu { format!("{} / {wall}", ratios(|clocks| clocks.cpu)) } else { wall }
+        if self.device == Device::Cpu {
+            format!("{} / {wall}", ratios(|clocks| clocks.cpu))
+        } else {
+            wall
+        }
     }
 
-    /// Memory bandwidth, which limits a GPU with a large model and one sequence: each token reads every weight.
+    /// Memory bandwidth, which limits a GPU with a large model and one sequence: each token reads
+    /// every weight.
     fn bandwidth(&self) {
         let [(one, length), ..] = LENGTHS;
         let spec = self.spec(KvPool::Shared, one, PROMPT + length, Isolation::Process);
@@ -199,9 +228,13 @@ impl Bench {
         let bytes = std::fs::metadata(&self.model).expect("there").len() as f64;
         let [greedy, ..] = kinds(length);
         turns(&engine, 1, &greedy);
-        let rates = (0..self.rounds).map(|_| bytes * length as f64 / turns(&engine, 1, &greedy).wall / 1e9);
+        let rates =
+            (0..self.rounds).map(|_| bytes * length as f64 / turns(&engine, 1, &greedy).wall / 1e9);
         let rate = Spread::of(rates.collect()).show(1);
-        println!("\nWeights read with one sequence, its prompt's time included: {rate} GB/s of {:.2} GB", bytes / 1e9);
+        println!(
+            "\nWeights read with one sequence, its prompt's time included: {rate} GB/s of {:.2} GB",
+            bytes / 1e9
+        );
     }
 
     fn fanout(&self) {
@@ -219,19 +252,28 @@ impl Bench {
             // A small model may have a shorter context.
             let longest = engine.status().turn_tokens_max as usize;
             let head_tokens = HEAD.min(longest - STEP - 1);
-            let (plain, ours) = self.side_by_side(&spec, (FANOUT, head_tokens, STEP), PlainText::Likeliest, || {
-                round += 1;
-                let head: String =
-                    format!("{round} ").chars().chain(std::iter::repeat('h')).take(head_tokens - 5).collect();
-                let requests =
-                    (0..FANOUT).map(|turn| Request { prompt: format!("{head}{turn:4}"), ..plain_request(STEP) });
-                timed(&engine, requests.collect())
-            });
+            let (plain, ours) =
+                self.side_by_side(&spec, (FANOUT, head_tokens, STEP), PlainText::Likeliest, || {
+                    round += 1;
+                    let head: String = format!("{round} ")
+                        .chars()
+                        .chain(std::iter::repeat('h'))
+                        .take(head_tokens - 5)
+                        .collect();
+                    let requests = (0..FANOUT).map(|turn| Request {
+                        prompt: format!("{head}{turn:4}"),
+                        ..plain_request(STEP)
+                    });
+                    timed(&engine, requests.collect())
+                });
             let counts = engine.status().counts;
             let computed = counts.prompt_tokens - counts.shared_tokens;
-            let faster = Spread::of(plain.iter().zip(&ours).map(|(plain, ours)| plain.wall / ours.wall).collect());
-            let millis =
-                |times: Vec<Clocks>| Spread::of(times.into_iter().map(|time| time.wall * 1e3).collect()).show(0);
+            let faster = Spread::of(
+                plain.iter().zip(&ours).map(|(plain, ours)| plain.wall / ours.wall).collect(),
+            );
+            let millis = |times: Vec<Clocks>| {
+                Spread::of(times.into_iter().map(|time| time.wall * 1e3).collect()).show(0)
+            };
             let share = counts.prompt_tokens as f64 / computed as f64;
             println!(
                 "| {kv:?} | {head_tokens} | {} | {} | {} | 1/{share:.1} |",
@@ -246,13 +288,16 @@ impl Bench {
         println!(
             "\nFork and rollback of a sequence of {HEAD} tokens, medians of 200, each with the decode of one token after it:\n"
         );
-        println!("| KV pool | one token, ms | fork + one token, ms | rollback of 16 + one token, ms |");
+        println!(
+            "| KV pool | one token, ms | fork + one token, ms | rollback of 16 + one token, ms |"
+        );
         println!("|---|---:|---:|---:|");
         for kv in [KvPool::Shared, KvPool::Split] {
             let spec = self.spec(kv, 8, HEAD + 64, Isolation::Thread);
             let times = pool_times(&spec, HEAD, 200).expect("the model loads");
             let millis = |time: Duration| time.as_secs_f64() * 1e3;
-            let (decode, fork, rollback) = (millis(times.decode), millis(times.fork), millis(times.rollback));
+            let (decode, fork, rollback) =
+                (millis(times.decode), millis(times.fork), millis(times.rollback));
             println!("| {kv:?} | {decode:.3} | {fork:.3} | {rollback:.3} |");
         }
     }
@@ -292,7 +337,12 @@ fn turns(engine: &Engine, sequences: usize, template: &Request) -> Clocks {
     let requests = (0..sequences).map(|_| {
         let seed = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         // Nothing in common but the begin token.
-        let prompt: String = format!("{seed:x}").chars().rev().chain(std::iter::repeat('p')).take(PROMPT - 1).collect();
+        let prompt: String = format!("{seed:x}")
+            .chars()
+            .rev()
+            .chain(std::iter::repeat('p'))
+            .take(PROMPT - 1)
+            .collect();
         Request { prompt, sampling: Sampling { seed, ..template.sampling }, ..template.clone() }
     });
     timed(engine, requests.collect())
@@ -316,9 +366,12 @@ fn timed(engine: &Engine, requests: Vec<Request>) -> Clocks {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|command| command == "engine-worker") {
-        std::process::exit(i32::from(prime_engine::worker_main() != std::process::ExitCode::SUCCESS));
+        std::process::exit(i32::from(
+            prime_engine::worker_main() != std::process::ExitCode::SUCCESS,
+        ));
     }
-    let value = |name: &str| arguments.iter().position(|a| a == name).and_then(|at| arguments.get(at + 1));
+    let value =
+        |name: &str| arguments.iter().position(|a| a == name).and_then(|at| arguments.get(at + 1));
     let named = std::env::var("PRIME_TEST_DEVICE").ok();
     let device = value("--device").cloned().or(named);
     let device: Device = device.map_or(Device::Cpu, |text| text.parse().expect("a device"));
@@ -331,7 +384,8 @@ fn main() {
     let random = folder.path().join("random-10m.gguf");
     TinyModel::TEN_MILLION.write(&random).expect("model written");
     let shipped = std::env::var_os("PRIME_TEST_MODEL").map(PathBuf::from);
-    let shipped = shipped.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/prime-tiny.gguf"));
+    let shipped = shipped
+        .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/prime-tiny.gguf"));
     let mut models = vec![shipped, random];
     if device != Device::Cpu {
         let large = folder.path().join("random-300m.gguf");
@@ -342,9 +396,17 @@ fn main() {
         models = vec![PathBuf::from(path)];
     }
     for model in models {
-        let name = model.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let name =
+            model.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         println!("\n## {name}, {device}, one thread, {rounds} rounds: median (least–most)");
-        let bench = Bench { model, device: device.clone(), worker: worker.clone(), rounds, divisor, sequences };
+        let bench = Bench {
+            model,
+            device: device.clone(),
+            worker: worker.clone(),
+            rounds,
+            divisor,
+            sequences,
+        };
         bench.speed();
         if sequences.is_some() {
             continue;

@@ -15,7 +15,12 @@ use prime_engine::{EngineSpec, KvPool, llama};
 const LETTER: LlamaToken = LlamaToken(97);
 
 /// Computes a prompt of `prompt` letters for each of `sequences`, one after another.
-fn prefill(context: &mut LlamaContext<'_>, batch: &mut LlamaBatch<'_>, sequences: i32, prompt: usize) -> Option<()> {
+fn prefill(
+    context: &mut LlamaContext<'_>,
+    batch: &mut LlamaBatch<'_>,
+    sequences: i32,
+    prompt: usize,
+) -> Option<()> {
     let most = context.n_batch() as usize;
     for sequence in 0..sequences {
         for at in (0..prompt).collect::<Vec<_>>().chunks(most) {
@@ -29,8 +34,8 @@ fn prefill(context: &mut LlamaContext<'_>, batch: &mut LlamaBatch<'_>, sequences
     Some(())
 }
 
-/// How the plain loop chooses the next token. The cost of attention depends on the text: a score above all previous ones
-/// costs more.
+/// How the plain loop chooses the next token. The cost of attention depends on the text: a score
+/// above all previous ones costs more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlainText {
     /// The likeliest token, as in greedy generation: often the same again and again.
@@ -41,8 +46,9 @@ pub enum PlainText {
     Letters,
 }
 
-/// The readings of `clock` before and after `sequences` turns prefill `prompt` tokens each, one after another, then
-/// generate `tokens` each in lockstep: llama.cpp's own speed with this specification. `None` if the model does not load.
+/// The readings of `clock` before and after `sequences` turns prefill `prompt` tokens each, one
+/// after another, then generate `tokens` each in lockstep: llama.cpp's own speed with this
+/// specification. `None` if the model does not load.
 pub fn plain_loop<T>(
     spec: &EngineSpec,
     sequences: i32,
@@ -56,8 +62,11 @@ pub fn plain_loop<T>(
     let mut context = llama::context(&loaded, spec).ok()?;
     let mut batch = LlamaBatch::new(spec.batch_tokens as usize, 1);
     let mut draw = rand_chacha::ChaCha8Rng::seed_from_u64(1);
-    let mut sampler =
-        LlamaSampler::chain_simple([LlamaSampler::top_p(0.95, 1), LlamaSampler::temp(1.0), LlamaSampler::dist(1)]);
+    let mut sampler = LlamaSampler::chain_simple([
+        LlamaSampler::top_p(0.95, 1),
+        LlamaSampler::temp(1.0),
+        LlamaSampler::dist(1),
+    ]);
     let started = clock();
     prefill(&mut context, &mut batch, sequences, prompt)?;
     let mut next = vec![LETTER; usize::try_from(sequences).ok()?];
@@ -83,7 +92,8 @@ pub fn plain_loop<T>(
     Some((started, clock()))
 }
 
-/// Durations of operations on the KV pool, each with the decode of the next token, which carries out copies of buffers.
+/// Durations of operations on the KV pool, each with the decode of the next token, which carries
+/// out copies of buffers.
 #[derive(Debug, Clone, Copy)]
 pub struct PoolTimes {
     /// One token alone.
@@ -103,13 +113,14 @@ pub fn pool_times(spec: &EngineSpec, tokens: usize, times: usize) -> Option<Pool
     let mut batch = LlamaBatch::new(spec.batch_tokens as usize, 1);
     prefill(&mut context, &mut batch, 1, tokens)?;
     let place = |at: usize| i32::try_from(at).ok();
-    let mut decode = |context: &mut LlamaContext<'_>, sequence: i32, positions: std::ops::Range<usize>| {
-        batch.clear();
-        for at in positions {
-            batch.add(LETTER, place(at)?, &[sequence], true).ok()?;
-        }
-        context.decode(&mut batch).ok()
-    };
+    let mut decode =
+        |context: &mut LlamaContext<'_>, sequence: i32, positions: std::ops::Range<usize>| {
+            batch.clear();
+            for at in positions {
+                batch.add(LETTER, place(at)?, &[sequence], true).ok()?;
+            }
+            context.decode(&mut batch).ok()
+        };
     let cut = |context: &mut LlamaContext<'_>, sequence: u32, from: usize| {
         context.clear_kv_cache_seq(Some(sequence), Some(u32::try_from(from).ok()?), None).ok()
     };
@@ -139,5 +150,9 @@ pub fn pool_times(spec: &EngineSpec, tokens: usize, times: usize) -> Option<Pool
         times.sort_unstable();
         times[times.len() / 2]
     };
-    Some(PoolTimes { decode: median(&mut plain), fork: median(&mut forks), rollback: median(&mut rollbacks) })
+    Some(PoolTimes {
+        decode: median(&mut plain),
+        fork: median(&mut forks),
+        rollback: median(&mut rollbacks),
+    })
 }

@@ -23,12 +23,15 @@ impl Climbed {
     /// `depth` is at most some 16 million.
     pub fn to(depth: usize) -> Self {
         let input = serde_json::json!({ "n": 24, "from": 0, "to": 2 });
-        let problem = tasks::find("tower-of-hanoi").expect("listed").read_input(&input).expect("valid");
+        let problem =
+            tasks::find("tower-of-hanoi").expect("listed").read_input(&input).expect("valid");
         let plan = RunPlan::single(u64::MAX);
         let mut run = Run::new(Arc::clone(&problem), plan.clone());
         let mut effects = Vec::new();
         run.start(&mut effects);
-        let Some(Effect::Propose(id, mut trajectory)) = effects.pop() else { panic!("a run begins with a proposal") };
+        let Some(Effect::Propose(id, mut trajectory)) = effects.pop() else {
+            panic!("a run begins with a proposal")
+        };
         for _ in 0..depth {
             let line = trajectory.machine.reference().expect("a long trace");
             trajectory.machine.replay(&line).expect("legal");
@@ -52,7 +55,8 @@ impl Climbed {
     /// The trajectory again, out of what [`Climbed::save`] gave.
     pub fn restore(&self, saved: &[u8]) -> Box<Trajectory> {
         let saved: RunSnapshot = serde_json::from_slice(saved).expect("saved runs can be read");
-        let mut suspended = saved.restore(&self.problem, self.plan.clone()).expect("its lines are legal");
+        let mut suspended =
+            saved.restore(&self.problem, self.plan.clone()).expect("its lines are legal");
         suspended.waiting.pop().expect("one trajectory").1
     }
 

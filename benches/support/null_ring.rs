@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use prime_agents::agents::{AgentSet, Basis, Names, NullExecutor, RulesVerifier, ThresholdCoordinator, null_problem};
+use prime_agents::agents::{
+    AgentSet, Basis, Names, NullExecutor, RulesVerifier, ThresholdCoordinator, null_problem,
+};
 use prime_agents::runtime::{
     Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
 };
@@ -13,9 +15,14 @@ use prime_protocol::{RunPlan, Score, Thresholds};
 
 fn null_agents() -> AgentSet {
     let kinds: Kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();
-    let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
+    let thresholds =
+        Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
     AgentSet::of(
-        Names { executor: "null".into(), verifier: "rules".into(), coordinator: "threshold".into() },
+        Names {
+            executor: "null".into(),
+            verifier: "rules".into(),
+            coordinator: "threshold".into(),
+        },
         Basis::rules(kinds),
         || Arc::new(NullExecutor::with_payload(0)),
         move || Arc::new(RulesVerifier::new(kinds)),
@@ -43,7 +50,12 @@ pub async fn go_round(runtime: &Runtime, trajectories: u64, steps: u64) {
             runtime.submit(Submission {
                 problem: Arc::clone(&problem),
                 plan: RunPlan::single(steps + 1),
-                sampling: RunSampling { temperature: 0.0, top_p: 1.0, seed, diversity: Diversity::default() },
+                sampling: RunSampling {
+                    temperature: 0.0,
+                    top_p: 1.0,
+                    seed,
+                    diversity: Diversity::default(),
+                },
                 observer: Arc::new(Silent),
                 suspended: None,
             })

@@ -32,13 +32,20 @@ impl Steps {
         }
     }
 
-    /// Proposes each line twice: the first time it is to be tried again, the second time it is committed.
+    /// Proposes each line twice: the first time it is to be tried again, the second time it is
+    /// committed.
     pub fn settle(&mut self) {
         let verdict = Verdict::default();
         for line in &self.lines {
             for decision in [Decision::Retry, Decision::Proceed] {
                 self.trajectory.machine.propose(line).expect("legal");
-                std::hint::black_box(self.trajectory.settle(line, true, &verdict, decision, &self.limits));
+                std::hint::black_box(self.trajectory.settle(
+                    line,
+                    true,
+                    &verdict,
+                    decision,
+                    &self.limits,
+                ));
             }
         }
         assert_eq!(self.trajectory.counts.committed, self.lines.len() as u64);

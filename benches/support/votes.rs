@@ -36,7 +36,8 @@ fn spec() -> &'static Spec {
     tasks::find("bubble-sort").expect("listed").spec()
 }
 
-/// What a run does with the answers of a round: counts each, and looks whether it is decided. Without an early stop.
+/// What a run does with the answers of a round: counts each, and looks whether it is decided.
+/// Without an early stop.
 pub fn vote(answers: Vec<Value>) -> Vec<Count> {
     let (spec, mut votes, mut left) = (spec(), Votes::default(), ANSWERS);
     let mut decided = 0;

@@ -1,5 +1,5 @@
-//! Turns the task pages (`src/tasks/*/tasks.toml`) into constants: identity, sizes, constraints and texts of a task are
-//! written once, and a misspelt constraint is a compile error.
+//! Turns the task pages (`src/tasks/*/tasks.toml`) into constants: identity, sizes, constraints and
+//! texts of a task are written once, and a misspelt constraint is a compile error.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -10,7 +10,10 @@ use toml::{Table, Value};
 
 const LEVELS: [&str; 3] = ["easy", "medium", "hard"];
 
-#[expect(clippy::disallowed_methods, reason = "cargo hands a build script its folders in the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo hands a build script its folders in the environment"
+)]
 fn main() -> Result<(), Box<dyn Error>> {
     let tasks = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("src/tasks");
     println!("cargo::rerun-if-changed={}", tasks.display());
@@ -40,8 +43,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn suite(slugs: &[String]) -> String {
     let mut modules = String::new();
     for slug in slugs {
-        modules +=
-            &format!("mod {} {{ $crate::tasks::suite::tests! {{ {slug:?} $($function)+ }} }}\n", module_name(slug));
+        modules += &format!(
+            "mod {} {{ $crate::tasks::suite::tests! {{ {slug:?} $($function)+ }} }}\n",
+            module_name(slug)
+        );
     }
     format!(
         "macro_rules! suite {{\n($($function:ident),+ $(,)?) => {{\n{modules}}};\n}}\nconst SLUGS: &[&str] = &{slugs:?};\n"
@@ -49,7 +54,9 @@ fn suite(slugs: &[String]) -> String {
 }
 
 fn field<'a>(table: &'a Value, key: &str) -> Result<&'a Value, String> {
-    table.get(key).ok_or_else(|| format!("`{key}` is missing in {}", table.get("slug").unwrap_or(table)))
+    table
+        .get(key)
+        .ok_or_else(|| format!("`{key}` is missing in {}", table.get("slug").unwrap_or(table)))
 }
 
 fn text<'a>(table: &'a Value, key: &str) -> Result<&'a str, String> {
@@ -86,7 +93,8 @@ fn texts(values: &[Value]) -> String {
 
 fn meanings(task: &Value, key: &str) -> Result<String, String> {
     let table = field(task, key)?.as_table().ok_or_else(|| format!("`{key}` is not a table"))?;
-    let pairs: Vec<_> = table.iter().map(|(name, meaning)| (name, meaning.as_str().unwrap_or_default())).collect();
+    let pairs: Vec<_> =
+        table.iter().map(|(name, meaning)| (name, meaning.as_str().unwrap_or_default())).collect();
     Ok(format!("&{pairs:?}"))
 }
 
@@ -98,7 +106,8 @@ fn size(name: &str, value: &Value) -> Result<(String, String), String> {
         return Ok((format!("Size::Of(&{numbers:?})"), format!("{name} = {words}")));
     }
     let (min, max) = (number(value, "min")?, number(value, "max")?);
-    let words = if min == max { format!("{name} = {min}") } else { format!("{name} = {min} to {max}") };
+    let words =
+        if min == max { format!("{name} = {min}") } else { format!("{name} = {min} to {max}") };
     Ok((format!("Size::Between({min}, {max})"), words))
 }
 
@@ -128,8 +137,14 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
     let mut constraints = String::new();
     for (index, constraint) in list(task, "constraints")?.iter().enumerate() {
         let (name, meaning) = (text(constraint, "name")?, text(constraint, "meaning")?);
-        writeln!(code, "/// {}\npub const {}: usize = {index};", markdown(meaning), constant(name))?;
-        let (kind, severity) = (camel(text(constraint, "kind")?), camel(text(constraint, "severity")?));
+        writeln!(
+            code,
+            "/// {}\npub const {}: usize = {index};",
+            markdown(meaning),
+            constant(name)
+        )?;
+        let (kind, severity) =
+            (camel(text(constraint, "kind")?), camel(text(constraint, "severity")?));
         write!(
             constraints,
             "Constraint {{ name: {name:?}, kind: Kind::{kind}, severity: Severity::{severity}, meaning: {meaning:?} }}, "
@@ -137,7 +152,8 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
     }
     let mut actions = String::new();
     for action in list(task, "actions")? {
-        let (line, effect, example) = (text(action, "line")?, text(action, "effect")?, text(action, "example")?);
+        let (line, effect, example) =
+            (text(action, "line")?, text(action, "effect")?, text(action, "example")?);
         let regex = action.get("regex").and_then(Value::as_str);
         write!(
             actions,
@@ -196,5 +212,8 @@ fn markdown(text: &str) -> String {
 
 fn decimal(table: &Value, key: &str) -> Result<String, String> {
     let value = field(table, key)?;
-    value.as_float().map(|value| format!("{value:?}")).ok_or_else(|| format!("`{key}` is not a decimal number"))
+    value
+        .as_float()
+        .map(|value| format!("{value:?}"))
+        .ok_or_else(|| format!("`{key}` is not a decimal number"))
 }

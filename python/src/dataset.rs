@@ -1,4 +1,5 @@
-//! Entries of data sets: drawn and scored many at once, on several threads, without the interpreter's lock.
+//! Entries of data sets: drawn and scored many at once, on several threads, without the
+//! interpreter's lock.
 
 use std::sync::Arc;
 
@@ -27,7 +28,8 @@ const PER_THREAD: usize = 16;
 /// The instances of these, in order: those that were used last, and the others drawn anew.
 fn instances(ids: &[InstanceId], threads: usize) -> Vec<Arc<Named>> {
     let known = recent::known(ids.iter());
-    let missing: Vec<_> = ids.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(id, _)| *id).collect();
+    let missing: Vec<_> =
+        ids.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(id, _)| *id).collect();
     let drawn = parallel::map(&missing, threads, PER_THREAD, |id| Arc::new(Named::of(*id)));
     recent::keep(drawn.iter());
     let mut drawn = drawn.into_iter();
@@ -83,18 +85,30 @@ impl Source {
         let named = instances(&ids, threads);
         let drawn = parallel::map(&named, threads, PER_THREAD, |named| {
             let question = prompts::whole(named.problem.as_ref(), self.style);
-            Ok(Drawn { id: named.id.unwrap_or(ids[0]), question, answer: named.reference()?.answer.to_string() })
+            Ok(Drawn {
+                id: named.id.unwrap_or(ids[0]),
+                question,
+                answer: named.reference()?.answer.to_string(),
+            })
         });
         drawn.into_iter().collect()
     }
 
-    fn entry<'py>(&self, py: Python<'py>, index: u64, drawn: &Drawn) -> PyResult<Bound<'py, PyDict>> {
+    fn entry<'py>(
+        &self,
+        py: Python<'py>,
+        index: u64,
+        drawn: &Drawn,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let slug = PyString::intern(py, self.task.spec().slug);
         let metadata = PyDict::new(py);
         metadata.set_item(pyo3::intern!(py, "source_dataset"), &slug)?;
         metadata.set_item(pyo3::intern!(py, "source_index"), index)?;
         metadata.set_item(pyo3::intern!(py, "task"), slug)?;
-        metadata.set_item(pyo3::intern!(py, "difficulty"), PyString::intern(py, drawn.id.difficulty.name()))?;
+        metadata.set_item(
+            pyo3::intern!(py, "difficulty"),
+            PyString::intern(py, drawn.id.difficulty.name()),
+        )?;
         metadata.set_item(pyo3::intern!(py, "index"), drawn.id.index)?;
         metadata.set_item(pyo3::intern!(py, "base_seed"), drawn.id.base_seed)?;
         let entry = PyDict::new(py);
@@ -121,7 +135,8 @@ impl Source {
             return Err(value_error("difficulty", "name at least one of easy, medium, hard"));
         }
         let style = values::style(&values::text("style", style)?, task.spec())?;
-        let base_seed = base_seed.map(|seed| integer("base_seed", seed, 0, u64::MAX)).transpose()?;
+        let base_seed =
+            base_seed.map(|seed| integer("base_seed", seed, 0, u64::MAX)).transpose()?;
         Ok(Self { task, levels, base_seed, seed: integer("seed", seed, 0, SEED_MAX)?, style })
     }
 
@@ -148,8 +163,11 @@ impl Source {
             next += stride;
         }
         let drawn = detached(py, || self.drawn(&indices, threads))??;
-        let entries: Vec<_> =
-            indices.iter().zip(&drawn).map(|(index, drawn)| self.entry(py, *index, drawn)).collect::<PyResult<_>>()?;
+        let entries: Vec<_> = indices
+            .iter()
+            .zip(&drawn)
+            .map(|(index, drawn)| self.entry(py, *index, drawn))
+            .collect::<PyResult<_>>()?;
         PyList::new(py, entries)
     }
 }
@@ -158,7 +176,8 @@ impl Source {
 fn id_of(entry: &Bound<'_, PyAny>) -> PyResult<InstanceId> {
     let py = entry.py();
     let metadata = entry.get_item(pyo3::intern!(py, "metadata")).unwrap_or_else(|_| entry.clone());
-    let missing = |_| value_error("entry", "its metadata must have task, difficulty, index and base_seed");
+    let missing =
+        |_| value_error("entry", "its metadata must have task, difficulty, index and base_seed");
     let task = metadata.get_item(pyo3::intern!(py, "task")).map_err(missing)?;
     let difficulty = metadata.get_item(pyo3::intern!(py, "difficulty")).map_err(missing)?;
     let index = metadata.get_item(pyo3::intern!(py, "index")).map_err(missing)?;
@@ -168,7 +187,11 @@ fn id_of(entry: &Bound<'_, PyAny>) -> PyResult<InstanceId> {
 
 fn sequence<'py>(field: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     let is_text = object.is_instance_of::<PyString>() || object.is_instance_of::<PyDict>();
-    let items = if is_text { None } else { object.cast::<PySequence>().ok().and_then(|found| found.to_list().ok()) };
+    let items = if is_text {
+        None
+    } else {
+        object.cast::<PySequence>().ok().and_then(|found| found.to_list().ok())
+    };
     items.ok_or_else(|| type_error(field, "a sequence", object))
 }
 
@@ -193,7 +216,8 @@ pub fn scores(
             None
         } else {
             let text = answer.cast::<PyString>();
-            let text = text.map_err(|_| type_error(&format!("answers[{place}]"), "a str or None", &answer))?;
+            let text = text
+                .map_err(|_| type_error(&format!("answers[{place}]"), "a str or None", &answer))?;
             Some(Body::Text(text.to_str()?.to_owned()))
         });
     }

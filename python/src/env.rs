@@ -38,10 +38,15 @@ pub fn refusal_kind(refusal: &Refusal) -> &'static str {
     if *refusal == Refusal::Unparsable { "unparsable" } else { "illegal" }
 }
 
-fn info<'py>(py: Python<'py>, episode: &Episode, outcome: &Outcome) -> PyResult<Bound<'py, PyDict>> {
+fn info<'py>(
+    py: Python<'py>,
+    episode: &Episode,
+    outcome: &Outcome,
+) -> PyResult<Bound<'py, PyDict>> {
     let info = PyDict::new(py);
     info.set_item(pyo3::intern!(py, "score"), outcome.score.value())?;
-    let broken = outcome.violations.iter(episode.machine().spec()).map(|constraint| constraint.name);
+    let broken =
+        outcome.violations.iter(episode.machine().spec()).map(|constraint| constraint.name);
     info.set_item(pyo3::intern!(py, "violations"), PyList::new(py, broken.collect::<Vec<_>>())?)?;
     info.set_item(pyo3::intern!(py, "refusal"), outcome.refusal.as_ref().map(refusal_kind))?;
     info.set_item(pyo3::intern!(py, "reason"), outcome.refusal.as_ref().map(ToString::to_string))?;
@@ -57,12 +62,13 @@ type StepResult<'py> = (Bound<'py, PyString>, f64, bool, bool, Bound<'py, PyDict
 
 /// An instance as an environment: each line is judged, and rewarded.
 ///
-/// StepEnv(instance, *, kinds=("format", "invariant", "terminal"), weights=(10, 1, 0.5, 0.1), max_steps=None,
-/// reject_violations=False)
+/// StepEnv(instance, *, kinds=("format", "invariant", "terminal"), weights=(10, 1, 0.5, 0.1),
+/// max_steps=None, reject_violations=False)
 ///
-/// `kinds` are the kinds of constraints that count; `transition` compares with the algorithm's own next step. `weights` are
-/// those of the composite reward. An episode is truncated after `max_steps` lines, by default the instance's. With
-/// `reject_violations` a line that breaks a constraint leaves the state as it is, so the agent tries again.
+/// `kinds` are the kinds of constraints that count; `transition` compares with the algorithm's own
+/// next step. `weights` are those of the composite reward. An episode is truncated after
+/// `max_steps` lines, by default the instance's. With `reject_violations` a line that breaks a
+/// constraint leaves the state as it is, so the agent tries again.
 #[pyclass(module = "prime_bench")]
 pub struct StepEnv {
     episode: Episode,
@@ -92,8 +98,8 @@ impl StepEnv {
 
     /// reset(*, seed=None, options=None) -> (observation, info)
     ///
-    /// Starts the episode again, at any time. An instance has no randomness: `seed` changes nothing. `options={"instance": …}`
-    /// goes on to another instance.
+    /// Starts the episode again, at any time. An instance has no randomness: `seed` changes
+    /// nothing. `options={"instance": …}` goes on to another instance.
     #[pyo3(signature = (*, seed=None, options=None))]
     fn reset<'py>(
         &mut self,
@@ -104,10 +110,14 @@ impl StepEnv {
         let _ = seed;
         let mut next = None;
         if let Some(options) = options.filter(|options| !options.is_none()) {
-            let options = options.cast::<PyDict>().map_err(|_| type_error("options", "a dict", options))?;
+            let options =
+                options.cast::<PyDict>().map_err(|_| type_error("options", "a dict", options))?;
             for (key, value) in options.iter() {
                 if values::text("options", &key)? != "instance" {
-                    return Err(value_error("options", format!("unknown key {key}: there is `instance`")));
+                    return Err(value_error(
+                        "options",
+                        format!("unknown key {key}: there is `instance`"),
+                    ));
                 }
                 next = Some(instance("options[\"instance\"]", &value)?);
             }
@@ -127,12 +137,17 @@ impl StepEnv {
 
     /// step(line) -> (observation, reward, terminated, truncated, info)
     ///
-    /// `line` is one action, as the task's grammar has it. A line that is none, or cannot be applied, leaves the state as it
-    /// is. `info` has `score` (V of the line, 0 if it breaks nothing), `violations` (names), `refusal` (None, unparsable or
-    /// illegal), `reason`, `steps` (lines applied so far), and at the end of the trace `answer`.
+    /// `line` is one action, as the task's grammar has it. A line that is none, or cannot be
+    /// applied, leaves the state as it is. `info` has `score` (V of the line, 0 if it breaks
+    /// nothing), `violations` (names), `refusal` (None, unparsable or illegal), `reason`, `steps`
+    /// (lines applied so far), and at the end of the trace `answer`.
     ///
     /// Raises EpisodeOver, a RuntimeError, after the end.
-    fn step<'py>(&mut self, py: Python<'py>, line: &Bound<'py, PyAny>) -> PyResult<StepResult<'py>> {
+    fn step<'py>(
+        &mut self,
+        py: Python<'py>,
+        line: &Bound<'py, PyAny>,
+    ) -> PyResult<StepResult<'py>> {
         let text = line.cast::<PyString>().map_err(|_| type_error("line", "a str", line))?;
         let text = text.to_str()?;
         if self.episode.status != Status::Running {
@@ -141,9 +156,16 @@ impl StepEnv {
         let episode = &mut self.episode;
         let stepped = guarded(|| episode.step(text));
         let outcome = stepped.inspect_err(|_| episode.status = Status::Truncated)?;
-        let (terminated, truncated) = (episode.status == Status::Terminated, episode.status == Status::Truncated);
+        let (terminated, truncated) =
+            (episode.status == Status::Terminated, episode.status == Status::Truncated);
         let info = info(py, episode, &outcome)?;
-        Ok((PyString::new(py, observation(episode)), outcome.reward.total, terminated, truncated, info))
+        Ok((
+            PyString::new(py, observation(episode)),
+            outcome.reward.total,
+            terminated,
+            truncated,
+            info,
+        ))
     }
 
     /// The instance.
@@ -189,8 +211,9 @@ impl StepEnv {
         answer.map(|answer| to_python(py, &answer)).transpose()
     }
 
-    /// Whether the trace has ended with the right answer. Compares with the reference answer where the task has no goal test:
-    /// more than the reward's r_task does, which asks the verifier alone.
+    /// Whether the trace has ended with the right answer. Compares with the reference answer where
+    /// the task has no goal test: more than the reward's r_task does, which asks the verifier
+    /// alone.
     fn correct(&self, py: Python<'_>) -> PyResult<bool> {
         detached(py, || {
             let Some(answer) = self.episode.machine().answer() else { return Ok(false) };
@@ -203,7 +226,8 @@ impl StepEnv {
         guarded(|| self.episode.machine().reference())
     }
 
-    /// The lines that an agent may choose from here, where the task lists them; None where it does not.
+    /// The lines that an agent may choose from here, where the task lists them; None where it does
+    /// not.
     fn choices(&self) -> PyResult<Option<Vec<String>>> {
         guarded(|| self.episode.machine().choices())
     }
@@ -238,7 +262,12 @@ impl StepEnv {
 
     fn __repr__(&self) -> String {
         let merits = self.episode.rewards.merits();
-        format!("<StepEnv {}, {} lines, {:?}>", self.episode.named.name(), merits.proposals, self.episode.status)
+        format!(
+            "<StepEnv {}, {} lines, {:?}>",
+            self.episode.named.name(),
+            merits.proposals,
+            self.episode.status
+        )
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
@@ -249,7 +278,8 @@ impl StepEnv {
 /// Reads what `StepEnv.__reduce__` wrote.
 #[pyfunction(name = "_restore_env")]
 pub fn restore_env(saved: &str) -> PyResult<StepEnv> {
-    let saved: SavedEpisode = serde_json::from_str(saved).map_err(|error| value_error("episode", error))?;
+    let saved: SavedEpisode =
+        serde_json::from_str(saved).map_err(|error| value_error("episode", error))?;
     let episode = guarded(|| Episode::restore(saved))?;
     episode.map(|episode| StepEnv { episode })
 }

@@ -1,4 +1,5 @@
-//! One attempt at an instance, line by line, with the reward of each line. Knows nothing of Python but its exceptions.
+//! One attempt at an instance, line by line, with the reward of each line. Knows nothing of Python
+//! but its exceptions.
 
 use std::sync::Arc;
 
@@ -24,8 +25,16 @@ pub struct Rules {
 }
 
 impl Rules {
-    pub fn new(kinds: Kinds, weights: RewardWeights, steps_max: u64, reject_violations: bool) -> Self {
-        let bits = Kind::ALL.iter().enumerate().map(|(place, kind)| u8::from(kinds.contains(*kind)) << place);
+    pub fn new(
+        kinds: Kinds,
+        weights: RewardWeights,
+        steps_max: u64,
+        reject_violations: bool,
+    ) -> Self {
+        let bits = Kind::ALL
+            .iter()
+            .enumerate()
+            .map(|(place, kind)| u8::from(kinds.contains(*kind)) << place);
         Self { kinds: bits.sum(), weights, steps_max, reject_violations }
     }
 
@@ -104,7 +113,8 @@ impl Episode {
     /// The rules for another instance, whose length bounds its episode if this one's does.
     pub fn rules_for(&self, other: &Named) -> Rules {
         let is_own = self.rules.steps_max == self.named.problem.steps_max().max(1);
-        let steps_max = if is_own { other.problem.steps_max().max(1) } else { self.rules.steps_max };
+        let steps_max =
+            if is_own { other.problem.steps_max().max(1) } else { self.rules.steps_max };
         Rules { steps_max, ..self.rules }
     }
 
@@ -131,15 +141,18 @@ impl Episode {
         outcome
     }
 
-    /// Judges the lines of a whole trajectory and returns the reward of each. After the end of the trace no line can be
-    /// applied.
+    /// Judges the lines of a whole trajectory and returns the reward of each. After the end of the
+    /// trace no line can be applied.
     pub fn judge_all<'l>(&mut self, lines: impl ExactSizeIterator<Item = &'l str>) -> Vec<Reward> {
         let count = lines.len();
-        lines.enumerate().map(|(place, line)| self.judge(line, |_| place + 1 == count).reward).collect()
+        lines
+            .enumerate()
+            .map(|(place, line)| self.judge(line, |_| place + 1 == count).reward)
+            .collect()
     }
 
-    /// Judges a line and applies it unless the rules reject it. `is_last` says whether the trajectory ends with the line, given
-    /// whether the trace does.
+    /// Judges a line and applies it unless the rules reject it. `is_last` says whether the
+    /// trajectory ends with the line, given whether the trace does.
     fn judge(&mut self, line: &str, is_last: impl FnOnce(bool) -> bool) -> Outcome {
         let refusal = self.machine.propose(line).err();
         let violations = self.machine.violations(self.kinds);
@@ -181,12 +194,15 @@ impl Episode {
         }
     }
 
-    /// The episode of a pickle. Its lines are carried out again: a state as JSON does not tell all of its history.
+    /// The episode of a pickle. Its lines are carried out again: a state as JSON does not tell all
+    /// of its history.
     pub fn restore(saved: SavedEpisode) -> PyResult<Self> {
         let mut episode = Self::new(Arc::new(Named::restore(saved.instance)?), saved.rules);
         for (place, line) in saved.committed.iter().enumerate() {
             let replayed = episode.machine.replay(line);
-            replayed.map_err(|refusal| value_error("episode", format!("line {place}, {line:?}: {refusal}")))?;
+            replayed.map_err(|refusal| {
+                value_error("episode", format!("line {place}, {line:?}: {refusal}"))
+            })?;
             episode.committed.push(line);
         }
         episode.machine.write_state(&mut episode.observation);

@@ -38,8 +38,8 @@ pub fn bad_input(field: &str, error: &BadInput) -> PyErr {
     value_error(field, format!("{}: {}", error.task, error.detail))
 }
 
-/// Runs the benchmark's code without the interpreter's lock. Its panic, which would be a fault of a task, becomes a
-/// `RuntimeError`.
+/// Runs the benchmark's code without the interpreter's lock. Its panic, which would be a fault of a
+/// task, becomes a `RuntimeError`.
 pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     py.detach(|| guarded(work))
 }

@@ -6,7 +6,9 @@ use std::sync::{Arc, OnceLock};
 use prime_bench::judge::single::REFERENCE_STEPS_MAX;
 use prime_bench::judge::{Body, INDEX_LIMIT, is_correct};
 use prime_bench::prompts::{self, Components, Style};
-use prime_bench::tasks::{self, AnyTask, BASE_SEED, Difficulty, InstanceId, Machine, Problem, Reference};
+use prime_bench::tasks::{
+    self, AnyTask, BASE_SEED, Difficulty, InstanceId, Machine, Problem, Reference,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -51,7 +53,12 @@ impl Named {
     pub fn save(&self) -> Saved {
         let task = self.task.spec().slug.to_owned();
         match &self.id {
-            Some(id) => Saved::Named { task, difficulty: id.difficulty, index: id.index, base_seed: id.base_seed },
+            Some(id) => Saved::Named {
+                task,
+                difficulty: id.difficulty,
+                index: id.index,
+                base_seed: id.base_seed,
+            },
             None => Saved::Input { task, input: self.problem.input() },
         }
     }
@@ -61,14 +68,18 @@ impl Named {
         match saved {
             Saved::Named { task: name, difficulty, index, base_seed } => {
                 if index >= INDEX_LIMIT {
-                    return Err(value_error("index", format!("{index} is not below {INDEX_LIMIT}")));
+                    return Err(value_error(
+                        "index",
+                        format!("{index} is not below {INDEX_LIMIT}"),
+                    ));
                 }
                 let id = InstanceId { task: task(&name)?, difficulty, index, base_seed };
                 guarded(|| Self::of(id))
             }
             Saved::Input { task: name, input } => {
                 let task = task(&name)?;
-                let problem = guarded(|| task.read_input(&input))?.map_err(|error| bad_input("input", &error))?;
+                let problem = guarded(|| task.read_input(&input))?
+                    .map_err(|error| bad_input("input", &error))?;
                 Ok(Self::of_input(task, problem))
             }
         }
@@ -83,7 +94,8 @@ impl Named {
         self.id.map_or(Difficulty::Easy, |id| id.difficulty)
     }
 
-    /// Refuses a user's input on which the reference would take too long; the benchmark's are known to be short.
+    /// Refuses a user's input on which the reference would take too long; the benchmark's are known
+    /// to be short.
     pub fn check_reference(&self) -> PyResult<()> {
         if self.id.is_none() { self.reference().map(drop) } else { Ok(()) }
     }
@@ -108,7 +120,10 @@ impl Named {
         Ok(lines)
     }
 
-    fn run_reference(&self, mut advance: impl FnMut(&mut dyn Machine) -> bool) -> Option<Reference> {
+    fn run_reference(
+        &self,
+        mut advance: impl FnMut(&mut dyn Machine) -> bool,
+    ) -> Option<Reference> {
         let mut machine = self.problem.start();
         for steps in 0..REFERENCE_STEPS_MAX {
             if !advance(machine.as_mut()) {
@@ -137,7 +152,9 @@ impl Named {
 }
 
 fn too_long() -> PyErr {
-    PyValueError::new_err(format!("input: the reference takes more than {REFERENCE_STEPS_MAX} steps"))
+    PyValueError::new_err(format!(
+        "input: the reference takes more than {REFERENCE_STEPS_MAX} steps"
+    ))
 }
 
 /// The identity in the arguments of an instance.
@@ -149,8 +166,10 @@ pub fn instance_id(
 ) -> PyResult<InstanceId> {
     let task = find(task)?;
     let difficulty = difficulty.map_or(Ok(Difficulty::Easy), self::difficulty)?;
-    let index = index.map_or(Ok(0), |index| integer("index", index, 0, u64::from(INDEX_LIMIT) - 1))?;
-    let base_seed = base_seed.map_or(Ok(BASE_SEED), |seed| integer("base_seed", seed, 0, u64::MAX))?;
+    let index =
+        index.map_or(Ok(0), |index| integer("index", index, 0, u64::from(INDEX_LIMIT) - 1))?;
+    let base_seed =
+        base_seed.map_or(Ok(BASE_SEED), |seed| integer("base_seed", seed, 0, u64::MAX))?;
     let index = u32::try_from(index).map_err(|error| value_error("index", error))?;
     Ok(InstanceId { task, difficulty, index, base_seed })
 }
@@ -173,7 +192,8 @@ impl Instance {
 impl Instance {
     /// Instance(task, difficulty="easy", index=0, base_seed=42)
     ///
-    /// An instance of the benchmark. Raises KeyError for an unknown task, ValueError for other values out of range.
+    /// An instance of the benchmark. Raises KeyError for an unknown task, ValueError for other
+    /// values out of range.
     #[new]
     #[pyo3(
         signature = (task, difficulty=None, index=None, base_seed=None),
@@ -192,15 +212,23 @@ impl Instance {
 
     /// An instance of your own: the task's `input` as a dict, or as JSON text.
     ///
-    /// Raises KeyError for an unknown task, ValueError with the field that is missing, unknown or out of range.
+    /// Raises KeyError for an unknown task, ValueError with the field that is missing, unknown or
+    /// out of range.
     #[staticmethod]
-    fn from_input(py: Python<'_>, task: &Bound<'_, PyAny>, input: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn from_input(
+        py: Python<'_>,
+        task: &Bound<'_, PyAny>,
+        input: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
         let task = find(task)?;
         let input = match input.cast::<PyString>() {
-            Ok(text) => serde_json::from_str(text.to_str()?).map_err(|error| value_error("input", error))?,
+            Ok(text) => {
+                serde_json::from_str(text.to_str()?).map_err(|error| value_error("input", error))?
+            }
             Err(_) => to_json("input", input)?,
         };
-        let problem = detached(py, || task.read_input(&input))?.map_err(|error| bad_input("input", &error))?;
+        let problem = detached(py, || task.read_input(&input))?
+            .map_err(|error| bad_input("input", &error))?;
         Ok(Self(Arc::new(Named::of_input(task, problem))))
     }
 
@@ -272,7 +300,8 @@ impl Instance {
         Ok(detached(py, || self.0.reference())??.steps)
     }
 
-    /// Whether an answer, a dict, is right: by the task's goal test, or equal to the reference answer.
+    /// Whether an answer, a dict, is right: by the task's goal test, or equal to the reference
+    /// answer.
     fn accepts(&self, py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<bool> {
         let answer = to_json("answer", answer)?;
         detached(py, || self.0.accepts(&answer))?
@@ -280,9 +309,9 @@ impl Instance {
 
     /// prompt(style="structured", without=())
     ///
-    /// The prompt for the whole problem: `baseline`, `structured` (without some of constraints, verification, examples,
-    /// format), `sorting`, `state-machine` or `mathematical`, whose output `judge` reads; or `turns`, which asks for one action a
-    /// turn, as environments take them.
+    /// The prompt for the whole problem: `baseline`, `structured` (without some of constraints,
+    /// verification, examples, format), `sorting`, `state-machine` or `mathematical`, whose output
+    /// `judge` reads; or `turns`, which asks for one action a turn, as environments take them.
     #[pyo3(
         signature = (style="structured", without=Vec::new()),
         text_signature = "($self, style='structured', without=())"
@@ -293,7 +322,8 @@ impl Instance {
             if !matches!(style, Style::Structured(_)) {
                 return Err(value_error("without", "goes with the structured prompt"));
             }
-            let components = without.iter().try_fold(Components::ALL, |all, name| all.without(name));
+            let components =
+                without.iter().try_fold(Components::ALL, |all, name| all.without(name));
             style = Style::Structured(components.map_err(|error| value_error("without", error))?);
         }
         guarded(|| prompts::whole(self.0.problem.as_ref(), style))
@@ -328,7 +358,8 @@ impl Instance {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        let saved = serde_json::to_string(&self.0.save()).map_err(|error| value_error("instance", error))?;
+        let saved = serde_json::to_string(&self.0.save())
+            .map_err(|error| value_error("instance", error))?;
         Ok((py.import("prime_bench._native")?.getattr("_restore_instance")?, (saved,)))
     }
 }
@@ -336,7 +367,8 @@ impl Instance {
 /// Reads what `Instance.__reduce__` wrote.
 #[pyfunction(name = "_restore_instance")]
 pub fn restore_instance(saved: &str) -> PyResult<Instance> {
-    let saved: Saved = serde_json::from_str(saved).map_err(|error| value_error("instance", error))?;
+    let saved: Saved =
+        serde_json::from_str(saved).map_err(|error| value_error("instance", error))?;
     Named::restore(saved).map(|named| Instance(Arc::new(named)))
 }
 

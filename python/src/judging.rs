@@ -19,7 +19,9 @@ fn lines(field: &str, object: &Bound<'_, PyAny>) -> PyResult<ActionList> {
     let mut list = ActionList::default();
     for (place, line) in object.try_iter().map_err(|_| wanted())?.enumerate() {
         let line = line?;
-        let text = line.cast::<PyString>().map_err(|_| type_error(&format!("{field}[{place}]"), "a str", &line))?;
+        let text = line
+            .cast::<PyString>()
+            .map_err(|_| type_error(&format!("{field}[{place}]"), "a str", &line))?;
         list.push(text.to_str()?);
     }
     Ok(list)
@@ -39,7 +41,12 @@ fn body(field: &str, output: &Bound<'_, PyAny>) -> PyResult<Body> {
             "actions" if value.is_none() => {}
             "actions" => actions = Some(lines(&format!("{field}[\"actions\"]"), &value)?),
             "answer" => answer = Some(to_json(&format!("{field}[\"answer\"]"), &value)?),
-            other => return Err(value_error(field, format!("unknown key {other:?}: there are actions and answer"))),
+            other => {
+                return Err(value_error(
+                    field,
+                    format!("unknown key {other:?}: there are actions and answer"),
+                ));
+            }
         }
     }
     Ok(Body::Structured { actions, answer })
@@ -100,7 +107,9 @@ pub fn judge_many<'py>(
         let named = self::instance(&format!("instances[{place}]"), instance)?;
         work.push((named, body(&format!("outputs[{place}]"), output)?));
     }
-    let judged = detached(py, || parallel::map(&work, threads, 1, |(named, body)| judge_one(named, body, kinds)))?;
+    let judged = detached(py, || {
+        parallel::map(&work, threads, 1, |(named, body)| judge_one(named, body, kinds))
+    })?;
     judged.into_iter().map(|judgement| as_dict(py, &judgement?)).collect()
 }
 
@@ -123,7 +132,8 @@ pub fn composite_reward(
         Err(_) => Some(lines("output", output)?),
     };
     // Without a trace there is one line, which is no action.
-    let actions = actions.filter(|actions| !actions.is_empty()).unwrap_or_else(|| [""].into_iter().collect());
+    let actions =
+        actions.filter(|actions| !actions.is_empty()).unwrap_or_else(|| [""].into_iter().collect());
     detached(py, || {
         let mut episode = Episode::new(named, rules);
         let lines: Vec<&str> = actions.iter().collect();

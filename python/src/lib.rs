@@ -1,5 +1,6 @@
-//! The native half of the Python package `prime_bench`: tasks, step environments and the judge, without I/O. `prime_bench/`
-//! has the rest: data classes, data sets, adapters. No panic and no foreign type crosses into Python.
+//! The native half of the Python package `prime_bench`: tasks, step environments and the judge,
+//! without I/O. `prime_bench/` has the rest: data classes, data sets, adapters. No panic and no
+//! foreign type crosses into Python.
 
 mod dataset;
 mod env;

@@ -22,9 +22,14 @@ pub fn threads(given: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
     Ok(if threads == 0 { cores } else { threads })
 }
 
-/// What `of` makes of each item, in order; `least` items are worth a thread. Threads take the next items that are left. A
-/// panic of `of` goes on in the caller.
-pub fn map<T: Sync, R: Send>(items: &[T], threads: usize, least: usize, of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+/// What `of` makes of each item, in order; `least` items are worth a thread. Threads take the next
+/// items that are left. A panic of `of` goes on in the caller.
+pub fn map<T: Sync, R: Send>(
+    items: &[T],
+    threads: usize,
+    least: usize,
+    of: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
     let threads = threads.min(items.len() / least.max(1));
     if threads <= 1 {
         return items.iter().map(of).collect();
@@ -35,14 +40,19 @@ pub fn map<T: Sync, R: Send>(items: &[T], threads: usize, least: usize, of: impl
         let mut done = Vec::new();
         loop {
             let start = next.fetch_add(share, Ordering::Relaxed);
-            let Some(rest) = items.get(start..).filter(|rest| !rest.is_empty()) else { return done };
+            let Some(rest) = items.get(start..).filter(|rest| !rest.is_empty()) else {
+                return done;
+            };
             done.push((start, rest.iter().take(share).map(&of).collect::<Vec<_>>()));
         }
     };
     let mut shares: Vec<_> = thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         let joined: Vec<_> = workers.into_iter().map(thread::ScopedJoinHandle::join).collect();
-        joined.into_iter().flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        joined
+            .into_iter()
+            .flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
     });
     shares.sort_by_key(|(start, _)| *start);
     shares.into_iter().flat_map(|(_, made)| made).collect()

@@ -1,5 +1,6 @@
-//! The instances used last, so that an entry of a data set need not be drawn again to be scored. Never waits for a lock: a
-//! process may fork at any time, and its child must not find one taken for ever.
+//! The instances used last, so that an entry of a data set need not be drawn again to be scored.
+//! Never waits for a lock: a process may fork at any time, and its child must not find one taken
+//! for ever.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};

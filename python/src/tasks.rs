@@ -13,16 +13,23 @@ use crate::values::{text, to_python};
 #[pyfunction(name = "_slugs")]
 #[pyo3(signature = (category=None))]
 pub fn slugs(category: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<&'static str>> {
-    let category = category
-        .filter(|given| !given.is_none())
-        .map(|given| text("category", given)?.parse::<Category>().map_err(|error| value_error("category", error)));
+    let category = category.filter(|given| !given.is_none()).map(|given| {
+        text("category", given)?.parse::<Category>().map_err(|error| value_error("category", error))
+    });
     let category = category.transpose()?;
     let specs = tasks::all().map(|task| task.spec());
-    Ok(specs.filter(|spec| category.is_none_or(|of| spec.category == of)).map(|spec| spec.slug).collect())
+    Ok(specs
+        .filter(|spec| category.is_none_or(|of| spec.category == of))
+        .map(|spec| spec.slug)
+        .collect())
 }
 
 fn meanings(fields: &[(&str, &str)]) -> Value {
-    fields.iter().map(|(name, meaning)| ((*name).to_owned(), Value::from(*meaning))).collect::<Map<_, _>>().into()
+    fields
+        .iter()
+        .map(|(name, meaning)| ((*name).to_owned(), Value::from(*meaning)))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 /// The page of a task as a dict.
@@ -30,7 +37,9 @@ fn meanings(fields: &[(&str, &str)]) -> Value {
 pub fn page<'py>(py: Python<'py>, task: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let spec = find(task)?.spec();
     let page = spec.page;
-    let sizes = Difficulty::ALL.iter().map(|level| (level.name().to_owned(), Value::from(spec.sizes[level.rank()])));
+    let sizes = Difficulty::ALL
+        .iter()
+        .map(|level| (level.name().to_owned(), Value::from(spec.sizes[level.rank()])));
     let parsed = |text| serde_json::from_str::<Value>(text).unwrap_or_default();
     let page = json!({
         "id": spec.id,
@@ -59,20 +68,22 @@ pub fn page<'py>(py: Python<'py>, task: &Bound<'py, PyAny>) -> PyResult<Bound<'p
     to_python(py, &page)
 }
 
-/// A terminal for each form: where one alternative of a terminal begins another, lexers may stop at the first.
+/// A terminal for each form: where one alternative of a terminal begins another, lexers may stop at
+/// the first.
 fn lark(forms: &[&str]) -> String {
     let names: Vec<String> = (0..forms.len()).map(|place| format!("FORM_{place}")).collect();
-    let terminal =
-        |(name, form): (&String, &&str)| format!("{name}: /{}/\n", pattern::form_regex(form).replace('/', "\\/"));
+    let terminal = |(name, form): (&String, &&str)| {
+        format!("{name}: /{}/\n", pattern::form_regex(form).replace('/', "\\/"))
+    };
     let terminals: String = names.iter().zip(forms).map(terminal).collect();
     format!("start: {}\n{terminals}", names.join(" | "))
 }
 
 /// grammar(task, form="gbnf") -> str
 ///
-/// The grammar of one action line: `gbnf` (llama.cpp; XGrammar, so SGLang's `ebnf` and vLLM's `grammar`), `regex` (vLLM,
-/// SGLang, outlines; unanchored, without capturing groups) or `lark` (llguidance, lark). Numbers beyond 2^53 are in the
-/// grammar and are refused by the task.
+/// The grammar of one action line: `gbnf` (llama.cpp; XGrammar, so SGLang's `ebnf` and vLLM's
+/// `grammar`), `regex` (vLLM, SGLang, outlines; unanchored, without capturing groups) or `lark`
+/// (llguidance, lark). Numbers beyond 2^53 are in the grammar and are refused by the task.
 #[pyfunction]
 #[pyo3(signature = (task, form="gbnf"))]
 pub fn grammar(task: &Bound<'_, PyAny>, form: &str) -> PyResult<String> {
@@ -89,5 +100,8 @@ pub fn grammar(task: &Bound<'_, PyAny>, form: &str) -> PyResult<String> {
 #[pyfunction(name = "_phases")]
 pub fn phases() -> Vec<(&'static str, u32, u32, Vec<&'static str>)> {
     let levels = |levels: &[Difficulty]| levels.iter().map(|level| level.name()).collect();
-    PHASES.iter().map(|phase| (phase.name, phase.first_epoch, phase.last_epoch, levels(phase.difficulties))).collect()
+    PHASES
+        .iter()
+        .map(|phase| (phase.name, phase.first_epoch, phase.last_epoch, levels(phase.difficulties)))
+        .collect()
 }

@@ -1,4 +1,5 @@
-//! Arguments and results: JSON values as Python objects, integers within bounds, sets of kinds, weights.
+//! Arguments and results: JSON values as Python objects, integers within bounds, sets of kinds,
+//! weights.
 
 use prime_bench::prompts::Style;
 use prime_bench::tasks::{Difficulty, Kind, Kinds, Spec};
@@ -31,7 +32,9 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyA
         }
         Value::Object(fields) => {
             let dict = PyDict::new(py);
-            fields.iter().try_for_each(|(name, value)| dict.set_item(name, to_python(py, value)?))?;
+            fields
+                .iter()
+                .try_for_each(|(name, value)| dict.set_item(name, to_python(py, value)?))?;
             dict.into_any()
         }
     })
@@ -44,7 +47,9 @@ pub fn to_json(field: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
 
 fn json_at(field: &str, object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     if depth > DEPTH_MAX {
-        return Err(PyRecursionError::new_err(format!("{field}: nested more than {DEPTH_MAX} deep")));
+        return Err(PyRecursionError::new_err(format!(
+            "{field}: nested more than {DEPTH_MAX} deep"
+        )));
     }
     if object.is_none() {
         return Ok(Value::Null);
@@ -58,16 +63,22 @@ fn json_at(field: &str, object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Val
     if object.is_instance_of::<PyInt>() {
         let signed = object.extract::<i64>().map(Number::from);
         let number = signed.or_else(|_| object.extract::<u64>().map(Number::from));
-        return number.map(Value::Number).map_err(|_| value_error(field, "an integer has more than 64 bits"));
+        return number
+            .map(Value::Number)
+            .map_err(|_| value_error(field, "an integer has more than 64 bits"));
     }
     if let Ok(value) = object.cast::<PyFloat>() {
         let number = Number::from_f64(value.value());
-        return number.map(Value::Number).ok_or_else(|| value_error(field, "a number is not finite"));
+        return number
+            .map(Value::Number)
+            .ok_or_else(|| value_error(field, "a number is not finite"));
     }
     if let Ok(dict) = object.cast::<PyDict>() {
         let mut fields = Map::new();
         for (name, value) in dict.iter() {
-            let Ok(name) = name.cast::<PyString>() else { return Err(type_error(field, "text as a key", &name)) };
+            let Ok(name) = name.cast::<PyString>() else {
+                return Err(type_error(field, "text as a key", &name));
+            };
             fields.insert(name.to_str()?.to_owned(), json_at(field, &value, depth + 1)?);
         }
         return Ok(Value::Object(fields));
@@ -120,14 +131,19 @@ pub fn kinds(object: Option<&Bound<'_, PyAny>>, default: Kinds) -> PyResult<Kind
     let entries = object.try_iter().map_err(|_| type_error("kinds", "names of kinds", object))?;
     let found: Kinds = entries.map(|entry| kind(&entry?)).collect::<PyResult<_>>()?;
     if found == Kinds::NONE {
-        return Err(value_error("kinds", "name at least one of format, invariant, transition, terminal"));
+        return Err(value_error(
+            "kinds",
+            "name at least one of format, invariant, transition, terminal",
+        ));
     }
     Ok(found)
 }
 
 /// The four weights of the composite reward, in the order of the paper; its own by default.
 pub fn weights(object: Option<&Bound<'_, PyAny>>) -> PyResult<RewardWeights> {
-    let Some(object) = object.filter(|object| !object.is_none()) else { return Ok(RewardWeights::PAPER) };
+    let Some(object) = object.filter(|object| !object.is_none()) else {
+        return Ok(RewardWeights::PAPER);
+    };
     let four = "four numbers: task, verify, efficiency, format";
     let numbers = object.try_iter().map_err(|_| type_error("weights", four, object))?;
     let numbers: Vec<f64> = numbers

@@ -1,4 +1,5 @@
-//! Many environments as one: a call steps all of them on several threads, without the interpreter's lock.
+//! Many environments as one: a call steps all of them on several threads, without the interpreter's
+//! lock.
 
 use std::sync::Arc;
 use std::thread;
@@ -27,7 +28,11 @@ fn step_some(episodes: &mut [Episode], lines: &[Line]) -> Vec<Option<Outcome>> {
 }
 
 /// Steps all episodes, on up to so many threads. `None` if the code of a task has panicked.
-fn step_all(episodes: &mut [Episode], lines: &[Line], threads: usize) -> Option<Vec<Option<Outcome>>> {
+fn step_all(
+    episodes: &mut [Episode],
+    lines: &[Line],
+    threads: usize,
+) -> Option<Vec<Option<Outcome>>> {
     let threads = threads.min(episodes.len() / PER_THREAD).max(1);
     if threads == 1 {
         return guarded(|| step_some(episodes, lines)).ok();
@@ -35,7 +40,8 @@ fn step_all(episodes: &mut [Episode], lines: &[Line], threads: usize) -> Option<
     let share = episodes.len().div_ceil(threads);
     thread::scope(|scope| {
         let shares = episodes.chunks_mut(share).zip(lines.chunks(share));
-        let workers: Vec<_> = shares.map(|(episodes, lines)| scope.spawn(|| step_some(episodes, lines))).collect();
+        let workers: Vec<_> =
+            shares.map(|(episodes, lines)| scope.spawn(|| step_some(episodes, lines))).collect();
         // All are joined, so that a panic does not leave the scope.
         let results: Vec<_> = workers.into_iter().map(thread::ScopedJoinHandle::join).collect();
         let shares: Result<Vec<_>, _> = results.into_iter().collect();
@@ -47,10 +53,11 @@ type Columns<'py> = (Bound<'py, PyList>, Vec<f64>, Vec<bool>, Vec<bool>, Bound<'
 
 /// Many instances as environments that are stepped together.
 ///
-/// VectorStepEnv(instances, *, threads=0, kinds=…, weights=…, max_steps=None, reject_violations=False)
+/// VectorStepEnv(instances, *, threads=0, kinds=…, weights=…, max_steps=None,
+/// reject_violations=False)
 ///
-/// `threads=0` takes the machine's cores. Threads live during a call only, so the process may fork. Environments are not
-/// reset by themselves: `reset_at(index)` when one has ended.
+/// `threads=0` takes the machine's cores. Threads live during a call only, so the process may fork.
+/// Environments are not reset by themselves: `reset_at(index)` when one has ended.
 #[pyclass(module = "prime_bench")]
 pub struct VectorStepEnv {
     episodes: Vec<Episode>,
@@ -66,7 +73,9 @@ impl VectorStepEnv {
         if lines.is_instance_of::<PyString>() {
             return Err(type_error("lines", "a sequence of str or None", lines));
         }
-        let given = lines.try_iter().map_err(|_| type_error("lines", "a sequence of str or None", lines))?;
+        let given = lines
+            .try_iter()
+            .map_err(|_| type_error("lines", "a sequence of str or None", lines))?;
         let mut found = Vec::with_capacity(self.episodes.len());
         for (place, line) in given.enumerate() {
             let line = line?;
@@ -74,8 +83,11 @@ impl VectorStepEnv {
                 None
             } else {
                 let name = || format!("lines[{place}]");
-                let text = line.cast::<PyString>().map_err(|_| type_error(&name(), "a str or None", &line))?;
-                if self.episodes.get(place).is_some_and(|episode| episode.status != Status::Running) {
+                let text = line
+                    .cast::<PyString>()
+                    .map_err(|_| type_error(&name(), "a str or None", &line))?;
+                if self.episodes.get(place).is_some_and(|episode| episode.status != Status::Running)
+                {
                     let message = "the episode has ended: give None, or call reset_at";
                     return Err(EpisodeOver::new_err(format!("{}: {message}", name())));
                 }
@@ -84,27 +96,39 @@ impl VectorStepEnv {
             found.push(line);
         }
         if found.len() != self.episodes.len() {
-            let message = format!("there are {} for {} environments", found.len(), self.episodes.len());
+            let message =
+                format!("there are {} for {} environments", found.len(), self.episodes.len());
             return Err(value_error("lines", message));
         }
         Ok(found)
     }
 
     /// The instances that `options` of a reset name, one for each environment.
-    fn other_instances(&self, options: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Arc<Named>>>> {
+    fn other_instances(
+        &self,
+        options: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<Vec<Arc<Named>>>> {
         let Some(options) = options.filter(|options| !options.is_none()) else { return Ok(None) };
-        let options = options.cast::<PyDict>().map_err(|_| type_error("options", "a dict", options))?;
+        let options =
+            options.cast::<PyDict>().map_err(|_| type_error("options", "a dict", options))?;
         let mut found = None;
         for (key, value) in options.iter() {
             if values::text("options", &key)? != "instances" {
-                return Err(value_error("options", format!("unknown key {key}: there is `instances`")));
+                return Err(value_error(
+                    "options",
+                    format!("unknown key {key}: there is `instances`"),
+                ));
             }
             let field = "options[\"instances\"]";
-            let given = value.try_iter().map_err(|_| type_error(field, "a sequence of Instance", &value))?;
-            let named = given.enumerate().map(|(place, one)| instance(&format!("{field}[{place}]"), &one?));
+            let given = value
+                .try_iter()
+                .map_err(|_| type_error(field, "a sequence of Instance", &value))?;
+            let named =
+                given.enumerate().map(|(place, one)| instance(&format!("{field}[{place}]"), &one?));
             let named = named.collect::<PyResult<Vec<_>>>()?;
             if named.len() != self.episodes.len() {
-                let message = format!("there are {} for {} environments", named.len(), self.episodes.len());
+                let message =
+                    format!("there are {} for {} environments", named.len(), self.episodes.len());
                 return Err(value_error(field, message));
             }
             found = Some(named);
@@ -113,8 +137,11 @@ impl VectorStepEnv {
     }
 
     fn place(&self, index: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let last =
-            self.episodes.len().checked_sub(1).ok_or_else(|| value_error("index", "there are no environments"))?;
+        let last = self
+            .episodes
+            .len()
+            .checked_sub(1)
+            .ok_or_else(|| value_error("index", "there are no environments"))?;
         let place = integer("index", index, 0, last as u64)?;
         usize::try_from(place).map_err(|error| value_error("index", error))
     }
@@ -137,11 +164,14 @@ impl VectorStepEnv {
         reject_violations: bool,
     ) -> PyResult<Self> {
         let threads = parallel::threads(threads)?;
-        let given = instances.try_iter().map_err(|_| type_error("instances", "a sequence of Instance", instances))?;
+        let given = instances
+            .try_iter()
+            .map_err(|_| type_error("instances", "a sequence of Instance", instances))?;
         let mut chosen = Vec::new();
         for (place, given) in given.enumerate() {
             let named = instance(&format!("instances[{place}]"), &given?)?;
-            let rules = rules(named.problem.steps_max(), kinds, weights, max_steps, reject_violations)?;
+            let rules =
+                rules(named.problem.steps_max(), kinds, weights, max_steps, reject_violations)?;
             chosen.push((named, rules));
         }
         let make = || chosen.into_iter().map(|(named, rules)| Episode::new(named, rules)).collect();
@@ -161,8 +191,8 @@ impl VectorStepEnv {
 
     /// reset(*, seed=None, options=None) -> (observations, infos)
     ///
-    /// Starts all episodes again. An instance has no randomness: `seed` changes nothing. `options={"instances": [...]}` goes
-    /// on to other instances, one for each environment.
+    /// Starts all episodes again. An instance has no randomness: `seed` changes nothing.
+    /// `options={"instances": [...]}` goes on to other instances, one for each environment.
     #[pyo3(signature = (*, seed=None, options=None))]
     fn reset<'py>(
         &mut self,
@@ -172,9 +202,14 @@ impl VectorStepEnv {
     ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyDict>)> {
         let _ = seed;
         if let Some(named) = self.other_instances(options)? {
-            let pairs = self.episodes.iter().zip(named).map(|(episode, named)| (episode.rules_for(&named), named));
+            let pairs = self
+                .episodes
+                .iter()
+                .zip(named)
+                .map(|(episode, named)| (episode.rules_for(&named), named));
             let pairs: Vec<_> = pairs.collect();
-            let make = || pairs.into_iter().map(|(rules, named)| Episode::new(named, rules)).collect();
+            let make =
+                || pairs.into_iter().map(|(rules, named)| Episode::new(named, rules)).collect();
             self.episodes = detached(py, make)?;
         } else {
             let episodes = &mut self.episodes;
@@ -187,7 +222,11 @@ impl VectorStepEnv {
     ///
     /// Starts one episode again, of another instance if one is given.
     #[pyo3(signature = (index, instance=None))]
-    fn reset_at(&mut self, index: &Bound<'_, PyAny>, instance: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
+    fn reset_at(
+        &mut self,
+        index: &Bound<'_, PyAny>,
+        instance: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
         let place = self.place(index)?;
         let episode = &mut self.episodes[place];
         match instance.filter(|given| !given.is_none()) {
@@ -203,8 +242,9 @@ impl VectorStepEnv {
 
     /// step(lines) -> (observations, rewards, terminateds, truncateds, infos)
     ///
-    /// One line for each environment; None leaves one alone, with reward 0. The results are lists, in order. `infos` has
-    /// `score` and `refusal` as lists. Either all lines are taken or, with an exception, none.
+    /// One line for each environment; None leaves one alone, with reward 0. The results are lists,
+    /// in order. `infos` has `score` and `refusal` as lists. Either all lines are taken or, with an
+    /// exception, none.
     ///
     /// Raises EpisodeOver, a RuntimeError, for a line to an episode that has ended.
     fn step<'py>(&mut self, py: Python<'py>, lines: &Bound<'py, PyAny>) -> PyResult<Columns<'py>> {
@@ -212,15 +252,28 @@ impl VectorStepEnv {
         let (episodes, threads) = (&mut self.episodes, self.threads);
         let outcomes = py.detach(|| step_all(episodes, &lines, threads)).ok_or_else(|| {
             self.episodes.iter_mut().for_each(|episode| episode.status = Status::Truncated);
-            PyRuntimeError::new_err("a task could not carry out its line; that is a fault of the task: call reset()")
+            PyRuntimeError::new_err(
+                "a task could not carry out its line; that is a fault of the task: call reset()",
+            )
         })?;
         let infos = PyDict::new(py);
-        let score = |outcome: &Option<Outcome>| outcome.as_ref().map_or(0.0, |outcome| outcome.score.value());
-        let refusal = |outcome: &Option<Outcome>| outcome.as_ref()?.refusal.as_ref().map(refusal_kind);
-        infos.set_item(pyo3::intern!(py, "score"), outcomes.iter().map(score).collect::<Vec<_>>())?;
-        infos.set_item(pyo3::intern!(py, "refusal"), outcomes.iter().map(refusal).collect::<Vec<_>>())?;
-        let reward = |outcome: &Option<Outcome>| outcome.as_ref().map_or(0.0, |outcome| outcome.reward.total);
-        let is = |status| -> Vec<bool> { self.episodes.iter().map(|episode| episode.status == status).collect() };
+        let score = |outcome: &Option<Outcome>| {
+            outcome.as_ref().map_or(0.0, |outcome| outcome.score.value())
+        };
+        let refusal =
+            |outcome: &Option<Outcome>| outcome.as_ref()?.refusal.as_ref().map(refusal_kind);
+        infos
+            .set_item(pyo3::intern!(py, "score"), outcomes.iter().map(score).collect::<Vec<_>>())?;
+        infos.set_item(
+            pyo3::intern!(py, "refusal"),
+            outcomes.iter().map(refusal).collect::<Vec<_>>(),
+        )?;
+        let reward = |outcome: &Option<Outcome>| {
+            outcome.as_ref().map_or(0.0, |outcome| outcome.reward.total)
+        };
+        let is = |status| -> Vec<bool> {
+            self.episodes.iter().map(|episode| episode.status == status).collect()
+        };
         Ok((
             self.observations(py)?,
             outcomes.iter().map(reward).collect(),
@@ -238,8 +291,9 @@ impl VectorStepEnv {
 
     /// The algorithm's next line for each environment; None at its end.
     fn reference(&self, py: Python<'_>) -> PyResult<Vec<Option<String>>> {
-        let next =
-            |episode: &Episode| if episode.status == Status::Running { episode.machine().reference() } else { None };
+        let next = |episode: &Episode| {
+            if episode.status == Status::Running { episode.machine().reference() } else { None }
+        };
         detached(py, || self.episodes.iter().map(next).collect())
     }
 
@@ -253,15 +307,21 @@ impl VectorStepEnv {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, usize))> {
         let saved: Vec<SavedEpisode> = self.episodes.iter().map(Episode::save).collect();
-        let saved = serde_json::to_string(&saved).map_err(|error| value_error("episodes", error))?;
-        Ok((py.import("prime_bench._native")?.getattr("_restore_vector_env")?, (saved, self.threads)))
+        let saved =
+            serde_json::to_string(&saved).map_err(|error| value_error("episodes", error))?;
+        Ok((
+            py.import("prime_bench._native")?.getattr("_restore_vector_env")?,
+            (saved, self.threads),
+        ))
     }
 }
 
 /// Reads what `VectorStepEnv.__reduce__` wrote.
 #[pyfunction(name = "_restore_vector_env")]
 pub fn restore_vector_env(saved: &str, threads: usize) -> PyResult<VectorStepEnv> {
-    let saved: Vec<SavedEpisode> = serde_json::from_str(saved).map_err(|error| value_error("episodes", error))?;
-    let episodes = guarded(|| saved.into_iter().map(Episode::restore).collect::<PyResult<Vec<_>>>())??;
+    let saved: Vec<SavedEpisode> =
+        serde_json::from_str(saved).map_err(|error| value_error("episodes", error))?;
+    let episodes =
+        guarded(|| saved.into_iter().map(Episode::restore).collect::<PyResult<Vec<_>>>())??;
     Ok(VectorStepEnv { episodes, threads: threads.max(1) })
 }

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use super::conformance::{Finding, coordinator, executor, verifier};
 use super::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use super::{
-    Coordinator, Executor, ReferenceExecutor, ReplayExecutor, RulesVerifier, ScriptedExecutor, ThresholdCoordinator,
-    Verifier,
+    Coordinator, Executor, ReferenceExecutor, ReplayExecutor, RulesVerifier, ScriptedExecutor,
+    ThresholdCoordinator, Verifier,
 };
 use crate::settings::Program;
 use prime_bench::tasks::{Kind, Kinds};
 use prime_protocol::{Score, Thresholds};
 
-const THRESHOLDS: Thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(8), retries_max: 2 };
+const THRESHOLDS: Thresholds =
+    Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(8), retries_max: 2 };
 
 fn nothing(name: &str, findings: &[Finding]) {
     let lines: Vec<_> = findings.iter().map(ToString::to_string).collect();
@@ -49,20 +50,25 @@ fn example(name: &str) -> Program {
 
 #[tokio::test]
 async fn the_executor_in_python() {
-    let agent = ProcessExecutor::start("example", &example("executor.py")).expect("a program is named");
+    let agent =
+        ProcessExecutor::start("example", &example("executor.py")).expect("a program is named");
     nothing("executor.py", &executor(|| Arc::new(agent.clone()) as Arc<dyn Executor>).await);
 }
 
 #[tokio::test]
 async fn the_verifier_in_python() {
     let kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();
-    let agent = ProcessVerifier::start("example", &example("verifier.py"), kinds).expect("a program is named");
+    let agent = ProcessVerifier::start("example", &example("verifier.py"), kinds)
+        .expect("a program is named");
     nothing("verifier.py", &verifier(|| Arc::new(agent.clone()) as Arc<dyn Verifier>).await);
 }
 
 #[tokio::test]
 async fn the_coordinator_in_python() {
-    let agent =
-        ProcessCoordinator::start("example", &example("coordinator.py"), THRESHOLDS).expect("a program is named");
-    nothing("coordinator.py", &coordinator(|| Arc::new(agent.clone()) as Arc<dyn Coordinator>).await);
+    let agent = ProcessCoordinator::start("example", &example("coordinator.py"), THRESHOLDS)
+        .expect("a program is named");
+    nothing(
+        "coordinator.py",
+        &coordinator(|| Arc::new(agent.clone()) as Arc<dyn Coordinator>).await,
+    );
 }

@@ -1,4 +1,5 @@
-//! Verifier `ensemble`: several verifiers judge the same step (the paper's Algorithm "Ensemble Verifier").
+//! Verifier `ensemble`: several verifiers judge the same step (the paper's Algorithm "Ensemble
+//! Verifier").
 
 use std::sync::Arc;
 
@@ -16,9 +17,10 @@ pub struct EnsembleMember {
 
 /// Runs its members concurrently and combines their verdicts.
 ///
-/// V is the median of the scores; with an even number the upper median, so that a step to which half of the members object
-/// is not clean. A constraint counts as violated if at least half of the members name it. A member that fails abstains;
-/// the verdict needs answers from at least half of the members.
+/// V is the median of the scores; with an even number the upper median, so that a step to which
+/// half of the members object is not clean. A constraint counts as violated if at least half of the
+/// members name it. A member that fails abstains; the verdict needs answers from at least half of
+/// the members.
 pub struct EnsembleVerifier {
     members: Vec<EnsembleMember>,
     /// δ: a larger spread of the scores asks for review.
@@ -32,7 +34,8 @@ fn median(mut scores: Vec<Score>) -> Option<Score> {
 }
 
 impl EnsembleVerifier {
-    /// `review_above` is the paper's δ: if the highest score exceeds the lowest by more, the verdict asks for review.
+    /// `review_above` is the paper's δ: if the highest score exceeds the lowest by more, the
+    /// verdict asks for review.
     ///
     /// # Errors
     /// There are no members, or two have the same name.
@@ -52,20 +55,34 @@ impl EnsembleVerifier {
     }
 
     /// The error if too few members answered.
-    fn quorum_error(&self, answers: &[Result<Verdict, AgentError>], trajectory: &Trajectory) -> Option<AgentError> {
-        let failed =
-            || answers.iter().zip(&self.members).filter_map(|(answer, member)| Some((answer.as_ref().err()?, member)));
+    fn quorum_error(
+        &self,
+        answers: &[Result<Verdict, AgentError>],
+        trajectory: &Trajectory,
+    ) -> Option<AgentError> {
+        let failed = || {
+            answers
+                .iter()
+                .zip(&self.members)
+                .filter_map(|(answer, member)| Some((answer.as_ref().err()?, member)))
+        };
         let answered = answers.len() - failed().count();
-        let is_read = answers.iter().zip(&self.members).any(|(answer, m)| answer.is_ok() && m.verifier.reads_words());
+        let is_read = answers
+            .iter()
+            .zip(&self.members)
+            .any(|(answer, m)| answer.is_ok() && m.verifier.reads_words());
         // Otherwise nothing has judged the constraints that a client wrote in natural language.
-        let is_unread = self.reads_words() && !is_read && trajectory.machine.problem().needs_reader();
+        let is_unread =
+            self.reads_words() && !is_read && trajectory.machine.problem().needs_reader();
         if 2 * answered >= answers.len() && !is_unread {
             return None;
         }
-        let reasons: Vec<_> = failed().map(|(error, member)| format!("{}: {}", member.name, error.reason)).collect();
+        let reasons: Vec<_> =
+            failed().map(|(error, member)| format!("{}: {}", member.name, error.reason)).collect();
         let failure = failed().next().map_or(Failure::Unsupported, |(error, _)| error.failure);
         let is_transient = failed().any(|(error, _)| error.is_transient);
-        let reason = format!("{answered} of {} verifiers answered ({})", answers.len(), reasons.join("; "));
+        let reason =
+            format!("{answered} of {} verifiers answered ({})", answers.len(), reasons.join("; "));
         Some(AgentError { is_transient, ..AgentError::new("verifier `ensemble`", failure, reason) })
     }
 }
@@ -73,16 +90,21 @@ impl EnsembleVerifier {
 #[async_trait]
 impl AsyncVerifier for EnsembleVerifier {
     fn basis(&self) -> Basis {
-        Basis::of_members(&self.members.iter().map(|member| member.verifier.basis()).collect::<Vec<_>>())
+        Basis::of_members(
+            &self.members.iter().map(|member| member.verifier.basis()).collect::<Vec<_>>(),
+        )
     }
 
     /// True if at least half of the members do: that many votes count a constraint as violated.
     fn reads_words(&self) -> bool {
-        2 * self.members.iter().filter(|member| member.verifier.reads_words()).count() >= self.members.len()
+        2 * self.members.iter().filter(|member| member.verifier.reads_words()).count()
+            >= self.members.len()
     }
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
-        let answers = join_all(self.members.iter().map(|member| member.verifier.judge(trajectory, line))).await;
+        let answers =
+            join_all(self.members.iter().map(|member| member.verifier.judge(trajectory, line)))
+                .await;
         if let Some(error) = self.quorum_error(&answers, trajectory) {
             return Err(error);
         }

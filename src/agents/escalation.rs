@@ -1,4 +1,5 @@
-//! Executor `escalation`: a small executor first, and a large one where the small one's samples differ or were rejected.
+//! Executor `escalation`: a small executor first, and a large one where the small one's samples
+//! differ or were rejected.
 
 use std::sync::Arc;
 
@@ -15,12 +16,13 @@ pub struct NamedExecutor {
     pub executor: Arc<dyn super::Executor>,
 }
 
-/// Draws `samples` proposals from the small executor concurrently, with different seeds. If all agree, and the line was not
-/// rejected in this state before, it is proposed; otherwise the large executor proposes. In a state with at least
-/// `after_rejections` earlier proposals the large executor is asked directly.
+/// Draws `samples` proposals from the small executor concurrently, with different seeds. If all
+/// agree, and the line was not rejected in this state before, it is proposed; otherwise the large
+/// executor proposes. In a state with at least `after_rejections` earlier proposals the large
+/// executor is asked directly.
 ///
-/// Samples of a greedy executor (temperature 0) always agree and carry no information. A sample that failed transiently
-/// counts as disagreement; any other failure is returned.
+/// Samples of a greedy executor (temperature 0) always agree and carry no information. A sample
+/// that failed transiently counts as disagreement; any other failure is returned.
 pub struct EscalatingExecutor {
     small: NamedExecutor,
     large: NamedExecutor,
@@ -69,7 +71,8 @@ impl EscalatingExecutor {
                 Err(error) => return Err(error),
             }
         }
-        let is_new = |proposal: &Proposal| !proposal.is_exhausted && !trajectory.excludes(&proposal.line);
+        let is_new =
+            |proposal: &Proposal| !proposal.is_exhausted && !trajectory.excludes(&proposal.line);
         let agreed = agreed.filter(|proposal| !disagrees && is_new(proposal));
         Ok((agreed, usage))
     }
@@ -77,12 +80,20 @@ impl EscalatingExecutor {
 
 #[async_trait]
 impl AsyncExecutor for EscalatingExecutor {
-    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
+    async fn propose(
+        &self,
+        trajectory: &Trajectory,
+        sampling: Sampling,
+    ) -> Result<Proposal, AgentError> {
         let mut spent = Usage::default();
         if trajectory.stack.top().proposals < self.after_rejections {
             let (agreed, usage) = self.sample_small(trajectory, sampling).await?;
             if let Some(proposal) = agreed {
-                return Ok(Proposal { usage, source: Some(Arc::clone(&self.small.name)), ..proposal });
+                return Ok(Proposal {
+                    usage,
+                    source: Some(Arc::clone(&self.small.name)),
+                    ..proposal
+                });
             }
             spent = usage;
         }

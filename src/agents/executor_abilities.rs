@@ -2,8 +2,8 @@
 
 use crate::settings::{ExecutorAgent, RoleOptions as _, Settings};
 
-/// The template of the prompt that our own models are trained on. Models trained on it write actions of the benchmark's
-/// tasks, whatever they are asked.
+/// The template of the prompt that our own models are trained on. Models trained on it write
+/// actions of the benchmark's tasks, whatever they are asked.
 const COMPACT: &str = "compact";
 
 /// Whether an executor, or a part of it, follows a task's reference algorithm.
@@ -38,8 +38,14 @@ mod tests {
         };
         assert!(!reads(&[]), "the built-in model");
         assert!(reads(&["agents.executor.prompt=step"]));
-        assert!(!reads(&["agents.executor.prompt=step", r#"agents.executor.prompt_variants=["compact"]"#]));
-        assert!(reads(&["agents.executor.implementation=replay", r#"agents.executor.lines=["x"]"#]));
+        assert!(!reads(&[
+            "agents.executor.prompt=step",
+            r#"agents.executor.prompt_variants=["compact"]"#
+        ]));
+        assert!(reads(&[
+            "agents.executor.implementation=replay",
+            r#"agents.executor.lines=["x"]"#
+        ]));
         assert!(!reads(&["agents.executor.implementation=reference"]));
     }
 }

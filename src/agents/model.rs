@@ -1,4 +1,5 @@
-//! A language model as agents see it: a prompt in, a completion out. Behind it is a local engine or a server.
+//! A language model as agents see it: a prompt in, a completion out. Behind it is a local engine or
+//! a server.
 
 use std::sync::Arc;
 
@@ -17,8 +18,8 @@ pub struct CompletionRequest {
     pub prompt: String,
     /// A GBNF grammar that constrains the completion; ignored by a model that does not support one.
     pub grammar: Option<Arc<str>>,
-    /// Lines that the completion must not end with, oldest first. Only an engine's model heeds them, with a grammar; others
-    /// learn of them from the prompt.
+    /// Lines that the completion must not end with, oldest first. Only an engine's model heeds
+    /// them, with a grammar; others learn of them from the prompt.
     pub excluded: Vec<Box<str>>,
     /// Beginnings that the completion's last line must not have; for the same models.
     pub excluded_prefixes: Vec<Box<str>>,
@@ -29,7 +30,8 @@ pub struct CompletionRequest {
     pub max_tokens: u32,
     /// Whether to return the log-probabilities of the completion's tokens.
     pub logprobs: bool,
-    /// Equal for requests that share a prefix: a server that has computed one has the prefix of the others cached.
+    /// Equal for requests that share a prefix: a server that has computed one has the prefix of the
+    /// others cached.
     pub affinity: u64,
 }
 

@@ -17,12 +17,21 @@ type OpenPools = BTreeMap<String, (UpstreamPool, Arc<OpenAiModel>)>;
 pub struct Pools(Arc<Mutex<OpenPools>>);
 
 impl Pools {
-    /// The pool of this name. If its options have changed, a new pool is opened; agents that use the old one keep it.
+    /// The pool of this name. If its options have changed, a new pool is opened; agents that use
+    /// the old one keep it.
     ///
     /// # Errors
     /// The pool cannot be opened, for example because an API key is not in the environment.
-    pub fn get(&self, name: &str, settings: &Settings, environment: &Environment) -> Result<Arc<OpenAiModel>, String> {
-        let options = settings.pools.get(name).ok_or_else(|| format!("there is no pool `{name}` (section `pools`)"))?;
+    pub fn get(
+        &self,
+        name: &str,
+        settings: &Settings,
+        environment: &Environment,
+    ) -> Result<Arc<OpenAiModel>, String> {
+        let options = settings
+            .pools
+            .get(name)
+            .ok_or_else(|| format!("there is no pool `{name}` (section `pools`)"))?;
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, model)) = open.get(name)
             && known == options
@@ -49,7 +58,9 @@ impl Pools {
             if probed.iter().any(|server| server.answer.is_ok()) {
                 continue;
             }
-            let reason = |server: &Probed| Some(format!("{}: {}", server.server, server.answer.as_ref().err()?));
+            let reason = |server: &Probed| {
+                Some(format!("{}: {}", server.server, server.answer.as_ref().err()?))
+            };
             let reasons: Vec<_> = probed.iter().filter_map(reason).collect();
             return Err(format!("pool `{name}`: no server answers: {}", reasons.join("; ")));
         }

@@ -1,4 +1,5 @@
-//! The programs of a process, so that they can be ended with it: their agents live on in threads that nobody waits for.
+//! The programs of a process, so that they can be ended with it: their agents live on in threads
+//! that nobody waits for.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

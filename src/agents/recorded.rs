@@ -1,5 +1,5 @@
-//! The agents of a run as data: what a later process needs to build the same ones, and to notice that it cannot. Engines
-//! and pools are named, not contained: they belong to the process.
+//! The agents of a run as data: what a later process needs to build the same ones, and to notice
+//! that it cannot. Engines and pools are named, not contained: they belong to the process.
 
 mod for_task;
 mod needs;
@@ -22,7 +22,8 @@ use super::llm::from_settings;
 use super::prompt::Templates;
 use super::registry::Resources;
 use crate::settings::{
-    Api, CoordinatorAgent, Dialect, ExecutorAgent, RoleOptions, Settings, UpstreamPool, VerifierAgent, implementations,
+    Api, CoordinatorAgent, Dialect, ExecutorAgent, RoleOptions, Settings, UpstreamPool,
+    VerifierAgent, implementations,
 };
 
 pub use needs::{engine_need, needs_met};
@@ -112,11 +113,15 @@ impl RecordedRole {
 impl RecordedAgent {
     /// An agent with these options, and those of them that its implementation uses.
     pub fn of<O: RoleOptions>(options: &O) -> Self {
-        let used = implementations(O::ROLE).iter().find(|known| known.name == options.implementation());
+        let used =
+            implementations(O::ROLE).iter().find(|known| known.name == options.implementation());
         let used = used.map_or(&[][..], |known| known.options);
         let all = serde_json::to_value(options).expect("invariant: options serialise");
         let value = |key: &&str| all.get(*key).map(|value| ((*key).to_owned(), value.clone()));
-        Self { implementation: options.implementation().to_owned(), options: used.iter().filter_map(value).collect() }
+        Self {
+            implementation: options.implementation().to_owned(),
+            options: used.iter().filter_map(value).collect(),
+        }
     }
 
     /// The file that it replays, if it does.
@@ -136,22 +141,24 @@ pub fn file_digest(path: &Path) -> io::Result<String> {
     Ok(format!("{:x}", hash.finalize()))
 }
 
-/// The texts of these templates and of all that they name. A template that computes the name of another one does not have
-/// it recorded.
+/// The texts of these templates and of all that they name. A template that computes the name of
+/// another one does not have it recorded.
 fn with_imports(all: &Templates, wanted: impl Iterator<Item = String>) -> BTreeMap<String, String> {
     let mut texts = BTreeMap::new();
     let mut wanted: Vec<_> = wanted.collect();
     while let Some(name) = wanted.pop() {
         let Some(text) = all.source(&name).filter(|_| !texts.contains_key(&name)) else { continue };
-        wanted.extend(all.names().into_iter().filter(|other| text.contains(other)).map(str::to_owned));
+        wanted.extend(
+            all.names().into_iter().filter(|other| text.contains(other)).map(str::to_owned),
+        );
         texts.insert(name, text);
     }
     texts
 }
 
 impl RecordedAgents {
-    /// Describes the configured agents, whose verifier looks at `basis`. `None` if their templates or recordings cannot be
-    /// read, in which case they cannot be built either.
+    /// Describes the configured agents, whose verifier looks at `basis`. `None` if their templates
+    /// or recordings cannot be read, in which case they cannot be built either.
     pub fn of(settings: &Settings, resources: &Resources, basis: Basis) -> Option<Self> {
         let run = &settings.run;
         let mut recorded = Self {
@@ -175,7 +182,8 @@ impl RecordedAgents {
         recorded.add_resources::<VerifierAgent>(settings, resources, &mut wanted);
         recorded.add_resources::<CoordinatorAgent>(settings, resources, &mut wanted);
         if !wanted.is_empty() {
-            recorded.templates = with_imports(&from_settings::templates(settings).ok()?, wanted.into_iter());
+            recorded.templates =
+                with_imports(&from_settings::templates(settings).ok()?, wanted.into_iter());
         }
         for agent in recorded.executor.agents.values() {
             if let Some(path) = agent.recording() {
@@ -196,7 +204,9 @@ impl RecordedAgents {
             for name in options.engines() {
                 self.engines.insert(name.to_owned(), resources.model_digests.get(name).cloned());
             }
-            if let Some((name, pool)) = options.pool().and_then(|name| Some((name, settings.pools.get(name)?))) {
+            if let Some((name, pool)) =
+                options.pool().and_then(|name| Some((name, settings.pools.get(name)?)))
+            {
                 self.pools.insert(name.to_owned(), RecordedPool::of(pool));
             }
         });

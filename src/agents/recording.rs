@@ -1,4 +1,5 @@
-//! Executor `recording`: replays the proposals of a recorded run. Not a model; every result says so.
+//! Executor `recording`: replays the proposals of a recorded run. Not a model; every result says
+//! so.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -47,8 +48,8 @@ pub struct RecordingError {
     pub detail: String,
 }
 
-/// Where a proposal was made: a hash of the committed lines, their number, and the number of earlier proposals in that
-/// state.
+/// Where a proposal was made: a hash of the committed lines, their number, and the number of
+/// earlier proposals in that state.
 type Position = (u64, usize, u32);
 
 /// Extends a hash of lines by one more; that of no lines is 0.
@@ -65,17 +66,18 @@ pub struct Recording {
     proposals: HashMap<TurnId, Vec<Proposal>>,
     /// In the order of their first proposals.
     trajectories: Vec<TurnId>,
-    /// The trajectories that reached a position, in order, with the index of the proposal made there.
+    /// The trajectories that reached a position, in order, with the index of the proposal made
+    /// there.
     positions: HashMap<Position, Vec<(TurnId, usize)>>,
 }
 
-/// The stack of a recorded trajectory while its trace is read: for each state from the bottom the hash of the lines that led
-/// there, and the number of proposals made in it.
+/// The stack of a recorded trajectory while its trace is read: for each state from the bottom the
+/// hash of the lines that led there, and the number of proposals made in it.
 struct Stack(Vec<(u64, u32)>);
 
 impl Recording {
-    /// Parses a trace: JSON Lines as `run --trace` or the daemon writes them. Blank lines and events other than steps are
-    /// skipped.
+    /// Parses a trace: JSON Lines as `run --trace` or the daemon writes them. Blank lines and
+    /// events other than steps are skipped.
     ///
     /// # Errors
     /// The first line that is not an event, or a step that is out of place.
@@ -84,16 +86,20 @@ impl Recording {
         let mut walks: HashMap<TurnId, Stack> = HashMap::new();
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let bad = |detail: String| RecordingError { line: at + 1, detail };
-            let Line { event } =
-                serde_json::from_str(line).map_err(|error| bad(format!("not an event of a trace: {error}")))?;
+            let Line { event } = serde_json::from_str(line)
+                .map_err(|error| bad(format!("not an event of a trace: {error}")))?;
             if event == "step" {
-                let step = serde_json::from_str(line).map_err(|error| bad(format!("not a step: {error}")))?;
+                let step = serde_json::from_str(line)
+                    .map_err(|error| bad(format!("not a step: {error}")))?;
                 recording.add(step, &mut walks).map_err(bad)?;
             }
         }
         if recording.trajectories.is_empty() {
             let line = text.lines().count().max(1);
-            return Err(RecordingError { line, detail: "there is no step: use the trace of a run".to_owned() });
+            return Err(RecordingError {
+                line,
+                detail: "there is no step: use the trace of a run".to_owned(),
+            });
         }
         Ok(recording)
     }
@@ -106,7 +112,9 @@ impl Recording {
         });
         if step.depth >= walk.0.len() {
             let (depth, known) = (step.depth, walk.0.len() - 1);
-            return Err(format!("a step at depth {depth}, but its trajectory has {known} committed steps before it"));
+            return Err(format!(
+                "a step at depth {depth}, but its trajectory has {known} committed steps before it"
+            ));
         }
         // Everything above was popped.
         walk.0.truncate(step.depth + 1);
@@ -134,9 +142,10 @@ impl Recording {
 
 /// Proposes what was recorded.
 ///
-/// With the seed of the recorded run, a run with the same seed is reproduced exactly: a turn is found by its own seed.
-/// Without it, a turn is found by the committed lines and the number of proposals made in the state. If several recorded
-/// trajectories match, the first with the same total number of proposals answers, otherwise the first.
+/// With the seed of the recorded run, a run with the same seed is reproduced exactly: a turn is
+/// found by its own seed. Without it, a turn is found by the committed lines and the number of
+/// proposals made in the state. If several recorded trajectories match, the first with the same
+/// total number of proposals answers, otherwise the first.
 pub struct RecordingExecutor {
     recording: Arc<Recording>,
     run_seed: Option<u64>,
@@ -151,7 +160,12 @@ impl RecordingExecutor {
         AgentError::new("executor `recording`", Failure::Unsupported, reason)
     }
 
-    fn by_seed(&self, run_seed: u64, trajectory: &Trajectory, seed: u64) -> Result<&Proposal, AgentError> {
+    fn by_seed(
+        &self,
+        run_seed: u64,
+        trajectory: &Trajectory,
+        seed: u64,
+    ) -> Result<&Proposal, AgentError> {
         let recording = &self.recording;
         let made = trajectory.counts.proposals;
         let matches = |id: &&TurnId| turn_seed(run_seed, **id, made) == seed;
@@ -191,7 +205,11 @@ impl RecordingExecutor {
 
 #[async_trait]
 impl AsyncExecutor for RecordingExecutor {
-    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
+    async fn propose(
+        &self,
+        trajectory: &Trajectory,
+        sampling: Sampling,
+    ) -> Result<Proposal, AgentError> {
         let proposal = match self.run_seed {
             Some(run_seed) => self.by_seed(run_seed, trajectory, sampling.seed),
             None => self.by_position(trajectory),

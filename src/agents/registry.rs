@@ -1,5 +1,5 @@
-//! From names in the configuration to agent factories. Expensive parts (an engine, a pool of servers or programs) are created
-//! once and shared by all agents of a factory.
+//! From names in the configuration to agent factories. Expensive parts (an engine, a pool of
+//! servers or programs) are created once and shared by all agents of a factory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,11 +18,13 @@ use super::prompt::TemplateError;
 use super::recorded::RecordedAgents;
 use super::recording::{Recording, RecordingExecutor};
 use super::{
-    AdaptiveCoordinator, AgentSetId, Agents, Basis, Coordinator, Executor, Names, ReferenceExecutor, ReferenceVerifier,
-    ReplayExecutor, RulesVerifier, ScriptedExecutor, ThresholdCoordinator, Verifier,
+    AdaptiveCoordinator, AgentSetId, Agents, Basis, Coordinator, Executor, Names,
+    ReferenceExecutor, ReferenceVerifier, ReplayExecutor, RulesVerifier, ScriptedExecutor,
+    ThresholdCoordinator, Verifier,
 };
 use crate::settings::{
-    AdaptiveOptions, CoordinatorAgent, Ensemble, Escalation, ExecutorAgent, RoleOptions, Settings, VerifierAgent,
+    AdaptiveOptions, CoordinatorAgent, Ensemble, Escalation, ExecutorAgent, RoleOptions, Settings,
+    VerifierAgent,
 };
 use prime_bench::tasks::{Kind, Kinds};
 use prime_engine::Engine;
@@ -41,7 +43,8 @@ impl From<&Settings> for Names {
     }
 }
 
-/// Labels for agents that know a task's algorithm or are not models, including parts of composite agents.
+/// Labels for agents that know a task's algorithm or are not models, including parts of composite
+/// agents.
 fn labels(settings: &Settings) -> Vec<String> {
     let mut notes = Vec::new();
     settings.walk_configured::<ExecutorAgent>(&mut |name, options| {
@@ -130,7 +133,11 @@ struct FactoryBuilder<'a> {
 
 impl FactoryBuilder<'_> {
     fn unusable(&self, reason: impl Into<String>) -> RegistryError {
-        RegistryError::Unusable { role: self.role, name: self.name.to_owned(), reason: reason.into() }
+        RegistryError::Unusable {
+            role: self.role,
+            name: self.name.to_owned(),
+            reason: reason.into(),
+        }
     }
 
     fn engine(&self, name: &str) -> Result<Engine, RegistryError> {
@@ -145,7 +152,11 @@ impl FactoryBuilder<'_> {
 
 impl FactoryBuilder<'_> {
     /// The pool's or engine's model that these options name.
-    fn model<O: RoleOptions>(&self, options: &O, is_chat: bool) -> Result<Arc<dyn Model>, RegistryError> {
+    fn model<O: RoleOptions>(
+        &self,
+        options: &O,
+        is_chat: bool,
+    ) -> Result<Arc<dyn Model>, RegistryError> {
         if let Some(pool) = options.pool() {
             let model = self.resources.pools.get(pool, self.settings, &self.resources.environment);
             return Ok(self.tapped(model.map_err(|reason| self.unusable(reason))?));
@@ -177,7 +188,8 @@ impl FactoryBuilder<'_> {
 
     fn recording(&self, path: &str) -> Result<Recording, RegistryError> {
         let refuse = |reason: String| self.unusable(format!("recording {path}: {reason}"));
-        let text = std::fs::read_to_string(path).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| refuse(format!("cannot be read: {error}")))?;
         Recording::read(&text).map_err(|error| refuse(error.to_string()))
     }
 }
@@ -191,17 +203,26 @@ trait Constructed: RoleOptions + 'static {
     const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, Self::Agent>)];
 }
 
-fn model_executor(builder: &FactoryBuilder<'_>, options: &ExecutorAgent) -> FactoryResult<dyn Executor> {
+fn model_executor(
+    builder: &FactoryBuilder<'_>,
+    options: &ExecutorAgent,
+) -> FactoryResult<dyn Executor> {
     let model = builder.model(options, options.chat_template)?;
     builder.checked(from_settings::executor(builder.settings, builder.name, options, model))
 }
 
-fn model_verifier(builder: &FactoryBuilder<'_>, options: &VerifierAgent) -> FactoryResult<dyn Verifier> {
+fn model_verifier(
+    builder: &FactoryBuilder<'_>,
+    options: &VerifierAgent,
+) -> FactoryResult<dyn Verifier> {
     let model = builder.model(options, options.chat_template)?;
     builder.checked(from_settings::verifier(builder.settings, builder.name, options, model))
 }
 
-fn model_coordinator(builder: &FactoryBuilder<'_>, options: &CoordinatorAgent) -> FactoryResult<dyn Coordinator> {
+fn model_coordinator(
+    builder: &FactoryBuilder<'_>,
+    options: &CoordinatorAgent,
+) -> FactoryResult<dyn Coordinator> {
     let model = builder.model(options, options.chat_template)?;
     builder.checked(from_settings::coordinator(
         builder.settings,
@@ -225,17 +246,21 @@ impl Constructed for ExecutorAgent {
         }),
         ("reference", |_, _| Ok(Arc::new(|| Arc::new(ReferenceExecutor)))),
         ("scripted", |_, options| {
-            let (error_rate, latency) = (options.error_rate, Duration::from_millis(options.latency_ms));
+            let (error_rate, latency) =
+                (options.error_rate, Duration::from_millis(options.latency_ms));
             Ok(Arc::new(move || Arc::new(ScriptedExecutor::new(error_rate).with_latency(latency))))
         }),
         ("replay", |builder, options| {
             if !options.recording.is_empty() {
                 let recording = Arc::new(builder.recording(&options.recording)?);
-                return Ok(Arc::new(move || Arc::new(RecordingExecutor::new(Arc::clone(&recording), None))));
+                return Ok(Arc::new(move || {
+                    Arc::new(RecordingExecutor::new(Arc::clone(&recording), None))
+                }));
             }
             let lines = options.lines.clone();
             if lines.is_empty() {
-                return Err(builder.unusable("needs lines to propose: set `lines`, or `recording` to a trace"));
+                return Err(builder
+                    .unusable("needs lines to propose: set `lines`, or `recording` to a trace"));
             }
             Ok(Arc::new(move || Arc::new(ReplayExecutor::new(lines.clone()))))
         }),
@@ -273,7 +298,8 @@ impl Constructed for VerifierAgent {
         }),
         ("ensemble", |builder, options| {
             let Ensemble { members, delta } = options.ensemble.clone();
-            let made: Result<Vec<_>, _> = members.iter().map(|name| builder.member::<VerifierAgent>(name)).collect();
+            let made: Result<Vec<_>, _> =
+                members.iter().map(|name| builder.member::<VerifierAgent>(name)).collect();
             let (made, delta) = (made?, score(delta));
             let make = move || {
                 let member = |(name, make): (&String, &Factory<dyn Verifier>)| EnsembleMember {
@@ -296,14 +322,19 @@ impl Constructed for CoordinatorAgent {
         ("adaptive", |builder, options| {
             let AdaptiveOptions { target, gain, smoothing, tau_min, tau_max } = options.adaptive;
             let bounds = (score(tau_min), score(tau_max));
-            let policy = Adaptive::new(thresholds(builder.settings), target, gain, smoothing, bounds);
+            let policy =
+                Adaptive::new(thresholds(builder.settings), target, gain, smoothing, bounds);
             let policy = policy.map_err(|reason| builder.unusable(reason))?;
             Ok(Arc::new(move || Arc::new(AdaptiveCoordinator(policy))))
         }),
         ("llama", model_coordinator),
         ("openai", model_coordinator),
         ("process", |builder, options| {
-            let agent = ProcessCoordinator::start(builder.name, &options.program, thresholds(builder.settings));
+            let agent = ProcessCoordinator::start(
+                builder.name,
+                &options.program,
+                thresholds(builder.settings),
+            );
             let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
             builder.resources.programs.add(agent.pool());
             Ok(Arc::new(move || Arc::new(agent.clone())))
@@ -322,11 +353,19 @@ fn score(value: f64) -> Score {
 /// The thresholds that the settings give.
 fn thresholds(settings: &Settings) -> Thresholds {
     let run = &settings.run;
-    Thresholds { soft: score(run.tau_soft), hard: score(run.tau_hard), retries_max: run.retries_max }
+    Thresholds {
+        soft: score(run.tau_soft),
+        hard: score(run.tau_hard),
+        retries_max: run.retries_max,
+    }
 }
 
 /// A factory for the agent of this name.
-fn factory<O: Constructed>(settings: &Settings, resources: &Resources, name: &str) -> FactoryResult<O::Agent> {
+fn factory<O: Constructed>(
+    settings: &Settings,
+    resources: &Resources,
+    name: &str,
+) -> FactoryResult<O::Agent> {
     let unknown = || RegistryError::Unknown { role: O::ROLE, name: name.to_owned() };
     let options: O = settings.agent(name).ok_or_else(unknown)?;
     let make = O::CONSTRUCTORS.iter().find(|(known, _)| *known == options.implementation());
@@ -335,7 +374,8 @@ fn factory<O: Constructed>(settings: &Settings, resources: &Resources, name: &st
 }
 
 impl AgentSet {
-    /// Agents from custom factories, for tests and for programs with their own agents. `basis` is the verifier's.
+    /// Agents from custom factories, for tests and for programs with their own agents. `basis` is
+    /// the verifier's.
     pub fn of(
         names: Names,
         basis: Basis,
@@ -376,8 +416,12 @@ impl AgentSet {
     /// The agents that the settings name.
     ///
     /// # Errors
-    /// A name is unknown, or the agent cannot be built: its engine is not running, or a required option is empty.
-    pub fn from_settings(settings: &Settings, resources: &Resources) -> Result<Self, RegistryError> {
+    /// A name is unknown, or the agent cannot be built: its engine is not running, or a required
+    /// option is empty.
+    pub fn from_settings(
+        settings: &Settings,
+        resources: &Resources,
+    ) -> Result<Self, RegistryError> {
         let names = Names::from(settings);
         let verifier = factory::<VerifierAgent>(settings, resources, &names.verifier)?;
         let basis = verifier().basis();
@@ -410,17 +454,20 @@ impl AgentSet {
         self.recorded.as_ref()
     }
 
-    /// What a reader must know before comparing results: that an agent is not a model, or knows the algorithm.
+    /// What a reader must know before comparing results: that an agent is not a model, or knows the
+    /// algorithm.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Whether the executor only follows a task's reference algorithm, which a client's problem does not have.
+    /// Whether the executor only follows a task's reference algorithm, which a client's problem
+    /// does not have.
     pub fn needs_algorithm(&self) -> bool {
         self.needs_algorithm
     }
 
-    /// Whether the executor is shown a problem in words, and not only the short view of a benchmark task's state.
+    /// Whether the executor is shown a problem in words, and not only the short view of a benchmark
+    /// task's state.
     pub fn reads_prose(&self) -> bool {
         self.reads_prose
     }
@@ -469,9 +516,11 @@ mod tests {
 
     #[test]
     fn every_implementation_that_can_be_named_can_be_built() {
-        for (role, constructed) in
-            [constructed::<ExecutorAgent>(), constructed::<VerifierAgent>(), constructed::<CoordinatorAgent>()]
-        {
+        for (role, constructed) in [
+            constructed::<ExecutorAgent>(),
+            constructed::<VerifierAgent>(),
+            constructed::<CoordinatorAgent>(),
+        ] {
             let named: Vec<_> = implementations(role).iter().map(|known| known.name).collect();
             assert_eq!(constructed, named, "{role}");
         }

@@ -1,5 +1,5 @@
-//! The agents of runs: those that the configuration names, those that a request chooses, and those that a run was accepted
-//! with. Never another agent under the recorded name.
+//! The agents of runs: those that the configuration names, those that a request chooses, and those
+//! that a run was accepted with. Never another agent under the recorded name.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,7 +36,8 @@ type Built = Result<Arc<AgentSet>, AgentMissing>;
 struct Others {
     /// By the settings of this process, newest last.
     chosen: Vec<Arc<AgentSet>>,
-    /// By the records of runs, newest last; a record that cannot be used is not tried again before the next reload.
+    /// By the records of runs, newest last; a record that cannot be used is not tried again before
+    /// the next reload.
     recorded: Vec<(Arc<RecordedAgents>, Built)>,
 }
 
@@ -88,7 +89,9 @@ impl AgentSets {
         if names == *self.configured.names() {
             return Ok(Arc::clone(&self.configured));
         }
-        if let Some(known) = locked(&self.others).chosen.iter().find(|agents| *agents.names() == names) {
+        if let Some(known) =
+            locked(&self.others).chosen.iter().find(|agents| *agents.names() == names)
+        {
             return Ok(Arc::clone(known));
         }
         let agents = Arc::new(AgentSet::from_settings(&settings, resources)?);
@@ -113,20 +116,26 @@ impl AgentSets {
         Some(record)
     }
 
-    /// The agents of the record of a run of this task, if they are built already or known to be missing.
+    /// The agents of the record of a run of this task, if they are built already or known to be
+    /// missing.
     pub fn known(
         &self,
         record: &Arc<RecordedAgents>,
         task: &str,
         engines: &BTreeMap<String, EngineEntry>,
     ) -> Option<Built> {
-        let is_it =
-            |agents: &&Arc<AgentSet>| self.record_for(agents, task, engines).is_some_and(|own| is_same(&own, record));
+        let is_it = |agents: &&Arc<AgentSet>| {
+            self.record_for(agents, task, engines).is_some_and(|own| is_same(&own, record))
+        };
         let others = locked(&self.others);
         if let Some(agents) = std::iter::once(&self.configured).chain(&others.chosen).find(is_it) {
             return Some(Ok(Arc::clone(agents)));
         }
-        others.recorded.iter().find(|(known, _)| is_same(known, record)).map(|(_, built)| built.clone())
+        others
+            .recorded
+            .iter()
+            .find(|(known, _)| is_same(known, record))
+            .map(|(_, built)| built.clone())
     }
 
     /// The agents of a record. Starts the engines that they need and that do not run yet.
@@ -167,11 +176,13 @@ impl AgentSets {
             resources.engines.insert(name, engine);
         }
         let agents = AgentSet::from_settings(&settings, &resources);
-        Ok(agents.map_err(|error| AgentMissing::Unusable(error.to_string()))?.with_record(Arc::clone(record)))
+        Ok(agents
+            .map_err(|error| AgentMissing::Unusable(error.to_string()))?
+            .with_record(Arc::clone(record)))
     }
 
-    /// The SHA-256 of the model of a configured engine that does not run; `None` if it cannot be read. Reads the file
-    /// once.
+    /// The SHA-256 of the model of a configured engine that does not run; `None` if it cannot be
+    /// read. Reads the file once.
     pub fn digest_of_model(&self, name: &str, entry: &EngineEntry) -> Option<String> {
         if let Some(known) = locked(&self.digests).get(name) {
             return known.clone();
@@ -184,12 +195,15 @@ impl AgentSets {
     /// The engines that were started for the agents of records.
     pub fn engines(&self) -> resources::Running {
         let started = locked(&self.started);
-        let running = started.iter().filter_map(|(name, engine)| Some((name.clone(), engine.as_ref().ok()?.clone())));
+        let running = started
+            .iter()
+            .filter_map(|(name, engine)| Some((name.clone(), engine.as_ref().ok()?.clone())));
         running.collect()
     }
 }
 
-/// The engine of this name with the recorded model, and the digest of that. Starts it where it does not run.
+/// The engine of this name with the recorded model, and the digest of that. Starts it where it does
+/// not run.
 fn engine_of(
     name: &str,
     record: &RecordedAgents,
@@ -210,16 +224,19 @@ fn engine_of(
     let engine = if let Some(known) = known {
         known
     } else {
-        let entry = settings.engines.get(name).expect("invariant: restored settings name existing engines");
+        let entry =
+            settings.engines.get(name).expect("invariant: restored settings name existing engines");
         let unusable = |reason: String| record.engine_missing(name, reason);
         // A model of which it is the wrong one is not loaded.
         let model = model_file(name, entry).map_err(|error| unusable(error.to_string()))?;
-        let digest = file_digest(&model).map_err(|error| unusable(format!("{}: {error}", model.display())))?;
+        let digest = file_digest(&model)
+            .map_err(|error| unusable(format!("{}: {error}", model.display())))?;
         if !is_wanted(Some(&digest)) {
             return Err(record.other_model(name, Some(&digest)));
         }
         tracing::info!(engine = name, "starting an engine for a run that was accepted with it");
-        let engine = start_engine_of(name, entry, Some(digest), None).map_err(|error| error.to_string());
+        let engine =
+            start_engine_of(name, entry, Some(digest), None).map_err(|error| error.to_string());
         locked(started).insert(name.to_owned(), engine.clone());
         engine
     };

@@ -15,8 +15,8 @@ pub struct NotLearnt {
     pub known: Vec<&'static str>,
 }
 
-/// Checks that somebody in the configured executor may know the task: a model that was trained on it or whose tasks are not
-/// known, a program, the algorithm itself.
+/// Checks that somebody in the configured executor may know the task: a model that was trained on
+/// it or whose tasks are not known, a program, the algorithm itself.
 ///
 /// # Errors
 /// The executor consists of models that were trained on other tasks alone.
@@ -32,7 +32,9 @@ fn may_know(settings: &Settings, task: &Spec) -> bool {
     let mut may_know = false;
     settings.walk_configured::<ExecutorAgent>(&mut |_, options| {
         let engines = options.engines();
-        let has_learnt = |name: &String| settings.engines.get(name).and_then(|engine| engine.has_learnt(task.slug));
+        let has_learnt = |name: &String| {
+            settings.engines.get(name).and_then(|engine| engine.has_learnt(task.slug))
+        };
         may_know |= if engines.is_empty() {
             // An escalation knows what its parts know.
             options.members().is_empty()
@@ -47,7 +49,11 @@ fn may_know(settings: &Settings, task: &Spec) -> bool {
 mod tests {
     use super::*;
 
-    fn check(executor: &str, task: &str, change: impl FnOnce(&mut Settings)) -> Result<(), NotLearnt> {
+    fn check(
+        executor: &str,
+        task: &str,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<(), NotLearnt> {
         let mut settings = Settings::default();
         executor.clone_into(&mut settings.agents.executor.implementation);
         change(&mut settings);
@@ -60,8 +66,10 @@ mod tests {
 
     #[test]
     fn the_built_in_models_know_all_tasks() {
-        let unknown: Vec<_> =
-            tasks::all().map(|task| task.spec().slug).filter(|task| check("llama", task, |_| ()).is_err()).collect();
+        let unknown: Vec<_> = tasks::all()
+            .map(|task| task.spec().slug)
+            .filter(|task| check("llama", task, |_| ()).is_err())
+            .collect();
         assert!(unknown.is_empty(), "README.md says so: {unknown:?}");
     }
 
@@ -71,7 +79,10 @@ mod tests {
         assert_eq!(check("llama", "turing-machine", |_| ()), Ok(()), "the second engine knows it");
         let error = check("llama", "turing-machine", tiny_alone).unwrap_err();
         assert!(error.to_string().contains("`turing-machine`; they know "), "{error}");
-        assert_eq!(error.known, ["bubble-sort", "tower-of-hanoi", "n-queens", "dfa-simulation", "long-division"]);
+        assert_eq!(
+            error.known,
+            ["bubble-sort", "tower-of-hanoi", "n-queens", "dfa-simulation", "long-division"]
+        );
         let other_model = |settings: &mut Settings| {
             tiny_alone(settings);
             settings.engines.get_mut("tiny").unwrap().model = "other.gguf".into();
@@ -97,7 +108,10 @@ mod tests {
 
     #[test]
     fn an_escalation_may_know_more_than_its_small_model() {
-        assert!(check("escalation", "turing-machine", tiny_alone).is_err(), "both parts are built-in models");
+        assert!(
+            check("escalation", "turing-machine", tiny_alone).is_err(),
+            "both parts are built-in models"
+        );
         let large = |settings: &mut Settings| {
             tiny_alone(settings);
             "reference".clone_into(&mut settings.agents.executor.escalation.large);

@@ -17,12 +17,18 @@ fn strategy(run: &settings::Run, steps_max: u64) -> Strategy {
         StrategyName::Iterative => Strategy::Iterative,
         StrategyName::Greedy => Strategy::Greedy,
         StrategyName::BestOfN => Strategy::BestOfN,
-        StrategyName::Beam => Strategy::Beam(Beam { width: run.beam.width, actions: run.beam.actions }),
+        StrategyName::Beam => {
+            Strategy::Beam(Beam { width: run.beam.width, actions: run.beam.actions })
+        }
         StrategyName::Ahead => {
             let ahead = &run.ahead;
             let least = || least_k(ahead.step_accuracy, ahead.reliability, steps_max);
             Strategy::Ahead(Ahead {
-                k: if ahead.k > 0 { ahead.k } else { least().expect("invariant: settings are validated") },
+                k: if ahead.k > 0 {
+                    ahead.k
+                } else {
+                    least().expect("invariant: settings are validated")
+                },
                 samples_max: ahead.samples_max,
                 characters_max: ahead.characters_max,
                 step_accuracy: ahead.step_accuracy,
@@ -37,7 +43,9 @@ fn fanout(run: &settings::Run, steps_max: u64) -> u32 {
         (StrategyName::Greedy, _) => 1,
         (StrategyName::Beam, _) => run.beam.width * run.beam.actions,
         (_, GroupSize::Fixed) => run.fanout,
-        (_, GroupSize::Dynamic) => group_size(run.group.min, run.group.max, run.group.midpoint, difficulty(steps_max)),
+        (_, GroupSize::Dynamic) => {
+            group_size(run.group.min, run.group.max, run.group.midpoint, difficulty(steps_max))
+        }
     }
 }
 
@@ -120,6 +128,7 @@ pub fn runtime_plan(settings: &Settings) -> RuntimePlan {
             window: Duration::from_millis(runtime.restart_window_ms),
         },
         in_flight_max: runtime.in_flight_max,
-        hang_after: (runtime.hang_after_ms > 0).then(|| Duration::from_millis(runtime.hang_after_ms)),
+        hang_after: (runtime.hang_after_ms > 0)
+            .then(|| Duration::from_millis(runtime.hang_after_ms)),
     }
 }

@@ -29,17 +29,21 @@ pub fn model_source(name: &str, engine: &settings::Engine) -> Result<ModelSource
 pub(super) fn model_file(name: &str, engine: &settings::Engine) -> Result<PathBuf, AppError> {
     match model_source(name, engine)? {
         ModelSource::File(path) => Ok(path),
-        ModelSource::BuiltIn(model) => {
-            shipped_model::file(model).map_err(|reason| AppError::ModelCache { engine: name.to_owned(), reason })
-        }
+        ModelSource::BuiltIn(model) => shipped_model::file(model)
+            .map_err(|reason| AppError::ModelCache { engine: name.to_owned(), reason }),
     }
 }
 
-/// The spec of a configured engine, for at most so many `turns` under way at once; `None`: as many as it takes.
+/// The spec of a configured engine, for at most so many `turns` under way at once; `None`: as many
+/// as it takes.
 ///
 /// # Errors
 /// The model's file does not exist, or the built-in model cannot be written to the cache.
-pub fn engine_spec(name: &str, engine: &settings::Engine, turns: Option<u32>) -> Result<EngineSpec, AppError> {
+pub fn engine_spec(
+    name: &str,
+    engine: &settings::Engine,
+    turns: Option<u32>,
+) -> Result<EngineSpec, AppError> {
     let model = model_file(name, engine)?;
     // A file that cannot be read is refused when the engine starts.
     let trained = prime_engine::gguf::read(&model).ok().and_then(|header| header.context_length());
@@ -81,7 +85,8 @@ pub fn engine_spec(name: &str, engine: &settings::Engine, turns: Option<u32>) ->
     })
 }
 
-/// The resources of the configured agents: starts the engines that they need, for at most so many `turns` at once.
+/// The resources of the configured agents: starts the engines that they need, for at most so many
+/// `turns` at once.
 ///
 /// # Errors
 /// When an engine cannot start.
@@ -89,8 +94,8 @@ pub fn resources(settings: &Settings, turns: Option<u32>) -> Result<Resources, A
     renewed(settings, &BTreeMap::new(), Pools::default(), turns)
 }
 
-/// As [`resources`], for several configurations with the same engines and pools: each engine that any of them needs is
-/// started once.
+/// As [`resources`], for several configurations with the same engines and pools: each engine that
+/// any of them needs is started once.
 ///
 /// # Errors
 /// When an engine cannot start.
@@ -124,7 +129,8 @@ pub(super) type Running = BTreeMap<String, RunningEngine>;
 /// The engines of resources that were made for these settings.
 pub(super) fn running_of(settings: &Settings, resources: &Resources) -> Running {
     let running = |(name, engine): (&String, &Engine)| {
-        let (entry, digest) = (settings.engines.get(name)?.clone(), resources.model_digests.get(name).cloned());
+        let (entry, digest) =
+            (settings.engines.get(name)?.clone(), resources.model_digests.get(name).cloned());
         Some((name.clone(), RunningEngine { entry, engine: engine.clone(), digest }))
     };
     resources.engines.iter().filter_map(running).collect()
@@ -172,7 +178,10 @@ pub(super) fn renewed(
 ) -> Result<Resources, AppError> {
     let mut engines = Running::new();
     for name in settings.engines_needed() {
-        let entry = settings.engines.get(&name).expect("invariant: validated settings name existing engines");
+        let entry = settings
+            .engines
+            .get(&name)
+            .expect("invariant: validated settings name existing engines");
         let engine = match running.get(&name) {
             Some(known) if known.entry == *entry => known.clone(),
             _ => start_engine(&name, entry, turns)?,
@@ -190,7 +199,14 @@ pub(super) fn new(running: Running, pools: Pools) -> Resources {
         model_digests.extend(digest.map(|digest| (name.clone(), digest)));
         engines.insert(name, engine);
     }
-    Resources { engines, model_digests, pools, programs, environment: environment_of_the_process(), tap: None }
+    Resources {
+        engines,
+        model_digests,
+        pools,
+        programs,
+        environment: environment_of_the_process(),
+        tap: None,
+    }
 }
 
 /// Looks up variables in the environment of the process.

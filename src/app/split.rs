@@ -8,17 +8,25 @@ use crate::report::Arm;
 use crate::settings::Split;
 use prime_bench::tasks::Problem;
 
-/// Assigns a run to a side, and chooses the other agent if it is on that side. `None` without a comparison, or if the role's
-/// agent is already chosen.
+/// Assigns a run to a side, and chooses the other agent if it is on that side. `None` without a
+/// comparison, or if the role's agent is already chosen.
 ///
-/// The side depends only on the comparison, the seed and the instance: a run is on side B if the SHA-256 of the JSON list of
-/// role, other agent, seed, task, instance and input, its first eight bytes read as a fraction, lies below the share. The
-/// same request with the same seed is always on the same side, and a larger share only moves runs to the other agent.
-pub fn assign(split: &Split, agents: &mut Overrides, seed: u64, instance: &str, problem: &dyn Problem) -> Option<Arm> {
+/// The side depends only on the comparison, the seed and the instance: a run is on side B if the
+/// SHA-256 of the JSON list of role, other agent, seed, task, instance and input, its first eight
+/// bytes read as a fraction, lies below the share. The same request with the same seed is always on
+/// the same side, and a larger share only moves runs to the other agent.
+pub fn assign(
+    split: &Split,
+    agents: &mut Overrides,
+    seed: u64,
+    instance: &str,
+    problem: &dyn Problem,
+) -> Option<Arm> {
     if split.other.is_empty() || agents.agent(split.role).is_some() {
         return None;
     }
-    let drawn = json!([split.role, split.other, seed, problem.spec().slug, instance, problem.input()]);
+    let drawn =
+        json!([split.role, split.other, seed, problem.spec().slug, instance, problem.input()]);
     let arm = if fraction(&drawn.to_string()) < split.share { Arm::B } else { Arm::A };
     if arm == Arm::B {
         agents.choose(split.role, &split.other);
@@ -61,10 +69,15 @@ mod tests {
         let none = Overrides::default();
         let mut before = 0;
         for share in [0.0, 0.2, 0.5, 0.9, 1.0] {
-            let others: Vec<u64> =
-                (0..500).filter(|seed| side(&split(share), &none, *seed).0 == Some(Arm::B)).collect();
+            let others: Vec<u64> = (0..500)
+                .filter(|seed| side(&split(share), &none, *seed).0 == Some(Arm::B))
+                .collect();
             let expected = share * 500.0;
-            assert!((others.len() as f64 - expected).abs() < 50.0, "{} of 500 for {share}", others.len());
+            assert!(
+                (others.len() as f64 - expected).abs() < 50.0,
+                "{} of 500 for {share}",
+                others.len()
+            );
             assert!(others.len() >= before);
             for seed in others.iter().take(5) {
                 let (again, agents) = side(&split(1.0_f64.min(share + 0.1)), &none, *seed);

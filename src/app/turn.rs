@@ -1,4 +1,5 @@
-//! One turn of an agent at a state, outside of any run: `agents try`, and the daemon's route for it.
+//! One turn of an agent at a state, outside of any run: `agents try`, and the daemon's route for
+//! it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,7 +19,10 @@ impl Exchanges {
     pub fn tap(&self) -> Tap {
         let seen = self.clone();
         Arc::new(move |request, answer| {
-            seen.0.lock().unwrap_or_else(PoisonError::into_inner).push((request.clone(), answer.clone()));
+            seen.0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((request.clone(), answer.clone()));
         })
     }
 
@@ -51,8 +55,13 @@ pub struct TriedTurn {
     pub failure: Option<AgentError>,
 }
 
-/// Has the agents take one turn. The trajectory keeps the line as its machine's candidate; nothing is committed.
-pub async fn try_turn(agents: &AgentSet, trajectory: &mut Trajectory, input: TurnInput) -> TriedTurn {
+/// Has the agents take one turn. The trajectory keeps the line as its machine's candidate; nothing
+/// is committed.
+pub async fn try_turn(
+    agents: &AgentSet,
+    trajectory: &mut Trajectory,
+    input: TurnInput,
+) -> TriedTurn {
     let mut turn = TriedTurn::default();
     turn.failure = take_turn(agents, trajectory, input, &mut turn).await.err();
     turn

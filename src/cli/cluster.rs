@@ -86,12 +86,18 @@ impl Report {
     fn text(&self) -> String {
         let columns = ["id", "node", "version", "runs", "capacity", "up for", "heartbeat", "lease"];
         let table = Table::new(columns, self.nodes.iter().map(Node::row));
-        let oldest =
-            self.oldest_waiting_ms.map_or_else(String::new, |age| format!(", the oldest for {}", seconds(age)));
-        let store =
-            if self.shared { "" } else { "the journal is a file of this daemon's own (journal.url is empty)\n" };
-        let mut text =
-            format!("{table}{} open runs, {} wait for a node{oldest}\n{store}", self.open_runs, self.waiting_runs);
+        let oldest = self
+            .oldest_waiting_ms
+            .map_or_else(String::new, |age| format!(", the oldest for {}", seconds(age)));
+        let store = if self.shared {
+            ""
+        } else {
+            "the journal is a file of this daemon's own (journal.url is empty)\n"
+        };
+        let mut text = format!(
+            "{table}{} open runs, {} wait for a node{oldest}\n{store}",
+            self.open_runs, self.waiting_runs
+        );
         if self.blocked_runs > 0 {
             text += &format!("{} of them wait for what no node has:\n", self.blocked_runs);
             text.extend(self.missing.iter().map(|missing| format!("  {missing}\n")));
@@ -105,8 +111,9 @@ fn status(common: &Common) -> anyhow::Result<ExitCode> {
     match common.output() {
         Output::Json => print(format_args!("{report:#}\n"))?,
         Output::Text => {
-            let unreadable =
-                |error: serde_json::Error| ClientError::Senseless(format!("the answer of /v1/cluster: {error}"));
+            let unreadable = |error: serde_json::Error| {
+                ClientError::Senseless(format!("the answer of /v1/cluster: {error}"))
+            };
             print(Report::deserialize(&report).map_err(unreadable)?.text())?;
         }
     }

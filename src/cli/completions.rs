@@ -14,7 +14,10 @@ pub struct CompletionsArguments {
     shell: Shell,
 }
 
-pub fn completions(arguments: &CompletionsArguments, mut command: clap::Command) -> anyhow::Result<ExitCode> {
+pub fn completions(
+    arguments: &CompletionsArguments,
+    mut command: clap::Command,
+) -> anyhow::Result<ExitCode> {
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     generate(arguments.shell, &mut command, &name, &mut script);
@@ -26,8 +29,8 @@ pub fn completions(arguments: &CompletionsArguments, mut command: clap::Command)
     Ok(ExitCode::SUCCESS)
 }
 
-/// The generator sets a label for each subcommand and later branches on it, but escapes the hyphen of the program's name
-/// differently in the two places, so that no subcommand would be completed.
+/// The generator sets a label for each subcommand and later branches on it, but escapes the hyphen
+/// of the program's name differently in the two places, so that no subcommand would be completed.
 fn with_matching_labels(script: &str, name: &str) -> String {
     let branch = format!("{}__subcmd__", name.replace('-', "__subcmd__"));
     let label = format!("{}__subcmd__", name.replace('-', "__"));

@@ -41,7 +41,9 @@ pub fn config(arguments: &ConfigArguments) -> anyhow::Result<ExitCode> {
             format!("the configuration is valid; its hash is {}\n", settings.hash())
         }
         ConfigCommand::Schema { markdown: true } => reference_markdown(),
-        ConfigCommand::Schema { markdown: false } => serde_json::to_string_pretty(&Settings::file_schema())? + "\n",
+        ConfigCommand::Schema { markdown: false } => {
+            serde_json::to_string_pretty(&Settings::file_schema())? + "\n"
+        }
     };
     print(text)?;
     Ok(ExitCode::SUCCESS)

@@ -63,8 +63,9 @@ struct Source {
 struct SftArguments {
     #[command(flatten)]
     source: Source,
-    /// Style of the prompts: compact, which asks for one step, or, for whole traces, baseline, structured, sorting,
-    /// state-machine or mathematical. Repeatable: each instance gets one of them
+    /// Style of the prompts: compact, which asks for one step, or, for whole traces, baseline,
+    /// structured, sorting, state-machine or mathematical. Repeatable: each instance gets one of
+    /// them
     #[arg(long = "style", value_name = "STYLE", value_parser = ask, default_value = "compact")]
     styles: Vec<Ask>,
     /// With the style compact: most steps of an instance, spread evenly over its trace
@@ -82,11 +83,13 @@ struct DpoArguments {
     /// Most steps of an instance, spread evenly over its trace
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
     steps: u64,
-    /// Trace of a run, as `runs trace` writes it: what its verifier preferred becomes pairs, in data/runs.parquet; repeatable
+    /// Trace of a run, as `runs trace` writes it: what its verifier preferred becomes pairs, in
+    /// data/runs.parquet; repeatable
     #[arg(long = "trace", value_name = "FILE", value_hint = ValueHint::FilePath)]
     traces: Vec<PathBuf>,
-    /// What makes a line of a trace better: verdict, where the verifier let it pass and found fault with the other; or rlaif, a
-    /// higher score, −V plus CONSISTENCY times the line's share of the proposals in its state
+    /// What makes a line of a trace better: verdict, where the verifier let it pass and found fault
+    /// with the other; or rlaif, a higher score, −V plus CONSISTENCY times the line's share of the
+    /// proposals in its state
     #[arg(long, value_enum, requires = "traces", default_value_t = By::Verdict)]
     prefer: By,
     /// With rlaif: least difference of two scores that makes a pair [default: 0.1]
@@ -120,7 +123,9 @@ impl DpoArguments {
                 consistency: self.consistency.unwrap_or(CONSISTENCY),
             }),
             By::Verdict => {
-                for (option, given) in [("--margin", self.margin), ("--consistency", self.consistency)] {
+                for (option, given) in
+                    [("--margin", self.margin), ("--consistency", self.consistency)]
+                {
                     ensure!(given.is_none(), "{option}: goes with --prefer rlaif");
                 }
                 Ok(Preference::Verdict)
@@ -138,8 +143,8 @@ fn not_negative(text: &str) -> Result<f64, String> {
 struct GrpoArguments {
     #[command(flatten)]
     source: Source,
-    /// Style of the prompts: baseline, structured, sorting, state-machine or mathematical, for reward functions; turns, for
-    /// environments. Repeatable: each instance gets one
+    /// Style of the prompts: baseline, structured, sorting, state-machine or mathematical, for
+    /// reward functions; turns, for environments. Repeatable: each instance gets one
     #[arg(long = "style", value_name = "STYLE", default_values_t = [Style::Structured(Components::ALL)])]
     styles: Vec<Style>,
 }
@@ -147,7 +152,9 @@ struct GrpoArguments {
 fn ask(text: &str) -> Result<Ask, String> {
     match text {
         "compact" => Ok(Ask::Step),
-        style => style_of_one_reply(style).map(Ask::Whole).map_err(|error| format!("{error}, compact")),
+        style => {
+            style_of_one_reply(style).map(Ask::Whole).map_err(|error| format!("{error}, compact"))
+        }
     }
 }
 
@@ -184,9 +191,13 @@ fn make(
     let bar = bar(tasks.len() as u64 * selection.per_task(), "instance");
     let (interrupted_bar, folder) = (bar.clone(), out.display().to_string());
     end_with(move || {
-        format!("{}; {folder} has no card yet: run the command again", interrupted(&interrupted_bar, "instance"))
+        format!(
+            "{}; {folder} has no card yet: run the command again",
+            interrupted(&interrupted_bar, "instance")
+        )
     })?;
-    let summary = write(out, tasks, &selection, options, recorded, threads(source.threads), &|| bar.inc(1))?;
+    let summary =
+        write(out, tasks, &selection, options, recorded, threads(source.threads), &|| bar.inc(1))?;
     bar.finish_and_clear();
     note!("{}: {}, {}", out.display(), count(summary.files, "file"), count(summary.rows, "row"));
     if summary.left_out > 0 {
@@ -203,13 +214,27 @@ pub fn data(arguments: &DataArguments) -> anyhow::Result<ExitCode> {
     let whole = |asks: Vec<Ask>, kind| Options { kind, asks, steps_max: 1, lines_max: u64::MAX };
     match &arguments.command {
         DataCommand::Sft(SftArguments { source, styles, steps, lines_max }) => {
-            let options = Options { kind: Kind::Sft, asks: styles.clone(), steps_max: *steps, lines_max: *lines_max };
+            let options = Options {
+                kind: Kind::Sft,
+                asks: styles.clone(),
+                steps_max: *steps,
+                lines_max: *lines_max,
+            };
             make(source, &source.chosen.or_all()?, &options, Vec::new())
         }
         DataCommand::Dpo(dpo) => {
-            let (DpoArguments { source, steps, traces, only_traces, .. }, preference) = (dpo, dpo.preference()?);
-            let options = Options { kind: Kind::Dpo, asks: vec![Ask::Step], steps_max: *steps, lines_max: u64::MAX };
-            let recorded = traces.iter().map(|path| recorded(path, preference)).collect::<anyhow::Result<_>>()?;
+            let (DpoArguments { source, steps, traces, only_traces, .. }, preference) =
+                (dpo, dpo.preference()?);
+            let options = Options {
+                kind: Kind::Dpo,
+                asks: vec![Ask::Step],
+                steps_max: *steps,
+                lines_max: u64::MAX,
+            };
+            let recorded = traces
+                .iter()
+                .map(|path| recorded(path, preference))
+                .collect::<anyhow::Result<_>>()?;
             let chosen = if *only_traces { Vec::new() } else { source.chosen.or_all()? };
             make(source, &chosen, &options, recorded)
         }
@@ -229,6 +254,9 @@ mod tests {
         assert_eq!(ask("compact"), Ok(Ask::Step));
         assert_eq!(ask("sorting"), Ok(Ask::Whole(Style::Sorting)));
         assert!(ask("terse").unwrap_err().contains("mathematical, compact"));
-        assert!(ask("turns").unwrap_err().contains("mathematical, compact"), "a turn is no whole trace");
+        assert!(
+            ask("turns").unwrap_err().contains("mathematical, compact"),
+            "a turn is no whole trace"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! `prime-agents doctor`: checks this machine against the configuration, and says how to fix what is wrong.
+//! `prime-agents doctor`: checks this machine against the configuration, and says how to fix what
+//! is wrong.
 
 use std::net::TcpListener;
 use std::process::ExitCode;
@@ -43,7 +44,9 @@ fn cpu() -> Finding {
     let model = field("model name").unwrap_or_else(|| "unknown model".to_owned());
     let flags = field("flags").unwrap_or_default();
     if cfg!(target_arch = "x86_64") && !flags.split(' ').any(|flag| flag == "avx2") {
-        let mend = "has no AVX2, which the engine is built for: build with RUSTFLAGS=-Ctarget-cpu=native".to_owned();
+        let mend =
+            "has no AVX2, which the engine is built for: build with RUSTFLAGS=-Ctarget-cpu=native"
+                .to_owned();
         return finding("cpu", Err(format!("{model} {mend}")));
     }
     finding("cpu", Ok(format!("{model}, {} cores for this process", cores())))
@@ -55,7 +58,8 @@ fn devices() -> Vec<Finding> {
             .into_iter()
             .map(|device| {
                 let place = device.pci.map(|id| format!(" at pci:{id}")).unwrap_or_default();
-                let (free, total) = (Bytes(device.memory_free_bytes), Bytes(device.memory_total_bytes));
+                let (free, total) =
+                    (Bytes(device.memory_free_bytes), Bytes(device.memory_total_bytes));
                 let detail = format!("{}{place}, {free} of {total} free", device.description);
                 finding(format!("device {}", device.name), Ok(detail))
             })
@@ -69,7 +73,8 @@ fn account(spec: &EngineSpec, fit: &Fit) -> String {
     let needs = &fit.estimate;
     let devices = spec.device.all().len();
     let each = if devices > 1 { " each" } else { "" };
-    let (mapped, holder) = if spec.device.is_cpu() { (" mapped from the file", "process") } else { ("", "driver") };
+    let (mapped, holder) =
+        if spec.device.is_cpu() { (" mapped from the file", "process") } else { ("", "driver") };
     let free = fit.free.iter().map(|free| format!("{} on {}", Bytes(free.free_bytes), free.device));
     let free = match free.collect::<Vec<_>>() {
         none if none.is_empty() => "free memory unknown".to_owned(),
@@ -86,12 +91,14 @@ fn account(spec: &EngineSpec, fit: &Fit) -> String {
     )
 }
 
-/// The memory of each engine and, unless `no_load`, whether it decodes. An engine that does not fit is not started.
+/// The memory of each engine and, unless `no_load`, whether it decodes. An engine that does not fit
+/// is not started.
 fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (name, entry) in &settings.engines {
         let what = format!("engine {name}");
-        let found = model_source(name, entry).and_then(|source| Ok((source, engine_spec(name, entry, None)?)));
+        let found = model_source(name, entry)
+            .and_then(|source| Ok((source, engine_spec(name, entry, None)?)));
         let (source, spec) = match found {
             Ok(found) => found,
             Err(error) => {
@@ -100,7 +107,9 @@ fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
             }
         };
         match prime_engine::check_fit(&spec) {
-            Ok(fit) => findings.push(finding(format!("memory for {name}"), Ok(account(&spec, &fit)))),
+            Ok(fit) => {
+                findings.push(finding(format!("memory for {name}"), Ok(account(&spec, &fit))))
+            }
             Err(error) => {
                 findings.push(finding(what, Err(error.to_string())));
                 continue;
@@ -133,7 +142,10 @@ fn pools(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
             Ok(model) => {
                 let probed = runtime.block_on(model.probe());
                 findings.extend(probed.into_iter().map(|Probed { server, answer }| {
-                    finding(format!("{what}, {server}"), answer.map(|status| format!("answers with status {status}")))
+                    finding(
+                        format!("{what}, {server}"),
+                        answer.map(|status| format!("answers with status {status}")),
+                    )
                 }));
             }
             Err(error) => findings.push(finding(what, Err(error))),
@@ -146,7 +158,9 @@ fn port(settings: &Settings) -> Finding {
     let bind = settings.server.bind;
     let detail = match TcpListener::bind(bind) {
         Ok(_) => Ok(format!("{bind} is free")),
-        Err(error) => Err(format!("{bind} cannot be bound ({error}): stop what uses it, or set server.bind")),
+        Err(error) => {
+            Err(format!("{bind} cannot be bound ({error}): stop what uses it, or set server.bind"))
+        }
     };
     finding("port", detail)
 }

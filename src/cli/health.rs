@@ -16,7 +16,8 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Args)]
 pub struct HealthArguments {
-    /// Ask whether a run submitted now would make progress, and not only whether the process answers.
+    /// Ask whether a run submitted now would make progress, and not only whether the process
+    /// answers.
     #[arg(long)]
     ready: bool,
     #[command(flatten)]
@@ -30,7 +31,9 @@ pub fn health(arguments: &HealthArguments) -> anyhow::Result<ExitCode> {
     match client.get(&url).send() {
         Ok(response) => {
             let status = response.status();
-            let body = response.text().with_context(|| format!("{url} answered {status} and broke off"))?;
+            let body = response
+                .text()
+                .with_context(|| format!("{url} answered {status} and broke off"))?;
             print(format_args!("{}\n", body.trim_end()))?;
             Ok(ExitCode::from(u8::from(!status.is_success())))
         }

@@ -31,7 +31,8 @@ fn listen(mut then: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// At Ctrl-C, ends the process with what `note` says: for work whose files appear only when they are complete.
+/// At Ctrl-C, ends the process with what `note` says: for work whose files appear only when they
+/// are complete.
 ///
 /// # Errors
 /// When SIGINT cannot be handled.
@@ -84,7 +85,8 @@ impl<R: BufRead> BufRead for UntilInterrupt<R> {
 
     fn consume(&mut self, amount: usize) {
         if amount > 0 {
-            let last = self.input.fill_buf().ok().and_then(|buffer| buffer.get(amount - 1).copied());
+            let last =
+                self.input.fill_buf().ok().and_then(|buffer| buffer.get(amount - 1).copied());
             self.is_in_line = last != Some(b'\n');
         }
         self.input.consume(amount);

@@ -20,7 +20,8 @@ pub struct JournalArguments {
 
 #[derive(Subcommand)]
 enum JournalCommand {
-    /// Copy all runs of one journal to another, and verify their hash chains; stop the daemons of both first
+    /// Copy all runs of one journal to another, and verify their hash chains; stop the daemons of
+    /// both first
     Copy(CopyArguments),
 }
 
@@ -51,7 +52,10 @@ fn open(place: &str) -> anyhow::Result<Box<dyn Journal>> {
     }
     let node = format!("journal copy:{}", std::process::id());
     let needs: Option<Arc<dyn Needs>> = Some(Arc::new(Copying));
-    let journal = PostgresJournal::open(place, PostgresOptions { node, needs, ..PostgresOptions::default() })?;
+    let journal = PostgresJournal::open(
+        place,
+        PostgresOptions { node, needs, ..PostgresOptions::default() },
+    )?;
     let others = journal.status()?.nodes.into_iter().filter(|node| !node.is_this);
     let others: Vec<_> = others.map(|node| node.name).collect();
     if !others.is_empty() {
@@ -68,7 +72,9 @@ fn open(place: &str) -> anyhow::Result<Box<dyn Journal>> {
 pub fn journal(arguments: &JournalArguments) -> anyhow::Result<ExitCode> {
     let JournalCommand::Copy(CopyArguments { from, to }) = &arguments.command;
     if !from.contains("://") && !Path::new(from).exists() {
-        bail!("{from}: there is no such file: give the journal of a daemon (journal.path), or a postgres:// URL");
+        bail!(
+            "{from}: there is no such file: give the journal of a daemon (journal.path), or a postgres:// URL"
+        );
     }
     if from == to {
         bail!("{}: a journal cannot be copied to itself", without_password(from));

@@ -18,7 +18,8 @@ pub struct KeyArguments {
 enum KeyCommand {
     /// Print a new key and the configuration entry that admits it
     New {
-        /// Owner of the key and of everything created with it: up to 64 lower-case letters, digits, - and _
+        /// Owner of the key and of everything created with it: up to 64 lower-case letters, digits,
+        /// - and _
         #[arg(value_parser = name)]
         name: String,
         /// Let the key act for all keys: clean up after others and reload the configuration

@@ -37,10 +37,13 @@ pub fn start_log(settings: &Settings) -> LogControl {
     start(settings, BoxMakeWriter::new(std::io::stderr))
 }
 
-/// The same for a daemon, which must not wait for whoever reads its standard error: a pipe that is full would stop every run.
-/// Dropping the guard writes what waits, for at most a second.
+/// The same for a daemon, which must not wait for whoever reads its standard error: a pipe that is
+/// full would stop every run. Dropping the guard writes what waits, for at most a second.
 pub fn start_daemon_log(settings: &Settings) -> (LogControl, WorkerGuard) {
-    let builder = NonBlockingBuilder::default().buffered_lines_limit(LINES_MAX).lossy(true).thread_name("log");
+    let builder = NonBlockingBuilder::default()
+        .buffered_lines_limit(LINES_MAX)
+        .lossy(true)
+        .thread_name("log");
     let (writer, guard) = builder.finish(std::io::stderr());
     (start(settings, BoxMakeWriter::new(writer)), guard)
 }

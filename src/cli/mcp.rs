@@ -1,5 +1,5 @@
-//! `prime-agents mcp`: the tools of the Model Context Protocol over standard input and output, with runs in this process or
-//! in a daemon.
+//! `prime-agents mcp`: the tools of the Model Context Protocol over standard input and output, with
+//! runs in this process or in a daemon.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,9 +21,10 @@ use crate::sse::{Events, Message};
 
 #[derive(Args)]
 pub struct McpArguments {
-    /// The daemon that has the runs, as http://HOST:PORT; its key is read from PRIME_API_KEY. Without it, this process
-    /// carries out the runs, by the configuration and with its journal. Repeatable for daemons that share one journal: the
-    /// next one is asked when one does not answer
+    /// The daemon that has the runs, as http://HOST:PORT; its key is read from PRIME_API_KEY.
+    /// Without it, this process carries out the runs, by the configuration and with its journal.
+    /// Repeatable for daemons that share one journal: the next one is asked when one does not
+    /// answer
     #[arg(long = "url", value_name = "URL")]
     urls: Vec<String>,
     #[command(flatten)]
@@ -52,7 +53,8 @@ impl Remote {
     /// Sends what is done once, even if it is sent to several daemons.
     async fn post(&self, path: String, body: Option<Value>) -> Result<Value, ToolError> {
         self.ask(move |client| {
-            let post = Post { path: &path, body: body.as_ref(), is_idempotent: true, ..Post::default() };
+            let post =
+                Post { path: &path, body: body.as_ref(), is_idempotent: true, ..Post::default() };
             client.post(&post)?.json::<Value>()
         })
         .await
@@ -62,7 +64,10 @@ impl Remote {
 /// Reads the events that come at once, or the first that come.
 fn first_events(client: &Client, id: &str, after: u64) -> Result<Vec<Event>, ClientError> {
     let (url, reader) = client.events(id, after)?.into_reader();
-    let broken = |error: &dyn std::fmt::Display| ClientError::BrokenOff { url: url.clone(), reason: error.to_string() };
+    let broken = |error: &dyn std::fmt::Display| ClientError::BrokenOff {
+        url: url.clone(),
+        reason: error.to_string(),
+    };
     let mut messages = Events::new(reader);
     let mut found = Vec::new();
     while let Some(message) = messages.next_message().map_err(|error| broken(&error))? {
@@ -100,7 +105,13 @@ impl Backend for Remote {
             let header = key.as_deref().map(|key| ("Idempotency-Key", key));
             let is_idempotent = key.is_some();
             client
-                .post(&Post { path: "/v1/runs", header, body: Some(&request), is_idempotent, ..Post::default() })?
+                .post(&Post {
+                    path: "/v1/runs",
+                    header,
+                    body: Some(&request),
+                    is_idempotent,
+                    ..Post::default()
+                })?
                 .json()
         })
         .await
@@ -124,9 +135,12 @@ impl Backend for Remote {
     async fn events(&self, id: &str, watch: Watch) -> Result<Vec<Event>, ToolError> {
         let deadline = Instant::now() + watch.wait;
         let (id, client) = (id.to_owned(), Arc::clone(&self.0));
-        // A channel, because nobody waits for a thread that is still reading at the deadline; the next keep-alive ends it.
+        // A channel, because nobody waits for a thread that is still reading at the deadline; the
+        // next keep-alive ends it.
         let (sender, mut events) = mpsc::channel(1);
-        spawn_blocking(move || drop(sender.blocking_send(first_events_of_any(&client, &id, watch.after))));
+        spawn_blocking(move || {
+            drop(sender.blocking_send(first_events_of_any(&client, &id, watch.after)))
+        });
         match timeout_at(deadline, events.recv()).await {
             Ok(Some(events)) => events.map_err(refused),
             Ok(None) | Err(_) => Ok(Vec::new()),
@@ -154,7 +168,9 @@ pub fn mcp(arguments: &McpArguments) -> anyhow::Result<ExitCode> {
             drop(start_log(&settings));
             actix::System::new().block_on(async {
                 let app = App::start(settings)?;
-                serve_stdio_here(app).await.context("the runs of this process (give --url for those of a daemon)")
+                serve_stdio_here(app)
+                    .await
+                    .context("the runs of this process (give --url for those of a daemon)")
             })?;
         }
     }

@@ -1,4 +1,5 @@
-//! The command line: one file for each subcommand. Parses arguments and loads the configuration; the work is done below.
+//! The command line: one file for each subcommand. Parses arguments and loads the configuration;
+//! the work is done below.
 
 mod agents;
 mod bench;
@@ -55,7 +56,8 @@ enum Command {
     Runs(runs::RunsArguments),
     /// Run the daemon, which serves an HTTP API
     Serve(serve::ServeArguments),
-    /// Serve the tasks, their verifier and runs as tools of the Model Context Protocol, over standard input and output
+    /// Serve the tasks, their verifier and runs as tools of the Model Context Protocol, over
+    /// standard input and output
     Mcp(mcp::McpArguments),
     /// Measure the cost of coordination
     Loadtest(loadtest::LoadtestArguments),
@@ -136,7 +138,9 @@ pub fn main() -> ExitCode {
         Command::Journal(arguments) => journal::journal(&arguments),
         Command::Key(arguments) => key::key(&arguments),
         Command::Health(arguments) => health::health(&arguments),
-        Command::Completions(arguments) => completions::completions(&arguments, Arguments::command()),
+        Command::Completions(arguments) => {
+            completions::completions(&arguments, Arguments::command())
+        }
         Command::Man(arguments) => man::man(&arguments, Arguments::command()),
         Command::Train(arguments) => train::train(&arguments),
     };
@@ -146,7 +150,11 @@ pub fn main() -> ExitCode {
 /// Reports why a command failed.
 fn failed(error: &anyhow::Error) -> ExitCode {
     note!("error: {error:#}");
-    ExitCode::from(if error.chain().any(|cause| cause.is::<OutputError>()) { OUTPUT_FAILED } else { USAGE })
+    ExitCode::from(if error.chain().any(|cause| cause.is::<OutputError>()) {
+        OUTPUT_FAILED
+    } else {
+        USAGE
+    })
 }
 
 /// Prints an error of clap's, which may also be help or the version.

@@ -1,5 +1,5 @@
-//! Notifies systemd of the daemon's state, for units of `Type=notify`. Without `NOTIFY_SOCKET`, which systemd sets, it does
-//! nothing.
+//! Notifies systemd of the daemon's state, for units of `Type=notify`. Without `NOTIFY_SOCKET`,
+//! which systemd sets, it does nothing.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,9 +15,10 @@ fn tell(states: &[NotifyState<'_>]) {
     }
 }
 
-/// Once the event loop runs, reports that the daemon is ready at this address; from then on feeds systemd's watchdog, if
-/// there is one, and reports a signal that stops the daemon. Must be called within an actix system, right before the server
-/// runs: the server handles signals from its first poll, and an earlier one would be lost.
+/// Once the event loop runs, reports that the daemon is ready at this address; from then on feeds
+/// systemd's watchdog, if there is one, and reports a signal that stops the daemon. Must be called
+/// within an actix system, right before the server runs: the server handles signals from its first
+/// poll, and an earlier one would be lost.
 pub fn ready(address: SocketAddr) {
     actix::spawn(async move {
         for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
@@ -27,10 +28,15 @@ pub fn ready(address: SocketAddr) {
                         stopping();
                     }
                 })),
-                Err(error) => tracing::warn!(%error, "systemd will not be notified when the daemon stops"),
+                Err(error) => {
+                    tracing::warn!(%error, "systemd will not be notified when the daemon stops")
+                }
             }
         }
-        tell(&[NotifyState::Ready, NotifyState::Status(&format!("takes runs on http://{address}"))]);
+        tell(&[
+            NotifyState::Ready,
+            NotifyState::Status(&format!("takes runs on http://{address}")),
+        ]);
         if let Some(limit) = sd_notify::watchdog_enabled() {
             watchdog(limit).await;
         }
@@ -46,7 +52,9 @@ pub fn stopping() {
 pub fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => tell(&[NotifyState::Reloading, now]),
-        Err(error) => tracing::warn!(%error, "cannot notify systemd of a reload: there is no monotonic clock"),
+        Err(error) => {
+            tracing::warn!(%error, "cannot notify systemd of a reload: there is no monotonic clock")
+        }
     }
 }
 
@@ -55,7 +63,8 @@ pub fn reloaded() {
     tell(&[NotifyState::Ready]);
 }
 
-/// Reports twice within the limit that the event loop runs: if it hangs, systemd restarts the process.
+/// Reports twice within the limit that the event loop runs: if it hangs, systemd restarts the
+/// process.
 async fn watchdog(limit: Duration) {
     // `interval` panics on zero.
     let mut ticks = interval((limit / 2).max(Duration::from_millis(1)));

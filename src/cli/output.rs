@@ -1,5 +1,5 @@
-//! Writing to standard output and standard error. Every command writes through here: a full device is an error, a closed
-//! pipe is not, and a broken standard error never ends the process.
+//! Writing to standard output and standard error. Every command writes through here: a full device
+//! is an error, a closed pipe is not, and a broken standard error never ends the process.
 
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
@@ -26,7 +26,8 @@ pub struct OutputError(#[source] io::Error);
 /// Exit code for [`OutputError`], as `EX_IOERR` of sysexits.h.
 pub const OUTPUT_FAILED: u8 = 74;
 
-/// Turns a failed write to standard output into an error. A reader that closed the pipe has seen enough: no error.
+/// Turns a failed write to standard output into an error. A reader that closed the pipe has seen
+/// enough: no error.
 pub fn written(result: io::Result<()>) -> Result<(), OutputError> {
     match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(OutputError(error)),

@@ -14,7 +14,8 @@ use super::output::{count, plural, write_note};
 /// How often the elapsed time is drawn.
 const TICK: Duration = Duration::from_millis(500);
 
-/// A bar with rate and time left on standard error; hidden where that is no terminal. Never wider than the terminal.
+/// A bar with rate and time left on standard error; hidden where that is no terminal. Never wider
+/// than the terminal.
 pub fn bar(total: u64, unit: &'static str) -> ProgressBar {
     let style = style("{wide_bar} {pos}/{len} {msg}, {rate}, {eta} left");
     let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
@@ -39,7 +40,8 @@ fn interrupted_after(done: u64, total: u64, unit: &str) -> String {
     format!("interrupted after {done} of {}", count(total, unit))
 }
 
-/// Units of work that Ctrl-C ends early: what is complete is kept. Must be used within a Tokio runtime.
+/// Units of work that Ctrl-C ends early: what is complete is kept. Must be used within a Tokio
+/// runtime.
 pub struct Session {
     bar: ProgressBar,
     total: u64,
@@ -62,7 +64,12 @@ impl Session {
     ///
     /// # Errors
     /// When SIGINT cannot be handled.
-    pub fn with_parts(total: usize, unit: &'static str, parts: u32, part: &'static str) -> anyhow::Result<Self> {
+    pub fn with_parts(
+        total: usize,
+        unit: &'static str,
+        parts: u32,
+        part: &'static str,
+    ) -> anyhow::Result<Self> {
         let interrupts = signal(SignalKind::interrupt()).context("Ctrl-C cannot be handled")?;
         let (total, parts) = (total as u64, u64::from(parts));
         let bar = bar(total * parts, part);
@@ -81,7 +88,10 @@ impl Session {
     ///
     /// # Errors
     /// The work's.
-    pub async fn next<T>(&mut self, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<Option<T>> {
+    pub async fn next<T>(
+        &mut self,
+        work: impl Future<Output = anyhow::Result<T>>,
+    ) -> anyhow::Result<Option<T>> {
         if self.is_interrupted {
             return Ok(None);
         }

@@ -8,12 +8,13 @@ use super::{Configuration, notify};
 use crate::daemon::{Reload, ReloadRequest, Reloaded, Reloads};
 use crate::settings::Settings;
 
-/// Handles SIGHUP and the daemon's reload requests from now on, through the returned channels. Must be called within an actix
-/// system.
+/// Handles SIGHUP and the daemon's reload requests from now on, through the returned channels. Must
+/// be called within an actix system.
 ///
-/// `log.level` takes effect at once; agents, engines, limits of runs, presets, cells, `server.queue_max`, `server.allow_*`
-/// and `journal.keep_*` with the next run; the rest of `server` and `journal` with the next start. An invalid configuration
-/// is logged and changes nothing.
+/// `log.level` takes effect at once; agents, engines, limits of runs, presets, cells,
+/// `server.queue_max`, `server.allow_*` and `journal.keep_*` with the next run; the rest of
+/// `server` and `journal` with the next start. An invalid configuration is logged and changes
+/// nothing.
 pub fn listen(configuration: Configuration, log: LogControl) -> Reloads {
     let (reloads, settings) = mpsc::channel(1);
     let (wanted, requests) = mpsc::channel(1);

@@ -8,7 +8,8 @@ use reqwest::Url;
 
 use super::Configuration;
 
-/// The variable of the environment that has the key. An argument would show in the list of processes.
+/// The variable of the environment that has the key. An argument would show in the list of
+/// processes.
 pub const KEY_VARIABLE: &str = "PRIME_API_KEY";
 
 /// The key of the environment, if there is one.
@@ -21,14 +22,17 @@ pub fn key() -> anyhow::Result<Option<String>> {
     let visible = key.to_str().filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()));
     match visible {
         Some(key) => Ok(Some(key.to_owned())),
-        None => bail!("{KEY_VARIABLE}: a key has visible ASCII characters only, and this has others: set it again"),
+        None => bail!(
+            "{KEY_VARIABLE}: a key has visible ASCII characters only, and this has others: set it again"
+        ),
     }
 }
 
 #[derive(Args)]
 pub struct Remote {
-    /// The daemon, as http://HOST:PORT. Without it, the address of the configuration (server.bind). Repeatable for daemons that
-    /// share one journal: the next one is asked when one does not answer
+    /// The daemon, as http://HOST:PORT. Without it, the address of the configuration (server.bind).
+    /// Repeatable for daemons that share one journal: the next one is asked when one does not
+    /// answer
     #[arg(long = "url", value_name = "URL")]
     urls: Vec<String>,
     #[command(flatten)]
@@ -73,7 +77,9 @@ pub fn given(url: &str) -> anyhow::Result<String> {
 /// Whether this can be a daemon's URL: plain HTTP, and nothing after the path.
 fn is_http(url: &str) -> bool {
     let Ok(parsed) = Url::parse(url) else { return false };
-    url.starts_with("http://") && parsed.host_str().is_some_and(|host| !host.is_empty()) && parsed.query().is_none()
+    url.starts_with("http://")
+        && parsed.host_str().is_some_and(|host| !host.is_empty())
+        && parsed.query().is_none()
 }
 
 /// Where a daemon that is bound there is reached from the same machine.
@@ -109,10 +115,20 @@ mod tests {
 
     #[test]
     fn only_urls_of_plain_http_are_taken() {
-        for url in ["http://localhost", "http://127.0.0.1:7433/", "http://[::1]:80", "http://proxy/agents"] {
+        for url in
+            ["http://localhost", "http://127.0.0.1:7433/", "http://[::1]:80", "http://proxy/agents"]
+        {
             assert!(is_http(url), "{url}");
         }
-        for url in ["", "localhost:7433", "https://localhost", "http://", "http://:80", "http://a/?b", "http://a b"] {
+        for url in [
+            "",
+            "localhost:7433",
+            "https://localhost",
+            "http://",
+            "http://:80",
+            "http://a/?b",
+            "http://a b",
+        ] {
             assert!(!is_http(url), "{url}");
         }
     }

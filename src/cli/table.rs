@@ -13,7 +13,10 @@ pub struct Table {
 }
 
 impl Table {
-    pub fn new<const N: usize>(header: [&'static str; N], rows: impl IntoIterator<Item = [String; N]>) -> Self {
+    pub fn new<const N: usize>(
+        header: [&'static str; N],
+        rows: impl IntoIterator<Item = [String; N]>,
+    ) -> Self {
         Self { header: header.into(), rows: rows.into_iter().map(Vec::from).collect() }
     }
 
@@ -30,7 +33,9 @@ impl Table {
         let width = self.header.iter().map(|name| name.chars().count()).max().unwrap_or_default();
         let block = |row: &Vec<String>| {
             let cells = self.header.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
-            cells.fold(String::new(), |block, (name, cell)| block + &format!("{name:<width$}  {cell}\n"))
+            cells.fold(String::new(), |block, (name, cell)| {
+                block + &format!("{name:<width$}  {cell}\n")
+            })
         };
         self.rows.iter().map(block).collect::<Vec<_>>().join("\n")
     }
@@ -56,11 +61,16 @@ mod tests {
     #[test]
     fn a_table_that_does_not_fit_is_a_block_for_each_row() {
         let cell = str::to_owned;
-        let table = Table::new(["task", "accuracy"], [[cell("n-queens"), cell("1.0")], [cell("24-game"), cell("")]]);
-        let markdown =
-            "| task     | accuracy |\n|----------|----------|\n| n-queens | 1.0      |\n| 24-game  |          |\n";
+        let table = Table::new(
+            ["task", "accuracy"],
+            [[cell("n-queens"), cell("1.0")], [cell("24-game"), cell("")]],
+        );
+        let markdown = "| task     | accuracy |\n|----------|----------|\n| n-queens | 1.0      |\n| 24-game  |          |\n";
         assert_eq!(table.within(None), markdown);
         assert_eq!(table.within(Some(23)), markdown);
-        assert_eq!(table.within(Some(22)), "task      n-queens\naccuracy  1.0\n\ntask      24-game\n");
+        assert_eq!(
+            table.within(Some(22)),
+            "task      n-queens\naccuracy  1.0\n\ntask      24-game\n"
+        );
     }
 }

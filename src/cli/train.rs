@@ -20,7 +20,10 @@ pub struct TrainArguments {
 
 /// The trainer beside this executable, or else the one in `PATH`.
 fn trainer() -> PathBuf {
-    let beside = std::env::current_exe().ok().map(|own| own.with_file_name(TRAINER)).filter(|path| path.is_file());
+    let beside = std::env::current_exe()
+        .ok()
+        .map(|own| own.with_file_name(TRAINER))
+        .filter(|path| path.is_file());
     beside.unwrap_or_else(|| PathBuf::from(TRAINER))
 }
 

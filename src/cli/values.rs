@@ -18,14 +18,20 @@ use prime_bench::tasks::{self, Category, Difficulty, Kind};
 /// Longest JSON file that is read as an argument, in bytes.
 const JSON_BYTES_MAX: u64 = 256 << 20;
 
-/// The slug of a task. Any text parses, so that a typo is answered with the nearest slug instead of all slugs.
+/// The slug of a task. Any text parses, so that a typo is answered with the nearest slug instead of
+/// all slugs.
 #[derive(Clone)]
 pub struct TaskParser;
 
 impl TypedValueParser for TaskParser {
     type Value = String;
 
-    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
         StringValueParser::new().parse_ref(command, argument, value)
     }
 
@@ -58,7 +64,8 @@ pub fn index(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| "give a whole number, such as 0 or 199".to_owned())
 }
 
-/// Reads the JSON of an option: the option's value itself if it is an object or an array, else a file.
+/// Reads the JSON of an option: the option's value itself if it is an object or an array, else a
+/// file.
 pub fn json_or_file<T: DeserializeOwned>(option: &str, path: &Path) -> anyhow::Result<T> {
     if let Some(text) = path.to_str().filter(|text| text.trim_start().starts_with(['{', '['])) {
         return serde_json::from_str(text).with_context(|| format!("{option}: is not JSON"));
@@ -67,8 +74,14 @@ pub fn json_or_file<T: DeserializeOwned>(option: &str, path: &Path) -> anyhow::R
     let mut text = String::new();
     let file = File::open(path).with_context(|| format!("{place}: cannot be read"))?;
     // A device may never end.
-    file.take(JSON_BYTES_MAX + 1).read_to_string(&mut text).with_context(|| format!("{place}: cannot be read"))?;
-    ensure!(text.len() as u64 <= JSON_BYTES_MAX, "{place}: longer than {} MiB", JSON_BYTES_MAX >> 20);
+    file.take(JSON_BYTES_MAX + 1)
+        .read_to_string(&mut text)
+        .with_context(|| format!("{place}: cannot be read"))?;
+    ensure!(
+        text.len() as u64 <= JSON_BYTES_MAX,
+        "{place}: longer than {} MiB",
+        JSON_BYTES_MAX >> 20
+    );
     serde_json::from_str(&text).with_context(|| format!("{place}: is not JSON"))
 }
 
@@ -77,7 +90,8 @@ pub fn json_or_file<T: DeserializeOwned>(option: &str, path: &Path) -> anyhow::R
 /// # Errors
 /// Says which there are.
 pub fn style_of_one_reply(text: &str) -> Result<Style, String> {
-    let names: Vec<_> = Style::ALL.into_iter().filter(|style| style.asks_for_all()).map(Style::name).collect();
+    let names: Vec<_> =
+        Style::ALL.into_iter().filter(|style| style.asks_for_all()).map(Style::name).collect();
     let style = text.parse::<Style>().ok().filter(|style| style.asks_for_all());
     style.ok_or_else(|| format!("unknown style {text:?}: use {}", names.join(", ")))
 }

@@ -100,7 +100,8 @@ fn info(task: &dyn AnyTask) -> TaskInfo {
     responses((status = 200, description = "All tasks", body = TaskList)),
 )]
 pub async fn list() -> HttpResponse {
-    HttpResponse::Ok().json(TaskList { tasks: tasks::all().chain(tasks::variants()).map(info).collect() })
+    HttpResponse::Ok()
+        .json(TaskList { tasks: tasks::all().chain(tasks::variants()).map(info).collect() })
 }
 
 /// Steps of a worked example that are shown.
@@ -168,13 +169,19 @@ pub struct TaskPage {
 }
 
 fn fields(list: &[(&str, &str)]) -> Vec<FieldInfo> {
-    list.iter().map(|(name, meaning)| FieldInfo { name: (*name).to_owned(), meaning: (*meaning).to_owned() }).collect()
+    list.iter()
+        .map(|(name, meaning)| FieldInfo {
+            name: (*name).to_owned(),
+            meaning: (*meaning).to_owned(),
+        })
+        .collect()
 }
 
 fn task_page(task: &dyn AnyTask) -> TaskPage {
     let page = task.spec().page;
     let text = |text: &str| text.trim().to_owned();
-    let tasks::WorkedExample { input, start, steps, steps_total, answer } = tasks::worked_example(task, STEPS_SHOWN);
+    let tasks::WorkedExample { input, start, steps, steps_total, answer } =
+        tasks::worked_example(task, STEPS_SHOWN);
     let steps = steps.into_iter().map(|(line, state)| ExampleStep { line, state }).collect();
     TaskPage {
         task: info(task),
@@ -201,13 +208,15 @@ fn task_page(task: &dyn AnyTask) -> TaskPage {
 
 /// Shows a task.
 ///
-/// The problem and its algorithm, the fields of input, answer and state, the action lines, and a worked example.
+/// The problem and its algorithm, the fields of input, answer and state, the action lines, and a
+/// worked example.
 #[utoipa::path(
     get, path = "/v1/tasks/{slug}", tag = "catalog", operation_id = "show_task", params(("slug" = TaskSlug, description = "The task's `slug`")),
     responses((status = 200, description = "The task", body = TaskPage)),
 )]
 pub async fn show(slug: web::Path<String>) -> Result<HttpResponse, ApiError> {
-    let task = tasks::find(&slug).map_err(|error| ApiError::not_found("no_such_task", error.to_string()))?;
+    let task = tasks::find(&slug)
+        .map_err(|error| ApiError::not_found("no_such_task", error.to_string()))?;
     Ok(HttpResponse::Ok().json(task_page(task)))
 }
 

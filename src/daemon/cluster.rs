@@ -13,7 +13,9 @@ use prime_journal::{ClusterStatus, NodeStatus};
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config.service(
-        web::resource("/v1/cluster").route(web::get().to(show)).default_service(web::to(|| method_not_allowed("GET"))),
+        web::resource("/v1/cluster")
+            .route(web::get().to(show))
+            .default_service(web::to(|| method_not_allowed("GET"))),
     );
 }
 
@@ -51,18 +53,31 @@ pub struct ClusterNode {
     pub held: u64,
     /// Milliseconds since it began to use the journal.
     pub age_ms: u64,
-    /// Milliseconds until its lease ends unless it renews it; negative if it is late. Null for a journal that is not shared.
+    /// Milliseconds until its lease ends unless it renews it; negative if it is late. Null for a
+    /// journal that is not shared.
     pub lease_left_ms: Option<i64>,
-    /// Milliseconds since its last heartbeat. Null for a journal that is not shared, and for a node of a version that does not
-    /// say.
+    /// Milliseconds since its last heartbeat. Null for a journal that is not shared, and for a node
+    /// of a version that does not say.
     pub lag_ms: Option<u64>,
-    /// What it has of what agents need: engines with their models, pools, and the programs and recordings of open runs.
+    /// What it has of what agents need: engines with their models, pools, and the programs and
+    /// recordings of open runs.
     pub agents: Vec<String>,
 }
 
 impl From<NodeStatus> for ClusterNode {
     fn from(node: NodeStatus) -> Self {
-        let NodeStatus { id, name, version, is_this, capacity, held, age_ms, lease_left_ms, lag_ms, agents } = node;
+        let NodeStatus {
+            id,
+            name,
+            version,
+            is_this,
+            capacity,
+            held,
+            age_ms,
+            lease_left_ms,
+            lag_ms,
+            agents,
+        } = node;
         Self {
             id: Some(id),
             name,
@@ -81,7 +96,8 @@ impl From<NodeStatus> for ClusterNode {
 impl From<ClusterStatus> for ClusterReport {
     fn from(status: ClusterStatus) -> Self {
         let ClusterStatus { nodes, open_runs, waiting_runs, oldest_waiting_ms, blocked } = status;
-        let missing: BTreeSet<_> = blocked.iter().flat_map(|run| run.missing.iter().cloned()).collect();
+        let missing: BTreeSet<_> =
+            blocked.iter().flat_map(|run| run.missing.iter().cloned()).collect();
         let nodes = nodes.into_iter().map(ClusterNode::from).collect();
         Self {
             shared: true,

@@ -7,7 +7,8 @@ use actix_web::{HttpResponse, ResponseError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Longest message and name of a field: both may repeat what a client sent, which may be as long as a body.
+/// Longest message and name of a field: both may repeat what a client sent, which may be as long as
+/// a body.
 const MESSAGE_CHARS_MAX: usize = 4_000;
 const FIELD_CHARS_MAX: usize = 400;
 
@@ -78,7 +79,11 @@ impl ApiError {
 
     /// 400: the value of a field is invalid. Puts the field's name before the message.
     pub fn bad_field(field: &str, message: impl std::fmt::Display) -> Self {
-        let error = Self::new(StatusCode::BAD_REQUEST, "invalid_value", format!("field `{field}`: {message}"));
+        let error = Self::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_value",
+            format!("field `{field}`: {message}"),
+        );
         Self { field: Some(field.to_owned()), ..error }
     }
 
@@ -127,7 +132,8 @@ impl ApiError {
         Self { allow: Some(allowed), ..error }
     }
 
-    /// 408. Closes the connection, because the rest of the request could not be told from the next one.
+    /// 408. Closes the connection, because the rest of the request could not be told from the next
+    ///      one.
     pub fn timeout(message: impl Into<String>) -> Self {
         Self::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
     }
@@ -159,7 +165,11 @@ impl ApiError {
     }
 
     /// 422: well-formed, but impossible because of `field`.
-    pub fn unprocessable(code: &'static str, field: Option<&str>, message: impl Into<String>) -> Self {
+    pub fn unprocessable(
+        code: &'static str,
+        field: Option<&str>,
+        message: impl Into<String>,
+    ) -> Self {
         let error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, message);
         Self { field: field.map(str::to_owned), ..error }
     }
@@ -186,7 +196,11 @@ impl ApiError {
     }
 
     /// 503, with `Retry-After`.
-    pub fn unavailable(code: &'static str, message: impl Into<String>, retry_after: Duration) -> Self {
+    pub fn unavailable(
+        code: &'static str,
+        message: impl Into<String>,
+        retry_after: Duration,
+    ) -> Self {
         let error = Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message);
         Self { retry_after: Some(whole_seconds(retry_after)), ..error }
     }
@@ -309,19 +323,44 @@ mod tests {
             (ApiError::gone("c", "m"), 410, "invalid_request_error", "c", vec![]),
             (ApiError::too_large(7), 413, "invalid_request_error", "body_too_large", vec![]),
             (ApiError::url_too_long("m"), 414, "invalid_request_error", "url_too_long", vec![]),
-            (ApiError::unsupported_media_type("m"), 415, "invalid_request_error", "unsupported_media_type", vec![]),
+            (
+                ApiError::unsupported_media_type("m"),
+                415,
+                "invalid_request_error",
+                "unsupported_media_type",
+                vec![],
+            ),
             (ApiError::unprocessable("c", None, "m"), 422, "invalid_request_error", "c", vec![]),
-            (ApiError::too_many("c", "m", second), 429, "rate_limit_error", "c", vec![("Retry-After", "1")]),
-            (ApiError::headers_too_large("m"), 431, "invalid_request_error", "headers_too_large", vec![]),
+            (
+                ApiError::too_many("c", "m", second),
+                429,
+                "rate_limit_error",
+                "c",
+                vec![("Retry-After", "1")],
+            ),
+            (
+                ApiError::headers_too_large("m"),
+                431,
+                "invalid_request_error",
+                "headers_too_large",
+                vec![],
+            ),
             (ApiError::internal("m"), 500, "server_error", "internal_error", vec![]),
-            (ApiError::unavailable("c", "m", second * 3), 503, "server_error", "c", vec![("Retry-After", "3")]),
+            (
+                ApiError::unavailable("c", "m", second * 3),
+                503,
+                "server_error",
+                "c",
+                vec![("Retry-After", "3")],
+            ),
         ] {
             let response = error.error_response();
             assert_eq!(response.status().as_u16(), status);
             for (name, value) in headers {
                 assert_eq!(response.headers().get(name).unwrap(), value, "{status}");
             }
-            let body: Value = serde_json::from_slice(&to_bytes(response.into_body()).await.unwrap()).unwrap();
+            let body: Value =
+                serde_json::from_slice(&to_bytes(response.into_body()).await.unwrap()).unwrap();
             let message = &body["error"]["message"];
             assert!(message.as_str().is_some_and(|message| !message.is_empty()), "{body}");
             let expected = json!({"message": message, "type": kind, "param": null, "code": code, "field": null});
@@ -345,15 +384,27 @@ mod tests {
     fn what_a_client_sent_is_not_repeated_at_any_length() {
         let long = "é".repeat(1 << 20);
         let body = ApiError::bad_field(&long, format!("{long} is unknown")).body().error;
-        assert_eq!((body.message.chars().count(), body.field.unwrap().chars().count()), (4_001, 401));
+        assert_eq!(
+            (body.message.chars().count(), body.field.unwrap().chars().count()),
+            (4_001, 401)
+        );
         assert!(body.message.ends_with('…'));
-        assert_eq!(ApiError::bad_request("é".repeat(4_000)).body().error.message, "é".repeat(4_000));
+        assert_eq!(
+            ApiError::bad_request("é".repeat(4_000)).body().error.message,
+            "é".repeat(4_000)
+        );
     }
 
     #[test]
     fn waits_are_whole_seconds_rounded_up() {
-        for (milliseconds, seconds) in [(0, 1), (1, 1), (999, 1), (1_000, 1), (1_001, 2), (59_500, 60)] {
-            assert_eq!(whole_seconds(Duration::from_millis(milliseconds)), seconds, "{milliseconds}");
+        for (milliseconds, seconds) in
+            [(0, 1), (1, 1), (999, 1), (1_000, 1), (1_001, 2), (59_500, 60)]
+        {
+            assert_eq!(
+                whole_seconds(Duration::from_millis(milliseconds)),
+                seconds,
+                "{milliseconds}"
+            );
         }
     }
 }

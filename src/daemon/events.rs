@@ -1,4 +1,5 @@
-//! Routes that stream a run: its events as they become durable (server-sent events), and its trace (JSON Lines).
+//! Routes that stream a run: its events as they become durable (server-sent events), and its trace
+//! (JSON Lines).
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -90,46 +91,58 @@ fn server_sent(lines: &EventBatch) -> Bytes {
     text.into()
 }
 
-/// Adds a comment to a stream after each quiet period, so that proxies keep it open. Holds the permit until its end.
+/// Adds a comment to a stream after each quiet period, so that proxies keep it open. Holds the
+/// permit until its end.
 pub(super) fn with_heartbeat<E>(
     pieces: impl Stream<Item = Result<Bytes, E>>,
     permit: Option<Permit>,
 ) -> impl Stream<Item = Result<Bytes, E>> {
     let ticks = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
-    stream::unfold((Box::pin(pieces), ticks, permit), |(mut pieces, mut ticks, permit)| async move {
-        tokio::select! {
-            biased;
-            piece = pieces.next() => {
-                ticks.reset();
-                piece.map(|piece| (piece, (pieces, ticks, permit)))
+    stream::unfold(
+        (Box::pin(pieces), ticks, permit),
+        |(mut pieces, mut ticks, permit)| async move {
+            tokio::select! {
+                biased;
+                piece = pieces.next() => {
+                    ticks.reset();
+                    piece.map(|piece| (piece, (pieces, ticks, permit)))
+                }
+                _ = ticks.tick() => Some((Ok(Bytes::from_static(b": alive\n\n")), (pieces, ticks, permit))),
             }
-            _ = ticks.tick() => Some((Ok(Bytes::from_static(b": alive\n\n")), (pieces, ticks, permit))),
-        }
-    })
+        },
+    )
 }
 
 /// The last event that the client has, from the header or else from the query.
 fn last_seen(request: &HttpRequest) -> Result<u64, ApiError> {
     let wanted: EventsQuery = parse_query(request)?;
     match request.headers().get("Last-Event-ID") {
-        Some(last) => last.to_str().ok().and_then(|last| last.trim().parse().ok()).ok_or_else(|| {
-            ApiError::bad_field("Last-Event-ID", "must be the number of an event, as this stream sent it")
-        }),
+        Some(last) => {
+            last.to_str().ok().and_then(|last| last.trim().parse().ok()).ok_or_else(|| {
+                ApiError::bad_field(
+                    "Last-Event-ID",
+                    "must be the number of an event, as this stream sent it",
+                )
+            })
+        }
         None => Ok(wanted.after.unwrap_or(0)),
     }
 }
 
 /// A stream of server-sent events.
 fn sent(body: impl Stream<Item = Result<Bytes, RunError>> + 'static) -> HttpResponse {
-    HttpResponse::Ok().content_type("text/event-stream").insert_header(("X-Accel-Buffering", "no")).streaming(body)
+    HttpResponse::Ok()
+        .content_type("text/event-stream")
+        .insert_header(("X-Accel-Buffering", "no"))
+        .streaming(body)
 }
 
 /// Watches a run.
 ///
-/// Server-sent events: `started`, `step` (with verdict and decision), `trajectory_ended`, `voted`, `resumed`, `forked`,
-/// `stopped`, `turn_failed`, `finished`, each with its number as `id`; then `result` with the run's record. A
-/// client that reconnects with `Last-Event-ID` receives every event exactly once. The stream ends with the run, or, without
-/// `result`, when the daemon drains.
+/// Server-sent events: `started`, `step` (with verdict and decision), `trajectory_ended`, `voted`,
+/// `resumed`, `forked`, `stopped`, `turn_failed`, `finished`, each with its number as `id`; then
+/// `result` with the run's record. A client that reconnects with `Last-Event-ID` receives every
+/// event exactly once. The stream ends with the run, or, without `result`, when the daemon drains.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/events", tag = "runs", operation_id = "watch_run",
     params(("id", description = "The run's `id`"), EventsQuery, EventsHeaders),
@@ -155,7 +168,8 @@ pub async fn events(
     let runs = std::sync::Arc::clone(&state.runs);
     let result = stream::once(async move {
         let (_, record) = runs.get(&id).await?;
-        // A stream that a drain ends may have missed the last events: the run may have ended since, here or at another node.
+        // A stream that a drain ends may have missed the last events: the run may have ended since,
+        // here or at another node.
         if !record.status.is_over() || record.events > sent_seq.get() {
             return Ok(Bytes::new());
         }
@@ -180,8 +194,9 @@ struct ProgressEvent {
 
 /// Watches a run's record.
 ///
-/// Server-sent events, at most five a second however fast the run is: `record`, with the number of the last durable event as
-/// `id`. The first one comes at once. The stream ends with the run, or when the daemon drains.
+/// Server-sent events, at most five a second however fast the run is: `record`, with the number of
+/// the last durable event as `id`. The first one comes at once. The stream ends with the run, or
+/// when the daemon drains.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/progress", tag = "runs", operation_id = "watch_progress",
     params(("id", description = "The run's `id`"), EventsQuery, EventsHeaders),
@@ -219,9 +234,10 @@ pub async fn progress(
 
 /// A run's trace, as JSON Lines.
 ///
-/// First the spec, with the SHA-256 of each engine's model, then every durable event with its number: steps with the state that
-/// they were proposed in, the action, verdict, decision and reward, and tokens with log-probabilities where the agent reports
-/// them; ends of trajectories with their rewards; votes. With `prompts`, what a trainer needs of each step is complete.
+/// First the spec, with the SHA-256 of each engine's model, then every durable event with its
+/// number: steps with the state that they were proposed in, the action, verdict, decision and
+/// reward, and tokens with log-probabilities where the agent reports them; ends of trajectories
+/// with their rewards; votes. With `prompts`, what a trainer needs of each step is complete.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/trace", tag = "runs", operation_id = "trace_run", params(("id", description = "The run's `id`"), TraceQuery),
     responses((status = 200, description = "JSON Lines: a `TraceRecord` each", content_type = "application/jsonl", body = TraceRecord)),
@@ -233,7 +249,8 @@ pub async fn trace(
 ) -> Result<HttpResponse, ApiError> {
     let TraceQuery { states, prompts } = parse_query(&request)?;
     authorized_run(&state, &request, &id).await?;
-    let content = TraceContent { states: states.unwrap_or(true), prompts: prompts.unwrap_or(false) };
+    let content =
+        TraceContent { states: states.unwrap_or(true), prompts: prompts.unwrap_or(false) };
     let lines = state.runs.trace(&id, content).await?;
     let body = lines.map(|lines| lines.map(Bytes::from));
     Ok(HttpResponse::Ok().content_type("application/jsonl").streaming(body))

@@ -1,4 +1,5 @@
-//! Parses and checks arbitrary requests as the routes do, without a daemon: the entry point of the fuzzer.
+//! Parses and checks arbitrary requests as the routes do, without a daemon: the entry point of the
+//! fuzzer.
 
 use actix_web::web::Query;
 
@@ -10,7 +11,8 @@ use super::wire::{CollectRequest, ForkRequest, ListQuery, ReviewRequest, RunRequ
 use super::{openai, verify};
 use crate::settings::Settings;
 
-/// Reads a body as each route with a body would, and as the query of the listing; judges what `/v1/verify` would judge.
+/// Reads a body as each route with a body would, and as the query of the listing; judges what
+/// `/v1/verify` would judge.
 ///
 /// # Errors
 /// The error that each route would respond with.
@@ -40,7 +42,12 @@ mod tests {
         // Of the routes that accept the body, the numbers in the order above.
         let read = |body: &str| -> Vec<usize> {
             let results = read_as_each_route(&settings, body.as_bytes());
-            results.iter().enumerate().filter(|(_, result)| result.is_ok()).map(|(route, _)| route).collect()
+            results
+                .iter()
+                .enumerate()
+                .filter(|(_, result)| result.is_ok())
+                .map(|(route, _)| route)
+                .collect()
         };
         let none: [usize; 0] = [];
         assert_eq!(read(r#"{"task": "n-queens", "fanout": 2}"#), [0]);

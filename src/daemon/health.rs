@@ -17,7 +17,8 @@ use prime_engine::{Engine, Format, Request, Sampling};
 
 /// Longest write to the journal, and longest token of an engine, of a daemon that is ready.
 const PROBE: Duration = Duration::from_millis(800);
-/// How long a check of the journal and the engines counts. However many ask, they are checked no more often.
+/// How long a check of the journal and the engines counts. However many ask, they are checked no
+/// more often.
 const CHECK_EVERY: Duration = Duration::from_millis(500);
 /// Instead of the reason, which may name files, for whoever has no key.
 const WITHHELD: &str = "the reason is in the daemon's log, and here for requests with a key";
@@ -27,7 +28,9 @@ const RECENT_MS: u64 = 2_000;
 pub fn configure(config: &mut web::ServiceConfig) {
     config
         .service(
-            web::resource("/livez").route(web::get().to(livez)).default_service(web::to(|| method_not_allowed("GET"))),
+            web::resource("/livez")
+                .route(web::get().to(livez))
+                .default_service(web::to(|| method_not_allowed("GET"))),
         )
         .service(
             web::resource("/readyz")
@@ -165,8 +168,9 @@ impl Default for Checks {
 
 /// Tells whether a run submitted now would be accepted and executed.
 ///
-/// It would if the journal can be written, the engines decode, there is room, and the daemon is not draining. Journal and
-/// engines are checked at most twice a second. Where there are keys, reasons are for requests with one.
+/// It would if the journal can be written, the engines decode, there is room, and the daemon is not
+/// draining. Journal and engines are checked at most twice a second. Where there are keys, reasons
+/// are for requests with one.
 #[utoipa::path(
     get, path = "/readyz", tag = "operations", operation_id = "readyz",
     responses(
@@ -182,8 +186,10 @@ pub async fn readyz(state: web::Data<State>, request: HttpRequest) -> HttpRespon
     let Checked { failure, mut engines } = state.checks.0.get(check(runs)).await;
     // What was found out since by writing counts at once.
     let mut failure = failure.or_else(|| runs.journal_failure());
-    let ready =
-        failure.is_none() && !runs.is_draining() && open < limit as usize && engines.iter().all(|engine| engine.ready);
+    let ready = failure.is_none()
+        && !runs.is_draining()
+        && open < limit as usize
+        && engines.iter().all(|engine| engine.ready);
     if rights_of(&request) == Rights::Stranger {
         let failures = engines.iter_mut().map(|engine| &mut engine.failure).chain([&mut failure]);
         failures.flatten().for_each(|reason| WITHHELD.clone_into(reason));
@@ -200,5 +206,9 @@ pub async fn readyz(state: web::Data<State>, request: HttpRequest) -> HttpRespon
         engine: engines.iter().find(|engine| Some(&engine.name) == asked.first()).cloned(),
         engines,
     };
-    if ready { HttpResponse::Ok().json(body) } else { HttpResponse::ServiceUnavailable().json(body) }
+    if ready {
+        HttpResponse::Ok().json(body)
+    } else {
+        HttpResponse::ServiceUnavailable().json(body)
+    }
 }

@@ -62,9 +62,11 @@ const ROUTES: [&str; 40] = [
 /// Statuses of refusals that are not the request's fault.
 const REFUSALS: [u16; 2] = [429, 503];
 
-/// Longest wait for the journal. Without an answer, the metrics are shown without what it would say.
+/// Longest wait for the journal. Without an answer, the metrics are shown without what it would
+/// say.
 const STORE_WAIT: Duration = Duration::from_secs(1);
-/// How long an answer of a shared journal's store counts. Its size is a sum over all runs, the nodes are a few rows.
+/// How long an answer of a shared journal's store counts. Its size is a sum over all runs, the
+/// nodes are a few rows.
 const NODES_EVERY: Duration = Duration::from_secs(5);
 const SIZE_EVERY: Duration = Duration::from_mins(1);
 
@@ -91,7 +93,8 @@ pub fn declare(metrics: &Metrics) {
     metrics.declare(ROUTES.into_iter().chain([OTHER]), &REASONS);
 }
 
-/// Whether a scraper prefers OpenMetrics. Without a preference it gets the older format, which every scraper reads.
+/// Whether a scraper prefers OpenMetrics. Without a preference it gets the older format, which
+/// every scraper reads.
 fn wants_openmetrics(request: &HttpRequest) -> bool {
     let Ok(accept) = Accept::parse(request) else { return false };
     let known = accept.ranked().into_iter().find_map(|range| match range.essence_str() {
@@ -143,7 +146,9 @@ impl StoreReadings {
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config.service(
-        web::resource("/metrics").route(web::get().to(metrics)).default_service(web::to(|| method_not_allowed("GET"))),
+        web::resource("/metrics")
+            .route(web::get().to(metrics))
+            .default_service(web::to(|| method_not_allowed("GET"))),
     );
 }
 
@@ -184,7 +189,9 @@ mod tests {
     fn the_format_is_that_which_the_scraper_prefers() {
         let wants = |accept: Option<&str>| {
             let request = TestRequest::default();
-            let request = accept.into_iter().fold(request, |request, accept| request.insert_header(("Accept", accept)));
+            let request = accept
+                .into_iter()
+                .fold(request, |request, accept| request.insert_header(("Accept", accept)));
             wants_openmetrics(&request.to_http_request())
         };
         for (accept, expected) in [

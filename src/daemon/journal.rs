@@ -55,7 +55,10 @@ impl OpenJournal {
         let url = &settings.journal.url;
         if url.is_empty() {
             let path = Path::new(&settings.journal.path);
-            return Ok(Self::Sqlite(Arc::new(SqliteJournal::open(path, SqliteOptions::default())?)));
+            return Ok(Self::Sqlite(Arc::new(SqliteJournal::open(
+                path,
+                SqliteOptions::default(),
+            )?)));
         }
         let leases = Arc::new(Leases::default());
         let options = PostgresOptions {
@@ -68,7 +71,8 @@ impl OpenJournal {
             ..PostgresOptions::default()
         };
         // Its methods block.
-        let opened = std::thread::scope(|scope| scope.spawn(|| PostgresJournal::open(url, options)).join());
+        let opened =
+            std::thread::scope(|scope| scope.spawn(|| PostgresJournal::open(url, options)).join());
         let journal = opened.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(Self::Postgres { journal: Arc::new(journal), leases })
     }
@@ -88,17 +92,17 @@ impl OpenJournal {
         }
     }
 
-    /// Goes on with the open runs: all of a file, or those whose leases this node gets from now on. Returns how many are
-    /// known already.
+    /// Goes on with the open runs: all of a file, or those whose leases this node gets from now on.
+    /// Returns how many are known already.
     ///
     /// # Errors
     /// When the journal cannot be read, or a thread cannot be started.
     pub(super) fn begin(&self, runs: &Arc<Runs>) -> Result<usize, RunError> {
         match self {
             Self::Sqlite(_) => runs.resume(),
-            Self::Postgres { journal, leases } => {
-                runs.follow_leases(Arc::clone(leases), Arc::clone(journal) as Arc<dyn Cluster>).map(|()| 0)
-            }
+            Self::Postgres { journal, leases } => runs
+                .follow_leases(Arc::clone(leases), Arc::clone(journal) as Arc<dyn Cluster>)
+                .map(|()| 0),
         }
     }
 

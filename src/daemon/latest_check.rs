@@ -1,4 +1,5 @@
-//! A result that is renewed when somebody asks for it, however many ask, no more often than it has to be.
+//! A result that is renewed when somebody asks for it, however many ask, no more often than it has
+//! to be.
 
 use std::time::Duration;
 

@@ -1,10 +1,14 @@
-//! The daemon: runs over HTTP. It translates between HTTP and [`Runs`]; what a run is and how it survives is the part of
-//! `runs`.
+//! The daemon: runs over HTTP. It translates between HTTP and [`Runs`]; what a run is and how it
+//! survives is the part of `runs`.
 //!
-//! - `guard`: everything between the network and the routes: connections, limits, keys, request ids.
-//! - `error`: the one shape of all errors. `wire`: request and response types, `trace_schema`: the events among them. `resolve`: from a request to a run's spec.
-//! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `try_step`, `verify`; for OpenAI's clients: `openai`; for agents with tools: `mcp`.
-//! - Routes of operations: `health`, `http_metrics`, `reload`, `split`, `catalog`, `cluster`, `reports`, `openapi`.
+//! - `guard`: everything between the network and the routes: connections, limits, keys, request
+//!   ids.
+//! - `error`: the one shape of all errors. `wire`: request and response types, `trace_schema`: the
+//!   events among them. `resolve`: from a request to a run's spec.
+//! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `try_step`, `verify`; for OpenAI's
+//!   clients: `openai`; for agents with tools: `mcp`.
+//! - Routes of operations: `health`, `http_metrics`, `reload`, `split`, `catalog`, `cluster`,
+//!   `reports`, `openapi`.
 //! - `studio`: the page for browsers.
 //! - `head_requests`: HEAD for all of them. `latest_check`: what is found out at most so often.
 //! - `fuzz_entry`: the parsing of all routes, for the fuzzer and its test.
@@ -111,7 +115,10 @@ fn now_ms() -> u64 {
 
 fn configure(config: &mut web::ServiceConfig) {
     config.configure(runs::configure).configure(events::configure).configure(catalog::configure);
-    config.configure(openai::configure).configure(health::configure).configure(http_metrics::configure);
+    config
+        .configure(openai::configure)
+        .configure(health::configure)
+        .configure(http_metrics::configure);
     config.configure(verify::configure).configure(openapi::configure).configure(reviews::configure);
     config.configure(reload::configure).configure(split::configure).configure(mcp::configure);
     config.configure(steps::configure).configure(studio::configure).configure(cluster::configure);
@@ -156,7 +163,8 @@ pub async fn serve(
     http_metrics::declare(&metrics);
     let metrics = Arc::new(metrics);
     let (journal, runs) = open_runs(app, Arc::clone(&metrics), telemetry)?;
-    let state = State::new(Arc::clone(&runs), !settings.server.keys.is_empty(), reloads).map_err(DaemonError::Serve)?;
+    let state = State::new(Arc::clone(&runs), !settings.server.keys.is_empty(), reloads)
+        .map_err(DaemonError::Serve)?;
     let state = web::Data::new(state);
     let measure = move |response: &ResponseHead<'_>| http_metrics::count(&metrics, response);
     let bound = guard::bind(&settings.server, measure, move |config| {
@@ -194,8 +202,8 @@ pub async fn serve(
     result.unwrap_or_else(|panic| Err(std::io::Error::other(panic))).map_err(DaemonError::Serve)
 }
 
-/// Handles SIGXFSZ, which would end the process at a write beyond the limit on file sizes (`ulimit -f`). The write then
-/// fails as on a full disk.
+/// Handles SIGXFSZ, which would end the process at a write beyond the limit on file sizes
+/// (`ulimit -f`). The write then fails as on a full disk.
 fn ignore_file_size_signal() {
     // The handler stays installed when the listener is dropped.
     if let Err(error) = signal(SignalKind::from_raw(Signal::XFSZ.as_raw())) {
@@ -205,7 +213,8 @@ fn ignore_file_size_signal() {
 
 /// Waits for SIGTERM or SIGINT.
 async fn stop_signal() {
-    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    let (Ok(mut terminate), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
         tracing::error!("cannot wait for signals");
         return std::future::pending().await;

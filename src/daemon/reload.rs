@@ -15,7 +15,8 @@ use super::{State, method_not_allowed};
 use crate::runs::Runs;
 use crate::settings::{Server, Settings};
 
-/// Keys and whole sections whose changes apply to new runs at once. All others apply from the next start.
+/// Keys and whole sections whose changes apply to new runs at once. All others apply from the next
+/// start.
 const AT_ONCE: [&str; 14] = [
     "agents",
     "definitions",
@@ -57,8 +58,8 @@ pub struct Reloads {
 pub struct Reloaded {
     /// The hash of the settings of new runs that do not override any.
     pub config_hash: String,
-    /// Changes that apply to new runs: dotted keys of the configuration; definitions as `definitions.ROLE.NAME`,
-    /// templates as `definitions.templates.FILE`.
+    /// Changes that apply to new runs: dotted keys of the configuration; definitions as
+    /// `definitions.ROLE.NAME`, templates as `definitions.templates.FILE`.
     pub taken: Vec<String>,
     /// Changes since the daemon was started that apply from its next start.
     pub at_next_start: Vec<String>,
@@ -74,8 +75,9 @@ pub fn configure(config: &mut web::ServiceConfig) {
 
 /// Reloads the configuration.
 ///
-/// Like SIGHUP: files, definitions and templates are read again and apply to new runs; open runs keep theirs. With an error
-/// anywhere, nothing changes. The response may take as long as loading a model.
+/// Like SIGHUP: files, definitions and templates are read again and apply to new runs; open runs
+/// keep theirs. With an error anywhere, nothing changes. The response may take as long as loading a
+/// model.
 #[utoipa::path(
     post, path = "/v1/reload", tag = "operations", operation_id = "reload",
     responses(
@@ -87,11 +89,17 @@ pub fn configure(config: &mut web::ServiceConfig) {
         (status = 503, description = "The daemon is stopping", body = ErrorBody),
     ),
 )]
-pub async fn reload(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub async fn reload(
+    state: web::Data<State>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
     needs_admin(&request, "may reload the configuration")?;
-    let stopping = || ApiError::unavailable("draining", "the daemon is stopping", Duration::from_secs(5));
+    let stopping =
+        || ApiError::unavailable("draining", "the daemon is stopping", Duration::from_secs(5));
     let Some(reloads) = &state.reloads else {
-        return Err(ApiError::not_implemented("this process has no configuration to reload: restart it"));
+        return Err(ApiError::not_implemented(
+            "this process has no configuration to reload: restart it",
+        ));
     };
     let (reply, reloaded) = oneshot::channel();
     reloads.try_send(ReloadRequest { reply }).map_err(|error| match error {
@@ -112,7 +120,11 @@ pub async fn reload(state: web::Data<State>, request: HttpRequest) -> Result<Htt
 ///
 /// # Errors
 /// When an engine or an agent cannot be made; then nothing has changed.
-pub(super) async fn apply(runs: &Runs, started: &Settings, settings: Settings) -> Result<Reloaded, String> {
+pub(super) async fn apply(
+    runs: &Runs,
+    started: &Settings,
+    settings: Settings,
+) -> Result<Reloaded, String> {
     let app = runs.app();
     let (before, after) = (all(app.settings()), all(&settings));
     let config_hash = settings.hash();
@@ -128,13 +140,15 @@ pub(super) async fn apply(runs: &Runs, started: &Settings, settings: Settings) -
     let made = made.await.map_err(|error| error.to_string())?;
     runs.replace(made.map_err(|error| error.to_string())?);
     let taken = changed(&before, &after).into_iter().filter(|key| counts_at_once(key)).collect();
-    let at_next_start = changed(&all(started), &after).into_iter().filter(|key| !counts_at_once(key)).collect();
+    let at_next_start =
+        changed(&all(started), &after).into_iter().filter(|key| !counts_at_once(key)).collect();
     Ok(Reloaded { config_hash, taken, at_next_start })
 }
 
 /// The settings with their definitions, as JSON.
 fn all(settings: &Settings) -> Value {
-    let value = |value: Result<Value, serde_json::Error>| value.expect("invariant: settings serialise");
+    let value =
+        |value: Result<Value, serde_json::Error>| value.expect("invariant: settings serialise");
     let definitions = &settings.definitions;
     let mut all = value(serde_json::to_value(settings));
     all["definitions"] = Value::Object(Map::from_iter([
@@ -153,7 +167,8 @@ fn changed(one: &Value, other: &Value) -> Vec<String> {
             return;
         }
         let is_definition = key.starts_with("definitions.") && key.matches('.').count() == 2;
-        let (Value::Object(ones), Value::Object(others), false) = (one, other, is_definition) else {
+        let (Value::Object(ones), Value::Object(others), false) = (one, other, is_definition)
+        else {
             found.push(key.to_owned());
             return;
         };
@@ -174,7 +189,9 @@ fn changed(one: &Value, other: &Value) -> Vec<String> {
 fn counts_at_once(key: &str) -> bool {
     AT_ONCE.iter().any(|known| match known.strip_suffix('*') {
         Some(start) => key.starts_with(start),
-        None => key.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
+        None => {
+            key.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        }
     })
 }
 
@@ -199,13 +216,18 @@ mod tests {
             ),
             (&["server.queue_max=5", "server.burst=99"], &["server.queue_max"], &["server.burst"]),
             (&["presets.quick.fanout=1"], &["presets.quick"], &[]),
-            (&["journal.retention_days=3", "journal.path=x.sqlite"], &["journal.retention_days"], &["journal.path"]),
+            (
+                &["journal.retention_days=3", "journal.path=x.sqlite"],
+                &["journal.retention_days"],
+                &["journal.path"],
+            ),
         ];
         let owned = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
         let before = all(&Settings::default());
         for (sets, at_once, later) in cases {
-            let (now, then): (Vec<_>, Vec<_>) =
-                changed(&before, &all(&settings(sets))).into_iter().partition(|key| counts_at_once(key));
+            let (now, then): (Vec<_>, Vec<_>) = changed(&before, &all(&settings(sets)))
+                .into_iter()
+                .partition(|key| counts_at_once(key));
             assert_eq!((now, then), (owned(at_once), owned(later)), "{sets:?}");
         }
     }
@@ -216,7 +238,10 @@ mod tests {
         other.definitions.verifiers.get_mut("strict").unwrap().options.kinds.clear();
         other.definitions.templates.remove("executor/step.j2");
         let found = changed(&all(&Settings::default()), &all(&other));
-        assert_eq!(found, ["definitions.templates.executor/step.j2", "definitions.verifier.strict"]);
+        assert_eq!(
+            found,
+            ["definitions.templates.executor/step.j2", "definitions.verifier.strict"]
+        );
         assert!(found.iter().all(|key| counts_at_once(key)));
     }
 
@@ -225,7 +250,9 @@ mod tests {
         let all = all(&settings(&["presets.quick.fanout=1"]));
         for entry in AT_ONCE.iter().filter(|entry| !entry.ends_with('*')) {
             assert!(
-                !all.pointer(&format!("/{}", entry.replace('.', "/"))).unwrap_or(&Value::Null).is_null(),
+                !all.pointer(&format!("/{}", entry.replace('.', "/")))
+                    .unwrap_or(&Value::Null)
+                    .is_null(),
                 "{entry}"
             );
         }

@@ -22,15 +22,17 @@ const ENTRIES_MAX: usize = 100_000;
 /// A report lies at most so many folders deep.
 const DEPTH_MAX: usize = 3;
 /// What studies and load tests write; other files of the folder are nobody's business.
-const EXTENSIONS: [&str; 10] = ["html", "svg", "csv", "md", "tex", "json", "jsonl", "parquet", "hlog", "toml"];
-/// Reports have their styles and scripts inline. The sandbox gives them an origin of their own: whoever wrote them, they
-/// cannot use the studio's key or the API, or load anything.
+const EXTENSIONS: [&str; 10] =
+    ["html", "svg", "csv", "md", "tex", "json", "jsonl", "parquet", "hlog", "toml"];
+/// Reports have their styles and scripts inline. The sandbox gives them an origin of their own:
+/// whoever wrote them, they cannot use the studio's key or the API, or load anything.
 const POLICY: &str = "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; script-src 'unsafe-inline'; \
      style-src 'unsafe-inline'; img-src data:; form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
 
 pub fn configure(config: &mut web::ServiceConfig) {
-    let resource =
-        |path: &str, route| web::resource(path).route(route).default_service(web::to(|| method_not_allowed("GET")));
+    let resource = |path: &str, route| {
+        web::resource(path).route(route).default_service(web::to(|| method_not_allowed("GET")))
+    };
     config
         .service(resource("/v1/reports", web::get().to(list)))
         .service(resource("/v1/reports/{path:.*}", web::get().to(file)));
@@ -58,22 +60,28 @@ pub struct ReportList {
 }
 
 fn unreadable(folder: &str, error: &io::Error) -> ApiError {
-    ApiError::not_found("reports_unreadable", format!("`server.reports` is `{folder}`, which cannot be read: {error}"))
+    ApiError::not_found(
+        "reports_unreadable",
+        format!("`server.reports` is `{folder}`, which cannot be read: {error}"),
+    )
 }
 
-/// The path of a report below the folder, if it is one. Links are not followed: they may lead out of it.
+/// The path of a report below the folder, if it is one. Links are not followed: they may lead out
+/// of it.
 fn report(folder: &Path, entry: &DirEntry) -> Option<ReportInfo> {
     let path = entry.path();
     if path.extension()? != "html" {
         return None;
     }
     let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-    let below: Option<Vec<_>> = path.strip_prefix(folder).ok()?.iter().map(|part| part.to_str()).collect();
+    let below: Option<Vec<_>> =
+        path.strip_prefix(folder).ok()?.iter().map(|part| part.to_str()).collect();
     let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     Some(ReportInfo {
         path: below?.join("/"),
         bytes: metadata.len(),
-        modified_ms: modified.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)),
+        modified_ms: modified
+            .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)),
     })
 }
 
@@ -90,7 +98,10 @@ fn found(folder: &Path) -> io::Result<(Vec<ReportInfo>, bool)> {
             }
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 waiting.extend(
-                    fs::read_dir(entry.path()).ok().filter(|_| depth < DEPTH_MAX).map(|inner| (inner, depth + 1)),
+                    fs::read_dir(entry.path())
+                        .ok()
+                        .filter(|_| depth < DEPTH_MAX)
+                        .map(|inner| (inner, depth + 1)),
                 );
             } else {
                 found.extend(report(folder, &entry));
@@ -116,7 +127,11 @@ fn found(folder: &Path) -> io::Result<(Vec<ReportInfo>, bool)> {
 pub async fn list(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
     let folder = state.runs.app().settings().server.reports.clone();
     if folder.is_empty() {
-        return Ok(HttpResponse::Ok().json(ReportList { configured: false, reports: Vec::new(), has_more: false }));
+        return Ok(HttpResponse::Ok().json(ReportList {
+            configured: false,
+            reports: Vec::new(),
+            has_more: false,
+        }));
     }
     let path = PathBuf::from(&folder);
     let (reports, has_more) =
@@ -128,7 +143,8 @@ pub async fn list(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
 fn inside(folder: &Path, below: &str) -> io::Result<Option<PathBuf>> {
     let below = Path::new(below);
     let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));
-    let is_known = below.extension().is_some_and(|found| EXTENSIONS.iter().any(|known| found == *known));
+    let is_known =
+        below.extension().is_some_and(|found| EXTENSIONS.iter().any(|known| found == *known));
     if !is_plain || !is_known {
         return Ok(None);
     }
@@ -151,14 +167,20 @@ pub async fn file(
     request: HttpRequest,
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let missing =
-        || ApiError::not_found("no_such_report", format!("there is no report `{path}`; GET /v1/reports lists them"));
+    let missing = || {
+        ApiError::not_found(
+            "no_such_report",
+            format!("there is no report `{path}`; GET /v1/reports lists them"),
+        )
+    };
     let folder = state.runs.app().settings().server.reports.clone();
     if folder.is_empty() {
         return Err(missing());
     }
     let (root, below) = (PathBuf::from(&folder), path.clone());
-    let found = in_background(move || inside(&root, &below)).await?.map_err(|error| unreadable(&folder, &error))?;
+    let found = in_background(move || inside(&root, &below))
+        .await?
+        .map_err(|error| unreadable(&folder, &error))?;
     let file = NamedFile::open_async(found.ok_or_else(missing)?).await.map_err(|_| missing())?;
     let mut response = file.into_response(&request);
     let headers = response.headers_mut();
@@ -178,8 +200,14 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().join("reports");
         fs::create_dir_all(root.join("a/b/c/d")).unwrap();
-        for name in ["one.html", "a/report.html", "a/b/c/deep.html", "a/b/c/d/deeper.html", "a/table.csv", "a/key.pem"]
-        {
+        for name in [
+            "one.html",
+            "a/report.html",
+            "a/b/c/deep.html",
+            "a/b/c/d/deeper.html",
+            "a/table.csv",
+            "a/key.pem",
+        ] {
             fs::write(root.join(name), name).unwrap();
         }
         fs::write(home.path().join("secret.html"), "secret").unwrap();
@@ -188,12 +216,16 @@ mod tests {
         let (reports, has_more) = found(&root).unwrap();
         let mut paths: Vec<_> = reports.iter().map(|report| report.path.as_str()).collect();
         paths.sort_unstable();
-        assert_eq!((paths, has_more), (vec!["a/b/c/deep.html", "a/report.html", "one.html"], false));
+        assert_eq!(
+            (paths, has_more),
+            (vec!["a/b/c/deep.html", "a/report.html", "one.html"], false)
+        );
         let is_served = |path: &str| inside(&root, path).unwrap().is_some();
         for path in ["one.html", "a/report.html", "a/table.csv"] {
             assert!(is_served(path), "{path}");
         }
-        let outside = ["link.html", "up/secret.html", "../secret.html", "a/../one.html", "/etc/hosts.json"];
+        let outside =
+            ["link.html", "up/secret.html", "../secret.html", "a/../one.html", "/etc/hosts.json"];
         for path in outside.into_iter().chain(["a/key.pem", "a", "", "none.html"]) {
             assert!(!is_served(path), "{path}");
         }

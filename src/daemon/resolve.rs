@@ -1,4 +1,5 @@
-//! Resolves a request to a run's spec: the settings with the request's overrides, within the configured limits.
+//! Resolves a request to a run's spec: the settings with the request's overrides, within the
+//! configured limits.
 
 use std::sync::Arc;
 
@@ -17,12 +18,22 @@ use prime_problems::Custom;
 use prime_protocol::{Role, RunPlan};
 
 /// The preset that a request names.
-fn preset_of<'a>(settings: &'a Settings, request: &RunRequest) -> Result<Option<&'a Preset>, ApiError> {
+fn preset_of<'a>(
+    settings: &'a Settings,
+    request: &RunRequest,
+) -> Result<Option<&'a Preset>, ApiError> {
     let Some(name) = &request.preset else { return Ok(None) };
     let preset = settings.presets.get(name).ok_or_else(|| {
         let known: Vec<_> = settings.presets.keys().map(String::as_str).collect();
-        let known = if known.is_empty() { "there are none".to_owned() } else { format!("known: {}", known.join(", ")) };
-        ApiError::bad_field("preset", format!("there is no preset {name:?} (section `presets`); {known}"))
+        let known = if known.is_empty() {
+            "there are none".to_owned()
+        } else {
+            format!("known: {}", known.join(", "))
+        };
+        ApiError::bad_field(
+            "preset",
+            format!("there is no preset {name:?} (section `presets`); {known}"),
+        )
     })?;
     Ok(Some(preset))
 }
@@ -66,13 +77,22 @@ fn settings_of(
             limits.completion_tokens,
             &mut run.budget.completion_tokens,
         ),
-        ("budget.wall_ms", budget.wall_ms, otherwise.wall_ms, limits.wall_ms, &mut run.budget.wall_ms),
+        (
+            "budget.wall_ms",
+            budget.wall_ms,
+            otherwise.wall_ms,
+            limits.wall_ms,
+            &mut run.budget.wall_ms,
+        ),
     ] {
         let Some(choice) = choice.or(otherwise) else { continue };
         // A configured limit of 0 means none.
         if choice == 0 || (limit > 0 && choice > limit) {
-            let range =
-                if limit > 0 { format!("1 to {limit}, the daemon's own limit") } else { "1 or more".to_owned() };
+            let range = if limit > 0 {
+                format!("1 to {limit}, the daemon's own limit")
+            } else {
+                "1 or more".to_owned()
+            };
             return Err(ApiError::bad_field(field, format!("is {choice}; give {range}")));
         }
         *value = choice;
@@ -129,7 +149,8 @@ fn custom(request: &RunRequest, problem: &Value) -> Result<Arc<dyn Problem>, Api
     if let Some((other, _)) = others.into_iter().find(|(_, is_there)| *is_there) {
         return Err(ApiError::bad_field(other, "does not go with `problem`: give one of the two"));
     }
-    let custom = Custom::read(problem).map_err(|error| ApiError::bad_value(&error.path, error.to_string()))?;
+    let custom = Custom::read(problem)
+        .map_err(|error| ApiError::bad_value(&error.path, error.to_string()))?;
     Ok(custom.problem())
 }
 
@@ -167,9 +188,13 @@ pub fn problem_of(request: &RunRequest) -> Result<(String, Arc<dyn Problem>), Ap
     let task = tasks::find(task).map_err(|error| ApiError::bad_field("task", error))?;
     if let Some(input) = &request.input {
         if request.difficulty.is_some() || request.index.is_some() || request.base_seed.is_some() {
-            return Err(ApiError::bad_field("input", "give either an input, or difficulty, index and base_seed"));
+            return Err(ApiError::bad_field(
+                "input",
+                "give either an input, or difficulty, index and base_seed",
+            ));
         }
-        let problem = read_problem(task, input).map_err(|error| ApiError::bad_field("input", error))?;
+        let problem =
+            read_problem(task, input).map_err(|error| ApiError::bad_field("input", error))?;
         return Ok(("input".to_owned(), problem));
     }
     let difficulty = request.difficulty.unwrap_or(Difficulty::Easy);
@@ -201,7 +226,13 @@ pub fn checked(settings: &Settings, request: &RunRequest) -> Result<Checked, Api
     let mut overrides = agents_of(request, &preset);
     let settings = settings_of(settings, request, &preset, &overrides)?;
     let (instance, problem) = problem_of(request)?;
-    let split = split::assign(&settings.agents.split, &mut overrides, settings.run.seed, &instance, problem.as_ref());
+    let split = split::assign(
+        &settings.agents.split,
+        &mut overrides,
+        settings.run.seed,
+        &instance,
+        problem.as_ref(),
+    );
     let settings = overrides.apply(&settings);
     Ok(Checked { overrides, split, settings, instance, problem })
 }
@@ -210,12 +241,15 @@ pub fn checked(settings: &Settings, request: &RunRequest) -> Result<Checked, Api
 fn check_kinds(problem: &dyn Problem) -> Vec<Kind> {
     let mut kinds = Vec::new();
     if !problem.has_reference() {
-        kinds.extend(problem.rules().into_iter().filter_map(|rule| rule.kind).collect::<Kinds>().iter());
+        kinds.extend(
+            problem.rules().into_iter().filter_map(|rule| rule.kind).collect::<Kinds>().iter(),
+        );
     }
     kinds
 }
 
-/// Checks that agents can work on a problem, and says whether the verifier reads constraints in prose.
+/// Checks that agents can work on a problem, and says whether the verifier reads constraints in
+/// prose.
 ///
 /// # Errors
 /// The agent that cannot.
@@ -240,7 +274,8 @@ fn check_agents(agents: &AgentSet, problem: &dyn Problem) -> Result<bool, ApiErr
     reads_all(problem, agents)
 }
 
-/// The spec and the problem of a request. May compute for milliseconds; must be called within an actix system.
+/// The spec and the problem of a request. May compute for milliseconds; must be called within an
+/// actix system.
 ///
 /// # Errors
 /// The first invalid field.
@@ -249,10 +284,15 @@ pub fn spec_of(
     request: &RunRequest,
     traceparent: Option<String>,
 ) -> Result<(RunSpec, Arc<dyn Problem>), ApiError> {
-    let Checked { overrides, split, settings, instance, problem } = checked(app.settings(), request)?;
-    let agents = app.agents_with(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
+    let Checked { overrides, split, settings, instance, problem } =
+        checked(app.settings(), request)?;
+    let agents = app
+        .agents_with(&overrides)
+        .map_err(|error| ApiError::bad_field("agents.executor", error))?;
     if problem.has_reference() && !request.force.unwrap_or(false) {
-        let advice = |error| ApiError::bad_field("task", format!("{error}; to try all the same, set `force`"));
+        let advice = |error| {
+            ApiError::bad_field("task", format!("{error}; to try all the same, set `force`"))
+        };
         check_learnt(&settings, problem.spec()).map_err(advice)?;
     }
     let is_read = check_agents(&agents, problem.as_ref())?;
@@ -277,8 +317,8 @@ pub fn spec_of(
     Ok((spec, problem))
 }
 
-/// The spec of a run with some other agents; the rest are taken by their names from the present configuration. May compute
-/// for milliseconds; must be called within an actix system.
+/// The spec of a run with some other agents; the rest are taken by their names from the present
+/// configuration. May compute for milliseconds; must be called within an actix system.
 ///
 /// # Errors
 /// The first agent that may not be chosen, or cannot work on the problem.
@@ -297,12 +337,16 @@ pub fn refitted(app: &App, parent: RunSpec, chosen: &Overrides) -> Result<RunSpe
     if problem.has_reference() {
         check_learnt(&settings, problem.spec()).map_err(|error| of_agents(error.to_string()))?;
     }
-    let is_read = check_agents(&agents, problem.as_ref()).map_err(|error| error.moved_to("agents"))?;
+    let is_read =
+        check_agents(&agents, problem.as_ref()).map_err(|error| error.moved_to("agents"))?;
     let plan = run_plan(&settings, agents.basis(), problem.as_ref());
-    let (is_checked, checks_end) = (plan.is_checked || is_read, plan.checks_end && parent.plan.checks_end);
+    let (is_checked, checks_end) =
+        (plan.is_checked || is_read, plan.checks_end && parent.plan.checks_end);
     let mut notes = agents.notes().to_vec();
     let Names { executor, verifier, coordinator } = &parent.agents;
-    notes.push(format!("forked: the events before are by the agents {executor}, {verifier}, {coordinator}"));
+    notes.push(format!(
+        "forked: the events before are by the agents {executor}, {verifier}, {coordinator}"
+    ));
     Ok(RunSpec {
         plan: RunPlan { is_checked, checks_end, ..parent.plan },
         recorded: app.record_for(&agents, &parent.task),

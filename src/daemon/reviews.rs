@@ -25,7 +25,8 @@ pub fn configure(config: &mut web::ServiceConfig) {
 
 /// Lists the steps of a run that need review.
 ///
-/// These are the steps on which the verifiers of an ensemble disagree by more than its `delta`, with their reviews.
+/// These are the steps on which the verifiers of an ensemble disagree by more than its `delta`,
+/// with their reviews.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/reviews", tag = "runs", operation_id = "list_reviews",
     params(("id", description = "The run's `id`"), ReviewsQuery),
@@ -45,8 +46,8 @@ pub async fn list(
 
 /// Reviews a step.
 ///
-/// A review does not change its run, which may be over: `verified` is the verifier's verdict. The newest review counts, and
-/// earlier ones are kept; a repetition of the newest changes nothing.
+/// A review does not change its run, which may be over: `verified` is the verifier's verdict. The
+/// newest review counts, and earlier ones are kept; a repetition of the newest changes nothing.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/reviews", tag = "runs", operation_id = "review_step",
     params(("id", description = "The run's `id`")),
@@ -69,7 +70,9 @@ pub async fn review(
         return Err(ApiError::bad_field("note", message));
     }
     authorized_run(&state, &request, &id).await?;
-    let by = Some(owner_of(&request)).filter(|owner| !owner.is_empty()).unwrap_or_else(|| LOCAL.to_owned());
+    let by = Some(owner_of(&request))
+        .filter(|owner| !owner.is_empty())
+        .unwrap_or_else(|| LOCAL.to_owned());
     let step = state.runs.review(&id, seq, verdict, note, by).await?;
     Ok(HttpResponse::Ok().json(step))
 }

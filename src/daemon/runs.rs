@@ -10,7 +10,10 @@ use sha2::{Digest as _, Sha256};
 use super::error::{ApiError, ErrorBody};
 use super::guard::{Body, Owner, Rights, json};
 use super::resolve::{refitted, spec_of};
-use super::wire::{CollectRequest, Collected, ForkQuery, ForkRequest, ListQuery, RunList, RunRequest, SubmitHeaders};
+use super::wire::{
+    CollectRequest, Collected, ForkQuery, ForkRequest, ListQuery, RunList, RunRequest,
+    SubmitHeaders,
+};
 use super::{State, method_not_allowed};
 use crate::app::Overrides;
 use crate::runs::{Accepted, Cleanup, NewRun, RunError, RunPage, RunRecord, Status};
@@ -29,7 +32,9 @@ const DAYS_MAX: u32 = 36_500;
 
 pub fn configure(config: &mut web::ServiceConfig) {
     let resource = |path: &str, route, allowed: &'static str| {
-        web::resource(path).route(route).default_service(web::to(move || method_not_allowed(allowed)))
+        web::resource(path)
+            .route(route)
+            .default_service(web::to(move || method_not_allowed(allowed)))
     };
     config
         .service(
@@ -59,7 +64,9 @@ impl From<RunError> for ApiError {
             RunError::EngineLost(_) => Self::unavailable("engine_lost", message, second * 5),
             RunError::NotWritable(_) => Self::unavailable("journal_not_writable", message, second),
             RunError::NotFlagged { .. } => Self::unprocessable("not_flagged", Some("seq"), message),
-            RunError::KeyReused(_) => Self::unprocessable("idempotency_key_reused", Some("Idempotency-Key"), message),
+            RunError::KeyReused(_) => {
+                Self::unprocessable("idempotency_key_reused", Some("Idempotency-Key"), message)
+            }
             RunError::Agents(_) => Self::bad_field("agents", message),
             RunError::Conflict(_) => Self::conflict("conflict", message),
             RunError::Journal(JournalError::NoSuchRun { .. }) => Self::bad_field("after", message),
@@ -96,9 +103,15 @@ pub(super) fn needs_admin(request: &HttpRequest, what: &str) -> Result<(), ApiEr
 /// The request's `Idempotency-Key`, with the fingerprint of its body.
 pub(super) fn key_of(headers: &HeaderMap, body: &[u8]) -> Result<Option<IdempotencyKey>, ApiError> {
     let Some(key) = headers.get("Idempotency-Key") else { return Ok(None) };
-    let key = key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= KEY_BYTES_MAX).ok_or_else(|| {
-        ApiError::bad_field("Idempotency-Key", format!("must be 1 to {KEY_BYTES_MAX} visible ASCII characters"))
-    })?;
+    let key =
+        key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= KEY_BYTES_MAX).ok_or_else(
+            || {
+                ApiError::bad_field(
+                    "Idempotency-Key",
+                    format!("must be 1 to {KEY_BYTES_MAX} visible ASCII characters"),
+                )
+            },
+        )?;
     Ok(Some(IdempotencyKey { key: key.to_owned(), fingerprint: Sha256::digest(body).into() }))
 }
 
@@ -109,7 +122,9 @@ pub(super) fn traceparent_of(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Computes or blocks where no other request waits for it, within this actix system.
-pub(super) async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+pub(super) async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
     let system = actix::System::current();
     let done = web::block(move || {
         actix::System::set_current(system);
@@ -131,7 +146,8 @@ pub(super) async fn submit_run(
     if key.is_none() {
         runs.has_room(owner)?;
     }
-    // Generating an instance may take milliseconds, for which other requests of this worker must not wait.
+    // Generating an instance may take milliseconds, for which other requests of this worker must
+    // not wait.
     let app = runs.app();
     let (spec, problem) = in_background(move || spec_of(&app, &wanted, traceparent)).await??;
     Ok(runs.accept(NewRun { owner: owner.to_owned(), key, spec, problem }).await?)
@@ -139,8 +155,8 @@ pub(super) async fn submit_run(
 
 /// Submits a run.
 ///
-/// The run is durable when the response arrives. Repeating a request with the same `Idempotency-Key` and body returns the
-/// same run.
+/// The run is durable when the response arrives. Repeating a request with the same
+/// `Idempotency-Key` and body returns the same run.
 #[utoipa::path(
     post, path = "/v1/runs", tag = "runs", operation_id = "submit_run", params(SubmitHeaders),
     request_body(content = RunRequest, examples(
@@ -169,7 +185,11 @@ pub(super) async fn submit_run(
         (status = 422, description = "The key was used before with another body", body = ErrorBody),
     ),
 )]
-pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
+pub async fn submit(
+    state: web::Data<State>,
+    request: HttpRequest,
+    body: Body,
+) -> Result<HttpResponse, ApiError> {
     let key = key_of(request.headers(), &body.0)?;
     let wanted: RunRequest = json(&body.0)?;
     let traceparent = traceparent_of(request.headers());
@@ -178,7 +198,9 @@ pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -
     if !accepted.is_new {
         response.insert_header(("Idempotency-Replayed", "true"));
     }
-    Ok(response.insert_header(("Location", format!("/v1/runs/{}", accepted.record.id))).json(accepted.record))
+    Ok(response
+        .insert_header(("Location", format!("/v1/runs/{}", accepted.record.id)))
+        .json(accepted.record))
 }
 
 /// Lists runs, newest first.
@@ -192,7 +214,11 @@ pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpR
 }
 
 /// A page of the runs of an owner, or of all.
-pub(super) async fn list_runs(state: &State, owner: Option<String>, wanted: ListQuery) -> Result<RunList, ApiError> {
+pub(super) async fn list_runs(
+    state: &State,
+    owner: Option<String>,
+    wanted: ListQuery,
+) -> Result<RunList, ApiError> {
     let limit = page_limit(wanted.limit)?;
     let query = Query {
         owner,
@@ -222,41 +248,68 @@ pub(super) fn owner_filter(request: &HttpRequest) -> Option<String> {
 }
 
 /// Parses the query string.
-pub(super) fn parse_query<T: serde::de::DeserializeOwned>(request: &HttpRequest) -> Result<T, ApiError> {
+pub(super) fn parse_query<T: serde::de::DeserializeOwned>(
+    request: &HttpRequest,
+) -> Result<T, ApiError> {
     let query = web::Query::<T>::from_query(request.query_string());
-    query.map(web::Query::into_inner).map_err(|error| ApiError::bad_request(format!("the query: {error}")))
+    query
+        .map(web::Query::into_inner)
+        .map_err(|error| ApiError::bad_request(format!("the query: {error}")))
 }
 
 /// A run that the request may see: its owner's, or any without keys.
-pub(super) async fn authorized_run(state: &State, request: &HttpRequest, id: &str) -> Result<RunRecord, ApiError> {
+pub(super) async fn authorized_run(
+    state: &State,
+    request: &HttpRequest,
+    id: &str,
+) -> Result<RunRecord, ApiError> {
     owned_run(state, &owner_of(request), id).await
 }
 
 /// A run that an owner may see: its own, or any if the owner has no name.
-pub(super) async fn owned_run(state: &State, asking: &str, id: &str) -> Result<RunRecord, ApiError> {
+pub(super) async fn owned_run(
+    state: &State,
+    asking: &str,
+    id: &str,
+) -> Result<RunRecord, ApiError> {
     let (owner, record) = state.runs.get(id).await?;
-    if asking.is_empty() || asking == owner { Ok(record) } else { Err(RunError::NotFound(id.to_owned()).into()) }
+    if asking.is_empty() || asking == owner {
+        Ok(record)
+    } else {
+        Err(RunError::NotFound(id.to_owned()).into())
+    }
 }
 
 /// Removes finished runs.
 ///
-/// Those of the request's key; with an admin's key or without keys, those of all. Without a body, or with `null`, by the
-/// configured retention. Open runs always stay.
+/// Those of the request's key; with an admin's key or without keys, those of all. Without a body,
+/// or with `null`, by the configured retention. Open runs always stay.
 #[utoipa::path(
     post, path = "/v1/gc", tag = "operations", operation_id = "collect_runs",
     request_body(content = Option<CollectRequest>, example = json!({"older_than_days": 90})),
     responses((status = 200, description = "Removed", body = Collected)),
 )]
-pub async fn collect(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
+pub async fn collect(
+    state: web::Data<State>,
+    request: HttpRequest,
+    body: Body,
+) -> Result<HttpResponse, ApiError> {
     let wanted: Option<CollectRequest> = if body.0.is_empty() { None } else { json(&body.0)? };
     let wanted = wanted.unwrap_or_default();
     if let Some(days) = wanted.older_than_days.filter(|days| *days > DAYS_MAX) {
-        return Err(ApiError::bad_field("older_than_days", format!("is {days}; give 0 to {DAYS_MAX}")));
+        return Err(ApiError::bad_field(
+            "older_than_days",
+            format!("is {days}; give 0 to {DAYS_MAX}"),
+        ));
     }
     let owner = (rights_of(&request) < Rights::Admin).then(|| owner_of(&request));
     let cleanup = match wanted {
-        CollectRequest { older_than_days: None, bytes_max: None } => state.runs.configured_cleanup(owner),
-        CollectRequest { older_than_days, bytes_max } => Cleanup { owner, older_than_days, bytes_max },
+        CollectRequest { older_than_days: None, bytes_max: None } => {
+            state.runs.configured_cleanup(owner)
+        }
+        CollectRequest { older_than_days, bytes_max } => {
+            Cleanup { owner, older_than_days, bytes_max }
+        }
     };
     let Removed { runs, events, bytes, .. } = state.runs.collect(cleanup).await?;
     Ok(HttpResponse::Ok().json(Collected { runs, events, bytes }))
@@ -329,5 +382,7 @@ pub async fn fork(
         Some(in_background(move || refitted(&app, parent, &chosen)).await??)
     };
     let record = state.runs.fork(&id, seq, seed, refitted, &owner_of(&request)).await?;
-    Ok(HttpResponse::Accepted().insert_header(("Location", format!("/v1/runs/{}", record.id))).json(record))
+    Ok(HttpResponse::Accepted()
+        .insert_header(("Location", format!("/v1/runs/{}", record.id)))
+        .json(record))
 }

@@ -12,7 +12,9 @@ use prime_protocol::Role;
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config.service(
-        web::resource("/v1/split").route(web::get().to(show)).default_service(web::to(|| method_not_allowed("GET"))),
+        web::resource("/v1/split")
+            .route(web::get().to(show))
+            .default_service(web::to(|| method_not_allowed("GET"))),
     );
 }
 
@@ -26,12 +28,20 @@ fn info(settings: &Settings) -> Option<SplitInfo> {
         Role::Coordinator => names.coordinator,
     };
     let is_on = !split.other.is_empty();
-    is_on.then(|| SplitInfo { role: split.role, agent, other: split.other.clone(), share: split.share })
+    is_on.then(|| SplitInfo {
+        role: split.role,
+        agent,
+        other: split.other.clone(),
+        share: split.share,
+    })
 }
 
 fn millis(since: &str) -> Result<u64, ApiError> {
     let time: jiff::Timestamp = since.parse().map_err(|error| {
-        ApiError::bad_field("since", format!("must be a time such as 2026-02-03T04:05:06Z: {error}"))
+        ApiError::bad_field(
+            "since",
+            format!("must be a time such as 2026-02-03T04:05:06Z: {error}"),
+        )
     })?;
     // Nothing is older than 1970.
     Ok(u64::try_from(time.as_millisecond()).unwrap_or(0))
@@ -39,8 +49,8 @@ fn millis(since: &str) -> Result<u64, ApiError> {
 
 /// Compares the runs on both sides of `agents.split`.
 ///
-/// Over the runs in the journal that the request's key owns; without keys, over all. The interval of the verified share is
-/// Wilson's, at 95 %.
+/// Over the runs in the journal that the request's key owns; without keys, over all. The interval
+/// of the verified share is Wilson's, at 95 %.
 #[utoipa::path(
     get, path = "/v1/split", tag = "operations", operation_id = "compare_runs", params(SplitQuery),
     responses((status = 200, description = "Both sides", body = SplitReport)),

@@ -1,4 +1,5 @@
-//! Routes that show what a run did, step by step, without a reader having to fetch all of its events.
+//! Routes that show what a run did, step by step, without a reader having to fetch all of its
+//! events.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Deserialize;
@@ -7,7 +8,9 @@ use utoipa::IntoParams;
 use super::error::{ApiError, ErrorBody};
 use super::runs::{authorized_run, page_limit, parse_query};
 use super::{State, method_not_allowed};
-use crate::runs::{FoundStep, RunComparison, RunTree, StepDetail, StepList, TrajectoryShape, Wanted};
+use crate::runs::{
+    FoundStep, RunComparison, RunTree, StepDetail, StepList, TrajectoryShape, Wanted,
+};
 use prime_protocol::TurnId;
 
 /// Columns of a shape: most, and default.
@@ -15,8 +18,9 @@ const CELLS_MAX: u32 = 4_096;
 const CELLS: u32 = 512;
 
 pub fn configure(config: &mut web::ServiceConfig) {
-    let resource =
-        |path: &str, route| web::resource(path).route(route).default_service(web::to(|| method_not_allowed("GET")));
+    let resource = |path: &str, route| {
+        web::resource(path).route(route).default_service(web::to(|| method_not_allowed("GET")))
+    };
     config
         .service(resource("/v1/runs/{id}/tree", web::get().to(tree)))
         .service(resource("/v1/runs/{id}/shape", web::get().to(shape)))
@@ -69,7 +73,8 @@ pub struct FindQuery {
     /// Round and trajectory, as `1.0`.
     #[param(pattern = "^[0-9]{1,9}[.][0-9]{1,9}$")]
     trajectory: String,
-    /// `rejected`, `retry`, `backtrack`, `pop`, `flag`, or `violation:` and the name of a constraint.
+    /// `rejected`, `retry`, `backtrack`, `pop`, `flag`, or `violation:` and the name of a
+    /// constraint.
     #[param(pattern = "^(rejected|retry|backtrack|pop|flag|violation:.+)$")]
     what: String,
     /// Only steps after this position; from the trajectory's start by default.
@@ -91,22 +96,29 @@ pub struct CompareQuery {
 
 /// Reads the number of a step's event in a path.
 pub(super) fn step_number(text: &str) -> Result<u64, ApiError> {
-    text.parse().map_err(|_| ApiError::not_found("no_such_step", format!("{text:?} is not the number of an event")))
+    text.parse().map_err(|_| {
+        ApiError::not_found("no_such_step", format!("{text:?} is not the number of an event"))
+    })
 }
 
 /// Reads `ROUND.TRAJECTORY`.
 fn turn_of(text: &str) -> Result<TurnId, ApiError> {
-    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
-    let read = text
-        .split_once('.')
-        .and_then(|(round, trajectory)| Some(TurnId { round: number(round)?, trajectory: number(trajectory)? }));
-    read.ok_or_else(|| ApiError::bad_field("trajectory", "must be a round and a trajectory, as `1.0`"))
+    let number = |text: &str| {
+        text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+    };
+    let read = text.split_once('.').and_then(|(round, trajectory)| {
+        Some(TurnId { round: number(round)?, trajectory: number(trajectory)? })
+    });
+    read.ok_or_else(|| {
+        ApiError::bad_field("trajectory", "must be a round and a trajectory, as `1.0`")
+    })
 }
 
 /// Shows a run as rounds of trajectories.
 ///
-/// Counts of each trajectory, how it ended, and its course in small columns. Computed from an index that grows with the
-/// run's durable events: of a long run, the first answer may count only some of them, and says so in `has_more`.
+/// Counts of each trajectory, how it ended, and its course in small columns. Computed from an index
+/// that grows with the run's durable events: of a long run, the first answer may count only some of
+/// them, and says so in `has_more`.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/tree", tag = "runs", operation_id = "show_tree", params(("id", description = "The run's `id`")),
     responses((status = 200, description = "Rounds and trajectories", body = RunTree)),
@@ -122,8 +134,8 @@ pub async fn tree(
 
 /// Shows the course of a trajectory in columns.
 ///
-/// Each column has the counts and extremes of as many steps, so that a single rejected step among a million is in one
-/// of them.
+/// Each column has the counts and extremes of as many steps, so that a single rejected step among a
+/// million is in one of them.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/shape", tag = "runs", operation_id = "show_shape",
     params(("id", description = "The run's `id`"), ShapeQuery),
@@ -163,9 +175,17 @@ pub async fn list(
     let turn = trajectory.as_deref().map(turn_of).transpose()?;
     match (turn, from, after) {
         (Some(_), _, Some(_)) => {
-            return Err(ApiError::bad_field("after", "is for lists without `trajectory`: give `from`"));
+            return Err(ApiError::bad_field(
+                "after",
+                "is for lists without `trajectory`: give `from`",
+            ));
         }
-        (None, Some(_), _) => return Err(ApiError::bad_field("from", "needs `trajectory`: without it, give `after`")),
+        (None, Some(_), _) => {
+            return Err(ApiError::bad_field(
+                "from",
+                "needs `trajectory`: without it, give `after`",
+            ));
+        }
         _ => {}
     }
     authorized_run(&state, &request, &id).await?;
@@ -178,8 +198,8 @@ pub async fn list(
 
 /// Shows a step in full.
 ///
-/// The recorded event, what was decided and why in words, the violated constraints with their meaning, the states
-/// before and after, and the steps below it.
+/// The recorded event, what was decided and why in words, the violated constraints with their
+/// meaning, the states before and after, and the steps below it.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/steps/{seq}", tag = "runs", operation_id = "show_step",
     params(("id", description = "The run's `id`"), ("seq" = u64, description = "The number of the step's event")),
@@ -209,7 +229,10 @@ pub async fn find(
     let FindQuery { trajectory, what, after, before } = parse_query(&request)?;
     let turn = turn_of(&trajectory)?;
     let wanted = Wanted::read(&what).ok_or_else(|| {
-        ApiError::bad_field("what", "must be `rejected`, `retry`, `backtrack`, `pop`, `flag` or `violation:NAME`")
+        ApiError::bad_field(
+            "what",
+            "must be `rejected`, `retry`, `backtrack`, `pop`, `flag` or `violation:NAME`",
+        )
     })?;
     if after.is_some() && before.is_some() {
         return Err(ApiError::bad_field("before", "excludes `after`: give one of them"));
@@ -237,8 +260,9 @@ pub async fn spec(
 
 /// Compares two runs step by step.
 ///
-/// For each trajectory that both have: how many steps at the beginning are the same in action, violations and decision,
-/// and the first that is not. Of long runs, the first answer may compare only some events, and says so in `has_more`.
+/// For each trajectory that both have: how many steps at the beginning are the same in action,
+/// violations and decision, and the first that is not. Of long runs, the first answer may compare
+/// only some events, and says so in `has_more`.
 #[utoipa::path(
     get, path = "/v1/compare", tag = "runs", operation_id = "compare_steps", params(CompareQuery),
     responses(
@@ -246,7 +270,10 @@ pub async fn spec(
         (status = 404, description = "One of the runs does not exist, or belongs to another key", body = ErrorBody),
     ),
 )]
-pub async fn compare(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub async fn compare(
+    state: web::Data<State>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
     let CompareQuery { a, b } = parse_query(&request)?;
     authorized_run(&state, &request, &a).await?;
     authorized_run(&state, &request, &b).await?;

@@ -1,5 +1,5 @@
-//! The studio's files, built in: a page that shows runs and acts on them through the API. They are the same for
-//! everybody, so they need no key; what the page asks for does.
+//! The studio's files, built in: a page that shows runs and acts on them through the API. They are
+//! the same for everybody, so they need no key; what the page asks for does.
 //!
 //! Its sources are in `studio/`; `make studio` builds `studio/dist` from them.
 
@@ -47,16 +47,29 @@ impl File {
 /// All of them; the first is the page.
 static FILES: LazyLock<[File; 4]> = LazyLock::new(|| {
     [
-        File::new("index.html", "text/html; charset=utf-8", include_bytes!("../../studio/dist/index.html")),
-        File::new("studio.js", "text/javascript; charset=utf-8", include_bytes!("../../studio/dist/studio.js")),
-        File::new("studio.css", "text/css; charset=utf-8", include_bytes!("../../studio/dist/studio.css")),
+        File::new(
+            "index.html",
+            "text/html; charset=utf-8",
+            include_bytes!("../../studio/dist/index.html"),
+        ),
+        File::new(
+            "studio.js",
+            "text/javascript; charset=utf-8",
+            include_bytes!("../../studio/dist/studio.js"),
+        ),
+        File::new(
+            "studio.css",
+            "text/css; charset=utf-8",
+            include_bytes!("../../studio/dist/studio.css"),
+        ),
         File::new("icon.svg", "image/svg+xml", include_bytes!("../../studio/dist/icon.svg")),
     ]
 });
 
 pub fn configure(config: &mut web::ServiceConfig) {
-    let resource =
-        |path: &str, route| web::resource(path).route(route).default_service(web::to(|| method_not_allowed("GET")));
+    let resource = |path: &str, route| {
+        web::resource(path).route(route).default_service(web::to(|| method_not_allowed("GET")))
+    };
     config
         .service(resource("/", web::get().to(start)))
         .service(resource("/studio", web::get().to(moved)))
@@ -120,8 +133,9 @@ mod tests {
     use super::*;
 
     async fn get(path: &str, headers: &[(&'static str, String)]) -> (u16, String, Vec<u8>) {
-        let request =
-            headers.iter().fold(TestRequest::default(), |request, header| request.insert_header(header.clone()));
+        let request = headers
+            .iter()
+            .fold(TestRequest::default(), |request, header| request.insert_header(header.clone()));
         let response = file(request.to_http_request(), path.to_owned().into()).await.unwrap();
         let tag = response.headers().get("etag").unwrap().to_str().unwrap().to_owned();
         (response.status().as_u16(), tag, to_bytes(response.into_body()).await.unwrap().to_vec())
@@ -132,7 +146,8 @@ mod tests {
         let (status, tag, page) = get("runs/run_1", &[]).await;
         assert_eq!((status, page.as_slice()), (200, FILES[0].plain));
         assert_eq!(get("", &[]).await.2, page);
-        let (_, _, gzipped) = get("files/studio.js", &[("Accept-Encoding", "gzip".to_owned())]).await;
+        let (_, _, gzipped) =
+            get("files/studio.js", &[("Accept-Encoding", "gzip".to_owned())]).await;
         let mut plain = Vec::new();
         GzDecoder::new(&gzipped[..]).read_to_end(&mut plain).unwrap();
         assert_eq!(plain, FILES[1].plain);
@@ -146,7 +161,10 @@ mod tests {
         let page = std::str::from_utf8(FILES[0].plain).unwrap();
         for (at, _) in page.match_indices("=\"/") {
             let path = page[at + 2..].split('"').next().unwrap();
-            assert!(path.strip_prefix("/studio/").is_some_and(|path| found(path).is_some()), "{path}");
+            assert!(
+                path.strip_prefix("/studio/").is_some_and(|path| found(path).is_some()),
+                "{path}"
+            );
         }
         assert!(!page.contains("://"), "{page}");
     }

@@ -1,4 +1,5 @@
-//! The lines of traces and events as the OpenAPI document describes them. `tests/api/clients.py` holds a real trace against it.
+//! The lines of traces and events as the OpenAPI document describes them. `tests/api/clients.py`
+//! holds a real trace against it.
 #![expect(dead_code, reason = "never constructed")]
 
 use serde_json::Value;
@@ -165,7 +166,8 @@ pub struct StepEvent {
     /// The system prompt, if there is one. Only in traces with prompts.
     #[schema(nullable = false)]
     system: Option<String>,
-    /// What the executor asked its model, before a chat template is applied. Only in traces with prompts.
+    /// What the executor asked its model, before a chat template is applied. Only in traces with
+    /// prompts.
     #[schema(nullable = false)]
     prompt: Option<String>,
     /// `derivation` and `action`. Only in traces with prompts.

@@ -1,5 +1,5 @@
-//! The route that has an agent take one turn in the state of a recorded step: what it is asked, what it answers, and what
-//! the others make of it. Changes nothing.
+//! The route that has an agent take one turn in the state of a recorded step: what it is asked,
+//! what it answers, and what the others make of it. Changes nothing.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::{Deserialize, Serialize};
@@ -29,15 +29,18 @@ pub fn configure(config: &mut web::ServiceConfig) {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TryRequest {
-    /// `executor` proposes a line, which the verifier and the coordinator then judge; for the others a line is given.
+    /// `executor` proposes a line, which the verifier and the coordinator then judge; for the
+    /// others a line is given.
     pub role: Role,
-    /// The agent, among `server.allow_executors` and so on; by default the run's own, as it was accepted with.
+    /// The agent, among `server.allow_executors` and so on; by default the run's own, as it was
+    /// accepted with.
     #[schema(nullable = false)]
     pub agent: Option<String>,
     /// For `verifier` and `coordinator`: the line to judge; the recorded one by default.
     #[schema(nullable = false)]
     pub action: Option<String>,
-    /// For `executor`: the run's seed, from which that of the turn derives; by default the recorded one.
+    /// For `executor`: the run's seed, from which that of the turn derives; by default the recorded
+    /// one.
     #[schema(nullable = false)]
     pub seed: Option<u64>,
 }
@@ -88,7 +91,8 @@ pub struct TriedStep {
     pub seq: u64,
     /// The agents of the turn.
     pub agents: Names,
-    /// The requests to models, in the order of their answers; none if no agent that took part is a model.
+    /// The requests to models, in the order of their answers; none if no agent that took part is a
+    /// model.
     pub exchanges: Vec<ModelExchange>,
     /// What the executor wrote before its line; null if it was not asked, or wrote nothing.
     pub derivation: Option<String>,
@@ -150,11 +154,19 @@ fn input_of(wanted: TryRequest, before: &BeforeStep) -> Result<TurnInput, ApiErr
     let BeforeStep { spec, id, trajectory, line } = before;
     if wanted.role == Role::Executor {
         if wanted.action.is_some() {
-            return Err(ApiError::bad_field("action", "is for the roles `verifier` and `coordinator`"));
+            return Err(ApiError::bad_field(
+                "action",
+                "is for the roles `verifier` and `coordinator`",
+            ));
         }
         let mut sampling = spec.sampling;
         sampling.seed = wanted.seed.unwrap_or(sampling.seed);
-        return Ok(TurnInput::Propose(sampling.of_turn(&spec.plan.strategy, spec.plan.fanout, *id, trajectory)));
+        return Ok(TurnInput::Propose(sampling.of_turn(
+            &spec.plan.strategy,
+            spec.plan.fanout,
+            *id,
+            trajectory,
+        )));
     }
     if wanted.seed.is_some() {
         return Err(ApiError::bad_field("seed", "is for the role `executor`"));
@@ -168,10 +180,10 @@ fn input_of(wanted: TryRequest, before: &BeforeStep) -> Result<TurnInput, ApiErr
 
 /// Has an agent take one turn in the state of a step.
 ///
-/// With the rejected lines and the feedback that were known then. The run's own agents are those that it was accepted with;
-/// with another one in their place, all are taken by their names from the present configuration. Models are asked anew: an
-/// engine with the recorded seed gives the recorded answer, a server need not. Nothing is recorded, and no run's budget pays
-/// for it.
+/// With the rejected lines and the feedback that were known then. The run's own agents are those
+/// that it was accepted with; with another one in their place, all are taken by their names from
+/// the present configuration. Models are asked anew: an engine with the recorded seed gives the
+/// recorded answer, a server need not. Nothing is recorded, and no run's budget pays for it.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/steps/{seq}/try", tag = "runs", operation_id = "try_agent",
     params(("id", description = "The run's `id`"), ("seq" = u64, description = "The number of the step's event")),
@@ -198,7 +210,8 @@ pub async fn try_agent(
     let mut chosen = Overrides::default();
     if let Some(agent) = &wanted.agent {
         chosen.choose(wanted.role, agent);
-        check_overrides(&app.settings().server, &chosen).map_err(|error| error.moved_to("agent"))?;
+        check_overrides(&app.settings().server, &chosen)
+            .map_err(|error| error.moved_to("agent"))?;
     }
     let mut before = state.runs.before_step(&id, seq).await?;
     let mut overrides = Overrides::from(&before.spec.agents);
@@ -212,7 +225,11 @@ pub async fn try_agent(
     let tap = exchanges.tap();
     let agents = in_background(move || app.tapped_agents(record.as_ref(), &overrides, tap)).await?;
     let agents = agents.map_err(|reason| {
-        if is_own { ApiError::from(RunError::Conflict(reason)) } else { ApiError::bad_field("agent", reason) }
+        if is_own {
+            ApiError::from(RunError::Conflict(reason))
+        } else {
+            ApiError::bad_field("agent", reason)
+        }
     })?;
     let turn = try_turn(&agents, &mut before.trajectory, input).await;
     let TriedTurn { proposal, line, refusal, verdict, ruling, failure } = turn;

@@ -28,7 +28,8 @@ pub struct RunRequest {
     /// 42 is the benchmark; any other generates fresh instances.
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub base_seed: Option<u64>,
-    /// The task's own input, or a line of the benchmark, instead of difficulty, index and base seed.
+    /// The task's own input, or a line of the benchmark, instead of difficulty, index and base
+    /// seed.
     #[schema(value_type = Option<Object>)]
     pub input: Option<Value>,
     /// A custom problem, instead of a task.
@@ -123,8 +124,8 @@ pub struct ListQuery {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RunList {
     pub runs: Vec<RunRecord>,
-    /// Runs of this page whose rows are damaged, or were written by another version and cannot be read by this one. They
-    /// are not in `runs`. Left out if there are none.
+    /// Runs of this page whose rows are damaged, or were written by another version and cannot be
+    /// read by this one. They are not in `runs`. Left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub unreadable: Vec<String>,
@@ -216,8 +217,9 @@ pub struct ForkQuery {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForkRequest {
-    /// Agents that it uses instead of the parent's, among `server.allow_executors` and so on. With any, the others are taken
-    /// by their names from the present configuration, not as the parent was accepted with them.
+    /// Agents that it uses instead of the parent's, among `server.allow_executors` and so on. With
+    /// any, the others are taken by their names from the present configuration, not as the parent
+    /// was accepted with them.
     #[serde(default)]
     pub agents: Overrides,
 }
@@ -248,7 +250,8 @@ pub struct EventsHeaders {
 pub struct TraceQuery {
     /// Whether each step has the state that it was proposed in, and its reward; true by default.
     pub states: Option<bool>,
-    /// Whether each step has what its executor asked its model, the completion, and the reward; false by default.
+    /// Whether each step has what its executor asked its model, the completion, and the reward;
+    /// false by default.
     pub prompts: Option<bool>,
 }
 
@@ -256,12 +259,13 @@ pub struct TraceQuery {
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectRequest {
-    /// Remove runs that ended more days ago. Without either field, the configured retention applies.
+    /// Remove runs that ended more days ago. Without either field, the configured retention
+    /// applies.
     #[schema(maximum = 36_500)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub older_than_days: Option<u32>,
-    /// Remove runs while the journal is larger, the oldest of the key with the most bytes first. With a key that is not an
-    /// admin's: the oldest of its own while its finished runs hold more.
+    /// Remove runs while the journal is larger, the oldest of the key with the most bytes first.
+    /// With a key that is not an admin's: the oldest of its own while its finished runs hold more.
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub bytes_max: Option<u64>,
 }

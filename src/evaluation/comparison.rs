@@ -30,7 +30,8 @@ pub struct Instances {
     pub difficulty: Difficulty,
     pub count: u32,
     pub base_seed: u64,
-    /// Runs at a time: 1 measures how long one run takes. Fewer run together where the runtime has no room for more.
+    /// Runs at a time: 1 measures how long one run takes. Fewer run together where the runtime has
+    /// no room for more.
     pub concurrent: usize,
 }
 
@@ -98,7 +99,8 @@ impl SystemRuns {
     }
 }
 
-/// Has a system solve instances of a task, and calls `on_run` with each that is done. Must be called within an actix system.
+/// Has a system solve instances of a task, and calls `on_run` with each that is done. Must be
+/// called within an actix system.
 ///
 /// # Errors
 /// When the runtime ends before the runs.
@@ -110,14 +112,17 @@ pub async fn evaluate(
     on_run: &dyn Fn(&JudgedRun),
 ) -> Result<SystemRuns, String> {
     let problems = instances.of(task);
-    let plans: Vec<RunPlan> = problems.iter().map(|problem| budgeted(&system.plan, problem.as_ref())).collect();
-    // Few runs at a time: a run's wall-clock budget must measure that run, not a queue before the engine.
+    let plans: Vec<RunPlan> =
+        problems.iter().map(|problem| budgeted(&system.plan, problem.as_ref())).collect();
+    // Few runs at a time: a run's wall-clock budget must measure that run, not a queue before the
+    // engine.
     let widest = plans.iter().map(|plan| plan.fanout).max().unwrap_or_default();
     let seed = system.sampling.seed;
     let running = RunningSystem::start(system, runtime, TURNS_IN_FLIGHT.max(widest));
     let started = Instant::now();
     let solved = async |(index, (problem, plan)): (usize, (&Arc<dyn Problem>, RunPlan))| {
-        let (outcome, seconds) = running.run(problem, plan, seed.wrapping_add(index as u64), Arc::new(Silent)).await?;
+        let (outcome, seconds) =
+            running.run(problem, plan, seed.wrapping_add(index as u64), Arc::new(Silent)).await?;
         let is_right = outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer));
         let run = JudgedRun { outcome, is_right, seconds };
         on_run(&run);

@@ -1,5 +1,5 @@
-//! Labelled steps: right ones from reference traces, and mutations of them. A step is wrong if the reference verifier
-//! rejects it.
+//! Labelled steps: right ones from reference traces, and mutations of them. A step is wrong if the
+//! reference verifier rejects it.
 
 use crate::agents::{ReferenceVerifier, Verifier as _};
 use prime_bench::tasks::sampling::state_on_trace;
@@ -67,12 +67,16 @@ fn changed(line: &str) -> Vec<String> {
 
 /// The alternatives at one place of a task's forms, as `=` and `!` of `<=|!>`.
 fn alternatives<'f>(forms: &[&'f str]) -> Vec<Vec<&'f str>> {
-    let fields = forms.iter().flat_map(|form| form.split('<').skip(1)).filter_map(|rest| rest.split('>').next());
+    let fields = forms
+        .iter()
+        .flat_map(|form| form.split('<').skip(1))
+        .filter_map(|rest| rest.split('>').next());
     let words = fields.filter(|field| !field.starts_with('[') && field.contains('|'));
     words.map(|field| field.split('|').collect()).collect()
 }
 
-/// Every variant of the line with one word replaced, removed or swapped with its neighbour, or one letter replaced.
+/// Every variant of the line with one word replaced, removed or swapped with its neighbour, or one
+/// letter replaced.
 fn reworded(line: &str, forms: &[&str]) -> Vec<String> {
     let words: Vec<&str> = line.split(' ').collect();
     let with = |at: usize, word: &str| {
@@ -83,7 +87,11 @@ fn reworded(line: &str, forms: &[&str]) -> Vec<String> {
     let groups = alternatives(forms);
     let mut lines = Vec::new();
     for (at, word) in words.iter().enumerate() {
-        let others = groups.iter().filter(|group| group.contains(word)).flatten().filter(|other| *other != word);
+        let others = groups
+            .iter()
+            .filter(|group| group.contains(word))
+            .flatten()
+            .filter(|other| *other != word);
         lines.extend(others.map(|other| with(at, other)));
         lines.push(with(at, "-"));
         let mut fewer = words.clone();
@@ -110,8 +118,14 @@ fn reworded(line: &str, forms: &[&str]) -> Vec<String> {
 }
 
 impl Mutation {
-    const ALL: [Self; 6] =
-        [Self::Early, Self::Repeated, Self::Changed, Self::Reworded, Self::OtherAction, Self::OtherChoice];
+    const ALL: [Self; 6] = [
+        Self::Early,
+        Self::Repeated,
+        Self::Changed,
+        Self::Reworded,
+        Self::OtherAction,
+        Self::OtherChoice,
+    ];
 
     /// The state at which the mutated lines are proposed, and the lines.
     fn of(self, machine: &dyn Machine, right: &str) -> (Box<dyn Machine>, Vec<String>) {
@@ -127,7 +141,9 @@ impl Mutation {
             }
             Self::Changed => changed(right),
             Self::Reworded => reworded(right, machine.spec().actions),
-            Self::OtherAction => machine.spec().page.actions.iter().map(|action| action.example.to_owned()).collect(),
+            Self::OtherAction => {
+                machine.spec().page.actions.iter().map(|action| action.example.to_owned()).collect()
+            }
             Self::OtherChoice => machine.choices().unwrap_or_default(),
         };
         (after, lines)
@@ -147,7 +163,8 @@ fn garbage(right: &str, rng: &mut TaskRng) -> Vec<String> {
 }
 
 fn labelled(machine: Box<dyn Machine>, line: String, is_right: bool) -> Labelled {
-    let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
+    let limits =
+        Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
     let mut trajectory = Trajectory::new(machine, &limits);
     let label = match (trajectory.machine.propose(&line), is_right) {
         (Ok(()), true) => Label::Right,
@@ -180,16 +197,23 @@ async fn applicable(machine: &dyn Machine, right: &str, rng: &mut TaskRng) -> Op
     None
 }
 
-/// For each of `count` states of reference traces, drawn from the thousand base seeds that start at `base_seed`: the right
-/// step, a wrong one that can be applied, if there is one, and one that cannot.
-pub async fn labelled_steps(task: &dyn AnyTask, difficulty: Difficulty, count: u32, base_seed: u64) -> Vec<Labelled> {
+/// For each of `count` states of reference traces, drawn from the thousand base seeds that start at
+/// `base_seed`: the right step, a wrong one that can be applied, if there is one, and one that
+/// cannot.
+pub async fn labelled_steps(
+    task: &dyn AnyTask,
+    difficulty: Difficulty,
+    count: u32,
+    base_seed: u64,
+) -> Vec<Labelled> {
     let mut rng = TaskRng::new(base_seed);
     let mut steps = Vec::new();
     for _ in 0..count {
         let machine = state_on_trace(task, difficulty, base_seed, &mut rng);
         let Some(right) = machine.reference() else { continue };
         steps.extend(applicable(machine.as_ref(), &right, &mut rng).await);
-        let refused = garbage(&right, &mut rng).into_iter().map(|line| labelled(machine.fork(), line, false));
+        let refused =
+            garbage(&right, &mut rng).into_iter().map(|line| labelled(machine.fork(), line, false));
         steps.extend(refused.into_iter().find(|step| step.label == Label::Garbage));
         steps.push(labelled(machine, right, true));
     }
@@ -213,9 +237,19 @@ mod tests {
                 without.push(slug);
             }
             for step in &steps {
-                assert_eq!(is_wrong(step).await, step.label != Label::Right, "{slug}: {}", step.line);
+                assert_eq!(
+                    is_wrong(step).await,
+                    step.label != Label::Right,
+                    "{slug}: {}",
+                    step.line
+                );
                 let mut machine = step.trajectory.machine.fork();
-                assert_eq!(machine.propose(&step.line).is_ok(), step.label != Label::Garbage, "{slug}: {}", step.line);
+                assert_eq!(
+                    machine.propose(&step.line).is_ok(),
+                    step.label != Label::Garbage,
+                    "{slug}: {}",
+                    step.line
+                );
             }
         }
         assert_eq!(without, Vec::<&str>::new(), "tasks without a wrong step that can be applied");
@@ -223,9 +257,15 @@ mod tests {
 
     #[test]
     fn words_come_from_the_forms() {
-        assert_eq!(alternatives(&["p <nat> <=|!>", "<[a|b]+> <N|E>"]), [vec!["=", "!"], vec!["N", "E"]]);
+        assert_eq!(
+            alternatives(&["p <nat> <=|!>", "<[a|b]+> <N|E>"]),
+            [vec!["=", "!"], vec!["N", "E"]]
+        );
         let lines = reworded("p 3 =", &["p <nat> <=|!>"]);
-        assert_eq!(lines, ["- 3 =", "3 =", "p - =", "p =", "3 p =", "p 3 !", "p 3 -", "p 3", "p = 3", "q 3 ="]);
+        assert_eq!(
+            lines,
+            ["- 3 =", "3 =", "p - =", "p =", "3 p =", "p 3 !", "p 3 -", "p 3", "p = 3", "q 3 ="]
+        );
         assert_eq!(reworded("zZ", &[]), ["-", "aZ", "zA"]);
     }
 
@@ -234,7 +274,10 @@ mod tests {
         assert_eq!(changed("done"), Vec::<String>::new());
         assert_eq!(
             changed("cmp 0 17"),
-            ["cmp 1 17", "cmp 2 17", "cmp 3 17", "cmp 0 0", "cmp 0 1", "cmp 0 2", "cmp 0 3", "cmp 0 16", "cmp 0 18"]
+            [
+                "cmp 1 17", "cmp 2 17", "cmp 3 17", "cmp 0 0", "cmp 0 1", "cmp 0 2", "cmp 0 3",
+                "cmp 0 16", "cmp 0 18"
+            ]
         );
     }
 

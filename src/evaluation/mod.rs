@@ -1,5 +1,5 @@
-//! Evaluation of the runtime and its agents: whole runs, single steps, verifiers, throughput. Starts what it measures;
-//! prints nothing.
+//! Evaluation of the runtime and its agents: whole runs, single steps, verifiers, throughput.
+//! Starts what it measures; prints nothing.
 
 pub mod comparison;
 pub mod labelled_steps;

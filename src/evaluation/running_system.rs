@@ -1,4 +1,5 @@
-//! A system whose actors run. Every evaluation of whole runs submits them here, so that all measure the same.
+//! A system whose actors run. Every evaluation of whole runs submits them here, so that all measure
+//! the same.
 
 use std::sync::Arc;
 
@@ -9,12 +10,12 @@ use crate::runtime::{Observer, RunSampling, Runtime, RuntimePlan, Submission};
 use prime_bench::tasks::Problem;
 use prime_protocol::{Outcome, RunPlan, Strategy};
 
-/// The budget of a trajectory, in multiples of the reference's steps: an executor that goes in circles must not stall the
-/// measurement.
+/// The budget of a trajectory, in multiples of the reference's steps: an executor that goes in
+/// circles must not stall the measurement.
 const STEPS_FACTOR: u64 = 4;
 
-/// Samples budgeted per required vote of a step: a lead of k votes takes 4 k samples on average when five of eight samples
-/// are right.
+/// Samples budgeted per required vote of a step: a lead of k votes takes 4 k samples on average
+/// when five of eight samples are right.
 const SAMPLES_FACTOR: u32 = 4;
 
 /// The runtime ended before a run.
@@ -25,7 +26,9 @@ pub struct RuntimeEnded;
 /// The budget of proposals for a run whose reference has `reference_steps`.
 fn steps_budget(plan: &RunPlan, reference_steps: u64) -> u64 {
     let a_step = match &plan.strategy {
-        Strategy::Iterative | Strategy::Greedy | Strategy::BestOfN | Strategy::Beam(_) => plan.fanout,
+        Strategy::Iterative | Strategy::Greedy | Strategy::BestOfN | Strategy::Beam(_) => {
+            plan.fanout
+        }
         // A vote takes whole batches.
         Strategy::Ahead(rule) => rule
             .samples_max
@@ -53,7 +56,8 @@ pub struct RunningSystem {
 }
 
 impl RunningSystem {
-    /// Starts its actors, with so many concurrent turns in a cell. Must be called within an actix system.
+    /// Starts its actors, with so many concurrent turns in a cell. Must be called within an actix
+    /// system.
     pub fn start(system: System, runtime: &RuntimePlan, in_flight_max: u32) -> Self {
         let System { agents, plan, sampling } = system;
         let runtime = RuntimePlan { in_flight_max, ..runtime.clone() };
@@ -77,7 +81,8 @@ impl RunningSystem {
         observer: Arc<dyn Observer>,
     ) -> Result<(Outcome, f64), RuntimeEnded> {
         let sampling = RunSampling { seed, ..self.sampling };
-        let submission = Submission { problem: Arc::clone(problem), plan, sampling, observer, suspended: None };
+        let submission =
+            Submission { problem: Arc::clone(problem), plan, sampling, observer, suspended: None };
         let started = Instant::now();
         let outcome = self.runtime.submit(submission).outcome().await.ok_or(RuntimeEnded)?;
         Ok((outcome, started.elapsed().as_secs_f64()))
@@ -92,7 +97,9 @@ mod tests {
 
     #[test]
     fn the_budget_follows_from_the_strategy() {
-        let ahead = |k, samples_max| Strategy::Ahead(Ahead { k, samples_max, characters_max: 99, step_accuracy: 0.0 });
+        let ahead = |k, samples_max| {
+            Strategy::Ahead(Ahead { k, samples_max, characters_max: 99, step_accuracy: 0.0 })
+        };
         // 10 steps of the reference: 48 steps, in two rounds, with four concurrent turns.
         for (strategy, expected) in [
             (Strategy::Iterative, 2 * 48 * 4),

@@ -1,5 +1,5 @@
-//! Single-step accuracy: how often an executor, decoding greedily at a state of a reference trace, proposes the reference
-//! step.
+//! Single-step accuracy: how often an executor, decoding greedily at a state of a reference trace,
+//! proposes the reference step.
 
 use futures::StreamExt as _;
 use futures::stream;
@@ -25,7 +25,8 @@ pub struct StepRow {
     pub completion_tokens: f64,
 }
 
-/// Asks for `count` steps, drawn from the thousand base seeds that start at `base_seed`, and calls `on_step` after each.
+/// Asks for `count` steps, drawn from the thousand base seeds that start at `base_seed`, and calls
+/// `on_step` after each.
 ///
 /// # Errors
 /// The executor's.
@@ -37,10 +38,12 @@ pub async fn step_accuracy(
     base_seed: u64,
     on_step: &dyn Fn(),
 ) -> Result<StepRow, String> {
-    let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
+    let limits =
+        Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
     let sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 0 };
     let mut rng = TaskRng::new(base_seed);
-    let states: Vec<_> = (0..count).map(|_| state_on_trace(task, difficulty, base_seed, &mut rng)).collect();
+    let states: Vec<_> =
+        (0..count).map(|_| state_on_trace(task, difficulty, base_seed, &mut rng)).collect();
     let answers: Vec<_> = stream::iter(states)
         .map(|machine| async {
             let reference = machine.reference();
@@ -58,7 +61,8 @@ pub async fn step_accuracy(
         .map_err(|error| format!("{}: {error}", task.spec().slug))?;
     let right = answers.iter().filter(|(right, _)| *right).count() as u64;
     #[expect(clippy::cast_precision_loss, reason = "a mean for display")]
-    let completion_tokens = answers.iter().map(|(_, tokens)| tokens).sum::<u64>() as f64 / f64::from(count.max(1));
+    let completion_tokens =
+        answers.iter().map(|(_, tokens)| tokens).sum::<u64>() as f64 / f64::from(count.max(1));
     let accuracy = Proportion::new(right, u64::from(count));
     Ok(StepRow { task: task.spec().slug, difficulty, accuracy, completion_tokens })
 }

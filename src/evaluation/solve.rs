@@ -54,7 +54,12 @@ pub async fn solve(
 }
 
 /// What these runs say about the system.
-pub fn row(name: &'static str, task: &'static dyn AnyTask, difficulty: Difficulty, runs: &SystemRuns) -> SolveRow {
+pub fn row(
+    name: &'static str,
+    task: &'static dyn AnyTask,
+    difficulty: Difficulty,
+    runs: &SystemRuns,
+) -> SolveRow {
     SolveRow {
         task: task.spec().slug,
         difficulty,

@@ -26,8 +26,8 @@ pub struct VotesOnSteps {
     pub margin_min: u32,
     /// Steps committed with a lead below k.
     pub undecided: u64,
-    /// Mean over runs of the bound on the probability that any step is wrong: a bound on the share of wrong runs. Null
-    /// where the accuracy of a sample is unknown.
+    /// Mean over runs of the bound on the probability that any step is wrong: a bound on the share
+    /// of wrong runs. Null where the accuracy of a sample is unknown.
     pub error_bound: Option<f64>,
 }
 
@@ -61,7 +61,9 @@ pub struct StrategyRow {
 
 fn votes(runs: &SystemRuns) -> Option<VotesOnSteps> {
     // A run without a step has no lead.
-    let votes = || runs.judged.iter().filter_map(|run| run.outcome.step_votes).filter(|votes| votes.steps > 0);
+    let votes = || {
+        runs.judged.iter().filter_map(|run| run.outcome.step_votes).filter(|votes| votes.steps > 0)
+    };
     let bounds: Option<Vec<f64>> = votes().map(|votes: StepVotes| votes.error_bound).collect();
     let mean = |bounds: Vec<f64>| bounds.iter().sum::<f64>() / bounds.len() as f64;
     Some(VotesOnSteps {

@@ -1,5 +1,5 @@
-//! An in-process server that speaks enough of OpenAI's API to measure everything in front of a model. An answer is a
-//! function of the request.
+//! An in-process server that speaks enough of OpenAI's API to measure everything in front of a
+//! model. An answer is a function of the request.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener as StdListener};
@@ -26,8 +26,9 @@ pub struct StubServer {
 type Answer = Arc<dyn Fn(&Value) -> String + Send + Sync>;
 
 impl StubServer {
-    /// Starts a thread that answers chats and completions with `answer` of the request's body, and everything else with an
-    /// empty list of models. Requests on one connection are answered in order.
+    /// Starts a thread that answers chats and completions with `answer` of the request's body, and
+    /// everything else with an empty list of models. Requests on one connection are answered in
+    /// order.
     ///
     /// # Errors
     /// When no port or thread is available.
@@ -66,8 +67,9 @@ async fn converse(mut stream: TcpStream, answer: &Answer) -> io::Result<()> {
     while let Some((head, body)) = request(&mut stream, &mut bytes).await? {
         let body = response(&head, &body, answer)?.to_string();
         let length = body.len();
-        let reply =
-            format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+        let reply = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
         stream.write_all(reply.as_bytes()).await?;
     }
     Ok(())
@@ -83,7 +85,8 @@ fn response(head: &str, body: &[u8], answer: &Answer) -> io::Result<Value> {
     let text = answer(&body);
     // A word counts as a token.
     let words = |text: &str| text.split_whitespace().count();
-    let usage = json!({ "prompt_tokens": words(&body.to_string()), "completion_tokens": words(&text) });
+    let usage =
+        json!({ "prompt_tokens": words(&body.to_string()), "completion_tokens": words(&text) });
     let choice = if is_chat {
         json!({ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": text } })
     } else {
@@ -92,9 +95,12 @@ fn response(head: &str, body: &[u8], answer: &Answer) -> io::Result<Value> {
     Ok(json!({ "model": body["model"], "choices": [choice], "usage": usage }))
 }
 
-/// The next request of a connection, head and body; `None` once the client has closed it. `bytes` holds what was read but
-/// not yet consumed.
-async fn request(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<Option<(String, Vec<u8>)>> {
+/// The next request of a connection, head and body; `None` once the client has closed it. `bytes`
+/// holds what was read but not yet consumed.
+async fn request(
+    stream: &mut TcpStream,
+    bytes: &mut Vec<u8>,
+) -> io::Result<Option<(String, Vec<u8>)>> {
     let bad = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, reason.to_owned());
     let end = loop {
         if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -108,7 +114,8 @@ async fn request(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<Opti
         }
     };
     let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length:")).map_or("0", str::trim);
+    let length =
+        head.lines().find_map(|line| line.strip_prefix("content-length:")).map_or("0", str::trim);
     let length: usize = length.parse().map_err(|_| bad("a length that is no number"))?;
     if length > BODY_BYTES_MAX {
         return Err(bad("a body that is too long"));

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::comparison::System;
-use crate::agents::{AgentSet, Basis, Executor, Names, ScriptedExecutor, ThresholdCoordinator, Verifier};
+use crate::agents::{
+    AgentSet, Basis, Executor, Names, ScriptedExecutor, ThresholdCoordinator, Verifier,
+};
 use crate::runtime::{Diversity, Placement, RestartLimit, RunSampling, RuntimePlan};
 use prime_bench::tasks::Kind;
 use prime_protocol::{Limits, RunPlan, Score, Thresholds};
@@ -21,7 +23,8 @@ pub fn runtime_plan() -> RuntimePlan {
 
 /// One trajectory, one round.
 pub fn plan() -> RunPlan {
-    let limits = Limits { attempts_max: 8, pops_max: 64, snapshot_every_frames: 64, ..Limits::DEFAULT };
+    let limits =
+        Limits { attempts_max: 8, pops_max: 64, snapshot_every_frames: 64, ..Limits::DEFAULT };
     RunPlan { confidence: 0.5, limits, ..RunPlan::single(1) }
 }
 
@@ -30,8 +33,10 @@ pub fn system<V: Verifier + 'static>(
     verifier: impl Fn() -> V + Send + Sync + 'static,
     plan: &RunPlan,
 ) -> System {
-    let names = Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
-    let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
+    let names =
+        Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
+    let thresholds =
+        Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
     let basis = verifier().basis();
     let agents = AgentSet::of(
         names,
@@ -42,7 +47,8 @@ pub fn system<V: Verifier + 'static>(
     );
     let checks_end = basis.kinds().contains(Kind::Terminal);
     let plan = RunPlan { is_checked: basis != Basis::NONE, checks_end, ..plan.clone() };
-    let sampling = RunSampling { temperature: 0.7, top_p: 1.0, seed: 42, diversity: Diversity::default() };
+    let sampling =
+        RunSampling { temperature: 0.7, top_p: 1.0, seed: 42, diversity: Diversity::default() };
     System { agents, plan: Box::new(move |_| plan.clone()), sampling }
 }
 

@@ -36,7 +36,9 @@ impl Worker {
                 let sampling = Sampling { temperature: 0.7, top_p: 0.95, seed };
                 executor.propose(&scene.trajectory, sampling).await.map(drop)
             }
-            Self::Verifier(verifier) => verifier.judge(&scene.trajectory, &scene.line).await.map(drop),
+            Self::Verifier(verifier) => {
+                verifier.judge(&scene.trajectory, &scene.line).await.map(drop)
+            }
         }
     }
 }
@@ -51,7 +53,8 @@ impl Scene {
     /// The first step of a task's first easy instance. `None` if the trace is empty.
     pub fn of(task: &dyn AnyTask) -> Option<Self> {
         let problem = task.generate(Difficulty::Easy, task.spec().seed(0, Difficulty::Easy, 0));
-        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
+        let limits =
+            Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
         let mut trajectory = Trajectory::new(problem.start(), &limits);
         let line = trajectory.machine.reference()?;
         trajectory.machine.propose(&line).ok()?;
@@ -87,7 +90,16 @@ impl OverheadRow {
     pub fn failed(role: Role, kind: &str, failure: String) -> Self {
         let kind = kind.to_owned();
         let failure = Some(failure);
-        Self { role, kind, side_by_side: 1, turns: 0, p50_us: None, p99_us: None, turns_per_second: None, failure }
+        Self {
+            role,
+            kind,
+            side_by_side: 1,
+            turns: 0,
+            p50_us: None,
+            p99_us: None,
+            turns_per_second: None,
+            failure,
+        }
     }
 }
 
@@ -106,8 +118,8 @@ async fn measured(
     let all: Vec<_> = all.buffer_unordered(abreast.max(1) as usize).collect().await;
     let seconds = started.elapsed().as_secs_f64();
     // 1 ns to 1,000 s, three significant digits.
-    let mut histogram =
-        Histogram::<u64>::new_with_bounds(1, 1_000_000_000_000, 3).expect("invariant: the bounds are valid");
+    let mut histogram = Histogram::<u64>::new_with_bounds(1, 1_000_000_000_000, 3)
+        .expect("invariant: the bounds are valid");
     for elapsed in all {
         histogram.saturating_record(u64::try_from(elapsed?.as_nanos()).unwrap_or(u64::MAX).max(1));
     }
@@ -124,8 +136,14 @@ async fn measured(
     })
 }
 
-/// Measures the turns sequentially, then concurrently. An agent that fails is one row with the reason.
-pub async fn turn_overhead(worker: &Worker, kind: &str, scene: &Scene, turns: Turns) -> Vec<OverheadRow> {
+/// Measures the turns sequentially, then concurrently. An agent that fails is one row with the
+/// reason.
+pub async fn turn_overhead(
+    worker: &Worker,
+    kind: &str,
+    scene: &Scene,
+    turns: Turns,
+) -> Vec<OverheadRow> {
     let both = async {
         for seed in 0..WARM_UP {
             worker.turn(scene, u64::from(seed)).await?;
@@ -133,7 +151,9 @@ pub async fn turn_overhead(worker: &Worker, kind: &str, scene: &Scene, turns: Tu
         let one_by_one = measured(worker, kind, scene, turns.count, 1).await?;
         Ok(vec![one_by_one, measured(worker, kind, scene, turns.count, turns.side_by_side).await?])
     };
-    both.await.unwrap_or_else(|error: AgentError| vec![OverheadRow::failed(worker.role(), kind, error.to_string())])
+    both.await.unwrap_or_else(|error: AgentError| {
+        vec![OverheadRow::failed(worker.role(), kind, error.to_string())]
+    })
 }
 
 #[cfg(test)]

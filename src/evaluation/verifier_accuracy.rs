@@ -52,7 +52,8 @@ fn probability(verdict: &Verdict, of: LogProbability) -> Option<f64> {
 }
 
 impl Verdicts {
-    /// Has a verifier judge steps; `logprob` says how to read its log-probabilities, if it gives any.
+    /// Has a verifier judge steps; `logprob` says how to read its log-probabilities, if it gives
+    /// any.
     pub async fn of(verifier: &dyn Verifier, logprob: LogProbability, steps: &[Labelled]) -> Self {
         let started = Instant::now();
         let steps = stream::iter(steps)
@@ -86,14 +87,19 @@ impl Verdicts {
 
     /// The share of verdicts on steps with this label that accept, or that reject.
     fn share(&self, label: Label, accept: bool) -> Proportion {
-        let verdicts = || self.steps.iter().filter(|said| said.label == label).flat_map(|said| &said.accepts);
+        let verdicts =
+            || self.steps.iter().filter(|said| said.label == label).flat_map(|said| &said.accepts);
         let count = verdicts().filter(|accepts| **accepts == accept).count();
         Proportion::new(count as u64, verdicts().count() as u64)
     }
 
     fn probability(&self, of: impl Fn(Label) -> bool) -> Option<f64> {
-        let given: Vec<f64> =
-            self.steps.iter().filter(|said| of(said.label)).filter_map(|said| said.probability).collect();
+        let given: Vec<f64> = self
+            .steps
+            .iter()
+            .filter(|said| of(said.label))
+            .filter_map(|said| said.probability)
+            .collect();
         let count = given.len() as f64;
         (count > 0.0).then(|| given.iter().sum::<f64>() / count)
     }
@@ -129,8 +135,9 @@ impl VerifierRow {
     pub fn new(verifier: &str, task: Option<&'static str>, verdicts: &Verdicts) -> Self {
         let failures = || verdicts.steps.iter().filter_map(|said| said.accepts.as_ref().err());
         let count = verdicts.steps.len().max(1) as f64;
-        let mean =
-            |of: fn(&Usage) -> u64| verdicts.steps.iter().map(|said| of(&said.usage)).sum::<u64>() as f64 / count;
+        let mean = |of: fn(&Usage) -> u64| {
+            verdicts.steps.iter().map(|said| of(&said.usage)).sum::<u64>() as f64 / count
+        };
         Self {
             verifier: verifier.to_owned(),
             task,

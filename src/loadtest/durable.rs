@@ -1,5 +1,5 @@
-//! The load on the ring with a journal: every run is accepted, recorded and committed as in the daemon. A step counts when
-//! it is durable.
+//! The load on the ring with a journal: every run is accepted, recorded and committed as in the
+//! daemon. A step counts when it is durable.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -36,7 +36,8 @@ const FOLLOWED: u32 = 0;
 /// f_type of tmpfs and ramfs, from statfs.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// When the steps of the followed run were decided that are not known to be durable yet; `None` outside of the measurement.
+/// When the steps of the followed run were decided that are not known to be durable yet; `None`
+/// outside of the measurement.
 type Decided = Arc<Mutex<VecDeque<Option<u64>>>>;
 
 /// The observer of each trajectory's current run.
@@ -83,7 +84,11 @@ impl Observer for Recorded {
 
     fn wake_when_free(&self, wake: Wake) {
         // After waking, both are checked again.
-        if self.recorder.is_behind() { self.recorder.wake_when_free(wake) } else { self.watch.wake_when_free(wake) }
+        if self.recorder.is_behind() {
+            self.recorder.wake_when_free(wake)
+        } else {
+            self.watch.wake_when_free(wake)
+        }
     }
 }
 
@@ -145,8 +150,9 @@ fn now_ms() -> u64 {
 
 /// Whether a folder is on an in-memory file system, where durability costs nothing.
 fn is_in_memory(folder: &Path) -> bool {
-    rustix::fs::statfs(folder)
-        .is_ok_and(|system| u64::try_from(system.f_type).is_ok_and(|kind| IN_MEMORY.contains(&kind)))
+    rustix::fs::statfs(folder).is_ok_and(|system| {
+        u64::try_from(system.f_type).is_ok_and(|kind| IN_MEMORY.contains(&kind))
+    })
 }
 
 impl DurableLoad {
@@ -170,19 +176,23 @@ impl DurableLoad {
         };
         let path = match (journal, &folder) {
             (Some(path), _) => path.to_owned(),
-            (None, folder) => folder.as_ref().map_or_else(Default::default, |folder| folder.path().join("load.db")),
+            (None, folder) => folder
+                .as_ref()
+                .map_or_else(Default::default, |folder| folder.path().join("load.db")),
         };
         settings.runtime.in_flight_max = u32::MAX;
         // A finished run frees its place slightly after the next one is submitted.
         settings.server.queue_max = trajectories_max.saturating_mul(2).saturating_add(1);
-        // The journal records the agents of the runs, so the null agents go by the configured names.
+        // The journal records the agents of the runs, so the null agents go by the configured
+        // names.
         let names = Names::from(&settings);
         let config_hash = settings.hash();
         let app = App::with_agents(settings, agents(plan, names.clone())?);
         let store = Arc::new(SqliteJournal::open(&path, SqliteOptions::default())?);
         let metrics = Arc::new(Metrics::new(jiff::Timestamp::now()));
         let runs = Runs::start(Arc::new(app), store, now_ms, metrics, None)?;
-        let (watches, followed) = (Arc::new(Watches::default()), Arc::new(Mutex::new(Decided::default())));
+        let (watches, followed) =
+            (Arc::new(Watches::default()), Arc::new(Mutex::new(Decided::default())));
         let (of, decided) = (Arc::clone(&watches), Arc::clone(&followed));
         runs.observe_with(Box::new(move |spec, recorder| {
             let trajectory = spec.instance.parse::<u32>().ok();
@@ -193,10 +203,20 @@ impl DurableLoad {
             let decided = (watch.trajectory().number() == FOLLOWED).then(followed);
             Arc::new(Recorded { watch, recorder, decided })
         }));
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent =
+            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let is_in_memory = is_in_memory(parent);
         let seed = AtomicU64::new(0);
-        Ok(Self { runs, names, config_hash, watches, followed, seed, is_in_memory, _folder: folder })
+        Ok(Self {
+            runs,
+            names,
+            config_hash,
+            watches,
+            followed,
+            seed,
+            is_in_memory,
+            _folder: folder,
+        })
     }
 
     /// What a reader must know about the journal, if anything.
@@ -212,7 +232,8 @@ impl DurableLoad {
     pub async fn measure(&self, plan: &Plan, trajectories: u32) -> Result<Point, LoadError> {
         let steps = plan.run_steps(trajectories)?;
         let runs = (0..trajectories).map(|_| Mutex::default()).collect();
-        *self.watches.0.lock().unwrap_or_else(PoisonError::into_inner) = vec![None; trajectories as usize];
+        *self.watches.0.lock().unwrap_or_else(PoisonError::into_inner) =
+            vec![None; trajectories as usize];
         let (commit, followers) = (Arc::new(Mutex::new(empty())), Mutex::default());
         let launch = DurableLaunch { load: self, steps, runs, commit, followers };
         let measured = measure(&plan.measurement(trajectories), &launch).await?;
@@ -298,7 +319,8 @@ impl DurableLaunch<'_> {
 
     /// Waits until the last commit of every followed run is recorded.
     async fn followed(&self) {
-        let followers = std::mem::take(&mut *self.followers.lock().unwrap_or_else(PoisonError::into_inner));
+        let followers =
+            std::mem::take(&mut *self.followers.lock().unwrap_or_else(PoisonError::into_inner));
         for follower in followers {
             // Nothing cancels it, and a panic has been reported.
             drop(follower.await);
@@ -327,15 +349,19 @@ impl Launch for DurableLaunch<'_> {
         self.load.watches.0.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(watch);
         let decided = Decided::default();
         if number == FOLLOWED {
-            *self.load.followed.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&decided);
+            *self.load.followed.lock().unwrap_or_else(PoisonError::into_inner) =
+                Arc::clone(&decided);
         }
         let accepted = self.load.runs.accept(self.new_run(number)).await?;
         let run = self.load.runs.live(&accepted.record.id);
         match &run {
-            Some(run) if number == FOLLOWED => self.follow(run, decided, Arc::clone(trajectory.session())),
+            Some(run) if number == FOLLOWED => {
+                self.follow(run, decided, Arc::clone(trajectory.session()))
+            }
             // Over already, with all of its steps.
             None => {
-                self.runs[index].lock().unwrap_or_else(PoisonError::into_inner).before += self.steps;
+                self.runs[index].lock().unwrap_or_else(PoisonError::into_inner).before +=
+                    self.steps;
                 record(&self.commit, &decided, self.steps, trajectory.session().now());
             }
             Some(_) => {}
@@ -345,7 +371,10 @@ impl Launch for DurableLaunch<'_> {
     }
 
     async fn settle(&self) {
-        self.wait(|committed, run| committed.progress.proposals >= run.stream.uncommitted_progress().proposals).await;
+        self.wait(|committed, run| {
+            committed.progress.proposals >= run.stream.uncommitted_progress().proposals
+        })
+        .await;
     }
 
     fn halt(&self) {
@@ -357,7 +386,9 @@ impl Launch for DurableLaunch<'_> {
     }
 
     fn durable(&self) -> Option<u64> {
-        let durable = |runs: &Mutex<TrajectoryRuns>| runs.lock().unwrap_or_else(PoisonError::into_inner).durable();
+        let durable = |runs: &Mutex<TrajectoryRuns>| {
+            runs.lock().unwrap_or_else(PoisonError::into_inner).durable()
+        };
         Some(self.runs.iter().map(durable).sum())
     }
 }

@@ -1,5 +1,5 @@
-//! The load on engines: each of the three agents queries a process of its own, which has no model and answers at once.
-//! This adds the round trip to such a process.
+//! The load on engines: each of the three agents queries a process of its own, which has no model
+//! and answers at once. This adds the round trip to such a process.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use super::plan::Plan;
 use super::ring::with_agents;
 use crate::agents::null_line;
 use crate::agents::{
-    AgentError, AgentSet, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Coordinator, Failure, Names, Proposal,
-    RulesVerifier, Ruling, Sampling, ThresholdCoordinator, Verifier,
+    AgentError, AgentSet, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Coordinator,
+    Failure, Names, Proposal, RulesVerifier, Ruling, Sampling, ThresholdCoordinator, Verifier,
 };
 use crate::runtime::RuntimePlan;
 use prime_engine::{Engine, EngineSpec, Format, Request};
@@ -82,7 +82,12 @@ impl AsyncVerifier for EngineVerifier {
 
 #[async_trait]
 impl AsyncCoordinator for EngineCoordinator {
-    async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
+    async fn decide(
+        &self,
+        trajectory: &Trajectory,
+        line: &str,
+        verdict: &Verdict,
+    ) -> Result<Ruling, AgentError> {
         self.0.ask().await?;
         self.1.decide(trajectory, line, verdict).await
     }
@@ -101,7 +106,8 @@ impl EngineLoad {
         };
         let [executor, verifier, coordinator] = Role::ALL.map(start);
         let engines = [executor, verifier, coordinator];
-        let [executor, verifier, coordinator] = engines.map(|engine| engine.map_err(LoadError::Engine));
+        let [executor, verifier, coordinator] =
+            engines.map(|engine| engine.map_err(LoadError::Engine));
         Ok(Self { engines: [executor?, verifier?, coordinator?] })
     }
 
@@ -128,7 +134,12 @@ impl EngineLoad {
     }
 
     /// Measures a load. Must be called within an actix system.
-    pub async fn measure(&self, plan: &Plan, trajectories: u32, runtime: &RuntimePlan) -> Result<Point, LoadError> {
+    pub async fn measure(
+        &self,
+        plan: &Plan,
+        trajectories: u32,
+        runtime: &RuntimePlan,
+    ) -> Result<Point, LoadError> {
         with_agents(plan, trajectories, runtime, self.agents(plan)?).await
     }
 }

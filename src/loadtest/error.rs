@@ -23,7 +23,9 @@ pub enum LoadError {
     Journal(#[from] JournalError),
     #[error(transparent)]
     Run(#[from] RunError),
-    #[error("--journal {0}: the file exists, and a load test needs a journal of its own: name a new file")]
+    #[error(
+        "--journal {0}: the file exists, and a load test needs a journal of its own: name a new file"
+    )]
     JournalExists(String),
     #[error("a part of the load could not be started")]
     Io(#[from] std::io::Error),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::agents::{
-    AgentError, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Coordinator, Executor, Failure, Proposal,
-    Ruling, Sampling, Verifier,
+    AgentError, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Coordinator, Executor,
+    Failure, Proposal, Ruling, Sampling, Verifier,
 };
 use prime_loadtest::PreciseTimer;
 use prime_protocol::{Role, Trajectory, Verdict};
@@ -19,7 +19,8 @@ pub struct Fault {
     delay: Duration,
     timer: PreciseTimer,
     failures: f64,
-    /// Trajectories whose current turn has failed and does not fail again, by address, which is stable.
+    /// Trajectories whose current turn has failed and does not fail again, by address, which is
+    /// stable.
     failed: Mutex<HashSet<usize>>,
 }
 
@@ -55,7 +56,11 @@ pub struct Faulty<A: ?Sized>(pub Fault, pub Arc<A>);
 
 #[async_trait]
 impl AsyncExecutor for Faulty<dyn Executor> {
-    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
+    async fn propose(
+        &self,
+        trajectory: &Trajectory,
+        sampling: Sampling,
+    ) -> Result<Proposal, AgentError> {
         self.0.inject(trajectory).await?;
         self.1.propose(trajectory, sampling).await
     }
@@ -75,7 +80,12 @@ impl AsyncVerifier for Faulty<dyn Verifier> {
 
 #[async_trait]
 impl AsyncCoordinator for Faulty<dyn Coordinator> {
-    async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
+    async fn decide(
+        &self,
+        trajectory: &Trajectory,
+        line: &str,
+        verdict: &Verdict,
+    ) -> Result<Ruling, AgentError> {
         self.0.inject(trajectory).await?;
         self.1.decide(trajectory, line, verdict).await
     }
@@ -89,7 +99,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_turn_fails_once() {
-        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
+        let limits =
+            Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
         let trajectories = [0, 1].map(|_| Trajectory::new(null_problem(9).start(), &limits));
         let timer = PreciseTimer::start().unwrap();
         let always = Fault::new(Role::Verifier, Duration::ZERO, 1.0, timer.clone());
@@ -99,7 +110,11 @@ mod tests {
                 for trajectory in &trajectories {
                     let error = always.inject(trajectory).await.err();
                     assert_eq!(error.is_some(), is_first);
-                    assert!(error.is_none_or(|error| error.is_transient && error.agent == "verifier `null`"));
+                    assert!(
+                        error.is_none_or(
+                            |error| error.is_transient && error.agent == "verifier `null`"
+                        )
+                    );
                     assert_eq!(never.inject(trajectory).await, Ok(()));
                 }
             }

@@ -38,7 +38,13 @@ impl Launch for InProcess<'_> {
         let (problem, plan, sampling) = (self.next)(self.runs.fetch_add(1, Ordering::Relaxed));
         let observer = Arc::new(Watch::new(Arc::clone(trajectory), self.accepts));
         // The observer sees its end.
-        drop(self.runtime.submit(Submission { problem, plan, sampling, observer, suspended: None }));
+        drop(self.runtime.submit(Submission {
+            problem,
+            plan,
+            sampling,
+            observer,
+            suspended: None,
+        }));
         Ok(())
     }
 

@@ -1,5 +1,5 @@
-//! Drives the load tests: null agents on the ring, with a journal or through engines, and the configured agents with
-//! their models. Measuring and reporting are in `prime_loadtest`.
+//! Drives the load tests: null agents on the ring, with a journal or through engines, and the
+//! configured agents with their models. Measuring and reporting are in `prime_loadtest`.
 
 mod durable;
 mod engine;

@@ -1,5 +1,5 @@
-//! The load with a model: the configured agents solve instances of a task, to measure which share of the time is
-//! coordination.
+//! The load with a model: the configured agents solve instances of a task, to measure which share
+//! of the time is coordination.
 
 use super::error::LoadError;
 use super::in_process::InProcess;
@@ -22,7 +22,8 @@ pub struct ModelLoad {
 }
 
 impl ModelLoad {
-    /// Starts the engines and the cells. Must be called within an actix system; blocks while a model loads.
+    /// Starts the engines and the cells. Must be called within an actix system; blocks while a
+    /// model loads.
     pub fn start(
         mut settings: Settings,
         task: &'static dyn AnyTask,
@@ -39,15 +40,24 @@ impl ModelLoad {
     }
 
     /// Measures a load. Also returns a remark on the models' tokens.
-    pub async fn measure(&self, plan: &Plan, trajectories: u32) -> Result<(Point, String), LoadError> {
+    pub async fn measure(
+        &self,
+        plan: &Plan,
+        trajectories: u32,
+    ) -> Result<(Point, String), LoadError> {
         let plan = Plan { has_stages: true, ..plan.clone() };
         let settings = self.app.settings();
         let next = |run| {
             let problem = self.task.generate(self.difficulty, run);
             // One trajectory of the protocol per trajectory of the load, without a vote.
-            let plan =
-                RunPlan { strategy: Strategy::Iterative, fanout: 1, max_rounds: 1, ..self.app.plan(problem.as_ref()) };
-            let sampling = RunSampling { seed: settings.run.seed.wrapping_add(run), ..run_sampling(settings) };
+            let plan = RunPlan {
+                strategy: Strategy::Iterative,
+                fanout: 1,
+                max_rounds: 1,
+                ..self.app.plan(problem.as_ref())
+            };
+            let sampling =
+                RunSampling { seed: settings.run.seed.wrapping_add(run), ..run_sampling(settings) };
             (problem, plan, sampling)
         };
         let launch = InProcess::new(self.app.runtime(), is_over, next);

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::fault_injection::{Fault, Faulty};
 use super::plan::Faults;
-use crate::agents::{AgentSet, Basis, Coordinator, Executor, Names, RulesVerifier, ThresholdCoordinator, Verifier};
+use crate::agents::{
+    AgentSet, Basis, Coordinator, Executor, Names, RulesVerifier, ThresholdCoordinator, Verifier,
+};
 use prime_bench::tasks::{Kind, Kinds};
 use prime_loadtest::PreciseTimer;
 use prime_protocol::{Role, Score, Thresholds};
@@ -20,7 +22,11 @@ pub fn verifier() -> RulesVerifier {
 
 /// The coordinator of the null problem.
 pub fn coordinator() -> ThresholdCoordinator {
-    ThresholdCoordinator(Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 })
+    ThresholdCoordinator(Thresholds {
+        soft: Score::from_tenths(3),
+        hard: Score::from_tenths(3),
+        retries_max: 2,
+    })
 }
 
 /// The given agents, with the load's faults injected.
@@ -31,7 +37,11 @@ pub fn agents(
     verifier: impl Fn() -> Arc<dyn Verifier> + Send + Sync + 'static,
     coordinator: impl Fn() -> Arc<dyn Coordinator> + Send + Sync + 'static,
 ) -> std::io::Result<AgentSet> {
-    let timer = if Role::ALL.into_iter().any(|role| faults.affect(role)) { Some(PreciseTimer::start()?) } else { None };
+    let timer = if Role::ALL.into_iter().any(|role| faults.affect(role)) {
+        Some(PreciseTimer::start()?)
+    } else {
+        None
+    };
     let fault = |role: Role| {
         let timer = timer.clone().filter(|_| faults.affect(role));
         let (delay, failures) = (faults.delay, faults.failures);
@@ -58,5 +68,9 @@ pub fn agents(
 
 /// The agents' names in a report.
 pub fn names(executor: &str, verifier: &str, coordinator: &str) -> Names {
-    Names { executor: executor.to_owned(), verifier: verifier.to_owned(), coordinator: coordinator.to_owned() }
+    Names {
+        executor: executor.to_owned(),
+        verifier: verifier.to_owned(),
+        coordinator: coordinator.to_owned(),
+    }
 }

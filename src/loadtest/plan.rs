@@ -15,13 +15,14 @@ pub const SWEEP: [u32; 5] = [1, 10, 100, 1_000, 10_000];
 pub const RATE_MAX: f64 = 10_000_000.0;
 pub const PAYLOAD_BYTES_MAX: u64 = 1 << 20;
 
-/// Approximate memory for the committed lines of all trajectories. A run ends when it has used its part, and another
-/// one takes its place.
+/// Approximate memory for the committed lines of all trajectories. A run ends when it has used its
+/// part, and another one takes its place.
 const LINES_BYTES: u64 = 256 << 20;
 /// Approximate size of a committed step beside its line.
 const STEP_BYTES: u64 = 16;
 const RUN_STEPS_MAX: u64 = 1_000_000;
-/// Limit on the unavoidable memory for lines, two per trajectory; a load that needs more is refused.
+/// Limit on the unavoidable memory for lines, two per trajectory; a load that needs more is
+/// refused.
 const UNAVOIDABLE_BYTES_MAX: u64 = 4 << 30;
 
 /// The load at each count of trajectories.
@@ -96,7 +97,8 @@ impl Plan {
         }
     }
 
-    /// Steps of one run of each trajectory. Committed steps stay in memory, so a long test needs several runs.
+    /// Steps of one run of each trajectory. Committed steps stay in memory, so a long test needs
+    /// several runs.
     ///
     /// # Errors
     /// If even the shortest runs would not fit.
@@ -119,10 +121,18 @@ mod tests {
     fn runs_are_as_long_as_memory_allows() {
         let with = |payload_bytes| Plan { payload_bytes, ..Plan::steps(1) };
         // 2^28 bytes over the trajectories, with 16 bytes and the payload per step.
-        for (payload, trajectories, steps) in
-            [(0, 1, 1_000_000), (0, 1_000, 16_777), (0, 10_000, 1_677), (1_008, 1_024, 256), (1_048_560, 1_000, 2)]
-        {
-            assert_eq!(with(payload).run_steps(trajectories).unwrap(), steps, "{payload} {trajectories}");
+        for (payload, trajectories, steps) in [
+            (0, 1, 1_000_000),
+            (0, 1_000, 16_777),
+            (0, 10_000, 1_677),
+            (1_008, 1_024, 256),
+            (1_048_560, 1_000, 2),
+        ] {
+            assert_eq!(
+                with(payload).run_steps(trajectories).unwrap(),
+                steps,
+                "{payload} {trajectories}"
+            );
         }
         let refused = with(1 << 20).run_steps(100_000).unwrap_err().to_string();
         for part in ["100000 trajectories", "1048576 bytes", "MiB", "lower one"] {
@@ -132,13 +142,20 @@ mod tests {
 
     #[test]
     fn only_affected_agents_are_named() {
-        let faults = Faults { delay: Duration::from_micros(200), failures: 0.0, faulty: vec![Role::Verifier] };
+        let faults = Faults {
+            delay: Duration::from_micros(200),
+            failures: 0.0,
+            faulty: vec![Role::Verifier],
+        };
         assert!(faults.affect(Role::Verifier) && !faults.affect(Role::Executor));
         let plan = Plan { faults, ..Plan::steps(7) };
         let load = plan.load(true);
         assert_eq!((load.delay_us, load.faulty.as_slice()), (200, &["verifier".to_owned()][..]));
         assert_eq!((load.length, load.rate, load.durable), (Length::Steps(7), None, true));
-        let none = Plan { faults: Faults { faulty: vec![Role::Executor], ..Faults::NONE }, ..Plan::steps(1) };
+        let none = Plan {
+            faults: Faults { faulty: vec![Role::Executor], ..Faults::NONE },
+            ..Plan::steps(1)
+        };
         assert!(none.load(false).faulty.is_empty());
     }
 }

@@ -50,7 +50,11 @@ pub async fn ring(load: RingLoad, runtime: &RuntimePlan) -> Result<Point, LoadEr
 ///
 /// # Errors
 /// If a run fails, which invalidates the measurement.
-pub async fn measure(plan: &Plan, trajectories: u32, runtime: &RuntimePlan) -> Result<Point, LoadError> {
+pub async fn measure(
+    plan: &Plan,
+    trajectories: u32,
+    runtime: &RuntimePlan,
+) -> Result<Point, LoadError> {
     with_agents(plan, trajectories, runtime, agents(plan, names())?).await
 }
 
@@ -63,7 +67,10 @@ pub(super) async fn with_agents(
 ) -> Result<Point, LoadError> {
     let steps = plan.run_steps(trajectories)?;
     let runtime_cells = runtime.cells.max(1);
-    let runtime = Runtime::start(&RuntimePlan { in_flight_max: u32::MAX, ..runtime.clone() }, Arc::new(agents));
+    let runtime = Runtime::start(
+        &RuntimePlan { in_flight_max: u32::MAX, ..runtime.clone() },
+        Arc::new(agents),
+    );
     start_cells(&runtime, runtime_cells).await;
     let problem = null_problem(steps);
     let next = |run| (Arc::clone(&problem), RunPlan::single(steps + 1), greedy(run));
@@ -74,7 +81,8 @@ pub(super) async fn with_agents(
     Ok(measured?.point(None)?)
 }
 
-/// Executes a run on each cell, so that no agent is created and nothing allocated for the first time later.
+/// Executes a run on each cell, so that no agent is created and nothing allocated for the first
+/// time later.
 async fn start_cells(runtime: &Runtime, cells: usize) {
     let submission = |seed| Submission {
         problem: null_problem(1),
@@ -83,7 +91,8 @@ async fn start_cells(runtime: &Runtime, cells: usize) {
         observer: Arc::new(Silent),
         suspended: None,
     };
-    let mut handles: Vec<_> = (0..cells as u64).map(|seed| runtime.submit(submission(seed))).collect();
+    let mut handles: Vec<_> =
+        (0..cells as u64).map(|seed| runtime.submit(submission(seed))).collect();
     // Ignores failures: the load's own runs report them.
     join_all(handles.iter_mut().map(RunHandle::outcome)).await;
 }
@@ -112,7 +121,11 @@ mod tests {
 
     #[async_trait]
     impl AsyncExecutor for Stalling {
-        async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
+        async fn propose(
+            &self,
+            trajectory: &Trajectory,
+            sampling: Sampling,
+        ) -> Result<Proposal, AgentError> {
             if self.turns.fetch_add(1, Ordering::Relaxed) == 100 {
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
@@ -132,7 +145,8 @@ mod tests {
 
     fn with_a_stall(rate: Option<f64>) -> Point {
         let load_plan = Plan { rate, ..Plan::steps(1_000) };
-        let stalling = || Stalling { executor: NullExecutor::with_payload(0), turns: AtomicU64::new(0) };
+        let stalling =
+            || Stalling { executor: NullExecutor::with_payload(0), turns: AtomicU64::new(0) };
         let agents = null_agents::agents(
             names(),
             &load_plan.faults,
@@ -148,9 +162,12 @@ mod tests {
     fn a_stall_is_hidden_by_a_closed_loop_and_not_by_an_open_one() {
         let closed = with_a_stall(None);
         assert!(closed.latency.max_us >= 199_000.0, "{:?}", closed.latency);
-        assert!(closed.latency.p99_us * 10.0 < closed.latency.max_us, "one step of a thousand waited: {closed:?}");
-        // 200 of the thousand steps were due meanwhile, the first of them at the start of the stall. A slow machine only
-        // adds to these latencies.
+        assert!(
+            closed.latency.p99_us * 10.0 < closed.latency.max_us,
+            "one step of a thousand waited: {closed:?}"
+        );
+        // 200 of the thousand steps were due meanwhile, the first of them at the start of the
+        // stall. A slow machine only adds to these latencies.
         let open = with_a_stall(Some(1_000.0));
         assert_eq!(open.steps, 1_000);
         assert!(open.latency.p99_us > 150_000.0, "{:?}", open.latency);

@@ -19,10 +19,13 @@ pub fn is_over(outcome: &Outcome) -> bool {
     !matches!(outcome.ending, Ending::AgentFailed(_))
 }
 
-/// The stages that a step is timed in. The last is the rest; in an open loop it includes the wait for the turn.
+/// The stages that a step is timed in. The last is the rest; in an open loop it includes the wait
+/// for the turn.
 pub fn stage_kinds(is_open_loop: bool) -> Vec<StageKind> {
     let rest = if is_open_loop { "wait and supervise" } else { "supervise" };
-    let timed = Stage::ALL.into_iter().map(|stage| StageKind { name: stage.name(), is_work: stage.is_work() });
+    let timed = Stage::ALL
+        .into_iter()
+        .map(|stage| StageKind { name: stage.name(), is_work: stage.is_work() });
     timed.chain([StageKind { name: rest, is_work: false }]).collect()
 }
 

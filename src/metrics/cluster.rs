@@ -1,5 +1,5 @@
-//! Gauges over all nodes that share the journal. Each node shows the same, as its store says it, so a query takes one of them
-//! (`max`) and does not add them up.
+//! Gauges over all nodes that share the journal. Each node shows the same, as its store says it, so
+//! a query takes one of them (`max`) and does not add them up.
 
 use std::fmt::Error;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,8 @@ use prometheus_client::registry::Unit;
 use super::labels::{Node, NodeInfo};
 use prime_journal::{ClusterStatus, NodeStatus};
 
-/// What the store said last; nothing for a journal that is not shared, or a store that does not answer.
+/// What the store said last; nothing for a journal that is not shared, or a store that does not
+/// answer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cluster(Arc<Mutex<Option<ClusterStatus>>>);
 
@@ -25,10 +26,15 @@ fn of_all() -> [Row<ClusterStatus>; 5] {
         ("prime_cluster_nodes", "Nodes that share the journal and are not dead.", None, |all| {
             Some(all.nodes.len() as f64)
         }),
-        ("prime_cluster_open_runs", "Runs of all nodes that were accepted and are not over.", None, |all| {
-            Some(all.open_runs as f64)
+        (
+            "prime_cluster_open_runs",
+            "Runs of all nodes that were accepted and are not over.",
+            None,
+            |all| Some(all.open_runs as f64),
+        ),
+        ("prime_cluster_waiting_runs", "Open runs that no node holds.", None, |all| {
+            Some(all.waiting_runs as f64)
         }),
-        ("prime_cluster_waiting_runs", "Open runs that no node holds.", None, |all| Some(all.waiting_runs as f64)),
         (
             "prime_cluster_blocked_runs",
             "Those of them that no live node can take, because none has their agents.",
@@ -46,19 +52,27 @@ fn of_all() -> [Row<ClusterStatus>; 5] {
 
 fn of_nodes() -> [Row<NodeStatus>; 4] {
     [
-        ("prime_cluster_leases", "Open runs that the node holds.", None, |node| Some(node.held as f64)),
-        ("prime_cluster_capacity", "Open runs up to which the node takes those that nobody holds.", None, |node| {
-            Some(node.capacity as f64)
+        ("prime_cluster_leases", "Open runs that the node holds.", None, |node| {
+            Some(node.held as f64)
         }),
+        (
+            "prime_cluster_capacity",
+            "Open runs up to which the node takes those that nobody holds.",
+            None,
+            |node| Some(node.capacity as f64),
+        ),
         (
             "prime_cluster_lease_left",
             "Time until the node's lease ends unless it renews it; negative if it is late.",
             Some(Unit::Seconds),
             |node| Some(node.lease_left_ms as f64 / 1e3),
         ),
-        ("prime_cluster_heartbeat_lag", "Time since the node's last heartbeat.", Some(Unit::Seconds), |node| {
-            node.lag_ms.map(seconds)
-        }),
+        (
+            "prime_cluster_heartbeat_lag",
+            "Time since the node's last heartbeat.",
+            Some(Unit::Seconds),
+            |node| node.lag_ms.map(seconds),
+        ),
     ]
 }
 
@@ -79,14 +93,21 @@ impl Collector for Cluster {
         for (name, help, unit, value) in of_all() {
             let Some(value) = value(&status) else { continue };
             let gauge = ConstGauge::new(value);
-            gauge.encode(encoder.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?)?;
+            gauge.encode(encoder.encode_descriptor(
+                name,
+                help,
+                unit.as_ref(),
+                MetricType::Gauge,
+            )?)?;
         }
         for (name, help, unit, value) in of_nodes() {
-            let known: Vec<_> = status.nodes.iter().filter_map(|node| Some((node, value(node)?))).collect();
+            let known: Vec<_> =
+                status.nodes.iter().filter_map(|node| Some((node, value(node)?))).collect();
             if known.is_empty() {
                 continue;
             }
-            let mut family = encoder.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
+            let mut family =
+                encoder.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
             for (node, value) in known {
                 let labels = Node { node: node.name.clone(), id: node.id };
                 ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
@@ -94,8 +115,10 @@ impl Collector for Cluster {
         }
         // The only one that differs from node to node.
         if let Some(this) = status.nodes.into_iter().find(|node| node.is_this) {
-            let help = "The node that shows these metrics; all that are not over the cluster are its own.";
-            let mut family = encoder.encode_descriptor("prime_node_info", help, None, MetricType::Gauge)?;
+            let help =
+                "The node that shows these metrics; all that are not over the cluster are its own.";
+            let mut family =
+                encoder.encode_descriptor("prime_node_info", help, None, MetricType::Gauge)?;
             let labels = NodeInfo { node: this.name, id: this.id, version: this.version };
             ConstGauge::new(1.0).encode(family.encode_family(&labels)?)?;
         }

@@ -17,7 +17,9 @@ type Row = (&'static str, &'static str, fn(&EngineCounts) -> u64);
 
 const COUNTERS: [Row; 10] = [
     ("prime_engine_decodes", "Decodes of llama.cpp", |counts| counts.decodes),
-    ("prime_engine_decoded_tokens", "Tokens in decodes, of prompts and generated", |counts| counts.decoded_tokens),
+    ("prime_engine_decoded_tokens", "Tokens in decodes, of prompts and generated", |counts| {
+        counts.decoded_tokens
+    }),
     ("prime_engine_prompt_tokens", "Tokens of the prompts of turns", |counts| counts.prompt_tokens),
     (
         "prime_engine_shared_tokens",
@@ -25,11 +27,17 @@ const COUNTERS: [Row; 10] = [
         |counts| counts.shared_tokens,
     ),
     ("prime_engine_generated_tokens", "Generated tokens", |counts| counts.generated_tokens),
-    ("prime_engine_forced_tokens", "Generated tokens that the grammar determined, which were not sampled", |counts| {
-        counts.forced_tokens
+    (
+        "prime_engine_forced_tokens",
+        "Generated tokens that the grammar determined, which were not sampled",
+        |counts| counts.forced_tokens,
+    ),
+    ("prime_engine_forks", "Turns that began with a prefix of a sequence still in use", |counts| {
+        counts.forks
     }),
-    ("prime_engine_forks", "Turns that began with a prefix of a sequence still in use", |counts| counts.forks),
-    ("prime_engine_rollbacks", "Turns that continued a truncated sequence", |counts| counts.rollbacks),
+    ("prime_engine_rollbacks", "Turns that continued a truncated sequence", |counts| {
+        counts.rollbacks
+    }),
     ("prime_engine_evictions", "Cached sequences evicted for others", |counts| counts.evictions),
     ("prime_engine_cancelled", "Cancelled turns", |counts| counts.cancelled),
 ];
@@ -49,16 +57,38 @@ pub(super) struct Engines {
 impl Engines {
     pub(super) fn register(&self, of: &mut Registry) {
         of.register("prime_engine_up", "Whether the engine's worker takes turns", self.up.clone());
-        of.register("prime_engine_restarts", "Workers started after the first", self.restarts.clone());
-        of.register("prime_engine_in_flight", "Turns that wait for the engine", self.in_flight.clone());
-        of.register("prime_engine_live_sequences", "Turns that are being computed", self.sequences.clone());
+        of.register(
+            "prime_engine_restarts",
+            "Workers started after the first",
+            self.restarts.clone(),
+        );
+        of.register(
+            "prime_engine_in_flight",
+            "Turns that wait for the engine",
+            self.in_flight.clone(),
+        );
+        of.register(
+            "prime_engine_live_sequences",
+            "Turns that are being computed",
+            self.sequences.clone(),
+        );
         for ((name, help, _), counter) in COUNTERS.iter().zip(&self.counters) {
             of.register(*name, *help, counter.clone());
         }
         let help = "99th percentile of the time of a decode; 0 until enough were seen";
-        of.register_with_unit("prime_engine_decode_p99", help, Unit::Seconds, self.decode_p99.clone());
+        of.register_with_unit(
+            "prime_engine_decode_p99",
+            help,
+            Unit::Seconds,
+            self.decode_p99.clone(),
+        );
         let help = "Memory that the engine's worker holds; 0 without a worker of its own";
-        of.register_with_unit("prime_engine_resident_memory", help, Unit::Bytes, self.memory.clone());
+        of.register_with_unit(
+            "prime_engine_resident_memory",
+            help,
+            Unit::Bytes,
+            self.memory.clone(),
+        );
     }
 
     pub(super) fn tell(&self, status: &EngineStatus) {

@@ -25,7 +25,10 @@ fn labels(text: &str) -> (Labels, &str) {
     let mut labels: Labels = Vec::new();
     loop {
         let (name, after) = rest.split_once("=\"").expect("a label");
-        assert!(is_name(name) && labels.iter().all(|(other, _)| other != name), "label {name:?} in {text:?}");
+        assert!(
+            is_name(name) && labels.iter().all(|(other, _)| other != name),
+            "label {name:?} in {text:?}"
+        );
         let mut value = String::new();
         let mut chars = after.char_indices();
         let end = loop {
@@ -71,7 +74,10 @@ pub fn read(text: &str) -> BTreeMap<String, Family> {
             let (name, value) = rest.split_once(' ').expect("a name and a value");
             assert!(is_name(name), "name {name:?}");
             if what == "HELP" {
-                assert!(families.insert(name.to_owned(), Family::default()).is_none(), "{name} twice");
+                assert!(
+                    families.insert(name.to_owned(), Family::default()).is_none(),
+                    "{name} twice"
+                );
                 name.clone_into(&mut current);
             }
             assert_eq!(name, current, "the lines of a family stand together");

@@ -44,12 +44,24 @@ fn rows() -> [Row; 5] {
         ("prime_gpu_memory_used", "GPU memory in use by any process.", bytes(), |gpu| {
             gpu.memory_used_bytes.map(|bytes| bytes as f64)
         }),
-        ("prime_gpu_memory", "Total GPU memory.", bytes(), |gpu| gpu.memory_total_bytes.map(|bytes| bytes as f64)),
-        ("prime_gpu_utilisation_ratio", "Share of the time in which the GPU ran a kernel.", None, |gpu| {
-            gpu.utilisation
+        ("prime_gpu_memory", "Total GPU memory.", bytes(), |gpu| {
+            gpu.memory_total_bytes.map(|bytes| bytes as f64)
         }),
-        ("prime_gpu_temperature", "Temperature of the GPU.", Some(Unit::Celsius), |gpu| gpu.celsius.map(f64::from)),
-        ("prime_gpu_power", "Power that the GPU draws.", Some(Unit::Other("watts".to_owned())), |gpu| gpu.watts),
+        (
+            "prime_gpu_utilisation_ratio",
+            "Share of the time in which the GPU ran a kernel.",
+            None,
+            |gpu| gpu.utilisation,
+        ),
+        ("prime_gpu_temperature", "Temperature of the GPU.", Some(Unit::Celsius), |gpu| {
+            gpu.celsius.map(f64::from)
+        }),
+        (
+            "prime_gpu_power",
+            "Power that the GPU draws.",
+            Some(Unit::Other("watts".to_owned())),
+            |gpu| gpu.watts,
+        ),
     ]
 }
 
@@ -57,11 +69,13 @@ impl Collector for Gpus {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
         let gpus = self.0.read();
         for (name, help, unit, value) in rows() {
-            let known: Vec<(&GpuReading, f64)> = gpus.iter().filter_map(|gpu| Some((gpu, value(gpu)?))).collect();
+            let known: Vec<(&GpuReading, f64)> =
+                gpus.iter().filter_map(|gpu| Some((gpu, value(gpu)?))).collect();
             if known.is_empty() {
                 continue;
             }
-            let mut family = encoder.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
+            let mut family =
+                encoder.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
             for (gpu, value) in known {
                 let labels = Gpu { gpu: gpu.index, uuid: gpu.uuid.clone() };
                 ConstGauge::new(value).encode(family.encode_family(&labels)?)?;

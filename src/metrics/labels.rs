@@ -1,5 +1,5 @@
-//! The label sets of the metrics. Each label has few values, fixed by the program or the configuration, never by client
-//! input.
+//! The label sets of the metrics. Each label has few values, fixed by the program or the
+//! configuration, never by client input.
 
 use prometheus_client::encoding::EncodeLabelSet;
 

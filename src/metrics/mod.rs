@@ -1,5 +1,6 @@
-//! Metrics of the process in the OpenMetrics text format, or Prometheus' own. No globals: [`Metrics`] is passed to whoever
-//! counts. Counting costs a few atomic additions; the text is rendered on request.
+//! Metrics of the process in the OpenMetrics text format, or Prometheus' own. No globals:
+//! [`Metrics`] is passed to whoever counts. Counting costs a few atomic additions; the text is
+//! rendered on request.
 
 mod cluster;
 mod engines;
@@ -31,7 +32,9 @@ use crate::runtime::Hangs;
 use cluster::Cluster;
 use engines::Engines;
 pub use gpus::{GpuReading, GpuSource};
-use labels::{Answered, Broken, Decided, Failed, Reason, Route, Speculated, Status, Tokens, Version, Vote};
+use labels::{
+    Answered, Broken, Decided, Failed, Reason, Route, Speculated, Status, Tokens, Version, Vote,
+};
 pub use nvml::nvidia_gpus;
 use prime_bench::tasks::{self, Spec};
 use prime_engine::EngineStatus;
@@ -49,10 +52,14 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 const OTHER: &str = "other";
 
 /// Bucket bounds. Runs take milliseconds with a reference executor and up to hours with a model.
-const RUN_SECONDS: [f64; 14] = [0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0];
-const HTTP_SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
-const COMMIT_SECONDS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
-const COMMIT_EVENTS: [f64; 12] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0];
+const RUN_SECONDS: [f64; 14] =
+    [0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0];
+const HTTP_SECONDS: [f64; 12] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+const COMMIT_SECONDS: [f64; 12] =
+    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
+const COMMIT_EVENTS: [f64; 12] =
+    [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0];
 
 pub struct Metrics {
     registry: Registry,
@@ -146,8 +153,12 @@ impl Metrics {
         for agreed in [false, true] {
             drop(self.votes.get_or_create(&Vote { agreed }));
         }
-        for (role, failure) in Role::ALL.into_iter().flat_map(|role| Failure::ALL.map(|failure| (role, failure))) {
-            drop(self.failures.get_or_create(&Failed { role: role.name(), failure: failure.name() }));
+        for (role, failure) in
+            Role::ALL.into_iter().flat_map(|role| Failure::ALL.map(|failure| (role, failure)))
+        {
+            drop(
+                self.failures.get_or_create(&Failed { role: role.name(), failure: failure.name() }),
+            );
         }
         drop(self.violations.get_or_create(&Broken { constraint: OTHER }));
     }
@@ -155,41 +166,94 @@ impl Metrics {
     /// Rendering adds the suffixes: `_total` for counters, and the units.
     fn registered(mut self, started: jiff::Timestamp) -> Self {
         let of = &mut self.registry;
-        of.register("prime_build", "What was built", Info::new(Version { version: env!("CARGO_PKG_VERSION") }));
+        of.register(
+            "prime_build",
+            "What was built",
+            Info::new(Version { version: env!("CARGO_PKG_VERSION") }),
+        );
         of.register("prime_runs", "Runs that ended, by status", self.runs.clone());
-        of.register("prime_runs_open", "Runs that were accepted and are not over", self.runs_open.clone());
+        of.register(
+            "prime_runs_open",
+            "Runs that were accepted and are not over",
+            self.runs_open.clone(),
+        );
         of.register("prime_runs_queued", "Open runs that have not begun", self.runs_queued.clone());
         let help = "Time from a run's acceptance in this process to its end";
         of.register_with_unit("prime_run_duration", help, Unit::Seconds, self.run_seconds.clone());
-        of.register("prime_steps", "Proposed steps, by what was decided on them", self.steps.clone());
-        let help = "Broken constraints of judged steps, by name; those of custom problems count as other";
+        of.register(
+            "prime_steps",
+            "Proposed steps, by what was decided on them",
+            self.steps.clone(),
+        );
+        let help =
+            "Broken constraints of judged steps, by name; those of custom problems count as other";
         of.register("prime_violations", help, self.violations.clone());
         of.register("prime_tokens", "Tokens that models read and wrote", self.tokens.clone());
         let help = "Proposals begun before the verdict on the previous step, by outcome";
         of.register("prime_speculations", help, self.speculations.clone());
-        of.register("prime_votes", "Votes held, by whether they ended their run", self.votes.clone());
+        of.register(
+            "prime_votes",
+            "Votes held, by whether they ended their run",
+            self.votes.clone(),
+        );
         let help = "Failed attempts of agents at a turn, by role and kind";
         of.register("prime_agent_failures", help, self.failures.clone());
-        of.register("prime_agents_hung", "Agents that block their thread", self.agents_hung.clone());
+        of.register(
+            "prime_agents_hung",
+            "Agents that block their thread",
+            self.agents_hung.clone(),
+        );
         let help = "Agents that were found to block their thread";
         of.register("prime_agent_hangs", help, self.agent_hangs.clone());
-        let help = "Judged steps on which verifiers disagree so much that a person should review them";
+        let help =
+            "Judged steps on which verifiers disagree so much that a person should review them";
         of.register("prime_reviews_needed", help, self.reviews_needed.clone());
         of.register("prime_step_votes", "Steps chosen by vote", self.step_votes.clone());
         let help = "Proposals for the steps chosen by vote, including discarded ones";
         of.register("prime_step_samples", help, self.step_samples.clone());
-        of.register("prime_red_flags", "Proposals that were discarded before a vote on a step", self.red_flags.clone());
-        of.register("prime_resumed_runs", "Runs that went on after a restart of the process", self.resumed.clone());
+        of.register(
+            "prime_red_flags",
+            "Proposals that were discarded before a vote on a step",
+            self.red_flags.clone(),
+        );
+        of.register(
+            "prime_resumed_runs",
+            "Runs that went on after a restart of the process",
+            self.resumed.clone(),
+        );
         of.register("prime_refused", "Refused requests, by reason", self.refused.clone());
         of.register("prime_http_requests", "Answered requests", self.http_requests.clone());
         let help = "Time from a request's arrival to its answer's head";
-        of.register_with_unit("prime_http_request_duration", help, Unit::Seconds, self.http_seconds.clone());
+        of.register_with_unit(
+            "prime_http_request_duration",
+            help,
+            Unit::Seconds,
+            self.http_seconds.clone(),
+        );
         self.engines.register(of);
         let help = "Time of a commit to the journal";
-        of.register_with_unit("prime_journal_commit_duration", help, Unit::Seconds, self.commit_seconds.clone());
-        of.register("prime_journal_commit_events", "Events in a commit to the journal", self.commit_events.clone());
-        of.register_with_unit("prime_journal", "Content of the journal", Unit::Bytes, self.journal_bytes.clone());
-        of.register("prime_journal_writable", "Whether the last write succeeded", self.journal_writable.clone());
+        of.register_with_unit(
+            "prime_journal_commit_duration",
+            help,
+            Unit::Seconds,
+            self.commit_seconds.clone(),
+        );
+        of.register(
+            "prime_journal_commit_events",
+            "Events in a commit to the journal",
+            self.commit_events.clone(),
+        );
+        of.register_with_unit(
+            "prime_journal",
+            "Content of the journal",
+            Unit::Bytes,
+            self.journal_bytes.clone(),
+        );
+        of.register(
+            "prime_journal_writable",
+            "Whether the last write succeeded",
+            self.journal_writable.clone(),
+        );
         of.register_collector(Box::new(self.cluster.clone()));
         of.register_collector(Box::new(Process::started_at(started)));
         self
@@ -214,8 +278,13 @@ impl Metrics {
         text_format::from_openmetrics(&self.render())
     }
 
-    /// Creates the series of these routes and of these reasons for refusals, so that the first event counts as an increase.
-    pub fn declare(&self, routes: impl IntoIterator<Item = &'static str>, reasons: &[&'static str]) {
+    /// Creates the series of these routes and of these reasons for refusals, so that the first
+    /// event counts as an increase.
+    pub fn declare(
+        &self,
+        routes: impl IntoIterator<Item = &'static str>,
+        reasons: &[&'static str],
+    ) {
         for route in routes {
             drop(self.http_requests.get_or_create(&Answered { route, status: 200 }));
             drop(self.http_seconds.get_or_create(&Route { route }));
@@ -225,8 +294,8 @@ impl Metrics {
         }
     }
 
-    /// The meter of a new run of a problem with this spec. The run counts as open until it is over or the meter is dropped.
-    /// All series that its events need are looked up here.
+    /// The meter of a new run of a problem with this spec. The run counts as open until it is over
+    /// or the meter is dropped. All series that its events need are looked up here.
     pub fn run(&self, spec: &Spec) -> RunMeter {
         RunMeter::new(self, spec)
     }
@@ -236,14 +305,14 @@ impl Metrics {
         self.resumed.inc();
     }
 
-    /// A request was refused for a reason other than its content: a full queue, a rate limit, a journal that cannot be
-    /// written. The reason is an error code.
+    /// A request was refused for a reason other than its content: a full queue, a rate limit, a
+    /// journal that cannot be written. The reason is an error code.
     pub fn refused(&self, reason: &'static str) {
         self.refused.get_or_create(&Reason { reason }).inc();
     }
 
-    /// A request was answered; of a stream, its head. `route` is a pattern, or one word for all unknown paths, because
-    /// client input must not become a label.
+    /// A request was answered; of a stream, its head. `route` is a pattern, or one word for all
+    /// unknown paths, because client input must not become a label.
     pub fn http(&self, route: &'static str, status: u16, seconds: f64) {
         self.http_requests.get_or_create(&Answered { route, status }).inc();
         self.http_seconds.get_or_create(&Route { route }).observe(seconds);
@@ -266,7 +335,8 @@ impl Metrics {
         self.commit_seconds.observe(seconds);
     }
 
-    /// Bytes of the journal's content, if they are known, and whether its last write (a commit or a probe) succeeded.
+    /// Bytes of the journal's content, if they are known, and whether its last write (a commit or a
+    /// probe) succeeded.
     pub fn journal_state(&self, bytes: Option<u64>, is_writable: bool) {
         if let Some(bytes) = bytes {
             self.journal_bytes.set(level(bytes));
@@ -274,7 +344,8 @@ impl Metrics {
         self.journal_writable.set(i64::from(is_writable));
     }
 
-    /// The nodes that share the journal; `None` if there are none, or if they are not known at present.
+    /// The nodes that share the journal; `None` if there are none, or if they are not known at
+    /// present.
     pub fn cluster(&self, status: Option<ClusterStatus>) {
         self.cluster.tell(status);
     }

@@ -1,4 +1,5 @@
-//! Reads GPUs through NVIDIA's management library (NVML), which is loaded at run time from the installed driver.
+//! Reads GPUs through NVIDIA's management library (NVML), which is loaded at run time from the
+//! installed driver.
 
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::TemperatureSensor;

@@ -19,7 +19,8 @@ impl Process {
     }
 }
 
-/// Resident memory of a process, by its number or `self`; `None` without `/proc`, and where there is no such process.
+/// Resident memory of a process, by its number or `self`; `None` without `/proc`, and where there
+/// is no such process.
 pub(super) fn resident_bytes(process: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -42,9 +43,19 @@ impl Collector for Process {
             gauge.encode(encoder.encode_descriptor(name, help, unit, gauge.metric_type())?)
         };
         let started = self.started.as_microsecond() as f64 / 1e6;
-        gauge("process_start_time", "When the process started, since 1970.", Some(&Unit::Seconds), started)?;
+        gauge(
+            "process_start_time",
+            "When the process started, since 1970.",
+            Some(&Unit::Seconds),
+            started,
+        )?;
         if let Some(bytes) = resident_bytes("self") {
-            gauge("process_resident_memory", "Memory that the process holds.", Some(&Unit::Bytes), bytes as f64)?;
+            gauge(
+                "process_resident_memory",
+                "Memory that the process holds.",
+                Some(&Unit::Bytes),
+                bytes as f64,
+            )?;
         }
         if let Some(count) = open_fds() {
             gauge("process_open_fds", "Open file descriptors.", None, count as f64)?;

@@ -29,7 +29,8 @@ fn status(outcome: &Outcome) -> usize {
     }
 }
 
-/// Counts the events of one run. All series were looked up before, so an event costs a few atomic additions.
+/// Counts the events of one run. All series were looked up before, so an event costs a few atomic
+/// additions.
 pub struct RunMeter {
     started: Instant,
     has_begun: AtomicBool,
@@ -45,7 +46,8 @@ pub struct RunMeter {
     speculations: [Counter; 2],
     /// Votes that did not end their run, and those that did.
     votes: [Counter; 2],
-    /// The benchmark's constraints of the run's problem; at most 32, so that a linear search is fast.
+    /// The benchmark's constraints of the run's problem; at most 32, so that a linear search is
+    /// fast.
     violations: Vec<(&'static str, Counter)>,
     other_violations: Counter,
     /// Looked up per failure: failures are rare and have many labels.
@@ -59,7 +61,10 @@ pub struct RunMeter {
 impl RunMeter {
     pub(super) fn new(metrics: &Metrics, spec: &Spec) -> Self {
         let broken = |constraint| metrics.violations.get_or_create_owned(&Broken { constraint });
-        let known = spec.constraints.iter().filter_map(|constraint| metrics.constraints.get(constraint.name));
+        let known = spec
+            .constraints
+            .iter()
+            .filter_map(|constraint| metrics.constraints.get(constraint.name));
         metrics.runs_open.inc();
         metrics.runs_queued.inc();
         Self {
@@ -71,9 +76,11 @@ impl RunMeter {
             queued: metrics.runs_queued.clone(),
             duration: metrics.run_seconds.clone(),
             statuses: STATUSES.map(|status| metrics.runs.get_or_create_owned(&Status { status })),
-            decisions: DECISIONS.map(|decision| metrics.steps.get_or_create_owned(&Decided { decision })),
+            decisions: DECISIONS
+                .map(|decision| metrics.steps.get_or_create_owned(&Decided { decision })),
             tokens: TOKENS.map(|kind| metrics.tokens.get_or_create_owned(&Tokens { kind })),
-            speculations: SPECULATED.map(|outcome| metrics.speculations.get_or_create_owned(&Speculated { outcome })),
+            speculations: SPECULATED
+                .map(|outcome| metrics.speculations.get_or_create_owned(&Speculated { outcome })),
             votes: [false, true].map(|agreed| metrics.votes.get_or_create_owned(&Vote { agreed })),
             violations: known.map(|name| (*name, broken(name))).collect(),
             other_violations: broken(OTHER),

@@ -54,7 +54,8 @@ fn engine_status() -> EngineStatus {
     EngineStatus { name, ready: true, restarts: 2, in_flight: 7, counts, ..EngineStatus::default() }
 }
 
-/// Two nodes of one name, the second late and of a version that does not say when it sent its last heartbeat.
+/// Two nodes of one name, the second late and of a version that does not say when it sent its last
+/// heartbeat.
 fn two_nodes() -> ClusterStatus {
     let first = NodeStatus {
         id: 7,
@@ -68,7 +69,14 @@ fn two_nodes() -> ClusterStatus {
         lag_ms: Some(750),
         agents: Vec::new(),
     };
-    let second = NodeStatus { id: 9, is_this: false, held: 1, lease_left_ms: -1_500, lag_ms: None, ..first.clone() };
+    let second = NodeStatus {
+        id: 9,
+        is_this: false,
+        held: 1,
+        lease_left_ms: -1_500,
+        lag_ms: None,
+        ..first.clone()
+    };
     ClusterStatus {
         nodes: vec![first, second],
         open_runs: 6,
@@ -80,7 +88,8 @@ fn two_nodes() -> ClusterStatus {
 
 /// Metrics of which each has a row.
 fn fed() -> Metrics {
-    let metrics = Metrics::new("2026-02-03T04:05:06.5Z".parse().expect("a time")).with_gpus(Box::new(TwoGpus));
+    let metrics = Metrics::new("2026-02-03T04:05:06.5Z".parse().expect("a time"))
+        .with_gpus(Box::new(TwoGpus));
     metrics.resumed();
     metrics.refused("queue_full");
     metrics.http("/v1/runs/{id}", 200, 0.004);
@@ -134,15 +143,19 @@ fn buckets_of_histograms_rise_to_their_count() {
     for (name, family) in families.iter().filter(|(_, family)| family.kind == "histogram") {
         // Of one series: all labels but `le`.
         let mut series: BTreeMap<_, Vec<(f64, f64)>> = BTreeMap::new();
-        for (_, labels, count) in family.samples.iter().filter(|(sample, ..)| sample.ends_with("_bucket")) {
-            let (le, others): (Vec<_>, Vec<_>) = labels.iter().partition(|(label, _)| label == "le");
+        for (_, labels, count) in
+            family.samples.iter().filter(|(sample, ..)| sample.ends_with("_bucket"))
+        {
+            let (le, others): (Vec<_>, Vec<_>) =
+                labels.iter().partition(|(label, _)| label == "le");
             series.entry(others).or_default().push((le[0].1.parse().expect("a bound"), *count));
         }
         for (labels, buckets) in series {
             assert!(buckets.is_sorted(), "{name}: {buckets:?}");
             let (bound, last) = buckets[buckets.len() - 1];
             assert_eq!(bound, f64::INFINITY, "{name}");
-            let labels: Vec<_> = labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            let labels: Vec<_> =
+                labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
             assert_eq!(value(&families, &format!("{name}_count"), &labels), last, "{name}");
             looked_at += 1;
         }
@@ -206,7 +219,11 @@ fn gpus_have_a_row_each_for_what_they_tell() {
     for (name, labels, expected) in rows {
         assert_eq!(value(&with_two, name, labels), expected, "{name}");
     }
-    assert_eq!(with_two["prime_gpu_power_watts"].samples.len(), 1, "what is not told is not shown as 0");
+    assert_eq!(
+        with_two["prime_gpu_power_watts"].samples.len(),
+        1,
+        "what is not told is not shown as 0"
+    );
 
     #[derive(Debug)]
     struct NoGpu;
@@ -241,10 +258,17 @@ fn the_nodes_of_a_shared_journal_have_a_row_each() {
     for (name, labels, expected) in rows {
         assert_eq!(value(&of_two, name, labels), expected, "{name} {labels:?}");
     }
-    assert_eq!(of_two["prime_cluster_heartbeat_lag_seconds"].samples.len(), 1, "what is not told is not shown as 0");
+    assert_eq!(
+        of_two["prime_cluster_heartbeat_lag_seconds"].samples.len(),
+        1,
+        "what is not told is not shown as 0"
+    );
     metrics.cluster(None);
     let without = families(&metrics);
-    assert!(without.keys().all(|name| !name.contains("cluster") && !name.contains("node")), "{without:#?}");
+    assert!(
+        without.keys().all(|name| !name.contains("cluster") && !name.contains("node")),
+        "{without:#?}"
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -263,13 +287,19 @@ fn the_process_is_measured() {
 fn a_run_waits_until_it_begins_and_is_open_until_its_meter_is_gone() {
     let metrics = fed();
     let spec = tasks::find("n-queens").expect("listed").spec();
-    let open_and_queued = || ["prime_runs_open", "prime_runs_queued"].map(|name| value(&families(&metrics), name, &[]));
+    let open_and_queued = || {
+        ["prime_runs_open", "prime_runs_queued"].map(|name| value(&families(&metrics), name, &[]))
+    };
     assert_eq!(open_and_queued(), [0.0, 0.0]);
     let meters = [metrics.run(spec), metrics.run(spec)];
     assert_eq!(open_and_queued(), [2.0, 2.0]);
     drop(meters);
     assert_eq!(open_and_queued(), [0.0, 0.0]);
-    assert_eq!(value(&families(&metrics), "prime_run_duration_seconds_count", &[]), 0.0, "none of them ended");
+    assert_eq!(
+        value(&families(&metrics), "prime_run_duration_seconds_count", &[]),
+        0.0,
+        "none of them ended"
+    );
 }
 
 #[test]
@@ -277,8 +307,9 @@ fn proposals_begun_early_are_counted_by_what_became_of_them() {
     let metrics = fed();
     let meter = metrics.run(tasks::find("n-queens").expect("listed").spec());
     let counted = || {
-        ["used", "wasted"]
-            .map(|outcome| value(&families(&metrics), "prime_speculations_total", &[("outcome", outcome)]))
+        ["used", "wasted"].map(|outcome| {
+            value(&families(&metrics), "prime_speculations_total", &[("outcome", outcome)])
+        })
     };
     assert_eq!(counted(), [0.0, 0.0], "the rows are there before there is anything to count");
     for (used, wasted) in [(1, 0), (0, 2), (1, 1), (0, 0)] {
@@ -306,34 +337,64 @@ fn failures_have_a_row_each_and_are_counted_by_role_and_kind() {
     let id = TurnId { round: 1, trajectory: 0 };
     let error = AgentError::new("test", Failure::Timeout, "late");
     for mishaps in [1, 2] {
-        meter.observe(&Event::Mishap { id, elapsed_ms: 1, role: Role::Verifier, error: &error, mishaps });
+        meter.observe(&Event::Mishap {
+            id,
+            elapsed_ms: 1,
+            role: Role::Verifier,
+            error: &error,
+            mishaps,
+        });
     }
-    let failed = Event::TurnFailed { id, elapsed_ms: 1, role: Role::Executor, failure: Failure::Refused, reason: "no" };
+    let failed = Event::TurnFailed {
+        id,
+        elapsed_ms: 1,
+        role: Role::Executor,
+        failure: Failure::Refused,
+        reason: "no",
+    };
     meter.observe(&failed);
     let families = families(&metrics);
-    assert_eq!(families["prime_agent_failures"].samples.len(), 3 * 11, "each role and kind has a row");
+    assert_eq!(
+        families["prime_agent_failures"].samples.len(),
+        3 * 11,
+        "each role and kind has a row"
+    );
     for (role, failure, expected) in
         [("verifier", "timeout", 2.0), ("executor", "refused", 1.0), ("coordinator", "died", 0.0)]
     {
         let labels = [("role", role), ("failure", failure)];
-        assert_eq!(value(&families, "prime_agent_failures_total", &labels), expected, "{role} {failure}");
+        assert_eq!(
+            value(&families, "prime_agent_failures_total", &labels),
+            expected,
+            "{role} {failure}"
+        );
     }
 }
 
 #[test]
 fn the_board_asks_for_metrics_that_there_are() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/grafana.json");
-    let board: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).expect("there")).expect("JSON");
+    let board: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(path).expect("there")).expect("JSON");
     let families = families(&fed());
-    let known: Vec<&str> = families.values().flat_map(|family| &family.samples).map(|(name, ..)| &**name).collect();
+    let known: Vec<&str> =
+        families.values().flat_map(|family| &family.samples).map(|(name, ..)| &**name).collect();
     let name = regex::Regex::new(r"\b(?:prime|process)_[a-z0-9_]+").expect("a pattern");
     let panels = board["panels"].as_array().expect("panels");
     let mut asked = 0;
     for panel in panels {
-        let expressions = panel["targets"].as_array().into_iter().flatten().map(|target| &target["expr"]);
-        for expression in expressions.chain(std::iter::once(&panel["expr"])).filter_map(|text| text.as_str()) {
+        let expressions =
+            panel["targets"].as_array().into_iter().flatten().map(|target| &target["expr"]);
+        for expression in
+            expressions.chain(std::iter::once(&panel["expr"])).filter_map(|text| text.as_str())
+        {
             for found in name.find_iter(expression) {
-                assert!(known.contains(&found.as_str()), "{} asks for {}", panel["title"], found.as_str());
+                assert!(
+                    known.contains(&found.as_str()),
+                    "{} asks for {}",
+                    panel["title"],
+                    found.as_str()
+                );
                 asked += 1;
             }
         }

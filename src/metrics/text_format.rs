@@ -1,7 +1,8 @@
-//! Prometheus' own text format, version 0.0.4, from OpenMetrics text: for scrapers that do not ask for OpenMetrics.
+//! Prometheus' own text format, version 0.0.4, from OpenMetrics text: for scrapers that do not ask
+//! for OpenMetrics.
 //!
-//! The samples are the same. What describes a counter or an info stands under the name of its samples, an info is a gauge,
-//! and there are neither units nor an end.
+//! The samples are the same. What describes a counter or an info stands under the name of its
+//! samples, an info is a gauge, and there are neither units nor an end.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -29,7 +30,9 @@ pub fn from_openmetrics(openmetrics: &str) -> String {
         let written = if let Some((name, kind)) = type_of(line) {
             let (suffix, kind) = renamed(kind);
             writeln!(text, "# TYPE {name}{suffix} {kind}")
-        } else if let Some((name, help)) = line.strip_prefix("# HELP ").and_then(|rest| rest.split_once(' ')) {
+        } else if let Some((name, help)) =
+            line.strip_prefix("# HELP ").and_then(|rest| rest.split_once(' '))
+        {
             let (suffix, _) = renamed(kinds.get(name).copied().unwrap_or_default());
             writeln!(text, "# HELP {name}{suffix} {help}")
         } else if line.starts_with('#') {

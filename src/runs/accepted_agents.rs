@@ -1,5 +1,5 @@
-//! The agents that a run was accepted with. While this process cannot build them, the run waits: it is never executed by
-//! others.
+//! The agents that a run was accepted with. While this process cannot build them, the run waits: it
+//! is never executed by others.
 
 use std::sync::Arc;
 
@@ -9,9 +9,12 @@ use super::service::Runs;
 use crate::agents::AgentSet;
 use crate::app::App;
 
-/// The run's agents, and the process state that they are from. Waits for a reload that brings them back; `None` if the run
-/// is cancelled first.
-pub(super) async fn agents_of(runs: &Arc<Runs>, live: &Arc<LiveRun>) -> Option<(Arc<App>, Arc<AgentSet>)> {
+/// The run's agents, and the process state that they are from. Waits for a reload that brings them
+/// back; `None` if the run is cancelled first.
+pub(super) async fn agents_of(
+    runs: &Arc<Runs>,
+    live: &Arc<LiveRun>,
+) -> Option<(Arc<App>, Arc<AgentSet>)> {
     let mut replacements = runs.replacements();
     loop {
         replacements.mark_unchanged();
@@ -59,6 +62,7 @@ async fn find(app: &Arc<App>, live: &LiveRun) -> Result<Arc<AgentSet>, String> {
         actix::System::set_current(system);
         app.recorded_agents(&record, &task)
     });
-    let built = built.await.map_err(|_| "the agents cannot be built: a constructor panicked".to_owned())?;
+    let built =
+        built.await.map_err(|_| "the agents cannot be built: a constructor panicked".to_owned())?;
     built.map_err(|missing| missing.to_string())
 }

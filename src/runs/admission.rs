@@ -1,5 +1,6 @@
-//! Counts open runs, in all and of each owner, so that no owner takes all places. Where several nodes share the journal, its
-//! store counts those of all nodes when it accepts one; what is known here refuses most of them before that.
+//! Counts open runs, in all and of each owner, so that no owner takes all places. Where several
+//! nodes share the journal, its store counts those of all nodes when it accepts one; what is known
+//! here refuses most of them before that.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -78,7 +79,8 @@ impl Runs {
         self.open_runs().saturating_add(self.open_elsewhere())
     }
 
-    /// Checks for room, so that a run is refused before anything is computed for it. [`Runs::accept`] decides.
+    /// Checks for room, so that a run is refused before anything is computed for it.
+    /// [`Runs::accept`] decides.
     ///
     /// # Errors
     /// `Full`, `OwnerFull` or `Draining`.

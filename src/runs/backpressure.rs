@@ -1,7 +1,7 @@
 //! Bounds the events that wait for the journal: beyond the bound, runs wait as well.
 //!
-//! A commit wakes only some of the runs that wait, unless it leaves little: each of them would produce a few events and wait
-//! again, which costs more than the events.
+//! A commit wakes only some of the runs that wait, unless it leaves little: each of them would
+//! produce a few events and wait again, which costs more than the events.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,7 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::runtime::Wake;
 
-/// Bytes of events, over all runs, that may wait for the journal. More of them would only be acknowledged later.
+/// Bytes of events, over all runs, that may wait for the journal. More of them would only be
+/// acknowledged later.
 const ALL_BYTES_MAX: usize = 6 << 20;
 /// Bytes up to which a commit leaves so little that all runs go on.
 const FEW_BYTES: usize = ALL_BYTES_MAX / 2;
@@ -47,8 +48,8 @@ impl Backpressure {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Calls `wake` after one of the next commits, or at once unless `is_behind`, which is asked under the lock so that no
-    /// commit falls between the two.
+    /// Calls `wake` after one of the next commits, or at once unless `is_behind`, which is asked
+    /// under the lock so that no commit falls between the two.
     pub fn wake_after_commit(&self, wake: Wake, is_behind: impl FnOnce() -> bool) {
         let mut wakes = self.wakes.lock().unwrap_or_else(PoisonError::into_inner);
         if is_behind() {
@@ -81,7 +82,8 @@ mod tests {
         let woken = Arc::new(Mutex::new(Vec::new()));
         for run in 0..count {
             let woken = Arc::clone(&woken);
-            backpressure.wake_after_commit(Box::new(move || woken.lock().unwrap().push(run)), || true);
+            backpressure
+                .wake_after_commit(Box::new(move || woken.lock().unwrap().push(run)), || true);
         }
         woken
     }
@@ -114,7 +116,8 @@ mod tests {
     fn a_run_that_is_not_behind_any_more_goes_on_at_once() {
         let woken = Arc::new(Mutex::new(false));
         let wake = Arc::clone(&woken);
-        Backpressure::default().wake_after_commit(Box::new(move || *wake.lock().unwrap() = true), || false);
+        Backpressure::default()
+            .wake_after_commit(Box::new(move || *wake.lock().unwrap() = true), || false);
         assert!(*woken.lock().unwrap());
     }
 }

@@ -28,7 +28,8 @@ struct Publication {
     acks: Vec<oneshot::Sender<()>>,
 }
 
-/// Consecutive writes that are committed together or not at all: one that a caller waits for, or all of a stream.
+/// Consecutive writes that are committed together or not at all: one that a caller waits for, or
+/// all of a stream.
 struct Part {
     /// Their number.
     writes: usize,
@@ -53,7 +54,8 @@ pub struct CommitSize {
 pub struct Batch {
     pub writes: Vec<Write>,
     parts: Vec<Part>,
-    /// The first parts, which callers wait for. They come first so that they can be refused while the rest waits.
+    /// The first parts, which callers wait for. They come first so that they can be refused while
+    /// the rest waits.
     awaited: usize,
     pub probes: Vec<Reply>,
 }
@@ -78,13 +80,18 @@ impl Batch {
     /// Takes everything pending in a stream. Returns its size in bytes.
     pub fn take(&mut self, stream: Arc<EventStream>) -> usize {
         let pending = stream.take();
-        let bytes = pending.body.len() + pending.snapshot.as_ref().map_or(0, |snapshot| snapshot.body.len());
+        let bytes = pending.body.len()
+            + pending.snapshot.as_ref().map_or(0, |snapshot| snapshot.body.len());
         let before = self.writes.len();
         let mut committed = Committed { progress: pending.progress, ..stream.committed() };
         let mut flagged = Vec::new();
         let segment = (pending.count > 0).then(|| {
             let segment = Segment::of_lines(committed.head, pending.count, pending.body);
-            flagged = pending.flagged.iter().map(|place| committed.head.seq + u64::from(*place)).collect();
+            flagged = pending
+                .flagged
+                .iter()
+                .map(|place| committed.head.seq + u64::from(*place))
+                .collect();
             committed.head = segment.head();
             segment
         });
@@ -110,13 +117,19 @@ impl Batch {
         }
         let writes = self.writes.len() - before;
         if writes > 0 {
-            let then = Then::Publish(Box::new(Publication { stream, segment, committed, acks: pending.acks }));
+            let then = Then::Publish(Box::new(Publication {
+                stream,
+                segment,
+                committed,
+                acks: pending.acks,
+            }));
             self.parts.push(Part { writes, then });
         }
         bytes
     }
 
-    /// Splits it into two halves, of which the probes are the last; the whole again if there is only one part.
+    /// Splits it into two halves, of which the probes are the last; the whole again if there is
+    /// only one part.
     pub fn halves(mut self) -> Result<(Self, Self), Self> {
         if !self.probes.is_empty() && !self.parts.is_empty() {
             let probes = std::mem::take(&mut self.probes);
@@ -151,7 +164,12 @@ impl Batch {
         let before = writes.len();
         for part in &mut self.parts {
             let kept = self.writes.len();
-            self.writes.extend(writes.by_ref().take(part.writes).filter(|write| !matches!(write, Write::Save { .. })));
+            self.writes.extend(
+                writes
+                    .by_ref()
+                    .take(part.writes)
+                    .filter(|write| !matches!(write, Write::Save { .. })),
+            );
             part.writes = self.writes.len() - kept;
         }
         self.writes.len() < before
@@ -159,8 +177,7 @@ impl Batch {
 
     /// Leaves out the runs that are abandoned: another node writes them now.
     pub fn drop_abandoned(&mut self) {
-        let is_abandoned =
-            |part: &Part| matches!(&part.then, Then::Publish(publication) if publication.stream.is_abandoned());
+        let is_abandoned = |part: &Part| matches!(&part.then, Then::Publish(publication) if publication.stream.is_abandoned());
         if !self.parts.iter().any(is_abandoned) {
             return;
         }
@@ -203,12 +220,16 @@ impl Batch {
 
     /// How many runs it accepts.
     pub fn new_runs(&self) -> usize {
-        self.writes[..self.awaited].iter().filter(|write| matches!(write, Write::Accept { .. })).count()
+        self.writes[..self.awaited]
+            .iter()
+            .filter(|write| matches!(write, Write::Accept { .. }))
+            .count()
     }
 
     /// Refuses the new runs for which there is a reason. Returns whether there was one.
     pub fn refuse_new_runs(&mut self, mut why: impl FnMut(&Write) -> Option<NotAccepted>) -> bool {
-        let (later_writes, later_parts) = (self.writes.split_off(self.awaited), self.parts.split_off(self.awaited));
+        let (later_writes, later_parts) =
+            (self.writes.split_off(self.awaited), self.parts.split_off(self.awaited));
         let (writes, parts) = (std::mem::take(&mut self.writes), std::mem::take(&mut self.parts));
         for (write, part) in writes.into_iter().zip(parts) {
             let reason = if matches!(write, Write::Accept { .. }) { why(&write) } else { None };
@@ -306,7 +327,8 @@ mod tests {
     #[test]
     fn new_runs_are_refused_alone() {
         let mut batch = Batch::default();
-        let review = Review { at_ms: 1, by: "ada".to_owned(), is_rejected: false, note: String::new() };
+        let review =
+            Review { at_ms: 1, by: "ada".to_owned(), is_rejected: false, note: String::new() };
         let mut kept = vec![awaited(&mut batch, accept("r0"))];
         let mut refused = awaited(&mut batch, accept("r1"));
         kept.push(awaited(&mut batch, Write::Review { id: "s".to_owned(), seq: 3, review }));
@@ -315,7 +337,10 @@ mod tests {
         let full = NotAccepted::Full { open: 8, most: 9 };
         assert!(batch.refuse_new_runs(|write| (write.run_id() == "r1").then(|| full.clone())));
         assert_eq!(refused.try_recv(), Ok(Err(full)));
-        assert!(kept.iter_mut().all(|answer| answer.try_recv().is_err()), "they wait for their commit");
+        assert!(
+            kept.iter_mut().all(|answer| answer.try_recv().is_err()),
+            "they wait for their commit"
+        );
         let left: Vec<_> = batch.writes.iter().map(Write::run_id).collect();
         assert_eq!((left, batch.new_runs(), batch.is_urgent()), (vec!["r0", "s", "r2"], 2, true));
         assert!(!batch.refuse_new_runs(|_| None));

@@ -101,18 +101,23 @@ impl Sums {
 }
 
 impl Runs {
-    /// Compares the runs of an owner, or of everybody, that take part in a comparison and were accepted at `since_ms`
-    /// (milliseconds since 1970) or later.
+    /// Compares the runs of an owner, or of everybody, that take part in a comparison and were
+    /// accepted at `since_ms` (milliseconds since 1970) or later.
     ///
     /// # Errors
     /// When the journal cannot be read.
-    pub async fn comparison(&self, owner: Option<String>, since_ms: Option<u64>) -> Result<Comparison, RunError> {
+    pub async fn comparison(
+        &self,
+        owner: Option<String>,
+        since_ms: Option<u64>,
+    ) -> Result<Comparison, RunError> {
         let mut sums: BTreeMap<(Arm, Names), Sums> = BTreeMap::new();
         let mut query = Query { owner, since_ms, in_split: true, limit: PAGE, ..Query::default() };
         let mut seen = 0;
         let is_complete = loop {
             let page = match self.list(query.clone()).await {
-                // Retention removed the last run of the previous page: where the next one begins is unknown.
+                // Retention removed the last run of the previous page: where the next one begins is
+                // unknown.
                 Err(RunError::Journal(JournalError::NoSuchRun { .. })) => break false,
                 page => page?,
             };
@@ -130,7 +135,8 @@ impl Runs {
                 break false;
             }
         };
-        let arms = sums.into_iter().map(|((arm, agents), sums)| sums.figures(arm, agents)).collect();
+        let arms =
+            sums.into_iter().map(|((arm, agents), sums)| sums.figures(arm, agents)).collect();
         Ok(Comparison { arms, is_complete })
     }
 }

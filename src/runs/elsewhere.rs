@@ -1,5 +1,5 @@
-//! Runs of a shared journal that this node does not execute: those who wait here for news of them, and what they wait
-//! for.
+//! Runs of a shared journal that this node does not execute: those who wait here for news of them,
+//! and what they wait for.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -32,7 +32,8 @@ impl Elsewhere {
     }
 
     pub(super) fn changed(&self, id: &str) {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).and_then(Weak::upgrade);
+        let known =
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).and_then(Weak::upgrade);
         if let Some(notify) = known {
             notify.notify_waiters();
         }
@@ -51,21 +52,30 @@ pub(super) enum Onward {
 
 impl Runs {
     /// Lets the records of open runs that no live node can take say which agents they wait for.
-    pub(super) async fn say_what_is_missing(&self, records: &mut [RunRecord]) -> Result<(), RunError> {
+    pub(super) async fn say_what_is_missing(
+        &self,
+        records: &mut [RunRecord],
+    ) -> Result<(), RunError> {
         if records.iter().all(|record| record.status.is_over()) {
             return Ok(());
         }
-        let Some(blocked) = self.with_cluster(|cluster| cluster.blocked()).await? else { return Ok(()) };
+        let Some(blocked) = self.with_cluster(|cluster| cluster.blocked()).await? else {
+            return Ok(());
+        };
         for record in records.iter_mut().filter(|record| record.waiting_for.is_none()) {
             if let Some(run) = blocked.iter().find(|run| run.id == record.id) {
                 record.status = Status::Queued;
-                record.waiting_for = Some(format!("a node with {}: no live node has that", run.missing.join(" and ")));
+                record.waiting_for = Some(format!(
+                    "a node with {}: no live node has that",
+                    run.missing.join(" and ")
+                ));
             }
         }
         Ok(())
     }
 
-    /// Waits until a run that another node executes has events after `after`, is over, or comes here.
+    /// Waits until a run that another node executes has events after `after`, is over, or comes
+    /// here.
     pub(super) async fn wait_elsewhere(&self, id: &str, after: u64) -> Result<Onward, RunError> {
         let (watch, mut drained) = (self.elsewhere.watch(id), self.drained());
         loop {
@@ -95,7 +105,9 @@ impl Runs {
                 Onward::Here(live) => {
                     live.cancel();
                     let mut committed = live.stream.watch();
-                    let ended = committed.wait_for(|committed| committed.is_over || committed.is_refused).await;
+                    let ended = committed
+                        .wait_for(|committed| committed.is_over || committed.is_refused)
+                        .await;
                     if ended.is_ok_and(|committed| committed.is_over) {
                         return Ok(());
                     }
@@ -114,8 +126,9 @@ impl Runs {
             return;
         };
         let (mut watch, mut drained) = (live.stream.watch(), self.drained());
-        let has_news =
-            |committed: &Committed| committed.is_over || committed.head.seq > after || live.stream.is_abandoned();
+        let has_news = |committed: &Committed| {
+            committed.is_over || committed.head.seq > after || live.stream.is_abandoned()
+        };
         // Either ends at an end of what is watched, too.
         tokio::select! {
             _ = watch.wait_for(has_news) => {}

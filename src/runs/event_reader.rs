@@ -106,8 +106,8 @@ impl Reader {
 }
 
 impl Runs {
-    /// The durable events of a run after `after`; with `follows`, also those to come, until the run is over or the daemon
-    /// drains.
+    /// The durable events of a run after `after`; with `follows`, also those to come, until the run
+    /// is over or the daemon drains.
     pub fn events(
         self: &Arc<Self>,
         id: &str,
@@ -123,6 +123,8 @@ impl Runs {
             ready: VecDeque::new(),
             is_done: false,
         };
-        stream::try_unfold(reader, |mut reader| async move { Ok(reader.next().await?.map(|events| (events, reader))) })
+        stream::try_unfold(reader, |mut reader| async move {
+            Ok(reader.next().await?.map(|events| (events, reader)))
+        })
     }
 }

@@ -1,5 +1,5 @@
-//! The events of one run on their way into the journal and out of it to watchers. No event is visible before it is
-//! durable.
+//! The events of one run on their way into the journal and out of it to watchers. No event is
+//! visible before it is durable.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -19,7 +19,8 @@ use prime_protocol::RunSnapshot;
 
 /// Bytes of one run's events that may wait for the journal.
 const RUN_BYTES_MAX: usize = 256 << 10;
-/// A snapshot is due after at least this many events since the last one, and after a quarter more than that one covers.
+/// A snapshot is due after at least this many events since the last one, and after a quarter more
+/// than that one covers.
 const SNAPSHOT_EVENTS: u64 = 1 << 14;
 /// Bytes of committed events kept in memory for watchers.
 const TAIL_BYTES_MAX: usize = 128 << 10;
@@ -47,7 +48,8 @@ pub struct Pending {
     pub acks: Vec<oneshot::Sender<()>>,
     /// The stream is in the writer's queue.
     is_announced: bool,
-    /// Why the journal refused a write of this run; nothing is accepted until [`EventStream::reopen`].
+    /// Why the journal refused a write of this run; nothing is accepted until
+    /// [`EventStream::reopen`].
     refusal: Option<String>,
 }
 
@@ -134,7 +136,12 @@ impl EventStream {
             appended: head.seq.into(),
             saved: head.seq.into(),
             is_abandoned: AtomicBool::new(false),
-            committed: watch::Sender::new(Committed { head, progress, is_over: false, is_refused: false }),
+            committed: watch::Sender::new(Committed {
+                head,
+                progress,
+                is_over: false,
+                is_refused: false,
+            }),
             tail: Mutex::default(),
             span: Mutex::default(),
         })
@@ -191,9 +198,15 @@ impl EventStream {
         });
     }
 
-    /// Appends `count` serialised events and replaces the progress. `flagged` are the events that need review, by their
-    /// place in `events`, from 1.
-    pub fn append_raw(self: &Arc<Self>, events: &[u8], count: u32, flagged: &[u32], progress: Progress) {
+    /// Appends `count` serialised events and replaces the progress. `flagged` are the events that
+    /// need review, by their place in `events`, from 1.
+    pub fn append_raw(
+        self: &Arc<Self>,
+        events: &[u8],
+        count: u32,
+        flagged: &[u32],
+        progress: Progress,
+    ) {
         self.add(|pending| {
             pending.body.write_all(events).expect("invariant: writing to memory succeeds");
             pending.flagged.extend(flagged.iter().map(|place| pending.count + place));
@@ -204,7 +217,8 @@ impl EventStream {
     }
 
     pub fn wants_snapshot(&self) -> bool {
-        let (appended, saved) = (self.appended.load(Ordering::Relaxed), self.saved.load(Ordering::Relaxed));
+        let (appended, saved) =
+            (self.appended.load(Ordering::Relaxed), self.saved.load(Ordering::Relaxed));
         appended - saved >= SNAPSHOT_EVENTS.max(saved / 4)
     }
 
@@ -223,7 +237,8 @@ impl EventStream {
         });
     }
 
-    /// Updates the run's row after the events so far. The receiver resolves when all of that is durable.
+    /// Updates the run's row after the events so far. The receiver resolves when all of that is
+    /// durable.
     pub fn update(self: &Arc<Self>, update: RowUpdate) -> oneshot::Receiver<()> {
         let (ack, acked) = oneshot::channel();
         self.add(|pending| {
@@ -254,14 +269,14 @@ impl EventStream {
         taken
     }
 
-    /// For the writer: the journal refused what was taken last, for good. What was not committed is dropped, and the head
-    /// stays, so that the run can be ended behind it.
+    /// For the writer: the journal refused what was taken last, for good. What was not committed is
+    /// dropped, and the head stays, so that the run can be ended behind it.
     pub fn refuse(&self, reason: &str) {
         self.drop_pending(Some(reason), false);
     }
 
-    /// The run's lease is lost: what is not committed is dropped, and nothing more is accepted. Execution ends without a
-    /// result, because another node goes on from the last committed event.
+    /// The run's lease is lost: what is not committed is dropped, and nothing more is accepted.
+    /// Execution ends without a result, because another node goes on from the last committed event.
     pub fn abandon(&self) {
         self.drop_pending(None, true);
     }
@@ -278,7 +293,8 @@ impl EventStream {
         // It may be in the writer's queue, which then finds nothing to write.
         let is_announced = pending.is_announced;
         let refusal = refusal.map(str::to_owned);
-        *pending = Pending { progress: committed.progress, is_announced, refusal, ..Pending::default() };
+        *pending =
+            Pending { progress: committed.progress, is_announced, refusal, ..Pending::default() };
         drop(pending);
         self.committed.send_modify(|committed| committed.is_refused = true);
     }
@@ -306,7 +322,8 @@ impl EventStream {
     /// The journal refused them, or the process ends.
     pub async fn durable(&self, seq: u64) -> Result<(), ()> {
         let mut committed = self.watch();
-        let reached = committed.wait_for(|committed| committed.head.seq >= seq || committed.is_refused).await;
+        let reached =
+            committed.wait_for(|committed| committed.head.seq >= seq || committed.is_refused).await;
         reached.map_err(|_| ())?;
         if self.committed().head.seq >= seq { Ok(()) } else { Err(()) }
     }
@@ -337,7 +354,8 @@ impl EventStream {
         });
     }
 
-    /// The segment in memory that holds the event after `seq`; `None` where it must be read from the journal.
+    /// The segment in memory that holds the event after `seq`; `None` where it must be read from
+    /// the journal.
     pub fn cached_segment(&self, seq: u64) -> Option<Arc<Segment>> {
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let at = tail.segments.partition_point(|segment| segment.last_seq() <= seq);

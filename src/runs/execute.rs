@@ -34,11 +34,20 @@ impl Start {
     }
 }
 
-/// Runs to the end. `request` is the span of the request that started the run, if any: the parent of the run's span.
-pub(super) async fn execute(runs: Arc<Runs>, live: Arc<LiveRun>, start: Start, slot: RunSlot, request: Span) {
+/// Runs to the end. `request` is the span of the request that started the run, if any: the parent
+/// of the run's span.
+pub(super) async fn execute(
+    runs: Arc<Runs>,
+    live: Arc<LiveRun>,
+    start: Start,
+    slot: RunSlot,
+    request: Span,
+) {
     let Start { problem, suspended, is_resumed } = start;
-    let recorder =
-        Arc::new(Recorder { stream: Arc::clone(&live.stream), started: runs.open_row(&live, Status::Running) });
+    let recorder = Arc::new(Recorder {
+        stream: Arc::clone(&live.stream),
+        started: runs.open_row(&live, Status::Running),
+    });
     let observer = Arc::new(Watched::new(runs.metrics.run(problem.spec()), recorder));
     let observer = traced(&runs, &live, observer);
     let observer = match runs.wrap_observer.get() {
@@ -55,8 +64,13 @@ pub(super) async fn execute(runs: Arc<Runs>, live: Arc<LiveRun>, start: Start, s
     let runtime = Arc::clone(app.runtime());
     // What is under way keeps its agents, not the configuration that they are from.
     drop(app);
-    let submission =
-        Submission { problem, plan: live.spec.plan.clone(), sampling: live.spec.sampling, observer, suspended };
+    let submission = Submission {
+        problem,
+        plan: live.spec.plan.clone(),
+        sampling: live.spec.sampling,
+        observer,
+        suspended,
+    };
     let mut handle = request.in_scope(|| runtime.submit_with(agents.clone(), submission));
     // The request ends long before its run.
     drop(request);
@@ -85,7 +99,8 @@ fn traced(runs: &Runs, live: &LiveRun, observer: Arc<dyn Observer>) -> Arc<dyn O
         id: live.stream.id.clone(),
         task: live.spec.task.clone(),
         parent: live.spec.traceparent.as_deref().and_then(|parent| parent.parse().ok()),
-        started: jiff::Timestamp::from_millisecond(i64::try_from((runs.clock)()).unwrap_or(0)).unwrap_or_default(),
+        started: jiff::Timestamp::from_millisecond(i64::try_from((runs.clock)()).unwrap_or(0))
+            .unwrap_or_default(),
     };
     telemetry.observer(&run, observer)
 }
@@ -93,13 +108,19 @@ fn traced(runs: &Runs, live: &LiveRun, observer: Arc<dyn Observer>) -> Arc<dyn O
 /// Ends a run that cannot go on.
 pub(super) fn failed_outcome(reason: String, live: &LiveRun) -> Outcome {
     let ending = Ending::AgentFailed(reason);
-    live.stream
-        .append(&TraceLine::Stopped { ending: &ending, elapsed_ms: live.stream.committed().progress.elapsed_ms });
+    live.stream.append(&TraceLine::Stopped {
+        ending: &ending,
+        elapsed_ms: live.stream.committed().progress.elapsed_ms,
+    });
     Outcome::without_answer(ending)
 }
 
 /// Ends a run that waits for its agents, with what is committed.
-fn cancelled_outcome(suspended: Option<Box<SuspendedRun>>, live: &LiveRun, observer: &dyn Observer) -> Outcome {
+fn cancelled_outcome(
+    suspended: Option<Box<SuspendedRun>>,
+    live: &LiveRun,
+    observer: &dyn Observer,
+) -> Outcome {
     let ending = Ending::Cancelled;
     let elapsed_ms = live.stream.uncommitted_progress().elapsed_ms;
     observer.observe(&Event::Stopped { ending: &ending, elapsed_ms });
@@ -122,9 +143,14 @@ fn cancelled_outcome(suspended: Option<Box<SuspendedRun>>, live: &LiveRun, obser
     outcome
 }
 
-/// Records a run's result, and forgets the run when that is durable. A run whose events the journal refused fails, with the
-/// reason.
-pub(super) async fn conclude(runs: &Arc<Runs>, live: &Arc<LiveRun>, outcome: Outcome, slot: RunSlot) {
+/// Records a run's result, and forgets the run when that is durable. A run whose events the journal
+/// refused fails, with the reason.
+pub(super) async fn conclude(
+    runs: &Arc<Runs>,
+    live: &Arc<LiveRun>,
+    outcome: Outcome,
+    slot: RunSlot,
+) {
     if live.stream.is_abandoned() {
         return runs.forget(live);
     }
@@ -141,15 +167,16 @@ pub(super) async fn conclude(runs: &Arc<Runs>, live: &Arc<LiveRun>, outcome: Out
         && let Some(reason) = live.stream.reopen()
     {
         // Without an event: that may be what the journal refuses.
-        let update = end_of(runs, live, Outcome::without_answer(Ending::AgentFailed(refused(&reason))));
+        let update =
+            end_of(runs, live, Outcome::without_answer(Ending::AgentFailed(refused(&reason))));
         written = live.stream.update(update).await;
         if written.is_err() && live.stream.reopen().is_some() {
             tracing::error!(run = %live.stream.id, "the run's end cannot be recorded: the next process goes on with it");
             runs.forget(live);
         }
     }
-    // Unwritten means that the process is ending, or that another node has the run: whoever goes on replays the same events to
-    // the same end.
+    // Unwritten means that the process is ending, or that another node has the run: whoever goes on
+    // replays the same events to the same end.
     if written.is_ok() || live.stream.is_abandoned() {
         runs.forget(live);
     }

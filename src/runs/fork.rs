@@ -1,4 +1,5 @@
-//! Forks: a new run that starts with a copy of the first events of another, so that either can be removed on its own.
+//! Forks: a new run that starts with a copy of the first events of another, so that either can be
+//! removed on its own.
 
 use std::sync::Arc;
 
@@ -31,11 +32,12 @@ fn not_copied(live: &LiveRun) -> RunError {
 }
 
 impl Runs {
-    /// Starts a run from the state of another after its event `seq`. `seed` replaces the parent's seed from there on, and
-    /// `refitted` its spec: the same but for the agents.
+    /// Starts a run from the state of another after its event `seq`. `seed` replaces the parent's
+    /// seed from there on, and `refitted` its spec: the same but for the agents.
     ///
     /// # Errors
-    /// When the run or the event does not exist, or the run was over at that event; or as for a new run.
+    /// When the run or the event does not exist, or the run was over at that event; or as for a new
+    /// run.
     pub async fn fork(
         self: &Arc<Self>,
         parent: &str,
@@ -45,7 +47,10 @@ impl Runs {
         owner: &str,
     ) -> Result<RunRecord, RunError> {
         let (runs, parent, owner) = (Arc::clone(self), parent.to_owned(), owner.to_owned());
-        self.run_detached(async move { runs.begin_fork(&parent, seq, seed, refitted, &owner).await }).await
+        self.run_detached(
+            async move { runs.begin_fork(&parent, seq, seed, refitted, &owner).await },
+        )
+        .await
     }
 
     async fn begin_fork(
@@ -62,24 +67,34 @@ impl Runs {
         let row = self.row(parent).await?;
         let head = self.live(parent).map_or(row.head, |live| live.stream.committed().head);
         if seq > head.seq {
-            return Err(RunError::Conflict(format!("seq is {seq}, but the run has the events 1 to {}", head.seq)));
+            return Err(RunError::Conflict(format!(
+                "seq is {seq}, but the run has the events 1 to {}",
+                head.seq
+            )));
         }
         let spec = match refitted {
             Some(refitted) => refitted,
-            None => serde_json::from_str(&row.spec).map_err(|error| RunError::Unreadable(error.to_string()))?,
+            None => serde_json::from_str(&row.spec)
+                .map_err(|error| RunError::Unreadable(error.to_string()))?,
         };
         let (name, of) = (parent.to_owned(), spec.clone());
         let recovered = self.read(move |journal| Ok(replay_run(journal, &name, &of, seq))).await?;
-        let Recovered { problem, replayed, mut progress } = recovered.map_err(RunError::Unreadable)?;
+        let Recovered { problem, replayed, mut progress } =
+            recovered.map_err(RunError::Unreadable)?;
         let Replayed::Open(suspended) = replayed else {
-            return Err(RunError::Conflict(format!("the run was over at event {seq}: give an earlier one")));
+            return Err(RunError::Conflict(format!(
+                "the run was over at event {seq}: give an earlier one"
+            )));
         };
         let slot = self.reserve_slot(owner)?;
-        let mut spec = RunSpec { forked_from: Some(Origin { run: parent.to_owned(), seq }), ..spec };
+        let mut spec =
+            RunSpec { forked_from: Some(Origin { run: parent.to_owned(), seq }), ..spec };
         spec.sampling.seed = seed.unwrap_or(spec.sampling.seed);
         if spec.recorded.is_none() {
             let app = self.app();
-            let agents = app.agents_named(&spec.agents).map_err(|error| RunError::Agents(error.to_string()))?;
+            let agents = app
+                .agents_named(&spec.agents)
+                .map_err(|error| RunError::Agents(error.to_string()))?;
             spec.recorded = app.record_for(&agents, &spec.task);
             spec.notes.extend(spec.recorded.as_ref().map(|_| UNRECORDED.to_owned()));
         }
@@ -98,7 +113,11 @@ impl Runs {
         }
         progress.is_under_way = true;
         live.stream.append_raw(&[], 0, &[], progress);
-        self.launch(Arc::clone(&live), Start { suspended: Some(suspended), ..Start::new(problem) }, slot);
+        self.launch(
+            Arc::clone(&live),
+            Start { suspended: Some(suspended), ..Start::new(problem) },
+            slot,
+        );
         Ok(live.record())
     }
 
@@ -141,12 +160,21 @@ impl Runs {
     ///
     /// # Errors
     /// When the parent run was removed.
-    pub(super) fn complete_fork(self: &Arc<Self>, live: &Arc<LiveRun>, row: &RunRow) -> Result<(), String> {
-        let is_complete = live.spec.forked_from.as_ref().is_none_or(|origin| row.head.seq > origin.seq);
+    pub(super) fn complete_fork(
+        self: &Arc<Self>,
+        live: &Arc<LiveRun>,
+        row: &RunRow,
+    ) -> Result<(), String> {
+        let is_complete =
+            live.spec.forked_from.as_ref().is_none_or(|origin| row.head.seq > origin.seq);
         if is_complete {
             return Ok(());
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
-        runtime.block_on(self.copy(live)).map_err(|error| format!("the fork cannot be completed: {error}"))
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .map_err(|error| error.to_string())?;
+        runtime
+            .block_on(self.copy(live))
+            .map_err(|error| format!("the fork cannot be completed: {error}"))
     }
 }

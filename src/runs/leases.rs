@@ -8,7 +8,8 @@ use super::live_run::LiveRun;
 use super::service::{RunError, Runs};
 use prime_journal::Cluster;
 
-/// What the journal says of this node's leases, in the order in which it says it. Its methods do not block.
+/// What the journal says of this node's leases, in the order in which it says it. Its methods do
+/// not block.
 pub struct Leases {
     /// Runs that were granted and neither started nor lost since, with the number of the grant.
     granted: Mutex<(HashMap<String, u64>, u64)>,
@@ -21,7 +22,12 @@ pub struct Leases {
 impl Default for Leases {
     fn default() -> Self {
         let (starts, waiting) = channel();
-        Self { granted: Mutex::default(), starts, waiting: Mutex::new(Some(waiting)), runs: OnceLock::new() }
+        Self {
+            granted: Mutex::default(),
+            starts,
+            waiting: Mutex::new(Some(waiting)),
+            runs: OnceLock::new(),
+        }
     }
 }
 
@@ -88,11 +94,16 @@ impl Leases {
 }
 
 impl Runs {
-    /// Executes the runs whose leases this node gets, and no others, on a thread of its own. Replaces [`Runs::resume`].
+    /// Executes the runs whose leases this node gets, and no others, on a thread of its own.
+    /// Replaces [`Runs::resume`].
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub fn follow_leases(self: &Arc<Self>, leases: Arc<Leases>, cluster: Arc<dyn Cluster>) -> Result<(), RunError> {
+    pub fn follow_leases(
+        self: &Arc<Self>,
+        leases: Arc<Leases>,
+        cluster: Arc<dyn Cluster>,
+    ) -> Result<(), RunError> {
         self.share(cluster);
         drop(leases.runs.set(Arc::downgrade(self)));
         let starts = leases.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -105,24 +116,34 @@ impl Runs {
             }
         };
         let thread = std::thread::Builder::new().name("leases".to_owned()).spawn(follow);
-        thread.map(drop).map_err(|error| RunError::Unreadable(format!("no thread for leases: {error}")))
+        thread
+            .map(drop)
+            .map_err(|error| RunError::Unreadable(format!("no thread for leases: {error}")))
     }
 
-    /// Nothing of the run is executed unless the lease was held from before its row was read until it was registered; from
-    /// then on, a loss abandons it.
+    /// Nothing of the run is executed unless the lease was held from before its row was read until
+    /// it was registered; from then on, a loss abandons it.
     fn start_leased(self: &Arc<Self>, leases: &Leases, id: &str, number: u64) {
         if self.is_draining() || !leases.is_granted(id, number) {
             return;
         }
         // Of an earlier lease, whose loss came between its commit and its registration.
         self.abandon(id);
-        // What this node wrote of the run under an earlier lease is in its row then, or never will be.
+        // What this node wrote of the run under an earlier lease is in its row then, or never will
+        // be.
         self.writer.settle();
         let row = match self.journal.run(id) {
             Ok(Some(row)) if !row.is_over => row,
             Ok(Some(_)) => return,
-            Ok(None) => return tracing::error!(run = id, "a run whose lease this node got is not in the journal"),
-            Err(error) => return tracing::error!(run = id, %error, "a run whose lease this node got cannot be read"),
+            Ok(None) => {
+                return tracing::error!(
+                    run = id,
+                    "a run whose lease this node got is not in the journal"
+                );
+            }
+            Err(error) => {
+                return tracing::error!(run = id, %error, "a run whose lease this node got cannot be read");
+            }
         };
         let Some((live, row, slot)) = self.register(row) else { return };
         if leases.use_up(id, number) {
@@ -138,7 +159,10 @@ impl Runs {
         let Some(live) = self.live(id) else { return };
         // Its end may be committed, and the answer on its way.
         if !live.stream.committed().is_over {
-            tracing::warn!(run = id, "the lease of this run is lost: this node executes it no longer");
+            tracing::warn!(
+                run = id,
+                "the lease of this run is lost: this node executes it no longer"
+            );
         }
         live.stream.abandon();
         self.forget(&live);

@@ -10,7 +10,8 @@ use prime_journal::{DamagedRow, JournalError, Query, RunRows};
 #[derive(Default)]
 pub struct RunPage {
     pub runs: Vec<RunRecord>,
-    /// The runs whose rows are damaged, or were written by a version that this one does not understand.
+    /// The runs whose rows are damaged, or were written by a version that this one does not
+    /// understand.
     pub unreadable: Vec<String>,
     /// Where the next page begins.
     pub next: Option<String>,
@@ -29,7 +30,8 @@ impl Runs {
     /// # Errors
     /// When the journal cannot be read.
     pub async fn list(&self, query: Query) -> Result<RunPage, RunError> {
-        let RunRows { rows, damaged, next } = self.read(move |journal| journal.list(&query)).await?;
+        let RunRows { rows, damaged, next } =
+            self.read(move |journal| journal.list(&query)).await?;
         let mut page = RunPage { next, ..RunPage::default() };
         for DamagedRow { id, reason } in damaged {
             page.leave_out(id, &reason);

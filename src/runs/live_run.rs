@@ -79,7 +79,8 @@ impl LiveRun {
         }
     }
 
-    /// Ends the run with what is committed, as soon as the runtime has it, or at once while it waits for its agents.
+    /// Ends the run with what is committed, as soon as the runtime has it, or at once while it
+    /// waits for its agents.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::SeqCst);
         self.cancellation.notify_one();
@@ -116,7 +117,9 @@ impl LiveRun {
             waiting_for,
             resumed: self.resumed.load(Ordering::Relaxed),
             created_at: timestamp(self.created_ms),
-            updated_at: timestamp(self.updated_ms.load(Ordering::Relaxed).max(self.created_ms + elapsed)),
+            updated_at: timestamp(
+                self.updated_ms.load(Ordering::Relaxed).max(self.created_ms + elapsed),
+            ),
             events: committed.head.seq,
             chain: committed.head.hash.to_string(),
             engines: self.spec.engines(),

@@ -1,18 +1,22 @@
-//! Durable runs: accepted once they are in the journal, recorded event by event, and resumed by the next process from the
-//! last commit.
+//! Durable runs: accepted once they are in the journal, recorded event by event, and resumed by the
+//! next process from the last commit.
 //!
-//! Guarantees: an accepted run is never lost; a committed step never changes; an uncommitted step may be computed twice
-//! but becomes visible once.
+//! Guarantees: an accepted run is never lost; a committed step never changes; an uncommitted step
+//! may be computed twice but becomes visible once.
 //!
 //! The parts:
-//! - data: `spec` (what to run), `progress` (counts), `record` (what users see), `live_run` (an open run in memory);
-//! - into the journal: a `recorder` observes a run and appends to its `event_stream`; the thread of `writer` commits the
-//!   pending events of many streams as one `batch`; `backpressure` makes runs wait for it;
-//! - execution: `service` accepts runs and is the hub of all others, `admission` counts them; `execute` submits them to
-//!   the runtime, with the `accepted_agents` or not at all; `resume` and `fork` start from what `replay` rebuilds, and `leases` says which
-//!   runs of a shared journal are this node's, `elsewhere` waits for the others and says what they lack, `nodes` asks other nodes;
-//! - out of the journal: `listing`, `event_reader`, `trace`, `reviews`, `comparison`, `retention`; `index` answers questions
-//!   about the steps of a run.
+//! - data: `spec` (what to run), `progress` (counts), `record` (what users see), `live_run` (an
+//!   open run in memory);
+//! - into the journal: a `recorder` observes a run and appends to its `event_stream`; the thread of
+//!   `writer` commits the pending events of many streams as one `batch`; `backpressure` makes runs
+//!   wait for it;
+//! - execution: `service` accepts runs and is the hub of all others, `admission` counts them;
+//!   `execute` submits them to the runtime, with the `accepted_agents` or not at all; `resume` and
+//!   `fork` start from what `replay` rebuilds, and `leases` says which runs of a shared journal are
+//!   this node's, `elsewhere` waits for the others and says what they lack, `nodes` asks other
+//!   nodes;
+//! - out of the journal: `listing`, `event_reader`, `trace`, `reviews`, `comparison`, `retention`;
+//!   `index` answers questions about the steps of a run.
 
 mod accepted_agents;
 mod admission;
@@ -45,9 +49,9 @@ pub use comparison::{ArmFigures, Comparison};
 pub use event_reader::EventBatch;
 pub use event_stream::Committed;
 pub use index::{
-    Column, ConstraintMeaning, Course, Divergence, FoundStep, RoundNode, RunComparison, RunTree, RunVote, StackFrame,
-    StepDetail, StepList, StepSummary, TrajectoryEnd, TrajectoryNode, TrajectoryShape, Wanted, WhatFollowed,
-    decision_name,
+    Column, ConstraintMeaning, Course, Divergence, FoundStep, RoundNode, RunComparison, RunTree,
+    RunVote, StackFrame, StepDetail, StepList, StepSummary, TrajectoryEnd, TrajectoryNode,
+    TrajectoryShape, Wanted, WhatFollowed, decision_name,
 };
 pub use leases::Leases;
 pub use listing::RunPage;

@@ -1,4 +1,5 @@
-//! The nodes that share the journal, if it is shared: what this one asks of them, and what it tells their store.
+//! The nodes that share the journal, if it is shared: what this one asks of them, and what it tells
+//! their store.
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ impl Runs {
         self.limit_open_runs();
     }
 
-    /// Tells the store, if it is shared, how many runs may be open there, of which this node takes all if need be.
+    /// Tells the store, if it is shared, how many runs may be open there, of which this node takes
+    /// all if need be.
     pub(super) fn limit_open_runs(&self) {
         if let Some(cluster) = self.cluster.get() {
             let most = self.app().settings().server.queue_max;
@@ -32,7 +34,8 @@ impl Runs {
         usize::try_from(open).unwrap_or(usize::MAX)
     }
 
-    /// The nodes of a shared journal and what they hold; `None` if the journal is this daemon's own.
+    /// The nodes of a shared journal and what they hold; `None` if the journal is this daemon's
+    /// own.
     ///
     /// # Errors
     /// When the journal cannot be read.

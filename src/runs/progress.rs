@@ -51,7 +51,9 @@ impl Progress {
         self.speculations.add(step.speculations);
         self.elapsed_ms = step.elapsed_ms;
         match step.decision {
-            Decision::Proceed if step.applicable => self.steps = self.steps.max(step.depth as u64 + 1),
+            Decision::Proceed if step.applicable => {
+                self.steps = self.steps.max(step.depth as u64 + 1)
+            }
             Decision::Proceed => {}
             Decision::Retry => self.retries += 1,
             Decision::Backtrack => {

@@ -27,8 +27,14 @@ pub enum Status {
 }
 
 impl Status {
-    pub const ALL: [Self; 6] =
-        [Self::Queued, Self::Running, Self::Verified, Self::Unverified, Self::Failed, Self::Cancelled];
+    pub const ALL: [Self; 6] = [
+        Self::Queued,
+        Self::Running,
+        Self::Verified,
+        Self::Unverified,
+        Self::Failed,
+        Self::Cancelled,
+    ];
 
     pub fn name(self) -> &'static str {
         ["queued", "running", "verified", "unverified", "failed", "cancelled"][self as usize]
@@ -62,9 +68,9 @@ impl Status {
 pub struct RunRecord {
     pub id: String,
     pub status: Status,
-    /// Which of the agents that the run was accepted with this process cannot build, and what to do; of a shared
-    /// journal, also what no live node has. The run waits, `queued`, until a reload, a restart or a node brings the
-    /// agent back; left out otherwise.
+    /// Which of the agents that the run was accepted with this process cannot build, and what to
+    /// do; of a shared journal, also what no live node has. The run waits, `queued`, until a
+    /// reload, a restart or a node brings the agent back; left out otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,
     /// How often another process resumed it.
@@ -80,8 +86,8 @@ pub struct RunRecord {
     pub chain: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Origin>,
-    /// The engines that its agents ask about its task, each with the SHA-256 of its model's file, or null where that was not
-    /// known; left out if there are none.
+    /// The engines that its agents ask about its task, each with the SHA-256 of its model's file,
+    /// or null where that was not known; left out if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub engines: BTreeMap<String, Option<String>>,
     #[serde(flatten)]
@@ -91,7 +97,8 @@ pub struct RunRecord {
 /// Milliseconds since 1970 as RFC 3339, UTC.
 pub fn timestamp(millis: u64) -> String {
     let millis = i64::try_from(millis).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_millisecond(millis).map_or_else(|_| String::new(), |time| format!("{time:.3}"))
+    jiff::Timestamp::from_millisecond(millis)
+        .map_or_else(|_| String::new(), |time| format!("{time:.3}"))
 }
 
 impl RunRecord {
@@ -104,7 +111,9 @@ impl RunRecord {
         let status = Status::ALL.into_iter().find(|status| status.name() == row.status);
         Ok(Self {
             id: row.id.clone(),
-            status: status.ok_or_else(|| serde::de::Error::custom(format!("unknown status {:?}", row.status)))?,
+            status: status.ok_or_else(|| {
+                serde::de::Error::custom(format!("unknown status {:?}", row.status))
+            })?,
             waiting_for: None,
             resumed: row.resumed,
             created_at: timestamp(row.created_ms),

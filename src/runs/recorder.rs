@@ -9,8 +9,8 @@ use crate::report::TraceLine;
 use crate::runtime::{Event, Observer, Wake};
 use prime_protocol::RunSnapshot;
 
-/// Largest snapshot, as JSON. It is written in one commit, which all other runs wait for, and the journal takes no body above
-/// 256 MiB; without one, a later process replays more events.
+/// Largest snapshot, as JSON. It is written in one commit, which all other runs wait for, and the
+/// journal takes no body above 256 MiB; without one, a later process replays more events.
 const SNAPSHOT_BYTES_MAX: usize = 64 << 20;
 
 pub struct Recorder {

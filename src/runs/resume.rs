@@ -19,7 +19,8 @@ use prime_journal::{DamagedRow, RunRow, RunRows};
 use prime_protocol::Replayed;
 
 impl Runs {
-    /// Resumes every open run. They are visible and count at once; a thread replays them one after the other.
+    /// Resumes every open run. They are visible and count at once; a thread replays them one after
+    /// the other.
     ///
     /// # Errors
     /// When the journal cannot be read, or the thread cannot be started.
@@ -33,13 +34,20 @@ impl Runs {
         let runs = Arc::clone(self);
         std::thread::Builder::new()
             .name("resume".to_owned())
-            .spawn(move || known.into_iter().for_each(|(live, row, slot)| runs.resume_run(&live, &row, slot)))
-            .map_err(|error| RunError::Unreadable(format!("no thread for resuming runs: {error}")))?;
+            .spawn(move || {
+                known.into_iter().for_each(|(live, row, slot)| runs.resume_run(&live, &row, slot))
+            })
+            .map_err(|error| {
+                RunError::Unreadable(format!("no thread for resuming runs: {error}"))
+            })?;
         Ok(count)
     }
 
     /// Makes an open run visible and counts it; `None` if this version cannot read it.
-    pub(super) fn register(self: &Arc<Self>, row: RunRow) -> Option<(Arc<LiveRun>, RunRow, RunSlot)> {
+    pub(super) fn register(
+        self: &Arc<Self>,
+        row: RunRow,
+    ) -> Option<(Arc<LiveRun>, RunRow, RunSlot)> {
         let spec: RunSpec = match serde_json::from_str(&row.spec) {
             Ok(spec) => spec,
             Err(error) => {
@@ -51,7 +59,8 @@ impl Runs {
             Some(recorded) => context_of(&spec, recorded.basis),
             None => {
                 let agents = self.app().agents_named(&spec.agents);
-                let mut context = context_of(&spec, agents.as_ref().map_or(Basis::NONE, |agents| agents.basis()));
+                let mut context =
+                    context_of(&spec, agents.as_ref().map_or(Basis::NONE, |agents| agents.basis()));
                 // Custom agents are never recorded.
                 if agents.map_or(true, |agents| agents.recorded().is_some()) {
                     context.notes.push(UNRECORDED.to_owned());
@@ -72,12 +81,19 @@ impl Runs {
         }
         let head = live.stream.committed().head;
         // A task that panics on its events must not keep other runs from resuming.
-        let recovered =
-            catch_unwind(AssertUnwindSafe(|| replay_run(self.journal.as_ref(), &row.id, &live.spec, head.seq)));
-        let recovered = match recovered.unwrap_or_else(|_| Err("its events cannot be replayed: panicked".to_owned())) {
+        let recovered = catch_unwind(AssertUnwindSafe(|| {
+            replay_run(self.journal.as_ref(), &row.id, &live.spec, head.seq)
+        }));
+        let recovered = match recovered
+            .unwrap_or_else(|_| Err("its events cannot be replayed: panicked".to_owned()))
+        {
             Ok(recovered) => recovered,
             Err(reason) => {
-                return self.give_up(live, format!("this version cannot resume the run: {reason}"), slot);
+                return self.give_up(
+                    live,
+                    format!("this version cannot resume the run: {reason}"),
+                    slot,
+                );
             }
         };
         let Recovered { problem, replayed, mut progress } = recovered;

@@ -31,7 +31,8 @@ impl Runs {
         let Cleanup { owner, older_than_days, bytes_max } = cleanup;
         let retention = Arc::new(Retention {
             owner,
-            updated_before_ms: older_than_days.map(|days| now.saturating_sub(u64::from(days) * DAY_MS)),
+            updated_before_ms: older_than_days
+                .map(|days| now.saturating_sub(u64::from(days) * DAY_MS)),
             bytes_max,
             now_ms: now,
             keep_keys_ms: u64::from(self.app().settings().journal.idempotency_days) * DAY_MS,
@@ -73,12 +74,21 @@ impl Runs {
         while tokio::time::timeout(PERIOD, drained.wait_for(|drained| *drained)).await.is_err() {
             // A key that exceeds its own limit makes room before all are looked at.
             let app = self.app();
-            let of_keys = app.settings().server.keys.iter().map(|key| self.configured_cleanup(Some(key.name.clone())));
+            let of_keys = app
+                .settings()
+                .server
+                .keys
+                .iter()
+                .map(|key| self.configured_cleanup(Some(key.name.clone())));
             let of_keys = of_keys.filter(|cleanup| cleanup.bytes_max.is_some()).collect::<Vec<_>>();
             for cleanup in of_keys.into_iter().chain([self.configured_cleanup(None)]) {
                 match self.collect(cleanup).await {
                     Ok(removed) if removed.runs > 0 => {
-                        tracing::info!(runs = removed.runs, bytes = removed.bytes, "removed finished runs");
+                        tracing::info!(
+                            runs = removed.runs,
+                            bytes = removed.bytes,
+                            "removed finished runs"
+                        );
                     }
                     Ok(_) => {}
                     Err(error) => tracing::warn!(%error, "cannot remove finished runs"),

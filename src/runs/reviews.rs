@@ -42,7 +42,11 @@ pub struct ReviewLine {
 impl From<&Review> for ReviewLine {
     fn from(review: &Review) -> Self {
         Self {
-            verdict: if review.is_rejected { ReviewDecision::Reject } else { ReviewDecision::Accept },
+            verdict: if review.is_rejected {
+                ReviewDecision::Reject
+            } else {
+                ReviewDecision::Accept
+            },
             note: review.note.clone(),
             by: review.by.clone(),
             at: timestamp(review.at_ms),
@@ -99,11 +103,17 @@ impl FlaggedStep {
 /// The segment that holds an event.
 fn segment_of(journal: &dyn Journal, id: &str, seq: u64) -> Result<Segment, JournalError> {
     let segment = journal.segments(id, seq.saturating_sub(1), 0)?.into_iter().next();
-    segment.ok_or_else(|| JournalError::Damaged(format!("run {id:?}: event {seq} is flagged but missing")))
+    segment.ok_or_else(|| {
+        JournalError::Damaged(format!("run {id:?}: event {seq} is flagged but missing"))
+    })
 }
 
 /// Reads the flagged steps until too many bytes were read. Returns whether all are there.
-fn steps(journal: &dyn Journal, id: &str, flags: &[FlaggedEvent]) -> Result<(Vec<FlaggedStep>, bool), JournalError> {
+fn steps(
+    journal: &dyn Journal,
+    id: &str,
+    flags: &[FlaggedEvent],
+) -> Result<(Vec<FlaggedStep>, bool), JournalError> {
     let mut steps = Vec::with_capacity(flags.len());
     let mut current: Option<Segment> = None;
     let mut bytes = 0;
@@ -121,7 +131,11 @@ fn steps(journal: &dyn Journal, id: &str, flags: &[FlaggedEvent]) -> Result<(Vec
         let event = segment.events().find(|(at, _)| *at == seq).map(|(_, event)| event);
         match event.map(RecordedEvent::read) {
             Some(Ok(RecordedEvent::Step(step))) => steps.push(FlaggedStep::new(flagged, &step)),
-            _ => return Err(JournalError::Damaged(format!("run {id:?}: event {seq} is flagged but is not a step"))),
+            _ => {
+                return Err(JournalError::Damaged(format!(
+                    "run {id:?}: event {seq} is flagged but is not a step"
+                )));
+            }
         }
         current = Some(segment);
     }
@@ -129,12 +143,17 @@ fn steps(journal: &dyn Journal, id: &str, flags: &[FlaggedEvent]) -> Result<(Vec
 }
 
 impl Runs {
-    /// The steps of a run after event `after` that need review: at most `limit`, fewer where events are large. The second
-    /// value is `after` of the next page; `None` at the end.
+    /// The steps of a run after event `after` that need review: at most `limit`, fewer where events
+    /// are large. The second value is `after` of the next page; `None` at the end.
     ///
     /// # Errors
     /// When the journal cannot be read.
-    pub async fn reviews(&self, id: &str, after: u64, limit: u32) -> Result<(Vec<FlaggedStep>, Option<u64>), RunError> {
+    pub async fn reviews(
+        &self,
+        id: &str,
+        after: u64,
+        limit: u32,
+    ) -> Result<(Vec<FlaggedStep>, Option<u64>), RunError> {
         let id = id.to_owned();
         let page = move |journal: &dyn Journal| {
             let flags = journal.reviews(&id, after, limit)?;
@@ -146,11 +165,12 @@ impl Runs {
         self.read(page).await
     }
 
-    /// Adds a review of a flagged step; it is durable when this returns. A repetition of the newest review changes
-    /// nothing.
+    /// Adds a review of a flagged step; it is durable when this returns. A repetition of the newest
+    /// review changes nothing.
     ///
     /// # Errors
-    /// `NotFlagged` when the event needs no review, `Conflict` when it has too many, and those of the journal.
+    /// `NotFlagged` when the event needs no review, `Conflict` when it has too many, and those of
+    /// the journal.
     pub async fn review(
         &self,
         id: &str,
@@ -159,13 +179,19 @@ impl Runs {
         note: String,
         by: String,
     ) -> Result<FlaggedStep, RunError> {
-        let review = Review { at_ms: (self.clock)(), by, is_rejected: decision == ReviewDecision::Reject, note };
+        let review = Review {
+            at_ms: (self.clock)(),
+            by,
+            is_rejected: decision == ReviewDecision::Reject,
+            note,
+        };
         let known = self.flagged(id, seq).await?;
         let repeats = known.reviews.last().is_some_and(|newest| newest.repeats(&review));
         if !repeats {
             if known.reviews.len() >= REVIEWS_MAX {
-                let message =
-                    format!("event {seq} has {REVIEWS_MAX} reviews, the most that are kept; the newest stands");
+                let message = format!(
+                    "event {seq} has {REVIEWS_MAX} reviews, the most that are kept; the newest stands"
+                );
                 return Err(RunError::Conflict(message));
             }
             self.writer.review(id.to_owned(), seq, review).await?;

@@ -1,4 +1,5 @@
-//! The runs of a daemon: admits new ones and finds every run, open or finished. Executing them is `execute`'s part.
+//! The runs of a daemon: admits new ones and finds every run, open or finished. Executing them is
+//! `execute`'s part.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -28,7 +29,8 @@ use crate::runtime::Observer;
 use crate::telemetry::Telemetry;
 use prime_bench::tasks::Problem;
 use prime_journal::{
-    ChainHash, Cluster, Head, IdempotencyKey, Journal, JournalError, ReviewCounts, RunRow, Segment, Size,
+    ChainHash, Cluster, Head, IdempotencyKey, Journal, JournalError, ReviewCounts, RunRow, Segment,
+    Size,
 };
 
 /// Why a run could not be accepted, found or changed.
@@ -49,7 +51,9 @@ pub enum RunError {
     Draining,
     #[error("{0}")]
     NotWritable(String),
-    #[error("this Idempotency-Key was used with another request, for run {0}: use a new key for a new request")]
+    #[error(
+        "this Idempotency-Key was used with another request, for run {0}: use a new key for a new request"
+    )]
     KeyReused(String),
     #[error(
         "this Idempotency-Key was used for run {0}, which was removed since, and is not executed again: use a new key to \
@@ -62,11 +66,17 @@ pub enum RunError {
     Agents(String),
     #[error("{0}")]
     Conflict(String),
-    #[error("event {seq} of this run is not a step that needs review: GET /v1/runs/{id}/reviews lists those")]
+    #[error(
+        "event {seq} of this run is not a step that needs review: GET /v1/runs/{id}/reviews lists those"
+    )]
     NotFlagged { id: String, seq: u64 },
-    #[error("event {0} of this run is not a step, or not durable yet: GET /v1/runs/ID/steps lists the steps")]
+    #[error(
+        "event {0} of this run is not a step, or not durable yet: GET /v1/runs/ID/steps lists the steps"
+    )]
     NoSuchStep(u64),
-    #[error("this run has no step of trajectory {round}.{trajectory} yet: GET /v1/runs/ID/tree lists its trajectories")]
+    #[error(
+        "this run has no step of trajectory {round}.{trajectory} yet: GET /v1/runs/ID/tree lists its trajectories"
+    )]
     NoSuchTrajectory { round: u32, trajectory: u32 },
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -179,7 +189,8 @@ impl Runs {
         Arc::clone(&self.app.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replaces [`Runs::app`] for new runs and those that wait for their agents; open runs keep theirs.
+    /// Replaces [`Runs::app`] for new runs and those that wait for their agents; open runs keep
+    /// theirs.
     pub fn replace(&self, app: App) {
         *self.app.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(app);
         self.limit_open_runs();
@@ -235,8 +246,8 @@ impl Runs {
         self.draining.send_replace(true);
     }
 
-    /// Writes everything pending and accepts nothing more: the next process resumes the open runs. Blocks until that is
-    /// done.
+    /// Writes everything pending and accepts nothing more: the next process resumes the open runs.
+    /// Blocks until that is done.
     pub fn park(&self) {
         self.drain();
         self.writer.close();
@@ -254,7 +265,8 @@ impl Runs {
         self.run_detached(async move { runs.accept_once(new).await }).await
     }
 
-    /// Completes `work` even when the request is dropped because its client disconnected: half of it must not stay.
+    /// Completes `work` even when the request is dropped because its client disconnected: half of
+    /// it must not stay.
     pub async fn run_detached<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, RunError>> + Send + 'static,
@@ -271,11 +283,19 @@ impl Runs {
     /// Accepts a run, once per idempotency key.
     async fn accept_once(self: &Arc<Self>, new: NewRun) -> Result<Accepted, RunError> {
         let Some(key) = new.key.clone() else {
-            return self.accept_new(new, None).await.map(|record| Accepted { record, is_new: true });
+            return self
+                .accept_new(new, None)
+                .await
+                .map(|record| Accepted { record, is_new: true });
         };
         let name = (new.owner.clone(), key.key.clone());
-        let turn =
-            Arc::clone(self.keys.lock().unwrap_or_else(PoisonError::into_inner).entry(name.clone()).or_default());
+        let turn = Arc::clone(
+            self.keys
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .entry(name.clone())
+                .or_default(),
+        );
         let accepted = {
             let _turn = turn.lock().await;
             self.accept_keyed(new, key).await
@@ -288,7 +308,11 @@ impl Runs {
         accepted
     }
 
-    async fn accept_keyed(self: &Arc<Self>, new: NewRun, key: IdempotencyKey) -> Result<Accepted, RunError> {
+    async fn accept_keyed(
+        self: &Arc<Self>,
+        new: NewRun,
+        key: IdempotencyKey,
+    ) -> Result<Accepted, RunError> {
         let owner = new.owner.clone();
         if let Some(known) = self.accepted_earlier(&owner, &key).await? {
             return Ok(known);
@@ -296,7 +320,9 @@ impl Runs {
         match self.accept_new(new, Some(key.clone())).await {
             Ok(record) => Ok(Accepted { record, is_new: true }),
             // Another node may have accepted it at the same time.
-            Err(error) if self.is_shared() => self.accepted_earlier(&owner, &key).await?.ok_or(error),
+            Err(error) if self.is_shared() => {
+                self.accepted_earlier(&owner, &key).await?.ok_or(error)
+            }
             Err(error) => Err(error),
         }
     }
@@ -309,17 +335,23 @@ impl Runs {
     ) -> Result<Option<Accepted>, RunError> {
         let (owner, text) = (owner.to_owned(), key.key.clone());
         match self.read(move |journal| journal.run_of_key(&owner, &text)).await? {
-            Some((id, fingerprint)) if fingerprint == key.fingerprint => match self.get(&id).await {
-                Ok((_, record)) => Ok(Some(Accepted { record, is_new: false })),
-                Err(RunError::NotFound(_)) => Err(RunError::KeySpent(id)),
-                Err(error) => Err(error),
-            },
+            Some((id, fingerprint)) if fingerprint == key.fingerprint => {
+                match self.get(&id).await {
+                    Ok((_, record)) => Ok(Some(Accepted { record, is_new: false })),
+                    Err(RunError::NotFound(_)) => Err(RunError::KeySpent(id)),
+                    Err(error) => Err(error),
+                }
+            }
             Some((id, _)) => Err(RunError::KeyReused(id)),
             None => Ok(None),
         }
     }
 
-    async fn accept_new(self: &Arc<Self>, new: NewRun, key: Option<IdempotencyKey>) -> Result<RunRecord, RunError> {
+    async fn accept_new(
+        self: &Arc<Self>,
+        new: NewRun,
+        key: Option<IdempotencyKey>,
+    ) -> Result<RunRecord, RunError> {
         if self.is_draining() {
             return Err(RunError::Draining);
         }
@@ -339,7 +371,11 @@ impl Runs {
     }
 
     /// Makes a run and its row, without registering either.
-    pub(super) fn prepare(&self, owner: &str, spec: RunSpec) -> Result<(Arc<LiveRun>, RunRow), RunError> {
+    pub(super) fn prepare(
+        &self,
+        owner: &str,
+        spec: RunSpec,
+    ) -> Result<(Arc<LiveRun>, RunRow), RunError> {
         let basis = match &spec.recorded {
             Some(recorded) => recorded.basis,
             None => {
@@ -361,7 +397,8 @@ impl Runs {
             is_over: false,
             resumed: 0,
             spec: text,
-            summary: serde_json::to_string(&RunResult::open(&context)).expect("invariant: results serialise"),
+            summary: serde_json::to_string(&RunResult::open(&context))
+                .expect("invariant: results serialise"),
             split: spec.split.map(|arm| arm.name().to_owned()),
             reviews: ReviewCounts::default(),
             head,
@@ -412,12 +449,14 @@ impl Runs {
             return Ok((live.owner.clone(), record.with_reviews(reviews)));
         }
         let row = self.row(id).await?;
-        let mut record = RunRecord::of_row(&row).map_err(|error| RunError::Unreadable(error.to_string()))?;
+        let mut record =
+            RunRecord::of_row(&row).map_err(|error| RunError::Unreadable(error.to_string()))?;
         self.say_what_is_missing(std::slice::from_mut(&mut record)).await?;
         Ok((row.owner, record))
     }
 
-    /// The run, unless its end is committed: then its result is in its row, even while it is still registered.
+    /// The run, unless its end is committed: then its result is in its row, even while it is still
+    /// registered.
     pub(super) fn open(&self, id: &str) -> Option<Arc<LiveRun>> {
         self.live(id).filter(|live| !live.stream.committed().is_over)
     }
@@ -431,7 +470,8 @@ impl Runs {
     /// Ends a run with what is committed, and waits at most `patience` for that to be durable.
     ///
     /// # Errors
-    /// When the run does not exist, or the journal, by which other nodes learn of it, does not answer.
+    /// When the run does not exist, or the journal, by which other nodes learn of it, does not
+    /// answer.
     pub async fn cancel(&self, id: &str, patience: Duration) -> Result<RunRecord, RunError> {
         let live = self.live(id);
         // Also for a run that is here: its lease may be lost before it ends.
@@ -446,13 +486,21 @@ impl Runs {
             let mut committed = live.stream.watch();
             live.cancel();
             // A run that is slow to end is returned as it is.
-            drop(tokio::time::timeout(patience, committed.wait_for(|committed| committed.is_over)).await);
+            drop(
+                tokio::time::timeout(patience, committed.wait_for(|committed| committed.is_over))
+                    .await,
+            );
         }
         self.get(id).await.map(|(_, record)| record)
     }
 
     /// Segments of a run's events after `seq`, from the journal.
-    pub(super) async fn segments(&self, id: &str, seq: u64, bytes: usize) -> Result<Vec<Segment>, RunError> {
+    pub(super) async fn segments(
+        &self,
+        id: &str,
+        seq: u64,
+        bytes: usize,
+    ) -> Result<Vec<Segment>, RunError> {
         let id = id.to_owned();
         self.read(move |journal| journal.segments(&id, seq, bytes)).await
     }

@@ -42,9 +42,14 @@ pub struct RunSpec {
     pub overrides: Overrides,
     /// The resulting agents.
     pub agents: Names,
-    /// The same, with everything that determines what they do: whoever executes the run uses these. `None` for custom agents,
-    /// and for runs that a version without records accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "write", deserialize_with = "read")]
+    /// The same, with everything that determines what they do: whoever executes the run uses these.
+    /// `None` for custom agents, and for runs that a version without records accepted.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "write",
+        deserialize_with = "read"
+    )]
     pub recorded: Option<Arc<RecordedAgents>>,
     /// Caveats about the agents for anyone who compares results.
     #[serde(default)]
@@ -64,12 +69,15 @@ pub struct RunSpec {
 }
 
 #[expect(clippy::ref_option, reason = "serde passes the field by reference")]
-fn write<S: Serializer>(recorded: &Option<Arc<RecordedAgents>>, serializer: S) -> Result<S::Ok, S::Error> {
+fn write<S: Serializer>(
+    recorded: &Option<Arc<RecordedAgents>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     recorded.as_deref().serialize(serializer)
 }
 
-/// What the agents of a run need of whoever executes it ([`RecordedAgents::needs`]), by its spec as the journal keeps
-/// it; nothing, where they were not recorded or this version cannot read them.
+/// What the agents of a run need of whoever executes it ([`RecordedAgents::needs`]), by its spec as
+/// the journal keeps it; nothing, where they were not recorded or this version cannot read them.
 pub fn needs_of(spec: &str) -> Vec<String> {
     #[derive(Deserialize)]
     struct Agents {
@@ -79,7 +87,9 @@ pub fn needs_of(spec: &str) -> Vec<String> {
     agents.map(|agents| agents.needs()).unwrap_or_default()
 }
 
-fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<RecordedAgents>>, D::Error> {
+fn read<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Arc<RecordedAgents>>, D::Error> {
     Ok(Option::deserialize(deserializer)?.map(Arc::new))
 }
 

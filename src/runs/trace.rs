@@ -60,22 +60,36 @@ struct Annotated<'a> {
 }
 
 impl Annotator {
-    fn before<'a>(&self, step: &'a StepLine<'_>, trajectory: &Trajectory) -> Result<Before<'a>, String> {
-        let asked = self.prompts.as_ref().map(|prompts| prompts.of(step.source.as_deref(), trajectory));
+    fn before<'a>(
+        &self,
+        step: &'a StepLine<'_>,
+        trajectory: &Trajectory,
+    ) -> Result<Before<'a>, String> {
+        let asked =
+            self.prompts.as_ref().map(|prompts| prompts.of(step.source.as_deref(), trajectory));
         let asked = asked.transpose().map_err(|error| error.to_string())?.flatten();
         let completion = asked.is_some().then(|| step.completion());
-        let (system, prompt) = asked.map_or((None, None), |Asked { system, prompt }| (system, Some(prompt)));
-        Ok(Before { state: self.content.states.then(|| trajectory.machine.state()), system, prompt, completion })
+        let (system, prompt) =
+            asked.map_or((None, None), |Asked { system, prompt }| (system, Some(prompt)));
+        Ok(Before {
+            state: self.content.states.then(|| trajectory.machine.state()),
+            system,
+            prompt,
+            completion,
+        })
     }
 
     /// Goes past an event; of a step, returns the fields to add.
     fn pass(&mut self, event: &[u8], progress: &mut Progress) -> Result<Option<String>, String> {
-        let recorded = RecordedEvent::read(event).map_err(|error| format!("not an event: {error}"))?;
+        let recorded =
+            RecordedEvent::read(event).map_err(|error| format!("not an event: {error}"))?;
         let RecordedEvent::Step(step) = &recorded else {
             return apply(&mut self.replay, event, progress).map(|()| None);
         };
-        let known =
-            self.replay.trajectory(step.id()).map(|trajectory| (trajectory.counts, self.before(step, trajectory)));
+        let known = self
+            .replay
+            .trajectory(step.id())
+            .map(|trajectory| (trajectory.counts, self.before(step, trajectory)));
         apply(&mut self.replay, event, progress)?;
         let Some((counts, before)) = known else { return Ok(None) };
         let reward = self.replay.step_reward(step.id(), counts, step.applicable, step.score);
@@ -88,54 +102,74 @@ impl Runs {
     /// The trace.
     ///
     /// # Errors
-    /// When the run does not exist, this version does not know its task, or the prompts of its executor are not known.
+    /// When the run does not exist, this version does not know its task, or the prompts of its
+    /// executor are not known.
     pub async fn trace(
         self: &Arc<Self>,
         id: &str,
         content: TraceContent,
     ) -> Result<impl Stream<Item = Result<Vec<u8>, RunError>> + use<>, RunError> {
         let row = self.row(id).await?;
-        let spec: RunSpec = serde_json::from_str(&row.spec).map_err(|error| RunError::Unreadable(error.to_string()))?;
+        let spec: RunSpec = serde_json::from_str(&row.spec)
+            .map_err(|error| RunError::Unreadable(error.to_string()))?;
         let problem = spec.problem().map_err(RunError::Unreadable)?;
         let annotator = (content != TraceContent::EVENTS)
             .then(|| {
                 let prompts = content.prompts.then(|| prompts_of(&spec)).transpose()?;
-                Ok::<_, RunError>(Annotator { content, replay: Replay::new(problem, spec.plan.clone()), prompts })
+                Ok::<_, RunError>(Annotator {
+                    content,
+                    replay: Replay::new(problem, spec.plan.clone()),
+                    prompts,
+                })
             })
             .transpose()?;
-        let mut head = format!(r#"{{"seq":0,"event":"accepted","run":"{id}","spec":{}}}"#, row.spec).into_bytes();
+        let mut head =
+            format!(r#"{{"seq":0,"event":"accepted","run":"{id}","spec":{}}}"#, row.spec)
+                .into_bytes();
         head.push(b'\n');
         let events = self.events(id, 0, false);
-        let lines = stream::try_unfold((Box::pin(events), annotator), |(mut events, annotator)| async move {
-            let Some(lines) = events.try_next().await? else { return Ok(None) };
-            // Replaying takes too long for a thread that serves.
-            let rendered = tokio::task::spawn_blocking(move || {
-                let mut annotator = annotator;
-                let text = trace_lines(&lines, annotator.as_mut());
-                (text, annotator)
-            });
-            let (text, annotator) = rendered.await.map_err(|_| RunError::Draining)?;
-            Ok(Some((text?, (events, annotator))))
-        });
+        let lines = stream::try_unfold(
+            (Box::pin(events), annotator),
+            |(mut events, annotator)| async move {
+                let Some(lines) = events.try_next().await? else { return Ok(None) };
+                // Replaying takes too long for a thread that serves.
+                let rendered = tokio::task::spawn_blocking(move || {
+                    let mut annotator = annotator;
+                    let text = trace_lines(&lines, annotator.as_mut());
+                    (text, annotator)
+                });
+                let (text, annotator) = rendered.await.map_err(|_| RunError::Draining)?;
+                Ok(Some((text?, (events, annotator))))
+            },
+        );
         Ok(futures::StreamExt::chain(stream::iter([Ok(head)]), lines))
     }
 }
 
 fn prompts_of(spec: &RunSpec) -> Result<RecordedPrompts, RunError> {
     let recorded = spec.recorded.as_ref();
-    let recorded = recorded.ok_or_else(|| RunError::Conflict(format!("its prompts are not known: {UNRECORDED}")))?;
-    recorded.executor_prompts().map_err(|missing| RunError::Conflict(format!("its prompts are not known: {missing}")))
+    let recorded = recorded
+        .ok_or_else(|| RunError::Conflict(format!("its prompts are not known: {UNRECORDED}")))?;
+    recorded
+        .executor_prompts()
+        .map_err(|missing| RunError::Conflict(format!("its prompts are not known: {missing}")))
 }
 
 /// Events as lines of a trace.
-fn trace_lines(lines: &EventBatch, mut annotator: Option<&mut Annotator>) -> Result<Vec<u8>, RunError> {
+fn trace_lines(
+    lines: &EventBatch,
+    mut annotator: Option<&mut Annotator>,
+) -> Result<Vec<u8>, RunError> {
     let mut text = Vec::new();
     let mut progress = Progress::default();
     for (seq, event) in lines.events() {
         text.extend_from_slice(format!(r#"{{"seq":{seq},"#).as_bytes());
         let rest = event.strip_prefix(b"{").unwrap_or(event);
-        let added = annotator.as_mut().map(|annotator| annotator.pass(event, &mut progress)).transpose();
-        let added = added.map_err(|reason| RunError::Unreadable(format!("event {seq}: {reason}")))?.flatten();
+        let added =
+            annotator.as_mut().map(|annotator| annotator.pass(event, &mut progress)).transpose();
+        let added = added
+            .map_err(|reason| RunError::Unreadable(format!("event {seq}: {reason}")))?
+            .flatten();
         match added {
             None => text.extend_from_slice(rest),
             Some(fields) => {

@@ -1,6 +1,7 @@
-//! The one thread that writes the journal. It gathers pending writes into one commit (group commit) and acknowledges them
-//! only afterwards. While the journal cannot be written, open runs wait, new ones are refused, and the thread retries. After
-//! a commit, and when nothing happens for a while, it lets the journal do what commits put off.
+//! The one thread that writes the journal. It gathers pending writes into one commit (group commit)
+//! and acknowledges them only afterwards. While the journal cannot be written, open runs wait, new
+//! ones are refused, and the thread retries. After a commit, and when nothing happens for a while,
+//! it lets the journal do what commits put off.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,12 +23,12 @@ const RETRY: Duration = Duration::from_millis(200);
 const IDLE: Duration = Duration::from_millis(500);
 /// Most commands of one commit.
 const COMMANDS_MAX: usize = 4_096;
-/// Bytes of events and snapshots after which a commit takes no further run, because every caller of the next commit waits
-/// for this one first; fewer when a caller waits for this one.
+/// Bytes of events and snapshots after which a commit takes no further run, because every caller of
+/// the next commit waits for this one first; fewer when a caller waits for this one.
 const COMMIT_BYTES: usize = 2 << 20;
 const URGENT_BYTES: usize = 256 << 10;
-/// How long after `close` a further commit may begin. What is not written by then is computed again by the next process,
-/// like everything uncommitted.
+/// How long after `close` a further commit may begin. What is not written by then is computed again
+/// by the next process, like everything uncommitted.
 const FINISH: Duration = Duration::from_secs(1);
 /// Exit code when the disk failed: `EX_IOERR`.
 const DISK_FAILED: i32 = 74;
@@ -61,7 +62,11 @@ pub struct Writer {
 
 impl Writer {
     /// Starts the thread. `window` is how long a lone event waits for others to share its commit.
-    pub fn start(journal: Arc<dyn Journal>, window: Duration, measure: Measure) -> std::io::Result<Self> {
+    pub fn start(
+        journal: Arc<dyn Journal>,
+        window: Duration,
+        measure: Measure,
+    ) -> std::io::Result<Self> {
         let (commands, inbox) = crossbeam_channel::unbounded();
         let backpressure = Arc::new(Backpressure::default());
         let failure = Arc::new(Mutex::new(None));
@@ -76,7 +81,8 @@ impl Writer {
             batch: Batch::default(),
             is_folded: true,
         };
-        let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || thread.run())?;
+        let thread =
+            std::thread::Builder::new().name("journal".to_owned()).spawn(move || thread.run())?;
         let queue = commands.clone();
         // After `close` streams accept nothing, so nothing is lost with a closed channel.
         let announce: Announce = Arc::new(move |stream| drop(queue.send(Command::Stream(stream))));
@@ -104,7 +110,11 @@ impl Writer {
     ///
     /// # Errors
     /// When it could not be written, or there is no room for it; it is then not accepted.
-    pub async fn accept(&self, row: RunRow, key: Option<IdempotencyKey>) -> Result<(), NotAccepted> {
+    pub async fn accept(
+        &self,
+        row: RunRow,
+        key: Option<IdempotencyKey>,
+    ) -> Result<(), NotAccepted> {
         self.call(|reply| Command::Accept { row: Box::new(row), key, reply }).await
     }
 
@@ -124,8 +134,8 @@ impl Writer {
         self.call(Command::Probe).await
     }
 
-    /// Waits until every commit that began earlier has ended. Later ones write no run that is abandoned by now. For threads
-    /// that may block.
+    /// Waits until every commit that began earlier has ended. Later ones write no run that is
+    /// abandoned by now. For threads that may block.
     pub fn settle(&self) {
         let (reply, settled) = std::sync::mpsc::channel();
         if self.commands.send(Command::Settle(reply)).is_ok() {
@@ -134,7 +144,8 @@ impl Writer {
         }
     }
 
-    /// Accepts nothing more, writes everything pending, and ends the thread. Blocks until that is done.
+    /// Accepts nothing more, writes everything pending, and ends the thread. Blocks until that is
+    /// done.
     pub fn close(&self) {
         self.backpressure.close();
         drop(self.commands.send(Command::Stop));
@@ -167,8 +178,8 @@ fn exit_on_disk_failure(reason: &str) -> ! {
     std::process::exit(DISK_FAILED);
 }
 
-/// Refuses the new runs for which a store with so many open ones has no room: the last, at least one. Returns whether there was
-/// one.
+/// Refuses the new runs for which a store with so many open ones has no room: the last, at least
+/// one. Returns whether there was one.
 fn refuse_beyond(batch: &mut Batch, open: u64, most: u64) -> bool {
     let room = usize::try_from(most.saturating_sub(open)).unwrap_or(usize::MAX);
     let mut kept = room.min(batch.new_runs().saturating_sub(1));
@@ -290,7 +301,8 @@ impl WriterThread {
         }
     }
 
-    /// Takes the queued commands, and waits up to `window` for more while no caller waits. Returns whether to stop.
+    /// Takes the queued commands, and waits up to `window` for more while no caller waits. Returns
+    /// whether to stop.
     fn gather(&mut self, first: Option<Command>) -> bool {
         let Some(first) = first else { return false };
         // Streams left over from the last commit are company enough.
@@ -324,7 +336,8 @@ impl WriterThread {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// Writes the batch. What the journal refuses is found by halves, so that it costs the others few commits more.
+    /// Writes the batch. What the journal refuses is found by halves, so that it costs the others
+    /// few commits more.
     fn commit(&mut self) {
         self.batch.drop_abandoned();
         if self.batch.is_empty() {
@@ -336,8 +349,11 @@ impl WriterThread {
                 continue;
             }
             let started = Instant::now();
-            let result =
-                if batch.writes.is_empty() { self.journal.probe() } else { self.journal.commit(&batch.writes) };
+            let result = if batch.writes.is_empty() {
+                self.journal.probe()
+            } else {
+                self.journal.commit(&batch.writes)
+            };
             match result {
                 Ok(()) => self.publish(batch, started),
                 Err(JournalError::DiskFailed(reason)) => exit_on_disk_failure(&reason),
@@ -352,7 +368,9 @@ impl WriterThread {
                     self.set_failure(Some(reason));
                     return;
                 }
-                Err(JournalError::Full { open, most }) if refuse_beyond(&mut batch, open, most) => parts.push(batch),
+                Err(JournalError::Full { open, most }) if refuse_beyond(&mut batch, open, most) => {
+                    parts.push(batch)
+                }
                 Err(JournalError::Refused(_)) if self.refuse_taken(&mut batch) => parts.push(batch),
                 Err(error) => match batch.halves() {
                     Ok((first, second)) => parts.extend([second, first]),
@@ -374,8 +392,9 @@ impl WriterThread {
         }
     }
 
-    /// Refuses the new runs whose idempotency keys other runs have got meanwhile, at another node. After an outage there may
-    /// be many, and to find each by halves would cost commits. Returns whether there was one.
+    /// Refuses the new runs whose idempotency keys other runs have got meanwhile, at another node.
+    /// After an outage there may be many, and to find each by halves would cost commits. Returns
+    /// whether there was one.
     fn refuse_taken(&self, batch: &mut Batch) -> bool {
         let mut is_read = true;
         batch.refuse_new_runs(|write| {

@@ -1,5 +1,5 @@
-//! Section `agents`: the implementation of each role and its options. A definition, a file in `agents.folder`, is one of
-//! these sections under its own name.
+//! Section `agents`: the implementation of each role and its options. A definition, a file in
+//! `agents.folder`, is one of these sections under its own name.
 //!
 //! As in `sections.rs`, a field's doc comment is its public documentation.
 
@@ -20,7 +20,11 @@ pub struct Implementation {
     pub options: &'static [&'static str],
 }
 
-const fn row(name: &'static str, about: &'static str, options: &'static [&'static str]) -> Implementation {
+const fn row(
+    name: &'static str,
+    about: &'static str,
+    options: &'static [&'static str],
+) -> Implementation {
     Implementation { name, about, options }
 }
 
@@ -59,8 +63,16 @@ const MODEL_VERIFIER: &[&str] = &[
 ];
 
 /// Options of coordinators that ask a model.
-const MODEL_COORDINATOR: &[&str] =
-    &["engine", "pool", "prompt", "system", "history", "history_steps", "chat_template", "ask_on_clean_steps"];
+const MODEL_COORDINATOR: &[&str] = &[
+    "engine",
+    "pool",
+    "prompt",
+    "system",
+    "history",
+    "history_steps",
+    "chat_template",
+    "ask_on_clean_steps",
+];
 
 /// Known values of `agents.executor.implementation`.
 pub const EXECUTORS: [Implementation; 7] = [
@@ -71,17 +83,37 @@ pub const EXECUTORS: [Implementation; 7] = [
         MODEL_EXECUTOR,
     ),
     row("process", "your own program in any language, over JSON Lines", &["program"]),
-    row("reference", "the task's own algorithm; not a model, labelled as such in every output", &[]),
+    row(
+        "reference",
+        "the task's own algorithm; not a model, labelled as such in every output",
+        &[],
+    ),
     row("scripted", "the algorithm with seeded errors; for tests", &["error_rate", "latency_ms"]),
-    row("replay", "replays given or recorded proposals; for tests and debugging", &["lines", "recording"]),
+    row(
+        "replay",
+        "replays given or recorded proposals; for tests and debugging",
+        &["lines", "recording"],
+    ),
     row("escalation", "a small executor first, a large one if its samples differ", &["escalation"]),
 ];
 
 /// Known values of `agents.verifier.implementation`.
 pub const VERIFIERS: [Implementation; 7] = [
-    row("rules", "the task's constraints of the chosen kinds (the paper's lightweight verifier)", &["kinds"]),
-    row("llama", "a model in a local llama.cpp engine: report, single token or likelihood", MODEL_VERIFIER),
-    row("openai", "a model behind OpenAI-compatible servers: report, single token or likelihood", MODEL_VERIFIER),
+    row(
+        "rules",
+        "the task's constraints of the chosen kinds (the paper's lightweight verifier)",
+        &["kinds"],
+    ),
+    row(
+        "llama",
+        "a model in a local llama.cpp engine: report, single token or likelihood",
+        MODEL_VERIFIER,
+    ),
+    row(
+        "openai",
+        "a model behind OpenAI-compatible servers: report, single token or likelihood",
+        MODEL_VERIFIER,
+    ),
     row("process", "your own program in any language, over JSON Lines", &["program", "kinds"]),
     row("ensemble", "several verifiers in parallel: the median of their scores", &["ensemble"]),
     row("reference", "exact, by the task's algorithm; for training and evaluation only", &[]),
@@ -92,9 +124,17 @@ pub const VERIFIERS: [Implementation; 7] = [
 pub const COORDINATORS: [Implementation; 5] = [
     row("adaptive", "thresholds that follow the observed rejection rate", &["adaptive"]),
     row("llama", "a model in a local llama.cpp engine that sees the verdict", MODEL_COORDINATOR),
-    row("openai", "a model behind OpenAI-compatible servers that sees the verdict", MODEL_COORDINATOR),
+    row(
+        "openai",
+        "a model behind OpenAI-compatible servers that sees the verdict",
+        MODEL_COORDINATOR,
+    ),
     row("process", "your own program in any language, over JSON Lines", &["program"]),
-    row("threshold", "compares the violation score with run.tau_soft and run.tau_hard (the paper's policy)", &[]),
+    row(
+        "threshold",
+        "compares the violation score with run.tau_soft and run.tau_hard (the paper's policy)",
+        &[],
+    ),
 ];
 
 /// The implementations of a role.
@@ -115,9 +155,10 @@ pub(super) fn agent_name(role: &str) -> serde_json::Value {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Agents {
-    /// Folder of role definitions: `executor/NAME.toml`, `verifier/NAME.toml` and `coordinator/NAME.toml`, each with the
-    /// options of its role's section, and templates `*.j2` beside them. A relative path is relative to the working
-    /// directory. Files override built-in definitions of the same name.
+    /// Folder of role definitions: `executor/NAME.toml`, `verifier/NAME.toml` and
+    /// `coordinator/NAME.toml`, each with the options of its role's section, and templates `*.j2`
+    /// beside them. A relative path is relative to the working directory. Files override built-in
+    /// definitions of the same name.
     pub folder: String,
     /// Proposes the next step.
     pub executor: ExecutorAgent,
@@ -136,14 +177,16 @@ pub struct ExecutorAgent {
     /// What a definition is for.
     #[schemars(extend("format" = "words"))]
     pub description: String,
-    /// Who proposes steps: the name of an implementation, with the options of this section, or of a definition.
-    /// `llama` (a model in a local llama.cpp engine), `openai` (a model behind OpenAI-compatible servers), `process` (your own
-    /// program), `escalation` (a small executor, and a large one on disagreement), `reference` (the algorithm itself;
-    /// labelled as such in every output), `scripted` (the algorithm with seeded errors at `error_rate`; for tests) or
+    /// Who proposes steps: the name of an implementation, with the options of this section, or of a
+    /// definition. `llama` (a model in a local llama.cpp engine), `openai` (a model behind
+    /// OpenAI-compatible servers), `process` (your own program), `escalation` (a small executor,
+    /// and a large one on disagreement), `reference` (the algorithm itself; labelled as such in
+    /// every output), `scripted` (the algorithm with seeded errors at `error_rate`; for tests) or
     /// `replay` (the given `lines` or a `recording`; for tests and for trying out checks).
     #[schemars(extend("format" = "executor"))]
     pub implementation: String,
-    /// `llama`: the name of an entry of `engines`; or a list of them, of which the first that has learnt the task is asked.
+    /// `llama`: the name of an entry of `engines`; or a list of them, of which the first that has
+    /// learnt the task is asked.
     pub engine: EngineNames,
     /// `openai`: the name of an entry of `pools`.
     #[schemars(extend("format" = "words"))]
@@ -151,9 +194,9 @@ pub struct ExecutorAgent {
     /// Maximum tokens of a proposal. A longer one is truncated and usually cannot be parsed.
     #[schemars(range(min = 1, max = 32_768))]
     pub max_tokens: u32,
-    /// Prompt template: `executor/NAME.j2` in `agents.folder`, or a built-in one: `compact` (one line; the prompt that the
-    /// shipped model was trained on) or `step` (the whole task in words, for instruction-following models). Empty = `compact`
-    /// for `llama`, `step` for `openai`.
+    /// Prompt template: `executor/NAME.j2` in `agents.folder`, or a built-in one: `compact` (one
+    /// line; the prompt that the shipped model was trained on) or `step` (the whole task in words,
+    /// for instruction-following models). Empty = `compact` for `llama`, `step` for `openai`.
     #[schemars(extend("format" = "words"))]
     pub prompt: String,
     /// Further templates: the trajectories of a round take `prompt` and these in turn.
@@ -161,21 +204,25 @@ pub struct ExecutorAgent {
     /// Template of the system prompt; empty = none.
     #[schemars(extend("format" = "words"))]
     pub system: String,
-    /// Which committed steps the prompt includes: `none`, `window` (the last `history_steps`) or `full`.
+    /// Which committed steps the prompt includes: `none`, `window` (the last `history_steps`) or
+    /// `full`.
     pub history: HistoryName,
     /// Number of steps for `history = "window"`.
     #[schemars(range(min = 1, max = 100_000))]
     pub history_steps: u32,
-    /// `llama`: whether to apply the chat template of the model's file; otherwise the model continues the prompt.
+    /// `llama`: whether to apply the chat template of the model's file; otherwise the model
+    /// continues the prompt.
     pub chat_template: bool,
-    /// Whether the task's grammar constrains the output: at most one free line, then an action. Otherwise the last line of a
-    /// free answer is used. A server is constrained if its `dialect` supports it.
+    /// Whether the task's grammar constrains the output: at most one free line, then an action.
+    /// Otherwise the last line of a free answer is used. A server is constrained if its `dialect`
+    /// supports it.
     pub grammar: bool,
-    /// With `grammar`: whether lines that were rejected at a state are taken out of its grammar; where its choices are finite
-    /// and two of them were none, the grammar lists the choices that are left. Turn it off only to measure what it is worth.
+    /// With `grammar`: whether lines that were rejected at a state are taken out of its grammar;
+    /// where its choices are finite and two of them were none, the grammar lists the choices that
+    /// are left. Turn it off only to measure what it is worth.
     pub exclude_rejected: bool,
-    /// With `grammar`: whether a proposal at a state where a line was rejected may begin with a derivation again, or is the
-    /// action alone.
+    /// With `grammar`: whether a proposal at a state where a line was rejected may begin with a
+    /// derivation again, or is the action alone.
     pub derive_after_rejection: bool,
     /// Overrides `run.temperature`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -188,14 +235,15 @@ pub struct ExecutorAgent {
     /// `scripted`: probability of a wrong proposal.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub error_rate: f64,
-    /// `scripted`: how long it takes for a proposal, in milliseconds; for measurements and for watching a run.
+    /// `scripted`: how long it takes for a proposal, in milliseconds; for measurements and for
+    /// watching a run.
     #[schemars(range(max = 3_600_000))]
     pub latency_ms: u64,
     /// `replay`: the lines to propose, in order; starts over after the last.
     #[schemars(length(max = 1_000_000))]
     pub lines: Vec<String>,
-    /// `replay`: a trace file written by `prime-agents run --trace` or `prime-agents runs trace` whose proposals to replay
-    /// instead of `lines`. Empty = none.
+    /// `replay`: a trace file written by `prime-agents run --trace` or `prime-agents runs trace`
+    /// whose proposals to replay instead of `lines`. Empty = none.
     #[schemars(extend("format" = "words"))]
     pub recording: String,
     /// Options of `escalation`.
@@ -230,47 +278,53 @@ pub struct VerifierAgent {
     /// What a definition is for.
     #[schemars(extend("format" = "words"))]
     pub description: String,
-    /// Who checks steps: the name of an implementation, with the options of this section, or of a definition. `rules`
-    /// (the task's constraints of the chosen `kinds`), `llama` (a model in a local llama.cpp engine), `openai` (a model behind
-    /// OpenAI-compatible servers), `ensemble` (the median of several), `process` (your own program), `reference` (exact, by
-    /// the task's algorithm; for training and evaluation only) or `none` (accepts everything; no answer then counts as
-    /// verified).
+    /// Who checks steps: the name of an implementation, with the options of this section, or of a
+    /// definition. `rules` (the task's constraints of the chosen `kinds`), `llama` (a model in a
+    /// local llama.cpp engine), `openai` (a model behind OpenAI-compatible servers), `ensemble`
+    /// (the median of several), `process` (your own program), `reference` (exact, by the task's
+    /// algorithm; for training and evaluation only) or `none` (accepts everything; no answer then
+    /// counts as verified).
     #[schemars(extend("format" = "verifier"))]
     pub implementation: String,
-    /// Kinds of constraints that `rules` checks, that a `program` is said to check, or that a model's `report` is asked about.
-    /// Results name those that were evaluated, and a model evaluates none. `transition` alone determines most steps of many
-    /// tasks, so it is not a default.
+    /// Kinds of constraints that `rules` checks, that a `program` is said to check, or that a
+    /// model's `report` is asked about. Results name those that were evaluated, and a model
+    /// evaluates none. `transition` alone determines most steps of many tasks, so it is not a
+    /// default.
     #[schemars(length(min = 1, max = 4))]
     pub kinds: Vec<Kind>,
-    /// `llama`: the name of an entry of `engines`; or a list of them, of which the first that has learnt the task is asked.
+    /// `llama`: the name of an entry of `engines`; or a list of them, of which the first that has
+    /// learnt the task is asked.
     pub engine: EngineNames,
     /// `openai`: the name of an entry of `pools`.
     #[schemars(extend("format" = "words"))]
     pub pool: String,
-    /// A model's verdict format: `report` (the paper's: PASS or FAIL for each constraint, and a score), `token` (`1` or `0`
-    /// with its log-probability; for small models trained on this format) or `likelihood` (prompted like an executor, then
-    /// constrained to the proposed line after one free line; for models of executors).
+    /// A model's verdict format: `report` (the paper's: PASS or FAIL for each constraint, and a
+    /// score), `token` (`1` or `0` with its log-probability; for small models trained on this
+    /// format) or `likelihood` (prompted like an executor, then constrained to the proposed line
+    /// after one free line; for models of executors).
     pub verdict: VerdictName,
-    /// Minimum probability. With `token`, a `1` of lower probability counts as a minor violation; with `likelihood`, a token
-    /// of lower probability makes the step wrong (0 = 0.05). 0 = off.
+    /// Minimum probability. With `token`, a `1` of lower probability counts as a minor violation;
+    /// with `likelihood`, a token of lower probability makes the step wrong (0 = 0.05). 0 = off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence_min: f64,
     /// Maximum tokens of a report, or of the output of `likelihood`.
     #[schemars(range(min = 1, max = 32_768))]
     pub max_tokens: u32,
-    /// Prompt template: `verifier/NAME.j2` in `agents.folder`, or a built-in one: `check` (the paper's), `token` or
-    /// `likelihood`. Empty = the one for `verdict`.
+    /// Prompt template: `verifier/NAME.j2` in `agents.folder`, or a built-in one: `check` (the
+    /// paper's), `token` or `likelihood`. Empty = the one for `verdict`.
     #[schemars(extend("format" = "words"))]
     pub prompt: String,
     /// Template of the system prompt; empty = none.
     #[schemars(extend("format" = "words"))]
     pub system: String,
-    /// Which committed steps the prompt includes: `none`, `window` (the last `history_steps`) or `full`.
+    /// Which committed steps the prompt includes: `none`, `window` (the last `history_steps`) or
+    /// `full`.
     pub history: HistoryName,
     /// Number of steps for `history = "window"`.
     #[schemars(range(min = 1, max = 100_000))]
     pub history_steps: u32,
-    /// `llama`: whether to apply the chat template of the model's file; otherwise the model continues the prompt.
+    /// `llama`: whether to apply the chat template of the model's file; otherwise the model
+    /// continues the prompt.
     pub chat_template: bool,
     /// Whether a grammar constrains reports. A server is constrained if its `dialect` supports it.
     pub grammar: bool,
@@ -300,13 +354,14 @@ pub struct CoordinatorAgent {
     /// What a definition is for.
     #[schemars(extend("format" = "words"))]
     pub description: String,
-    /// Who decides: the name of an implementation, with the options of this section, or of a definition. `threshold`
-    /// (compares the violation score with `run.tau_soft` and `run.tau_hard`), `adaptive` (the same, with thresholds that
-    /// follow the observed rejection rate), `llama` or `openai` (a model that sees the verdict) or `process` (your own
-    /// program).
+    /// Who decides: the name of an implementation, with the options of this section, or of a
+    /// definition. `threshold` (compares the violation score with `run.tau_soft` and
+    /// `run.tau_hard`), `adaptive` (the same, with thresholds that follow the observed rejection
+    /// rate), `llama` or `openai` (a model that sees the verdict) or `process` (your own program).
     #[schemars(extend("format" = "coordinator"))]
     pub implementation: String,
-    /// `llama`: the name of an entry of `engines`; or a list of them, of which the first that has learnt the task is asked.
+    /// `llama`: the name of an entry of `engines`; or a list of them, of which the first that has
+    /// learnt the task is asked.
     pub engine: EngineNames,
     /// `openai`: the name of an entry of `pools`.
     #[schemars(extend("format" = "words"))]
@@ -317,12 +372,14 @@ pub struct CoordinatorAgent {
     /// Template of the system prompt; empty = none.
     #[schemars(extend("format" = "words"))]
     pub system: String,
-    /// Which committed steps the prompt includes: `none`, `window` (the last `history_steps`) or `full`.
+    /// Which committed steps the prompt includes: `none`, `window` (the last `history_steps`) or
+    /// `full`.
     pub history: HistoryName,
     /// Number of steps for `history = "window"`.
     #[schemars(range(min = 1, max = 100_000))]
     pub history_steps: u32,
-    /// `llama`: whether to apply the chat template of the model's file; otherwise the model continues the prompt.
+    /// `llama`: whether to apply the chat template of the model's file; otherwise the model
+    /// continues the prompt.
     pub chat_template: bool,
     /// Whether to ask a model about clean steps (V = 0) too; otherwise they proceed.
     pub ask_on_clean_steps: bool,
@@ -333,8 +390,8 @@ pub struct CoordinatorAgent {
     pub program: Program,
 }
 
-/// Section `agents.coordinator.adaptive`: shifts both thresholds by `gain` times the difference between a trajectory's
-/// observed rejection rate and `target`.
+/// Section `agents.coordinator.adaptive`: shifts both thresholds by `gain` times the difference
+/// between a trajectory's observed rejection rate and `target`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdaptiveOptions {
@@ -381,8 +438,8 @@ pub enum VerdictName {
 pub struct Split {
     /// The role in which the runs differ.
     pub role: Role,
-    /// The alternative agent: an implementation or a definition. Empty = off. Runs whose request chooses the role's agent
-    /// do not take part.
+    /// The alternative agent: an implementation or a definition. Empty = off. Runs whose request
+    /// chooses the role's agent do not take part.
     #[schemars(extend("format" = "words"))]
     pub other: String,
     /// Share of the runs that use `other`.

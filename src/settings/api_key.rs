@@ -13,11 +13,12 @@ const NAME_BYTES_MAX: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApiKey {
-    /// The owner: up to 64 lower-case letters, digits, `-` and `_`. Runs submitted with the key belong to this name.
+    /// The owner: up to 64 lower-case letters, digits, `-` and `_`. Runs submitted with the key
+    /// belong to this name.
     #[schemars(extend("format" = "name"))]
     pub name: String,
-    /// Whether the key may act for all keys: remove finished runs of others (`POST /v1/gc`) and reload the configuration
-    /// (`POST /v1/reload`). Without keys everybody may.
+    /// Whether the key may act for all keys: remove finished runs of others (`POST /v1/gc`) and
+    /// reload the configuration (`POST /v1/reload`). Without keys everybody may.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admin: bool,
     /// SHA-256 of the key, 64 hexadecimal digits. The key itself is not stored.
@@ -103,7 +104,9 @@ mod tests {
         assert_eq!((hash.0[0], hash.0[1], hash.0[2], hash.0[31]), (0, 255, 16, 0xa5));
         assert_eq!(hash.to_string(), text);
         assert_eq!(text.to_uppercase().parse(), Ok(hash));
-        for wrong in ["", "00", &"g0".repeat(32), &"+1".repeat(32), &"00".repeat(33), &"é".repeat(32)] {
+        for wrong in
+            ["", "00", &"g0".repeat(32), &"+1".repeat(32), &"00".repeat(33), &"é".repeat(32)]
+        {
             assert_eq!(wrong.parse::<KeyHash>(), Err(KeyHashError), "{wrong}");
         }
     }

@@ -26,15 +26,39 @@ pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 14]> = LazyLock::new(|| {
         BuiltInModel::new("prime-tiny", include_str!("../../models/prime-tiny.toml"), &[]),
         BuiltInModel::new("prime-automata", include_str!("../../models/prime-automata.toml"), &[]),
         BuiltInModel::new("prime-sorts", include_str!("../../models/prime-sorts.toml"), &[]),
-        BuiltInModel::new("prime-structures", include_str!("../../models/prime-structures.toml"), UNLEARNT_STRUCTURES),
-        BuiltInModel::new("prime-advanced", include_str!("../../models/prime-advanced.toml"), UNLEARNT_ADVANCED),
-        BuiltInModel::new("prime-symbols", include_str!("../../models/prime-symbols.toml"), UNLEARNT_SYMBOLS),
+        BuiltInModel::new(
+            "prime-structures",
+            include_str!("../../models/prime-structures.toml"),
+            UNLEARNT_STRUCTURES,
+        ),
+        BuiltInModel::new(
+            "prime-advanced",
+            include_str!("../../models/prime-advanced.toml"),
+            UNLEARNT_ADVANCED,
+        ),
+        BuiltInModel::new(
+            "prime-symbols",
+            include_str!("../../models/prime-symbols.toml"),
+            UNLEARNT_SYMBOLS,
+        ),
         BuiltInModel::new("prime-machines", include_str!("../../models/prime-machines.toml"), &[]),
-        BuiltInModel::new("prime-numbers", include_str!("../../models/prime-numbers.toml"), UNLEARNT_NUMBERS),
-        BuiltInModel::new("prime-large", include_str!("../../models/prime-large.toml"), UNLEARNT_LARGE),
+        BuiltInModel::new(
+            "prime-numbers",
+            include_str!("../../models/prime-numbers.toml"),
+            UNLEARNT_NUMBERS,
+        ),
+        BuiltInModel::new(
+            "prime-large",
+            include_str!("../../models/prime-large.toml"),
+            UNLEARNT_LARGE,
+        ),
         BuiltInModel::new("prime-tables", include_str!("../../models/prime-tables.toml"), &[]),
         BuiltInModel::new("prime-puzzles", include_str!("../../models/prime-puzzles.toml"), &[]),
-        BuiltInModel::new("prime-hybrids", include_str!("../../models/prime-hybrids.toml"), UNLEARNT_HYBRIDS),
+        BuiltInModel::new(
+            "prime-hybrids",
+            include_str!("../../models/prime-hybrids.toml"),
+            UNLEARNT_HYBRIDS,
+        ),
         BuiltInModel::new("prime-queens", include_str!("../../models/prime-queens.toml"), &[]),
         BuiltInModel::new("prime-routes", include_str!("../../models/prime-routes.toml"), &[]),
     ]
@@ -53,7 +77,8 @@ impl BuiltInModel {
         struct Data {
             tasks: Vec<String>,
         }
-        let recipe: Recipe = toml::from_str(recipe).expect("invariant: the recipe in the executable was trained by");
+        let recipe: Recipe =
+            toml::from_str(recipe).expect("invariant: the recipe in the executable was trained by");
         let mut tasks = [recipe.data.tasks, recipe.rehearsal.tasks].concat();
         tasks.retain(|task| !not_learnt.contains(&task.as_str()));
         Self { name, tasks }

@@ -1,5 +1,6 @@
-//! Validates a tree of values against the schema: keys, types, ranges, choices. Values carry their origin, so an error names
-//! where the value was set. The `config` crate alone would round 8.5 to an integer and read `true` as 1.
+//! Validates a tree of values against the schema: keys, types, ranges, choices. Values carry their
+//! origin, so an error names where the value was set. The `config` crate alone would round 8.5 to
+//! an integer and read `true` as 1.
 
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -57,12 +58,15 @@ impl Checker<'_> {
                 // Sorted, so that the first error does not depend on hashing.
                 let mut entries: Vec<_> = table.iter().collect();
                 entries.sort_by_key(|(name, _)| *name);
-                return entries.into_iter().try_for_each(|(name, below)| self.entry(name, below, schema, key));
+                return entries
+                    .into_iter()
+                    .try_for_each(|(name, below)| self.entry(name, below, schema, key));
             }
             (Some("array"), ValueKind::Array(items)) => {
                 let (least, most) = (schema["minItems"].as_u64(), schema["maxItems"].as_u64());
                 let count = items.len() as u64;
-                if least.is_some_and(|least| count < least) || most.is_some_and(|most| count > most) {
+                if least.is_some_and(|least| count < least) || most.is_some_and(|most| count > most)
+                {
                     return Err(out_of_range(value, key, schema));
                 }
                 return items.iter().try_for_each(|item| {
@@ -79,14 +83,21 @@ impl Checker<'_> {
                 Some("url") => is_url(text),
                 Some("json-object") => serde_json::from_str::<serde_json::Map<_, _>>(text).is_ok(),
                 Some("postgres-url") => {
-                    text.is_empty() || ["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme))
+                    text.is_empty()
+                        || ["postgres://", "postgresql://"]
+                            .iter()
+                            .any(|scheme| text.starts_with(scheme))
                 }
-                Some("http-address") => text.is_empty() || text.len() > 7 && text.starts_with("http://"),
+                Some("http-address") => {
+                    text.is_empty() || text.len() > 7 && text.starts_with("http://")
+                }
                 _ => !text.is_empty(),
             },
             (Some("boolean"), ValueKind::Boolean(_)) => true,
             (Some("integer"), kind) => {
-                let Some(number) = integer(kind) else { return Err(wrong_type(value, key, schema)) };
+                let Some(number) = integer(kind) else {
+                    return Err(wrong_type(value, key, schema));
+                };
                 let bound = |name: &str| schema[name].as_number().and_then(Number::as_i128);
                 bound("minimum").is_none_or(|least| number >= least)
                     && bound("maximum").is_none_or(|most| number <= most)
@@ -103,14 +114,21 @@ impl Checker<'_> {
         if fits { Ok(()) } else { Err(out_of_range(value, key, schema)) }
     }
 
-    fn entry(&self, name: &str, value: &Value, schema: &Json, at: &str) -> Result<(), SettingsError> {
+    fn entry(
+        &self,
+        name: &str,
+        value: &Value,
+        schema: &Json,
+        at: &str,
+    ) -> Result<(), SettingsError> {
         let key = if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
         if is_map(schema) && !is_map_key(name) {
             return Err(SettingsError::OutOfRange {
                 origin: origin(value),
                 key: at.to_owned(),
                 found: format!("given an entry called \"{name}\""),
-                expected: "a table whose names have only lower-case letters, digits, `-` and `_`".to_owned(),
+                expected: "a table whose names have only lower-case letters, digits, `-` and `_`"
+                    .to_owned(),
             });
         }
         if let Some(below) = child(schema, name) {
@@ -125,22 +143,41 @@ impl Checker<'_> {
         let is_named = child(self.root, section).is_some_and(is_map);
         let chosen = below.split('.').next().filter(|_| is_named).unwrap_or("<name>");
         let all = keys(self.root, chosen);
-        let near = nearest(&key, all.iter().map(String::as_str).filter(|candidate| !candidate.contains('<')));
+        let near = nearest(
+            &key,
+            all.iter().map(String::as_str).filter(|candidate| !candidate.contains('<')),
+        );
         let known = match (near, schema["properties"].as_object()) {
             (None, Some(table)) => table.keys().cloned().collect(),
             _ => Vec::new(),
         };
-        Err(SettingsError::UnknownKey { origin: origin(value), nearest: near.map(str::to_owned), key, known })
+        Err(SettingsError::UnknownKey {
+            origin: origin(value),
+            nearest: near.map(str::to_owned),
+            key,
+            known,
+        })
     }
 }
 
-fn choice(value: &Value, key: &str, schema: &Json, known: Vec<String>) -> Result<(), SettingsError> {
+fn choice(
+    value: &Value,
+    key: &str,
+    schema: &Json,
+    known: Vec<String>,
+) -> Result<(), SettingsError> {
     match &value.kind {
         ValueKind::String(text) if known.contains(text) => Ok(()),
         ValueKind::String(text) => {
             let near = nearest(text, known.iter().map(String::as_str)).map(str::to_owned);
             let (key, found) = (key.to_owned(), text.clone());
-            Err(SettingsError::UnknownName { origin: origin(value), key, found, nearest: near, known })
+            Err(SettingsError::UnknownName {
+                origin: origin(value),
+                key,
+                found,
+                nearest: near,
+                known,
+            })
         }
         _ => Err(wrong_type(value, key, schema)),
     }
@@ -151,7 +188,8 @@ pub(super) fn origin(value: &Value) -> String {
     value.origin().unwrap_or("the settings").to_owned()
 }
 
-/// Whether this is a valid name of an engine or a preset, which an environment variable must be able to express.
+/// Whether this is a valid name of an engine or a preset, which an environment variable must be
+/// able to express.
 fn is_map_key(name: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     !name.is_empty() && !name.contains("__") && name.bytes().all(allowed)
@@ -240,7 +278,9 @@ pub(super) fn expected(schema: &Json) -> String {
         return format!("one of {}", quoted(&known));
     }
     match kind_of(schema) {
-        Some("integer") => format!("a whole number from {} to {}", schema["minimum"], schema["maximum"]),
+        Some("integer") => {
+            format!("a whole number from {} to {}", schema["minimum"], schema["maximum"])
+        }
         Some("number") if schema["exclusiveMinimum"].is_number() => {
             format!("a number above {} and up to {}", schema["exclusiveMinimum"], schema["maximum"])
         }
@@ -256,19 +296,31 @@ pub(super) fn expected(schema: &Json) -> String {
             Some("device") => {
                 let one = "`cpu`, `CUDA0`, `CUDA1`, …, a full GPU UUID as `nvidia-smi -L` prints it, or a PCI id such as \
                            `pci:0000:65:00.0`";
-                if is_one_or_more(schema) { format!("{one}; or a list of GPUs") } else { one.to_owned() }
+                if is_one_or_more(schema) {
+                    format!("{one}; or a list of GPUs")
+                } else {
+                    one.to_owned()
+                }
             }
             Some(role @ ("executor" | "verifier" | "coordinator")) => {
-                format!("the name of a {role}: an implementation or a definition").replace("a executor", "an executor")
+                format!("the name of a {role}: an implementation or a definition")
+                    .replace("a executor", "an executor")
             }
             Some("words") => "a text".to_owned(),
             Some("name") => "a text of up to 64 lower-case letters, digits, `-` and `_`".to_owned(),
-            Some("sha256") => "a SHA-256, 64 hexadecimal digits, as `prime-agents key new NAME` prints it".to_owned(),
+            Some("sha256") => {
+                "a SHA-256, 64 hexadecimal digits, as `prime-agents key new NAME` prints it"
+                    .to_owned()
+            }
             Some("url") => "a URL such as \"http://127.0.0.1:8080/v1\"".to_owned(),
             Some("json-object") => "a JSON object, such as \"{}\"".to_owned(),
-            Some("postgres-url") => "empty, or a URL such as \"postgres://prime@127.0.0.1/prime\"".to_owned(),
+            Some("postgres-url") => {
+                "empty, or a URL such as \"postgres://prime@127.0.0.1/prime\"".to_owned()
+            }
             Some("http-address") => "empty, or a URL such as \"http://127.0.0.1:4318\"".to_owned(),
-            Some("socket-address") => "an IP address and port, such as \"127.0.0.1:7433\"".to_owned(),
+            Some("socket-address") => {
+                "an IP address and port, such as \"127.0.0.1:7433\"".to_owned()
+            }
             _ => "a text that is not empty".to_owned(),
         },
     }

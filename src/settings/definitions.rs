@@ -1,5 +1,6 @@
-//! Role definitions: named agents with their own options and prompt, each a file `agents/<role>/NAME.toml`. The shipped ones
-//! are built in; files in `agents.folder` override them.
+//! Role definitions: named agents with their own options and prompt, each a file
+//! `agents/<role>/NAME.toml`. The shipped ones are built in; files in `agents.folder` override
+//! them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -128,22 +129,29 @@ fn stem_of<'a>(path: &'a Path, extension: &str) -> Option<&'a str> {
 type Sources = BTreeMap<String, Source>;
 
 impl Definitions {
-    /// Loads the built-in definitions and those of `folder`. `sections` is the merged section `agents`, from which omitted
-    /// options are taken; `schema` is that of the configuration.
+    /// Loads the built-in definitions and those of `folder`. `sections` is the merged section
+    /// `agents`, from which omitted options are taken; `schema` is that of the configuration.
     ///
     /// # Errors
     /// The first invalid definition, with file and line.
-    pub(super) fn read(folder: &str, sections: &Value, schema: &Json) -> Result<Self, SettingsError> {
+    pub(super) fn read(
+        folder: &str,
+        sections: &Value,
+        schema: &Json,
+    ) -> Result<Self, SettingsError> {
         let mut all = Self::default();
         let folder_path = Path::new(folder);
         if folder != DEFAULT_FOLDER && !folder_path.is_dir() {
-            let message = "not a folder; set `agents.folder` to the folder of your definitions".to_owned();
+            let message =
+                "not a folder; set `agents.folder` to the folder of your definitions".to_owned();
             return Err(SettingsError::Definition { path: folder_path.to_owned(), message });
         }
         let mut sources: BTreeMap<Role, Sources> = BTreeMap::new();
         for (role, file, text) in DEFINITIONS {
             let role = Role::ALL.into_iter().find(|known| known.name() == role);
-            let (Some(role), Some(name)) = (role, stem_of(Path::new(file), "toml")) else { continue };
+            let (Some(role), Some(name)) = (role, stem_of(Path::new(file), "toml")) else {
+                continue;
+            };
             let place = format!("agents/{role}/{file}");
             let source = Source { text: text.to_owned(), place, origin: BUILT_IN.to_owned() };
             sources.entry(role).or_default().insert(name.to_owned(), source);
@@ -158,14 +166,20 @@ impl Definitions {
                     check_name(role, name, &path)?;
                     let place = path.display().to_string();
                     let text = read(&path)?;
-                    let is_shipped =
-                        sources.get(&role).and_then(|known| known.get(name)).is_some_and(|s| s.text == text);
+                    let is_shipped = sources
+                        .get(&role)
+                        .and_then(|known| known.get(name))
+                        .is_some_and(|s| s.text == text);
                     let origin = if is_shipped { BUILT_IN.to_owned() } else { place.clone() };
-                    sources.entry(role).or_default().insert(name.to_owned(), Source { text, place, origin });
+                    sources
+                        .entry(role)
+                        .or_default()
+                        .insert(name.to_owned(), Source { text, place, origin });
                 } else if let Some(name) = stem_of(&path, "j2") {
                     let (key, text) = (format!("{role}/{name}.j2"), read(&path)?);
                     if all.templates.get(&key).is_none_or(|known| known.text != text) {
-                        all.templates.insert(key, Template { text, origin: path.display().to_string() });
+                        all.templates
+                            .insert(key, Template { text, origin: path.display().to_string() });
                     }
                 }
             }
@@ -188,9 +202,13 @@ impl Definitions {
 }
 
 fn check_name(role: Role, name: &str, path: &Path) -> Result<(), SettingsError> {
-    let refuse = |message: String| Err(SettingsError::Definition { path: path.to_owned(), message });
+    let refuse =
+        |message: String| Err(SettingsError::Definition { path: path.to_owned(), message });
     if !is_name(name) {
-        return refuse("a definition's file name must have 1 to 64 lower-case letters, digits, `-` and `_`".to_owned());
+        return refuse(
+            "a definition's file name must have 1 to 64 lower-case letters, digits, `-` and `_`"
+                .to_owned(),
+        );
     }
     if implementations(role).iter().any(|known| known.name == name) {
         return refuse(format!("`{name}` is the name of an implementation; rename the file"));
@@ -223,7 +241,8 @@ fn defined<A: DeserializeOwned>(
         let mut base = base.clone();
         // Descriptions are not inherited.
         base.0.remove("description");
-        let empty = Layer(Map::from_iter([("description".to_owned(), Value::new(None, String::new()))]));
+        let empty =
+            Layer(Map::from_iter([("description".to_owned(), Value::new(None, String::new()))]));
         let merged = Config::builder()
             .add_source(empty)
             .add_source(base)
@@ -239,5 +258,10 @@ fn defined<A: DeserializeOwned>(
 /// A role's section of the merged configuration.
 fn section(sections: &Value, role: Role) -> Layer {
     let table = sections.clone().into_table().unwrap_or_default();
-    Layer(table.get(role.name()).and_then(|section| section.clone().into_table().ok()).unwrap_or_default())
+    Layer(
+        table
+            .get(role.name())
+            .and_then(|section| section.clone().into_table().ok())
+            .unwrap_or_default(),
+    )
 }

@@ -12,39 +12,43 @@ use prime_bench::spelling::nearest;
 use prime_bench::tasks;
 use prime_engine::{Devices, FlashAttention, Isolation, KvPool};
 
-/// How many ancestors of the executable are searched: `target/<triple>/release/` is three levels below a checkout,
-/// `target/<triple>/release/deps/` of tests four.
+/// How many ancestors of the executable are searched: `target/<triple>/release/` is three levels
+/// below a checkout, `target/<triple>/release/deps/` of tests four.
 const ANCESTORS_SEARCHED: usize = 5;
 
 /// One entry of `engines`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Engine {
-    /// The model: one that is built into the executable (`prime-tiny`, `prime-automata`, `prime-sorts`, `prime-structures`,
-    /// `prime-advanced`, `prime-symbols`, `prime-machines`, `prime-numbers`, `prime-large`, `prime-tables`,
-    /// `prime-puzzles`, `prime-hybrids`, `prime-queens`, `prime-routes`), or the path of a GGUF file. A relative path in a file given by `--config` is
-    /// relative to that file's folder; elsewhere it is relative to the working directory or, if there is no such file, to the
-    /// folders above the executable (so a build finds the `models/` of its checkout). A missing file is reported when the
-    /// engine starts, with every path that was tried.
+    /// The model: one that is built into the executable (`prime-tiny`, `prime-automata`,
+    /// `prime-sorts`, `prime-structures`, `prime-advanced`, `prime-symbols`, `prime-machines`,
+    /// `prime-numbers`, `prime-large`, `prime-tables`, `prime-puzzles`, `prime-hybrids`,
+    /// `prime-queens`, `prime-routes`), or the path of a GGUF file. A relative path in a file given
+    /// by `--config` is relative to that file's folder; elsewhere it is relative to the working
+    /// directory or, if there is no such file, to the folders above the executable (so a build
+    /// finds the `models/` of its checkout). A missing file is reported when the engine starts,
+    /// with every path that was tried.
     pub model: PathBuf,
-    /// The tasks that the model has learnt, by slug or category: an agent with several engines asks the first that has learnt
-    /// the task. Empty = those that the model was trained on, which built-in models and files that `prime-agents train` has
-    /// written state; for other files: any.
+    /// The tasks that the model has learnt, by slug or category: an agent with several engines asks
+    /// the first that has learnt the task. Empty = those that the model was trained on, which
+    /// built-in models and files that `prime-agents train` has written state; for other files: any.
     pub tasks: Vec<String>,
-    /// Where the model runs: `cpu`, `CUDA<n>` (the n-th GPU in PCI bus order, or in the order of `CUDA_VISIBLE_DEVICES` if
-    /// that is set), a GPU's UUID (`GPU-…` or `MIG-…` from `nvidia-smi -L`; stable when the order of the GPUs changes), or
-    /// its PCI id (`pci:0000:65:00.0`). A list of GPUs splits the model's layers among them: `device = ["CUDA0", "CUDA1"]`.
-    /// Several engines may share a device.
+    /// Where the model runs: `cpu`, `CUDA<n>` (the n-th GPU in PCI bus order, or in the order of
+    /// `CUDA_VISIBLE_DEVICES` if that is set), a GPU's UUID (`GPU-…` or `MIG-…` from
+    /// `nvidia-smi -L`; stable when the order of the GPUs changes), or its PCI id
+    /// (`pci:0000:65:00.0`). A list of GPUs splits the model's layers among them:
+    /// `device = ["CUDA0", "CUDA1"]`. Several engines may share a device.
     pub device: Devices,
-    /// `process` (a separate worker process: a crash of llama.cpp ends only the worker, which is restarted) or `thread`
-    /// (inside this process; for tests and small tools).
+    /// `process` (a separate worker process: a crash of llama.cpp ends only the worker, which is
+    /// restarted) or `thread` (inside this process; for tests and small tools).
     pub isolation: Isolation,
-    /// How sequences share the KV cache: `shared` (one pool; a turn may use all of it), `split` (an equal part each, in
-    /// steps of 256 tokens, which also limits a turn; faster on a CPU with many sequences), or `auto`: `split` on a CPU
-    /// where more than 32 turns can be under way at once and each part holds the context that the model was trained for,
-    /// else `shared`.
+    /// How sequences share the KV cache: `shared` (one pool; a turn may use all of it), `split` (an
+    /// equal part each, in steps of 256 tokens, which also limits a turn; faster on a CPU with many
+    /// sequences), or `auto`: `split` on a CPU where more than 32 turns can be under way at once
+    /// and each part holds the context that the model was trained for, else `shared`.
     pub kv_cache: KvCache,
-    /// Flash attention: `auto` (where the device can), `on`, or `off` (more memory, which grows with the context).
+    /// Flash attention: `auto` (where the device can), `on`, or `off` (more memory, which grows
+    /// with the context).
     pub flash_attention: FlashAttention,
     /// Size of the KV cache of all sequences in tokens.
     #[schemars(range(min = 64, max = 16_777_216))]
@@ -55,33 +59,37 @@ pub struct Engine {
     /// Maximum tokens in one decode, from `sequences_max` to `context_tokens`.
     #[schemars(range(min = 1, max = 65_536))]
     pub batch_tokens: u32,
-    /// Sequences beyond `sequences_max` that only cache prefixes for later turns; at most 256 in all. With `shared` they are
-    /// free, with `split` each takes a part of the KV cache. Idle sequences keep their prefixes in any case.
+    /// Sequences beyond `sequences_max` that only cache prefixes for later turns; at most 256 in
+    /// all. With `shared` they are free, with `split` each takes a part of the KV cache. Idle
+    /// sequences keep their prefixes in any case.
     #[schemars(range(min = 0, max = 255))]
     pub cached_sequences_max: u32,
-    /// Maximum prompt tokens in a decode while other turns generate, so that a long prompt does not stall them; 0 = a quarter
-    /// of `batch_tokens`.
+    /// Maximum prompt tokens in a decode while other turns generate, so that a long prompt does not
+    /// stall them; 0 = a quarter of `batch_tokens`.
     #[schemars(range(min = 0, max = 65_536))]
     pub prefill_tokens: u32,
-    /// CPU threads of a decode; 0 = derived from the number of cores. More threads than free cores are much slower.
+    /// CPU threads of a decode; 0 = derived from the number of cores. More threads than free cores
+    /// are much slower.
     #[schemars(range(min = 0, max = 1_024))]
     pub threads: u32,
-    /// Time in milliseconds without progress after which a busy worker is killed and its turns are retried. Once decode
-    /// times are known the limit drops to 50 times their 99th percentile, but at least 5 seconds.
+    /// Time in milliseconds without progress after which a busy worker is killed and its turns are
+    /// retried. Once decode times are known the limit drops to 50 times their 99th percentile, but
+    /// at least 5 seconds.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub deadline_ms: u64,
     /// Timeout in milliseconds for loading the model and decoding one token.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub start_timeout_ms: u64,
-    /// Maximum restarts of the worker within `restart_window_ms`; after one more the engine is out of service: turns wait,
-    /// new runs are refused, and the worker is started again after pauses that grow to a minute, or at a reload.
+    /// Maximum restarts of the worker within `restart_window_ms`; after one more the engine is out
+    /// of service: turns wait, new runs are refused, and the worker is started again after pauses
+    /// that grow to a minute, or at a reload.
     #[schemars(range(min = 0, max = 1_000))]
     pub restarts_max: u32,
     /// Sliding window in milliseconds over which restarts are counted.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub restart_window_ms: u64,
-    /// If above 0, the worker starts with the first turn that needs it, and ends when there was none for so many
-    /// milliseconds; 0: it runs as long as the process.
+    /// If above 0, the worker starts with the first turn that needs it, and ends when there was
+    /// none for so many milliseconds; 0: it runs as long as the process.
     #[schemars(range(min = 0, max = 2_592_000_000_u64))]
     pub idle_stop_ms: u64,
 }
@@ -95,7 +103,8 @@ pub enum KvCache {
     Split,
 }
 
-/// Most turns at once for which one pool is the faster one on a CPU. Measured: docs/measurements.md, "KV cache by load".
+/// Most turns at once for which one pool is the faster one on a CPU. Measured:
+/// docs/measurements.md, "KV cache by load".
 const SHARED_TURNS_MAX: u32 = 32;
 
 /// What llama.cpp rounds the parts of a split KV cache up to a multiple of, in tokens.
@@ -147,7 +156,8 @@ fn is_meant(entry: &str, task: &str) -> bool {
 }
 
 impl Engine {
-    /// The KV pool for at most so many `turns` under way at once, each of at most `turn_tokens` tokens.
+    /// The KV pool for at most so many `turns` under way at once, each of at most `turn_tokens`
+    /// tokens.
     pub fn kv_pool(&self, turns: u32, turn_tokens: u64) -> KvPool {
         let is_split = match self.kv_cache {
             KvCache::Split => true,
@@ -162,7 +172,8 @@ impl Engine {
         if is_split { KvPool::Split } else { KvPool::Shared }
     }
 
-    /// The part of the KV cache that a sequence has in a split pool, in tokens: llama.cpp rounds it up.
+    /// The part of the KV cache that a sequence has in a split pool, in tokens: llama.cpp rounds it
+    /// up.
     pub fn split_tokens(&self) -> u64 {
         let part = self.context_tokens / (self.sequences_max + self.cached_sequences_max).max(1);
         u64::from(part).next_multiple_of(SPLIT_STEP)
@@ -177,7 +188,8 @@ impl Engine {
         Some(learnt.iter().any(|entry| is_meant(entry, task)))
     }
 
-    /// The model, if it is called like a built-in one, and is none. A run that asks another engine would never open it.
+    /// The model, if it is called like a built-in one, and is none. A run that asks another engine
+    /// would never open it.
     pub(super) fn misspelt_model(&self) -> Option<&str> {
         let named = self.model.file_name()?.to_str()?;
         let is_name = named.starts_with("prime-") && self.model.extension().is_none();
@@ -190,8 +202,8 @@ impl Engine {
         self.tasks.iter().find(|entry| !is_known(entry)).map(String::as_str)
     }
 
-    /// Finds the model. A relative path is tried as it is, then below the ancestors of `executable` (pass
-    /// `std::env::current_exe().ok()`; `None` searches the working directory only).
+    /// Finds the model. A relative path is tried as it is, then below the ancestors of `executable`
+    /// (pass `std::env::current_exe().ok()`; `None` searches the working directory only).
     ///
     /// # Errors
     /// The file exists at none of these paths.
@@ -224,18 +236,28 @@ mod tests {
             [32, 33, u32::MAX].map(|turns| engine.kv_pool(turns, 512)),
             [KvPool::Shared, KvPool::Split, KvPool::Split]
         );
-        assert_eq!(engine.kv_pool(u32::MAX, 513), KvPool::Shared, "32,768 tokens are 512 for each of 64 sequences");
+        assert_eq!(
+            engine.kv_pool(u32::MAX, 513),
+            KvPool::Shared,
+            "32,768 tokens are 512 for each of 64 sequences"
+        );
         let narrow = Engine { sequences_max: 32, ..engine.clone() };
         assert_eq!(narrow.kv_pool(u32::MAX, 1), KvPool::Shared, "no more turns than sequences");
         let cached = Engine { cached_sequences_max: 64, ..engine.clone() };
-        assert_eq!([256, 257].map(|tokens| cached.kv_pool(64, tokens)), [KvPool::Split, KvPool::Shared]);
+        assert_eq!(
+            [256, 257].map(|tokens| cached.kv_pool(64, tokens)),
+            [KvPool::Split, KvPool::Shared]
+        );
         let odd = Engine { context_tokens: 128 * 520, ..cached };
         assert_eq!(
             [768, 769].map(|tokens| odd.kv_pool(64, tokens)),
             [KvPool::Split, KvPool::Shared],
             "520, rounded up"
         );
-        let gpu = Engine { device: "CUDA0".parse::<prime_engine::Device>().unwrap().into(), ..engine.clone() };
+        let gpu = Engine {
+            device: "CUDA0".parse::<prime_engine::Device>().unwrap().into(),
+            ..engine.clone()
+        };
         assert_eq!(gpu.kv_pool(u32::MAX, 1), KvPool::Shared);
         let fixed = Engine { kv_cache: KvCache::Split, ..engine };
         assert_eq!(fixed.kv_pool(1, 4096), KvPool::Split);
@@ -250,10 +272,17 @@ mod tests {
         assert_eq!(engine.find_model(None), Ok(ModelSource::BuiltIn("prime-tiny")), "the default");
         engine.model = PathBuf::from("models/some-model-of-this-test.gguf");
 
-        let misspelt = Engine { model: PathBuf::from("prime-sort"), ..engine.clone() }.find_model(None).unwrap_err();
+        let misspelt = Engine { model: PathBuf::from("prime-sort"), ..engine.clone() }
+            .find_model(None)
+            .unwrap_err();
         assert!(misspelt.to_string().contains("did you mean `prime-sorts`?"), "{misspelt}");
         let missing = engine.find_model(Some(&executable)).unwrap_err();
-        assert!(missing.to_string().ends_with("prime-puzzles, prime-hybrids, prime-queens, prime-routes"), "{missing}");
+        assert!(
+            missing
+                .to_string()
+                .ends_with("prime-puzzles, prime-hybrids, prime-queens, prime-routes"),
+            "{missing}"
+        );
         assert_eq!(missing.tried[0], engine.model);
         assert!(missing.tried.contains(&model));
         assert!(missing.to_string().contains("models/some-model-of-this-test.gguf or "));
@@ -261,7 +290,10 @@ mod tests {
         std::fs::create_dir_all(folder.path().join("models")).unwrap();
         std::fs::write(&model, "not read here").unwrap();
         assert_eq!(engine.find_model(Some(&executable)), Ok(ModelSource::File(model.clone())));
-        assert!(engine.find_model(None).is_err(), "without an executable only the working directory counts");
+        assert!(
+            engine.find_model(None).is_err(),
+            "without an executable only the working directory counts"
+        );
 
         engine.model = folder.path().join("absolute.gguf");
         assert_eq!(engine.find_model(Some(&executable)).unwrap_err().tried, [engine.model.clone()]);

@@ -51,8 +51,8 @@ impl EngineNames {
     }
 }
 
-/// Of several models the one to ask about a task: the first that has learnt it, else the first of which that is not known,
-/// else the first.
+/// Of several models the one to ask about a task: the first that has learnt it, else the first of
+/// which that is not known, else the first.
 pub fn first_that_knows<T>(models: &[T], has_learnt: impl Fn(&T) -> Option<bool>) -> Option<&T> {
     let first = |wanted| models.iter().find(|model| has_learnt(model) == wanted);
     first(Some(true)).or_else(|| first(None)).or(models.first())
@@ -80,11 +80,19 @@ mod tests {
 
     #[test]
     fn one_is_a_text_and_several_are_a_list() {
-        for (json, shown) in [("\"tiny\"", "tiny"), ("[\"tiny\",\"automata\"]", "tiny, automata"), ("[]", "")] {
+        for (json, shown) in
+            [("\"tiny\"", "tiny"), ("[\"tiny\",\"automata\"]", "tiny, automata"), ("[]", "")]
+        {
             let names: EngineNames = serde_json::from_str(json).unwrap();
-            assert_eq!((names.to_string().as_str(), serde_json::to_string(&names).unwrap().as_str()), (shown, json));
+            assert_eq!(
+                (names.to_string().as_str(), serde_json::to_string(&names).unwrap().as_str()),
+                (shown, json)
+            );
         }
-        assert_eq!(serde_json::from_str::<EngineNames>("[\"tiny\"]").unwrap(), EngineNames::from("tiny"));
+        assert_eq!(
+            serde_json::from_str::<EngineNames>("[\"tiny\"]").unwrap(),
+            EngineNames::from("tiny")
+        );
         let error = serde_json::from_str::<EngineNames>("3").unwrap_err().to_string();
         assert!(error.contains("the name of an engine, or a list of names"), "{error}");
     }

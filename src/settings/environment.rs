@@ -1,4 +1,5 @@
-//! The variables of the environment that belong to the configuration, checked for mistakes that would go unnoticed.
+//! The variables of the environment that belong to the configuration, checked for mistakes that
+//! would go unnoticed.
 
 use std::ffi::OsString;
 
@@ -17,8 +18,8 @@ pub(super) fn key(name: &str) -> Option<&str> {
 /// The variables for [`Settings::load`]. Pass `std::env::vars_os()`.
 ///
 /// # Errors
-/// For a variable of the configuration that is not UTF-8, and for one with a single underscore between its parts, which
-/// would be ignored.
+/// For a variable of the configuration that is not UTF-8, and for one with a single underscore
+/// between its parts, which would be ignored.
 pub fn read_environment(
     variables: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<impl Iterator<Item = (String, String)>, SettingsError> {
@@ -40,8 +41,8 @@ pub fn read_environment(
     Ok(read.into_iter())
 }
 
-/// `PRIME__RUN__FANOUT` for `PRIME_RUN_FANOUT`: the variable that is probably meant, if the first word after `PRIME_` is a
-/// section of the configuration.
+/// `PRIME__RUN__FANOUT` for `PRIME_RUN_FANOUT`: the variable that is probably meant, if the first
+/// word after `PRIME_` is a section of the configuration.
 fn with_double_underscores(name: &str) -> Option<String> {
     let rest = name.strip_prefix("PRIME_").filter(|rest| !rest.starts_with('_'))?;
     let (section, key) = rest.split_once('_')?;
@@ -72,7 +73,14 @@ mod tests {
             let error = read(name, b"4".to_vec()).unwrap_err();
             assert!(error.contains(name) && error.contains(meant), "{error}");
         }
-        for name in ["PRIME_API_KEY", "PRIME_CHAOS_KILLS", "PRIME_RUN", "PRIME__RUN__FANOUT", "PRIMES_RUN_X", "HOME"] {
+        for name in [
+            "PRIME_API_KEY",
+            "PRIME_CHAOS_KILLS",
+            "PRIME_RUN",
+            "PRIME__RUN__FANOUT",
+            "PRIMES_RUN_X",
+            "HOME",
+        ] {
             assert_eq!(read(name, b"4".to_vec()), Ok(vec![(name.to_owned(), "4".to_owned())]));
         }
     }

@@ -28,8 +28,11 @@ pub enum SettingsError {
         /// With replacement characters.
         name: String,
     },
-    /// A variable of the environment that looks as if it should be part of the configuration, and is not.
-    #[error("environment variable {name} has no effect: parts are separated by two underscores; did you mean {meant}?")]
+    /// A variable of the environment that looks as if it should be part of the configuration, and
+    /// is not.
+    #[error(
+        "environment variable {name} has no effect: parts are separated by two underscores; did you mean {meant}?"
+    )]
     SingleUnderscore {
         /// As set.
         name: String,
@@ -53,7 +56,9 @@ pub enum SettingsError {
         message: String,
     },
     /// An argument of `--set` is not `key=value`.
-    #[error("`--set {argument}` is not of the form section.key=value; an example is `--set run.fanout=4`")]
+    #[error(
+        "`--set {argument}` is not of the form section.key=value; an example is `--set run.fanout=4`"
+    )]
     NotAssignment {
         /// As given.
         argument: String,

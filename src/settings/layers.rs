@@ -1,5 +1,5 @@
-//! One layer of configuration: reads a file, the environment or a `--set` argument into values with their origin. Does not
-//! merge or validate.
+//! One layer of configuration: reads a file, the environment or a `--set` argument into values with
+//! their origin. Does not merge or validate.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -39,7 +39,10 @@ impl Layer {
         let mut file = File::open(path).map_err(unreadable)?.take(FILE_BYTES_MAX + 1);
         file.read_to_string(&mut text).map_err(unreadable)?;
         if text.len() as u64 > FILE_BYTES_MAX {
-            return Err(SettingsError::TooLong { path: path.to_owned(), mib_max: FILE_BYTES_MAX >> 20 });
+            return Err(SettingsError::TooLong {
+                path: path.to_owned(),
+                mib_max: FILE_BYTES_MAX >> 20,
+            });
         }
         let mut layer = Self::text(&text, &path.display().to_string())?;
         if let Some(folder) = path.parent() {
@@ -50,7 +53,8 @@ impl Layer {
 
     /// TOML text; `name` is its origin in messages.
     pub(super) fn text(text: &str, name: &str) -> Result<Self, SettingsError> {
-        let line = |offset: usize| 1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count();
+        let line =
+            |offset: usize| 1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count();
         let place = |offset: usize| format!("{name}:{}", line(offset));
         let table = DeTable::parse(text).map_err(|error| SettingsError::NotToml {
             origin: place(error.span().map_or(0, |span| span.start)),
@@ -59,7 +63,8 @@ impl Layer {
         Ok(Self(convert_table(table.get_ref(), &place)))
     }
 
-    /// The variables that begin with `PRIME__`: `PRIME__RUN__FANOUT=4` sets `run.fanout`. Case does not matter.
+    /// The variables that begin with `PRIME__`: `PRIME__RUN__FANOUT=4` sets `run.fanout`. Case does
+    /// not matter.
     pub(super) fn environment(variables: impl Iterator<Item = (String, String)>) -> Self {
         let mut mine: Vec<_> = variables
             .filter_map(|(name, value)| {
@@ -88,7 +93,8 @@ impl Layer {
         Ok(layer)
     }
 
-    /// Sets a dotted key. A value that is not TOML is taken as a string, so that `log.level=debug` needs no quotes.
+    /// Sets a dotted key. A value that is not TOML is taken as a string, so that `log.level=debug`
+    /// needs no quotes.
     fn assign(&mut self, key: &str, value: &str, origin: &str) {
         let place = |_| origin.to_owned();
         let line = format!("value = {value}");
@@ -101,9 +107,9 @@ impl Layer {
         let last = parts.pop().unwrap_or_default();
         let mut table = &mut self.0;
         for part in parts {
-            let below = table
-                .entry(part.to_owned())
-                .or_insert_with(|| Value::new(Some(&origin.to_owned()), Map::<String, Value>::new()));
+            let below = table.entry(part.to_owned()).or_insert_with(|| {
+                Value::new(Some(&origin.to_owned()), Map::<String, Value>::new())
+            });
             if !matches!(below.kind, ValueKind::Table(_)) {
                 below.kind = ValueKind::Table(Map::new());
             }
@@ -114,11 +120,16 @@ impl Layer {
     }
 
     fn resolve_models(&mut self, folder: &Path) {
-        let Some(ValueKind::Table(engines)) = self.0.get_mut("engines").map(|value| &mut value.kind) else { return };
+        let Some(ValueKind::Table(engines)) =
+            self.0.get_mut("engines").map(|value| &mut value.kind)
+        else {
+            return;
+        };
         #[expect(clippy::iter_over_hash_type, reason = "entries are independent")]
         for engine in engines.values_mut() {
             let ValueKind::Table(engine) = &mut engine.kind else { continue };
-            if let Some(ValueKind::String(model)) = engine.get_mut("model").map(|value| &mut value.kind)
+            if let Some(ValueKind::String(model)) =
+                engine.get_mut("model").map(|value| &mut value.kind)
                 && !model.is_empty()
                 && BuiltInModel::find(Path::new(model.as_str())).is_none()
             {
@@ -140,10 +151,12 @@ pub(super) fn from_json(value: serde_json::Value) -> Value {
             (None, None) => ValueKind::Float(number.as_f64().unwrap_or(f64::NAN)),
         },
         serde_json::Value::String(text) => ValueKind::String(text),
-        serde_json::Value::Array(items) => ValueKind::Array(items.into_iter().map(from_json).collect()),
-        serde_json::Value::Object(fields) => {
-            ValueKind::Table(fields.into_iter().map(|(key, value)| (key, from_json(value))).collect())
+        serde_json::Value::Array(items) => {
+            ValueKind::Array(items.into_iter().map(from_json).collect())
         }
+        serde_json::Value::Object(fields) => ValueKind::Table(
+            fields.into_iter().map(|(key, value)| (key, from_json(value))).collect(),
+        ),
     };
     Value::new(None, kind)
 }
@@ -162,12 +175,18 @@ fn convert(value: &Spanned<DeValue<'_>>, place: &dyn Fn(usize) -> String) -> Val
         DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
             Ok(number) => ValueKind::I64(number),
             // Beyond 64 bits a number is out of range for every option.
-            Err(_) => ValueKind::I128(if number.as_str().starts_with('-') { i128::MIN } else { i128::MAX }),
+            Err(_) => ValueKind::I128(if number.as_str().starts_with('-') {
+                i128::MIN
+            } else {
+                i128::MAX
+            }),
         },
         DeValue::Float(number) => ValueKind::Float(number.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::Boolean(flag) => ValueKind::Boolean(*flag),
         DeValue::Datetime(date) => ValueKind::String(date.to_string()),
-        DeValue::Array(items) => ValueKind::Array(items.iter().map(|item| convert(item, place)).collect()),
+        DeValue::Array(items) => {
+            ValueKind::Array(items.iter().map(|item| convert(item, place)).collect())
+        }
         DeValue::Table(table) => ValueKind::Table(convert_table(table, place)),
     };
     Value::new(Some(&place(value.span().start)), kind)

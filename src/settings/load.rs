@@ -1,4 +1,5 @@
-//! Merges the layers and validates the result. Reads only the given files, and the headers of the models that they name.
+//! Merges the layers and validates the result. Reads only the given files, and the headers of the
+//! models that they name.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -27,20 +28,21 @@ pub const DEFAULT_TOML: &str = include_str!("../../config/default.toml");
 #[must_use]
 pub fn default_section(role: Role) -> &'static serde_json::Map<String, serde_json::Value> {
     static AGENTS: LazyLock<serde_json::Value> = LazyLock::new(|| {
-        let all: serde_json::Value = toml::from_str(DEFAULT_TOML).expect("invariant: the shipped defaults are TOML");
+        let all: serde_json::Value =
+            toml::from_str(DEFAULT_TOML).expect("invariant: the shipped defaults are TOML");
         all["agents"].clone()
     });
     AGENTS[role.name()].as_object().expect("invariant: each role has a section")
 }
 
 impl Settings {
-    /// Merges the shipped defaults, `files` in order, the variables of `environment` that begin with `PRIME__`, and the
-    /// `--set` arguments `sets` in order, and validates the result. [`read_environment`](super::read_environment) gives
-    /// `environment`.
+    /// Merges the shipped defaults, `files` in order, the variables of `environment` that begin
+    /// with `PRIME__`, and the `--set` arguments `sets` in order, and validates the result.
+    /// [`read_environment`](super::read_environment) gives `environment`.
     ///
     /// # Errors
-    /// The first error, with its key, its source and the fix. An error in a layer counts even if a later layer overrides the
-    /// value.
+    /// The first error, with its key, its source and the fix. An error in a layer counts even if a
+    /// later layer overrides the value.
     pub fn load(
         files: &[PathBuf],
         environment: impl Iterator<Item = (String, String)>,
@@ -76,20 +78,22 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Takes over what model files say that they have learnt, for entries that state no tasks themselves. A file that cannot be
-    /// read is reported when its engine starts.
+    /// Takes over what model files say that they have learnt, for entries that state no tasks
+    /// themselves. A file that cannot be read is reported when its engine starts.
     fn read_learnt_tasks(&mut self) {
         let executable = std::env::current_exe().ok();
         for engine in self.engines.values_mut().filter(|engine| engine.tasks.is_empty()) {
-            let Ok(ModelSource::File(path)) = engine.find_model(executable.as_deref()) else { continue };
+            let Ok(ModelSource::File(path)) = engine.find_model(executable.as_deref()) else {
+                continue;
+            };
             let Ok(header) = gguf::read(&path) else { continue };
             let tasks = header.strings.get(TASKS_KEY).into_iter().flatten();
             engine.tasks = tasks.filter(|task| tasks::find(task).is_ok()).cloned().collect();
         }
     }
 
-    /// Validates every range and every relation between values. [`Settings::load`] already does; this is for settings that
-    /// were changed in code.
+    /// Validates every range and every relation between values. [`Settings::load`] already does;
+    /// this is for settings that were changed in code.
     ///
     /// # Errors
     /// The first invalid value.
@@ -101,8 +105,10 @@ impl Settings {
 
     /// Checks relations between values, which a schema cannot express. `origins` has their sources.
     fn check_together(&self, origins: &Value) -> Result<(), SettingsError> {
-        let conflict =
-            |key: &[&str], message: String| SettingsError::Conflict { origin: origin_of(origins, key), message };
+        let conflict = |key: &[&str], message: String| SettingsError::Conflict {
+            origin: origin_of(origins, key),
+            message,
+        };
         let run = &self.run;
         if run.tau_hard < run.tau_soft {
             let message = format!(
@@ -142,7 +148,8 @@ impl Settings {
                 key: "agents.executor.engine".to_owned(),
                 origin: origin_of(origins, &["agents", "executor", "engine"]),
                 found: unknown.clone(),
-                nearest: nearest(unknown, self.engines.keys().map(String::as_str)).map(str::to_owned),
+                nearest: nearest(unknown, self.engines.keys().map(String::as_str))
+                    .map(str::to_owned),
                 known: self.engines.keys().cloned().collect(),
             });
         }
@@ -159,7 +166,12 @@ impl Settings {
             if let Some(named) = engine.misspelt_model() {
                 let origin = origin_of(origins, &["engines", name, "model"]);
                 let known = BUILT_IN_MODELS.iter().map(|model| model.name.to_owned());
-                return Err(unknown(origin, &format!("engines.{name}.model"), named, known.collect()));
+                return Err(unknown(
+                    origin,
+                    &format!("engines.{name}.model"),
+                    named,
+                    known.collect(),
+                ));
             }
             if let Some(unknown) = engine.unknown_task() {
                 let message = format!(
@@ -171,7 +183,9 @@ impl Settings {
         }
         let keys = &self.server.keys;
         for (at, key) in keys.iter().enumerate() {
-            if let Some(same) = keys[..at].iter().find(|other| other.name == key.name || other.sha256 == key.sha256) {
+            if let Some(same) =
+                keys[..at].iter().find(|other| other.name == key.name || other.sha256 == key.sha256)
+            {
                 let message = format!(
                     "`server.keys` has \"{}\" and \"{}\", but each key needs a name and a `sha256` of its own",
                     same.name, key.name
@@ -217,13 +231,15 @@ impl Settings {
         Ok(())
     }
 
-    /// A hash of everything that determines the course of a run (the configured agents with all their parts, the prompt
-    /// templates, and the sections `engines`, `pools` and `run`): 16 hexadecimal digits, independent of the machine and the
-    /// order of keys.
+    /// A hash of everything that determines the course of a run (the configured agents with all
+    /// their parts, the prompt templates, and the sections `engines`, `pools` and `run`): 16
+    /// hexadecimal digits, independent of the machine and the order of keys.
     #[must_use]
     pub fn hash(&self) -> String {
-        let decisive = (self.reached(), &self.definitions.templates, &self.engines, &self.pools, &self.run);
-        let digest = Sha256::digest(serde_json::to_vec(&decisive).expect("invariant: settings serialise"));
+        let decisive =
+            (self.reached(), &self.definitions.templates, &self.engines, &self.pools, &self.run);
+        let digest =
+            Sha256::digest(serde_json::to_vec(&decisive).expect("invariant: settings serialise"));
         let short = digest.iter().take(8).fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
         format!("{short:016x}")
     }
@@ -242,16 +258,22 @@ impl Default for Settings {
     }
 }
 
-/// The lowest layer: for every engine that a layer names, the shipped `engines.tiny` without its model.
+/// The lowest layer: for every engine that a layer names, the shipped `engines.tiny` without its
+/// model.
 fn engine_template(layers: &[Layer]) -> Layer {
     let engines = |layer: &Layer| table(layer.0.get("engines")?).cloned();
-    let Some(mut template) = layers.first().and_then(engines).and_then(|shipped| table(shipped.get("tiny")?).cloned())
+    let Some(mut template) =
+        layers.first().and_then(engines).and_then(|shipped| table(shipped.get("tiny")?).cloned())
     else {
         return Layer::default();
     };
     template.remove("model");
-    let names = layers.iter().filter_map(engines).flat_map(|engines| engines.into_keys().collect::<Vec<_>>());
-    let all: Map<String, Value> = names.map(|name| (name, Value::new(None, template.clone()))).collect();
+    let names = layers
+        .iter()
+        .filter_map(engines)
+        .flat_map(|engines| engines.into_keys().collect::<Vec<_>>());
+    let all: Map<String, Value> =
+        names.map(|name| (name, Value::new(None, template.clone()))).collect();
     Layer(Map::from_iter([("engines".to_owned(), Value::new(None, all))]))
 }
 

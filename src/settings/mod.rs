@@ -1,11 +1,12 @@
 //! Typed configuration: merges layers of sources into one validated [`Settings`].
 //!
 //! Precedence, lowest first: the embedded `config/default.toml`, each `--config FILE` in order,
-//! `PRIME__SECTION__KEY=value` in the environment, `--set section.key=value`. A field's doc comment is its entry in the
-//! reference (`docs/configuration.md`), and its `range` attribute is what is validated.
+//! `PRIME__SECTION__KEY=value` in the environment, `--set section.key=value`. A field's doc comment
+//! is its entry in the reference (`docs/configuration.md`), and its `range` attribute is what is
+//! validated.
 //!
-//! This module opens no model, socket or device and does not read the environment itself: whether a value is *usable* is up
-//! to the part that uses it.
+//! This module opens no model, socket or device and does not read the environment itself: whether a
+//! value is *usable* is up to the part that uses it.
 
 mod agents;
 mod api_key;
@@ -29,8 +30,9 @@ mod sections;
 mod upstreams;
 
 pub use agents::{
-    AdaptiveOptions, Agents, COORDINATORS, CoordinatorAgent, EXECUTORS, Ensemble, Escalation, ExecutorAgent,
-    HistoryName, Implementation, Split, VERIFIERS, VerdictName, VerifierAgent, implementations,
+    AdaptiveOptions, Agents, COORDINATORS, CoordinatorAgent, EXECUTORS, Ensemble, Escalation,
+    ExecutorAgent, HistoryName, Implementation, Split, VERIFIERS, VerdictName, VerifierAgent,
+    implementations,
 };
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
 pub use built_in_models::{BUILT_IN_MODELS, BuiltInModel};
@@ -46,7 +48,10 @@ pub use program::Program;
 pub use reference::reference_markdown;
 pub use resolve::{ListedAgent, RoleOptions};
 pub use search::{
-    AheadOptions, BeamOptions, DiversityOptions, GroupOptions, GroupSize, SeedChoice, StrategyName, VoteName,
+    AheadOptions, BeamOptions, DiversityOptions, GroupOptions, GroupSize, SeedChoice, StrategyName,
+    VoteName,
 };
-pub use sections::{Budget, Log, LogFormat, LogLevel, Placement, Reward, Run, Runtime, Server, Settings};
+pub use sections::{
+    Budget, Log, LogFormat, LogLevel, Placement, Reward, Run, Runtime, Server, Settings,
+};
 pub use upstreams::{Api, Dialect, Upstream, UpstreamPool};

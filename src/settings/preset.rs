@@ -38,8 +38,8 @@ pub struct Preset {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64", range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     pub top_p: Option<f64>,
-    /// Overrides `agents.executor.implementation`. Not limited by `server.allow_executors`, because only the operator defines
-    /// presets.
+    /// Overrides `agents.executor.implementation`. Not limited by `server.allow_executors`, because
+    /// only the operator defines presets.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", extend("format" = "executor"))]
     pub executor: Option<String>,

@@ -33,7 +33,8 @@ Editors complete and check a file whose first line names the schema, which `prim
 /// The text of `docs/configuration.md`.
 #[must_use]
 pub fn reference_markdown() -> String {
-    let defaults = serde_json::to_value(Settings::default()).expect("invariant: every option has a form in JSON");
+    let defaults = serde_json::to_value(Settings::default())
+        .expect("invariant: every option has a form in JSON");
     let mut page = HEAD.to_owned();
     section(&mut page, &Settings::schema(), &defaults, "");
     page
@@ -41,8 +42,9 @@ pub fn reference_markdown() -> String {
 
 fn section(page: &mut String, schema: &Value, defaults: &Value, at: &str) {
     let Some(properties) = schema["properties"].as_object() else { return };
-    let (tables, options): (Vec<_>, Vec<_>) =
-        properties.iter().partition(|(_, below)| below["type"] == "object" || is_list_of_tables(below));
+    let (tables, options): (Vec<_>, Vec<_>) = properties
+        .iter()
+        .partition(|(_, below)| below["type"] == "object" || is_list_of_tables(below));
     if !options.is_empty() {
         page.push_str("\n| key | default | values | what it does |\n| --- | --- | --- | --- |\n");
     }
@@ -62,7 +64,8 @@ fn section(page: &mut String, schema: &Value, defaults: &Value, at: &str) {
             (path.clone(), below, &defaults[key])
         };
         let text = description(below);
-        writeln!(page, "\n## `[{title}]`\n\n{text}").expect("invariant: writing to a string cannot fail");
+        writeln!(page, "\n## `[{title}]`\n\n{text}")
+            .expect("invariant: writing to a string cannot fail");
         section(page, inner, default, &title);
     }
 }

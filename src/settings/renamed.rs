@@ -20,5 +20,8 @@ const RENAMED: [(&str, &str); 10] = [
 
 /// The new name of a key of this table.
 pub(super) fn new_name(table: &Value, key: &str) -> Option<&'static str> {
-    RENAMED.into_iter().find(|(old, new)| *old == key && child(table, new).is_some()).map(|(_, new)| new)
+    RENAMED
+        .into_iter()
+        .find(|(old, new)| *old == key && child(table, new).is_some())
+        .map(|(_, new)| new)
 }

@@ -1,11 +1,14 @@
-//! Resolves an agent's name to its options: an implementation with those of its role's section, or a definition.
+//! Resolves an agent's name to its options: an implementation with those of its role's section, or
+//! a definition.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use config::Value;
 use serde::Serialize;
 
-use super::agents::{CoordinatorAgent, ExecutorAgent, Implementation, VerdictName, VerifierAgent, implementations};
+use super::agents::{
+    CoordinatorAgent, ExecutorAgent, Implementation, VerdictName, VerifierAgent, implementations,
+};
 use super::definitions::{Defined, Definitions};
 use super::engine_names::first_that_knows;
 use super::error::SettingsError;
@@ -118,7 +121,8 @@ pub struct ListedAgent {
 const ASKS_A_MODEL: [&str; 2] = ["llama", "openai"];
 
 impl ExecutorAgent {
-    /// The name of its prompt template. A model behind a server was hardly trained on our own prompt.
+    /// The name of its prompt template. A model behind a server was hardly trained on our own
+    /// prompt.
     pub fn prompt_name(&self) -> &str {
         match self.implementation.as_str() {
             _ if !self.prompt.is_empty() => &self.prompt,
@@ -193,8 +197,8 @@ impl Settings {
         implementations(A::ROLE).iter().map(implementation).chain(definitions).collect()
     }
 
-    /// The options of an agent by name; their `implementation` is always an implementation's name. `None` if there is no such
-    /// agent.
+    /// The options of an agent by name; their `implementation` is always an implementation's name.
+    /// `None` if there is no such agent.
     #[must_use]
     pub fn agent<A: RoleOptions>(&self, name: &str) -> Option<A> {
         if let Some(defined) = A::defined(&self.definitions).get(name) {
@@ -212,24 +216,38 @@ impl Settings {
     /// The settings were not validated.
     #[must_use]
     pub fn configured<A: RoleOptions>(&self) -> A {
-        self.agent(A::section(self).implementation()).expect("invariant: validated settings name existing agents")
+        self.agent(A::section(self).implementation())
+            .expect("invariant: validated settings name existing agents")
     }
 
-    /// The engines of the configured agents, of those of presets, and of the alternative of `agents.split`.
+    /// The engines of the configured agents, of those of presets, and of the alternative of
+    /// `agents.split`.
     #[must_use]
     pub fn engines_needed(&self) -> Vec<String> {
         let mut engines = BTreeSet::new();
-        self.visit_preconfigured::<ExecutorAgent>(&mut |options| engines.extend(options.engines().iter().cloned()));
-        self.visit_preconfigured::<VerifierAgent>(&mut |options| engines.extend(options.engines().iter().cloned()));
-        self.visit_preconfigured::<CoordinatorAgent>(&mut |options| engines.extend(options.engines().iter().cloned()));
+        self.visit_preconfigured::<ExecutorAgent>(&mut |options| {
+            engines.extend(options.engines().iter().cloned())
+        });
+        self.visit_preconfigured::<VerifierAgent>(&mut |options| {
+            engines.extend(options.engines().iter().cloned())
+        });
+        self.visit_preconfigured::<CoordinatorAgent>(&mut |options| {
+            engines.extend(options.engines().iter().cloned())
+        });
         engines.into_iter().collect()
     }
 
-    /// Leaves of several engines of a role's section the one that is asked about this task, so that no other is started.
+    /// Leaves of several engines of a role's section the one that is asked about this task, so that
+    /// no other is started.
     pub fn narrow_engines(&mut self, task: &str) {
         let agents = &mut self.agents;
-        for names in [&mut agents.executor.engine, &mut agents.verifier.engine, &mut agents.coordinator.engine] {
-            let has_learnt = |name: &String| self.engines.get(name).and_then(|engine| engine.has_learnt(task));
+        for names in [
+            &mut agents.executor.engine,
+            &mut agents.verifier.engine,
+            &mut agents.coordinator.engine,
+        ] {
+            let has_learnt =
+                |name: &String| self.engines.get(name).and_then(|engine| engine.has_learnt(task));
             if let Some(name) = first_that_knows(names.all(), has_learnt) {
                 *names = name.as_str().into();
             }
@@ -240,7 +258,8 @@ impl Settings {
     fn visit_preconfigured<A: RoleOptions>(&self, visit: &mut dyn FnMut(&A)) {
         let split = &self.agents.split;
         let presets = self.presets.values().filter_map(|preset| preset.agent(A::ROLE));
-        let other = (split.role == A::ROLE && !split.other.is_empty()).then_some(split.other.as_str());
+        let other =
+            (split.role == A::ROLE && !split.other.is_empty()).then_some(split.other.as_str());
         let names = [A::section(self).implementation()].into_iter().chain(presets).chain(other);
         for name in names {
             self.walk::<A>(name, 0, &mut |_, options| visit(options));
@@ -252,7 +271,10 @@ impl Settings {
         let Some(options) = self.agent::<A>(name) else { return };
         visit(name, &options);
         if depth < DEPTH_MAX {
-            options.members().into_iter().for_each(|member| self.walk::<A>(member, depth + 1, visit));
+            options
+                .members()
+                .into_iter()
+                .for_each(|member| self.walk::<A>(member, depth + 1, visit));
         }
     }
 
@@ -274,7 +296,10 @@ impl Settings {
         self.reach::<ExecutorAgent>(&mut reached);
         self.reach::<VerifierAgent>(&mut reached);
         self.reach::<CoordinatorAgent>(&mut reached);
-        reached.into_iter().map(|((role, name), options)| (format!("{role}.{name}"), options)).collect()
+        reached
+            .into_iter()
+            .map(|((role, name), options)| (format!("{role}.{name}"), options))
+            .collect()
     }
 
     /// Checks a role's agents: definitions refer to known names, and no agent contains itself.
@@ -282,16 +307,23 @@ impl Settings {
         let role = A::ROLE;
         for (name, defined) in A::defined(&self.definitions) {
             let place = || format!("agents/{role}/{name}.toml ({})", defined.origin);
-            let known = implementations(role).iter().find(|known| known.name == defined.options.implementation());
+            let known = implementations(role)
+                .iter()
+                .find(|known| known.name == defined.options.implementation());
             let Some(known) = known else {
-                let all: Vec<_> = implementations(role).iter().map(|known| known.name.to_owned()).collect();
-                return Err(unknown(place(), "implementation", defined.options.implementation(), all));
+                let all: Vec<_> =
+                    implementations(role).iter().map(|known| known.name.to_owned()).collect();
+                return Err(unknown(
+                    place(),
+                    "implementation",
+                    defined.options.implementation(),
+                    all,
+                ));
             };
             let always = ["description", "implementation"];
-            let unused = defined
-                .given
-                .iter()
-                .find(|key| !always.contains(&key.as_str()) && !known.options.contains(&key.as_str()));
+            let unused = defined.given.iter().find(|key| {
+                !always.contains(&key.as_str()) && !known.options.contains(&key.as_str())
+            });
             if let Some(unused) = unused {
                 return Err(SettingsError::UnknownKey {
                     key: format!("{unused}` of the implementation `{}", known.name),
@@ -318,11 +350,20 @@ impl Settings {
         depth: usize,
     ) -> Result<(), SettingsError> {
         if depth > DEPTH_MAX {
-            let message = format!("`{name}` has agents nested more than {DEPTH_MAX} deep: does it contain itself?");
+            let message = format!(
+                "`{name}` has agents nested more than {DEPTH_MAX} deep: does it contain itself?"
+            );
             return Err(SettingsError::Conflict { origin: place.to_owned(), message });
         }
-        if let Some(engine) = options.engines().iter().find(|name| !self.engines.contains_key(*name)) {
-            return Err(unknown(place.to_owned(), "engine", engine, self.engines.keys().cloned().collect()));
+        if let Some(engine) =
+            options.engines().iter().find(|name| !self.engines.contains_key(*name))
+        {
+            return Err(unknown(
+                place.to_owned(),
+                "engine",
+                engine,
+                self.engines.keys().cloned().collect(),
+            ));
         }
         if options.program().is_some_and(|program| program.command.is_empty()) {
             let message = format!(
@@ -341,7 +382,12 @@ impl Settings {
                 return Err(SettingsError::Conflict { origin: place.to_owned(), message });
             }
             let Some(servers) = self.pools.get(pool) else {
-                return Err(unknown(place.to_owned(), "pool", pool, self.pools.keys().cloned().collect()));
+                return Err(unknown(
+                    place.to_owned(),
+                    "pool",
+                    pool,
+                    self.pools.keys().cloned().collect(),
+                ));
             };
             if servers.upstreams.is_empty() {
                 let message = format!(
@@ -352,7 +398,12 @@ impl Settings {
         }
         for member in options.members() {
             let Some(below) = self.agent::<A>(member) else {
-                return Err(unknown(place.to_owned(), options.implementation(), member, self.agent_names(A::ROLE)));
+                return Err(unknown(
+                    place.to_owned(),
+                    options.implementation(),
+                    member,
+                    self.agent_names(A::ROLE),
+                ));
             };
             self.check_members(&below, member, place, depth + 1)?;
         }
@@ -362,5 +413,11 @@ impl Settings {
 
 pub(super) fn unknown(origin: String, key: &str, found: &str, known: Vec<String>) -> SettingsError {
     let nearest = nearest(found, known.iter().map(String::as_str)).map(str::to_owned);
-    SettingsError::UnknownName { key: key.to_owned(), origin, found: found.to_owned(), nearest, known }
+    SettingsError::UnknownName {
+        key: key.to_owned(),
+        origin,
+        found: found.to_owned(),
+        nearest,
+        known,
+    }
 }

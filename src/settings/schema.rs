@@ -1,5 +1,5 @@
-//! The JSON Schema of the configuration: generated from the types, and the only source of keys, types and ranges for
-//! validation, suggestions and the reference page.
+//! The JSON Schema of the configuration: generated from the types, and the only source of keys,
+//! types and ranges for validation, suggestions and the reference page.
 
 use std::sync::LazyLock;
 
@@ -11,8 +11,9 @@ use super::sections::Settings;
 use prime_protocol::Role;
 
 impl Settings {
-    /// The JSON Schema (draft 2020-12) of a configuration file, with the documentation as descriptions. Every key is optional,
-    /// except in lists of tables, which are not merged with anything.
+    /// The JSON Schema (draft 2020-12) of a configuration file, with the documentation as
+    /// descriptions. Every key is optional, except in lists of tables, which are not merged with
+    /// anything.
     #[must_use]
     pub fn file_schema() -> Value {
         let mut schema = Self::schema();
@@ -23,7 +24,8 @@ impl Settings {
     /// The JSON Schema of the merged configuration.
     #[must_use]
     pub fn schema() -> Value {
-        let generator = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+        let generator =
+            SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
         generator.into_generator().into_root_schema_for::<Settings>().to_value()
     }
 
@@ -57,9 +59,13 @@ fn allow_partial(schema: &mut Value) {
     schema.remove("required");
     for (keyword, below) in schema {
         match (keyword.as_str(), below) {
-            ("properties", Value::Object(properties)) => properties.values_mut().for_each(allow_partial),
+            ("properties", Value::Object(properties)) => {
+                properties.values_mut().for_each(allow_partial)
+            }
             ("additionalProperties", other) => allow_partial(other),
-            ("anyOf" | "oneOf" | "allOf", Value::Array(all)) => all.iter_mut().for_each(allow_partial),
+            ("anyOf" | "oneOf" | "allOf", Value::Array(all)) => {
+                all.iter_mut().for_each(allow_partial)
+            }
             _ => {}
         }
     }
@@ -83,12 +89,19 @@ pub(super) fn is_list_of_tables(schema: &Value) -> bool {
 
 /// The allowed strings, if they are a fixed list.
 pub(super) fn choices(schema: &Value) -> Option<Vec<String>> {
-    let texts = |values: &[Value]| values.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect();
+    let texts = |values: &[Value]| {
+        values.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
+    };
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return Some(texts(values));
     }
     let variants = schema.get("oneOf")?.as_array()?;
-    Some(variants.iter().filter_map(|variant| variant.get("const")?.as_str().map(str::to_owned)).collect())
+    Some(
+        variants
+            .iter()
+            .filter_map(|variant| variant.get("const")?.as_str().map(str::to_owned))
+            .collect(),
+    )
 }
 
 /// Every dotted key of the configuration, tables included. `chosen` replaces user-defined names.

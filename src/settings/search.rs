@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// A value of `run.strategy`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema, ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema, ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 #[value(rename_all = "snake_case")]
 pub enum StrategyName {
@@ -23,7 +25,9 @@ pub enum StrategyName {
 }
 
 /// A value of `run.vote`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema, ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema, ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 #[value(rename_all = "snake_case")]
 pub enum VoteName {
@@ -42,8 +46,8 @@ pub struct BeamOptions {
     /// Beam width: partial trajectories kept (the paper's B).
     #[schemars(range(min = 1, max = 64))]
     pub width: u32,
-    /// Proposals per partial trajectory (the paper's top-k): the most likely action, and samples. `width` times this is at
-    /// most 256.
+    /// Proposals per partial trajectory (the paper's top-k): the most likely action, and samples.
+    /// `width` times this is at most 256.
     #[schemars(range(min = 1, max = 64))]
     pub actions: u32,
 }
@@ -52,21 +56,23 @@ pub struct BeamOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AheadOptions {
-    /// Lead in votes that an action needs over every other; 0 = the smallest that reaches `reliability` over T_max steps if a
-    /// sample is right with probability `step_accuracy`.
+    /// Lead in votes that an action needs over every other; 0 = the smallest that reaches
+    /// `reliability` over T_max steps if a sample is right with probability `step_accuracy`.
     #[schemars(range(min = 0, max = 1_000))]
     pub k: u32,
     /// Target probability that all steps of a run are right.
     #[schemars(range(max = 0.999_999_999_999), extend("exclusiveMinimum" = 0.0))]
     pub reliability: f64,
-    /// Probability that one proposal is right, as measured by `prime-agents bench steps` for your model and tasks. Determines
-    /// k and the error bound of each result; 0 = unknown (then set `k`).
+    /// Probability that one proposal is right, as measured by `prime-agents bench steps` for your
+    /// model and tasks. Determines k and the error bound of each result; 0 = unknown (then set
+    /// `k`).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub step_accuracy: f64,
     /// Maximum proposals per step; then the leader is taken and the step is counted as undecided.
     #[schemars(range(min = 1, max = 10_000))]
     pub samples_max: u32,
-    /// A proposal with more characters, derivation included, is a red flag and is discarded before the vote.
+    /// A proposal with more characters, derivation included, is a red flag and is discarded before
+    /// the vote.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub characters_max: u32,
 }
@@ -75,8 +81,9 @@ pub struct AheadOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupOptions {
-    /// `fixed` (the fan-out is `run.fanout`) or `dynamic` (the paper's G(d) = min + (max − min) · σ(d − midpoint), where d is
-    /// log10 of T_max, the length of the problem's longest valid trace).
+    /// `fixed` (the fan-out is `run.fanout`) or `dynamic` (the paper's G(d) = min + (max − min) ·
+    /// σ(d − midpoint), where d is log10 of T_max, the length of the problem's longest valid
+    /// trace).
     pub size: GroupSize,
     /// Minimum fan-out of `dynamic`.
     #[schemars(range(min = 1, max = 256))]
@@ -89,14 +96,16 @@ pub struct GroupOptions {
     pub midpoint: f64,
 }
 
-/// Section `run.diversity`: how the trajectories of a round differ. Their prompts: `agents.executor.prompt_variants`.
+/// Section `run.diversity`: how the trajectories of a round differ. Their prompts:
+/// `agents.executor.prompt_variants`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiversityOptions {
     /// The trajectories' temperatures are spaced evenly over `run.temperature` ± this (at least 0).
     #[schemars(range(min = 0.0, max = 2.0))]
     pub temperature_spread: f64,
-    /// `distinct` (each trajectory has seeds of its own) or `shared` (only temperatures and prompts tell them apart).
+    /// `distinct` (each trajectory has seeds of its own) or `shared` (only temperatures and prompts
+    /// tell them apart).
     pub seeds: SeedChoice,
 }
 

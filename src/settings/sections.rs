@@ -1,7 +1,7 @@
 //! The sections of the configuration and every option in them.
 //!
-//! A field's doc comment is its public documentation, including its unit and special values. Ranges are in the `schemars`
-//! attributes, defaults only in `config/default.toml`. No logic here.
+//! A field's doc comment is its public documentation, including its unit and special values. Ranges
+//! are in the `schemars` attributes, defaults only in `config/default.toml`. No logic here.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,7 +14,9 @@ use super::api_key::ApiKey;
 use super::definitions::Definitions;
 use super::engine::Engine;
 use super::preset::Preset;
-use super::search::{AheadOptions, BeamOptions, DiversityOptions, GroupOptions, StrategyName, VoteName};
+use super::search::{
+    AheadOptions, BeamOptions, DiversityOptions, GroupOptions, StrategyName, VoteName,
+};
 use super::upstreams::UpstreamPool;
 
 /// The configuration of `prime-agents`, built and validated by [`Settings::load`].
@@ -23,17 +25,19 @@ use super::upstreams::UpstreamPool;
 pub struct Settings {
     /// Which implementation plays each role, and its options.
     pub agents: Agents,
-    /// The local models by name (lower-case letters, digits, `-` and `_`), each one llama.cpp context. Options that an engine
-    /// omits default to the shipped `engines.tiny`, except `model`.
+    /// The local models by name (lower-case letters, digits, `-` and `_`), each one llama.cpp
+    /// context. Options that an engine omits default to the shipped `engines.tiny`, except `model`.
     pub engines: BTreeMap<String, Engine>,
-    /// Pools of OpenAI-compatible servers by name (lower-case letters, digits, `-` and `_`). Agents with
-    /// `implementation = "openai"` refer to one with `pool`. All agents of a pool share its limits.
+    /// Pools of OpenAI-compatible servers by name (lower-case letters, digits, `-` and `_`). Agents
+    /// with `implementation = "openai"` refer to one with `pool`. All agents of a pool share its
+    /// limits.
     #[serde(default)]
     pub pools: BTreeMap<String, UpstreamPool>,
     /// How a run searches: limits, thresholds, sampling.
     pub run: Run,
-    /// Named sets of run options (lower-case letters, digits, `-` and `_`) that a request selects with `"preset": "fast"` or
-    /// the model `prime/fast`. The request's own options take precedence.
+    /// Named sets of run options (lower-case letters, digits, `-` and `_`) that a request selects
+    /// with `"preset": "fast"` or the model `prime/fast`. The request's own options take
+    /// precedence.
     pub presets: BTreeMap<String, Preset>,
     /// The actors that execute runs.
     pub runtime: Runtime,
@@ -55,26 +59,29 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// The search strategy: `iterative` (the paper's protocol: independent trajectories with retries and backtracking, and a
-    /// vote after each round), `greedy` (one trajectory of the most likely actions, without retries or backtracking),
-    /// `best_of_n` (`fanout` single passes; the answer with the fewest violations wins), `beam` (beam search by
-    /// log-probabilities, options in `run.beam`) or `ahead` (one trajectory; each step is voted on until an action is ahead
-    /// by k, options in `run.ahead`; `fanout` proposals are sampled at a time).
+    /// The search strategy: `iterative` (the paper's protocol: independent trajectories with
+    /// retries and backtracking, and a vote after each round), `greedy` (one trajectory of the most
+    /// likely actions, without retries or backtracking), `best_of_n` (`fanout` single passes; the
+    /// answer with the fewest violations wins), `beam` (beam search by log-probabilities, options
+    /// in `run.beam`) or `ahead` (one trajectory; each step is voted on until an action is ahead by
+    /// k, options in `run.ahead`; `fanout` proposals are sampled at a time).
     pub strategy: StrategyName,
-    /// How votes are counted: `majority` (answers agree if their text is equal), `tolerance` (numbers closer than `tolerance`
-    /// agree) or `weighted` (a vote weighs 1 / (1 + ΣV) of its trajectory). Solutions of a task that accepts any vote together.
+    /// How votes are counted: `majority` (answers agree if their text is equal), `tolerance`
+    /// (numbers closer than `tolerance` agree) or `weighted` (a vote weighs 1 / (1 + ΣV) of its
+    /// trajectory). Solutions of a task that accepts any vote together.
     pub vote: VoteName,
     /// Difference of two numbers below which they agree for `vote = "tolerance"` (the paper's ε).
     #[schemars(range(max = 1_000_000_000.0), extend("exclusiveMinimum" = 0.0))]
     pub tolerance: f64,
     /// End a round as soon as its leader cannot be overtaken.
     pub early_stop: bool,
-    /// End the run after a round whose winner is verified with at least `confidence` (the paper's θ_c); otherwise run all
-    /// `max_rounds` rounds.
+    /// End the run after a round whose winner is verified with at least `confidence` (the paper's
+    /// θ_c); otherwise run all `max_rounds` rounds.
     pub adaptive_rounds: bool,
-    /// Propose a trajectory's next step before the verdict on the last one, and discard the proposal if that step is not
-    /// committed. Saves time if the verifier is slow and the executor has spare capacity; costs tokens. The committed steps
-    /// stay the same. No effect with `beam` and `ahead`.
+    /// Propose a trajectory's next step before the verdict on the last one, and discard the
+    /// proposal if that step is not committed. Saves time if the verifier is slow and the executor
+    /// has spare capacity; costs tokens. The committed steps stay the same. No effect with `beam`
+    /// and `ahead`.
     pub speculate: bool,
     /// Trajectories per round (the paper's G).
     #[schemars(range(min = 1, max = 256))]
@@ -82,17 +89,19 @@ pub struct Run {
     /// Maximum rounds of a run (the paper's K), each ended by a vote.
     #[schemars(range(min = 1, max = 100))]
     pub max_rounds: u32,
-    /// Retries of a step with 0 < V ≤ `tau_soft` before it is accepted with its violations recorded.
+    /// Retries of a step with 0 < V ≤ `tau_soft` before it is accepted with its violations
+    /// recorded.
     #[schemars(range(min = 0, max = 1_000))]
     pub retries_max: u32,
-    /// Proposals in one state before it is popped from the stack; if its choices are finite, rejected ones do not count.
+    /// Proposals in one state before it is popped from the stack; if its choices are finite,
+    /// rejected ones do not count.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub attempts_max: u32,
     /// Proposals in one state that repeat a rejected line, or are retries, before it is popped.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub repetitions_max: u32,
-    /// Proposals of one trajectory without progress before it ends as stuck. Progress is a step deeper than any before, or
-    /// the proof that a state is a dead end.
+    /// Proposals of one trajectory without progress before it ends as stuck. Progress is a step
+    /// deeper than any before, or the proof that a state is a dead end.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub stuck_after: u32,
     /// Pops of one trajectory before it fails.
@@ -101,20 +110,23 @@ pub struct Run {
     /// Violation score V up to which a step is retried, then accepted.
     #[schemars(range(min = 0.0, max = 1_000.0))]
     pub tau_soft: f64,
-    /// Violation score V above which a step is rejected immediately. At least `tau_soft`; a step with a score between the two
-    /// is retried, then rejected.
+    /// Violation score V above which a step is rejected immediately. At least `tau_soft`; a step
+    /// with a score between the two is retried, then rejected.
     #[schemars(range(min = 0.0, max = 1_000.0))]
     pub tau_hard: f64,
     /// Sampling temperature; 0 = always the most likely token.
     #[schemars(range(min = 0.0, max = 2.0))]
     pub temperature: f64,
-    /// Nucleus sampling: sample from the smallest set of tokens with at least this probability mass; 1 = all tokens.
+    /// Nucleus sampling: sample from the smallest set of tokens with at least this probability
+    /// mass; 1 = all tokens.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     pub top_p: f64,
-    /// Seed of all randomness in a run. Model output may still differ between machines and batch compositions.
+    /// Seed of all randomness in a run. Model output may still differ between machines and batch
+    /// compositions.
     #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_u64))]
     pub seed: u64,
-    /// Share of votes that a winner with V = 0 needs to end the run before `max_rounds` (the paper's θ_c).
+    /// Share of votes that a winner with V = 0 needs to end the run before `max_rounds` (the
+    /// paper's θ_c).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: f64,
     /// Stack frames between two full snapshots of the state: memory versus the cost of a pop.
@@ -128,7 +140,8 @@ pub struct Run {
     pub group: GroupOptions,
     /// How the trajectories of a round differ.
     pub diversity: DiversityOptions,
-    /// Limits of a run over all its trajectories and rounds; the result names the one that ended it.
+    /// Limits of a run over all its trajectories and rounds; the result names the one that ended
+    /// it.
     pub budget: Budget,
     /// Weights of the reward recorded for each finished trajectory.
     pub reward: Reward,
@@ -144,8 +157,8 @@ pub struct Budget {
     /// Maximum tokens, prompt and completion together; 0 = unlimited.
     #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
     pub tokens: u64,
-    /// Maximum completion tokens; 0 = unlimited. Proposals get shares of what is left and do not overrun it; models that verify
-    /// or coordinate can. Proposals are then not started early.
+    /// Maximum completion tokens; 0 = unlimited. Proposals get shares of what is left and do not
+    /// overrun it; models that verify or coordinate can. Proposals are then not started early.
     #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
     pub completion_tokens: u64,
     /// Maximum wall-clock time in milliseconds.
@@ -175,7 +188,8 @@ pub struct Reward {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Runtime {
-    /// Rings of four actors, each on its own thread, among which runs are distributed; 0 = one per core.
+    /// Rings of four actors, each on its own thread, among which runs are distributed; 0 = one per
+    /// core.
     #[schemars(range(min = 0, max = 1_024))]
     pub cells: u32,
     /// `shared` (the four actors of a cell on one thread: fastest) or `own` (one thread per actor).
@@ -189,9 +203,9 @@ pub struct Runtime {
     /// Sliding window in milliseconds over which restarts are counted.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub restart_window_ms: u64,
-    /// Time in milliseconds that an agent may block its thread before it is reported and replaced; 0 = never. An agent that
-    /// waits for a model or a process does not block. A run that a blocked agent holds up ends at its `wall_ms` with a named
-    /// failure.
+    /// Time in milliseconds that an agent may block its thread before it is reported and replaced;
+    /// 0 = never. An agent that waits for a model or a process does not block. A run that a blocked
+    /// agent holds up ends at its `wall_ms` with a named failure.
     #[schemars(range(min = 0, max = 86_400_000))]
     pub hang_after_ms: u64,
 }
@@ -210,15 +224,17 @@ pub enum Placement {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
-    /// Address and port to listen on; port 0 = any free port. The default is only reachable from this machine.
+    /// Address and port to listen on; port 0 = any free port. The default is only reachable from
+    /// this machine.
     #[schemars(with = "String", extend("format" = "socket-address"))]
     pub bind: SocketAddr,
-    /// Maximum open runs, running or queued; further ones are refused with status 429. Daemons that share a journal
-    /// (`journal.url`) count the runs of all of them, and should have the same limit.
+    /// Maximum open runs, running or queued; further ones are refused with status 429. Daemons that
+    /// share a journal (`journal.url`) count the runs of all of them, and should have the same
+    /// limit.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub queue_max: u32,
-    /// Maximum open runs of one key, on one daemon; further ones are refused with status 429. 0 = half of `queue_max`, rounded
-    /// up, if there are several keys.
+    /// Maximum open runs of one key, on one daemon; further ones are refused with status 429. 0 =
+    /// half of `queue_max`, rounded up, if there are several keys.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub key_open_runs_max: u32,
     /// Maximum size of a request's body in bytes; a larger one is refused with status 413.
@@ -227,28 +243,29 @@ pub struct Server {
     /// Timeout in milliseconds for receiving a body; then status 408, and the connection is closed.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub body_timeout_ms: u64,
-    /// Timeout in milliseconds for receiving the head of a request (request line and headers); then status 408, and the
-    /// connection is closed. For later requests on a connection, `keep_alive_ms` is added.
+    /// Timeout in milliseconds for receiving the head of a request (request line and headers); then
+    /// status 408, and the connection is closed. For later requests on a connection,
+    /// `keep_alive_ms` is added.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub head_timeout_ms: u64,
-    /// Maximum bytes of a request's headers, names and values; more are refused with status 431. The number of headers is
-    /// always limited to 96.
+    /// Maximum bytes of a request's headers, names and values; more are refused with status 431.
+    /// The number of headers is always limited to 96.
     #[schemars(range(min = 256, max = 65_536))]
     pub header_bytes_max: u32,
     /// Maximum bytes of a request's path and query; a longer one is refused with status 414.
     #[schemars(range(min = 64, max = 32_768))]
     pub url_bytes_max: u32,
-    /// Maximum open connections; a further one takes the place of the one that has been idle longest. If none is idle, its
-    /// requests are refused with status 429, except `/livez` and `/readyz`, for which 64 more connections are reserved. Each
-    /// uses two file descriptors.
+    /// Maximum open connections; a further one takes the place of the one that has been idle
+    /// longest. If none is idle, its requests are refused with status 429, except `/livez` and
+    /// `/readyz`, for which 64 more connections are reserved. Each uses two file descriptors.
     #[schemars(range(min = 2, max = 100_000))]
     pub connections_max: u32,
-    /// The same for the connections of one client address (of IPv6: of one /64). 0 = three quarters of `connections_max`.
-    /// Clients behind a proxy have the proxy's address.
+    /// The same for the connections of one client address (of IPv6: of one /64). 0 = three quarters
+    /// of `connections_max`. Clients behind a proxy have the proxy's address.
     #[schemars(range(min = 0, max = 100_000))]
     pub address_connections_max: u32,
-    /// Maximum open streams of events of one key (without keys: of all clients together); more are refused with status 429.
-    /// 0 = no limit.
+    /// Maximum open streams of events of one key (without keys: of all clients together); more are
+    /// refused with status 429. 0 = no limit.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub streams_max: u32,
     /// Time in milliseconds after which an idle connection is closed.
@@ -257,32 +274,35 @@ pub struct Server {
     /// Time in milliseconds that a client has to acknowledge that the daemon closes the connection.
     #[schemars(range(min = 1, max = 600_000))]
     pub disconnect_timeout_ms: u64,
-    /// Time in milliseconds after which a client that reads nothing of its response is disconnected. One that reads 256 KiB
-    /// in this time is safe; with less it depends on network buffers.
+    /// Time in milliseconds after which a client that reads nothing of its response is
+    /// disconnected. One that reads 256 KiB in this time is safe; with less it depends on network
+    /// buffers.
     #[schemars(range(min = 100, max = 3_600_000))]
     pub stalled_reader_ms: u64,
-    /// Maximum requests per second of one key (without keys: of all clients together); more are refused with status 429.
-    /// 0 = no limit.
+    /// Maximum requests per second of one key (without keys: of all clients together); more are
+    /// refused with status 429. 0 = no limit.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub requests_per_second: u32,
     /// Burst size: requests allowed at once before `requests_per_second` applies.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub burst: u32,
-    /// Maximum concurrent requests of one key (without keys: of all clients together); more are refused with status 429. A
-    /// streamed response counts until its end. 0 = no limit.
+    /// Maximum concurrent requests of one key (without keys: of all clients together); more are
+    /// refused with status 429. A streamed response counts until its end. 0 = no limit.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub concurrent_max: u32,
-    /// A folder with reports of studies and load tests (`study report --out`, `loadtest --html`), which the studio lists; they
-    /// and the tables and figures beside them are served to every key, up to three folders deep. Empty = none.
+    /// A folder with reports of studies and load tests (`study report --out`, `loadtest --html`),
+    /// which the studio lists; they and the tables and figures beside them are served to every key,
+    /// up to three folders deep. Empty = none.
     #[schemars(extend("format" = "words"))]
     pub reports: String,
-    /// API keys: `[[server.keys]]` tables as printed by `prime-agents key new NAME`. Without keys only loopback addresses can
-    /// be bound, and every local user has access. With keys, every request except `/livez` and `/readyz` needs
-    /// `Authorization: Bearer KEY`.
+    /// API keys: `[[server.keys]]` tables as printed by `prime-agents key new NAME`. Without keys
+    /// only loopback addresses can be bound, and every local user has access. With keys, every
+    /// request except `/livez` and `/readyz` needs `Authorization: Bearer KEY`.
     #[schemars(length(max = 10_000))]
     pub keys: Vec<ApiKey>,
-    /// Executors that a request may choose instead of the configured one: implementations or definitions. One that needs an
-    /// engine is only available if the engine is running for the configured agents, a preset, or `agents.split`.
+    /// Executors that a request may choose instead of the configured one: implementations or
+    /// definitions. One that needs an engine is only available if the engine is running for the
+    /// configured agents, a preset, or `agents.split`.
     #[schemars(length(max = 64), extend("items" = agent_name("executor")))]
     pub allow_executors: Vec<String>,
     /// Verifiers that a request may choose.
@@ -309,33 +329,38 @@ impl Server {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Journal {
-    /// The SQLite file that stores runs (with `-wal` and `-shm` files beside it); created if missing. One daemon per file.
+    /// The SQLite file that stores runs (with `-wal` and `-shm` files beside it); created if
+    /// missing. One daemon per file.
     pub path: String,
-    /// A PostgreSQL that stores runs instead, for one daemon or several: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with
-    /// libpq's parameters, such as `?sslmode=verify-full&sslrootcert=FILE`. Empty = the SQLite file. It may hold a password:
+    /// A PostgreSQL that stores runs instead, for one daemon or several:
+    /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with libpq's parameters, such as
+    /// `?sslmode=verify-full&sslrootcert=FILE`. Empty = the SQLite file. It may hold a password:
     /// set it as `PRIME__JOURNAL__URL` in the environment.
     #[schemars(extend("format" = "postgres-url"))]
     pub url: String,
-    /// Of a node of several on one PostgreSQL: how long its runs stay its own without a heartbeat, in milliseconds; it sends ten
-    /// in this time. The runs of a node that dies go on elsewhere after it. The same on all nodes.
+    /// Of a node of several on one PostgreSQL: how long its runs stay its own without a heartbeat,
+    /// in milliseconds; it sends ten in this time. The runs of a node that dies go on elsewhere
+    /// after it. The same on all nodes.
     #[schemars(range(min = 500, max = 600_000))]
     pub lease_ms: u64,
-    /// Group commit: time in milliseconds that an event waits for others, which are then written with one `fsync`.
+    /// Group commit: time in milliseconds that an event waits for others, which are then written
+    /// with one `fsync`.
     #[schemars(range(min = 0, max = 1_000))]
     pub group_commit_ms: u64,
     /// Days that a finished run is kept; 0 = forever.
     #[schemars(range(min = 0, max = 36_500))]
     pub retention_days: u32,
-    /// Maximum size of the journal in bytes; when exceeded, finished runs are removed, each time the one that ended first
-    /// among those of the key whose finished runs hold the most. 0 = no limit. Open runs are never removed.
+    /// Maximum size of the journal in bytes; when exceeded, finished runs are removed, each time
+    /// the one that ended first among those of the key whose finished runs hold the most. 0 = no
+    /// limit. Open runs are never removed.
     #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
     pub retention_bytes: u64,
-    /// Maximum bytes of the finished runs of one key; when exceeded, the runs of that key that ended first are removed. 0 =
-    /// no limit but `retention_bytes`.
+    /// Maximum bytes of the finished runs of one key; when exceeded, the runs of that key that
+    /// ended first are removed. 0 = no limit but `retention_bytes`.
     #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
     pub key_bytes_max: u64,
-    /// Days that an `Idempotency-Key` stays taken after its run was removed; a request with it is refused with status 410
-    /// and not executed again.
+    /// Days that an `Idempotency-Key` stays taken after its run was removed; a request with it is
+    /// refused with status 410 and not executed again.
     #[schemars(range(min = 0, max = 36_500))]
     pub idempotency_days: u32,
 }
@@ -354,8 +379,8 @@ pub struct Log {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Telemetry {
-    /// URL of an OpenTelemetry collector for OTLP over HTTP, such as `http://127.0.0.1:4318`; the path `/v1/traces` is
-    /// appended. Empty = off: no traces are sent.
+    /// URL of an OpenTelemetry collector for OTLP over HTTP, such as `http://127.0.0.1:4318`; the
+    /// path `/v1/traces` is appended. Empty = off: no traces are sent.
     #[schemars(extend("format" = "http-address"))]
     pub otlp_endpoint: String,
 }

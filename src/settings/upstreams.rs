@@ -3,16 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A pool of servers for one model: llama-server, vLLM, SGLang or a hosted service. Requests go to the least loaded server;
-/// requests with a common prefix prefer the same one.
+/// A pool of servers for one model: llama-server, vLLM, SGLang or a hosted service. Requests go to
+/// the least loaded server; requests with a common prefix prefer the same one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UpstreamPool {
-    /// The endpoint: `chat` (`/chat/completions`, for instruction-following models) or `completions` (`/completions` with the
-    /// bare prompt, for base models).
+    /// The endpoint: `chat` (`/chat/completions`, for instruction-following models) or
+    /// `completions` (`/completions` with the bare prompt, for base models).
     pub api: Api,
-    /// How grammars are passed, which constrain the output to valid actions: `plain` (not at all; the model answers freely),
-    /// `llama_server`, `vllm` (0.12 or later) or `sglang`.
+    /// How grammars are passed, which constrain the output to valid actions: `plain` (not at all;
+    /// the model answers freely), `llama_server`, `vllm` (0.12 or later) or `sglang`.
     pub dialect: Dialect,
     /// Timeout in milliseconds of one request, from connecting to the last byte of the response.
     #[schemars(range(min = 1, max = 3_600_000))]
@@ -26,31 +26,34 @@ pub struct UpstreamPool {
     /// Retries after a transient failure, on another server if there is one.
     #[schemars(range(min = 0, max = 100))]
     pub retries_max: u32,
-    /// Maximum backoff in milliseconds before the first retry; it doubles with each one. The delay is drawn between 0 and
-    /// this maximum (full jitter).
+    /// Maximum backoff in milliseconds before the first retry; it doubles with each one. The delay
+    /// is drawn between 0 and this maximum (full jitter).
     #[schemars(range(min = 1, max = 600_000))]
     pub backoff_ms: u64,
     /// Upper limit in milliseconds of every delay, including a server's `Retry-After`.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub backoff_max_ms: u64,
-    /// Maximum time in milliseconds that a request waits for a server with capacity, over all its attempts.
+    /// Maximum time in milliseconds that a request waits for a server with capacity, over all its
+    /// attempts.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub queue_timeout_ms: u64,
     /// Consecutive failures that open a server's circuit breaker for `breaker_ms`; 0 = never.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub breaker_failures: u32,
-    /// Time in milliseconds that an open circuit breaker rejects requests. Then one trial request decides.
+    /// Time in milliseconds that an open circuit breaker rejects requests. Then one trial request
+    /// decides.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub breaker_ms: u64,
-    /// Interval in milliseconds of health probes. A server that does not answer, or with a status of 500 or above, gets no
-    /// requests until it recovers. 0 = off.
+    /// Interval in milliseconds of health probes. A server that does not answer, or with a status
+    /// of 500 or above, gets no requests until it recovers. 0 = off.
     #[schemars(range(min = 0, max = 86_400_000))]
     pub health_interval_ms: u64,
-    /// Path of the health probe: relative to `url`, such as `models`, or with a leading slash relative to the server, such as
-    /// `/health` (llama-server, vLLM, SGLang).
+    /// Path of the health probe: relative to `url`, such as `models`, or with a leading slash
+    /// relative to the server, such as `/health` (llama-server, vLLM, SGLang).
     pub health_path: String,
-    /// Additional fields of every request as a JSON object, such as `'{"chat_template_kwargs": {"enable_thinking": false}}'`.
-    /// They override other fields; `null` removes a field, for servers that do not support it.
+    /// Additional fields of every request as a JSON object, such as
+    /// `'{"chat_template_kwargs": {"enable_thinking": false}}'`. They override other fields; `null`
+    /// removes a field, for servers that do not support it.
     #[schemars(extend("format" = "json-object"))]
     pub extra: String,
     /// The servers, as a list of tables.
@@ -67,15 +70,17 @@ pub struct Upstream {
     pub url: String,
     /// The model's name on this server.
     pub model: String,
-    /// The name of the environment variable that holds the API key, which is never stored in a file. Omitted = no key.
+    /// The name of the environment variable that holds the API key, which is never stored in a
+    /// file. Omitted = no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
-    /// Maximum concurrent requests to this server: the number of sequences that it decodes in parallel.
+    /// Maximum concurrent requests to this server: the number of sequences that it decodes in
+    /// parallel.
     #[serde(default = "eight")]
     #[schemars(range(min = 1, max = 100_000))]
     pub concurrent_max: u32,
-    /// Its share relative to servers with the same `concurrent_max`. A server with a weight near 0 gets only the overflow of
-    /// the others.
+    /// Its share relative to servers with the same `concurrent_max`. A server with a weight near 0
+    /// gets only the overflow of the others.
     #[serde(default = "one")]
     #[schemars(range(max = 1_000.0), extend("exclusiveMinimum" = 0.0))]
     pub weight: f64,
@@ -146,7 +151,8 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<UpstreamPool, String> {
-        let schema = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+        let schema =
+            SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
         let schema = schema.into_generator().into_root_schema_for::<UpstreamPool>().to_value();
         let layer = Layer::text(text, "f.toml").map_err(|error| error.to_string())?;
         check(&Value::new(None, layer.0.clone()), &schema).map_err(|error| error.to_string())?;
@@ -154,11 +160,13 @@ mod tests {
         Ok(merged.try_deserialize().unwrap())
     }
 
-    const SERVER: &str = "[[upstreams]]\nurl = \"https://host/v1\"\nmodel = \"m\"\nconcurrent_max = 4\n";
+    const SERVER: &str =
+        "[[upstreams]]\nurl = \"https://host/v1\"\nmodel = \"m\"\nconcurrent_max = 4\n";
 
     #[test]
     fn omitted_options_have_defaults_and_pools_round_trip() {
-        let mut pool = read(&format!("api = \"completions\"\ndialect = \"llama_server\"\n{SERVER}")).unwrap();
+        let mut pool =
+            read(&format!("api = \"completions\"\ndialect = \"llama_server\"\n{SERVER}")).unwrap();
         let server = Upstream {
             url: "https://host/v1".to_owned(),
             model: "m".to_owned(),
@@ -167,8 +175,12 @@ mod tests {
             weight: 1.0,
         };
         let upstreams = vec![server];
-        let expected =
-            UpstreamPool { api: Api::Completions, dialect: Dialect::LlamaServer, upstreams, ..UpstreamPool::default() };
+        let expected = UpstreamPool {
+            api: Api::Completions,
+            dialect: Dialect::LlamaServer,
+            upstreams,
+            ..UpstreamPool::default()
+        };
         assert_eq!(pool, expected);
         for key in [None, Some("HOST_KEY".to_owned())] {
             pool.upstreams[0].api_key_env = key;
@@ -183,8 +195,14 @@ mod tests {
                 "api = \"chats\"",
                 "f.toml:1: `api` names `chats`, which is not known; did you mean `chat`? Known: chat, comple",
             ),
-            ("timeout_ms = 0", "f.toml:1: `timeout_ms` is 0, but must be a whole number from 1 to 3600000"),
-            ("extra = \"[1]\"", "f.toml:1: `extra` is the text \"[1]\", but must be a JSON object, such as \"{}\""),
+            (
+                "timeout_ms = 0",
+                "f.toml:1: `timeout_ms` is 0, but must be a whole number from 1 to 3600000",
+            ),
+            (
+                "extra = \"[1]\"",
+                "f.toml:1: `extra` is the text \"[1]\", but must be a JSON object, such as \"{}\"",
+            ),
             ("retries = 3", "f.toml:1: unknown key `retries`"),
             (
                 &SERVER.replace("https", "ftp"),

@@ -7,14 +7,17 @@ use opentelemetry::KeyValue;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracer, SdkTracerProvider};
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracer, SdkTracerProvider,
+};
 use reqwest::blocking::Client;
 
 use super::spans::Traced;
 use super::{TelemetryError, TracedRun};
 use crate::runtime::{Observer, Watched};
 
-/// Capacity of the queue. Spans beyond it are dropped, so that a slow collector does not hold up runs.
+/// Capacity of the queue. Spans beyond it are dropped, so that a slow collector does not hold up
+/// runs.
 const QUEUE_MAX: usize = 16_384;
 const BATCH_MAX: usize = 512;
 /// How long a batch may fill.
@@ -29,8 +32,8 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Starts the sending thread; `None` for an empty endpoint. A collector that cannot be reached is not an error: spans are
-    /// dropped, and the log says so.
+    /// Starts the sending thread; `None` for an empty endpoint. A collector that cannot be reached
+    /// is not an error: spans are dropped, and the log says so.
     ///
     /// # Errors
     /// When the endpoint is not an address.
@@ -38,7 +41,8 @@ impl Telemetry {
         if endpoint.is_empty() {
             return Ok(None);
         }
-        let refused = |reason: String| TelemetryError::Endpoint { endpoint: endpoint.to_owned(), reason };
+        let refused =
+            |reason: String| TelemetryError::Endpoint { endpoint: endpoint.to_owned(), reason };
         if !endpoint.starts_with("http://") {
             return Err(refused("it does not start with http://".to_owned()));
         }
@@ -59,7 +63,9 @@ impl Telemetry {
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
             .build();
         let provider = SdkTracerProvider::builder()
-            .with_span_processor(BatchSpanProcessor::builder(exporter).with_batch_config(queue.build()).build())
+            .with_span_processor(
+                BatchSpanProcessor::builder(exporter).with_batch_config(queue.build()).build(),
+            )
             // A caller that does not record its trace does not want ours recorded either.
             .with_sampler(Sampler::ParentBased(Box::new(Sampler::AlwaysOn)))
             .with_resource(resource)
@@ -68,7 +74,8 @@ impl Telemetry {
         Ok(Some(Self { provider, tracer }))
     }
 
-    /// Traces a run's events, and passes them on. The root span ends with the run, or when the observer is dropped.
+    /// Traces a run's events, and passes them on. The root span ends with the run, or when the
+    /// observer is dropped.
     pub fn observer(&self, run: &TracedRun, inner: Arc<dyn Observer>) -> Arc<dyn Observer> {
         Arc::new(Watched::new(Traced::new(self.tracer.clone(), run), inner))
     }
@@ -81,13 +88,18 @@ impl Telemetry {
     }
 }
 
-/// The exporter's HTTP client. The collector is reached without TLS, so it needs no certificates; the exporter's default
-/// client would load those of the system, and needs a TLS provider. It is made on a thread because it contains a runtime.
+/// The exporter's HTTP client. The collector is reached without TLS, so it needs no certificates;
+/// the exporter's default client would load those of the system, and needs a TLS provider. It is
+/// made on a thread because it contains a runtime.
 fn client() -> Result<Client, String> {
     let make = || {
         // An error means that one is already installed, which is fine.
         drop(rustls::crypto::ring::default_provider().install_default());
-        Client::builder().tls_certs_only([]).timeout(PATIENCE).build().map_err(|error| error.to_string())
+        Client::builder()
+            .tls_certs_only([])
+            .timeout(PATIENCE)
+            .build()
+            .map_err(|error| error.to_string())
     };
     std::thread::spawn(make).join().map_err(|_| "the HTTP client panicked".to_owned())?
 }

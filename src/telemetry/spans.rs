@@ -1,12 +1,13 @@
-//! Turns a run's events into spans. They contain decisions, counts and timings, but no lines, prompts or answers.
+//! Turns a run's events into spans. They contain decisions, counts and timings, but no lines,
+//! prompts or answers.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use opentelemetry::trace::{
-    Span as _, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _, TraceFlags, TraceId, TraceState,
-    Tracer as _,
+    Span as _, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _, TraceFlags, TraceId,
+    TraceState, Tracer as _,
 };
 use opentelemetry::{Array, Context, KeyValue, StringValue, Value};
 use opentelemetry_sdk::trace::{SdkTracer, Span};
@@ -83,7 +84,14 @@ impl Traced {
             .start_with_context(&tracer, &parent);
         let context = Context::new().with_remote_span_context(root.span_context().clone());
         let round = SystemTime::from(run.started);
-        let open = Mutex::new(Open { root, context, round, decided: HashMap::new(), steps: 0, mishaps: 0 });
+        let open = Mutex::new(Open {
+            root,
+            context,
+            round,
+            decided: HashMap::new(),
+            steps: 0,
+            mishaps: 0,
+        });
         Self { tracer, run: run.id.clone(), started: (run.started, Instant::now()), open }
     }
 
@@ -91,12 +99,20 @@ impl Traced {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wall-clock time, measured from the run's start: if the clock is set meanwhile, no span ends before it starts.
+    /// Wall-clock time, measured from the run's start: if the clock is set meanwhile, no span ends
+    /// before it starts.
     fn now(&self) -> SystemTime {
         SystemTime::from(self.started.0) + self.started.1.elapsed()
     }
 
-    fn step(&self, id: TurnId, depth: usize, proposal: &Proposal, verdict: &Verdict, decision: Decision) {
+    fn step(
+        &self,
+        id: TurnId,
+        depth: usize,
+        proposal: &Proposal,
+        verdict: &Verdict,
+        decision: Decision,
+    ) {
         let now = self.now();
         let mut open = self.open();
         open.steps += 1;
@@ -125,10 +141,14 @@ impl Traced {
         let mut evaluation = vec![
             KeyValue::new("gen_ai.evaluation.name", "prime.violation_score"),
             KeyValue::new("gen_ai.evaluation.score.value", score),
-            KeyValue::new("gen_ai.evaluation.score.label", if score == 0.0 { "pass" } else { "fail" }),
+            KeyValue::new(
+                "gen_ai.evaluation.score.label",
+                if score == 0.0 { "pass" } else { "fail" },
+            ),
         ];
         if !verdict.violations.is_empty() {
-            let names = verdict.violations.iter().map(|name| StringValue::from(name.to_string())).collect();
+            let names =
+                verdict.violations.iter().map(|name| StringValue::from(name.to_string())).collect();
             evaluation.push(KeyValue::new("prime.violations", Value::Array(Array::String(names))));
         }
         span.add_event_with_timestamp("gen_ai.evaluation.result", now, evaluation);
@@ -157,8 +177,10 @@ impl Traced {
         let mut open = self.open();
         open.round = now;
         open.decided.clear();
-        let attributes =
-            vec![KeyValue::new("prime.round", i64::from(round)), KeyValue::new("prime.agreement", agreement)];
+        let attributes = vec![
+            KeyValue::new("prime.round", i64::from(round)),
+            KeyValue::new("prime.agreement", agreement),
+        ];
         open.root.add_event_with_timestamp("prime.vote", now, attributes);
     }
 
@@ -191,8 +213,12 @@ impl Observer for Traced {
                 self.step(*id, *depth, proposal, verdict, *decision);
             }
             Event::Voted { round, agreement, .. } => self.vote(*round, *agreement),
-            Event::Mishap { id, role, error, .. } => self.mishap("prime.mishap", *id, *role, error.failure),
-            Event::TurnFailed { id, role, failure, .. } => self.mishap("prime.turn_failed", *id, *role, *failure),
+            Event::Mishap { id, role, error, .. } => {
+                self.mishap("prime.mishap", *id, *role, error.failure)
+            }
+            Event::TurnFailed { id, role, failure, .. } => {
+                self.mishap("prime.turn_failed", *id, *role, *failure)
+            }
             _ => {}
         }
     }

@@ -54,7 +54,11 @@ fn parse(header: &str) -> Option<TraceParent> {
     // Later versions may add parts; this one has none, and 255 is no version.
     let has_more = parts.next().is_some();
     let is_known = version != 0xff && (version != 0 || !has_more);
-    (is_known && trace_id != [0; 16] && parent_id != [0; 8]).then_some(TraceParent { trace_id, parent_id, flags })
+    (is_known && trace_id != [0; 16] && parent_id != [0; 8]).then_some(TraceParent {
+        trace_id,
+        parent_id,
+        flags,
+    })
 }
 
 impl FromStr for TraceParent {
@@ -67,7 +71,9 @@ impl FromStr for TraceParent {
 impl fmt::Display for TraceParent {
     /// The header's value, in version 00.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hex = |f: &mut fmt::Formatter<'_>, bytes: &[u8]| bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"));
+        let hex = |f: &mut fmt::Formatter<'_>, bytes: &[u8]| {
+            bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        };
         f.write_str("00-")?;
         hex(f, &self.trace_id)?;
         f.write_str("-")?;
@@ -103,7 +109,8 @@ mod tests {
             ("cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-what-comes-later", true),
         ];
         for (header, is_sampled) in rows {
-            let parent: TraceParent = header.parse().unwrap_or_else(|error| panic!("{header:?}: {error}"));
+            let parent: TraceParent =
+                header.parse().unwrap_or_else(|error| panic!("{header:?}: {error}"));
             assert_eq!(parent.is_sampled(), is_sampled, "{header:?}");
         }
     }

@@ -1,4 +1,5 @@
-//! The engine's automata accept exactly what the tasks' parsers accept, for the action grammar of every task.
+//! The engine's automata accept exactly what the tasks' parsers accept, for the action grammar of
+//! every task.
 
 use prime_agents::agents::llm::report_grammar;
 use prime_agents::agents::prompt;
@@ -43,8 +44,10 @@ fn automata_accept_the_lines_that_parsers_accept() {
     for task in tasks::all().chain(tasks::variants()) {
         let (slug, forms) = (task.spec().slug, task.spec().actions);
         let grammar = format!("root ::= action\n{}", pattern::gbnf(forms));
-        let mut lines = Automaton::new(&grammar, &words).unwrap_or_else(|error| panic!("{slug}: {error}"));
-        let mut completions = Automaton::new(&prompt::grammar(task.spec(), true), &words).expect("a grammar");
+        let mut lines =
+            Automaton::new(&grammar, &words).unwrap_or_else(|error| panic!("{slug}: {error}"));
+        let mut completions =
+            Automaton::new(&prompt::grammar(task.spec(), true), &words).expect("a grammar");
         for difficulty in [Difficulty::Easy, Difficulty::Hard] {
             let mut machine = task.generate(difficulty, 11).start();
             let mut line = String::new();
@@ -54,7 +57,10 @@ fn automata_accept_the_lines_that_parsers_accept() {
                 }
                 assert!(takes(&mut lines, &line), "{slug}: {line:?}");
                 assert!(takes(&mut completions, &line), "{slug}: {line:?} without a line in front");
-                assert!(takes(&mut completions, &format!("12 > é, {line}\n{line}")), "{slug}: {line:?} behind a line");
+                assert!(
+                    takes(&mut completions, &format!("12 > é, {line}\n{line}")),
+                    "{slug}: {line:?} behind a line"
+                );
                 if place % MUTANTS_EVERY > 0 {
                     continue;
                 }
@@ -88,7 +94,10 @@ fn every_path_through_an_automaton_is_an_action_line() {
                 state = automaton.after(&state, token).expect("a permitted token");
             }
             let text = String::from_utf8(text).expect("actions are ASCII");
-            assert!(!automaton.is_end(&state) || pattern::parse(forms, &text).is_some(), "{slug}: {text:?}");
+            assert!(
+                !automaton.is_end(&state) || pattern::parse(forms, &text).is_some(),
+                "{slug}: {text:?}"
+            );
         }
     }
 }
@@ -99,7 +108,9 @@ fn the_automaton_of_a_report_accepts_reports() {
     let clean = "Constraint 1: PASS - kept\nConstraint 2: PASS - schön\nOverall: VALID\nViolation Score: 0.0";
     let broken = "Constraint 1: FAIL - it is not\nConstraint 2: PASS - x\nOverall: INVALID\nViolation Score: 0.65";
     assert_eq!((accepts(&grammar, clean), accepts(&grammar, broken)), (Ok(true), Ok(true)));
-    for wrong in [&clean.replace("PASS", "FAIL"), &broken.replace("0.65", "0.0"), &clean[1..], &clean[..60]] {
+    for wrong in
+        [&clean.replace("PASS", "FAIL"), &broken.replace("0.65", "0.0"), &clean[1..], &clean[..60]]
+    {
         assert_eq!(accepts(&grammar, wrong), Ok(false), "{wrong}");
     }
     let error = accepts("root ::= a", "a").map_err(|error| error.to_string());

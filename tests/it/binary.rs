@@ -13,7 +13,12 @@ pub const REFERENCE: [&str; 2] = ["--set", "agents.executor.implementation=refer
 /// The binary with these arguments and an empty environment.
 pub fn prime(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_prime-agents"));
-    command.args(arguments).env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(arguments)
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 

@@ -1,5 +1,5 @@
-//! The daemon is killed at random moments, with many runs open and more being submitted, and restarted on the same
-//! journal. `make chaos KILLS=1000` does it for long, and also asserts times.
+//! The daemon is killed at random moments, with many runs open and more being submitted, and
+//! restarted on the same journal. `make chaos KILLS=1000` does it for long, and also asserts times.
 #![allow(clippy::disallowed_methods, reason = "these tests measure other processes, in real time")]
 
 use std::collections::BTreeMap;
@@ -20,7 +20,8 @@ const SUBMITTERS: usize = 4;
 const MORE: usize = 4;
 /// Most reads of the records between two kills.
 const READS_MAX: u32 = 12;
-/// Most lines of its log, and then most requests, after which a daemon is killed that is starting or resuming runs.
+/// Most lines of its log, and then most requests, after which a daemon is killed that is starting
+/// or resuming runs.
 const LINES_MAX: u32 = 12;
 const REQUESTS_MAX: u32 = 20;
 /// The promise, and an allowance for a machine with other load.
@@ -45,7 +46,9 @@ fn request(number: usize) -> Value {
         2 => {
             json!({"task": "tower-of-hanoi", "input": {"n": discs - 1, "from": 0, "to": 1}, "fanout": 2, "seed": number})
         }
-        3 => json!({"task": "bubble-sort", "difficulty": "hard", "index": number % 200, "fanout": 2, "seed": number}),
+        3 => {
+            json!({"task": "bubble-sort", "difficulty": "hard", "index": number % 200, "fanout": 2, "seed": number})
+        }
         _ => {
             json!({"task": "dfa-simulation", "difficulty": "hard", "index": number % 200, "fanout": 3, "seed": number})
         }
@@ -106,7 +109,8 @@ impl World {
             let mut generation = 0;
             loop {
                 let address = {
-                    let state = self.until(|state| state.address.is_some() && state.generation > generation);
+                    let state = self
+                        .until(|state| state.address.is_some() && state.generation > generation);
                     generation = state.generation;
                     state.address.clone().expect("it is up")
                 };
@@ -129,10 +133,11 @@ fn key(number: usize) -> String {
     format!("run {number}")
 }
 
-/// Starts a daemon and kills it while it starts or resumes runs: after this many lines of its log, or, once it is ready,
-/// after this many requests.
+/// Starts a daemon and kills it while it starts or resumes runs: after this many lines of its log,
+/// or, once it is ready, after this many requests.
 fn start_and_kill(home: &Arc<Home>, lines: u32, requests: u32) {
-    let mut child = Daemon::command(home, &[&SETS[..], &["log.level=info"]].concat()).spawn().unwrap();
+    let mut child =
+        Daemon::command(home, &[&SETS[..], &["log.level=info"]].concat()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut log = String::new();
     for _ in 0..lines {
@@ -169,7 +174,8 @@ fn nothing_is_lost_by_kills_at_random_moments() {
     eprintln!("chaos: PRIME_CHAOS_KILLS={kills}, {}", load());
     let mut rng = ChaCha8Rng::seed_from_u64(chaos_seed());
     let world = World::default();
-    let (home, mut remembered, mut ready, mut amid) = (Home::new(), Remembered::default(), Vec::new(), 0);
+    let (home, mut remembered, mut ready, mut amid) =
+        (Home::new(), Remembered::default(), Vec::new(), 0);
     let mut open = Vec::new();
     let began = Instant::now();
     let daemon = std::thread::scope(|scope| {
@@ -179,7 +185,8 @@ fn nothing_is_lost_by_kills_at_random_moments() {
         let mut daemon = Daemon::start_in(&home, &SETS);
         for kill in 0..kills {
             world.change(|state| {
-                (state.address, state.generation) = (Some(daemon.address.clone()), state.generation + 1);
+                (state.address, state.generation) =
+                    (Some(daemon.address.clone()), state.generation + 1);
                 state.allowed += if kill == 0 { first } else { MORE };
             });
             if kill == 0 {
@@ -192,7 +199,11 @@ fn nothing_is_lost_by_kills_at_random_moments() {
             daemon.kill();
             world.change(|state| state.address = None);
             while rng.random_ratio(1, 3) {
-                start_and_kill(&home, rng.random_range(0..=LINES_MAX), rng.random_range(0..=REQUESTS_MAX));
+                start_and_kill(
+                    &home,
+                    rng.random_range(0..=LINES_MAX),
+                    rng.random_range(0..=REQUESTS_MAX),
+                );
                 amid += 1;
             }
             let (next, took) = start(&home);
@@ -215,7 +226,12 @@ fn nothing_is_lost_by_kills_at_random_moments() {
         remembered.see(&record);
         remembered.check(&daemon, &location);
         let again = daemon.with_key(&key(*number), &request(*number));
-        assert_eq!((again.status, again.body["id"].as_str()), (200, Some(id.as_str())), "{}", key(*number));
+        assert_eq!(
+            (again.status, again.body["id"].as_str()),
+            (200, Some(id.as_str())),
+            "{}",
+            key(*number)
+        );
     }
     assert_eq!(state.acknowledged.len(), state.allowed, "every run was acknowledged in the end");
     assert_eq!(listed(&daemon), state.allowed, "each key is one run, and there are no others");
@@ -233,7 +249,10 @@ fn nothing_is_lost_by_kills_at_random_moments() {
     );
     promise("p99 until ready after a kill", percentile(&ready, 0.99), READY + ALLOWANCE);
     let busy = open.iter().filter(|open| **open > 0).count();
-    assert!(!is_chaos() || busy * 2 > open.len(), "runs were open at {busy} kills only: too short for this machine");
+    assert!(
+        !is_chaos() || busy * 2 > open.len(),
+        "runs were open at {busy} kills only: too short for this machine"
+    );
 }
 
 /// The number of runs.

@@ -1,5 +1,6 @@
-//! The daemon with the shipped model, whose worker process is killed, stopped and aborted at random moments: every run
-//! ends, the daemon survives, and `/readyz` tells the truth. `make chaos FAULTS=100` is the long version.
+//! The daemon with the shipped model, whose worker process is killed, stopped and aborted at random
+//! moments: every run ends, the daemon survives, and `/readyz` tells the truth.
+//! `make chaos FAULTS=100` is the long version.
 #![allow(clippy::disallowed_methods, reason = "these tests measure other processes, in real time")]
 
 use std::collections::BTreeMap;
@@ -50,8 +51,9 @@ impl Fault {
 /// The worker of the daemon; `None` while there is none.
 fn worker(daemon: &Daemon) -> Option<Pid> {
     let parent = daemon.pid().as_raw_nonzero().get();
-    let processes =
-        std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let processes = std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let is_worker = |pid: &i32| {
         let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
         // The state and the parent follow the name, which may contain anything.
@@ -68,7 +70,10 @@ fn readiness(daemon: &Daemon) -> Value {
     let body = answer.body;
     let ready = body["ready"] == true;
     assert_eq!(answer.status, if ready { 200 } else { 503 }, "{body}");
-    assert!(!ready || (body["engine"]["ready"] == true && body["journal"]["writable"] == true), "{body}");
+    assert!(
+        !ready || (body["engine"]["ready"] == true && body["journal"]["writable"] == true),
+        "{body}"
+    );
     assert!(body["engine"]["failure"].is_null(), "{body}");
     body
 }
@@ -100,7 +105,8 @@ fn runs_wait_for_a_lost_engine_and_new_ones_are_refused() {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/models/prime-tiny.gguf");
     std::fs::copy(shipped, &model).unwrap();
     let path = format!("engines.tiny.model={}", shown(&model));
-    let daemon = Daemon::start_in(&home, &[SETS[0], SETS[1], SETS[6], "engines.tiny.restarts_max=0", &path]);
+    let daemon =
+        Daemon::start_in(&home, &[SETS[0], SETS[1], SETS[6], "engines.tiny.restarts_max=0", &path]);
     // Not of the task that takes the model hundreds of steps.
     let open: Vec<_> = [0, 1, 3, 4].map(|number| daemon.submitted(&run(number))).into();
     until(&daemon, |body| body["engine"]["in_flight"].as_u64() > Some(0));
@@ -110,7 +116,11 @@ fn runs_wait_for_a_lost_engine_and_new_ones_are_refused() {
     assert!(lost["ready"] == false, "{lost}");
     // Later deaths name the cause that keeps it away.
     let refused = daemon.until_refused(&run(6), "model.gguf");
-    assert_eq!((refused.status, &refused.body["error"]["code"]), (503, &json!("engine_lost")), "{refused:?}");
+    assert_eq!(
+        (refused.status, &refused.body["error"]["code"]),
+        (503, &json!("engine_lost")),
+        "{refused:?}"
+    );
     refused.refused(503, None, &["engine `tiny`", "started again in", "reload"]);
     assert!(refused.retry_after.is_some(), "{refused:?}");
     for location in &open {
@@ -139,7 +149,8 @@ fn runs_end_whatever_happens_to_the_worker() {
     for number in 0..faults {
         // Each kind once, then at random.
         let kinds = [Fault::Killed, Fault::Aborted, Fault::Stopped];
-        let fault = kinds[if number < 3 { usize::try_from(number).unwrap() } else { rng.random_range(0..3) }];
+        let fault = kinds
+            [if number < 3 { usize::try_from(number).unwrap() } else { rng.random_range(0..3) }];
         while readiness(&daemon)["live_runs"].as_u64().unwrap() < RUNS as u64 {
             runs.push(daemon.submitted(&run(runs.len())));
         }
@@ -152,11 +163,16 @@ fn runs_end_whatever_happens_to_the_worker() {
         let victim = worker(&daemon).expect("a worker");
         kill_process(victim, fault.signal()).unwrap();
         let began = Instant::now();
-        let is_back = |body: &Value| body["engine"]["restarts"].as_u64() > before.as_u64() && body["ready"] == true;
+        let is_back = |body: &Value| {
+            body["engine"]["restarts"].as_u64() > before.as_u64() && body["ready"] == true
+        };
         let was_away = until(&daemon, is_back);
         away.push(began.elapsed());
         // A stopped worker is silent for seconds; the others may be replaced between two polls.
-        assert!(was_away || fault != Fault::Stopped, "a daemon whose worker is stopped called itself ready");
+        assert!(
+            was_away || fault != Fault::Stopped,
+            "a daemon whose worker is stopped called itself ready"
+        );
         assert!(worker(&daemon).is_none_or(|new| new != victim), "{fault:?}: it is another worker");
         assert_eq!(daemon.get("/livez").status, 200);
     }
@@ -165,7 +181,9 @@ fn runs_end_whatever_happens_to_the_worker() {
         let record = daemon.finished(run);
         *statuses.entry(record["status"].as_str().unwrap().to_owned()).or_insert(0) += 1;
     }
-    until(&daemon, |body| body["live_runs"] == 0 && body["engine"]["in_flight"] == 0 && body["ready"] == true);
+    until(&daemon, |body| {
+        body["live_runs"] == 0 && body["engine"]["in_flight"] == 0 && body["ready"] == true
+    });
     eprintln!(
         "engine chaos: {faults} faults, {} runs over ({statuses:?}); ready again after {:.1?} at most; {}",
         runs.len(),

@@ -24,7 +24,8 @@ fn hundreds_of_quiet_streams_and_idle_connections_silence_nobody() {
     let streams: Vec<_> = (0..256).map(|_| open()).collect();
     let count = |wanted: &str| streams.iter().filter(|(_, status)| status == wanted).count();
     assert_eq!((count("HTTP/1.1 200"), count("HTTP/1.1 429")), (128, 128), "server.streams_max");
-    let mut idle: Vec<_> = (0..1_000).map(|_| TcpStream::connect(&daemon.address).unwrap()).collect();
+    let mut idle: Vec<_> =
+        (0..1_000).map(|_| TcpStream::connect(&daemon.address).unwrap()).collect();
     // Those that are idle longest make room.
     for connection in &mut idle[..900] {
         connection.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -69,18 +69,21 @@ impl From<Response> for Answer {
 impl Answer {
     /// Reads a response whose connection may break.
     pub fn read(response: Response) -> Result<Self, reqwest::Error> {
-        let header = |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        let header =
+            |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
         let (location, retry_after) = (header("Location"), header("Retry-After"));
         let status = response.status().as_u16();
         let text = response.text()?;
-        let body =
-            serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} with a body that is not JSON: {text}"));
+        let body = serde_json::from_str(&text)
+            .unwrap_or_else(|_| panic!("{status} with a body that is not JSON: {text}"));
         Ok(Self { status, body, location, retry_after })
     }
 
-    /// Fails unless this is an error of this status that names the field and has these parts in its message.
+    /// Fails unless this is an error of this status that names the field and has these parts in its
+    /// message.
     pub fn refused(&self, status: u16, field: Option<&str>, parts: &[&str]) {
-        let (error, message) = (&self.body["error"], self.body["error"]["message"].as_str().unwrap_or_default());
+        let (error, message) =
+            (&self.body["error"], self.body["error"]["message"].as_str().unwrap_or_default());
         assert_eq!((self.status, error["field"].as_str()), (status, field), "{self:?}");
         for part in parts {
             assert!(message.contains(part), "{part:?} is missing in {message:?}");
@@ -117,7 +120,8 @@ impl Daemon {
     /// The command that starts one on a journal.
     pub fn command(home: &Home, sets: &[&str]) -> std::process::Command {
         let journal = format!("journal.path={}", shown(&home.journal()));
-        let sets: Vec<_> = [journal.as_str()].iter().chain(sets).flat_map(|set| ["--set", *set]).collect();
+        let sets: Vec<_> =
+            [journal.as_str()].iter().chain(sets).flat_map(|set| ["--set", *set]).collect();
         prime(&[&["serve", "--set", "server.bind=127.0.0.1:0"][..], &REFERENCE, &sets].concat())
     }
 
@@ -188,7 +192,9 @@ impl Daemon {
         let started = Instant::now();
         loop {
             let answer = self.submit(request);
-            if answer.status >= 400 && answer.body["error"]["message"].as_str().unwrap_or_default().contains(part) {
+            if answer.status >= 400
+                && answer.body["error"]["message"].as_str().unwrap_or_default().contains(part)
+            {
                 return answer;
             }
             assert!(started.elapsed() < PATIENCE, "not in time: {answer:?}");
@@ -226,8 +232,8 @@ impl Daemon {
         self.get(location).body
     }
 
-    /// Lets no file of the daemon grow beyond the present size of the journal's log and `more` bytes: soon every run waits
-    /// for the journal, unfinished. `None` lifts the limit.
+    /// Lets no file of the daemon grow beyond the present size of the journal's log and `more`
+    /// bytes: soon every run waits for the journal, unfinished. `None` lifts the limit.
     pub fn limit_journal(&self, more: Option<u64>) {
         let log = self.home.journal().with_extension("sqlite-wal");
         let current = more.map(|more| std::fs::metadata(log).map_or(0, |log| log.len()) + more);
@@ -236,8 +242,9 @@ impl Daemon {
 
     /// Waits until the journal cannot be written.
     pub fn until_not_writable(&self) -> Value {
-        let is_refused =
-            |body: &Value| body["journal"]["failure"].as_str().is_some_and(|why| why.contains("be written"));
+        let is_refused = |body: &Value| {
+            body["journal"]["failure"].as_str().is_some_and(|why| why.contains("be written"))
+        };
         self.until("/readyz", is_refused)
     }
 
@@ -262,7 +269,12 @@ impl Daemon {
 }
 
 /// Submits a run under an idempotency key to a daemon that may be killed meanwhile.
-pub fn post_with_key(client: &Client, address: &str, key: &str, request: &Value) -> Result<Answer, reqwest::Error> {
+pub fn post_with_key(
+    client: &Client,
+    address: &str,
+    key: &str,
+    request: &Value,
+) -> Result<Answer, reqwest::Error> {
     let post = client.post(format!("http://{address}/v1/runs")).header("Idempotency-Key", key);
     Answer::read(post.header(CONTENT_TYPE, "application/json").body(request.to_string()).send()?)
 }

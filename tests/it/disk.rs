@@ -1,5 +1,5 @@
-//! A journal that cannot be written for a while: nothing is acknowledged before it is durable, runs wait, and everything
-//! resumes on its own.
+//! A journal that cannot be written for a while: nothing is acknowledged before it is durable, runs
+//! wait, and everything resumes on its own.
 #![allow(clippy::disallowed_methods, reason = "these tests measure other processes, in real time")]
 
 use std::io::Write as _;
@@ -18,7 +18,8 @@ use crate::records::Remembered;
 /// Runs, each of which needs more room than there is.
 const RUNS: usize = 3;
 const ROOM: u64 = 256 << 10;
-const SETS: [&str; 3] = ["agents.executor.implementation=scripted", "log.level=warn", "run.pops_max=1000000"];
+const SETS: [&str; 3] =
+    ["agents.executor.implementation=scripted", "log.level=warn", "run.pops_max=1000000"];
 /// From the first write that fails to a daemon that is not ready, and from room to one that is.
 const SAID_WITHIN: Duration = Duration::from_secs(1);
 const READY_WITHIN: Duration = Duration::from_secs(1);
@@ -33,16 +34,19 @@ fn run(seed: usize) -> Value {
 /// Waits until the daemon is ready or not; returns the body of `/readyz` and how long that took.
 fn until_ready(daemon: &Daemon, is_ready: bool) -> (Value, Duration) {
     let began = Instant::now();
-    let body =
-        if is_ready { daemon.until("/readyz", |body| body["ready"] == true) } else { daemon.until_not_writable() };
+    let body = if is_ready {
+        daemon.until("/readyz", |body| body["ready"] == true)
+    } else {
+        daemon.until_not_writable()
+    };
     let took = began.elapsed();
     let status = daemon.get("/readyz").status;
     assert_eq!(status, if is_ready { 200 } else { 503 }, "{body}");
     (body, took)
 }
 
-/// Submits runs with keys until told to stop; returns the keys and ids of those that were acknowledged, and the keys of
-/// those that were refused.
+/// Submits runs with keys until told to stop; returns the keys and ids of those that were
+/// acknowledged, and the keys of those that were refused.
 fn submit_until(daemon: &Daemon, stop: &AtomicBool) -> (Vec<(String, String)>, Vec<String>) {
     let (mut taken, mut refused) = (Vec::new(), Vec::new());
     for number in 0.. {
@@ -50,7 +54,8 @@ fn submit_until(daemon: &Daemon, stop: &AtomicBool) -> (Vec<(String, String)>, V
             break;
         }
         let key = format!("amid {number}");
-        let answer = daemon.with_key(&key, &json!({"task": "dfa-simulation", "index": number % 200}));
+        let answer =
+            daemon.with_key(&key, &json!({"task": "dfa-simulation", "index": number % 200}));
         match answer.status {
             202 => taken.push((key, answer.body["id"].as_str().expect("an id").to_owned())),
             // The queue is full of runs that wait.
@@ -69,7 +74,10 @@ fn submit_until(daemon: &Daemon, stop: &AtomicBool) -> (Vec<(String, String)>, V
 /// Submits runs that fill the room, as many as are accepted until then.
 fn filling_runs(daemon: &Daemon) -> Vec<String> {
     let answers = (0..RUNS).map(|seed| daemon.submit(&run(seed)));
-    let runs: Vec<_> = answers.filter(|answer| answer.status == 202).map(|answer| answer.location.unwrap()).collect();
+    let runs: Vec<_> = answers
+        .filter(|answer| answer.status == 202)
+        .map(|answer| answer.location.unwrap())
+        .collect();
     assert!(!runs.is_empty(), "there was room for one at least");
     runs
 }
@@ -84,20 +92,32 @@ fn runs_wait_for_room(daemon: &Daemon, fill: &dyn Fn(), make_room: &dyn Fn()) {
         fill();
         let (body, said) = until_ready(daemon, false);
         let reason = body["journal"]["failure"].as_str().expect("a reason");
-        assert!(body["journal"]["writable"] == false && reason.contains("cannot be written"), "{body}");
+        assert!(
+            body["journal"]["writable"] == false && reason.contains("cannot be written"),
+            "{body}"
+        );
         assert_eq!(daemon.get("/livez").status, 200);
         let refusal = daemon.submit(&run(0));
-        assert_eq!((refusal.status, &refusal.body["error"]["code"]), (503, &json!("journal_not_writable")));
+        assert_eq!(
+            (refusal.status, &refusal.body["error"]["code"]),
+            (503, &json!("journal_not_writable"))
+        );
         assert!(refusal.retry_after.is_some(), "{refusal:?}");
 
         // Nothing is visible before it is durable, and no run is given up.
         let waiting: Vec<_> = runs.iter().map(|run| daemon.get(run).body).collect();
-        assert!(waiting.iter().all(|record| !is_over(record)), "there was room for a whole run: {waiting:?}");
+        assert!(
+            waiting.iter().all(|record| !is_over(record)),
+            "there was room for a whole run: {waiting:?}"
+        );
         for _ in 0..20 {
             for (run, before) in runs.iter().zip(&waiting) {
                 let record = daemon.get(run).body;
                 remembered.see(&record);
-                assert_eq!((&record["events"], &record["chain"]), (&before["events"], &before["chain"]));
+                assert_eq!(
+                    (&record["events"], &record["chain"]),
+                    (&before["events"], &before["chain"])
+                );
                 assert!(!is_over(&record), "{record}");
             }
             assert_eq!(daemon.get("/readyz").status, 503);
@@ -118,17 +138,24 @@ fn runs_wait_for_room(daemon: &Daemon, fill: &dyn Fn(), make_room: &dyn Fn()) {
         let record = daemon.finished(&format!("/v1/runs/{id}"));
         assert_eq!((&record["id"], &record["failure"]), (&json!(id), &Value::Null), "{key}");
     }
-    let listed = |daemon: &Daemon| daemon.get("/v1/runs?limit=1000").body["runs"].as_array().unwrap().len();
+    let listed =
+        |daemon: &Daemon| daemon.get("/v1/runs?limit=1000").body["runs"].as_array().unwrap().len();
     assert_eq!(listed(daemon), runs.len() + taken.len(), "refused runs do not exist");
     // A refused run can be submitted again under its key.
     for key in refused.iter().take(3) {
         let number: usize = key.rsplit(' ').next().unwrap().parse().unwrap();
-        let answer = daemon.with_key(key, &json!({"task": "dfa-simulation", "index": number % 200}));
+        let answer =
+            daemon.with_key(key, &json!({"task": "dfa-simulation", "index": number % 200}));
         assert_eq!(answer.status, 202, "{answer:?}");
         taken.push((key.clone(), answer.body["id"].as_str().unwrap().to_owned()));
     }
     assert_eq!(listed(daemon), runs.len() + taken.len());
-    eprintln!("disk: {} runs accepted and {} refused meanwhile; {}", taken.len(), refused.len(), load());
+    eprintln!(
+        "disk: {} runs accepted and {} refused meanwhile; {}",
+        taken.len(),
+        refused.len(),
+        load()
+    );
     promise("not ready on a full disk", said, SAID_WITHIN + ALLOWANCE);
     promise("ready again with room", returned, READY_WITHIN + ALLOWANCE);
 }
@@ -157,7 +184,10 @@ fn a_daemon_that_starts_without_room_waits_for_it() {
     // Files of at most 64 KiB, in blocks of 512 bytes: less than there is.
     let plain = Daemon::command(&home, &SETS);
     let mut limited = Command::new("sh");
-    limited.args(["-c", "ulimit -S -f 128; exec \"$0\" \"$@\""]).arg(plain.get_program()).args(plain.get_args());
+    limited
+        .args(["-c", "ulimit -S -f 128; exec \"$0\" \"$@\""])
+        .arg(plain.get_program())
+        .args(plain.get_args());
     limited.env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let daemon = Daemon::spawn(limited, &home).unwrap_or_else(|log| panic!("it exited: {log}"));
     let (body, _) = until_ready(&daemon, false);
@@ -165,7 +195,11 @@ fn a_daemon_that_starts_without_room_waits_for_it() {
     for (run, started) in runs.iter().zip(&started) {
         let record = daemon.get(run).body;
         let status = if *started { "running" } else { "queued" };
-        assert_eq!((&record["status"], record["failure"].is_null()), (&json!(status), true), "{record}");
+        assert_eq!(
+            (&record["status"], record["failure"].is_null()),
+            (&json!(status), true),
+            "{record}"
+        );
         remembered.see(&record);
     }
     daemon.limit_journal(None);
@@ -180,7 +214,8 @@ fn a_daemon_that_starts_without_room_waits_for_it() {
 
 /// Whether this user may mount in a new namespace.
 fn may_mount() -> bool {
-    let mount = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/tmp"]).output();
+    let mount =
+        Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/tmp"]).output();
     mount.is_ok_and(|output| output.status.success())
 }
 
@@ -219,7 +254,9 @@ fn finished_runs_can_be_removed_on_a_full_disk() {
     }
     let home = Home::new();
     let daemon = on_a_small_disk(&home);
-    let old: Vec<_> = (0..20).map(|seed| daemon.submitted(&json!({"task": "dfa-simulation", "seed": seed}))).collect();
+    let old: Vec<_> = (0..20)
+        .map(|seed| daemon.submitted(&json!({"task": "dfa-simulation", "seed": seed})))
+        .collect();
     old.iter().for_each(|run| assert!(is_over(&daemon.finished(run))));
     take_all_but(&inside(&daemon, &home.journal().with_file_name("ballast")), 0);
     daemon.submit(&run(0));
@@ -232,7 +269,9 @@ fn finished_runs_can_be_removed_on_a_full_disk() {
 #[test]
 fn runs_wait_while_the_disk_is_full() {
     if !may_mount() {
-        eprintln!("skipped: this user may not mount; `runs_wait_while_files_may_not_grow` covers the rest");
+        eprintln!(
+            "skipped: this user may not mount; `runs_wait_while_files_may_not_grow` covers the rest"
+        );
         return;
     }
     let home = Home::new();
@@ -246,7 +285,13 @@ fn runs_wait_while_the_disk_is_full() {
     };
     let make_room = || {
         let status = Command::new("nsenter")
-            .args(["-t", &daemon.pid().as_raw_nonzero().to_string(), "-U", "-m", "--preserve-credentials"])
+            .args([
+                "-t",
+                &daemon.pid().as_raw_nonzero().to_string(),
+                "-U",
+                "-m",
+                "--preserve-credentials",
+            ])
             .args(["mount", "-o", "remount,size=256m"])
             .arg(home.journal().parent().unwrap())
             .status();

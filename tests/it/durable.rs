@@ -1,5 +1,5 @@
-//! The daemon's guarantees: an accepted run is never lost; a committed step never changes; an uncommitted step may be
-//! computed twice but becomes visible once.
+//! The daemon's guarantees: an accepted run is never lost; a committed step never changes; an
+//! uncommitted step may be computed twice but becomes visible once.
 #![allow(clippy::disallowed_methods, reason = "these tests measure other processes, in real time")]
 
 use std::collections::BTreeSet;
@@ -37,9 +37,17 @@ fn a_killed_daemon_goes_on_where_it_was() {
     let daemon = Daemon::start_in(&daemon.kill(), &[]);
     let after = daemon.finished(&run);
     assert_eq!((&after["status"], &after["resumed"]), (&json!("verified"), &json!(1)));
-    assert_eq!((&after["steps"], &after["proposals"]), (&json!(65_535), &json!(65_535)), "no step is made twice");
+    assert_eq!(
+        (&after["steps"], &after["proposals"]),
+        (&json!(65_535), &json!(65_535)),
+        "no step is made twice"
+    );
     let chain = chain(&daemon, &run);
-    assert_eq!(json!(chain[&before["events"].as_u64().unwrap()]), before["chain"], "a committed step has changed");
+    assert_eq!(
+        json!(chain[&before["events"].as_u64().unwrap()]),
+        before["chain"],
+        "a committed step has changed"
+    );
     assert_eq!(json!(chain[&after["events"].as_u64().unwrap()]), after["chain"]);
     let trace = daemon.text(&format!("{run}/trace?states=false"));
     assert_eq!(trace.matches(r#""event":"resumed""#).count(), 1);
@@ -64,7 +72,8 @@ fn a_run_of_a_scripted_executor_makes_the_same_steps_with_and_without_a_kill() {
     let mut daemon = Daemon::start(&[SCRIPTED]);
     let run = daemon.submitted(&lively(12, 5));
     for events in [100, 1_000, 2_500] {
-        let seen = daemon.until(&run, |record| record["events"].as_u64().unwrap() >= events || is_over(record));
+        let seen = daemon
+            .until(&run, |record| record["events"].as_u64().unwrap() >= events || is_over(record));
         assert!(!seen["id"].is_null());
         daemon = Daemon::start_in(&daemon.kill(), &[SCRIPTED]);
     }
@@ -96,7 +105,10 @@ fn a_thousand_requests_with_one_key_are_one_run() {
     let daemon = Daemon::start(&["server.queue_max=4"]);
     let request = json!({"task": "n-queens", "index": 3});
     let answers = at_once(1_000, 64, |_| daemon.with_key("once", &request));
-    let ids: BTreeSet<_> = answers.iter().map(|answer| answer.body["id"].as_str().expect("a run").to_owned()).collect();
+    let ids: BTreeSet<_> = answers
+        .iter()
+        .map(|answer| answer.body["id"].as_str().expect("a run").to_owned())
+        .collect();
     assert_eq!(ids.len(), 1);
     let new = answers.iter().filter(|answer| answer.status == 202).count();
     assert_eq!((new, answers.iter().filter(|answer| answer.status == 200).count()), (1, 999));
@@ -219,15 +231,20 @@ fn a_cancelled_run_keeps_what_is_committed() {
     assert_eq!(json!(chain[&before["events"].as_u64().unwrap()]), before["chain"]);
     let daemon = Daemon::start_in(&daemon.kill(), &[]);
     assert_eq!(daemon.get(&run).body, cancelled.body);
-    assert_eq!(daemon.post(&format!("{run}/cancel")).body, cancelled.body, "what is over stays as it is");
+    assert_eq!(
+        daemon.post(&format!("{run}/cancel")).body,
+        cancelled.body,
+        "what is over stays as it is"
+    );
     daemon.post("/v1/runs/run_0/cancel").refused(404, None, &["run_0"]);
 }
 
 #[test]
 fn finished_runs_are_listed_and_removed() {
     let daemon = Daemon::start(&[SCRIPTED]);
-    let runs: Vec<_> =
-        (0..7).map(|index| daemon.submitted(&json!({"task": "dfa-simulation", "index": index}))).collect();
+    let runs: Vec<_> = (0..7)
+        .map(|index| daemon.submitted(&json!({"task": "dfa-simulation", "index": index})))
+        .collect();
     for run in &runs {
         daemon.finished(run);
     }
@@ -244,7 +261,9 @@ fn finished_runs_are_listed_and_removed() {
         next = format!("&after={last}");
     }
     assert_eq!(pages, all[1..]);
-    daemon.until("/v1/runs?status=running", |page| page["runs"].as_array().is_some_and(|runs| runs.len() == 1));
+    daemon.until("/v1/runs?status=running", |page| {
+        page["runs"].as_array().is_some_and(|runs| runs.len() == 1)
+    });
     for query in ["limit=0", "limit=1001", "status=finished", "tasks=x"] {
         assert_eq!(daemon.get(&format!("/v1/runs?{query}")).status, 400, "{query}");
     }
@@ -255,8 +274,16 @@ fn finished_runs_are_listed_and_removed() {
     assert_eq!(daemon.get("/v1/runs").body["runs"].as_array().unwrap().len(), 1);
     daemon.get(&runs[0]).refused(404, None, &["journal.retention_days"]);
     assert_eq!(daemon.get(&open).status, 200, "open runs always stay");
-    daemon.post_text("/v1/gc", r#"{"older_than_days": 36501}"#).refused(400, Some("older_than_days"), &["36500"]);
-    daemon.post_text("/v1/gc", r#"{"older_than": 1}"#).refused(400, Some("older_than"), &["older_than_days"]);
+    daemon.post_text("/v1/gc", r#"{"older_than_days": 36501}"#).refused(
+        400,
+        Some("older_than_days"),
+        &["36500"],
+    );
+    daemon.post_text("/v1/gc", r#"{"older_than": 1}"#).refused(
+        400,
+        Some("older_than"),
+        &["older_than_days"],
+    );
 }
 
 #[test]
@@ -272,8 +299,12 @@ fn a_journal_belongs_to_one_daemon() {
 #[test]
 fn files_that_are_no_journal_are_left_alone() {
     let home = Home::new();
-    std::fs::write(home.journal(), "something else entirely, long enough to be no empty file").unwrap();
+    std::fs::write(home.journal(), "something else entirely, long enough to be no empty file")
+        .unwrap();
     let log = Daemon::try_start(&home, &[]).err().expect("refused");
     assert!(log.contains("journal.path"), "{log}");
-    assert!(std::fs::read_to_string(home.journal()).unwrap().starts_with("something else"), "it was overwritten");
+    assert!(
+        std::fs::read_to_string(home.journal()).unwrap().starts_with("something else"),
+        "it was overwritten"
+    );
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
-/// Whether `make chaos` runs the tests. Only then do times count: on a shared machine they say little.
+/// Whether `make chaos` runs the tests. Only then do times count: on a shared machine they say
+/// little.
 pub fn is_chaos() -> bool {
     std::env::var("PRIME_CHAOS").is_ok()
 }
@@ -38,7 +39,11 @@ pub const fn optimised<T: Copy>(yes: T, no: T) -> T {
 pub fn percentile(times: &[Duration], share: f64) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in the list")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a place in the list"
+    )]
     let rank = (sorted.len() as f64 * share).ceil() as usize;
     *sorted.get(rank.max(1) - 1).expect("at least one")
 }
@@ -46,7 +51,10 @@ pub fn percentile(times: &[Duration], share: f64) -> Duration {
 /// A field of a process's status in bytes, such as `VmRSS` (resident memory) or `VmHWM` (its peak).
 pub fn memory(pid: Pid, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).expect("the field");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
+        .expect("the field");
     line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() * 1024
 }
 

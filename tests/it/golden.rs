@@ -22,8 +22,12 @@ fn all_instances_are_those_of_the_record() {
     let (recorded, made) = (files(RECORDED), files(&manifest));
     let lines: u64 = made.values().map(|file| file["lines"].as_u64().unwrap()).sum();
     assert_eq!((made.len(), lines), (86, 51_600));
-    let changed: Vec<_> = made.iter().filter(|(name, file)| recorded.get(*name) != Some(file)).collect();
-    assert!(changed.is_empty(), "changed: {changed:?}; if that is intended, record it with `make golden`");
+    let changed: Vec<_> =
+        made.iter().filter(|(name, file)| recorded.get(*name) != Some(file)).collect();
+    assert!(
+        changed.is_empty(),
+        "changed: {changed:?}; if that is intended, record it with `make golden`"
+    );
 }
 
 /// The Python package is tested against the same file.
@@ -37,7 +41,12 @@ fn outputs_are_judged_as_recorded() {
     let recorded = include_str!("../golden/judgements.jsonl");
     let judged = std::fs::read_to_string(details).unwrap();
     for (line, (wanted, found)) in recorded.lines().zip(judged.lines()).enumerate() {
-        assert_eq!(found, wanted, "line {}; if that is intended, record it with `make golden`", line + 1);
+        assert_eq!(
+            found,
+            wanted,
+            "line {}; if that is intended, record it with `make golden`",
+            line + 1
+        );
     }
     assert_eq!(recorded.lines().count(), judged.lines().count());
 }

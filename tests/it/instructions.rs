@@ -23,16 +23,19 @@ struct Files {
 
 /// A benchmark as gungraun prints it: `name` is its function and id.
 fn summary(name: &str, instructions: u64) -> String {
-    let (function, id) = name.split_once("::").map_or((name, Value::Null), |(function, id)| (function, id.into()));
+    let (function, id) =
+        name.split_once("::").map_or((name, Value::Null), |(function, id)| (function, id.into()));
     let metrics = json!({ "Ir": { "values": { "new": instructions, "old": 7 } } });
-    let profile = json!({ "tool": "Callgrind", "data": { "parts": [], "total": { "metrics": metrics } } });
+    let profile =
+        json!({ "tool": "Callgrind", "data": { "parts": [], "total": { "metrics": metrics } } });
     json!({ "function_name": function, "id": id, "profiles": [profile] }).to_string() + "\n"
 }
 
 impl Files {
     fn of(record: &Value, counts: Counts) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (record_path, counts_path) = (folder.path().join("record.json"), folder.path().join("counts.jsonl"));
+        let (record_path, counts_path) =
+            (folder.path().join("record.json"), folder.path().join("counts.jsonl"));
         fs::write(&record_path, record.to_string()).unwrap();
         let lines: String = counts.iter().map(|(name, count)| summary(name, *count)).collect();
         fs::write(&counts_path, lines).unwrap();
@@ -57,10 +60,14 @@ fn record(counts: &Value) -> Value {
 
 #[test]
 fn only_regressions_above_a_tenth_and_missing_benchmarks_fail() {
-    let regression =
-        ["push::deep: 1,101 instructions, +10.1 % against the recorded 1,000", "make instructions RECORD=1"];
-    let improvement =
-        ["push::deep: 899 instructions, -10.1 % against the recorded 1,000", "make instructions RECORD=1"];
+    let regression = [
+        "push::deep: 1,101 instructions, +10.1 % against the recorded 1,000",
+        "make instructions RECORD=1",
+    ];
+    let improvement = [
+        "push::deep: 899 instructions, -10.1 % against the recorded 1,000",
+        "make instructions RECORD=1",
+    ];
     let uncounted = ["push::deep: 1,000 instructions are recorded, and it was not counted"];
     let unrecorded = ["pop: 5 instructions, and no record of it"];
     let none: [&str; 0] = [];
@@ -90,7 +97,10 @@ fn another_compiler_is_named_and_compared_all_the_same() {
     for (count, code) in [(1_000, 0), (1_200, 1)] {
         let (found, printed) = Files::of(&made_before, &[("push", count)]).gate(&[]);
         assert_eq!(found, code, "{printed}");
-        assert!(printed.contains("made by rustc 1.94.1") && printed.contains(COMPILER), "{printed}");
+        assert!(
+            printed.contains("made by rustc 1.94.1") && printed.contains(COMPILER),
+            "{printed}"
+        );
     }
 }
 
@@ -109,7 +119,12 @@ fn the_record_holds_the_counts() {
 fn files_that_cannot_be_read_are_named() {
     let good = record(&json!({ "push": 1_000 }));
     let counts: Counts = &[("push", 1_000)];
-    for bad in [json!([1]), json!({ "compiler": COMPILER }), record(&json!({ "push": 0 })), record(&json!([1_000]))] {
+    for bad in [
+        json!([1]),
+        json!({ "compiler": COMPILER }),
+        record(&json!({ "push": 0 })),
+        record(&json!([1_000])),
+    ] {
         let (code, printed) = Files::of(&bad, counts).gate(&[]);
         assert_eq!(code, 2, "{bad}: {printed}");
         assert!(printed.contains("record.json: no record of instructions"), "{bad}: {printed}");

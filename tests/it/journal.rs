@@ -1,4 +1,5 @@
-//! The journal when its process is killed or its disk is full, with real processes, signals and file systems.
+//! The journal when its process is killed or its disk is full, with real processes, signals and
+//! file systems.
 #![allow(clippy::disallowed_methods, reason = "a child learns from its environment what to do")]
 
 use std::fs;
@@ -7,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use prime_journal::{
-    ChainVerifier, Head, Journal, JournalError, Retention, ReviewCounts, RunRow, Segment, SqliteJournal, SqliteOptions,
-    Write,
+    ChainVerifier, Head, Journal, JournalError, Retention, ReviewCounts, RunRow, Segment,
+    SqliteJournal, SqliteOptions, Write,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -107,7 +108,11 @@ fn write_forever(folder: &Path, then: impl Fn(&dyn Journal, usize)) {
     if heads.is_empty() {
         let rows: Vec<RunRow> = (0..RUNS).map(|run| row(&id(run))).collect();
         heads = rows.iter().map(|row| row.head).collect();
-        journal.commit(&rows.into_iter().map(|row| Write::Accept { row, key: None }).collect::<Vec<_>>()).unwrap();
+        journal
+            .commit(
+                &rows.into_iter().map(|row| Write::Accept { row, key: None }).collect::<Vec<_>>(),
+            )
+            .unwrap();
     }
     for commits in 1.. {
         let mut writes = Vec::new();
@@ -130,7 +135,8 @@ fn append(journal: &dyn Journal, head: Head) -> Result<Head, JournalError> {
     Ok(after)
 }
 
-/// Writes until the disk is full, checks the content, makes room, and goes on with the same journal.
+/// Writes until the disk is full, checks the content, makes room, and goes on with the same
+/// journal.
 fn fill(folder: &Path, make_room: &dyn Fn()) {
     let journal = open(folder).unwrap();
     journal.commit(&[Write::Accept { row: row("r0"), key: None }]).unwrap();
@@ -169,7 +175,11 @@ fn fill(folder: &Path, make_room: &dyn Fn()) {
         summary: String::new(),
     };
     journal.commit(&[end]).unwrap();
-    while journal.collect(&Retention { updated_before_ms: Some(3), ..Retention::default() }).unwrap().has_more {}
+    while journal
+        .collect(&Retention { updated_before_ms: Some(3), ..Retention::default() })
+        .unwrap()
+        .has_more
+    {}
     assert_eq!(journal.size().unwrap().runs, 0);
     say(&format!("filled: {error}"));
 }
@@ -186,7 +196,8 @@ fn spawn(role: &str, folder: &Path, shell: &str) -> Child {
 fn said(mut child: Child) -> Vec<String> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     // The harness writes the name of the test in front of the first.
-    let said = lines.filter_map(|line| Some(line.unwrap().split_once(SAYS)?.1.to_owned())).collect();
+    let said =
+        lines.filter_map(|line| Some(line.unwrap().split_once(SAYS)?.1.to_owned())).collect();
     assert!(child.wait().unwrap().success());
     said
 }
@@ -195,7 +206,8 @@ fn said(mut child: Child) -> Vec<String> {
 fn killed(role: &str, folder: &Path, commits: usize) -> u64 {
     let mut child = spawn(role, folder, "");
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut acknowledged = lines.filter_map(|line| line.unwrap().split_once(SAYS)?.1.parse::<u64>().ok());
+    let mut acknowledged =
+        lines.filter_map(|line| line.unwrap().split_once(SAYS)?.1.parse::<u64>().ok());
     let seen = acknowledged.by_ref().nth(commits - 1).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
@@ -223,7 +235,11 @@ fn kills_between_commits_and_folding_lose_nothing() {
                 heads.len() == RUNS && heads.iter().all(|head| head.seq == heads[0].seq),
                 "half a batch: {heads:?}"
             );
-            assert!(heads[0].seq == last || heads[0].seq == last + 3, "{} after {last}", heads[0].seq);
+            assert!(
+                heads[0].seq == last || heads[0].seq == last + 3,
+                "{} after {last}",
+                heads[0].seq
+            );
             drop(journal);
             assert_eq!(batches(folder.path()), 0, "opening folds");
             assert_eq!(verified(&open(folder.path()).unwrap()), heads);
@@ -264,7 +280,8 @@ fn a_second_process_is_refused_at_once() {
 
 /// Whether this user may mount in a new namespace.
 fn may_mount() -> bool {
-    let mount = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/tmp"]).output();
+    let mount =
+        Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/tmp"]).output();
     mount.is_ok_and(|output| output.status.success())
 }
 
@@ -280,13 +297,19 @@ fn on_a_small_disk(folder: &Path, then: &str) -> String {
 #[test]
 fn a_full_disk_refuses_writes_until_there_is_room() {
     if !may_mount() {
-        eprintln!("skipped: this user may not mount; `a_limit_of_the_system_is_like_a_full_disk` covers the rest");
+        eprintln!(
+            "skipped: this user may not mount; `a_limit_of_the_system_is_like_a_full_disk` covers the rest"
+        );
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let ballast = format!("head -c 600000 /dev/zero > {}/ballast;", folder.path().display());
-    let heard = said(spawn("fill a disk", folder.path(), &on_a_small_disk(folder.path(), &ballast)));
-    assert!(heard.len() == 1 && heard[0].contains("filled: the journal cannot be written: "), "{heard:?}");
+    let heard =
+        said(spawn("fill a disk", folder.path(), &on_a_small_disk(folder.path(), &ballast)));
+    assert!(
+        heard.len() == 1 && heard[0].contains("filled: the journal cannot be written: "),
+        "{heard:?}"
+    );
 }
 
 #[test]
@@ -294,7 +317,10 @@ fn a_limit_of_the_system_is_like_a_full_disk() {
     let folder = tempfile::tempdir().unwrap();
     // Without the signal that comes with the error. In blocks of 512 bytes.
     let heard = said(spawn("fill to a limit", folder.path(), "trap '' XFSZ; ulimit -S -f 1024"));
-    assert!(heard.len() == 1 && heard[0].contains("filled: the journal cannot be written: "), "{heard:?}");
+    assert!(
+        heard.len() == 1 && heard[0].contains("filled: the journal cannot be written: "),
+        "{heard:?}"
+    );
 }
 
 #[test]
@@ -310,7 +336,10 @@ fn a_read_only_disk_is_named() {
     let shell = on_a_small_disk(&folder.join("no"), "")
         .replace(&format!("mount -t tmpfs -o size=1m tmpfs {}/no;", folder.display()), &mount);
     let heard = said(spawn("open", folder, &shell));
-    assert!(heard.len() == 1 && heard[0].contains("cannot be locked: Read-only file system"), "{heard:?}");
+    assert!(
+        heard.len() == 1 && heard[0].contains("cannot be locked: Read-only file system"),
+        "{heard:?}"
+    );
 }
 
 #[test]

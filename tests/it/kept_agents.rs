@@ -1,4 +1,5 @@
-//! A run keeps the agents that it was accepted with, whatever configuration the next process or a reload brings.
+//! A run keeps the agents that it was accepted with, whatever configuration the next process or a
+//! reload brings.
 #![allow(clippy::disallowed_methods, reason = "these tests replace files of other processes")]
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,8 +12,8 @@ use sha2::{Digest as _, Sha256};
 use crate::binary::{prime, shown};
 use crate::daemon::{Daemon, Home};
 
-/// Bytes that a journal may still grow. The first commit of a run fits: it holds at most what a run may have pending, 256 KiB
-/// that are compressed to a fifth. The whole run takes about 450 KiB.
+/// Bytes that a journal may still grow. The first commit of a run fits: it holds at most what a run
+/// may have pending, 256 KiB that are compressed to a fifth. The whole run takes about 450 KiB.
 const ROOM: u64 = 192 << 10;
 
 const SCRIPTED: &str = "agents.executor.implementation=scripted";
@@ -79,7 +80,8 @@ const PAIRS: [Pair; 3] = [
     },
 ];
 
-/// Too long for the journal's room. With this seed no error ends the run early where nothing rejects it.
+/// Too long for the journal's room. With this seed no error ends the run early where nothing
+/// rejects it.
 fn request() -> Value {
     json!({"task": "tower-of-hanoi", "input": {"n": 14, "from": 0, "to": 2}, "fanout": 1, "max_rounds": 1, "seed": 9})
 }
@@ -92,7 +94,10 @@ fn trace(daemon: &Daemon, run: &str) -> Vec<Value> {
 
 /// How many applicable steps after the last event of this name were rejected.
 fn rejected_after(trace: &[Value], event: &str) -> usize {
-    let from = trace.iter().rposition(|line| line["event"] == event).unwrap_or_else(|| panic!("no event {event}"));
+    let from = trace
+        .iter()
+        .rposition(|line| line["event"] == event)
+        .unwrap_or_else(|| panic!("no event {event}"));
     let is_rejected = |line: &&Value| line["event"] == "step" && line["decision"] != "proceed";
     trace[from..].iter().filter(is_rejected).count()
 }
@@ -116,15 +121,25 @@ fn accepted_and_ended(pair: &Pair, accepted: &Side, ended: &Side) {
     for field in ["agents", "verifier", "checked_kinds", "labels", "config_hash"] {
         assert_eq!(after[field], before[field], "{what}: {field}");
     }
-    assert_eq!((&after["agents"][pair.role], &after["resumed"]), (&json!(accepted.agent), &json!(1)), "{what}");
-    for field in ["status", "answer", "steps", "proposals", "retries", "backtracks", "labels", "config_hash"] {
+    assert_eq!(
+        (&after["agents"][pair.role], &after["resumed"]),
+        (&json!(accepted.agent), &json!(1)),
+        "{what}"
+    );
+    for field in
+        ["status", "answer", "steps", "proposals", "retries", "backtracks", "labels", "config_hash"]
+    {
         assert_eq!(after[field], whole[field], "{what}: {field}, as without a restart");
     }
     if let Some(is_verified) = accepted.is_verified {
         assert_eq!(after["status"], if is_verified { "verified" } else { "unverified" }, "{what}");
     }
     let rejected = rejected_after(&trace(&daemon, &run), "resumed");
-    assert_eq!(rejected > 0, accepted.rejects, "{what}: {rejected} steps are rejected after the resumption");
+    assert_eq!(
+        rejected > 0,
+        accepted.rejects,
+        "{what}: {rejected} steps are rejected after the resumption"
+    );
 
     // A fork goes on with the agents of its parent, not with the configured ones.
     let fork = daemon.post(&format!("{run}/fork?seq=50"));
@@ -169,11 +184,21 @@ fn the_label_of_an_executor_that_is_no_model_stays() {
     daemon.limit_journal(Some(ROOM));
     let run = daemon.submitted(&request());
     daemon.until_not_writable();
-    let daemon = Daemon::start_in(&daemon.kill(), &[SCRIPTED, "agents.verifier.implementation=reference"]);
+    let daemon =
+        Daemon::start_in(&daemon.kill(), &[SCRIPTED, "agents.verifier.implementation=reference"]);
     let after = daemon.finished(&run);
-    assert_eq!(after["labels"], json!(["executor `reference` is the task's own algorithm, not a model"]));
-    let shown = prime(&["runs", "show", "--url", &daemon.url(""), after["id"].as_str().unwrap()]).output().unwrap();
-    assert!(String::from_utf8(shown.stdout).unwrap().contains("is the task's own algorithm, not a model"));
+    assert_eq!(
+        after["labels"],
+        json!(["executor `reference` is the task's own algorithm, not a model"])
+    );
+    let shown = prime(&["runs", "show", "--url", &daemon.url(""), after["id"].as_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(
+        String::from_utf8(shown.stdout)
+            .unwrap()
+            .contains("is the task's own algorithm, not a model")
+    );
 }
 
 /// A configuration's file whose executor is a program beside the journal.
@@ -234,9 +259,13 @@ impl Files {
         let daemon = self.start();
         for run in &runs {
             let record = daemon.until(run, |record| !record["waiting_for"].is_null());
-            let expected = format!("executor `process`: its program {} does not exist", shown(&self.program));
+            let expected =
+                format!("executor `process`: its program {} does not exist", shown(&self.program));
             assert!(record["waiting_for"].as_str().unwrap().starts_with(&expected), "{record}");
-            assert_eq!((&record["status"], &record["agents"]["executor"]), (&json!("queued"), &json!("process")));
+            assert_eq!(
+                (&record["status"], &record["agents"]["executor"]),
+                (&json!("queued"), &json!("process"))
+            );
         }
         (daemon, runs)
     }
@@ -249,7 +278,10 @@ fn a_run_without_its_program_waits_and_continues_after_a_reload() {
     let events = |run: &str| daemon.get(run).body["events"].clone();
     let before: Vec<_> = runs.iter().map(|run| events(run)).collect();
     // Others are not held up.
-    assert_eq!(daemon.finished(&daemon.submitted(&json!({"task": "dfa-simulation"})))["status"], "verified");
+    assert_eq!(
+        daemon.finished(&daemon.submitted(&json!({"task": "dfa-simulation"})))["status"],
+        "verified"
+    );
     assert_eq!(runs.iter().map(|run| events(run)).collect::<Vec<_>>(), before);
     let listed = daemon.get("/v1/runs?status=queued").body;
     assert_eq!(listed["runs"].as_array().unwrap().len(), 2, "{listed}");
@@ -258,11 +290,18 @@ fn a_run_without_its_program_waits_and_continues_after_a_reload() {
     assert_eq!(shown.matches("waits for executor `process`: its program").count(), 2, "{shown}");
     let id = runs[0].rsplit('/').next().unwrap();
     let shown = prime(&["runs", "show", "--url", &daemon.url(""), id]).output().unwrap();
-    assert!(String::from_utf8(shown.stdout).unwrap().contains("waits for  executor `process`: its program"));
+    assert!(
+        String::from_utf8(shown.stdout)
+            .unwrap()
+            .contains("waits for  executor `process`: its program")
+    );
 
     // One is cancelled while it waits, and ends with what is committed.
     let cancelled = daemon.post(&format!("{}/cancel", runs[1])).body;
-    assert_eq!((&cancelled["status"], &cancelled["waiting_for"]), (&json!("cancelled"), &Value::Null));
+    assert_eq!(
+        (&cancelled["status"], &cancelled["waiting_for"]),
+        (&json!("cancelled"), &Value::Null)
+    );
     assert_eq!(cancelled["agents"]["executor"], "process");
 
     // A reload that does not bring the agent back changes nothing.
@@ -271,7 +310,10 @@ fn a_run_without_its_program_waits_and_continues_after_a_reload() {
     files.install();
     assert_eq!(daemon.post("/v1/reload").status, 200);
     let after = daemon.finished(&runs[0]);
-    assert_eq!((&after["status"], &after["agents"]["executor"]), (&json!("verified"), &json!("process")));
+    assert_eq!(
+        (&after["status"], &after["agents"]["executor"]),
+        (&json!("verified"), &json!("process"))
+    );
     assert_eq!((&after["resumed"], &after["waiting_for"]), (&json!(1), &Value::Null));
 }
 
@@ -283,7 +325,10 @@ fn a_run_that_waits_survives_another_kill() {
     files.install();
     let daemon = files.start();
     let after = daemon.finished(&runs[0]);
-    assert_eq!((&after["status"], &after["agents"]["executor"]), (&json!("verified"), &json!("process")));
+    assert_eq!(
+        (&after["status"], &after["agents"]["executor"]),
+        (&json!("verified"), &json!("process"))
+    );
     // The process in which it waited did not execute it.
     assert_eq!(after["resumed"], 1);
     assert_eq!(after["steps"], 16_383);
@@ -294,19 +339,32 @@ fn a_run_names_the_engine_that_it_asks_and_needs_no_other() {
     let llama = ["agents.executor.implementation=llama"];
     let daemon = Daemon::start(&llama);
     let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "fanout": 1}));
-    let model = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("models/prime-tiny.gguf")).unwrap();
-    let digest = Sha256::digest(model).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+    let model = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("models/prime-tiny.gguf"))
+        .unwrap();
+    let digest = Sha256::digest(model)
+        .iter()
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
     let engines = json!({ "tiny": digest });
     assert_eq!(daemon.get(&run).body["engines"], engines);
     // The next process has other agents, and of the engines of then only this one.
     let daemon = Daemon::start_in(
         &daemon.kill(),
-        &["agents.executor.engine=tiny", "engines.automata.model=gone.gguf", "engines.sorts.model=gone.gguf"],
+        &[
+            "agents.executor.engine=tiny",
+            "engines.automata.model=gone.gguf",
+            "engines.sorts.model=gone.gguf",
+        ],
     );
     let after = daemon.finished(&run);
-    assert_eq!((&after["status"], &after["waiting_for"]), (&json!("verified"), &Value::Null), "{after}");
+    assert_eq!(
+        (&after["status"], &after["waiting_for"]),
+        (&json!("verified"), &Value::Null),
+        "{after}"
+    );
     assert_eq!((&after["engines"], &after["agents"]["executor"]), (&engines, &json!("llama")));
-    let shown = prime(&["runs", "show", "--url", &daemon.url(""), after["id"].as_str().unwrap()]).output().unwrap();
+    let shown = prime(&["runs", "show", "--url", &daemon.url(""), after["id"].as_str().unwrap()])
+        .output()
+        .unwrap();
     assert!(String::from_utf8(shown.stdout).unwrap().contains("engines  tiny\n"));
 }
 
@@ -319,17 +377,25 @@ fn a_run_without_recorded_agents_takes_those_of_their_names_and_says_so() {
     daemon.until_not_writable();
     let home = daemon.kill();
     let journal = rusqlite::Connection::open(home.journal()).unwrap();
-    let changed =
-        journal.execute("UPDATE spec SET body = json_remove(body, '$.recorded') WHERE body LIKE '%recorded%'", []);
+    let changed = journal.execute(
+        "UPDATE spec SET body = json_remove(body, '$.recorded') WHERE body LIKE '%recorded%'",
+        [],
+    );
     assert_eq!(changed, Ok(1));
     drop(journal);
     // The default executor of this process is another one.
     let daemon = Daemon::start_in(&home, &["agents.executor.error_rate=0.0"]);
     let after = daemon.finished(&run);
-    assert_eq!((&after["agents"]["executor"], &after["resumed"]), (&json!("scripted"), &json!(1)), "{after}");
+    assert_eq!(
+        (&after["agents"]["executor"], &after["resumed"]),
+        (&json!("scripted"), &json!(1)),
+        "{after}"
+    );
     let trace = trace(&daemon, &run);
     assert_eq!(rejected_after(&trace, "resumed"), 0, "its options are those of this process");
-    let shown = prime(&["runs", "show", "--url", &daemon.url(""), after["id"].as_str().unwrap()]).output().unwrap();
+    let shown = prime(&["runs", "show", "--url", &daemon.url(""), after["id"].as_str().unwrap()])
+        .output()
+        .unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("the agents were not recorded when the run was accepted"), "{shown}");
 }

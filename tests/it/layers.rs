@@ -1,12 +1,13 @@
-//! The order of the root package's modules, which no compiler enforces, and the crates that may use `unsafe`.
+//! The order of the root package's modules, which no compiler enforces, and the crates that may use
+//! `unsafe`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-/// Each module, from the bottom up, and the modules that it may import beside itself. `runtime` and `report` are crates
-/// that the package re-exports.
+/// Each module, from the bottom up, and the modules that it may import beside itself. `runtime` and
+/// `report` are crates that the package re-exports.
 const MAY_IMPORT: [(&str, &str); 14] = [
     ("backoff", ""),
     ("http_client", ""),
@@ -60,8 +61,8 @@ fn allowed<'t>(table: &[(&str, &'t str)], module: &str) -> Option<&'t str> {
 /// The imports of a file that the table does not allow; `file` lies below `src`.
 fn breaches(file: &str, text: &str) -> Vec<String> {
     let module = file.split('/').next().unwrap_or_default().trim_end_matches(".rs");
-    let rule =
-        allowed(&MAY_IMPORT, module).unwrap_or_else(|| panic!("src/{file}: add `{module}` to tests/it/layers.rs"));
+    let rule = allowed(&MAY_IMPORT, module)
+        .unwrap_or_else(|| panic!("src/{file}: add `{module}` to tests/it/layers.rs"));
     let in_tests = allowed(&IN_TESTS, module).unwrap_or_default();
     let is_test_file = file.contains("/tests/") || file.ends_with("/tests.rs");
     let import = Regex::new(r"\bcrate::(\w+|\{)").expect("a valid expression");
@@ -70,11 +71,16 @@ fn breaches(file: &str, text: &str) -> Vec<String> {
     for (line, code) in text.lines().enumerate() {
         is_test |= code.trim() == "#[cfg(test)]";
         let code = code.split("//").next().unwrap_or_default();
-        for imported in import.captures_iter(code).map(|captures| captures.get(1).map_or("", |name| name.as_str())) {
+        for imported in import
+            .captures_iter(code)
+            .map(|captures| captures.get(1).map_or("", |name| name.as_str()))
+        {
             let is_allowed = |rule: &str| rule.split(' ').any(|name| name == imported);
             if imported != module && !is_allowed(rule) && !(is_test && is_allowed(in_tests)) {
                 let place = format!("src/{file}:{}", line + 1);
-                found.push(format!("{place}: `{module}` imports `crate::{imported}`, but may import only: {rule}"));
+                found.push(format!(
+                    "{place}: `{module}` imports `crate::{imported}`, but may import only: {rule}"
+                ));
             }
         }
     }
@@ -102,32 +108,45 @@ fn breaches_are_found_and_named() {
     let text = "use crate::settings::Run;\nfn f() -> crate::app::App {}\n// crate::cli::x\nuse crate::{cli};\n";
     let found = breaches("metrics/x.rs", text);
     assert_eq!(found.len(), 3, "{found:?}");
-    assert!(
-        found[1].contains("src/metrics/x.rs:2: `metrics` imports `crate::app`, but may import only: agents runtime")
-    );
+    assert!(found[1].contains(
+        "src/metrics/x.rs:2: `metrics` imports `crate::app`, but may import only: agents runtime"
+    ));
     assert!(
         found[2].contains("src/metrics/x.rs:4: `metrics` imports `crate::{`"),
         "groups are not read: name one module"
     );
     let in_tests = "use crate::runtime::Run;\n#[cfg(test)]\nmod tests {\n    use crate::evaluation::stub_server;\n}\n";
     assert_eq!(breaches("agents/x.rs", in_tests).len(), 1);
-    assert_eq!(breaches("agents/x/tests.rs", "use crate::evaluation::stub_server;"), Vec::<String>::new());
+    assert_eq!(
+        breaches("agents/x/tests.rs", "use crate::evaluation::stub_server;"),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
 fn only_four_crates_may_use_unsafe() {
-    let crates = fs::read_dir(root().join("crates")).expect("the crates").map(|entry| entry.expect("an entry").path());
+    let crates = fs::read_dir(root().join("crates"))
+        .expect("the crates")
+        .map(|entry| entry.expect("an entry").path());
     for path in crates.chain([root().to_owned()]) {
-        let name = path.strip_prefix(root()).expect("below the root").to_str().expect("plain names");
+        let name =
+            path.strip_prefix(root()).expect("below the root").to_str().expect("plain names");
         let manifest = fs::read_to_string(path.join("Cargo.toml")).expect("a manifest");
-        assert!(manifest.contains("[lints]\nworkspace = true"), "{name} does not take the workspace's lints");
+        assert!(
+            manifest.contains("[lints]\nworkspace = true"),
+            "{name} does not take the workspace's lints"
+        );
         if UNSAFE.contains(&name) {
             continue;
         }
         // The lint denies `unsafe` unless it is named in an attribute.
         for file in rust_files(&path.join("src")) {
             let text = fs::read_to_string(&file).expect("readable");
-            assert!(!text.contains("unsafe_code"), "{} opts out of the lint against unsafe", file.display());
+            assert!(
+                !text.contains("unsafe_code"),
+                "{} opts out of the lint against unsafe",
+                file.display()
+            );
         }
     }
 }

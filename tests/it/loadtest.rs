@@ -1,5 +1,6 @@
-//! The load test as a user runs it: brief loads in every mode that needs no model. No verdict depends on how fast the
-//! machine is: bounds on time are lower bounds, or relate figures of one run.
+//! The load test as a user runs it: brief loads in every mode that needs no model. No verdict
+//! depends on how fast the machine is: bounds on time are lower bounds, or relate figures of one
+//! run.
 
 use std::fs;
 
@@ -14,7 +15,8 @@ fn measured(arguments: &str) -> Value {
     let report = done(&line.split_whitespace().collect::<Vec<_>>()).json(0);
     for point in report["points"].as_array().unwrap() {
         check(point);
-        // With few trajectories, or beside a journal's buffers, the memory of a trajectory is below the noise.
+        // With few trajectories, or beside a journal's buffers, the memory of a trajectory is below
+        // the noise.
         if number(&point["trajectories"]) >= 20.0 && report["load"]["durable"] == false {
             assert!(number(&point["bytes_per_trajectory"]) >= 100.0, "{point}");
         }
@@ -36,7 +38,10 @@ fn check(point: &Value) {
     };
     in_order(&point["latency"]);
     point["stages"].as_array().unwrap().iter().for_each(|stage| in_order(&stage["latency"]));
-    assert!(number(&point["latency"]["p50_us"]) > 0.0 && number(&point["cpu_us_per_step"]) > 0.0, "{point}");
+    assert!(
+        number(&point["latency"]["p50_us"]) > 0.0 && number(&point["cpu_us_per_step"]) > 0.0,
+        "{point}"
+    );
     // The executable has the counting allocator.
     for name in ["allocations_per_step", "allocated_bytes_per_step"] {
         assert!(number(&point[name]) > 0.0, "{name}: {point}");
@@ -46,27 +51,49 @@ fn check(point: &Value) {
 }
 
 fn stages(point: &Value) -> Vec<&str> {
-    point["stages"].as_array().unwrap().iter().map(|stage| stage["name"].as_str().unwrap()).collect()
+    point["stages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|stage| stage["name"].as_str().unwrap())
+        .collect()
 }
 
-const STAGES: [&str; 8] =
-    ["to executor", "execute", "to verifier", "verify", "to coordinator", "coordinate", "to supervisor", "supervise"];
+const STAGES: [&str; 8] = [
+    "to executor",
+    "execute",
+    "to verifier",
+    "verify",
+    "to coordinator",
+    "coordinate",
+    "to supervisor",
+    "supervise",
+];
 
 #[test]
 fn every_step_of_every_trajectory_is_measured() {
     for placement in ["shared", "own"] {
         let set = format!("--set runtime.placement={placement} --set runtime.cells=2");
         let report = measured(&format!("--trajectories 50,1,3 --steps 40 --stages {set}"));
-        assert_eq!((report["mode"].as_str(), report["runtime"]["placement"].as_str()), (Some("ring"), Some(placement)));
+        assert_eq!(
+            (report["mode"].as_str(), report["runtime"]["placement"].as_str()),
+            (Some("ring"), Some(placement))
+        );
         assert_eq!(report["load"]["length"]["steps"], 40);
         let points = report["points"].as_array().unwrap();
-        let sizes: Vec<_> =
-            points.iter().map(|point| (number(&point["trajectories"]), number(&point["steps"]))).collect();
+        let sizes: Vec<_> = points
+            .iter()
+            .map(|point| (number(&point["trajectories"]), number(&point["steps"])))
+            .collect();
         assert_eq!(sizes, [(50.0, 2_000.0), (1.0, 40.0), (3.0, 120.0)]);
         for point in points {
             assert_eq!(stages(point), STAGES);
             // The stages add up to the step.
-            let means = point["stages"].as_array().unwrap().iter().map(|stage| number(&stage["latency"]["mean_us"]));
+            let means = point["stages"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|stage| number(&stage["latency"]["mean_us"]));
             let sum: f64 = means.sum();
             assert!((sum / number(&point["latency"]["mean_us"]) - 1.0).abs() < 0.02, "{point}");
         }
@@ -78,7 +105,8 @@ fn every_step_of_every_trajectory_is_measured() {
 
 #[test]
 fn a_time_is_measured_after_the_warm_up() {
-    let line = "loadtest --trajectories 10 --warmup 50ms --duration 200ms --payload 100 --output json";
+    let line =
+        "loadtest --trajectories 10 --warmup 50ms --duration 200ms --payload 100 --output json";
     let report = done(&line.split(' ').collect::<Vec<_>>()).json(0);
     check(&report["points"][0]);
     assert_eq!(report["load"]["warmup_seconds"], 0.05);
@@ -99,7 +127,8 @@ fn a_long_load_needs_several_runs() {
 #[test]
 fn delays_are_part_of_the_latency() {
     for (roles, at_least) in [("executor", 2_000.0), ("executor,verifier,coordinator", 6_000.0)] {
-        let report = measured(&format!("--trajectories 4 --steps 5 --delay 2ms --faulty {roles} --stages"));
+        let report =
+            measured(&format!("--trajectories 4 --steps 5 --delay 2ms --faulty {roles} --stages"));
         let point = &report["points"][0];
         assert!(number(&point["latency"]["p50_us"]) >= at_least, "{point}");
         assert_eq!(point["stages"][1]["is_work"], true);
@@ -141,14 +170,16 @@ fn an_open_loop_releases_steps_when_they_are_due() {
     let timed = measured("--trajectories 4 --rate 2000 --duration 250ms");
     let point = &timed["points"][0];
     assert_eq!(stages(point), ["release"]);
-    // No step is decided before it is due, the first of them at the start. On a slow machine, the time is longer.
+    // No step is decided before it is due, the first of them at the start. On a slow machine, the
+    // time is longer.
     let due = 2_000.0 * number(&point["seconds"]) + 1.0;
     assert!((1.0..=due).contains(&number(&point["steps"])), "{point}");
 }
 
 #[test]
 fn an_unsustainable_rate_is_reported() {
-    // A step takes at least 5 ms, so four trajectories decide at most 800 per second, and 40 steps take 200 ms.
+    // A step takes at least 5 ms, so four trajectories decide at most 800 per second, and 40 steps
+    // take 200 ms.
     let arguments = "--trajectories 4 --rate 8000 --steps 40 --delay 5ms";
     let report = measured(arguments);
     let (point, rate) = (&report["points"][0], &report["points"][0]["rate"]);
@@ -158,7 +189,11 @@ fn an_unsustainable_rate_is_reported() {
     let due = 8_000.0 * number(&point["seconds"]) + 1.0;
     assert!((1_440.0..=due - 159.0).contains(&number(&rate["behind"])), "{rate}");
     let remark = |remarks: &Value| {
-        remarks.as_array().unwrap().iter().any(|it| it.as_str().unwrap().contains("could not be reached"))
+        remarks
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|it| it.as_str().unwrap().contains("could not be reached"))
     };
     assert!(remark(&report["remarks"]), "{report}");
     // Latency starts when a step is due, for the last ones after 20 ms.
@@ -168,7 +203,11 @@ fn an_unsustainable_rate_is_reported() {
     let text = done(&line.split(' ').collect::<Vec<_>>());
     assert_eq!(text.code, 0);
     let line = text.stdout.lines().find(|line| line.starts_with("The rate could not be reached"));
-    assert!(line.is_some_and(|line| line.contains("8000 steps per second were due")), "{}", text.stdout);
+    assert!(
+        line.is_some_and(|line| line.contains("8000 steps per second were due")),
+        "{}",
+        text.stdout
+    );
 }
 
 #[test]
@@ -176,7 +215,10 @@ fn all_three_agents_query_their_engine() {
     let report = measured("--mode engine --trajectories 1,20 --steps 20 --payload 1000 --stages");
     assert_eq!(report["runtime"]["verifier"], "echo");
     let points = report["points"].as_array().unwrap();
-    assert_eq!(points.iter().map(|point| number(&point["steps"])).collect::<Vec<_>>(), [20.0, 400.0]);
+    assert_eq!(
+        points.iter().map(|point| number(&point["steps"])).collect::<Vec<_>>(),
+        [20.0, 400.0]
+    );
     for point in points {
         // Each agent's own stage includes a round trip to a process.
         for stage in [1, 3, 5] {
@@ -195,11 +237,16 @@ fn durable_steps_are_committed() {
     }
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("load.db");
-    let counted = measured(&format!("--durable --trajectories 2 --steps 10 --journal {}", shown(&journal)));
+    let counted =
+        measured(&format!("--durable --trajectories 2 --steps 10 --journal {}", shown(&journal)));
     assert_eq!(number(&counted["points"][0]["steps"]), 20.0);
     let bytes = fs::metadata(&journal).unwrap().len();
     assert!(bytes > 0);
-    done(&["loadtest", "--durable", "--journal", shown(&journal)]).refused(&["--journal", shown(&journal), "new file"]);
+    done(&["loadtest", "--durable", "--journal", shown(&journal)]).refused(&[
+        "--journal",
+        shown(&journal),
+        "new file",
+    ]);
     assert_eq!(fs::metadata(&journal).unwrap().len(), bytes);
 }
 
@@ -213,8 +260,11 @@ fn a_missing_model_is_an_error() {
 
 #[test]
 fn mode_model_reports_the_share_of_coordination() {
-    let agents = "--set agents.executor.implementation=scripted --set agents.executor.error_rate=0.2";
-    let report = measured(&format!("--mode model --task bubble-sort --trajectories 3 --duration 200ms {agents}"));
+    let agents =
+        "--set agents.executor.implementation=scripted --set agents.executor.error_rate=0.2";
+    let report = measured(&format!(
+        "--mode model --task bubble-sort --trajectories 3 --duration 200ms {agents}"
+    ));
     let point = &report["points"][0];
     assert_eq!(report["runtime"]["executor"], "scripted");
     assert_eq!(stages(point), STAGES);

@@ -12,8 +12,17 @@ use serde_json::{Value, json};
 use crate::daemon::{Daemon, is_over};
 
 fn load(url: String, length: Length) -> HttpLoad {
-    let request = json!({"task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}, "fanout": 1});
-    HttpLoad { url, key: None, request, trajectories: 4, rate: None, warmup: Duration::ZERO, length }
+    let request =
+        json!({"task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}, "fanout": 1});
+    HttpLoad {
+        url,
+        key: None,
+        request,
+        trajectories: 4,
+        rate: None,
+        warmup: Duration::ZERO,
+        length,
+    }
 }
 
 fn measured(load: &HttpLoad) -> Result<HttpMeasured, HttpLoadError> {
@@ -47,7 +56,10 @@ fn a_closed_loop_counts_what_the_daemon_did() {
     let sum = point.stages.iter().map(|stage| stage.latency.mean_us).sum::<f64>();
     let mean = point.latency.mean_us;
     assert!((sum - mean).abs() < mean * 0.02, "the stages, {sum} in total, add up to {mean}");
-    assert!(measured.remarks[0].contains("12 runs ended") && measured.remarks[0].contains("12 verified"));
+    assert!(
+        measured.remarks[0].contains("12 runs ended")
+            && measured.remarks[0].contains("12 verified")
+    );
 }
 
 #[test]
@@ -66,20 +78,29 @@ fn an_open_loop_counts_what_was_due() {
 #[test]
 fn an_unsustainable_rate_is_reported() {
     let daemon = Daemon::start(&[]);
-    let load = HttpLoad { rate: Some(20_000.0), trajectories: 1, ..load(daemon.url(""), Length::Seconds(0.3)) };
+    let load = HttpLoad {
+        rate: Some(20_000.0),
+        trajectories: 1,
+        ..load(daemon.url(""), Length::Seconds(0.3))
+    };
     let measured = measured(&load).unwrap();
     let rate = measured.point.rate.unwrap();
     assert!(!rate.is_held && rate.reached < rate.due && rate.behind > 5_000, "{rate:?}");
     // Waiting for earlier runs is part of the latency.
     assert!(measured.point.latency.max_us > 100_000.0, "{:?}", measured.point.latency);
-    let remark = measured.remarks.iter().find(|remark| remark.contains("the rate was not held")).unwrap();
-    assert!(remark.contains("20,000 runs/s were due") && remark.contains("never submitted"), "{remark}");
+    let remark =
+        measured.remarks.iter().find(|remark| remark.contains("the rate was not held")).unwrap();
+    assert!(
+        remark.contains("20,000 runs/s were due") && remark.contains("never submitted"),
+        "{remark}"
+    );
 }
 
 #[test]
 fn the_warm_up_is_not_measured() {
     let daemon = Daemon::start(&[]);
-    let load = HttpLoad { warmup: Duration::from_millis(100), ..load(daemon.url(""), Length::Steps(20)) };
+    let load =
+        HttpLoad { warmup: Duration::from_millis(100), ..load(daemon.url(""), Length::Steps(20)) };
     let measured = measured(&load).unwrap();
     let (counted_runs, _) = counted(&daemon);
     // Each client's first run is due at once.
@@ -96,7 +117,11 @@ fn refusals_are_counted_and_respected() {
     assert_eq!((runs(&measured), point.steps), counted(&daemon));
     assert_eq!(point.steps, 140);
     if point.failures > 0 {
-        assert!(measured.remarks.iter().any(|remark| remark.contains("server.queue_max")), "{:?}", measured.remarks);
+        assert!(
+            measured.remarks.iter().any(|remark| remark.contains("server.queue_max")),
+            "{:?}",
+            measured.remarks
+        );
         assert!(point.latency.max_us > 1e6, "the daemon asked for a second");
     }
 }
@@ -109,13 +134,20 @@ fn mistakes_end_the_test_at_once() {
     let own = |url: String| load(url, Length::Seconds(600.0));
     let refused = |load: HttpLoad, parts: &[&str]| {
         let error = measured(&load).unwrap_err().to_string();
-        assert!(parts.iter().all(|part| error.contains(part)), "{parts:?} are missing in {error:?}");
+        assert!(
+            parts.iter().all(|part| error.contains(part)),
+            "{parts:?} are missing in {error:?}"
+        );
     };
     refused(own(keyed.url("")), &["does not accept the key", "PRIME_API_KEY"]);
-    let with_key = |request| HttpLoad { key: Some("abc".to_owned()), request, ..own(keyed.url("")) };
+    let with_key =
+        |request| HttpLoad { key: Some("abc".to_owned()), request, ..own(keyed.url("")) };
     refused(with_key(json!({"task": "n-quens"})), &["status 400", "did you mean `n-queens`?"]);
     assert_eq!(
-        measured(&HttpLoad { length: Length::Steps(7), ..with_key(own(String::new()).request) }).unwrap().point.steps,
+        measured(&HttpLoad { length: Length::Steps(7), ..with_key(own(String::new()).request) })
+            .unwrap()
+            .point
+            .steps,
         28
     );
 

@@ -1,5 +1,8 @@
 //! The one integration test binary; a file for each part.
-#![allow(clippy::unwrap_used, reason = "also in the helpers of tests, which clippy does not take for tests")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "also in the helpers of tests, which clippy does not take for tests"
+)]
 
 mod action_lines;
 mod binary;

@@ -1,4 +1,5 @@
-//! Malformed requests to every route: each is refused as a client error or does what it says, and the daemon survives.
+//! Malformed requests to every route: each is refused as a client error or does what it says, and
+//! the daemon survives.
 #![allow(clippy::disallowed_methods, reason = "the number of cases comes from the environment")]
 
 use std::io::{Read as _, Write as _};
@@ -62,7 +63,9 @@ type Scratch = (prop::sample::Index, u8, u8);
 fn pointers(value: &Value, at: &str, all: &mut Vec<String>) {
     all.push(at.to_owned());
     match value {
-        Value::Array(items) => items.iter().enumerate().for_each(|(n, item)| pointers(item, &format!("{at}/{n}"), all)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(n, item)| pointers(item, &format!("{at}/{n}"), all))
+        }
         Value::Object(fields) => fields.iter().for_each(|(name, field)| {
             pointers(field, &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), all);
         }),
@@ -133,8 +136,7 @@ fn bodies() -> Vec<(&'static str, Value)> {
         "model": "prime", "stream": true, "stream_options": {"include_usage": true},
         "messages": [{"role": "user", "content": "{\"task\": \"bubble-sort\", \"input\": {\"a\": [2, 1]}}"}],
     });
-    let judged =
-        json!({"task": "bubble-sort", "difficulty": "easy", "index": 0, "action": "CMP 0 1", "kinds": ["format"]});
+    let judged = json!({"task": "bubble-sort", "difficulty": "easy", "index": 0, "action": "CMP 0 1", "kinds": ["format"]});
     let mut all = vec![
         ("/v1/runs", run),
         ("/v1/runs", problem),
@@ -149,9 +151,18 @@ fn bodies() -> Vec<(&'static str, Value)> {
         let (slug, input) = (problem.spec().slug, problem.input());
         let state = problem.start().state();
         let budget = json!({"steps": 20});
-        all.push(("/v1/runs", json!({"task": slug, "input": input, "budget": budget, "fanout": 1, "max_rounds": 1})));
-        all.push(("/v1/verify", json!({"task": slug, "input": input, "state": state, "action": "x"})));
-        all.push(("/v1/verify", json!({"task": slug, "input": input, "answer": problem.reference().answer})));
+        all.push((
+            "/v1/runs",
+            json!({"task": slug, "input": input, "budget": budget, "fanout": 1, "max_rounds": 1}),
+        ));
+        all.push((
+            "/v1/verify",
+            json!({"task": slug, "input": input, "state": state, "action": "x"}),
+        ));
+        all.push((
+            "/v1/verify",
+            json!({"task": slug, "input": input, "answer": problem.reference().answer}),
+        ));
     }
     all
 }
@@ -183,8 +194,9 @@ const PATHS: [(&str, &str); 19] = [
 fn check(what: &str, status: u16, text: &str) -> Result<(), TestCaseError> {
     prop_assert!((200..500).contains(&status), "{status} for {what}: {text}");
     if status >= 400 {
-        let body: Value = serde_json::from_str(text)
-            .map_err(|error| TestCaseError::fail(format!("{status} for {what}: {error} in {text:?}")))?;
+        let body: Value = serde_json::from_str(text).map_err(|error| {
+            TestCaseError::fail(format!("{status} for {what}: {error} in {text:?}"))
+        })?;
         let error = &body["error"];
         let is_formed = error["message"].as_str().is_some_and(|message| !message.is_empty())
             && error["type"].is_string()
@@ -196,20 +208,29 @@ fn check(what: &str, status: u16, text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn check_response(answer: Result<Response, reqwest::Error>, what: &str) -> Result<(), TestCaseError> {
+fn check_response(
+    answer: Result<Response, reqwest::Error>,
+    what: &str,
+) -> Result<(), TestCaseError> {
     let answer = answer.map_err(|error| TestCaseError::fail(format!("{error} for {what}")))?;
     let status = answer.status().as_u16();
     let text = answer.text();
-    check(what, status, &text.map_err(|error| TestCaseError::fail(format!("{error} in the answer to {what}")))?)
+    check(
+        what,
+        status,
+        &text.map_err(|error| TestCaseError::fail(format!("{error} in the answer to {what}")))?,
+    )
 }
 
-/// A request with exactly this target, which an HTTP client would normalise. With HTTP/1.0 the body is what follows the
-/// headers until the connection is closed.
+/// A request with exactly this target, which an HTTP client would normalise. With HTTP/1.0 the body
+/// is what follows the headers until the connection is closed.
 fn raw(address: &str, method: &str, target: &str) -> std::io::Result<(u16, String)> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    stream
-        .write_all(format!("{method} {target} HTTP/1.0\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n").as_bytes())?;
+    stream.write_all(
+        format!("{method} {target} HTTP/1.0\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n")
+            .as_bytes(),
+    )?;
     let mut response = Vec::new();
     stream.read_to_end(&mut response)?;
     let response = String::from_utf8_lossy(&response);
@@ -224,7 +245,8 @@ fn daemon() -> Daemon {
 
 fn runner(cases: u64) -> TestRunner {
     let cases = u32::try_from(from_env("PRIME_MALFORMED_CASES", cases)).unwrap();
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
+    let config =
+        Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
     let seed: Vec<u8> = chaos_seed().to_le_bytes().into_iter().cycle().take(32).collect();
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
 }
@@ -241,22 +263,25 @@ fn ends_well(daemon: Daemon) {
 fn malformed_bodies_are_client_errors() {
     let daemon = daemon();
     let edits = prop::collection::vec(
-        (any::<prop::sample::Index>(), any::<u8>(), any::<u8>()).prop_map(|(place, act, odd)| Edit { place, act, odd }),
+        (any::<prop::sample::Index>(), any::<u8>(), any::<u8>())
+            .prop_map(|(place, act, odd)| Edit { place, act, odd }),
         0..4,
     );
     let scratches = prop_oneof![
         4 => Just(Vec::new()),
         1 => prop::collection::vec(any::<Scratch>(), 1..4),
     ];
-    let request =
-        (prop::sample::select(bodies()), edits, scratches).prop_map(|((path, mut body), edits, scratches)| {
+    let request = (prop::sample::select(bodies()), edits, scratches).prop_map(
+        |((path, mut body), edits, scratches)| {
             edits.iter().for_each(|change| edit(&mut body, change));
             let mut bytes = body.to_string().into_bytes();
             scratches.iter().for_each(|change| scratch(&mut bytes, change));
             (path, bytes)
-        });
+        },
+    );
     let sent = runner(optimised(1_000, 400)).run(&request, |(path, bytes)| {
-        let what = format!("POST {path} {}", String::from_utf8_lossy(&bytes[..bytes.len().min(2_000)]));
+        let what =
+            format!("POST {path} {}", String::from_utf8_lossy(&bytes[..bytes.len().min(2_000)]));
         let post = daemon.client.post(daemon.url(path)).header("Content-Type", "application/json");
         check_response(post.body(bytes).send(), &what)
     });
@@ -269,23 +294,36 @@ fn malformed_paths_and_queries_are_client_errors() {
     let daemon = daemon();
     let run = daemon.submitted(&json!({"task": "n-queens"}));
     let id = daemon.finished(&run)["id"].as_str().unwrap().to_owned();
-    let request = (prop::sample::select(PATHS.to_vec()), prop::collection::vec(any::<Scratch>(), 0..5), any::<bool>());
-    let sent = runner(optimised(1_000, 400)).run(&request, |((method, path), scratches, is_other)| {
-        let mut path = path.replace("RUN", &id).into_bytes();
-        scratches.iter().for_each(|change| scratch(&mut path, change));
-        // Only what may stand in a request's first line: the rest is not HTTP.
-        let may_stand = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?".contains(byte);
-        let text: String = path
-            .into_iter()
-            .map(|byte| if may_stand(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-            .collect();
-        let target = format!("/{}", text.trim_start_matches('/'));
-        let method = if (method == "POST") == is_other { "GET" } else { "POST" };
-        let what = format!("{method} {target}");
-        let answer = raw(&daemon.address, method, &target);
-        let (status, text) = answer.map_err(|error| TestCaseError::fail(format!("{error} for {what}")))?;
-        check(&what, status, &text)
-    });
+    let request = (
+        prop::sample::select(PATHS.to_vec()),
+        prop::collection::vec(any::<Scratch>(), 0..5),
+        any::<bool>(),
+    );
+    let sent =
+        runner(optimised(1_000, 400)).run(&request, |((method, path), scratches, is_other)| {
+            let mut path = path.replace("RUN", &id).into_bytes();
+            scratches.iter().for_each(|change| scratch(&mut path, change));
+            // Only what may stand in a request's first line: the rest is not HTTP.
+            let may_stand =
+                |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?".contains(byte);
+            let text: String = path
+                .into_iter()
+                .map(|byte| {
+                    if may_stand(&byte) {
+                        char::from(byte).to_string()
+                    } else {
+                        format!("%{byte:02X}")
+                    }
+                })
+                .collect();
+            let target = format!("/{}", text.trim_start_matches('/'));
+            let method = if (method == "POST") == is_other { "GET" } else { "POST" };
+            let what = format!("{method} {target}");
+            let answer = raw(&daemon.address, method, &target);
+            let (status, text) =
+                answer.map_err(|error| TestCaseError::fail(format!("{error} for {what}")))?;
+            check(&what, status, &text)
+        });
     sent.unwrap_or_else(|error| panic!("{error}"));
     ends_well(daemon);
 }

@@ -17,7 +17,9 @@ fn value(text: &str, sample: &str) -> f64 {
 
 /// The sum of all samples of this name.
 fn sum(text: &str, name: &str) -> f64 {
-    let samples = text.lines().filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with('{')));
+    let samples = text
+        .lines()
+        .filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with('{')));
     samples.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap()).sum()
 }
 
@@ -31,7 +33,8 @@ fn counted(sets: &[&str], slugs: &[&str]) -> (Vec<Outcome>, String) {
         let app = App::start(settings).unwrap();
         let mut outcomes = Vec::new();
         for slug in slugs {
-            let id = InstanceId::new(tasks::find(slug).unwrap(), Difficulty::Easy, 0, BASE_SEED).unwrap();
+            let id = InstanceId::new(tasks::find(slug).unwrap(), Difficulty::Easy, 0, BASE_SEED)
+                .unwrap();
             let problem = id.problem();
             let observer = Arc::new(Watched::new(metrics.run(problem.spec()), Arc::new(Silent)));
             let plan = app.plan(problem.as_ref());
@@ -45,7 +48,11 @@ fn counted(sets: &[&str], slugs: &[&str]) -> (Vec<Outcome>, String) {
 
 #[test]
 fn steps_votes_and_ends_are_counted() {
-    let scripted = ["agents.executor.implementation=scripted", "agents.executor.error_rate=0.3", "runtime.cells=1"];
+    let scripted = [
+        "agents.executor.implementation=scripted",
+        "agents.executor.error_rate=0.3",
+        "runtime.cells=1",
+    ];
     let (outcomes, text) = counted(&scripted, &["n-queens", "bubble-sort", "long-division"]);
     let all = |count: fn(&Outcome) -> u64| outcomes.iter().map(count).sum::<u64>() as f64;
     assert_eq!(sum(&text, "prime_steps_total"), all(|outcome| outcome.proposals));
@@ -54,17 +61,29 @@ fn steps_votes_and_ends_are_counted() {
     let verified = all(|outcome| u64::from(outcome.verified));
     assert_eq!(value(&text, "prime_runs_total{status=\"verified\"}"), verified);
     assert_eq!(value(&text, "prime_votes_total{agreed=\"true\"}"), verified, "each was agreed on");
-    assert!(all(|outcome| outcome.retries) + all(|outcome| outcome.backtracks) > 0.0, "there were errors to find");
+    assert!(
+        all(|outcome| outcome.retries) + all(|outcome| outcome.backtracks) > 0.0,
+        "there were errors to find"
+    );
     assert!(sum(&text, "prime_violations_total") > 0.0);
-    assert_eq!(value(&text, "prime_violations_total{constraint=\"other\"}"), 0.0, "every constraint has a name");
+    assert_eq!(
+        value(&text, "prime_violations_total{constraint=\"other\"}"),
+        0.0,
+        "every constraint has a name"
+    );
     assert_eq!(value(&text, "prime_run_duration_seconds_count"), outcomes.len() as f64);
     assert_eq!([value(&text, "prime_runs_open"), value(&text, "prime_runs_queued")], [0.0, 0.0]);
 }
 
 #[test]
 fn votes_on_steps_are_counted() {
-    let ahead = ["agents.executor.implementation=scripted", "agents.executor.error_rate=0.3", "run.strategy=ahead"];
-    let (outcomes, text) = counted(&[&ahead[..], &["run.ahead.k=2", "runtime.cells=1"]].concat(), &["bubble-sort"]);
+    let ahead = [
+        "agents.executor.implementation=scripted",
+        "agents.executor.error_rate=0.3",
+        "run.strategy=ahead",
+    ];
+    let (outcomes, text) =
+        counted(&[&ahead[..], &["run.ahead.k=2", "runtime.cells=1"]].concat(), &["bubble-sort"]);
     let votes = outcomes[0].step_votes.expect("steps were voted on");
     assert!(votes.discarded > 0 && votes.samples > votes.steps, "{votes:?}");
     // The votes are those of the answer's round, which was the only one.
@@ -87,7 +106,10 @@ fn disputed_steps_and_failures_are_counted() {
     let (_, text) = counted(&disputed, &["bubble-sort"]);
     assert!(value(&text, "prime_reviews_needed_total") > 0.0);
     assert_eq!(sum(&text, "prime_agent_failures_total"), 0.0);
-    assert_eq!(value(&text, "prime_agent_failures_total{role=\"verifier\",failure=\"timeout\"}"), 0.0);
+    assert_eq!(
+        value(&text, "prime_agent_failures_total{role=\"verifier\",failure=\"timeout\"}"),
+        0.0
+    );
 }
 
 #[test]

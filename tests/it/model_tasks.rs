@@ -25,13 +25,19 @@ fn a_model_file_may_say_what_it_has_learnt() {
     let path = folder.path().join("mine.gguf");
     let model = format!("engines.queens.model={}", path.display());
     let learnt = |more: &[&str]| {
-        let sets: Vec<String> = [&[model.as_str()], more].concat().into_iter().map(str::to_owned).collect();
+        let sets: Vec<String> =
+            [&[model.as_str()], more].concat().into_iter().map(str::to_owned).collect();
         let settings = Settings::load(&[], std::iter::empty(), &sets).unwrap();
         ["n-queens", "a-star"].map(|task| settings.engines["queens"].has_learnt(task))
     };
-    std::fs::write(&path, gguf_with(TASKS_KEY, &["n-queens", "a-task-of-a-later-version"])).unwrap();
+    std::fs::write(&path, gguf_with(TASKS_KEY, &["n-queens", "a-task-of-a-later-version"]))
+        .unwrap();
     assert_eq!(learnt(&[]), [Some(true), Some(false)]);
-    assert_eq!(learnt(&[r#"engines.queens.tasks=["a-star"]"#]), [Some(false), Some(true)], "what is stated counts");
+    assert_eq!(
+        learnt(&[r#"engines.queens.tasks=["a-star"]"#]),
+        [Some(false), Some(true)],
+        "what is stated counts"
+    );
     std::fs::write(&path, gguf_with("other.tasks", &["n-queens"])).unwrap();
     assert_eq!(learnt(&[]), [None, None]);
     std::fs::write(&path, "no model").unwrap();

@@ -38,7 +38,8 @@ impl Notifying {
 
     fn with(variables: &[(&str, &str)], more: &[&str]) -> Self {
         let (folder, path, socket) = socket();
-        let arguments = [&["serve", "--set", "server.bind=127.0.0.1:0"][..], &REFERENCE, more].concat();
+        let arguments =
+            [&["serve", "--set", "server.bind=127.0.0.1:0"][..], &REFERENCE, more].concat();
         let child = prime(&arguments)
             .current_dir(folder.path())
             .env("NOTIFY_SOCKET", path)
@@ -58,7 +59,10 @@ impl Notifying {
     /// The messages until one has this line.
     fn until(&self, line: &str) -> Vec<Vec<String>> {
         let mut messages = Vec::new();
-        while messages.last().is_none_or(|message: &Vec<String>| !message.iter().any(|found| found == line)) {
+        while messages
+            .last()
+            .is_none_or(|message: &Vec<String>| !message.iter().any(|found| found == line))
+        {
             messages.push(self.message());
         }
         messages
@@ -117,7 +121,10 @@ fn a_reload_is_notified_and_an_error_in_it_changes_nothing() {
         daemon.signal(Signal::HUP);
         let begun = daemon.message();
         assert_eq!(begun[0], "RELOADING=1");
-        assert!(begun[1].strip_prefix("MONOTONIC_USEC=").is_some_and(|now| now.parse::<u64>().is_ok()), "{begun:?}");
+        assert!(
+            begun[1].strip_prefix("MONOTONIC_USEC=").is_some_and(|now| now.parse::<u64>().is_ok()),
+            "{begun:?}"
+        );
         assert_eq!(daemon.message(), ["READY=1"]);
     };
     for text in ["log.level = \"info\"\n", "log.levle = \"info\"\n", "log.level = \"error\"\n"] {
@@ -129,7 +136,11 @@ fn a_reload_is_notified_and_an_error_in_it_changes_nothing() {
     let mut log = String::new();
     daemon.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
     assert_eq!(daemon.child.wait().unwrap().code(), Some(0), "{log}");
-    assert_eq!(log.matches("configuration reloaded").count(), 1, "the last level is quieter: {log}");
+    assert_eq!(
+        log.matches("configuration reloaded").count(),
+        1,
+        "the last level is quieter: {log}"
+    );
     assert!(log.contains("not reloaded") && log.contains("log.levle"), "{log}");
 }
 

@@ -1,4 +1,5 @@
-//! The daemon from the side of OpenAI's clients: chat completions whole and streamed, models, errors, disconnects.
+//! The daemon from the side of OpenAI's clients: chat completions whole and streamed, models,
+//! errors, disconnects.
 
 use std::io::{Read, Write as _};
 use std::net::TcpStream;
@@ -15,7 +16,8 @@ pub fn hanoi() -> Value {
 
 /// A chat completion for this run.
 pub fn chat(run: &Value, fields: &Value) -> Value {
-    let mut request = json!({"model": "prime", "messages": [{"role": "user", "content": run.to_string()}]});
+    let mut request =
+        json!({"model": "prime", "messages": [{"role": "user", "content": run.to_string()}]});
     request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     request
 }
@@ -31,11 +33,14 @@ pub fn run_of(daemon: &Daemon, prime: &Value) -> Value {
 
 /// The actions of a run's only trajectory, from its trace.
 pub fn actions(daemon: &Daemon, prime: &Value) -> Vec<String> {
-    let trace = daemon.url(&format!("/v1/runs/{}/trace?states=false", prime["run"].as_str().unwrap()));
+    let trace =
+        daemon.url(&format!("/v1/runs/{}/trace?states=false", prime["run"].as_str().unwrap()));
     let text = daemon.client.get(trace).send().unwrap().text().unwrap();
     let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     events
-        .filter_map(|event| (event["event"] == "step").then(|| event["action"].as_str().unwrap().to_owned()))
+        .filter_map(|event| {
+            (event["event"] == "step").then(|| event["action"].as_str().unwrap().to_owned())
+        })
         .collect()
 }
 
@@ -50,7 +55,10 @@ pub fn events(reader: impl Read) -> impl Iterator<Item = String> {
 
 /// Requests a stream; returns the data of its events.
 pub fn stream(daemon: &Daemon, request: &Value) -> impl Iterator<Item = String> + use<> {
-    let post = daemon.client.post(daemon.url("/v1/chat/completions")).header("Content-Type", "application/json");
+    let post = daemon
+        .client
+        .post(daemon.url("/v1/chat/completions"))
+        .header("Content-Type", "application/json");
     let response = post.body(request.to_string()).send().unwrap();
     assert_eq!(response.status().as_u16(), 200);
     assert_eq!(response.headers()["Content-Type"], "text/event-stream");
@@ -63,16 +71,26 @@ fn a_completion_has_the_answer_its_steps_and_the_facts_of_its_run() {
     let answer = complete(&daemon, &chat(&hanoi(), &json!({"model": "prime/fast"})));
     assert_eq!(answer.status, 200, "{answer:?}");
     let body = &answer.body;
-    assert_eq!((&body["object"], &body["model"]), (&json!("chat.completion"), &json!("prime/fast")));
-    assert!(body["id"].as_str().unwrap().starts_with("chatcmpl-") && body["created"].as_u64().unwrap() > 1_700_000_000);
+    assert_eq!(
+        (&body["object"], &body["model"]),
+        (&json!("chat.completion"), &json!("prime/fast"))
+    );
+    assert!(
+        body["id"].as_str().unwrap().starts_with("chatcmpl-")
+            && body["created"].as_u64().unwrap() > 1_700_000_000
+    );
     assert_eq!(body["choices"].as_array().unwrap().len(), 1);
     let choice = &body["choices"][0];
     assert_eq!((&choice["index"], &choice["finish_reason"]), (&json!(0), &json!("stop")));
-    assert_eq!((&choice["message"]["role"], &choice["message"]["refusal"]), (&json!("assistant"), &Value::Null));
+    assert_eq!(
+        (&choice["message"]["role"], &choice["message"]["refusal"]),
+        (&json!("assistant"), &Value::Null)
+    );
 
     let prime = &body["prime"];
     let run = run_of(&daemon, prime);
-    let content: Value = serde_json::from_str(choice["message"]["content"].as_str().unwrap()).unwrap();
+    let content: Value =
+        serde_json::from_str(choice["message"]["content"].as_str().unwrap()).unwrap();
     assert_eq!(content, run["answer"]);
     let reasoning = choice["message"]["reasoning_content"].as_str().unwrap();
     assert_eq!(reasoning.lines().collect::<Vec<_>>(), actions(&daemon, prime));
@@ -106,30 +124,46 @@ fn a_completion_has_the_answer_its_steps_and_the_facts_of_its_run() {
 #[test]
 fn the_problem_is_in_the_last_message_or_in_prime() {
     let daemon = Daemon::start(&[]);
-    let line =
-        json!({"id": "x", "task": "bubble-sort", "seed": 5, "input": {"a": [3, 1, 2]}, "answer": null, "steps": 9});
+    let line = json!({"id": "x", "task": "bubble-sort", "seed": 5, "input": {"a": [3, 1, 2]}, "answer": null, "steps": 9});
     for (request, task) in [
-        (chat(&json!({"task": "dfa-simulation", "index": 7, "difficulty": "medium"}), &json!({})), "dfa-simulation"),
+        (
+            chat(
+                &json!({"task": "dfa-simulation", "index": 7, "difficulty": "medium"}),
+                &json!({}),
+            ),
+            "dfa-simulation",
+        ),
         (chat(&line, &json!({})), "bubble-sort"),
         (chat(&json!("any words"), &json!({"prime": {"task": "n-queens"}})), "n-queens"),
-        (chat(&json!({"task": "n-queens"}), &json!({"prime": {"task": "dfa-simulation"}})), "dfa-simulation"),
+        (
+            chat(&json!({"task": "n-queens"}), &json!({"prime": {"task": "dfa-simulation"}})),
+            "dfa-simulation",
+        ),
     ] {
         let answer = complete(&daemon, &request);
         assert_eq!(answer.status, 200, "{answer:?}");
         assert_eq!(run_of(&daemon, &answer.body["prime"])["task"], task);
     }
     let fenced = format!("Sort this:\n```json\n{line}\n```");
-    let answer = complete(&daemon, &json!({"model": "prime", "messages": [{"role": "user", "content": fenced}]}));
+    let answer = complete(
+        &daemon,
+        &json!({"model": "prime", "messages": [{"role": "user", "content": fenced}]}),
+    );
     let content: Value =
-        serde_json::from_str(answer.body["choices"][0]["message"]["content"].as_str().unwrap()).unwrap();
+        serde_json::from_str(answer.body["choices"][0]["message"]["content"].as_str().unwrap())
+            .unwrap();
     assert_eq!(content["sorted"], json!([1, 2, 3]));
 }
 
 #[test]
 fn prose_is_a_custom_problem() {
-    let daemon = Daemon::start(&["agents.executor.implementation=replay", r#"agents.executor.lines=["something"]"#]);
+    let daemon = Daemon::start(&[
+        "agents.executor.implementation=replay",
+        r#"agents.executor.lines=["something"]"#,
+    ]);
     let words = |fields: Value| {
-        let mut request = chat(&json!({}), &json!({"messages": [{"role": "user", "content": "Say something."}]}));
+        let mut request =
+            chat(&json!({}), &json!({"messages": [{"role": "user", "content": "Say something."}]}));
         request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         complete(&daemon, &request).body
     };
@@ -150,12 +184,15 @@ fn prose_is_a_custom_problem() {
 #[test]
 fn each_choice_is_a_run() {
     let daemon = Daemon::start(&["agents.executor.implementation=scripted"]);
-    let answer = complete(&daemon, &chat(&hanoi(), &json!({"n": 3, "seed": 5, "model": "prime/fast"})));
+    let answer =
+        complete(&daemon, &chat(&hanoi(), &json!({"n": 3, "seed": 5, "model": "prime/fast"})));
     assert_eq!(answer.status, 200, "{answer:?}");
     let choices = answer.body["choices"].as_array().unwrap();
     let indices: Vec<_> = choices.iter().map(|choice| choice["index"].as_u64().unwrap()).collect();
-    let seeds: Vec<_> =
-        choices.iter().map(|choice| run_of(&daemon, &choice["prime"])["seed"].as_u64().unwrap()).collect();
+    let seeds: Vec<_> = choices
+        .iter()
+        .map(|choice| run_of(&daemon, &choice["prime"])["seed"].as_u64().unwrap())
+        .collect();
     assert_eq!((indices, seeds), (vec![0, 1, 2], vec![5, 6, 7]));
     assert_eq!(answer.body["prime"], choices[0]["prime"]);
 }
@@ -178,13 +215,18 @@ fn a_run_that_a_budget_ends_has_no_answer_and_says_why() {
 #[test]
 fn a_stream_has_each_step_then_the_answer_then_the_tokens() {
     let daemon = Daemon::start(&[]);
-    let request =
-        chat(&hanoi(), &json!({"model": "prime/fast", "stream": true, "stream_options": {"include_usage": true}}));
+    let request = chat(
+        &hanoi(),
+        &json!({"model": "prime/fast", "stream": true, "stream_options": {"include_usage": true}}),
+    );
     let mut data: Vec<_> = stream(&daemon, &request).collect();
     assert_eq!(data.pop().as_deref(), Some("[DONE]"));
     let chunks: Vec<Value> = data.iter().map(|data| serde_json::from_str(data).unwrap()).collect();
     for chunk in &chunks {
-        assert_eq!((&chunk["object"], &chunk["model"]), (&json!("chat.completion.chunk"), &json!("prime/fast")));
+        assert_eq!(
+            (&chunk["object"], &chunk["model"]),
+            (&json!("chat.completion.chunk"), &json!("prime/fast"))
+        );
         assert_eq!(chunk["id"], chunks[0]["id"]);
     }
     let (usage, chunks) = chunks.split_last().unwrap();
@@ -193,10 +235,13 @@ fn a_stream_has_each_step_then_the_answer_then_the_tokens() {
     let (begin, steps) = chunks.split_first().unwrap();
     assert_eq!(begin["choices"][0]["delta"], json!({"role": "assistant", "content": ""}));
     assert_eq!(begin["prime"]["run"], last["prime"]["run"], "known from the first chunk on");
-    let steps: Vec<_> =
-        steps.iter().map(|chunk| chunk["choices"][0]["delta"]["reasoning_content"].as_str().unwrap()).collect();
+    let steps: Vec<_> = steps
+        .iter()
+        .map(|chunk| chunk["choices"][0]["delta"]["reasoning_content"].as_str().unwrap())
+        .collect();
     let prime = &last["prime"];
-    let lines: Vec<_> = actions(&daemon, prime).iter().map(|action| format!("{action}\n")).collect();
+    let lines: Vec<_> =
+        actions(&daemon, prime).iter().map(|action| format!("{action}\n")).collect();
     assert_eq!((steps.len(), steps), (7, lines.iter().map(String::as_str).collect()));
     let run = run_of(&daemon, prime);
     let content = answer["choices"][0]["delta"]["content"].as_str().unwrap();
@@ -212,13 +257,22 @@ fn a_stream_has_each_step_then_the_answer_then_the_tokens() {
         .filter_map(|data| serde_json::from_str::<Value>(&data).ok())
         .filter(Value::is_object)
         .collect();
-    assert!(chunks.iter().all(|chunk| chunk["choices"].as_array().unwrap().len() == 1), "no tokens were asked for");
+    assert!(
+        chunks.iter().all(|chunk| chunk["choices"].as_array().unwrap().len() == 1),
+        "no tokens were asked for"
+    );
     for index in 0..2 {
-        let mine: Vec<_> =
-            chunks.iter().map(|chunk| &chunk["choices"][0]).filter(|choice| choice["index"] == index).collect();
+        let mine: Vec<_> = chunks
+            .iter()
+            .map(|chunk| &chunk["choices"][0])
+            .filter(|choice| choice["index"] == index)
+            .collect();
         assert_eq!(mine.first().unwrap()["delta"]["role"], "assistant");
         let ended: Vec<_> = mine.iter().map(|choice| &choice["finish_reason"] == "stop").collect();
-        assert!(ended.iter().rev().skip(1).all(|ended| !ended) && ended.last() == Some(&true), "{mine:?}");
+        assert!(
+            ended.iter().rev().skip(1).all(|ended| !ended) && ended.last() == Some(&true),
+            "{mine:?}"
+        );
     }
 }
 
@@ -231,10 +285,13 @@ fn backtracking_is_streamed() {
         "run.attempts_max=2",
     ]);
     let run = json!({"task": "tower-of-hanoi", "input": {"n": 7, "from": 0, "to": 2}});
-    let told: String = stream(&daemon, &chat(&run, &json!({"model": "prime/fast", "stream": true})))
-        .filter_map(|data| serde_json::from_str::<Value>(&data).ok())
-        .filter_map(|chunk| chunk["choices"][0]["delta"]["reasoning_content"].as_str().map(str::to_owned))
-        .collect();
+    let told: String =
+        stream(&daemon, &chat(&run, &json!({"model": "prime/fast", "stream": true})))
+            .filter_map(|data| serde_json::from_str::<Value>(&data).ok())
+            .filter_map(|chunk| {
+                chunk["choices"][0]["delta"]["reasoning_content"].as_str().map(str::to_owned)
+            })
+            .collect();
     assert!(told.contains("\n(back to step "), "{told}");
 }
 
@@ -247,7 +304,9 @@ fn a_disconnected_stream_cancels_its_runs() {
     let runs = daemon.get("/v1/runs").body["runs"].clone();
     assert_eq!(runs.as_array().unwrap().len(), 2);
     for run in runs.as_array().unwrap() {
-        daemon.until(&format!("/v1/runs/{}", run["id"].as_str().unwrap()), |run| run["status"] == "running");
+        daemon.until(&format!("/v1/runs/{}", run["id"].as_str().unwrap()), |run| {
+            run["status"] == "running"
+        });
     }
     drop(data);
     for run in runs.as_array().unwrap() {
@@ -288,13 +347,21 @@ fn a_repeated_key_gets_the_runs_of_the_first_request() {
     let daemon = Daemon::start(&["server.queue_max=2"]);
     let ask = |path: &str, key: &str, request: &Value| {
         let post = daemon.client.post(daemon.url(path)).header("Idempotency-Key", key);
-        let response = post.header("Content-Type", "application/json").body(request.to_string()).send().unwrap();
-        (response.status().as_u16(), serde_json::from_str::<Value>(&response.text().unwrap()).unwrap())
+        let response = post
+            .header("Content-Type", "application/json")
+            .body(request.to_string())
+            .send()
+            .unwrap();
+        (
+            response.status().as_u16(),
+            serde_json::from_str::<Value>(&response.text().unwrap()).unwrap(),
+        )
     };
     let request = chat(&hanoi(), &json!({"n": 2}));
     let (status, first) = ask("/v1/chat/completions", "k", &request);
     assert_eq!(status, 200, "{first}");
-    let runs = |completion: &Value| [0, 1].map(|at| completion["choices"][at]["prime"]["run"].clone());
+    let runs =
+        |completion: &Value| [0, 1].map(|at| completion["choices"][at]["prime"]["run"].clone());
     let (_, again) = ask("/v1/chat/completions", "k", &request);
     assert_eq!((runs(&again), &again["choices"]), (runs(&first), &first["choices"]));
     let other = chat(&hanoi(), &json!({"n": 1}));
@@ -326,10 +393,15 @@ fn errors_have_the_shape_of_openai() {
     with(json!({"n": 17})).refused(400, Some("n"), &["1 to 16"]);
     with(json!({"temperature": "hot"})).refused(400, Some("temperature"), &["hot"]);
     with(json!({"max_tokens": 0})).refused(400, Some("max_tokens"), &["0"]);
-    with(json!({"tool_choice": "required", "tools": []})).refused(400, Some("tool_choice"), &["`tools`"]);
+    with(json!({"tool_choice": "required", "tools": []})).refused(
+        400,
+        Some("tool_choice"),
+        &["`tools`"],
+    );
     with(json!({"prime": {"fanout": 0}})).refused(400, Some("prime.fanout"), &["1 to 256"]);
     with(json!({"prime": {"task": "n-quens"}})).refused(400, Some("prime.task"), &["n-queens"]);
-    let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "nothing"}}});
+    let format =
+        json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "nothing"}}});
     with(json!({"messages": [{"role": "user", "content": "What is 2 + 2?"}], "response_format": format})).refused(
         400,
         Some("response_format.json_schema.schema"),
@@ -358,14 +430,25 @@ fn prose_is_solved_by_the_configured_executor() {
         "messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "What is 2 + 2?"}],
         "response_format": {"type": "json_schema", "json_schema": {"name": "sum", "schema": {"type": "integer"}}},
     });
-    let replay = Daemon::start(&["agents.executor.implementation=replay", r#"agents.executor.lines=["four", "4"]"#]);
+    let replay = Daemon::start(&[
+        "agents.executor.implementation=replay",
+        r#"agents.executor.lines=["four", "4"]"#,
+    ]);
     let answer = complete(&replay, &chat(&json!({}), &ask));
-    assert_eq!((answer.status, &answer.body["choices"][0]["message"]["content"]), (200, &json!("4")), "{answer:?}");
+    assert_eq!(
+        (answer.status, &answer.body["choices"][0]["message"]["content"]),
+        (200, &json!("4")),
+        "{answer:?}"
+    );
     assert_eq!(answer.body["prime"]["verified"], false, "only the form of the answer was checked");
 
     let reference = Daemon::start(&[]);
     let refused = complete(&reference, &chat(&json!({}), &ask));
-    refused.refused(400, Some("messages[1].content"), &["`reference`", "configure a model", "tower-of-hanoi"]);
+    refused.refused(
+        400,
+        Some("messages[1].content"),
+        &["`reference`", "configure a model", "tower-of-hanoi"],
+    );
 }
 
 #[test]
@@ -376,10 +459,15 @@ fn models_are_prime_and_its_presets() {
     let models = list["data"].as_array().unwrap();
     let names: Vec<_> = models.iter().map(|model| model["id"].as_str().unwrap()).collect();
     assert_eq!(names, ["prime", "prime/careful", "prime/fast", "prime/mine", "prime/reliable"]);
-    for (name, path) in [("prime", "prime"), ("prime/mine", "prime/mine"), ("prime/mine", "prime%2Fmine")] {
+    for (name, path) in
+        [("prime", "prime"), ("prime/mine", "prime/mine"), ("prime/mine", "prime%2Fmine")]
+    {
         let model = daemon.get(&format!("/v1/models/{path}"));
         assert_eq!((model.status, &model.body["id"]), (200, &json!(name)));
-        assert_eq!((&model.body["object"], &model.body["owned_by"]), (&json!("model"), &json!("prime-agents")));
+        assert_eq!(
+            (&model.body["object"], &model.body["owned_by"]),
+            (&json!("model"), &json!("prime-agents"))
+        );
         assert!(model.body["created"].as_u64().unwrap() > 1_700_000_000);
     }
     daemon.get("/v1/models/prime/other").refused(404, None, &["prime/mine"]);
@@ -398,5 +486,8 @@ fn a_stopping_daemon_ends_its_streams_with_an_error() {
     let (code, log) = daemon.end_by(rustix::process::Signal::TERM);
     assert_eq!(code, Some(0), "{log}");
     let last: Value = serde_json::from_str(&rest.join().unwrap().unwrap()).unwrap();
-    assert_eq!((&last["error"]["code"], &last["error"]["type"]), (&json!("draining"), &json!("server_error")));
+    assert_eq!(
+        (&last["error"]["code"], &last["error"]["type"]),
+        (&json!("draining"), &json!("server_error"))
+    );
 }

@@ -1,4 +1,5 @@
-//! What OpenAI's clients get besides a verified answer as text: refusals, function calls, responses.
+//! What OpenAI's clients get besides a verified answer as text: refusals, function calls,
+//! responses.
 
 use serde_json::{Value, json};
 
@@ -8,7 +9,8 @@ use crate::openai::{actions, chat, complete, events, hanoi, run_of, stream};
 #[test]
 fn prose_that_the_model_cannot_read_is_refused_with_an_example() {
     let daemon = Daemon::start(&["agents.executor.implementation=llama"]);
-    let ask = json!({"messages": [{"role": "user", "content": "Solve Tower of Hanoi with 3 disks"}]});
+    let ask =
+        json!({"messages": [{"role": "user", "content": "Solve Tower of Hanoi with 3 disks"}]});
     let refused = complete(&daemon, &chat(&json!({}), &ask));
     refused.refused(
         400,
@@ -17,21 +19,28 @@ fn prose_that_the_model_cannot_read_is_refused_with_an_example() {
     );
     assert_eq!(daemon.get("/v1/runs").body["runs"], json!([]));
     let example = refused.body["error"]["message"].as_str().unwrap();
-    let example: Value =
-        serde_json::from_str(&example[example.find('{').unwrap()..=example.rfind("}}").unwrap() + 1]).unwrap();
+    let example: Value = serde_json::from_str(
+        &example[example.find('{').unwrap()..=example.rfind("}}").unwrap() + 1],
+    )
+    .unwrap();
     assert_eq!(example, hanoi(), "the example can be sent as it is");
 }
 
 #[test]
 fn a_task_that_the_model_has_not_learnt_is_refused_unless_forced() {
-    let daemon = Daemon::start(&["agents.executor.implementation=llama", "agents.executor.engine=tiny"]);
+    let daemon =
+        Daemon::start(&["agents.executor.implementation=llama", "agents.executor.engine=tiny"]);
     let unlearnt = json!({"task": "sudoku", "index": 3});
     complete(&daemon, &chat(&unlearnt, &json!({}))).refused(
         400,
         Some("messages[0].content"),
         &["have not learnt", "n-queens"],
     );
-    daemon.submit(&unlearnt).refused(400, Some("task"), &["have not learnt `sudoku`", "n-queens", "`force`"]);
+    daemon.submit(&unlearnt).refused(
+        400,
+        Some("task"),
+        &["have not learnt `sudoku`", "n-queens", "`force`"],
+    );
     let forced = json!({"task": "sudoku", "index": 3, "force": true, "budget": {"steps": 2}});
     assert_eq!(daemon.finished(&daemon.submitted(&forced))["outcome"], "steps_spent");
 }
@@ -56,7 +65,8 @@ fn an_answer_that_the_verifier_objects_to_is_a_refusal() {
         "run.tau_soft=5.0",
         "run.tau_hard=6.0",
     ]);
-    let check = |name: &str, check: &str| json!({"name": name, "severity": "minor", "check": check});
+    let check =
+        |name: &str, check: &str| json!({"name": name, "severity": "minor", "check": check});
     let problem = json!({"problem": {
         "statement": "Give three different numbers.", "input": {}, "steps": "single",
         "answer": {"schema": {"type": "array"}}, "constraints": [check("different", "answer[0] != answer[1]")],
@@ -70,8 +80,15 @@ fn an_answer_that_the_verifier_objects_to_is_a_refusal() {
     let chunks: Vec<Value> = stream(&daemon, &chat(&problem, &json!({"stream": true})))
         .filter_map(|data| serde_json::from_str(&data).ok())
         .collect();
-    assert!(chunks.iter().all(|chunk| chunk["choices"][0]["delta"]["content"].as_str().is_none_or(str::is_empty)));
-    assert!(chunks.iter().any(|chunk| chunk["choices"][0]["delta"]["refusal"].is_string()), "{chunks:?}");
+    assert!(
+        chunks.iter().all(|chunk| chunk["choices"][0]["delta"]["content"]
+            .as_str()
+            .is_none_or(str::is_empty))
+    );
+    assert!(
+        chunks.iter().any(|chunk| chunk["choices"][0]["delta"]["refusal"].is_string()),
+        "{chunks:?}"
+    );
 }
 
 /// A function whose argument is the sorted list.
@@ -90,26 +107,42 @@ fn a_forced_function_is_called_with_the_answer() {
     let tool = |function: Value| json!({"type": "function", "function": function});
     let tools = json!([tool(other), tool(sorter())]);
     for choice in [json!("required"), json!({"type": "function", "function": {"name": "sorted"}})] {
-        let answer = complete(&daemon, &chat(&run, &json!({"tools": tools, "tool_choice": choice})));
+        let answer =
+            complete(&daemon, &chat(&run, &json!({"tools": tools, "tool_choice": choice})));
         let choice = &answer.body["choices"][0];
-        assert_eq!((answer.status, &choice["finish_reason"]), (200, &json!("tool_calls")), "{answer:?}");
+        assert_eq!(
+            (answer.status, &choice["finish_reason"]),
+            (200, &json!("tool_calls")),
+            "{answer:?}"
+        );
         let call = &choice["message"]["tool_calls"][0];
-        assert_eq!((&call["type"], &call["function"]["name"]), (&json!("function"), &json!("sorted")));
-        let arguments: Value = serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
-        assert_eq!((&arguments["sorted"], &choice["message"]["content"]), (&json!([1, 2, 3]), &Value::Null));
+        assert_eq!(
+            (&call["type"], &call["function"]["name"]),
+            (&json!("function"), &json!("sorted"))
+        );
+        let arguments: Value =
+            serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
+        assert_eq!(
+            (&arguments["sorted"], &choice["message"]["content"]),
+            (&json!([1, 2, 3]), &Value::Null)
+        );
     }
-    let wrong = json!({"tools": tools, "tool_choice": {"type": "function", "function": {"name": "other"}}});
+    let wrong =
+        json!({"tools": tools, "tool_choice": {"type": "function", "function": {"name": "other"}}});
     let refused = complete(&daemon, &chat(&run, &wrong)).body["choices"][0]["message"].clone();
     assert_eq!(refused.get("tool_calls"), None, "its schema is kept");
     assert!(refused["refusal"].as_str().unwrap().contains("`other`"), "{refused}");
     let free = complete(&daemon, &chat(&run, &json!({"tools": tools, "tool_choice": "auto"})));
     assert_eq!(free.body["choices"][0]["finish_reason"], "stop", "an answer needs no tool");
 
-    let chunks: Vec<Value> =
-        stream(&daemon, &chat(&run, &json!({"tools": tools, "tool_choice": "required", "stream": true})))
-            .filter_map(|data| serde_json::from_str(&data).ok())
-            .collect();
-    let calls: Vec<_> = chunks.iter().filter_map(|chunk| chunk["choices"][0]["delta"].get("tool_calls")).collect();
+    let chunks: Vec<Value> = stream(
+        &daemon,
+        &chat(&run, &json!({"tools": tools, "tool_choice": "required", "stream": true})),
+    )
+    .filter_map(|data| serde_json::from_str(&data).ok())
+    .collect();
+    let calls: Vec<_> =
+        chunks.iter().filter_map(|chunk| chunk["choices"][0]["delta"].get("tool_calls")).collect();
     assert_eq!(
         (calls.len(), &calls[0][0]["index"], &calls[0][0]["function"]["name"]),
         (1, &json!(0), &json!("sorted"))
@@ -141,9 +174,11 @@ fn an_answer_of_another_form_than_asked_for_is_a_refusal() {
     let daemon = Daemon::start(&[]);
     let run = json!({"task": "bubble-sort", "input": {"a": [3, 1, 2]}, "fanout": 1});
     let format = |schema: Value| json!({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}});
-    let kept = complete(&daemon, &chat(&run, &format(json!({"type": "object", "required": ["sorted"]}))));
+    let kept =
+        complete(&daemon, &chat(&run, &format(json!({"type": "object", "required": ["sorted"]}))));
     assert!(kept.body["choices"][0]["message"]["content"].is_string(), "{kept:?}");
-    let other = complete(&daemon, &chat(&run, &format(json!({"type": "object", "required": ["colour"]}))));
+    let other =
+        complete(&daemon, &chat(&run, &format(json!({"type": "object", "required": ["colour"]}))));
     let message = &other.body["choices"][0]["message"];
     assert_eq!(message["content"], Value::Null);
     assert!(message["refusal"].as_str().unwrap().contains("form"), "{message}");
@@ -169,8 +204,12 @@ fn a_response_has_the_steps_then_the_answer() {
         steps["summary"][0]["text"].as_str().unwrap().lines().collect::<Vec<_>>(),
         actions(&daemon, &body["prime"])
     );
-    let content: Value = serde_json::from_str(message["content"][0]["text"].as_str().unwrap()).unwrap();
-    assert_eq!((&message["role"], &content), (&json!("assistant"), &run_of(&daemon, &body["prime"])["answer"]));
+    let content: Value =
+        serde_json::from_str(message["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(
+        (&message["role"], &content),
+        (&json!("assistant"), &run_of(&daemon, &body["prime"])["answer"])
+    );
 
     let spent = daemon.post_text("/v1/responses", &ask(json!({"prime": {"task": "tower-of-hanoi", "input": {"n": 30, "from": 0, "to": 2}, "budget": {"steps": 9}}})));
     assert_eq!(
@@ -179,13 +218,15 @@ fn a_response_has_the_steps_then_the_answer() {
     );
     assert_eq!(spent.body["output"][0]["content"][0]["type"], "refusal", "{spent:?}");
 
-    let post = daemon.client.post(daemon.url("/v1/responses")).header("Content-Type", "application/json");
+    let post =
+        daemon.client.post(daemon.url("/v1/responses")).header("Content-Type", "application/json");
     let streamed: Vec<Value> = events(post.body(ask(json!({"stream": true}))).send().unwrap())
         .map(|data| serde_json::from_str(&data).unwrap())
         .collect();
     let kinds: Vec<_> = streamed.iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!((kinds[0], *kinds.last().unwrap()), ("response.created", "response.completed"));
-    let numbers: Vec<_> = streamed.iter().map(|event| event["sequence_number"].as_u64().unwrap()).collect();
+    let numbers: Vec<_> =
+        streamed.iter().map(|event| event["sequence_number"].as_u64().unwrap()).collect();
     assert!(numbers.iter().copied().eq(0..streamed.len() as u64), "{numbers:?}");
     let text = streamed.iter().find(|event| event["type"] == "response.output_text.delta").unwrap();
     assert_eq!(text["delta"], message["content"][0]["text"]);

@@ -1,8 +1,8 @@
-//! Overload: a full queue refuses runs at once, accepts exactly as many as it may, and recovers. `make chaos` also measures
-//! the daemon at ten times its capacity.
+//! Overload: a full queue refuses runs at once, accepts exactly as many as it may, and recovers.
+//! `make chaos` also measures the daemon at ten times its capacity.
 //!
-//! The clients share the machine with the daemon and take part of its cores at ten times the capacity: the allowance is for
-//! that. The promises without it are in the names of the constants.
+//! The clients share the machine with the daemon and take part of its cores at ten times the
+//! capacity: the allowance is for that. The promises without it are in the names of the constants.
 #![allow(clippy::disallowed_methods, reason = "these tests measure other processes, in real time")]
 
 use std::time::{Duration, Instant};
@@ -23,7 +23,8 @@ const OVER: u32 = 10;
 const SLOWER_MAX: u32 = 2;
 const REFUSED_WITHIN: Duration = Duration::from_millis(50);
 const NORMAL_WITHIN: Duration = Duration::from_secs(5);
-/// On two slow cores shared with others, p99 was 0.4 s (idle) and 0.8 s (next to a build). Unbounded waits take seconds.
+/// On two slow cores shared with others, p99 was 0.4 s (idle) and 0.8 s (next to a build).
+/// Unbounded waits take seconds.
 const ALLOWANCE: Duration = Duration::from_millis(optimised(1_000, 2_000));
 /// Beyond the memory before; includes the journal's caches.
 const GROWTH_MAX: u64 = 192 * MIB;
@@ -68,11 +69,13 @@ fn flood(daemon: &Daemon, runs: usize) -> Vec<Timed> {
     })
 }
 
-/// Each client submits a run, and the next when that is over; returns the responses and runs per second.
+/// Each client submits a run, and the next when that is over; returns the responses and runs per
+/// second.
 fn closed_loop(daemon: &Daemon, lasting: Duration) -> (Vec<Timed>, f64) {
     let began = Instant::now();
     let client = || {
-        let (mut raw, request, mut answers) = (Raw::connect(&daemon.address), short_run(), Vec::new());
+        let (mut raw, request, mut answers) =
+            (Raw::connect(&daemon.address), short_run(), Vec::new());
         while began.elapsed() < lasting {
             let answer = raw.ask(&request);
             assert_eq!(answer.status, 202, "{}", answer.head);
@@ -89,13 +92,14 @@ fn closed_loop(daemon: &Daemon, lasting: Duration) -> (Vec<Timed>, f64) {
     (answers, rate)
 }
 
-/// Submits runs at a fixed rate, regardless of the responses; returns them and the rate that was reached. A client that is
-/// late sends at once.
+/// Submits runs at a fixed rate, regardless of the responses; returns them and the rate that was
+/// reached. A client that is late sends at once.
 fn open_loop(daemon: &Daemon, rate: f64, lasting: Duration) -> (Vec<Timed>, f64) {
     let began = Instant::now();
     let every = Duration::from_secs_f64(f64::from(SENDERS) / rate);
     let sender = |first: u32| {
-        let (mut raw, request, mut answers) = (Raw::connect(&daemon.address), short_run(), Vec::new());
+        let (mut raw, request, mut answers) =
+            (Raw::connect(&daemon.address), short_run(), Vec::new());
         let mut due = began + every * first / SENDERS;
         while due < began + lasting && began.elapsed() <= lasting {
             // The pace of an open loop is wall time by definition.
@@ -107,7 +111,8 @@ fn open_loop(daemon: &Daemon, rate: f64, lasting: Duration) -> (Vec<Timed>, f64)
     };
     let answers: Vec<Timed> = std::thread::scope(|scope| {
         let sender = &sender;
-        let senders: Vec<_> = (0..SENDERS).map(|first| scope.spawn(move || sender(first))).collect();
+        let senders: Vec<_> =
+            (0..SENDERS).map(|first| scope.spawn(move || sender(first))).collect();
         senders.into_iter().flat_map(|sender| sender.join().unwrap()).collect()
     });
     let reached = answers.len() as f64 / began.elapsed().as_secs_f64();
@@ -136,8 +141,8 @@ fn a_full_queue_accepts_exactly_its_size_refuses_the_rest_and_recovers() {
     }
 }
 
-/// Ten times as many runs as the daemon can execute: it accepts what it can at its usual speed, and refuses the rest at
-/// once.
+/// Ten times as many runs as the daemon can execute: it accepts what it can at its usual speed, and
+/// refuses the rest at once.
 fn measure_overload(daemon: &Daemon) {
     let lasting = Duration::from_secs(from_env("PRIME_OVERLOAD_SECONDS", 5));
     // A warm-up.
@@ -150,7 +155,12 @@ fn measure_overload(daemon: &Daemon) {
     let over = Instant::now();
     let peak = memory(daemon.pid(), "VmHWM");
     let (taken, refused) = (accepted(&answers), refused(&answers));
-    assert!(!taken.is_empty() && !refused.is_empty(), "{} taken, {} refused", taken.len(), refused.len());
+    assert!(
+        !taken.is_empty() && !refused.is_empty(),
+        "{} taken, {} refused",
+        taken.len(),
+        refused.len()
+    );
 
     daemon.until("/readyz", |body| body["live_runs"] == 0);
     let bound = normal * SLOWER_MAX + ALLOWANCE;
@@ -173,6 +183,10 @@ fn measure_overload(daemon: &Daemon) {
         load()
     );
     promise("p99 of accepted runs at ten times the capacity", p99(&taken), bound);
-    promise("p99 of refused runs at ten times the capacity", p99(&refused), REFUSED_WITHIN + ALLOWANCE);
+    promise(
+        "p99 of refused runs at ten times the capacity",
+        p99(&refused),
+        REFUSED_WITHIN + ALLOWANCE,
+    );
     assert!(peak <= before + GROWTH_MAX, "{before} to {peak} bytes");
 }

@@ -26,30 +26,53 @@ impl Keyed {
             Sha256::digest(name).iter().for_each(|byte| write!(sha256, "{byte:02x}").unwrap());
             format!("{{name=\"{name}\", sha256=\"{sha256}\"{options}}}")
         };
-        let keys = format!("server.keys=[{}]", keys.iter().map(entry).collect::<Vec<_>>().join(", "));
+        let keys =
+            format!("server.keys=[{}]", keys.iter().map(entry).collect::<Vec<_>>().join(", "));
         Self { daemon: Daemon::start_in(home, &[&[keys.as_str()][..], sets].concat()) }
     }
 
     fn post(&self, key: &str, path: &str, body: &Value) -> Answer {
-        let post = self.daemon.client.post(self.daemon.url(path)).header(AUTHORIZATION, format!("Bearer {key}"));
+        let post = self
+            .daemon
+            .client
+            .post(self.daemon.url(path))
+            .header(AUTHORIZATION, format!("Bearer {key}"));
         post.body(body.to_string()).send().unwrap().into()
     }
 
     /// Submits a run with an idempotency key.
     fn submit(&self, key: &str, idempotency_key: &str, body: &Value) -> Answer {
-        let post = self.daemon.client.post(self.daemon.url("/v1/runs")).header(AUTHORIZATION, format!("Bearer {key}"));
-        post.header("Idempotency-Key", idempotency_key).body(body.to_string()).send().unwrap().into()
+        let post = self
+            .daemon
+            .client
+            .post(self.daemon.url("/v1/runs"))
+            .header(AUTHORIZATION, format!("Bearer {key}"));
+        post.header("Idempotency-Key", idempotency_key)
+            .body(body.to_string())
+            .send()
+            .unwrap()
+            .into()
     }
 
     fn get(&self, key: &str, path: &str) -> Answer {
-        let get = self.daemon.client.get(self.daemon.url(path)).header(AUTHORIZATION, format!("Bearer {key}"));
+        let get = self
+            .daemon
+            .client
+            .get(self.daemon.url(path))
+            .header(AUTHORIZATION, format!("Bearer {key}"));
         get.send().unwrap().into()
     }
 
     /// Waits for the end of a run.
     fn finish(&self, key: &str, run: &str) {
         let events = self.daemon.url(&format!("{run}/events?after={}", u32::MAX));
-        let stream = self.daemon.client.get(events).header(AUTHORIZATION, format!("Bearer {key}")).send().unwrap();
+        let stream = self
+            .daemon
+            .client
+            .get(events)
+            .header(AUTHORIZATION, format!("Bearer {key}"))
+            .send()
+            .unwrap();
         assert_eq!(stream.status(), 200);
         stream.text().unwrap();
     }
@@ -105,7 +128,11 @@ fn an_idempotency_key_outlives_its_run() {
         assert_eq!(code(&answer), (410, "run_removed"), "{answer:?}");
         let other = keyed.submit("ada", "k", &json!({"task": "n-queens"}));
         assert_eq!(code(&other), (422, "idempotency_key_reused"), "{other:?}");
-        assert_eq!(keyed.get("ada", "/v1/runs").body["runs"], json!([]), "nothing was executed again");
+        assert_eq!(
+            keyed.get("ada", "/v1/runs").body["runs"],
+            json!([]),
+            "nothing was executed again"
+        );
     };
     again(&keyed);
     let home = keyed.daemon.kill();
@@ -118,7 +145,8 @@ fn one_key_cannot_fill_the_queue() {
     let sets = ["server.queue_max=5"];
     let keyed = Keyed::start_in(&home, ALL, &sets);
     let submit = |keyed: &Keyed, key: &str| keyed.post(key, "/v1/runs", &long_run());
-    let of_ada: Vec<_> = (0..3).map(|_| submit(&keyed, "ada").location.expect("accepted")).collect();
+    let of_ada: Vec<_> =
+        (0..3).map(|_| submit(&keyed, "ada").location.expect("accepted")).collect();
     let beyond = submit(&keyed, "ada");
     assert_eq!(code(&beyond), (429, "too_many_open_runs"), "{beyond:?}");
     beyond.refused(429, None, &["3 runs", "server.key_open_runs_max"]);
@@ -166,7 +194,11 @@ fn reasons_are_for_those_with_a_key() {
     keyed.daemon.limit_journal(Some(0));
     let failure = |body: &Value| body["journal"]["failure"].as_str().map(str::to_owned);
     let shown = keyed.daemon.until("/readyz", |body| failure(body).is_some());
-    assert_eq!((&shown["ready"], failure(&shown).unwrap().contains("be written")), (&json!(false), false), "{shown}");
+    assert_eq!(
+        (&shown["ready"], failure(&shown).unwrap().contains("be written")),
+        (&json!(false), false),
+        "{shown}"
+    );
     let known = keyed.get("ada", "/readyz");
     assert_eq!(known.status, 503);
     assert!(failure(&known.body).is_some_and(|why| why.contains("cannot be written")), "{known:?}");
@@ -178,7 +210,11 @@ fn a_burst_of_wrong_keys_is_logged_once() {
     for _ in 0..15 {
         assert_eq!(code(&keyed.get("mallory", "/v1/runs")), (401, "invalid_api_key"));
     }
-    assert_eq!(keyed.get("ada", "/v1/runs").status, 200, "a right key of the same address is not held up");
+    assert_eq!(
+        keyed.get("ada", "/v1/runs").status,
+        200,
+        "a right key of the same address is not held up"
+    );
     let (_, log) = keyed.daemon.end_by(Signal::TERM);
     assert_eq!(log.matches("this key is unknown").count(), 1, "{log}");
 }

@@ -28,7 +28,12 @@ fn replaying(lines: &Value) -> Daemon {
 
 #[test]
 fn wrong_answers_are_rejected_and_right_ones_verified() {
-    let lines = json!(["I think it is 5 and 7", r#"{"x": 35, "y": 1}"#, r#"{"x": 5, "y": 8}"#, r#"{"x": 5, "y": 7}"#]);
+    let lines = json!([
+        "I think it is 5 and 7",
+        r#"{"x": 35, "y": 1}"#,
+        r#"{"x": 5, "y": 8}"#,
+        r#"{"x": 5, "y": 7}"#
+    ]);
     let daemon = replaying(&lines);
     let run = daemon.submitted(&json!({"problem": factors(), "fanout": 3}));
     let record = daemon.finished(&run);
@@ -72,7 +77,11 @@ fn steps_are_checked_as_they_are_made() {
         ],
     });
     let record = daemon.finished(&daemon.submitted(&json!({"problem": problem, "fanout": 1})));
-    assert_eq!((&record["status"], &record["answer"]), (&json!("verified"), &json!("4")), "{record}");
+    assert_eq!(
+        (&record["status"], &record["answer"]),
+        (&json!("verified"), &json!("4")),
+        "{record}"
+    );
     assert_eq!((&record["steps"], &record["backtracks"]), (&json!(3), &json!(1)));
 }
 
@@ -98,7 +107,11 @@ fn a_run_of_a_problem_survives_a_kill() {
     daemon.until(&run, |record| record["steps"].as_u64() >= Some(20));
     let daemon = Daemon::start_in(&daemon.kill(), &sets);
     let record = daemon.finished(&run);
-    assert_eq!((&record["outcome"], &record["task"]), (&json!("rounds_spent"), &json!("problem")), "{record}");
+    assert_eq!(
+        (&record["outcome"], &record["task"]),
+        (&json!("rounds_spent"), &json!("problem")),
+        "{record}"
+    );
 }
 
 #[test]
@@ -114,11 +127,30 @@ fn invalid_problems_say_why() {
         Some("problem.constraints[1].check"),
         &[],
     );
-    with(&|problem| problem["constraints"][0] = json!({"name": "nice", "severity": "minor", "text": "It is nice."}))
-        .refused(400, Some("problem.constraints"), &["\"nice\"", "`check`"]);
-    with(&|problem| problem["statement"] = json!(" ")).refused(400, Some("problem.statement"), &["empty"]);
-    with(&|problem| problem["stepz"] = json!(1)).refused(400, Some("problem.stepz"), &["unknown field"]);
-    with(&|problem| problem["answer"] = json!({"pattern": "("})).refused(400, Some("problem.answer"), &[]);
-    daemon.submit(&json!({"problem": factors(), "task": "n-queens"})).refused(400, Some("task"), &["problem"]);
+    with(&|problem| {
+        problem["constraints"][0] =
+            json!({"name": "nice", "severity": "minor", "text": "It is nice."})
+    })
+    .refused(400, Some("problem.constraints"), &["\"nice\"", "`check`"]);
+    with(&|problem| problem["statement"] = json!(" ")).refused(
+        400,
+        Some("problem.statement"),
+        &["empty"],
+    );
+    with(&|problem| problem["stepz"] = json!(1)).refused(
+        400,
+        Some("problem.stepz"),
+        &["unknown field"],
+    );
+    with(&|problem| problem["answer"] = json!({"pattern": "("})).refused(
+        400,
+        Some("problem.answer"),
+        &[],
+    );
+    daemon.submit(&json!({"problem": factors(), "task": "n-queens"})).refused(
+        400,
+        Some("task"),
+        &["problem"],
+    );
     assert_eq!(daemon.get("/v1/runs").body["runs"], json!([]));
 }

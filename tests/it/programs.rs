@@ -11,7 +11,9 @@ use prime_agents::runtime::{
 };
 use prime_agents::settings::Program;
 use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
-use prime_protocol::{Budget, Ending, Limits, Outcome, RewardWeights, RunPlan, Score, Strategy, Thresholds, VoteRule};
+use prime_protocol::{
+    Budget, Ending, Limits, Outcome, RewardWeights, RunPlan, Score, Strategy, Thresholds, VoteRule,
+};
 use rustix::process::Signal;
 
 use crate::binary::shown;
@@ -32,10 +34,13 @@ fn agents(executor: &Program) -> AgentSet {
     let kinds: Kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();
     let thresholds = Thresholds { soft: Score::ZERO, hard: Score::ZERO, retries_max: 0 };
     let executor = ProcessExecutor::start("test", executor).expect("a program");
-    let verifier = ProcessVerifier::start("test", &command(&[&example("verifier.py")]), kinds).expect("a program");
+    let verifier = ProcessVerifier::start("test", &command(&[&example("verifier.py")]), kinds)
+        .expect("a program");
     let coordinator =
-        ProcessCoordinator::start("test", &command(&[&example("coordinator.py")]), thresholds).expect("a program");
-    let names = Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
+        ProcessCoordinator::start("test", &command(&[&example("coordinator.py")]), thresholds)
+            .expect("a program");
+    let names =
+        Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
     AgentSet::of(
         names,
         Basis::program(kinds),
@@ -72,14 +77,34 @@ fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
                     fanout: 2,
                     max_rounds: 2,
                     confidence: 0.5,
-                    limits: Limits { attempts_max: 8, pops_max: 1_000, snapshot_every_frames: 16, ..Limits::DEFAULT },
-                    budget: Budget { steps: 10_000, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
-                    weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
+                    limits: Limits {
+                        attempts_max: 8,
+                        pops_max: 1_000,
+                        snapshot_every_frames: 16,
+                        ..Limits::DEFAULT
+                    },
+                    budget: Budget {
+                        steps: 10_000,
+                        tokens: 0,
+                        completion_tokens: 0,
+                        wall_ms: u64::MAX,
+                    },
+                    weights: RewardWeights {
+                        task: 10.0,
+                        verify: 1.0,
+                        efficiency: 0.5,
+                        format: 0.1,
+                    },
                     is_checked: true,
                     checks_end: true,
                     speculate: false,
                 },
-                sampling: RunSampling { temperature: 0.7, top_p: 0.95, seed, diversity: Diversity::default() },
+                sampling: RunSampling {
+                    temperature: 0.7,
+                    top_p: 0.95,
+                    seed,
+                    diversity: Diversity::default(),
+                },
                 observer: Arc::new(Silent),
                 suspended: None,
             };
@@ -92,7 +117,8 @@ fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
         outcomes
     };
     let patience = Duration::from_mins(2);
-    actix::System::new().block_on(async { tokio::time::timeout(patience, work).await.expect("it hangs") })
+    actix::System::new()
+        .block_on(async { tokio::time::timeout(patience, work).await.expect("it hangs") })
 }
 
 #[test]
@@ -112,8 +138,10 @@ fn runs(pid: &str) -> bool {
 #[expect(clippy::disallowed_methods, reason = "it waits for other processes, in real time")]
 fn programs_end_with_the_daemon_and_so_does_all_that_they_started() {
     let home = Home::new();
-    let (program, pids) = (home.journal().with_file_name("deaf.py"), home.journal().with_file_name("pids"));
-    // It ignores the end of input, and so do a child and a grandchild in a session of its own, whose parent has gone.
+    let (program, pids) =
+        (home.journal().with_file_name("deaf.py"), home.journal().with_file_name("pids"));
+    // It ignores the end of input, and so do a child and a grandchild in a session of its own,
+    // whose parent has gone.
     let code = format!(
         r#"
 import os, signal, subprocess, sys, time
@@ -134,10 +162,15 @@ while True:
         pids = shown(&pids),
     );
     std::fs::write(&program, code).expect("written");
-    let command = format!("agents.executor.program.command=[\"python3\", \"-B\", {:?}]", shown(&program));
+    let command =
+        format!("agents.executor.program.command=[\"python3\", \"-B\", {:?}]", shown(&program));
     let mut daemon = Daemon::command(
         &home,
-        &["agents.executor.implementation=process", &command, "agents.executor.program.processes=1"],
+        &[
+            "agents.executor.implementation=process",
+            &command,
+            "agents.executor.program.processes=1",
+        ],
     );
     daemon.env("PATH", std::env::var("PATH").expect("a path"));
     let daemon = Daemon::spawn(daemon, &home).expect("started");

@@ -1,4 +1,5 @@
-//! Checks records and hash chains from what the HTTP interface shows, with an implementation of its own.
+//! Checks records and hash chains from what the HTTP interface shows, with an implementation of its
+//! own.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,10 @@ pub fn chain(daemon: &Daemon, location: &str) -> BTreeMap<u64, String> {
     let mut chain = BTreeMap::from([(0, hex(&hash))]);
     for (expected, line) in (1..).zip(lines) {
         let prefix = format!(r#"{{"seq":{expected},"#);
-        let event = format!("{{{}", line.strip_prefix(&prefix).unwrap_or_else(|| panic!("event {expected}: {line}")));
+        let event = format!(
+            "{{{}",
+            line.strip_prefix(&prefix).unwrap_or_else(|| panic!("event {expected}: {line}"))
+        );
         hash = Sha256::new().chain_update(hash).chain_update(event).finalize();
         chain.insert(expected, hex(&hash));
     }
@@ -33,7 +37,8 @@ fn hex(bytes: &[u8]) -> String {
 pub struct Remembered(BTreeMap<String, BTreeMap<u64, String>>);
 
 impl Remembered {
-    /// Remembers a record. Fails if it has fewer events than an earlier one, or another hash at the same event.
+    /// Remembers a record. Fails if it has fewer events than an earlier one, or another hash at the
+    /// same event.
     pub fn see(&mut self, record: &Value) {
         let id = record["id"].as_str().expect("an id").to_owned();
         let events = record["events"].as_u64().expect("a number");
@@ -61,7 +66,11 @@ impl Remembered {
         let chain = chain(daemon, location);
         let id = location.rsplit('/').next().expect("an id");
         for (events, seen) in self.0.get(id).into_iter().flatten() {
-            assert_eq!(chain.get(events), Some(seen), "{id}: event {events} was committed and has changed");
+            assert_eq!(
+                chain.get(events),
+                Some(seen),
+                "{id}: event {events} was committed and has changed"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What the journal refuses costs the run that it belongs to, and nobody else. Triggers in the daemon's own file refuse.
+//! What the journal refuses costs the run that it belongs to, and nobody else. Triggers in the
+//! daemon's own file refuse.
 
 use rusqlite::Connection;
 use serde_json::json;
@@ -52,7 +53,11 @@ fn a_refused_write_fails_its_run_and_no_other() {
     let events = record["events"].as_u64().unwrap();
     assert!(events >= 100 && chain.len() as u64 == events + 1, "{record}");
     assert_eq!(json!(chain[&events]), record["chain"]);
-    assert_eq!(record["steps"].as_u64(), Some(events - 1), "every event after the first is a step: {record}");
+    assert_eq!(
+        record["steps"].as_u64(),
+        Some(events - 1),
+        "every event after the first is a step: {record}"
+    );
     assert_eq!(daemon.finished(&other)["status"], "verified");
     assert_eq!(daemon.finished(&daemon.submitted(&hanoi(4)))["status"], "verified");
     assert_eq!(daemon.get("/readyz").body["live_runs"], 0);
@@ -64,7 +69,11 @@ fn a_refused_snapshot_costs_nothing_but_the_snapshot() {
     refuse(&daemon, "snapshot", "1");
     // More events than the first snapshot is due after.
     let record = daemon.finished(&daemon.submitted(&hanoi(15)));
-    assert_eq!((&record["status"], &record["steps"]), (&json!("verified"), &json!(32_767)), "{record}");
+    assert_eq!(
+        (&record["status"], &record["steps"]),
+        (&json!("verified"), &json!(32_767)),
+        "{record}"
+    );
 }
 
 #[test]
@@ -78,7 +87,10 @@ fn a_fork_that_cannot_be_copied_is_ended() {
     let list = daemon.get("/v1/runs").body;
     let fork = &list["runs"][0];
     assert!(fork["forked_from"]["seq"] == 10 && fork["status"] == "failed", "{fork}");
-    assert!(fork["failure"].as_str().is_some_and(|why| why.contains("refused by a test")), "{fork}");
+    assert!(
+        fork["failure"].as_str().is_some_and(|why| why.contains("refused by a test")),
+        "{fork}"
+    );
     assert_eq!(daemon.get("/readyz").body["live_runs"], 0);
 }
 
@@ -91,17 +103,26 @@ fn an_unreadable_row_is_named_and_hides_no_other() {
     let connection = Connection::open(daemon.home.journal()).unwrap();
     connection.execute("UPDATE run SET summary = '{}' WHERE id = ?1", [id(&locations[1])]).unwrap();
     let list = daemon.get("/v1/runs");
-    assert_eq!((list.status, &list.body["unreadable"]), (200, &json!([id(&locations[1])])), "{list:?}");
+    assert_eq!(
+        (list.status, &list.body["unreadable"]),
+        (200, &json!([id(&locations[1])])),
+        "{list:?}"
+    );
     let listed = |run: &serde_json::Value| run["id"].as_str().unwrap().to_owned();
     let ids: Vec<_> = list.body["runs"].as_array().unwrap().iter().map(listed).collect();
     assert_eq!(ids, [id(&locations[2]), id(&locations[0])]);
     // What SQLite itself cannot decode.
-    connection.execute("UPDATE run SET task = CAST(x'ff' AS TEXT) WHERE id = ?1", [id(&locations[1])]).unwrap();
+    connection
+        .execute("UPDATE run SET task = CAST(x'ff' AS TEXT) WHERE id = ?1", [id(&locations[1])])
+        .unwrap();
     assert_eq!(daemon.get("/v1/runs").body["unreadable"], json!([id(&locations[1])]));
     // It counts for the page.
     let page = daemon.get("/v1/runs?limit=2").body;
     assert_eq!(page["next"], json!(id(&locations[1])), "{page}");
-    assert_eq!(daemon.get(&format!("/v1/runs?after={}", id(&locations[1]))).body["runs"][0]["id"], id(&locations[0]));
+    assert_eq!(
+        daemon.get(&format!("/v1/runs?after={}", id(&locations[1]))).body["runs"][0]["id"],
+        id(&locations[0])
+    );
 }
 
 #[test]
@@ -118,6 +139,10 @@ fn an_open_run_with_a_damaged_row_keeps_no_other_from_resuming() {
     let daemon = Daemon::start_in(&home, &[]);
     assert_eq!(daemon.until(&other, |record| record["resumed"] == 1)["status"], "running");
     let list = daemon.get("/v1/runs").body;
-    assert_eq!((&list["unreadable"], list["runs"].as_array().unwrap().len()), (&json!([id]), 1), "{list}");
+    assert_eq!(
+        (&list["unreadable"], list["runs"].as_array().unwrap().len()),
+        (&json!([id]), 1),
+        "{list}"
+    );
     daemon.get(&damaged).refused(500, None, &["journal is damaged", id, "summary"]);
 }

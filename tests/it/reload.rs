@@ -28,7 +28,8 @@ impl Files {
     }
 
     fn define(&self, kinds: &str) {
-        std::fs::write(&self.definition, format!("implementation = \"rules\"\nkinds = {kinds}\n")).unwrap();
+        std::fs::write(&self.definition, format!("implementation = \"rules\"\nkinds = {kinds}\n"))
+            .unwrap();
     }
 
     fn configure(&self, agents: &str, more: &str) {
@@ -57,7 +58,10 @@ fn a_changed_definition_applies_to_new_runs() {
     let before = daemon.until(&long, |record| record["status"] == "running");
 
     let same = daemon.post("/v1/reload");
-    assert_eq!((same.status, &same.body["taken"], &same.body["at_next_start"]), (200, &json!([]), &json!([])));
+    assert_eq!(
+        (same.status, &same.body["taken"], &same.body["at_next_start"]),
+        (200, &json!([]), &json!([]))
+    );
     files.define("[\"format\", \"invariant\", \"terminal\"]");
     let taken = daemon.post("/v1/reload");
     assert_eq!((taken.status, &taken.body["taken"]), (200, &json!(["definitions.verifier.mine"])));
@@ -65,7 +69,10 @@ fn a_changed_definition_applies_to_new_runs() {
 
     let next = daemon.finished(&daemon.submitted(&short));
     assert_eq!(next["checked_kinds"], json!(["format", "invariant", "terminal"]));
-    assert_eq!((&next["config_hash"], &first["config_hash"]), (&taken.body["config_hash"], &same.body["config_hash"]));
+    assert_eq!(
+        (&next["config_hash"], &first["config_hash"]),
+        (&taken.body["config_hash"], &same.body["config_hash"])
+    );
     let kept = daemon.get(&long).body;
     for field in ["config_hash", "checked_kinds", "agents"] {
         assert_eq!(kept[field], before[field], "{field}: an open run keeps its configuration");
@@ -77,10 +84,16 @@ fn a_changed_definition_applies_to_new_runs() {
 fn an_error_is_named_and_changes_nothing() {
     let files = Files::new();
     let daemon = files.start();
-    let hash = |daemon: &Daemon| daemon.submit(&json!({"task": "dfa-simulation"})).body["config_hash"].clone();
+    let hash = |daemon: &Daemon| {
+        daemon.submit(&json!({"task": "dfa-simulation"})).body["config_hash"].clone()
+    };
     let before = hash(&daemon);
     files.define("[\"format\", \"invariants\"]");
-    daemon.post("/v1/reload").refused(422, None, &[shown(&files.definition), "invariants", "stays as it is"]);
+    daemon.post("/v1/reload").refused(
+        422,
+        None,
+        &[shown(&files.definition), "invariants", "stays as it is"],
+    );
     assert_eq!(hash(&daemon), before);
     files.define("[\"format\"]\nkind = 3");
     daemon.post("/v1/reload").refused(422, None, &[shown(&files.definition), "kind"]);
@@ -99,10 +112,16 @@ fn changes_that_need_a_restart_are_reported_each_time() {
     let folder = files.definition.parent().unwrap().parent().unwrap();
     files.configure(&format!("folder = {:?}", shown(folder)), "burst = 77\nqueue_max = 3");
     let first = daemon.post("/v1/reload").body;
-    assert_eq!((&first["taken"], &first["at_next_start"]), (&json!(["server.queue_max"]), &json!(["server.burst"])));
+    assert_eq!(
+        (&first["taken"], &first["at_next_start"]),
+        (&json!(["server.queue_max"]), &json!(["server.burst"]))
+    );
     assert_eq!(daemon.get("/readyz").body["live_runs_max"], 3);
     let second: Value = daemon.post("/v1/reload").body;
-    assert_eq!((&second["taken"], &second["at_next_start"]), (&json!([]), &json!(["server.burst"])));
+    assert_eq!(
+        (&second["taken"], &second["at_next_start"]),
+        (&json!([]), &json!(["server.burst"]))
+    );
     assert_eq!(second["config_hash"], first["config_hash"]);
 }
 
@@ -110,8 +129,11 @@ fn changes_that_need_a_restart_are_reported_each_time() {
 fn a_key_is_needed_where_there_are_keys() {
     // SHA-256 of "abc" (FIPS 180-2, appendix B.1).
     let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-    let daemon = Daemon::start(&[&format!("server.keys=[{{name=\"ci\", sha256=\"{sha256}\", admin=true}}]")]);
+    let daemon = Daemon::start(&[&format!(
+        "server.keys=[{{name=\"ci\", sha256=\"{sha256}\", admin=true}}]"
+    )]);
     daemon.post("/v1/reload").refused(401, None, &["key"]);
-    let asked = daemon.client.post(daemon.url("/v1/reload")).header("Authorization", "Bearer abc").send();
+    let asked =
+        daemon.client.post(daemon.url("/v1/reload")).header("Authorization", "Bearer abc").send();
     assert_eq!(asked.unwrap().status(), 200);
 }

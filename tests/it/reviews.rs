@@ -28,7 +28,9 @@ fn review(daemon: &Daemon, run: &str, body: &Value) -> Answer {
 /// The numbers of the steps that the run's events flag.
 fn flagged(daemon: &Daemon, run: &str) -> Vec<u64> {
     let events = server_sent(&daemon.text(&format!("{run}/events")));
-    let steps = events.into_iter().filter(|(_, name, line)| name == "step" && line.contains(r#""needs_review":true"#));
+    let steps = events
+        .into_iter()
+        .filter(|(_, name, line)| name == "step" && line.contains(r#""needs_review":true"#));
     steps.map(|(seq, ..)| seq).collect()
 }
 
@@ -54,7 +56,8 @@ fn disputed_steps_are_listed_reviewed_and_counted() {
     for step in whole["steps"].as_array().unwrap() {
         assert!(step["review"].is_null() && step.get("history").is_none(), "{step}");
         assert!(step["action"].is_string() && step["score"].as_f64() > Some(0.0), "{step}");
-        let verifiers: Vec<_> = step["opinions"].as_array().unwrap().iter().map(|one| &one["verifier"]).collect();
+        let verifiers: Vec<_> =
+            step["opinions"].as_array().unwrap().iter().map(|one| &one["verifier"]).collect();
         assert_eq!(verifiers, ["rules", "none"]);
     }
     let mut paged = Vec::new();
@@ -103,7 +106,10 @@ fn disputed_steps_are_listed_reviewed_and_counted() {
 
     // All of it is durable, and a fork has the flags of what it copies.
     let daemon = Daemon::start_in(&daemon.kill(), &DISPUTED);
-    assert_eq!(daemon.get(&run).body["reviews"], json!({"needed": needed, "open": 0, "rejected": 1}));
+    assert_eq!(
+        daemon.get(&run).body["reviews"],
+        json!({"needed": needed, "open": 0, "rejected": 1})
+    );
     let kept = daemon.get(&format!("{run}/reviews")).body;
     assert_eq!(kept["steps"][0], rejected.body);
     let fork = daemon.post(&format!("{run}/fork?seq={}", expected[1])).location.unwrap();
@@ -136,7 +142,10 @@ fn an_open_run_can_be_reviewed() {
     assert_eq!(daemon.get(&run).body["reviews"]["rejected"], 1);
     assert_eq!(daemon.post(&format!("{run}/cancel")).status, 200);
     let cancelled = daemon.finished(&run);
-    assert_eq!((&cancelled["status"], &cancelled["reviews"]["rejected"]), (&json!("cancelled"), &json!(1)));
+    assert_eq!(
+        (&cancelled["status"], &cancelled["reviews"]["rejected"]),
+        (&json!("cancelled"), &json!(1))
+    );
 }
 
 #[test]
@@ -160,21 +169,40 @@ fn invalid_reviews_are_refused() {
         review(&daemon, &run, &body).refused(400, field, &[part]);
     }
     let note = "x".repeat(4_000);
-    assert_eq!(review(&daemon, &run, &json!({"seq": seq, "verdict": "accept", "note": note})).status, 200);
+    assert_eq!(
+        review(&daemon, &run, &json!({"seq": seq, "verdict": "accept", "note": note})).status,
+        200
+    );
     for limit in [0, 1_001] {
-        daemon.get(&format!("{run}/reviews?limit={limit}")).refused(400, Some("limit"), &["1 to 1000"]);
+        daemon.get(&format!("{run}/reviews?limit={limit}")).refused(
+            400,
+            Some("limit"),
+            &["1 to 1000"],
+        );
     }
     daemon.get(&format!("{run}/reviews?limit=x")).refused(400, None, &["query"]);
     daemon.get("/v1/runs/run_x/reviews").refused(404, None, &["run_x"]);
-    review(&daemon, "/v1/runs/run_x", &json!({"seq": 1, "verdict": "accept"})).refused(404, None, &["run_x"]);
+    review(&daemon, "/v1/runs/run_x", &json!({"seq": 1, "verdict": "accept"})).refused(
+        404,
+        None,
+        &["run_x"],
+    );
 
     // A step has only so many reviews, and keeps the last of them.
     for at in 0..98 {
         let verdict = ["accept", "reject"][at % 2];
-        assert_eq!(review(&daemon, &run, &json!({"seq": seq, "verdict": verdict, "note": at.to_string()})).status, 200);
+        assert_eq!(
+            review(&daemon, &run, &json!({"seq": seq, "verdict": verdict, "note": at.to_string()}))
+                .status,
+            200
+        );
     }
     assert_eq!(review(&daemon, &run, &json!({"seq": seq, "verdict": "reject"})).status, 200);
-    review(&daemon, &run, &json!({"seq": seq, "verdict": "accept"})).refused(409, None, &["100 reviews"]);
+    review(&daemon, &run, &json!({"seq": seq, "verdict": "accept"})).refused(
+        409,
+        None,
+        &["100 reviews"],
+    );
     assert_eq!(daemon.get(&run).body["reviews"]["rejected"], 1);
 }
 
@@ -185,16 +213,29 @@ fn a_review_has_the_name_of_its_key_and_runs_are_their_owners() {
         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1",
         "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
     );
-    let keys = format!("server.keys=[{{name=\"ada\", sha256=\"{ABC}\"}}, {{name=\"bob\", sha256=\"{other}\"}}]");
+    let keys = format!(
+        "server.keys=[{{name=\"ada\", sha256=\"{ABC}\"}}, {{name=\"bob\", sha256=\"{other}\"}}]"
+    );
     let daemon = Daemon::start(&[&DISPUTED[..], &[&keys]].concat());
     let send = |key: &str, path: &str, body: Option<&Value>| -> Answer {
         let authorization = format!("Bearer {key}");
         match body {
             Some(body) => {
-                let post = daemon.client.post(daemon.url(path)).header("Authorization", authorization);
-                post.header("Content-Type", "application/json").body(body.to_string()).send().unwrap().into()
+                let post =
+                    daemon.client.post(daemon.url(path)).header("Authorization", authorization);
+                post.header("Content-Type", "application/json")
+                    .body(body.to_string())
+                    .send()
+                    .unwrap()
+                    .into()
             }
-            None => daemon.client.get(daemon.url(path)).header("Authorization", authorization).send().unwrap().into(),
+            None => daemon
+                .client
+                .get(daemon.url(path))
+                .header("Authorization", authorization)
+                .send()
+                .unwrap()
+                .into(),
         }
     };
     let mut record = send("abc", "/v1/runs", Some(&disputed())).body;

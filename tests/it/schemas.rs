@@ -1,4 +1,5 @@
-//! The JSON Schemas of the configuration and of definitions, as editors use them: the validator is not ours.
+//! The JSON Schemas of the configuration and of definitions, as editors use them: the validator is
+//! not ours.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,8 @@ fn json(toml: &str) -> Value {
 }
 
 fn validator(path: &Path) -> Validator {
-    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text =
+        fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     jsonschema::validator_for(&serde_json::from_str(&text).expect("JSON")).expect("a JSON Schema")
 }
 
@@ -36,10 +38,13 @@ fn every_shipped_file_names_its_schema_and_is_valid() {
     for file in files {
         let text = fs::read_to_string(&file).expect("a file");
         let named = text.lines().next().and_then(|line| line.strip_prefix("#:schema "));
-        let named = named.unwrap_or_else(|| panic!("{}: its first line names no schema", file.display()));
+        let named =
+            named.unwrap_or_else(|| panic!("{}: its first line names no schema", file.display()));
         let schema = validator(&file.parent().expect("a folder").join(named));
-        let errors: Vec<_> =
-            schema.iter_errors(&json(&text)).map(|error| format!("{}: {error}", error.instance_path)).collect();
+        let errors: Vec<_> = schema
+            .iter_errors(&json(&text))
+            .map(|error| format!("{}: {error}", error.instance_path))
+            .collect();
         assert!(errors.is_empty(), "{}: {errors:?}", file.display());
     }
 }
@@ -69,17 +74,27 @@ fn a_schema_accepts_parts_and_refuses_mistakes() {
     }
     let definition = validator(&root().join("config/schema/executor.json"));
     assert!(definition.is_valid(&json("implementation = \"llama\"\n[escalation]\nsamples = 2")));
-    assert!(!definition.is_valid(&json("prompt = \"step\"")), "a definition names its implementation");
+    assert!(
+        !definition.is_valid(&json("prompt = \"step\"")),
+        "a definition names its implementation"
+    );
 }
 
 #[test]
 fn the_shipped_schemas_are_those_of_the_program() {
-    let made = |role: Role| (role.name(), format!("agents schema {role}"), Settings::definition_schema(role));
+    let made = |role: Role| {
+        (role.name(), format!("agents schema {role}"), Settings::definition_schema(role))
+    };
     let configuration = ("configuration", "config schema".to_owned(), Settings::file_schema());
-    for (name, command, schema) in [configuration, made(Role::Executor), made(Role::Verifier), made(Role::Coordinator)]
+    for (name, command, schema) in
+        [configuration, made(Role::Executor), made(Role::Verifier), made(Role::Coordinator)]
     {
-        let shipped = fs::read_to_string(root().join(format!("config/schema/{name}.json"))).unwrap_or_default();
+        let shipped = fs::read_to_string(root().join(format!("config/schema/{name}.json")))
+            .unwrap_or_default();
         let expected = serde_json::to_string_pretty(&schema).expect("JSON") + "\n";
-        assert!(shipped == expected, "write it anew: prime-agents {command} > config/schema/{name}.json");
+        assert!(
+            shipped == expected,
+            "write it anew: prime-agents {command} > config/schema/{name}.json"
+        );
     }
 }

@@ -9,18 +9,29 @@ use crate::daemon::{Answer, Daemon, Home, long_run};
 #[test]
 fn a_run_is_accepted_executed_and_its_result_kept() {
     let daemon = Daemon::start(&[]);
-    let taken = daemon.submit(&json!({"task": "n-queens", "difficulty": "medium", "index": 3, "fanout": 4, "seed": 9}));
+    let taken = daemon.submit(
+        &json!({"task": "n-queens", "difficulty": "medium", "index": 3, "fanout": 4, "seed": 9}),
+    );
     assert_eq!(taken.status, 202, "{taken:?}");
     let location = taken.location.expect("a location");
     let id = taken.body["id"].as_str().unwrap();
     assert_eq!(location, format!("/v1/runs/{id}"));
-    assert_eq!((&taken.body["status"], &taken.body["task"]), (&json!("queued"), &json!("n-queens")));
+    assert_eq!(
+        (&taken.body["status"], &taken.body["task"]),
+        (&json!("queued"), &json!("n-queens"))
+    );
 
     let result = daemon.finished(&location);
-    assert_eq!((&result["id"], &result["status"], &result["verified"]), (&json!(id), &json!("verified"), &json!(true)));
+    assert_eq!(
+        (&result["id"], &result["status"], &result["verified"]),
+        (&json!(id), &json!("verified"), &json!(true))
+    );
     assert_eq!((&result["instance"], &result["seed"]), (&json!("n-queens/medium/003"), &json!(9)));
     assert_eq!((&result["outcome"], &result["trajectories"]), (&json!("agreed"), &json!(4)));
-    assert_eq!(result["agents"], json!({"executor": "reference", "verifier": "rules", "coordinator": "threshold"}));
+    assert_eq!(
+        result["agents"],
+        json!({"executor": "reference", "verifier": "rules", "coordinator": "threshold"})
+    );
     assert!(result["labels"][0].as_str().unwrap().contains("not a model"));
     assert!(result["answer"].is_object() && result["steps"].is_u64() && result["wall_ms"].is_u64());
     assert!(result.get("correct").is_none(), "the daemon does not know the reference answer");
@@ -38,7 +49,8 @@ fn a_log_that_nobody_reads_stops_no_run() {
     // More than a pipe holds.
     const PIPE_BYTES: usize = 64 << 10;
     let daemon = Daemon::start(&["log.level=trace"]);
-    let run = |index| daemon.finished(&daemon.submitted(&json!({"task": "bubble-sort", "index": index})));
+    let run =
+        |index| daemon.finished(&daemon.submitted(&json!({"task": "bubble-sort", "index": index})));
     assert!((0..40).all(|index| run(index)["status"] == "verified"));
     let (code, log) = daemon.end_by(Signal::TERM);
     assert_eq!(code, Some(0));
@@ -51,21 +63,28 @@ fn a_budget_in_the_request_ends_the_run_and_is_named() {
     let mut request = long_run();
     request["budget"] = json!({"steps": 100});
     let result = daemon.finished(&daemon.submit(&request).location.unwrap());
-    assert_eq!((&result["status"], &result["outcome"]), (&json!("unverified"), &json!("steps_spent")));
+    assert_eq!(
+        (&result["status"], &result["outcome"]),
+        (&json!("unverified"), &json!("steps_spent"))
+    );
     assert_eq!(result["proposals"], json!(100));
 }
 
 #[test]
 fn the_request_takes_precedence_over_its_preset() {
-    let daemon =
-        Daemon::start(&["presets.mine={fanout=3, verifier=\"none\", budget={steps=5}}", "server.allow_verifiers=[]"]);
+    let daemon = Daemon::start(&[
+        "presets.mine={fanout=3, verifier=\"none\", budget={steps=5}}",
+        "server.allow_verifiers=[]",
+    ]);
     let run = |request: Value| daemon.finished(&daemon.submit(&request).location.unwrap());
     let fast = run(json!({"task": "n-queens", "preset": "fast"}));
     assert_eq!((&fast["trajectories"], &fast["rounds"]), (&json!(1), &json!(1)));
     let own = run(json!({"task": "n-queens", "preset": "fast", "fanout": 2}));
     assert_eq!((&own["trajectories"], &own["rounds"]), (&json!(2), &json!(1)));
     assert_ne!(fast["config_hash"], own["config_hash"]);
-    let mine = run(json!({"task": "tower-of-hanoi", "input": {"n": 9, "from": 0, "to": 2}, "preset": "mine"}));
+    let mine = run(
+        json!({"task": "tower-of-hanoi", "input": {"n": 9, "from": 0, "to": 2}, "preset": "mine"}),
+    );
     assert_eq!((&mine["outcome"], &mine["proposals"]), (&json!("steps_spent"), &json!(5)));
     assert_eq!(
         (&mine["verifier"], &mine["trajectories"]),
@@ -79,14 +98,23 @@ fn liveness_and_readiness_are_reported() {
     let daemon = Daemon::start(&["server.queue_max=1"]);
     assert_eq!(daemon.get("/livez").status, 200);
     let ready = daemon.get("/readyz");
-    assert_eq!((ready.status, &ready.body["ready"], &ready.body["live_runs"]), (200, &json!(true), &json!(0)));
+    assert_eq!(
+        (ready.status, &ready.body["ready"], &ready.body["live_runs"]),
+        (200, &json!(true), &json!(0))
+    );
     assert_eq!(daemon.submit(&long_run()).status, 202);
     let full = daemon.get("/readyz");
-    assert_eq!((full.status, &full.body["ready"], &full.body["live_runs"]), (503, &json!(false), &json!(1)));
+    assert_eq!(
+        (full.status, &full.body["ready"], &full.body["live_runs"]),
+        (503, &json!(false), &json!(1))
+    );
     assert_eq!(daemon.get("/livez").status, 200, "full is not dead");
     let health = |more: &[&str]| done(&[&["health", "--url", &daemon.url("/")][..], more].concat());
     assert_eq!((health(&[]).code, health(&["--ready"]).code), (0, 1));
-    assert!(health(&["--ready"]).stdout.contains("\"ready\":false"), "it shows the daemon's response");
+    assert!(
+        health(&["--ready"]).stdout.contains("\"ready\":false"),
+        "it shows the daemon's response"
+    );
 }
 
 #[test]
@@ -117,7 +145,11 @@ fn invalid_requests_are_told_what_is_wrong() {
         request[field] = value;
         daemon.submit(&request)
     };
-    daemon.submit(&json!({"task": "n-quens"})).refused(400, Some("task"), &["n-quens", "did you mean `n-queens`?"]);
+    daemon.submit(&json!({"task": "n-quens"})).refused(
+        400,
+        Some("task"),
+        &["n-quens", "did you mean `n-queens`?"],
+    );
     daemon.submit(&json!({})).refused(400, None, &["task", "problem"]);
     with("index", json!(200)).refused(400, Some("index"), &["200", "0 to 199"]);
     with("index", json!(-1)).refused(400, Some("index"), &["-1"]);
@@ -125,7 +157,11 @@ fn invalid_requests_are_told_what_is_wrong() {
     with("difficulty", json!("extreme")).refused(400, Some("difficulty"), &["extreme", "easy"]);
     with("input", json!({"n": 4})).refused(400, Some("input"), &["order"]);
     with("input", json!({"n": 4, "order": [0, 1, 2, 9]})).refused(400, Some("input"), &["`order`"]);
-    with("input", json!({"task": "bubble-sort", "input": {"a": [1]}})).refused(400, Some("input"), &["bubble-sort"]);
+    with("input", json!({"task": "bubble-sort", "input": {"a": [1]}})).refused(
+        400,
+        Some("input"),
+        &["bubble-sort"],
+    );
     with("fanout", json!(0)).refused(400, Some("fanout"), &["fanout", "from 1 to 256"]);
     with("fanout", json!(-1)).refused(400, Some("fanout"), &["-1"]);
     with("fanout", json!(1_000_000_000)).refused(400, Some("fanout"), &["fanout", "from 1 to 256"]);
@@ -135,7 +171,11 @@ fn invalid_requests_are_told_what_is_wrong() {
     with("top_p", json!(0)).refused(400, Some("top_p"), &["top_p"]);
     with("seed", json!(u64::MAX)).refused(400, Some("seed"), &["seed"]);
     with("budget", json!({"steps": 0})).refused(400, Some("budget.steps"), &["0"]);
-    with("budget", json!({"steps": u64::MAX})).refused(400, Some("budget.steps"), &["the daemon's own limit"]);
+    with("budget", json!({"steps": u64::MAX})).refused(
+        400,
+        Some("budget.steps"),
+        &["the daemon's own limit"],
+    );
     with("budget", json!({"stesp": 5})).refused(400, Some("budget.stesp"), &["stesp", "steps"]);
     with("preset", json!("fsat")).refused(400, Some("preset"), &["fsat", "careful, fast"]);
     with("fan_out", json!(2)).refused(400, Some("fan_out"), &["fan_out", "fanout"]);
@@ -197,7 +237,8 @@ fn with_keys_any_address_can_be_bound_and_requests_need_one() {
     let daemon = Daemon::start(&["server.bind=0.0.0.0:0", &keys]);
     assert_eq!(daemon.get("/livez").status, 200);
     daemon.get("/v1/runs/x").refused(401, None, &["Authorization: Bearer KEY"]);
-    let asked = daemon.client.get(daemon.url("/v1/runs/x")).header("Authorization", "Bearer abc").send();
+    let asked =
+        daemon.client.get(daemon.url("/v1/runs/x")).header("Authorization", "Bearer abc").send();
     Answer::from(asked.unwrap()).refused(404, None, &["x"]);
 }
 
@@ -228,7 +269,11 @@ fn sighup_changes_the_agents_of_new_runs() {
     let before = daemon.submitted(&long_run());
     daemon.until(&before, |record| record["status"] == "running");
     let is_default = |agents: &Value, name: &str| {
-        agents["agents"].as_array().unwrap().iter().any(|agent| agent["name"] == name && agent["default"] == true)
+        agents["agents"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|agent| agent["name"] == name && agent["default"] == true)
     };
     configuration("scripted");
     kill_process(daemon.pid(), Signal::HUP).unwrap();
@@ -236,7 +281,10 @@ fn sighup_changes_the_agents_of_new_runs() {
     let after = daemon.finished(&daemon.submitted(&json!({"task": "dfa-simulation"})));
     assert_eq!(after["agents"]["executor"], "scripted");
     let steps = daemon.get(&before).body;
-    assert_eq!((&steps["status"], &steps["agents"]["executor"]), (&json!("running"), &json!("reference")));
+    assert_eq!(
+        (&steps["status"], &steps["agents"]["executor"]),
+        (&json!("running"), &json!("reference"))
+    );
     daemon.until(&before, |record| record["steps"].as_u64() > steps["steps"].as_u64());
 
     // A mistake changes nothing.

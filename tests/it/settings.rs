@@ -1,10 +1,12 @@
-//! The configuration from a user's view: precedence, errors and their messages, the shipped files, the reference.
+//! The configuration from a user's view: precedence, errors and their messages, the shipped files,
+//! the reference.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use prime_agents::settings::{
-    COORDINATORS, DEFAULT_TOML, EXECUTORS, Implementation, LogLevel, Placement, Settings, VERIFIERS, reference_markdown,
+    COORDINATORS, DEFAULT_TOML, EXECUTORS, Implementation, LogLevel, Placement, Settings,
+    VERIFIERS, reference_markdown,
 };
 use prime_bench::tasks::Kind;
 use prime_protocol::Limits;
@@ -12,7 +14,11 @@ use prime_protocol::Limits;
 const NO_FILES: &[PathBuf] = &[];
 
 fn environment(pairs: &[(&str, &str)]) -> impl Iterator<Item = (String, String)> {
-    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<Vec<_>>().into_iter()
+    pairs
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 fn sets(arguments: &[&str]) -> Vec<String> {
@@ -30,7 +36,8 @@ fn with_file(text: &str) -> Result<Settings, String> {
     let path = folder.path().join("my.toml");
     fs::write(&path, text).unwrap();
     let path_text = path.display().to_string();
-    Settings::load(&[path], environment(&[]), &[]).map_err(|error| error.to_string().replace(&path_text, "FILE"))
+    Settings::load(&[path], environment(&[]), &[])
+        .map_err(|error| error.to_string().replace(&path_text, "FILE"))
 }
 
 #[test]
@@ -39,11 +46,20 @@ fn each_layer_overrides_the_one_before() {
     let (first, second) = (folder.path().join("1.toml"), folder.path().join("2.toml"));
     fs::write(&first, "[run]\nfanout = 11\nmax_rounds = 11\nretries_max = 11\nseed = 11").unwrap();
     fs::write(&second, "[run]\nmax_rounds = 12\nretries_max = 12\nseed = 12").unwrap();
-    let variables = environment(&[("PRIME__RUN__RETRIES_MAX", "13"), ("prime__run__Seed", "13"), ("HOME", "/nowhere")]);
-    let settings = Settings::load(&[first, second], variables, &sets(&["run.seed=14", "run.seed=15"])).unwrap();
+    let variables = environment(&[
+        ("PRIME__RUN__RETRIES_MAX", "13"),
+        ("prime__run__Seed", "13"),
+        ("HOME", "/nowhere"),
+    ]);
+    let settings =
+        Settings::load(&[first, second], variables, &sets(&["run.seed=14", "run.seed=15"]))
+            .unwrap();
 
     let run = &settings.run;
-    assert_eq!((run.attempts_max, run.fanout, run.max_rounds, run.retries_max, run.seed), (32, 11, 12, 13, 15));
+    assert_eq!(
+        (run.attempts_max, run.fanout, run.max_rounds, run.retries_max, run.seed),
+        (32, 11, 12, 13, 15)
+    );
 }
 
 #[test]
@@ -54,7 +70,8 @@ fn values_from_the_environment_and_from_set_are_toml_or_else_text() {
         ("PRIME__RUN__BUDGET__WALL_MS", "1_000"),
         ("PRIME__SERVER__BIND", "[::1]:80"),
     ]);
-    let arguments = sets(&["runtime.placement=\"own\"", "engines.big={model=\"a=b.gguf\"}", "run.top_p = 1"]);
+    let arguments =
+        sets(&["runtime.placement=\"own\"", "engines.big={model=\"a=b.gguf\"}", "run.top_p = 1"]);
     let settings = Settings::load(NO_FILES, variables, &arguments).unwrap();
 
     assert_eq!(settings.agents.verifier.kinds, [Kind::Terminal, Kind::Transition]);
@@ -70,7 +87,10 @@ fn values_from_the_environment_and_from_set_are_toml_or_else_text() {
 #[test]
 fn unknown_keys_name_their_source_and_the_nearest_right_key() {
     let message = with_file("\n[run]\nfanout = 4\nmax_round = 3").unwrap_err();
-    assert!(message.starts_with("FILE:4: unknown key `run.max_round`; did you mean `run.max_rounds`?"), "{message}");
+    assert!(
+        message.starts_with("FILE:4: unknown key `run.max_round`; did you mean `run.max_rounds`?"),
+        "{message}"
+    );
 
     let variables = environment(&[("PRIME__RUN__FANUOT", "4")]);
     let message = Settings::load(NO_FILES, variables, &[]).unwrap_err().to_string();
@@ -213,7 +233,10 @@ fn the_ends_of_ranges_are_allowed() {
 fn every_number_of_the_schema_has_both_ends() {
     fn walk(schema: &serde_json::Value, at: &str) {
         if matches!(schema["type"].as_str(), Some("integer" | "number")) {
-            assert!(schema["minimum"].is_number() || schema["exclusiveMinimum"].is_number(), "{at}");
+            assert!(
+                schema["minimum"].is_number() || schema["exclusiveMinimum"].is_number(),
+                "{at}"
+            );
             assert!(schema["maximum"].is_number(), "{at}");
         }
         for (key, below) in schema["properties"].as_object().into_iter().flatten() {
@@ -230,7 +253,8 @@ fn every_number_of_the_schema_has_both_ends() {
 #[test]
 fn unknown_names_list_the_known_ones() {
     let names = |all: &[Implementation]| all.iter().map(|known| known.name).collect::<Vec<_>>();
-    let (executors, verifiers, coordinators) = (names(&EXECUTORS), names(&VERIFIERS), names(&COORDINATORS));
+    let (executors, verifiers, coordinators) =
+        (names(&EXECUTORS), names(&VERIFIERS), names(&COORDINATORS));
     for (key, known) in [
         ("agents.executor.implementation", &executors[..]),
         ("agents.verifier.implementation", &verifiers),
@@ -246,7 +270,10 @@ fn unknown_names_list_the_known_ones() {
             with_sets(&[&format!("{key}={name}")]).unwrap();
         }
         let message = with_sets(&[&format!("{key}=xyzzy")]).unwrap_err();
-        assert!(message.contains("`xyzzy`, which is not known") && message.contains(&known.join(", ")), "{message}");
+        assert!(
+            message.contains("`xyzzy`, which is not known") && message.contains(&known.join(", ")),
+            "{message}"
+        );
     }
     let message = with_sets(&["agents.executor.implementation=lama"]).unwrap_err();
     assert!(message.contains("did you mean `llama`?"), "{message}");
@@ -262,11 +289,20 @@ fn unknown_names_list_the_known_ones() {
 fn values_that_do_not_fit_each_other_name_both() {
     for (arguments, parts) in [
         (&["run.tau_soft=0.5"][..], ["`run.tau_hard` is 0.3", "`run.tau_soft`, which is 0.5"]),
-        (&["engines.tiny.batch_tokens=32"], ["`engines.tiny.batch_tokens` is 32", "`sequences_max` (64)"]),
-        (&["engines.tiny.context_tokens=256"], ["`engines.tiny.batch_tokens` is 512", "`context_tokens` (256)"]),
+        (
+            &["engines.tiny.batch_tokens=32"],
+            ["`engines.tiny.batch_tokens` is 32", "`sequences_max` (64)"],
+        ),
+        (
+            &["engines.tiny.context_tokens=256"],
+            ["`engines.tiny.batch_tokens` is 512", "`context_tokens` (256)"],
+        ),
         (
             &["agents.executor.max_tokens=32768"],
-            ["`agents.executor.max_tokens` is 32768", "`engines.queens.context_tokens`, which is 32768"],
+            [
+                "`agents.executor.max_tokens` is 32768",
+                "`engines.queens.context_tokens`, which is 32768",
+            ],
         ),
     ] {
         let message = with_sets(arguments).unwrap_err();
@@ -274,13 +310,17 @@ fn values_that_do_not_fit_each_other_name_both() {
     }
     with_sets(&["run.tau_soft=0.5", "run.tau_hard=0.5"]).unwrap();
     let message = with_sets(&["presets.mine.budget.wall_ms=600001"]).unwrap_err();
-    let (own, all) = ("`presets.mine.budget.wall_ms` is 600001", "`run.budget.wall_ms`, which is 600000");
+    let (own, all) =
+        ("`presets.mine.budget.wall_ms` is 600001", "`run.budget.wall_ms`, which is 600000");
     assert!(message.contains(own) && message.contains(all), "{message}");
     with_sets(&["presets.mine.budget.wall_ms=600000"]).unwrap();
     with_sets(&["presets.mine.budget.tokens=999999999999", "run.budget.tokens=0"]).unwrap();
 
     let message = with_file("[engines.big]\ndevice = \"CUDA0\"").unwrap_err();
-    assert_eq!(message, "FILE:2: `engines.big.model` is missing; add `model = \"path/to/model.gguf\"`");
+    assert_eq!(
+        message,
+        "FILE:2: `engines.big.model` is missing; add `model = \"path/to/model.gguf\"`"
+    );
 }
 
 #[test]
@@ -292,7 +332,10 @@ fn files_that_are_missing_or_no_toml_are_named() {
     let message = with_file("[run]\nfanout = 8\n{\"json\": true}\n").unwrap_err();
     assert!(message.starts_with("FILE:3: not valid TOML: "), "{message}");
     let message = with_file("[run]\nseed = 1\nseed = 2\n").unwrap_err();
-    assert!(message.contains("FILE:3: not valid TOML") && message.contains("duplicate"), "{message}");
+    assert!(
+        message.contains("FILE:3: not valid TOML") && message.contains("duplicate"),
+        "{message}"
+    );
 
     for argument in ["run.fanout", "=4", "run..fanout=4", "", "."] {
         let message = with_sets(&[argument]).unwrap_err();
@@ -325,7 +368,10 @@ fn renamed_keys_are_refused_with_their_new_names() {
         assert_eq!(with_sets(&[set]).unwrap_err(), expected);
     }
     let message = with_sets(&["run.chat=1"]).unwrap_err();
-    assert!(message.contains("unknown key `run.chat`"), "only where the new name exists: {message}");
+    assert!(
+        message.contains("unknown key `run.chat`"),
+        "only where the new name exists: {message}"
+    );
 }
 
 #[test]
@@ -337,12 +383,17 @@ fn model_paths_in_a_file_are_relative_to_its_folder() {
         "[engines.a]\nmodel = \"a.gguf\"\n[engines.b]\nmodel = \"/models/b.gguf\"\n[engines.d]\nmodel = \"prime-tiny\"",
     )
     .unwrap();
-    let settings = Settings::load(&[path], environment(&[]), &sets(&["engines.c.model=c.gguf"])).unwrap();
+    let settings =
+        Settings::load(&[path], environment(&[]), &sets(&["engines.c.model=c.gguf"])).unwrap();
     assert_eq!(settings.engines["a"].model, folder.path().join("a.gguf"));
     assert_eq!(settings.engines["b"].model, Path::new("/models/b.gguf"));
     assert_eq!(settings.engines["c"].model, Path::new("c.gguf"));
     assert_eq!(settings.engines["tiny"].model, Path::new("prime-tiny"));
-    assert_eq!(settings.engines["d"].model, Path::new("prime-tiny"), "the built-in model is not a path");
+    assert_eq!(
+        settings.engines["d"].model,
+        Path::new("prime-tiny"),
+        "the built-in model is not a path"
+    );
 }
 
 #[test]
@@ -351,7 +402,10 @@ fn settings_changed_in_code_are_validated() {
     settings.validate().unwrap();
     settings.run.fanout = 0;
     let message = settings.validate().unwrap_err().to_string();
-    assert_eq!(message, "the settings: `run.fanout` is 0, but must be a whole number from 1 to 256");
+    assert_eq!(
+        message,
+        "the settings: `run.fanout` is 0, but must be a whole number from 1 to 256"
+    );
     settings.run.fanout = 1;
     settings.run.tau_hard = 0.1;
     settings.validate().unwrap_err();
@@ -361,14 +415,22 @@ fn settings_changed_in_code_are_validated() {
 fn the_hash_is_of_the_effective_values() {
     let hash = Settings::default().hash();
     assert!(hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()), "{hash}");
-    assert_eq!(with_sets(&["run.fanout=4"]).unwrap().hash(), hash, "a default written out changes nothing");
+    assert_eq!(
+        with_sets(&["run.fanout=4"]).unwrap().hash(),
+        hash,
+        "a default written out changes nothing"
+    );
     assert_ne!(with_sets(&["run.fanout=9"]).unwrap().hash(), hash);
 }
 
 #[test]
 fn shown_settings_can_be_loaded() {
-    let settings =
-        with_sets(&["engines.big.model=/models/big.gguf", "presets.mine.budget={steps=5}", "run.seed=7"]).unwrap();
+    let settings = with_sets(&[
+        "engines.big.model=/models/big.gguf",
+        "presets.mine.budget={steps=5}",
+        "run.seed=7",
+    ])
+    .unwrap();
     let again: Settings = toml::from_str(&settings.to_toml()).unwrap();
     assert_eq!(again.to_toml(), settings.to_toml());
     // Model paths are relative to the file's folder, so only absolute ones survive a move.
@@ -384,7 +446,8 @@ fn shown_settings_can_be_loaded() {
 fn the_shipped_defaults_are_the_documented_ones() {
     let settings = Settings::default();
     let mut from_file: toml::Table = toml::from_str(DEFAULT_TOML).unwrap();
-    // The other engines have a model of their own and start when needed; the rest is that of the first.
+    // The other engines have a model of their own and start when needed; the rest is that of the
+    // first.
     let engines = from_file["engines"].as_table_mut().unwrap();
     let first = engines["tiny"].as_table().unwrap().clone();
     for (name, other) in engines.iter_mut().filter(|(name, _)| *name != "tiny") {
@@ -398,7 +461,10 @@ fn the_shipped_defaults_are_the_documented_ones() {
     let from_file: Settings = from_file.try_into().unwrap();
     assert_eq!(settings.to_toml(), from_file.to_toml(), "the shipped file is complete");
     let (run, agents) = (&settings.run, &settings.agents);
-    assert_eq!((run.fanout, run.max_rounds, run.retries_max, run.attempts_max, run.pops_max), (4, 5, 2, 32, 256));
+    assert_eq!(
+        (run.fanout, run.max_rounds, run.retries_max, run.attempts_max, run.pops_max),
+        (4, 5, 2, 32, 256)
+    );
     let limits = Limits {
         attempts_max: run.attempts_max,
         repetitions_max: run.repetitions_max,
@@ -407,12 +473,24 @@ fn the_shipped_defaults_are_the_documented_ones() {
         snapshot_every_frames: run.snapshot_every_frames as usize,
     };
     assert_eq!(limits, Limits::DEFAULT, "the protocol's defaults are those of the configuration");
-    assert_eq!((run.tau_soft, run.tau_hard, run.temperature, run.top_p, run.seed), (0.3, 0.3, 0.7, 0.95, 42));
-    assert_eq!((run.budget.steps, run.budget.wall_ms, run.snapshot_every_frames), (16_777_216, 600_000, 256));
+    assert_eq!(
+        (run.tau_soft, run.tau_hard, run.temperature, run.top_p, run.seed),
+        (0.3, 0.3, 0.7, 0.95, 42)
+    );
+    assert_eq!(
+        (run.budget.steps, run.budget.wall_ms, run.snapshot_every_frames),
+        (16_777_216, 600_000, 256)
+    );
     let reward = &run.reward;
-    assert_eq!((reward.task, reward.verify, reward.efficiency, reward.format), (10.0, 1.0, 0.5, 0.1));
+    assert_eq!(
+        (reward.task, reward.verify, reward.efficiency, reward.format),
+        (10.0, 1.0, 0.5, 0.1)
+    );
     let (fast, careful) = (&settings.presets["fast"], &settings.presets["careful"]);
-    assert_eq!((fast.fanout, fast.max_rounds, careful.fanout, careful.max_rounds), (Some(1), Some(1), Some(8), None));
+    assert_eq!(
+        (fast.fanout, fast.max_rounds, careful.fanout, careful.max_rounds),
+        (Some(1), Some(1), Some(8), None)
+    );
     assert_eq!(agents.executor.implementation, "llama");
     assert_eq!(agents.verifier.kinds, [Kind::Format, Kind::Invariant, Kind::Terminal]);
     assert!(settings.engines["tiny"].device.is_cpu());
@@ -423,9 +501,18 @@ fn the_shipped_defaults_are_the_documented_ones() {
 fn the_file_for_three_gpus_loads() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/h100x3.toml");
     let settings = Settings::load(&[path], environment(&[]), &[]).unwrap();
-    let devices: Vec<_> = ["first", "second", "third"].map(|name| settings.engines[name].device.to_string()).into();
+    let devices: Vec<_> =
+        ["first", "second", "third"].map(|name| settings.engines[name].device.to_string()).into();
     assert_eq!(devices, ["CUDA0", "CUDA1", "CUDA2"]);
-    assert!(settings.agents.executor.engine.all().iter().all(|name| settings.engines.contains_key(name)));
+    assert!(
+        settings
+            .agents
+            .executor
+            .engine
+            .all()
+            .iter()
+            .all(|name| settings.engines.contains_key(name))
+    );
 }
 
 #[test]
@@ -449,8 +536,12 @@ fn keys_are_a_list_of_tables() {
     );
     let settings = with_file(&file).unwrap();
     let keys = &settings.server.keys;
-    let of = |at: usize| (keys[at].name.as_str(), keys[at].sha256.to_string(), keys[at].concurrent_max);
-    assert_eq!((keys.len(), of(0), of(1)), (2, ("ci", ABC.to_owned(), Some(4)), ("b-2", zeros, None)));
+    let of =
+        |at: usize| (keys[at].name.as_str(), keys[at].sha256.to_string(), keys[at].concurrent_max);
+    assert_eq!(
+        (keys.len(), of(0), of(1)),
+        (2, ("ci", ABC.to_owned(), Some(4)), ("b-2", zeros, None))
+    );
     settings.validate().unwrap();
     assert_eq!(with_file(&settings.to_toml()).unwrap().server, settings.server);
     let set = format!("server.keys=[{{name=\"a\",sha256=\"{ABC}\"}}]");
@@ -461,8 +552,14 @@ fn keys_are_a_list_of_tables() {
 fn mistakes_in_keys_are_named() {
     let upper = ABC.to_uppercase();
     for (text, parts) in [
-        (format!("name = \"a\"\nsha256 = \"{ABC}\"\nsha = 1"), &["FILE:4: unknown key `server.keys.sha`"][..]),
-        (format!("nmae = \"a\"\nsha256 = \"{ABC}\""), &["FILE:2", "did you mean `server.keys.name`?"]),
+        (
+            format!("name = \"a\"\nsha256 = \"{ABC}\"\nsha = 1"),
+            &["FILE:4: unknown key `server.keys.sha`"][..],
+        ),
+        (
+            format!("nmae = \"a\"\nsha256 = \"{ABC}\""),
+            &["FILE:2", "did you mean `server.keys.name`?"],
+        ),
         (
             format!("name = \"a b\"\nsha256 = \"{ABC}\""),
             &["FILE:2: `server.keys.name` is the text \"a b\"", "lower-case letters"],
@@ -477,10 +574,14 @@ fn mistakes_in_keys_are_named() {
         (format!("sha256 = \"{ABC}\""), &["`server.keys.name` is missing"]),
         (
             format!("name = \"a\"\nsha256 = \"{ABC}\"\nconcurrent_max = -1"),
-            &["FILE:4: `server.keys.concurrent_max` is -1, but must be a whole number from 0 to 1000000"],
+            &[
+                "FILE:4: `server.keys.concurrent_max` is -1, but must be a whole number from 0 to 1000000",
+            ],
         ),
         (
-            format!("name = \"a\"\nsha256 = \"{ABC}\"\n[[server.keys]]\nname = \"b\"\nsha256 = \"{upper}\""),
+            format!(
+                "name = \"a\"\nsha256 = \"{ABC}\"\n[[server.keys]]\nname = \"b\"\nsha256 = \"{upper}\""
+            ),
             &["`server.keys` has \"a\" and \"b\"", "of its own"],
         ),
     ] {

@@ -22,23 +22,33 @@ fn it_solves_instances_of_the_benchmark_and_they_are_verified() {
         assert_eq!(result["verified"], true, "{result}");
         assert_eq!(result["correct"], true, "{result}");
         assert_eq!(result["agents"]["executor"], "llama");
-        assert!(result["tokens"]["completion"].as_u64().is_some_and(|tokens| tokens > 0), "{result}");
+        assert!(
+            result["tokens"]["completion"].as_u64().is_some_and(|tokens| tokens > 0),
+            "{result}"
+        );
     }
 }
 
 #[test]
 fn the_other_models_solve_tasks_that_the_first_has_not_learnt() {
-    for task in ["pda-execution", "kmp-pattern", "turing-machine", "insertion-sort", "stooge-sort"] {
+    for task in ["pda-execution", "kmp-pattern", "turing-machine", "insertion-sort", "stooge-sort"]
+    {
         let result = solved(task, "1");
-        assert_eq!((&result["verified"], &result["correct"]), (&json!(true), &json!(true)), "{result}");
+        assert_eq!(
+            (&result["verified"], &result["correct"]),
+            (&json!(true), &json!(true)),
+            "{result}"
+        );
     }
 }
 
-/// A daemon, which many runs may use at once, leaves a turn as many tokens as its model was trained for.
+/// A daemon, which many runs may use at once, leaves a turn as many tokens as its model was trained
+/// for.
 #[test]
 fn a_daemon_does_not_cut_long_derivations_off() {
     let daemon = Daemon::start(&["agents.executor.implementation=llama"]);
-    let record = daemon.finished(&daemon.submitted(&json!({"task": "resolution-proof", "index": 0})));
+    let record =
+        daemon.finished(&daemon.submitted(&json!({"task": "resolution-proof", "index": 0})));
     assert_eq!(record["verified"], true, "{record}");
 }
 
@@ -49,7 +59,9 @@ fn the_binary_needs_no_other_file() {
     let binary = folder.path().join("prime-agents");
     let built = env!("CARGO_BIN_EXE_prime-agents");
     // A link is cheaper, but cannot be made on another file system.
-    std::fs::hard_link(built, &binary).or_else(|_| std::fs::copy(built, &binary).map(drop)).expect("a copy");
+    std::fs::hard_link(built, &binary)
+        .or_else(|_| std::fs::copy(built, &binary).map(drop))
+        .expect("a copy");
     let empty = tempfile::tempdir().expect("a temporary folder");
     let cache = folder.path().join("cache");
     let command = |arguments: &[&str]| -> Done {
@@ -58,7 +70,11 @@ fn the_binary_needs_no_other_file() {
         command.output().expect("the binary starts").into()
     };
     let result = command(&["run", "tower-of-hanoi", "--output", "json"]).json(0);
-    assert_eq!((&result["verified"], &result["agents"]["executor"]), (&json!(true), &json!("llama")), "{result}");
+    assert_eq!(
+        (&result["verified"], &result["agents"]["executor"]),
+        (&json!(true), &json!("llama")),
+        "{result}"
+    );
     let journal = format!("journal.path={}", folder.path().join("runs.sqlite").display());
     let mut daemon = std::process::Command::new(&binary)
         .args(["serve", "--set", "server.bind=127.0.0.1:0", "--set", &journal])
@@ -68,8 +84,13 @@ fn the_binary_needs_no_other_file() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    let mut notes = BufReader::new(daemon.stderr.take().expect("piped")).lines().map(|line| line.expect("text"));
-    assert!(notes.any(|note| note.contains("prime-agents is ready on http://")), "serve runs as well");
+    let mut notes = BufReader::new(daemon.stderr.take().expect("piped"))
+        .lines()
+        .map(|line| line.expect("text"));
+    assert!(
+        notes.any(|note| note.contains("prime-agents is ready on http://")),
+        "serve runs as well"
+    );
     daemon.kill().expect("it runs");
     daemon.wait().expect("it ends");
     for (arguments, part) in [
@@ -78,11 +99,18 @@ fn the_binary_needs_no_other_file() {
         (&["agents", "show", "verifier", "tiny"], "likelihood"),
     ] {
         let done = command(arguments);
-        assert!(done.stdout.contains(part), "{part:?} is missing in {}{}", done.stdout, done.stderr);
+        assert!(
+            done.stdout.contains(part),
+            "{part:?} is missing in {}{}",
+            done.stdout,
+            done.stderr
+        );
     }
     let cached = std::fs::read_dir(cache.join("prime-agents")).expect("the cache");
-    let cached = cached.map(|entry| entry.expect("an entry").file_name().into_string().expect("a plain name"));
-    let mut models: Vec<_> = cached.filter_map(|name| Some(name.rsplit_once('-')?.0.to_owned())).collect();
+    let cached = cached
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a plain name"));
+    let mut models: Vec<_> =
+        cached.filter_map(|name| Some(name.rsplit_once('-')?.0.to_owned())).collect();
     models.sort();
     assert_eq!(
         models,
@@ -104,16 +132,24 @@ fn the_binary_needs_no_other_file() {
         ],
         "each model is written once"
     );
-    assert_eq!(std::fs::read_dir(empty.path()).expect("a folder").count(), 0, "nothing else is written");
+    assert_eq!(
+        std::fs::read_dir(empty.path()).expect("a folder").count(),
+        0,
+        "nothing else is written"
+    );
 }
 
 /// A command in a checkout.
 fn done(arguments: &[&str]) -> Done {
-    prime(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("the binary starts").into()
+    prime(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("the binary starts")
+        .into()
 }
 
-/// A server that continues prompts with the shipped model, as llama-server does: `/v1/completions` with a grammar, seeds,
-/// log-probabilities and usage.
+/// A server that continues prompts with the shipped model, as llama-server does: `/v1/completions`
+/// with a grammar, seeds, log-probabilities and usage.
 struct Served {
     url: String,
     handle: actix_web::dev::ServerHandle,
@@ -167,7 +203,10 @@ fn served() -> Served {
                 App::new()
                     .app_data(web::Data::new(shared.clone()))
                     .route("/v1/completions", web::post().to(completions))
-                    .route("/v1/models", web::get().to(async || HttpResponse::Ok().json(json!({"data": []}))))
+                    .route(
+                        "/v1/models",
+                        web::get().to(async || HttpResponse::Ok().json(json!({"data": []}))),
+                    )
             };
             let server = HttpServer::new(app).workers(1).bind("127.0.0.1:0").expect("a port");
             let address = server.addrs()[0];
@@ -190,7 +229,10 @@ impl Drop for Served {
 #[test]
 fn the_same_model_behind_a_server_solves_the_same_and_can_be_searched_by_beam() {
     let served = served();
-    let pool = format!("pools.local.upstreams=[{{url=\"{}\", model=\"prime-tiny\", concurrent_max=8}}]", served.url);
+    let pool = format!(
+        "pools.local.upstreams=[{{url=\"{}\", model=\"prime-tiny\", concurrent_max=8}}]",
+        served.url
+    );
     let sets = [
         "agents.executor.implementation=openai",
         "agents.executor.pool=local",
@@ -202,20 +244,42 @@ fn the_same_model_behind_a_server_solves_the_same_and_can_be_searched_by_beam() 
     let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
     for strategy in ["iterative", "beam"] {
         let strategy_set = format!("run.strategy={strategy}");
-        let run = ["run", "n-queens", "--output", "json", "--set", &strategy_set, "--set", "run.beam.width=2"];
+        let run = [
+            "run",
+            "n-queens",
+            "--output",
+            "json",
+            "--set",
+            &strategy_set,
+            "--set",
+            "run.beam.width=2",
+        ];
         let result = done(&[&run, sets.as_slice()].concat()).json(0);
-        assert_eq!((&result["verified"], &result["correct"]), (&json!(true), &json!(true)), "{strategy}: {result}");
-        assert_eq!((&result["agents"]["executor"], &result["strategy"]), (&json!("openai"), &json!(strategy)));
+        assert_eq!(
+            (&result["verified"], &result["correct"]),
+            (&json!(true), &json!(true)),
+            "{strategy}: {result}"
+        );
+        assert_eq!(
+            (&result["agents"]["executor"], &result["strategy"]),
+            (&json!("openai"), &json!(strategy))
+        );
         assert!(result["tokens"]["completion"].as_u64() > Some(0), "{result}");
     }
 }
 
 #[test]
 fn a_task_that_it_has_not_learnt_is_tried_by_force() {
-    let limits = ["agents.executor.engine=tiny", "run.fanout=1", "run.max_rounds=1", "run.budget.steps=3"];
+    let limits =
+        ["agents.executor.engine=tiny", "run.fanout=1", "run.max_rounds=1", "run.budget.steps=3"];
     let sets: Vec<&str> = limits.into_iter().flat_map(|set| ["--set", set]).collect();
-    let result = done(&[&["run", "sudoku", "--force", "--output", "json"], &sets[..]].concat()).json(1);
-    assert_eq!((&result["verified"], &result["agents"]["executor"]), (&json!(false), &json!("llama")), "{result}");
+    let result =
+        done(&[&["run", "sudoku", "--force", "--output", "json"], &sets[..]].concat()).json(1);
+    assert_eq!(
+        (&result["verified"], &result["agents"]["executor"]),
+        (&json!(false), &json!("llama")),
+        "{result}"
+    );
 }
 
 #[test]
@@ -225,15 +289,26 @@ fn a_prompt_that_exceeds_the_context_is_too_long() {
     let failed = done(&[&["run", "tower-of-hanoi"], &sets[..]].concat());
     assert_eq!(failed.code, 1, "{}", failed.stderr);
     let named = "the executor failed (too_long): ";
-    assert!(failed.stderr.contains(named) && failed.stderr.contains("raise context_tokens"), "{}", failed.stderr);
+    assert!(
+        failed.stderr.contains(named) && failed.stderr.contains("raise context_tokens"),
+        "{}",
+        failed.stderr
+    );
 }
 
 #[test]
 fn a_turn_shows_prompt_answer_and_verdict() {
-    let tried = done(&["agents", "try", "executor", "llama", "--task", "tower-of-hanoi", "--after", "2"]);
+    let tried =
+        done(&["agents", "try", "executor", "llama", "--task", "tower-of-hanoi", "--after", "2"]);
     assert_eq!(tried.code, 0, "{}", tried.stderr);
-    for part in ["prompt:\n    tower-of-hanoi", "answer:\n", "completion tokens", "action  move 1 ", "V = 0", "Proceed"]
-    {
+    for part in [
+        "prompt:\n    tower-of-hanoi",
+        "answer:\n",
+        "completion tokens",
+        "action  move 1 ",
+        "V = 0",
+        "Proceed",
+    ] {
         assert!(tried.stdout.contains(part), "{part:?} is missing in {}", tried.stdout);
     }
 }
@@ -252,7 +327,10 @@ fn an_escalation_asks_the_large_one_where_the_small_one_errs() {
     let run = ["run", "n-queens", "--output", "json", "--trace", trace.to_str().expect("plain")];
     let result = done(&[&run, sets.as_slice()].concat()).json(0);
     assert_eq!(result["correct"], true, "{result}");
-    assert!(result["labels"].to_string().contains("scripted"), "a part that is no model is named: {result}");
+    assert!(
+        result["labels"].to_string().contains("scripted"),
+        "a part that is no model is named: {result}"
+    );
     let trace = std::fs::read_to_string(trace).expect("a trace");
     for source in ["\"source\":\"scripted\"", "\"source\":\"llama\""] {
         assert!(trace.contains(source), "{source} is missing");
@@ -262,7 +340,16 @@ fn an_escalation_asks_the_large_one_where_the_small_one_errs() {
 #[test]
 fn the_shipped_model_judges_by_what_it_finds_likely() {
     let tried = |action: &str| {
-        let tried = done(&["agents", "try", "verifier", "tiny", "--task", "tower-of-hanoi", "--action", action]);
+        let tried = done(&[
+            "agents",
+            "try",
+            "verifier",
+            "tiny",
+            "--task",
+            "tower-of-hanoi",
+            "--action",
+            action,
+        ]);
         assert_eq!(tried.code, 0, "{}", tried.stderr);
         tried.stdout
     };
@@ -278,8 +365,16 @@ fn the_shipped_model_judges_by_what_it_finds_likely() {
         "run.fanout=1",
     ];
     let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
-    let result = done(&[&["run", "tower-of-hanoi", "--output", "json"], sets.as_slice()].concat()).json(0);
+    let result =
+        done(&[&["run", "tower-of-hanoi", "--output", "json"], sets.as_slice()].concat()).json(0);
     assert_eq!((&result["verified"], &result["correct"]), (&json!(true), &json!(true)), "{result}");
-    assert_eq!((&result["verifier"], &result["steps"]), (&json!("tiny"), &json!(127)), "no detour: {result}");
-    assert!(result["tokens"]["completion"].as_u64() > Some(0), "the verifier's tokens are counted: {result}");
+    assert_eq!(
+        (&result["verifier"], &result["steps"]),
+        (&json!("tiny"), &json!(127)),
+        "no detour: {result}"
+    );
+    assert!(
+        result["tokens"]["completion"].as_u64() > Some(0),
+        "the verifier's tokens are counted: {result}"
+    );
 }

@@ -19,7 +19,8 @@ fn unit(text: &str) -> BTreeMap<String, Vec<(String, String)>> {
             section.clone_into(&mut current);
             continue;
         }
-        let (key, value) = line.split_once('=').unwrap_or_else(|| panic!("{line:?} is not a setting"));
+        let (key, value) =
+            line.split_once('=').unwrap_or_else(|| panic!("{line:?} is not a setting"));
         assert!(key.chars().all(|c| c.is_ascii_alphanumeric()), "{line:?}");
         sections.entry(current.clone()).or_default().push((key.to_owned(), value.to_owned()));
     }
@@ -53,7 +54,9 @@ fn the_unit_notifies_restarts_and_is_confined() {
     assert!(value("TimeoutStopSec").parse::<u32>().unwrap() > 5);
     assert!(value("WatchdogSec").parse::<u32>().unwrap() > 1);
     // What would hide the GPUs.
-    assert!(service.iter().all(|(key, _)| key != "PrivateDevices" && key != "ProtectKernelTunables"));
+    assert!(
+        service.iter().all(|(key, _)| key != "PrivateDevices" && key != "ProtectKernelTunables")
+    );
 }
 
 #[test]
@@ -62,7 +65,11 @@ fn systemd_accepts_the_unit() {
     let path = folder.path().join("prime-agents.service");
     // It looks for the executable.
     let text = read("config/prime-agents.service");
-    fs::write(&path, text.replace("/opt/prime-agents/bin/prime-agents", env!("CARGO_BIN_EXE_prime-agents"))).unwrap();
+    fs::write(
+        &path,
+        text.replace("/opt/prime-agents/bin/prime-agents", env!("CARGO_BIN_EXE_prime-agents")),
+    )
+    .unwrap();
     let output = match Command::new("systemd-analyze").arg("verify").arg(&path).output() {
         Ok(output) => output,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -72,7 +79,8 @@ fn systemd_accepts_the_unit() {
         Err(error) => panic!("{error}"),
     };
     let found = String::from_utf8_lossy(&output.stderr);
-    let found: Vec<_> = found.lines().filter(|line| line.contains("prime-agents.service")).collect();
+    let found: Vec<_> =
+        found.lines().filter(|line| line.contains("prime-agents.service")).collect();
     assert!(found.is_empty() && output.status.success(), "{found:?}");
 }
 
@@ -84,7 +92,10 @@ fn the_readme_of_agents_names_every_template_and_definition() {
     for role in ["executor", "verifier", "coordinator"] {
         for entry in fs::read_dir(root.join("agents").join(role)).expect(role) {
             let name = entry.expect("an entry").file_name().into_string().expect("a plain name");
-            assert!(readme.contains(&format!("`{role}/{name}`")), "agents/README.md does not name {role}/{name}");
+            assert!(
+                readme.contains(&format!("`{role}/{name}`")),
+                "agents/README.md does not name {role}/{name}"
+            );
             count += 1;
         }
     }
@@ -95,7 +106,9 @@ fn the_readme_of_agents_names_every_template_and_definition() {
 fn instructions(text: &str) -> Vec<String> {
     let mut instructions = Vec::new();
     let mut open = String::new();
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+    for line in
+        text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
         open += line.trim_end_matches('\\');
         if line.ends_with('\\') {
             open += " ";
@@ -113,11 +126,15 @@ fn the_images_copy_what_there_is_and_run_without_rights() {
         let instructions = instructions(&read(path));
         let of = |word: &str| {
             let prefix = format!("{word} ");
-            instructions.iter().filter_map(|line| line.strip_prefix(&prefix).map(str::to_owned)).collect::<Vec<_>>()
+            instructions
+                .iter()
+                .filter_map(|line| line.strip_prefix(&prefix).map(str::to_owned))
+                .collect::<Vec<_>>()
         };
         let mut copied = 0;
         for copy in of("COPY").iter().filter(|copy| !copy.contains("--from=")) {
-            let mut words: Vec<&str> = copy.split_whitespace().filter(|word| !word.starts_with("--")).collect();
+            let mut words: Vec<&str> =
+                copy.split_whitespace().filter(|word| !word.starts_with("--")).collect();
             words.pop();
             for source in words {
                 assert!(root.join(source).exists(), "{path} copies {source}, which is not there");
@@ -129,7 +146,10 @@ fn the_images_copy_what_there_is_and_run_without_rights() {
         assert_eq!(of("USER"), ["10001:10001"], "{path}");
         assert_eq!(of("VOLUME"), ["/data"], "{path}");
         let health = of("HEALTHCHECK").concat();
-        assert!(health.contains("CMD") && health.contains("prime-agents\", \"health\""), "{path}: {health}");
+        assert!(
+            health.contains("CMD") && health.contains("prime-agents\", \"health\""),
+            "{path}: {health}"
+        );
         assert_eq!(of("ENTRYPOINT"), ["[\"/opt/prime-agents/bin/prime-agents\"]"], "{path}");
         let build = of("RUN").concat();
         assert!(build.contains("cargo build --release --locked"), "{path}");

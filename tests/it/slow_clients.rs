@@ -1,5 +1,5 @@
-//! Clients that send an incomplete head or body, or read nothing: they are disconnected, and nobody else waits for them.
-//! `make chaos` does it with the default limits and also asserts times.
+//! Clients that send an incomplete head or body, or read nothing: they are disconnected, and nobody
+//! else waits for them. `make chaos` does it with the default limits and also asserts times.
 #![allow(clippy::disallowed_methods, reason = "these tests measure other processes, in real time")]
 
 use std::collections::BTreeSet;
@@ -27,7 +27,8 @@ const SLOWER: Duration = Duration::from_millis(optimised(50, 1_000));
 /// For the buffers of the streams: a fraction of 50 whole traces.
 const GROWTH_MAX: u64 = 256 * MIB;
 /// Limits that keep the test short.
-const SHORT: [&str; 3] = ["server.head_timeout_ms=500", "server.body_timeout_ms=500", "server.stalled_reader_ms=1000"];
+const SHORT: [&str; 3] =
+    ["server.head_timeout_ms=500", "server.body_timeout_ms=500", "server.stalled_reader_ms=1000"];
 
 /// A client that reads the status of the response, and nothing more.
 fn reader(address: SocketAddr, path: &str) -> Raw {
@@ -44,13 +45,14 @@ fn reader(address: SocketAddr, path: &str) -> Raw {
     raw
 }
 
-/// The ports of clients whose connections the process that listens on this port holds. From the kernel, because a client
-/// whose window is full does not notice a reset.
+/// The ports of clients whose connections the process that listens on this port holds. From the
+/// kernel, because a client whose window is full does not notice a reset.
 fn held(port: u16) -> BTreeSet<u16> {
     const LISTENS: &str = "0A";
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
     let rows = table.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
-    let port_of = |address: &str| u16::from_str_radix(address.rsplit(':').next().unwrap(), 16).unwrap();
+    let port_of =
+        |address: &str| u16::from_str_radix(address.rsplit(':').next().unwrap(), 16).unwrap();
     // A connection that its process has closed has no inode.
     rows.filter(|row| port_of(row[1]) == port && row[3] != LISTENS && row[9] != "0")
         .map(|row| port_of(row[2]))
@@ -59,7 +61,8 @@ fn held(port: u16) -> BTreeSet<u16> {
 
 /// Waits until none of these is held any more; returns when that was.
 fn gone(readers: &[Raw], port: u16, began: Instant) -> Duration {
-    let ports: BTreeSet<u16> = readers.iter().map(|raw| raw.stream.local_addr().unwrap().port()).collect();
+    let ports: BTreeSet<u16> =
+        readers.iter().map(|raw| raw.stream.local_addr().unwrap().port()).collect();
     while !held(port).is_disjoint(&ports) {
         assert!(began.elapsed() < PATIENCE, "clients that read nothing are still connected");
         std::thread::yield_now();
@@ -103,7 +106,8 @@ fn normal(daemon: &Daemon, path: &str, least: usize, stop: &AtomicBool) -> Vec<D
 #[test]
 fn slow_clients_are_disconnected_and_nobody_waits_for_them() {
     let limits: &[&str] = if is_chaos() { &[] } else { &SHORT };
-    let daemon = Daemon::start(&[&["server.connections_max=600", "log.level=warn"][..], limits].concat());
+    let daemon =
+        Daemon::start(&[&["server.connections_max=600", "log.level=warn"][..], limits].concat());
     let address: SocketAddr = daemon.address.parse().unwrap();
     // Its events are far more than the kernel buffers.
     let input = json!({"n": optimised(16, 14), "from": 0, "to": 2});
@@ -118,7 +122,8 @@ fn slow_clients_are_disconnected_and_nobody_waits_for_them() {
         raw.send(bytes);
         raw
     };
-    let mut heads: Vec<_> = (0..HEADS).map(|_| opened(b"GET /livez HTTP/1.1\r\nHost: local")).collect();
+    let mut heads: Vec<_> =
+        (0..HEADS).map(|_| opened(b"GET /livez HTTP/1.1\r\nHost: local")).collect();
     let body = b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"task\"";
     let mut bodies: Vec<_> = (0..BODIES).map(|_| opened(body)).collect();
     let readers: Vec<_> = (0..READERS).map(|_| reader(address, &format!("{run}/events"))).collect();

@@ -1,5 +1,5 @@
-//! Agents swapped by configuration alone, each against a real counterpart: an OpenAI-compatible server, and
-//! programs in Python.
+//! Agents swapped by configuration alone, each against a real counterpart: an OpenAI-compatible
+//! server, and programs in Python.
 
 use std::path::Path;
 
@@ -17,14 +17,17 @@ pub fn example(name: &str) -> String {
     json!(["python3", "-B", shown(&path)]).to_string()
 }
 
-/// The next move for three discs by the recursive rule, from the pegs in a prompt: what a good model would answer.
+/// The next move for three discs by the recursive rule, from the pegs in a prompt: what a good
+/// model would answer.
 fn next_move(prompt: &str) -> String {
     // The prompt's state is one line of JSON with the pegs from bottom to top.
     let at = prompt.rfind("\"pegs\":").expect("the state is shown");
     let rest = &prompt[at + "\"pegs\":".len()..];
     let end = rest.find("]]").expect("three pegs") + 2;
     let pegs: Vec<Vec<u32>> = serde_json::from_str(&rest[..end]).expect("pegs");
-    let peg_of = |disc: u32| pegs.iter().position(|peg| peg.contains(&disc)).expect("every disc lies somewhere");
+    let peg_of = |disc: u32| {
+        pegs.iter().position(|peg| peg.contains(&disc)).expect("every disc lies somewhere")
+    };
     // Working down from the largest disc, find the one that must move next.
     let (mut target, mut step) = (2, None);
     for disc in (1..=3).rev() {
@@ -61,7 +64,8 @@ fn with<'a>(first: &[&'a str], sets: &'a [String]) -> Vec<&'a str> {
 
 #[test]
 fn an_executor_behind_a_server_solves_a_task_and_is_named() {
-    let answer = |body: &Value| next_move(body["messages"][0]["content"].as_str().expect("a prompt"));
+    let answer =
+        |body: &Value| next_move(body["messages"][0]["content"].as_str().expect("a prompt"));
     let stub = StubServer::start(answer).expect("a server");
     let sets = pool(&stub.url);
     let (_folder, input) = file("input.json", HANOI);
@@ -71,7 +75,10 @@ fn an_executor_behind_a_server_solves_a_task_and_is_named() {
         &with(&["--set", "run.fanout=2"], &sets),
     ])
     .json(0);
-    assert_eq!((&result["verified"], &result["correct"], &result["steps"]), (&json!(true), &json!(true), &json!(7)));
+    assert_eq!(
+        (&result["verified"], &result["correct"], &result["steps"]),
+        (&json!(true), &json!(true), &json!(7))
+    );
     assert_eq!(result["agents"]["executor"], "openai");
     assert_eq!(result["labels"], json!([]), "it is a model as far as anybody can know");
     let host = stub.url.trim_start_matches("http://").trim_end_matches("/v1");
@@ -82,7 +89,10 @@ fn an_executor_behind_a_server_solves_a_task_and_is_named() {
         .filter(|line| line["event"] == "step")
         .map(|line| line["source"].clone())
         .collect();
-    assert!(!sources.is_empty() && sources.iter().all(|source| source.as_str().is_some_and(|s| s.contains(host))));
+    assert!(
+        !sources.is_empty()
+            && sources.iter().all(|source| source.as_str().is_some_and(|s| s.contains(host)))
+    );
 }
 
 #[test]
@@ -90,21 +100,30 @@ fn a_server_that_is_gone_ends_the_run_by_name_and_not_the_daemon() {
     let gone = StubServer::start(|_| String::new()).expect("a server").url.clone();
     let sets = pool(&gone);
     let sets: Vec<&str> = sets.iter().filter(|part| *part != "--set").map(String::as_str).collect();
-    let daemon = Daemon::start(&[&["server.allow_executors=[\"reference\"]"], sets.as_slice()].concat());
+    let daemon =
+        Daemon::start(&[&["server.allow_executors=[\"reference\"]"], sets.as_slice()].concat());
     let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "fanout": 1, "max_rounds": 1}));
     let record = daemon.finished(&run);
     assert_eq!((&record["outcome"], &record["answer"]), (&json!("agent_failed"), &Value::Null));
     let failure = record["failure"].as_str().unwrap();
     assert!(failure.contains("executor `openai`") && failure.contains("solver"), "{failure}");
     let trace = daemon.text(&format!("{run}/trace"));
-    let events: Vec<Value> = trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<Value> =
+        trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mishaps: Vec<_> = events.iter().filter(|event| event["event"] == "mishap").collect();
     assert_eq!(mishaps.len(), 4, "four that were tried again, and the fifth is final: {trace}");
-    assert!(mishaps.iter().all(|event| event["role"] == "executor" && event["failure"] == "unreachable"), "{trace}");
-    let last = events.iter().find(|event| event["event"] == "turn_failed").expect("a final failure");
+    assert!(
+        mishaps
+            .iter()
+            .all(|event| event["role"] == "executor" && event["failure"] == "unreachable"),
+        "{trace}"
+    );
+    let last =
+        events.iter().find(|event| event["event"] == "turn_failed").expect("a final failure");
     assert_eq!((&last["role"], &last["failure"]), (&json!("executor"), &json!("unreachable")));
     // The daemon keeps serving agents that need no server.
-    let other = daemon.submitted(&json!({"task": "tower-of-hanoi", "agents": {"executor": "reference"}}));
+    let other =
+        daemon.submitted(&json!({"task": "tower-of-hanoi", "agents": {"executor": "reference"}}));
     assert_eq!(daemon.finished(&other)["status"], "verified");
 }
 
@@ -115,15 +134,26 @@ fn a_verifier_in_python_finds_what_is_wrong() {
     let erring = ["--set", "agents.executor.error_rate=0.3"];
     let result = run(&[&["tower-of-hanoi"], &SCRIPTED, &erring, &sets]).json(0);
     assert_eq!((&result["verified"], &result["correct"]), (&json!(true), &json!(true)));
-    assert_eq!((&result["verifier"], &result["agents"]["verifier"]), (&json!("process"), &json!("process")));
+    assert_eq!(
+        (&result["verifier"], &result["agents"]["verifier"]),
+        (&json!("process"), &json!("process"))
+    );
     assert!(result["backtracks"].as_u64().unwrap() > 0, "it objected: {result}");
 }
 
 #[test]
 fn misbehaving_programs_fail_their_runs_but_not_the_daemon() {
     let faults = [
-        ("garbage", "import sys\nfor line in sys.stdin: print('certainly!', flush=True)", "malformed"),
-        ("dies", "import sys\nprint('{\"prime\":1}', flush=True)\nsys.stdin.readline()\nsys.exit(3)", "died"),
+        (
+            "garbage",
+            "import sys\nfor line in sys.stdin: print('certainly!', flush=True)",
+            "malformed",
+        ),
+        (
+            "dies",
+            "import sys\nprint('{\"prime\":1}', flush=True)\nsys.stdin.readline()\nsys.exit(3)",
+            "died",
+        ),
         ("floods", "import sys\nwhile True: sys.stdout.write('x' * 65536)", "too_long"),
         ("hangs", "import time\ntime.sleep(3600)", "timeout"),
     ];
@@ -136,7 +166,8 @@ fn misbehaving_programs_fail_their_runs_but_not_the_daemon() {
                  start_timeout_ms = 1500\nrestarts_max = 1000\n",
                 json!(code)
             );
-            std::fs::write(folder.path().join(format!("verifier/{name}.toml")), definition).unwrap();
+            std::fs::write(folder.path().join(format!("verifier/{name}.toml")), definition)
+                .unwrap();
         }
         let allowed = json!(faults.map(|(name, ..)| name));
         let folder_set = format!("agents.folder={}", shown(folder.path()));
@@ -151,8 +182,13 @@ fn misbehaving_programs_fail_their_runs_but_not_the_daemon() {
         assert!(reason.contains(&format!("verifier `{name}`")), "{reason}");
         let trace = daemon.text(&format!("{run}/trace"));
         let last = trace.lines().rev().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let last = last.into_iter().find(|event| event["event"] == "turn_failed").expect("it failed");
-        assert_eq!((&last["role"], &last["failure"]), (&json!("verifier"), &json!(failure)), "{name}: {trace}");
+        let last =
+            last.into_iter().find(|event| event["event"] == "turn_failed").expect("it failed");
+        assert_eq!(
+            (&last["role"], &last["failure"]),
+            (&json!("verifier"), &json!(failure)),
+            "{name}: {trace}"
+        );
     }
     let fine = daemon.submitted(&json!({"task": "tower-of-hanoi"}));
     assert_eq!(daemon.finished(&fine)["status"], "verified");
@@ -172,18 +208,33 @@ fn invalid_definitions_are_refused_with_file_and_line() {
         }
     };
     let mine = "mine.toml";
-    check("verifier", mine, "implementation = \"rules\"\nkind = [\"format\"]", &["mine.toml:2", "kind", "`kinds`"]);
+    check(
+        "verifier",
+        mine,
+        "implementation = \"rules\"\nkind = [\"format\"]",
+        &["mine.toml:2", "kind", "`kinds`"],
+    );
     let renamed = "implementation = \"llama\"\nchat = true";
     check("executor", mine, renamed, &["mine.toml:2", "`chat` was renamed", "`chat_template`"]);
     check("verifier", mine, "kinds = [\"format\"]", &["mine.toml", "`implementation` is missing"]);
-    check("verifier", mine, "implementation = \"rulez\"", &["mine.toml", "rulez", "did you mean `rules`?"]);
+    check(
+        "verifier",
+        mine,
+        "implementation = \"rulez\"",
+        &["mine.toml", "rulez", "did you mean `rules`?"],
+    );
     check(
         "verifier",
         mine,
         "implementation = \"rules\"\nengine = \"tiny\"",
         &["mine.toml", "`engine`", "`rules`", "kinds"],
     );
-    check("verifier", "rules.toml", "implementation = \"none\"", &["rules.toml", "name of an implementation"]);
+    check(
+        "verifier",
+        "rules.toml",
+        "implementation = \"none\"",
+        &["rules.toml", "name of an implementation"],
+    );
     check("executor", "My Own.toml", "implementation = \"reference\"", &["lower-case letters"]);
     let ensemble = "implementation = \"ensemble\"\n[ensemble]\nmembers = [\"mine\", \"rules\"]";
     check("verifier", mine, ensemble, &["mine.toml", "contain itself"]);
@@ -193,24 +244,37 @@ fn invalid_definitions_are_refused_with_file_and_line() {
     check("executor", mine, program, &["mine.toml", "program.command", "python3"]);
     let pool = "implementation = \"openai\"\npool = \"gpu\"";
     check("executor", mine, pool, &["mine.toml", "`gpu`", "pool"]);
-    check("executor", "compact.j2", "{{ task.slug }}\n{{ veiw }}", &["executor/compact.j2", "line 2", "`veiw`"]);
+    check(
+        "executor",
+        "compact.j2",
+        "{{ task.slug }}\n{{ veiw }}",
+        &["executor/compact.j2", "line 2", "`veiw`"],
+    );
 }
 
 #[test]
 fn agents_are_listed_shown_and_tried() {
     let list = done(&["agents", "list"]).stdout;
-    for part in ["llama*", "openai", "process", "escalation", "ensemble", "adaptive", "strict", "built in"] {
+    for part in
+        ["llama*", "openai", "process", "escalation", "ensemble", "adaptive", "strict", "built in"]
+    {
         assert!(list.contains(part), "{part} is missing in {list}");
     }
     let shown = done(&["agents", "show", "verifier", "strict"]).stdout;
-    assert!(shown.contains("kinds = [\"format\", \"invariant\", \"transition\", \"terminal\"]"), "{shown}");
+    assert!(
+        shown.contains("kinds = [\"format\", \"invariant\", \"transition\", \"terminal\"]"),
+        "{shown}"
+    );
     assert!(!shown.contains("engine"), "only what rules uses: {shown}");
     let tried = done(&["agents", "try", "verifier", "panel", "--action", "move 1 0 1"]).stdout;
-    for part in ["V = 1", "next-step", "opinion  rules: 0", "opinion  strict: 1", "review", "Backtrack"] {
+    for part in
+        ["V = 1", "next-step", "opinion  rules: 0", "opinion  strict: 1", "review", "Backtrack"]
+    {
         assert!(tried.contains(part), "{part:?} is missing in {tried}");
     }
     let command = format!("agents.executor.program.command={}", example("executor.py"));
-    let tried = done(&["agents", "try", "executor", "process", "--after", "1", "--set", &command]).stdout;
+    let tried =
+        done(&["agents", "try", "executor", "process", "--after", "1", "--set", &command]).stdout;
     assert!(tried.contains("move 2 0 1") && tried.contains("Proceed"), "{tried}");
     done(&["agents", "try", "executor", "nobody"]).refused(&["no executor `nobody`", "llama"]);
     let schema = done(&["agents", "schema", "coordinator"]).json(0);
@@ -225,13 +289,21 @@ fn a_recorded_run_is_replayed_proposal_by_proposal() {
     let erring = ["--set", "agents.executor.error_rate=0.3", "--trace", shown(&trace)];
     let first = run(&[&arguments, &SCRIPTED, &erring]).json(0);
     let recording = format!("agents.executor.recording={}", shown(&trace));
-    let again = run(&[&arguments, &["--set", "agents.executor.implementation=replay", "--set", &recording]]).json(0);
+    let again = run(&[
+        &arguments,
+        &["--set", "agents.executor.implementation=replay", "--set", &recording],
+    ])
+    .json(0);
     for field in ["answer", "steps", "proposals", "retries", "backtracks", "pops", "verified"] {
         assert_eq!(again[field], first[field], "{field}");
     }
     assert_eq!(again["agents"]["executor"], "replay");
-    let missing =
-        ["--set", "agents.executor.implementation=replay", "--set", "agents.executor.recording=/nowhere.jsonl"];
+    let missing = [
+        "--set",
+        "agents.executor.implementation=replay",
+        "--set",
+        "agents.executor.recording=/nowhere.jsonl",
+    ];
     run(&[&arguments, &missing]).refused(&["/nowhere.jsonl", "cannot be read"]);
 }
 
@@ -240,7 +312,11 @@ fn each_strategy_can_be_chosen_in_the_configuration_and_for_a_run() {
     let sets = |strategy: &str| vec!["--set".to_owned(), format!("run.strategy={strategy}")];
     for strategy in ["iterative", "greedy", "best_of_n", "ahead"] {
         let result = run(&[&["tower-of-hanoi"], &REFERENCE, &with(&[], &sets(strategy))]).json(0);
-        assert_eq!((&result["strategy"], &result["verified"]), (&json!(strategy), &json!(true)), "{result}");
+        assert_eq!(
+            (&result["strategy"], &result["verified"]),
+            (&json!(strategy), &json!(true)),
+            "{result}"
+        );
         let trajectories = if ["greedy", "ahead"].contains(&strategy) { 1 } else { 4 };
         assert_eq!(result["trajectories"], trajectories, "{result}");
         let votes = &result["step_votes"];
@@ -251,13 +327,20 @@ fn each_strategy_can_be_chosen_in_the_configuration_and_for_a_run() {
     assert!(refused["failure"].as_str().unwrap().contains("log-probabilities"), "{refused}");
 
     let daemon = Daemon::start(&["agents.executor.implementation=scripted", "run.ahead.k=2"]);
-    let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "strategy": "ahead", "fanout": 3}));
+    let run =
+        daemon.submitted(&json!({"task": "tower-of-hanoi", "strategy": "ahead", "fanout": 3}));
     let record = daemon.finished(&run);
     assert_eq!((&record["status"], &record["strategy"]), (&json!("verified"), &json!("ahead")));
     let votes = &record["step_votes"];
-    assert_eq!((&votes["k"], &votes["steps"], &votes["undecided"]), (&json!(2), &json!(127), &json!(0)));
+    assert_eq!(
+        (&votes["k"], &votes["steps"], &votes["undecided"]),
+        (&json!(2), &json!(127), &json!(0))
+    );
     assert_eq!(votes["samples"], record["proposals"]);
-    assert!(votes["margin_min"].as_u64() >= Some(2) && votes["error_bound"].as_f64() < Some(1.0), "{votes}");
+    assert!(
+        votes["margin_min"].as_u64() >= Some(2) && votes["error_bound"].as_f64() < Some(1.0),
+        "{votes}"
+    );
     let chosen: Vec<Value> = daemon
         .text(&format!("{run}/trace"))
         .lines()
@@ -265,6 +348,12 @@ fn each_strategy_can_be_chosen_in_the_configuration_and_for_a_run() {
         .filter(|line| line["event"] == "chosen")
         .collect();
     assert_eq!(chosen.len(), 127);
-    assert!(chosen.iter().all(|line| line["lead"].as_u64() >= Some(2) && line["action"].is_string()));
-    daemon.submit(&json!({"task": "tower-of-hanoi", "strategy": "bream"})).refused(400, Some("strategy"), &["beam"]);
+    assert!(
+        chosen.iter().all(|line| line["lead"].as_u64() >= Some(2) && line["action"].is_string())
+    );
+    daemon.submit(&json!({"task": "tower-of-hanoi", "strategy": "bream"})).refused(
+        400,
+        Some("strategy"),
+        &["beam"],
+    );
 }

@@ -1,5 +1,5 @@
-//! A run's trace as an off-policy trainer needs it: what the model was asked and answered, the tokens with their
-//! log-probabilities, each step's reward, the model's digest.
+//! A run's trace as an off-policy trainer needs it: what the model was asked and answered, the
+//! tokens with their log-probabilities, each step's reward, the model's digest.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,8 @@ fn total(step: &Value) -> f64 {
 #[test]
 fn a_step_of_our_own_model_has_tokens_logprobs_and_its_digest() {
     let daemon = Daemon::start(&["agents.executor.implementation=llama"]);
-    let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "index": 1, "fanout": 1, "max_rounds": 1}));
+    let run = daemon
+        .submitted(&json!({"task": "tower-of-hanoi", "index": 1, "fanout": 1, "max_rounds": 1}));
     assert_eq!(daemon.finished(&run)["status"], "verified");
     let text = daemon.text(&format!("{run}/trace?prompts=true"));
     let trace = lines(&text);
@@ -38,7 +39,14 @@ fn a_step_of_our_own_model_has_tokens_logprobs_and_its_digest() {
     for step in &steps {
         let count = step["tokens"].as_array().unwrap().len();
         assert_eq!(step["logprobs"].as_array().unwrap().len(), count, "{step}");
-        assert!(step["logprobs"].as_array().unwrap().iter().all(|logprob| logprob.as_f64().unwrap() <= 0.0), "{step}");
+        assert!(
+            step["logprobs"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|logprob| logprob.as_f64().unwrap() <= 0.0),
+            "{step}"
+        );
         assert_eq!(step["usage"]["completion"], count, "{step}");
         assert!(step["prompt"].as_str().unwrap().starts_with("tower-of-hanoi "), "{step}");
         let completion = step["completion"].as_str().unwrap();
@@ -54,18 +62,30 @@ fn a_step_of_our_own_model_has_tokens_logprobs_and_its_digest() {
     let id = run.rsplit('/').next().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("trace.jsonl");
-    let written = done(&["runs", "trace", id, "--prompts", "--url", &daemon.url(""), "--out", shown(&out)]);
+    let written =
+        done(&["runs", "trace", id, "--prompts", "--url", &daemon.url(""), "--out", shown(&out)]);
     assert_eq!(written.code, 0, "{}", written.stderr);
     assert_eq!(std::fs::read_to_string(&out).unwrap(), text);
     // Unasked, the prompts are left out; without states, so is what follows from them.
-    let step = |query: &str| of_event(&lines(&daemon.text(&format!("{run}/trace{query}"))), "step")[0].clone();
-    assert!(step("").get("prompt").is_none() && step("")["reward"].is_object() && step("")["state"].is_object());
+    let step = |query: &str| {
+        of_event(&lines(&daemon.text(&format!("{run}/trace{query}"))), "step")[0].clone()
+    };
+    assert!(
+        step("").get("prompt").is_none()
+            && step("")["reward"].is_object()
+            && step("")["state"].is_object()
+    );
     assert!(step("?states=false").get("reward").is_none());
     let prompts = step("?states=false&prompts=true");
-    assert!(prompts.get("state").is_none() && prompts["prompt"].is_string() && prompts["reward"].is_object());
+    assert!(
+        prompts.get("state").is_none()
+            && prompts["prompt"].is_string()
+            && prompts["reward"].is_object()
+    );
 }
 
-/// Legal moves of the smallest disc, in turn: some break the rule of the algorithm, and one is no action.
+/// Legal moves of the smallest disc, in turn: some break the rule of the algorithm, and one is no
+/// action.
 fn erring(asked: usize) -> String {
     ["move 1 0 1", "I give up", "move 1 0 2"][asked % 3].to_owned()
 }
@@ -80,7 +100,10 @@ fn prompts_are_those_that_a_server_was_sent() {
         erring(heard.len())
     };
     let stub = StubServer::start(answer).expect("a server");
-    let upstreams = format!("pools.local.upstreams=[{{url=\"{}\", model=\"solver\", concurrent_max=8}}]", stub.url);
+    let upstreams = format!(
+        "pools.local.upstreams=[{{url=\"{}\", model=\"solver\", concurrent_max=8}}]",
+        stub.url
+    );
     let daemon = Daemon::start(&[
         "agents.executor.implementation=openai",
         "agents.executor.pool=local",
@@ -88,11 +111,14 @@ fn prompts_are_those_that_a_server_was_sent() {
         &upstreams,
     ]);
     let input = json!({"n": 3, "from": 0, "to": 2});
-    let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "input": input, "fanout": 1, "max_rounds": 1}));
+    let run = daemon.submitted(
+        &json!({"task": "tower-of-hanoi", "input": input, "fanout": 1, "max_rounds": 1}),
+    );
     daemon.finished(&run);
     let trace = lines(&daemon.text(&format!("{run}/trace?prompts=true")));
     let steps = of_event(&trace, "step");
-    let shown: Vec<Value> = steps.iter().map(|step| json!([{"role": "user", "content": step["prompt"]}])).collect();
+    let shown: Vec<Value> =
+        steps.iter().map(|step| json!([{"role": "user", "content": step["prompt"]}])).collect();
     let sent = seen.lock().unwrap();
     assert!(shown.len() > 5 && sent.len() >= shown.len());
     assert_eq!(shown, sent[..shown.len()], "what is rendered again is what was sent");
@@ -104,7 +130,10 @@ fn prompts_are_those_that_a_server_was_sent() {
         let (score, reward) = (step["score"].as_f64().unwrap(), &step["reward"]);
         assert!((reward["verify"].as_f64().unwrap() + score).abs() < 1e-9, "{step}");
     }
-    assert!(steps.iter().any(|step| step["applicable"] == false && total(step) < -0.9), "a refused line costs");
+    assert!(
+        steps.iter().any(|step| step["applicable"] == false && total(step) < -0.9),
+        "a refused line costs"
+    );
 }
 
 #[test]
@@ -113,7 +142,11 @@ fn an_executor_that_asks_no_model_has_no_prompts() {
     let run = daemon.submitted(&json!({"task": "bubble-sort", "fanout": 1}));
     daemon.finished(&run);
     let trace = lines(&daemon.text(&format!("{run}/trace?prompts=true")));
-    assert!(of_event(&trace, "step").iter().all(|step| step.get("prompt").is_none() && step["reward"].is_object()));
+    assert!(
+        of_event(&trace, "step")
+            .iter()
+            .all(|step| step.get("prompt").is_none() && step["reward"].is_object())
+    );
     let refused = daemon.get(&format!("{run}/trace?prompt=true"));
     refused.refused(400, None, &["prompt"]);
 }

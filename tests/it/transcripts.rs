@@ -35,7 +35,9 @@ fn probes_answer_what_the_docs_show() {
         let shown: Value = serde_json::from_str(&shown(path)).expect("whole JSON");
         let answered = daemon.get(path).body;
         assert_eq!(fields(&shown), fields(&answered), "{path}");
-        for (name, value) in shown.as_object().expect("an object").iter().filter(|(_, value)| value.is_object()) {
+        for (name, value) in
+            shown.as_object().expect("an object").iter().filter(|(_, value)| value.is_object())
+        {
             assert_eq!(fields(value), fields(&answered[name]), "{path}: {name}");
         }
     }
@@ -50,7 +52,10 @@ fn agents_are_listed_as_the_docs_show() {
     let entry = entries.next().expect("an entry").expect("a whole entry");
     let agents = Daemon::start(&[]).get("/v1/agents").body;
     let listed = agents["agents"].as_array().expect("a list");
-    let same = listed.iter().find(|agent| agent["name"] == entry["name"]).expect("the agent that the docs name");
+    let same = listed
+        .iter()
+        .find(|agent| agent["name"] == entry["name"])
+        .expect("the agent that the docs name");
     assert_eq!((fields(&entry), &entry["description"]), (fields(same), &same["description"]));
 }
 
@@ -59,12 +64,18 @@ fn steps_are_judged_as_the_docs_show() {
     let daemon = Daemon::start(&[]);
     let (request, shown) = exchange("$ curl -s -d '{\"task\": \"bubble-sort\", \"input\"");
     let (request, path) = request.split_once("' $U").expect("a body and a path");
-    let answered = daemon.post_text(path, &format!("{{\"task\": \"bubble-sort\", \"input\"{request}")).body;
+    let answered =
+        daemon.post_text(path, &format!("{{\"task\": \"bubble-sort\", \"input\"{request}")).body;
     assert_eq!(answered, serde_json::from_str::<Value>(&shown).expect("whole JSON"));
 
-    // Which steps of a run are flagged depends on the verifiers and on the seeds of the scripted errors.
-    let reviewed = Daemon::start(&["agents.executor.implementation=scripted", "agents.verifier.implementation=panel"]);
-    let run = reviewed.submitted(&serde_json::json!({"task": "bubble-sort", "index": 3, "fanout": 1}));
+    // Which steps of a run are flagged depends on the verifiers and on the seeds of the scripted
+    // errors.
+    let reviewed = Daemon::start(&[
+        "agents.executor.implementation=scripted",
+        "agents.verifier.implementation=panel",
+    ]);
+    let run =
+        reviewed.submitted(&serde_json::json!({"task": "bubble-sort", "index": 3, "fanout": 1}));
     reviewed.finished(&run);
     let (_, shown) = exchange("$ curl -s \"$U/v1/runs/run_1a1ff63b154c2d02f2d6290eb7c/reviews");
     let answered = reviewed.get(&format!("{run}/reviews?limit=1")).body;
@@ -75,12 +86,15 @@ fn steps_are_judged_as_the_docs_show() {
 fn every_test_that_the_docs_name_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let docs = fs::read_to_string(root.join("docs/daemon.md")).expect("docs/daemon.md");
-    let mut files: Vec<_> =
-        ["tests/it", "src", "crates"].iter().flat_map(|folder| rust_files(&root.join(folder))).collect();
+    let mut files: Vec<_> = ["tests/it", "src", "crates"]
+        .iter()
+        .flat_map(|folder| rust_files(&root.join(folder)))
+        .collect();
     for entry in fs::read_dir(root.join("tests/cluster")).expect("a folder") {
         files.push(entry.expect("an entry").path());
     }
-    let named = Regex::new(r"`([\w/]+\.(?:rs|py))`: ((?:`\w+`(?:, | and )?)+)").expect("a valid expression");
+    let named = Regex::new(r"`([\w/]+\.(?:rs|py))`: ((?:`\w+`(?:, | and )?)+)")
+        .expect("a valid expression");
     let mut count = 0;
     for group in named.captures_iter(&docs) {
         let texts: Vec<_> = files
@@ -89,10 +103,14 @@ fn every_test_that_the_docs_name_exists() {
             .map(|path| fs::read_to_string(path).expect("a source"))
             .collect();
         for name in group[2].split('`').filter(|name| name.contains('_')) {
-            let found = texts
-                .iter()
-                .any(|text| [" fn", " def", "\nfn"].iter().any(|word| text.contains(&format!("{word} {name}("))));
-            assert!(found, "docs/daemon.md names the test `{name}` of {}, which is not there", &group[1]);
+            let found = texts.iter().any(|text| {
+                [" fn", " def", "\nfn"].iter().any(|word| text.contains(&format!("{word} {name}(")))
+            });
+            assert!(
+                found,
+                "docs/daemon.md names the test `{name}` of {}, which is not there",
+                &group[1]
+            );
             count += 1;
         }
     }

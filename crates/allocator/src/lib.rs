@@ -1,8 +1,11 @@
 //! Counts what the process takes from its heap, while somebody wants to know.
 //!
-//! The executable installs [`Counting`] as its allocator. Switched off it costs one relaxed load an allocation; switched
-//! on, each thread counts in a place of its own.
-#![expect(unsafe_code, reason = "an allocator is an unsafe trait; every call is handed on to the system's as it came")]
+//! The executable installs [`Counting`] as its allocator. Switched off it costs one relaxed load an
+//! allocation; switched on, each thread counts in a place of its own.
+#![expect(
+    unsafe_code,
+    reason = "an allocator is an unsafe trait; every call is handed on to the system's as it came"
+)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -27,7 +30,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Bytes that the heap has more than when the count began; less than none where old blocks were given back.
+    /// Bytes that the heap has more than when the count began; less than none where old blocks were
+    /// given back.
     pub fn live(self) -> i64 {
         self.allocated.cast_signed().wrapping_sub(self.freed.cast_signed())
     }
@@ -53,7 +57,11 @@ struct Place {
 
 impl Place {
     const fn new() -> Self {
-        Self { allocations: AtomicU64::new(0), allocated: AtomicU64::new(0), freed: AtomicU64::new(0) }
+        Self {
+            allocations: AtomicU64::new(0),
+            allocated: AtomicU64::new(0),
+            freed: AtomicU64::new(0),
+        }
     }
 
     fn read(&self) -> Counts {
@@ -70,8 +78,8 @@ static PLACES: [Place; OWN + SHARED] = [const { Place::new() }; OWN + SHARED];
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// This thread's place; none before its first allocation that counts. Without a destructor, so that it can be read
-    /// for as long as the thread allocates.
+    /// This thread's place; none before its first allocation that counts. Without a destructor, so
+    /// that it can be read for as long as the thread allocates.
     static PLACE: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
@@ -110,8 +118,8 @@ fn count(blocks: usize, taken: usize, freed: usize) {
     }
 }
 
-// SAFETY: every call goes to the system's allocator with the caller's own arguments, whose promises are the caller's;
-// counting touches statics and a thread-local cell only, and allocates nothing.
+// SAFETY: every call goes to the system's allocator with the caller's own arguments, whose promises
+// are the caller's; counting touches statics and a thread-local cell only, and allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(1, layout.size(), 0);
@@ -138,7 +146,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Counts for as long as the process lives. `None` where [`Counting`] is not the process's allocator.
+/// Counts for as long as the process lives. `None` where [`Counting`] is not the process's
+/// allocator.
 #[derive(Clone, Copy, Debug)]
 pub struct Tally(());
 

@@ -1,6 +1,7 @@
-//! What a task's constraints miss: `cargo run --release -p prime-bench --example corruption -- [TASK…]` prints the share of
-//! corrupted steps that they detect without running the algorithm; for named tasks also those that they miss.
-//! With `--table` it prints the table of `judge::detection` instead.
+//! What a task's constraints miss:
+//! `cargo run --release -p prime-bench --example corruption -- [TASK…]` prints the share of
+//! corrupted steps that they detect without running the algorithm; for named tasks also those that
+//! they miss. With `--table` it prints the table of `judge::detection` instead.
 
 use prime_bench::judge::corruption::corrupt;
 use prime_bench::judge::detection::{DetectionTable, TRACES as TABLE_TRACES, measure};
@@ -12,14 +13,16 @@ const TRACES: u64 = 300;
 const SHOWN: usize = 12;
 
 fn main() -> Result<(), tasks::UnknownTask> {
-    let (options, named): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|argument| argument == "--table");
+    let (options, named): (Vec<_>, Vec<_>) =
+        std::env::args().skip(1).partition(|argument| argument == "--table");
     let chosen: Vec<_> = if named.is_empty() {
         tasks::all().collect()
     } else {
         named.iter().map(|slug| tasks::find(slug)).collect::<Result<_, _>>()?
     };
     if !options.is_empty() {
-        let rows = chosen.into_iter().map(|task| measure(task, TABLE_TRACES, tasks::BASE_SEED)).collect();
+        let rows =
+            chosen.into_iter().map(|task| measure(task, TABLE_TRACES, tasks::BASE_SEED)).collect();
         print!("{}", DetectionTable::new(tasks::BASE_SEED, TABLE_TRACES, rows).to_json());
         return Ok(());
     }

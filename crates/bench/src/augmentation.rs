@@ -1,5 +1,6 @@
-//! The paper's data augmentation (table "Data Augmentation Strategies"): training instances made from others. An augmented
-//! instance is read like any other input, so its reference is computed anew and is right by construction.
+//! The paper's data augmentation (table "Data Augmentation Strategies"): training instances made
+//! from others. An augmented instance is read like any other input, so its reference is computed
+//! anew and is right by construction.
 //!
 //! The table's fifth strategy, format variation, concerns prompts, not instances.
 
@@ -16,15 +17,20 @@ pub enum Strategy {
     ValueScaling,
     /// Sorts: the values in another order.
     IndexPermutation,
-    /// Graphs: other numbers for all vertices but 0, where algorithms start, and the edges in another order.
+    /// Graphs: other numbers for all vertices but 0, where algorithms start, and the edges in
+    /// another order.
     GraphRelabelling,
     /// Clauses and clues in another order.
     ConstraintReordering,
 }
 
 impl Strategy {
-    pub const ALL: [Self; 4] =
-        [Self::ValueScaling, Self::IndexPermutation, Self::GraphRelabelling, Self::ConstraintReordering];
+    pub const ALL: [Self; 4] = [
+        Self::ValueScaling,
+        Self::IndexPermutation,
+        Self::GraphRelabelling,
+        Self::ConstraintReordering,
+    ];
 
     /// How often the paper applies it, in per mille of the instances.
     pub const fn per_mille(self) -> u64 {
@@ -38,11 +44,18 @@ impl Strategy {
     /// The fields of an input that it changes; none if it does not apply to the task.
     fn fields(self, task: &dyn AnyTask) -> &'static [&'static str] {
         let spec = task.spec();
-        let is_sort = [Category::ComparisonSorting, Category::NonComparisonSorting, Category::AdvancedSorting]
-            .contains(&spec.category);
+        let is_sort = [
+            Category::ComparisonSorting,
+            Category::NonComparisonSorting,
+            Category::AdvancedSorting,
+        ]
+        .contains(&spec.category);
         match (self, spec.slug) {
             (Self::ValueScaling | Self::IndexPermutation, _) if is_sort => &["a"],
-            (Self::GraphRelabelling, "dfs-on-tree" | "bfs-on-graph" | "dijkstra" | "topological-sort") => &["edges"],
+            (
+                Self::GraphRelabelling,
+                "dfs-on-tree" | "bfs-on-graph" | "dijkstra" | "topological-sort",
+            ) => &["edges"],
             (Self::ValueScaling | Self::GraphRelabelling, "floyd-warshall") => &["w"],
             (Self::ConstraintReordering, "sat-dpll" | "resolution-proof") => &["clauses"],
             (Self::ConstraintReordering, "logic-grid") => &["clues"],
@@ -54,14 +67,22 @@ impl Strategy {
         !self.fields(task).is_empty()
     }
 
-    /// Another instance; `None` if the strategy does not apply, or the task does not allow what came out.
-    pub fn apply(self, task: &dyn AnyTask, problem: &dyn Problem, rng: &mut TaskRng) -> Option<Arc<dyn Problem>> {
+    /// Another instance; `None` if the strategy does not apply, or the task does not allow what
+    /// came out.
+    pub fn apply(
+        self,
+        task: &dyn AnyTask,
+        problem: &dyn Problem,
+        rng: &mut TaskRng,
+    ) -> Option<Arc<dyn Problem>> {
         let mut input = problem.input();
         for field in self.fields(task) {
             let values = input.get_mut(*field)?.as_array_mut()?;
             match self {
                 // Its counters depend on the largest value, which is bounded.
-                Self::ValueScaling if task.spec().slug == "counting-sort" => scale(values, 1_000, rng)?,
+                Self::ValueScaling if task.spec().slug == "counting-sort" => {
+                    scale(values, 1_000, rng)?
+                }
                 Self::ValueScaling if *field == "w" => scale_matrix(values, rng)?,
                 Self::ValueScaling => scale(values, 2_000, rng)?,
                 Self::IndexPermutation | Self::ConstraintReordering => rng.shuffle(values),
@@ -74,7 +95,11 @@ impl Strategy {
 }
 
 /// The instance, augmented as often and in the ways that the paper says.
-pub fn augmented(task: &dyn AnyTask, problem: Arc<dyn Problem>, rng: &mut TaskRng) -> Arc<dyn Problem> {
+pub fn augmented(
+    task: &dyn AnyTask,
+    problem: Arc<dyn Problem>,
+    rng: &mut TaskRng,
+) -> Arc<dyn Problem> {
     Strategy::ALL.into_iter().fold(problem, |problem, strategy| {
         if strategy.applies_to(task) && rng.chance(strategy.per_mille(), 1_000) {
             strategy.apply(task, problem.as_ref(), rng).unwrap_or(problem)
@@ -87,7 +112,8 @@ pub fn augmented(task: &dyn AnyTask, problem: Arc<dyn Problem>, rng: &mut TaskRn
 /// Times a factor of 500 to `most` per mille, rounded towards zero.
 fn scale(values: &mut [Value], most: u64, rng: &mut TaskRng) -> Option<()> {
     let numbers: Vec<i64> = values.iter().map(Value::as_i64).collect::<Option<_>>()?;
-    let largest = numbers.iter().map(|number| number.unsigned_abs()).max().filter(|&largest| largest > 0)?;
+    let largest =
+        numbers.iter().map(|number| number.unsigned_abs()).max().filter(|&largest| largest > 0)?;
     let bound = 10u64.checked_pow(largest.ilog10() + 1)? - 1;
     let most = (bound * 1_000 / largest).min(most);
     let factor = i64::try_from(500 + rng.below(most - 500 + 1)).ok()?;
@@ -104,7 +130,9 @@ fn scale_matrix(rows: &mut [Value], rng: &mut TaskRng) -> Option<()> {
     let mut weights: Vec<Value> = entries().filter(|entry| is_weight(entry)).cloned().collect();
     scale(&mut weights, 2_000, rng)?;
     let mut weights = weights.into_iter();
-    for entry in rows.iter_mut().filter_map(Value::as_array_mut).flatten().filter(|entry| is_weight(entry)) {
+    for entry in
+        rows.iter_mut().filter_map(Value::as_array_mut).flatten().filter(|entry| is_weight(entry))
+    {
         let weight = weights.next()?.as_u64()?;
         *entry = weight.max(1).into();
     }
@@ -157,7 +185,12 @@ mod tests {
     }
 
     fn numbers(value: &Value) -> Vec<i64> {
-        value.as_array().expect("an array").iter().map(|number| number.as_i64().unwrap_or(i64::MAX)).collect()
+        value
+            .as_array()
+            .expect("an array")
+            .iter()
+            .map(|number| number.as_i64().unwrap_or(i64::MAX))
+            .collect()
     }
 
     fn sorted(value: &Value) -> Vec<i64> {
@@ -172,7 +205,9 @@ mod tests {
         let mut rng = TaskRng::new(9);
         let made = |seed: u64, rng: &mut TaskRng| {
             let problem = task.generate(Difficulty::Easy, seed);
-            let other = strategy.apply(task, problem.as_ref(), rng).unwrap_or_else(|| panic!("{slug}: it applies"));
+            let other = strategy
+                .apply(task, problem.as_ref(), rng)
+                .unwrap_or_else(|| panic!("{slug}: it applies"));
             [problem, other]
         };
         (0..8).map(|seed| made(seed, &mut rng)).collect()
@@ -186,7 +221,10 @@ mod tests {
                 applicable += 1;
                 let slug = task.spec().slug;
                 let pairs = pairs(strategy, slug);
-                let differing = pairs.iter().filter(|[problem, other]| problem.input() != other.input()).count();
+                let differing = pairs
+                    .iter()
+                    .filter(|[problem, other]| problem.input() != other.input())
+                    .count();
                 assert!(differing >= 6, "{slug}, {strategy:?}: {differing} of 8");
             }
         }
@@ -198,11 +236,18 @@ mod tests {
         for [problem, other] in pairs(Strategy::ValueScaling, "merge-sort") {
             let (input, scaled) = (numbers(&problem.input()["a"]), numbers(&other.input()["a"]));
             for (a, b) in input.iter().zip(&scaled) {
-                assert!((b.abs() * 2 + 2 >= a.abs()) && (b.abs() <= a.abs() * 2) && b.abs() <= 999, "{a} {b}");
+                assert!(
+                    (b.abs() * 2 + 2 >= a.abs()) && (b.abs() <= a.abs() * 2) && b.abs() <= 999,
+                    "{a} {b}"
+                );
             }
-            let place = |values: &[i64], value: i64| values.iter().filter(|other| **other < value).count();
+            let place =
+                |values: &[i64], value: i64| values.iter().filter(|other| **other < value).count();
             for (a, b) in input.iter().zip(&scaled) {
-                assert!(place(&scaled, *b) <= place(&input, *a), "the order is kept, but values may become equal");
+                assert!(
+                    place(&scaled, *b) <= place(&input, *a),
+                    "the order is kept, but values may become equal"
+                );
             }
         }
     }
@@ -217,7 +262,9 @@ mod tests {
             let (weights, scaled) = (entries(problem.as_ref()), entries(other.as_ref()));
             assert_eq!(weights.len(), scaled.len());
             for (a, b) in weights.into_iter().zip(scaled) {
-                let fits = |(a, b): (i64, i64)| (b == 0) == (a == 0) && b * 2 + 2 >= a && b <= a * 2 && b <= 99;
+                let fits = |(a, b): (i64, i64)| {
+                    (b == 0) == (a == 0) && b * 2 + 2 >= a && b <= a * 2 && b <= 99
+                };
                 assert!(a.is_some() == b.is_some() && a.zip(b).is_none_or(fits), "{a:?} {b:?}");
             }
         }
@@ -255,11 +302,16 @@ mod tests {
         let mut rng = TaskRng::new(4);
         let task = find("logic-grid").expect("a task");
         let problem = task.generate(Difficulty::Hard, 1);
-        let changed =
-            (0..1_000).filter(|_| augmented(task, Arc::clone(&problem), &mut rng).input() != problem.input()).count();
+        let changed = (0..1_000)
+            .filter(|_| augmented(task, Arc::clone(&problem), &mut rng).input() != problem.input())
+            .count();
         assert!((350..450).contains(&changed), "{changed} of 1,000");
         let hanoi = find("tower-of-hanoi").expect("a task");
         let problem = hanoi.read_input(&json!({"n": 3, "from": 0, "to": 2})).expect("valid");
-        assert!((0..50).all(|_| augmented(hanoi, Arc::clone(&problem), &mut rng).input() == problem.input()));
+        assert!(
+            (0..50).all(
+                |_| augmented(hanoi, Arc::clone(&problem), &mut rng).input() == problem.input()
+            )
+        );
     }
 }

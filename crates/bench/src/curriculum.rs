@@ -1,4 +1,5 @@
-//! The paper's training curriculum (table "Training Curriculum Phases"): all tasks, at levels that grow harder.
+//! The paper's training curriculum (table "Training Curriculum Phases"): all tasks, at levels that
+//! grow harder.
 
 use crate::tasks::Difficulty;
 

@@ -44,7 +44,10 @@ mod tests {
     fn the_interval_is_wilsons() {
         // 81 of 263: a textbook example (Newcombe 1998, table I): 0.2553 to 0.3662.
         let proportion = Proportion::new(81, 263);
-        assert!((proportion.low - 0.2553).abs() < 5e-5 && (proportion.high - 0.3662).abs() < 5e-5, "{proportion:?}");
+        assert!(
+            (proportion.low - 0.2553).abs() < 5e-5 && (proportion.high - 0.3662).abs() < 5e-5,
+            "{proportion:?}"
+        );
         // All of 100: the upper end is 1, the lower below it.
         let all = Proportion::new(100, 100);
         assert!(all.high > 0.999_999 && (all.low - 0.9630).abs() < 5e-5, "{all:?}");

@@ -1,4 +1,5 @@
-//! Integers in requests. JSON has one type of number, so `262144.0` is the integer 262144, as JSON Schema says.
+//! Integers in requests. JSON has one type of number, so `262144.0` is the integer 262144, as JSON
+//! Schema says.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,7 +9,8 @@ use serde::de::{Deserialize, Deserializer, Error, IntoDeserializer, Visitor};
 /// Reads an integer that may be written with a fraction of zero.
 struct Integer<T>(PhantomData<T>);
 
-/// From here on, a float may stand for several integers: for the one that was written and its neighbours.
+/// From here on, a float may stand for several integers: for the one that was written and its
+/// neighbours.
 const INEXACT_FROM: f64 = 9_007_199_254_740_992.0;
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for Integer<T> {
@@ -69,7 +71,9 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Optional<T> {
 ///
 /// # Errors
 /// It is no integer of this type.
-pub fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+pub fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     deserializer.deserialize_any(Integer(PhantomData))
 }
 
@@ -77,7 +81,9 @@ pub fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D)
 ///
 /// # Errors
 /// It is neither.
-pub fn optional<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+pub fn optional<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     deserializer.deserialize_option(Optional(PhantomData))
 }
 
@@ -97,7 +103,10 @@ mod tests {
     #[test]
     fn a_fraction_of_zero_is_none() {
         let read = |text: &str| serde_json::from_str::<Fields>(text);
-        assert_eq!(read(r#"{"a": 262144.0, "b": -3.0}"#).unwrap(), Fields { a: 262_144, b: Some(-3) });
+        assert_eq!(
+            read(r#"{"a": 262144.0, "b": -3.0}"#).unwrap(),
+            Fields { a: 262_144, b: Some(-3) }
+        );
         assert_eq!(read(r#"{"a": 1e3, "b": null}"#).unwrap(), Fields { a: 1_000, b: None });
         assert_eq!(read(r#"{"a": 1}"#).unwrap(), Fields { a: 1, b: None });
         for (given, parts) in [

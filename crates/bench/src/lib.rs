@@ -1,5 +1,5 @@
-//! PRIME-Bench: 86 algorithmic tasks as step machines, the lines of its instances and traces, its prompts, and the judge of
-//! outputs.
+//! PRIME-Bench: 86 algorithmic tasks as step machines, the lines of its instances and traces, its
+//! prompts, and the judge of outputs.
 //!
 //! Pure: no I/O but to writers that the caller gives, no clock, no threads, no async.
 

@@ -1,6 +1,7 @@
 //! Suggestions for misspelt names.
 
-/// The candidate most similar to `wanted`, whatever its letters' case, or `None` if none is similar.
+/// The candidate most similar to `wanted`, whatever its letters' case, or `None` if none is
+/// similar.
 ///
 /// A misplaced key (`fanout` for `run.fanout`) counts as similar: the last parts are compared too.
 pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -14,7 +15,8 @@ pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) 
             let tail = strsim::damerau_levenshtein(&last(&wanted), &last(&known));
             let limit = |text: &str| (text.chars().count() / 3).clamp(1, 4);
             let near = whole <= limit(&wanted) || tail <= limit(&last(&wanted)).min(2);
-            // The last part decides, the section breaks ties: `run.fanuot` is `run.fanout`, whatever else is similar.
+            // The last part decides, the section breaks ties: `run.fanuot` is `run.fanout`,
+            // whatever else is similar.
             near.then_some((tail.min(whole), whole, candidate))
         })
         .min()
@@ -25,8 +27,15 @@ pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) 
 mod tests {
     use super::*;
 
-    const KEYS: [&str; 7] =
-        ["T90", "run", "run.fanout", "run.max_rounds", "run.restarts_max", "server.bind", "runtime.restarts_max"];
+    const KEYS: [&str; 7] = [
+        "T90",
+        "run",
+        "run.fanout",
+        "run.max_rounds",
+        "run.restarts_max",
+        "server.bind",
+        "runtime.restarts_max",
+    ];
 
     #[test]
     fn similar_and_misplaced_keys_are_found() {

@@ -21,18 +21,47 @@ impl Network {
         let embedding = (shape.starts.embedding, shape.tokens * d);
         self.outer([targets, stride, d], &b.slopes, &b.last_normed, &b.parts, embedding)?;
         let (slopes, matrix) = (all(&b.slopes), all(&weights.embedding));
-        device.product([targets, d, stride], &slopes, &matrix, Turned::Neither, &all(&b.wide), false)?;
+        device.product(
+            [targets, d, stride],
+            &slopes,
+            &matrix,
+            Turned::Neither,
+            &all(&b.wide),
+            false,
+        )?;
         // `output` is not needed any more: it takes the gradient of the targets' rows.
         device.clear(&mut b.output)?;
-        self.norm_backward(&b.last, shape.starts.output_norm, &b.wide, &b.output, &b.parts, targets)?;
+        self.norm_backward(
+            &b.last,
+            shape.starts.output_norm,
+            &b.wide,
+            &b.output,
+            &b.parts,
+            targets,
+        )?;
         device.clear(&mut b.stream)?;
-        launch!(device, kernels.scatter_add, each(targets * d), &b.output, &b.target_rows, &b.stream, &targets_i)?;
+        launch!(
+            device,
+            kernels.scatter_add,
+            each(targets * d),
+            &b.output,
+            &b.target_rows,
+            &b.stream,
+            &targets_i
+        )?;
         for (starts, kept) in shape.starts.layers.iter().zip(&b.layers).rev() {
             // The feed-forward.
             self.narrow(&b.stream, &b.halves, rows * d)?;
             self.outer([rows, d, ff], &b.halves, &kept.hidden, &b.parts, (starts.down, d * ff))?;
             let matrix = self.matrix(starts.down, d * ff);
-            device.product([rows, ff, d], &all(&b.halves), &matrix, Turned::Neither, &all(&b.more_halves), false)?;
+            device.product(
+                [rows, ff, d],
+                &all(&b.halves),
+                &matrix,
+                Turned::Neither,
+                &all(&b.more_halves),
+                false,
+            )?;
             let config = each(rows * ff / 2);
             let (gate_up, by_hidden, to) = (&kept.gate_up, &b.more_halves, &b.wide_halves);
             launch!(device, kernels.swiglu_backward, config, gate_up, by_hidden, to, &rows_i)?;
@@ -40,15 +69,44 @@ impl Network {
             self.outer([rows, 2 * ff, d], &b.wide_halves, &kept.ff_normed, &b.parts, span)?;
             let matrix = self.matrix(starts.gate_up, 2 * ff * d);
             let shape_of = [rows, d, 2 * ff];
-            device.product(shape_of, &all(&b.wide_halves), &matrix, Turned::Neither, &all(&b.wide), false)?;
+            device.product(
+                shape_of,
+                &all(&b.wide_halves),
+                &matrix,
+                Turned::Neither,
+                &all(&b.wide),
+                false,
+            )?;
             self.norm_backward(&kept.middle, starts.ff_norm, &b.wide, &b.stream, &b.parts, rows)?;
             // Attention.
             self.narrow(&b.stream, &b.halves, rows * d)?;
-            self.outer([rows, d, d], &b.halves, &kept.mixed, &b.parts, (starts.attention_output, d * d))?;
+            self.outer(
+                [rows, d, d],
+                &b.halves,
+                &kept.mixed,
+                &b.parts,
+                (starts.attention_output, d * d),
+            )?;
             let matrix = self.matrix(starts.attention_output, d * d);
-            device.product([rows, d, d], &all(&b.halves), &matrix, Turned::Neither, &all(&b.more_halves), false)?;
+            device.product(
+                [rows, d, d],
+                &all(&b.halves),
+                &matrix,
+                Turned::Neither,
+                &all(&b.more_halves),
+                false,
+            )?;
             let (slope, config) = (&b.more_halves, each(rows * heads));
-            launch!(device, kernels.attend_means, config, &kept.mixed, slope, &b.means, &rows_i, &heads_i)?;
+            launch!(
+                device,
+                kernels.attend_means,
+                config,
+                &kept.mixed,
+                slope,
+                &b.means,
+                &rows_i,
+                &heads_i
+            )?;
             device.stream.memset_zeros(&mut b.d_qkv.slice_mut(count * 3 * d..))?;
             let (qkv, logs, angles) = (&kept.qkv, &kept.logs, &weights.angles);
             let config = tiles(batch, heads);
@@ -66,18 +124,62 @@ impl Network {
                 &scale
             )?;
             let means = &b.means;
-            launch!(device, kernels.attend_by_keys, config, qkv, slope, logs, means, angles, &b.tiles, &b.d_qkv)?;
-            self.outer([rows, 3 * d, d], &b.d_qkv, &kept.normed, &b.parts, (starts.qkv, 3 * d * d))?;
+            launch!(
+                device,
+                kernels.attend_by_keys,
+                config,
+                qkv,
+                slope,
+                logs,
+                means,
+                angles,
+                &b.tiles,
+                &b.d_qkv
+            )?;
+            self.outer(
+                [rows, 3 * d, d],
+                &b.d_qkv,
+                &kept.normed,
+                &b.parts,
+                (starts.qkv, 3 * d * d),
+            )?;
             let matrix = self.matrix(starts.qkv, 3 * d * d);
-            device.product([rows, d, 3 * d], &all(&b.d_qkv), &matrix, Turned::Neither, &all(&b.wide), false)?;
-            self.norm_backward(&kept.input, starts.attention_norm, &b.wide, &b.stream, &b.parts, rows)?;
+            device.product(
+                [rows, d, 3 * d],
+                &all(&b.d_qkv),
+                &matrix,
+                Turned::Neither,
+                &all(&b.wide),
+                false,
+            )?;
+            self.norm_backward(
+                &kept.input,
+                starts.attention_norm,
+                &b.wide,
+                &b.stream,
+                &b.parts,
+                rows,
+            )?;
         }
         let gradient = self.gradient.slice(embedding.0..embedding.0 + embedding.1);
-        launch!(device, kernels.scatter_add, each(rows * d), &b.stream, &b.tokens, &gradient, &rows_i)?;
+        launch!(
+            device,
+            kernels.scatter_add,
+            each(rows * d),
+            &b.stream,
+            &b.tokens,
+            &gradient,
+            &rows_i
+        )?;
         Ok(())
     }
 
-    fn narrow(&self, from: &CudaSlice<f32>, to: &CudaSlice<u16>, count: usize) -> Result<(), GpuError> {
+    fn narrow(
+        &self,
+        from: &CudaSlice<f32>,
+        to: &CudaSlice<u16>,
+        count: usize,
+    ) -> Result<(), GpuError> {
         let values = count as i64;
         launch!(self.device, self.kernels.narrow_all, each(count), from, to, &values)?;
         Ok(())
@@ -97,11 +199,23 @@ impl Network {
         let blocks = rows.div_ceil(WARPS).clamp(1, NORM_BLOCKS);
         let count = rows as i32;
         let config = grid(blocks, 32 * WARPS);
-        launch!(self.device, self.kernels.rms_norm_backward, config, x, &gains, slope, d_x, parts, &count, &EPSILON)?;
+        launch!(
+            self.device,
+            self.kernels.rms_norm_backward,
+            config,
+            x,
+            &gains,
+            slope,
+            d_x,
+            parts,
+            &count,
+            &EPSILON
+        )?;
         self.add_parts(parts, blocks, d, (gain, d))
     }
 
-    /// The gradient at `span` += the transpose of `left` [rows, m] times `right` [rows, n]; of a padded m, the first rows.
+    /// The gradient at `span` += the transpose of `left` [rows, m] times `right` [rows, n]; of a
+    /// padded m, the first rows.
     fn outer(
         &self,
         shape: [usize; 3],
@@ -123,7 +237,16 @@ impl Network {
     ) -> Result<(), GpuError> {
         let sum = self.gradient.slice(start..start + len);
         let (count, stride, values) = (count as i32, stride as i64, len as i64);
-        launch!(self.device, self.kernels.add_parts, each(len), parts, &sum, &count, &stride, &values)?;
+        launch!(
+            self.device,
+            self.kernels.add_parts,
+            each(len),
+            parts,
+            &sum,
+            &count,
+            &stride,
+            &values
+        )?;
         Ok(())
     }
 }

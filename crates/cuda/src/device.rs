@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use cudarc::cublas::{CudaBlas, result as blas, sys as blas_sys};
 use cudarc::driver::{
-    CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, CudaView, DevicePtr, DeviceRepr, DriverError,
-    LaunchConfig, ValidAsZeroBits,
+    CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, CudaView, DevicePtr, DeviceRepr,
+    DriverError, LaunchConfig, ValidAsZeroBits,
 };
 use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
 
@@ -49,7 +49,8 @@ pub enum Turned {
     Neither,
 }
 
-/// An operand of cuBLAS: whether it is transposed, its stride, and the distance to the next matrix of a batch.
+/// An operand of cuBLAS: whether it is transposed, its stride, and the distance to the next matrix
+/// of a batch.
 struct Operand {
     pointer: u64,
     is_turned: bool,
@@ -71,13 +72,15 @@ impl Device {
         if let Some((library, _)) = libraries.into_iter().find(|(_, is_present)| !is_present) {
             return Err(GpuError::Library(library));
         }
-        let context = CudaContext::new(ordinal).map_err(|source| GpuError::Missing { ordinal, source })?;
+        let context =
+            CudaContext::new(ordinal).map_err(|source| GpuError::Missing { ordinal, source })?;
         // SAFETY: all work is on one stream, so nothing has to wait for events.
         unsafe { context.disable_event_tracking() };
         let (major, minor) = context.compute_capability()?;
         let arch = format!("--gpu-architecture=compute_{major}{minor}");
         let options = [vec![arch], options].concat();
-        let compiled = compile_ptx_with_opts(SOURCE, CompileOptions { options, ..CompileOptions::default() })?;
+        let compiled =
+            compile_ptx_with_opts(SOURCE, CompileOptions { options, ..CompileOptions::default() })?;
         let module = context.load_module(compiled)?;
         let stream = context.new_stream()?;
         let blas = CudaBlas::new(Arc::clone(&stream))?;
@@ -88,15 +91,22 @@ impl Device {
         Ok(self.module.load_function(name)?)
     }
 
-    pub fn zeros<T: DeviceRepr + ValidAsZeroBits>(&self, count: usize) -> Result<CudaSlice<T>, GpuError> {
+    pub fn zeros<T: DeviceRepr + ValidAsZeroBits>(
+        &self,
+        count: usize,
+    ) -> Result<CudaSlice<T>, GpuError> {
         Ok(self.stream.alloc_zeros(count.max(1))?)
     }
 
-    pub fn clear<T: DeviceRepr + ValidAsZeroBits>(&self, values: &mut CudaSlice<T>) -> Result<(), GpuError> {
+    pub fn clear<T: DeviceRepr + ValidAsZeroBits>(
+        &self,
+        values: &mut CudaSlice<T>,
+    ) -> Result<(), GpuError> {
         Ok(self.stream.memset_zeros(values)?)
     }
 
-    /// `sum` [rows, columns] = `left` [rows, inner] times the matrix `right`, plus `sum` if `adds`. `sum` is of f32 or bf16.
+    /// `sum` [rows, columns] = `left` [rows, inner] times the matrix `right`, plus `sum` if `adds`.
+    /// `sum` is of f32 or bf16.
     pub fn product<S: Sum>(
         &self,
         shape: [usize; 3],
@@ -120,15 +130,31 @@ impl Device {
         keep: f32,
     ) -> Result<(), GpuError> {
         let [left_size, right_size, sum_size] = [rows * inner, columns * inner, rows * columns];
-        assert!(left.len() >= count * left_size && right.len() >= count * right_size && sum.len() >= count * sum_size);
+        assert!(
+            left.len() >= count * left_size
+                && right.len() >= count * right_size
+                && sum.len() >= count * sum_size
+        );
         let is_turned = turned == Turned::Right;
         let stride = if is_turned { inner } else { columns };
         let right = Operand { pointer: self.pointer(right), is_turned, stride, size: right_size };
-        let left = Operand { pointer: self.pointer(left), is_turned: false, stride: inner, size: left_size };
-        self.multiply(count, [columns, rows, inner], [right, left], keep, (self.pointer(sum), S::TYPE))
+        let left = Operand {
+            pointer: self.pointer(left),
+            is_turned: false,
+            stride: inner,
+            size: left_size,
+        };
+        self.multiply(
+            count,
+            [columns, rows, inner],
+            [right, left],
+            keep,
+            (self.pointer(sum), S::TYPE),
+        )
     }
 
-    /// The transpose of `left` [rows, m] times `right` [rows, n], as [`PARTS`] sums over as many parts of the rows, [PARTS, m, n].
+    /// The transpose of `left` [rows, m] times `right` [rows, n], as [`PARTS`] sums over as many
+    /// parts of the rows, [PARTS, m, n].
     pub fn outer(
         &self,
         [rows, m, n]: [usize; 3],
@@ -139,13 +165,15 @@ impl Device {
         assert!(rows.is_multiple_of(PARTS) && left.len() >= rows * m && right.len() >= rows * n);
         assert!(parts.len() >= PARTS * m * n);
         let part = rows / PARTS;
-        let right = Operand { pointer: self.pointer(right), is_turned: false, stride: n, size: part * n };
-        let left = Operand { pointer: self.pointer(left), is_turned: true, stride: m, size: part * m };
+        let right =
+            Operand { pointer: self.pointer(right), is_turned: false, stride: n, size: part * n };
+        let left =
+            Operand { pointer: self.pointer(left), is_turned: true, stride: m, size: part * m };
         self.multiply(PARTS, [n, m, part], [right, left], 0.0, (self.pointer(parts), f32::TYPE))
     }
 
-    /// cuBLAS counts by columns: it sees each matrix transposed, and the product in reverse. `m`, `n` and `k` are its names. The
-    /// operands are as long as these say.
+    /// cuBLAS counts by columns: it sees each matrix transposed, and the product in reverse. `m`,
+    /// `n` and `k` are its names. The operands are as long as these say.
     fn multiply(
         &self,
         count: usize,
@@ -219,7 +247,8 @@ macro_rules! launch {
     ($device:expr, $kernel:expr, $config:expr, $($argument:expr),* $(,)?) => {{
         let mut launch = $device.stream.launch_builder(&$kernel);
         $(launch.arg($argument);)*
-        // SAFETY: the arguments are those of the kernel, in its order, and its buffers are as long as it counts.
+        // SAFETY: the arguments are those of the kernel, in its order, and its buffers are as long
+        // as it counts.
         unsafe { launch.launch($config) }.map(drop)
     }};
 }
@@ -246,7 +275,11 @@ pub fn all<T>(slice: &CudaSlice<T>) -> CudaView<'_, T> {
 
 /// `blocks` blocks of `threads`.
 pub fn grid(blocks: usize, threads: usize) -> LaunchConfig {
-    LaunchConfig { grid_dim: (blocks.max(1) as u32, 1, 1), block_dim: (threads as u32, 1, 1), shared_mem_bytes: 0 }
+    LaunchConfig {
+        grid_dim: (blocks.max(1) as u32, 1, 1),
+        block_dim: (threads as u32, 1, 1),
+        shared_mem_bytes: 0,
+    }
 }
 
 /// A thread for each of `count` values, or several values a thread.

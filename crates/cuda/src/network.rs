@@ -49,12 +49,17 @@ kernels!(
 );
 
 impl Network {
-    /// A network on the `ordinal`-th GPU. `tensors` are those of the flat vector, in its order and without gaps, the embedding
-    /// first.
+    /// A network on the `ordinal`-th GPU. `tensors` are those of the flat vector, in its order and
+    /// without gaps, the embedding first.
     ///
     /// # Errors
     /// If there is no such GPU, or the shape is none that its kernels can compute.
-    pub fn new(shape: Shape, tensors: &[Tensor], rule: Rule, ordinal: usize) -> Result<Self, GpuError> {
+    pub fn new(
+        shape: Shape,
+        tensors: &[Tensor],
+        rule: Rule,
+        ordinal: usize,
+    ) -> Result<Self, GpuError> {
         let head = shape.d_model / shape.heads;
         let is_whole = shape.d_model.is_multiple_of(32) && shape.ff.is_multiple_of(32);
         if !is_whole || ![32, 64].contains(&head) || shape.d_model > 1024 {
@@ -64,7 +69,10 @@ impl Network {
             )));
         }
         let macros = [("HEAD", head), ("WIDTH", shape.d_model), ("FF", shape.ff)];
-        let device = Device::open(ordinal, macros.map(|(name, value)| format!("-D{name}={value}")).to_vec())?;
+        let device = Device::open(
+            ordinal,
+            macros.map(|(name, value)| format!("-D{name}={value}")).to_vec(),
+        )?;
         let flat: Vec<f32> = shape.angles.iter().flatten().copied().collect();
         let weights = Weights {
             flat: device.zeros(shape.starts.len)?,
@@ -94,7 +102,8 @@ impl Network {
         self.prepare()
     }
 
-    /// Takes over the running average of the weights, and the optimizer's moments, all flat vectors.
+    /// Takes over the running average of the weights, and the optimizer's moments, all flat
+    /// vectors.
     ///
     /// # Errors
     /// If the GPU fails.
@@ -112,7 +121,12 @@ impl Network {
     pub fn state(&mut self) -> Result<[Vec<f32>; 4], GpuError> {
         let Self { device, optimizer, host, weights, .. } = self;
         let mut get = |values| download(device, host, values);
-        Ok([get(&weights.flat)?, get(&optimizer.average)?, get(&optimizer.first)?, get(&optimizer.second)?])
+        Ok([
+            get(&weights.flat)?,
+            get(&optimizer.average)?,
+            get(&optimizer.first)?,
+            get(&optimizer.second)?,
+        ])
     }
 
     /// Exchanges the weights for their running average, or back.
@@ -132,8 +146,8 @@ impl Network {
         self.optimizer.norm(&self.device, &self.gradient)
     }
 
-    /// The `step`-th update (from 1 on) by the gradient, whose norm is `norm`, and of the running average by `share` of the
-    /// difference. The gradient begins anew.
+    /// The `step`-th update (from 1 on) by the gradient, whose norm is `norm`, and of the running
+    /// average by `share` of the difference. The gradient begins anew.
     ///
     /// # Errors
     /// If the GPU fails.
@@ -150,7 +164,14 @@ impl Network {
         let Self { device, weights, shape, .. } = self;
         let len = shape.starts.len;
         let count = len as i64;
-        launch!(device, self.kernels.narrow_all, each(len), &weights.flat, &weights.halves, &count)?;
+        launch!(
+            device,
+            self.kernels.narrow_all,
+            each(len),
+            &weights.flat,
+            &weights.halves,
+            &count
+        )?;
         let (start, size) = (shape.starts.embedding, shape.tokens * shape.d_model);
         let from = weights.halves.slice(start..start + size);
         Ok(device.stream.memcpy_dtod(&from, &mut weights.embedding.slice_mut(..size))?)
@@ -167,7 +188,8 @@ impl Network {
         self.pass(&input, 0.0, false)
     }
 
-    /// As [`score`](Self::score); the gradient of `weight` times the sum of the losses is added to the one under way.
+    /// As [`score`](Self::score); the gradient of `weight` times the sum of the losses is added to
+    /// the one under way.
     ///
     /// # Errors
     /// If the GPU fails.
@@ -227,7 +249,11 @@ fn upload(
     Ok(device.stream.synchronize()?)
 }
 
-fn download(device: &Device, host: &mut PinnedHostSlice<f32>, from: &CudaSlice<f32>) -> Result<Vec<f32>, GpuError> {
+fn download(
+    device: &Device,
+    host: &mut PinnedHostSlice<f32>,
+    from: &CudaSlice<f32>,
+) -> Result<Vec<f32>, GpuError> {
     device.stream.memcpy_dtoh(from, host)?;
     device.stream.synchronize()?;
     Ok(host.as_slice()?.to_vec())

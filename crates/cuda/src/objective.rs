@@ -8,24 +8,34 @@ use crate::network::Network;
 use crate::shape::Input;
 
 impl Network {
-    /// Calls `slope` with each target's place in the batch and its logits, one a token, which it replaces by the gradient of
-    /// the sum of the losses. The gradient of the weights is added to the one under way.
+    /// Calls `slope` with each target's place in the batch and its logits, one a token, which it
+    /// replaces by the gradient of the sum of the losses. The gradient of the weights is added to
+    /// the one under way.
     ///
     /// # Errors
     /// If the GPU fails.
     ///
     /// # Panics
     /// If the lengths do not add up to the tokens.
-    pub fn minimise(&mut self, input: Input<'_>, slope: &mut dyn FnMut(usize, &mut [f32])) -> Result<(), GpuError> {
+    pub fn minimise(
+        &mut self,
+        input: Input<'_>,
+        slope: &mut dyn FnMut(usize, &mut [f32]),
+    ) -> Result<(), GpuError> {
         let (batch, mut buffers) = self.run(&input)?;
         let (tokens, stride) = (self.shape.tokens, self.shape.vocabulary());
         let mut logits = self.read(&buffers.logits, batch.targets * stride)?;
         // Padding, of targets and of the vocabulary, has no part in the loss.
         let mut slopes = vec![0; batch.targets * stride];
-        let rows = logits.chunks_exact_mut(stride).zip(slopes.chunks_exact_mut(stride)).take(input.targets.len());
+        let rows = logits
+            .chunks_exact_mut(stride)
+            .zip(slopes.chunks_exact_mut(stride))
+            .take(input.targets.len());
         for (place, (row, to)) in rows.enumerate() {
             slope(place, &mut row[..tokens]);
-            to.iter_mut().zip(&row[..tokens]).for_each(|(to, slope)| *to = bf16::from_f32(*slope).to_bits());
+            to.iter_mut()
+                .zip(&row[..tokens])
+                .for_each(|(to, slope)| *to = bf16::from_f32(*slope).to_bits());
         }
         self.device.stream.memcpy_htod(&slopes, &mut buffers.slopes.slice_mut(..slopes.len()))?;
         self.backward(&batch, &mut buffers)?;
@@ -42,7 +52,11 @@ impl Network {
     ///
     /// # Panics
     /// If the lengths do not add up to the tokens.
-    pub fn each_logits(&mut self, input: Input<'_>, see: &mut dyn FnMut(usize, &mut [f32])) -> Result<(), GpuError> {
+    pub fn each_logits(
+        &mut self,
+        input: Input<'_>,
+        see: &mut dyn FnMut(usize, &mut [f32]),
+    ) -> Result<(), GpuError> {
         let (batch, buffers) = self.run(&input)?;
         let (tokens, stride) = (self.shape.tokens, self.shape.vocabulary());
         let mut logits = self.read(&buffers.logits, batch.targets * stride)?;

@@ -1,5 +1,5 @@
-//! AdamW, and Muon for matrices, on the flat vector of weights. The rules are those of the mixed-precision updater of
-//! `prime-train`; matrices of one shape are orthogonalized together.
+//! AdamW, and Muon for matrices, on the flat vector of weights. The rules are those of the
+//! mixed-precision updater of `prime-train`; matrices of one shape are orthogonalized together.
 
 use cudarc::driver::{CudaFunction, CudaSlice, PushKernelArg};
 
@@ -64,14 +64,24 @@ struct Group {
 }
 
 impl Optimizer {
-    pub fn new(device: &Device, tensors: &[Tensor], rule: Rule, len: usize) -> Result<Self, GpuError> {
-        let (matrices, others): (Vec<_>, Vec<_>) =
-            tensors.iter().enumerate().partition(|(place, tensor)| rule.is_muon && *place > 0 && tensor.rows > 1);
-        let mut shapes: Vec<[usize; 2]> = matrices.iter().map(|(_, tensor)| [tensor.rows, tensor.columns]).collect();
+    pub fn new(
+        device: &Device,
+        tensors: &[Tensor],
+        rule: Rule,
+        len: usize,
+    ) -> Result<Self, GpuError> {
+        let (matrices, others): (Vec<_>, Vec<_>) = tensors
+            .iter()
+            .enumerate()
+            .partition(|(place, tensor)| rule.is_muon && *place > 0 && tensor.rows > 1);
+        let mut shapes: Vec<[usize; 2]> =
+            matrices.iter().map(|(_, tensor)| [tensor.rows, tensor.columns]).collect();
         shapes.sort_unstable();
         shapes.dedup();
         let group = |[rows, columns]: [usize; 2]| {
-            let of_shape = matrices.iter().filter(|(_, tensor)| [tensor.rows, tensor.columns] == [rows, columns]);
+            let of_shape = matrices
+                .iter()
+                .filter(|(_, tensor)| [tensor.rows, tensor.columns] == [rows, columns]);
             let starts: Vec<i64> = of_shape.map(|(_, tensor)| tensor.start as i64).collect();
             let (count, short) = (starts.len(), rows.min(columns));
             Ok(Group {
@@ -124,8 +134,10 @@ impl Optimizer {
         for tensor in &self.tensors {
             let len = tensor.rows * tensor.columns;
             let span = tensor.start..tensor.start + len;
-            let [weights, gradient] = [&*weights, gradient].map(|values| values.slice(span.clone()));
-            let [first, second] = [&self.first, &self.second].map(|values| values.slice(span.clone()));
+            let [weights, gradient] =
+                [&*weights, gradient].map(|values| values.slice(span.clone()));
+            let [first, second] =
+                [&self.first, &self.second].map(|values| values.slice(span.clone()));
             let decay = if tensor.rows == 1 { 0.0 } else { (rate * rule.weight_decay) as f32 };
             let count = len as i64;
             launch!(
@@ -146,7 +158,8 @@ impl Optimizer {
             )?;
         }
         for group in &self.groups {
-            let (rows, columns, count) = (group.rows as i32, group.columns as i32, group.count as i32);
+            let (rows, columns, count) =
+                (group.rows as i32, group.columns as i32, group.count as i32);
             let config = each(group.count * group.rows * group.columns);
             let (starts, matrices) = (&group.starts, &group.matrices);
             launch!(
@@ -168,15 +181,31 @@ impl Optimizer {
             let along = (rate * 0.2 * (long as f64).sqrt()) as f32;
             let keep = (1.0 - rate * rule.weight_decay) as f32;
             let kernel = &self.kernels.step_along;
-            launch!(device, kernel, config, &*weights, starts, matrices, &count, &rows, &columns, &keep, &along)?;
+            launch!(
+                device, kernel, config, &*weights, starts, matrices, &count, &rows, &columns,
+                &keep, &along
+            )?;
         }
         Ok(())
     }
 
     /// The average comes nearer to the weights by `share` of the difference.
-    pub fn approach(&self, device: &Device, weights: &CudaSlice<f32>, share: f64) -> Result<(), GpuError> {
+    pub fn approach(
+        &self,
+        device: &Device,
+        weights: &CudaSlice<f32>,
+        share: f64,
+    ) -> Result<(), GpuError> {
         let (count, share) = (weights.len() as i64, share as f32);
-        launch!(device, self.kernels.approach, each(weights.len()), &self.average, weights, &count, &share)?;
+        launch!(
+            device,
+            self.kernels.approach,
+            each(weights.len()),
+            &self.average,
+            weights,
+            &count,
+            &share
+        )?;
         Ok(())
     }
 
@@ -191,13 +220,51 @@ impl Optimizer {
         launch!(device, self.kernels.normalize, grid(count, 256), matrices, halves, &size)?;
         let (x, a16) = (all(halves), all(square_halves));
         for _ in 0..ITERATIONS {
-            device.products(count, [short, short, long], [&x, &x], Turned::Right, &all(square), 0.0)?;
+            device.products(
+                count,
+                [short, short, long],
+                [&x, &x],
+                Turned::Right,
+                &all(square),
+                0.0,
+            )?;
             let config = each(count * short * short);
             launch!(device, self.kernels.narrow_all, config, square, square_halves, &squares)?;
-            device.products(count, [short, short, short], [&a16, &a16], Turned::Neither, &all(fourth), 0.0)?;
-            launch!(device, self.kernels.combine, config, square, fourth, square_halves, &squares, &b, &c)?;
-            device.products(count, [short, long, short], [&a16, &x], Turned::Neither, &all(matrices), a)?;
-            launch!(device, self.kernels.narrow_all, each(count * short * long), matrices, halves, &values)?;
+            device.products(
+                count,
+                [short, short, short],
+                [&a16, &a16],
+                Turned::Neither,
+                &all(fourth),
+                0.0,
+            )?;
+            launch!(
+                device,
+                self.kernels.combine,
+                config,
+                square,
+                fourth,
+                square_halves,
+                &squares,
+                &b,
+                &c
+            )?;
+            device.products(
+                count,
+                [short, long, short],
+                [&a16, &x],
+                Turned::Neither,
+                &all(matrices),
+                a,
+            )?;
+            launch!(
+                device,
+                self.kernels.narrow_all,
+                each(count * short * long),
+                matrices,
+                halves,
+                &values
+            )?;
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! Exports for dataset tools: a file for each task and level, with prompts, as JSON Lines or Parquet, and a dataset card.
+//! Exports for dataset tools: a file for each task and level, with prompts, as JSON Lines or
+//! Parquet, and a dataset card.
 
 use std::fs;
 use std::io::{self, Write};
@@ -92,16 +93,23 @@ fn write_json_lines(rows: &[Row], out: &mut Whole) -> io::Result<()> {
     })
 }
 
-/// The dataset card, which maps files to splits: a configuration for each task with a split for each level, and one with
-/// all tasks, the default. Hugging Face's `datasets` reads it.
-fn card(tasks: &[&'static dyn AnyTask], selection: &Selection, format: Format, data: &str) -> String {
+/// The dataset card, which maps files to splits: a configuration for each task with a split for
+/// each level, and one with all tasks, the default. Hugging Face's `datasets` reads it.
+fn card(
+    tasks: &[&'static dyn AnyTask],
+    selection: &Selection,
+    format: Format,
+    data: &str,
+) -> String {
     let extension = format.extension();
     let levels: Vec<_> = selection.difficulties.iter().map(|level| level.name()).collect();
-    let mut card =
-        String::from("---\npretty_name: PRIME-Bench\nlicense: apache-2.0\ntask_categories:\n- text-generation\n");
+    let mut card = String::from(
+        "---\npretty_name: PRIME-Bench\nlicense: apache-2.0\ntask_categories:\n- text-generation\n",
+    );
     let rows = tasks.len() as u64 * selection.per_task();
     card += &format!("size_categories:\n- {}\nconfigs:\n", size_category(rows));
-    // Files are named one by one: those of another export into the same folder are none of this data set.
+    // Files are named one by one: those of another export into the same folder are none of this
+    // data set.
     let mut config = |name: &str, note: &str, of: &[&'static dyn AnyTask]| {
         card += &format!("- config_name: {name}\n  description: {data}\n{note}  data_files:\n");
         for level in &levels {
@@ -128,8 +136,9 @@ fn card(tasks: &[&'static dyn AnyTask], selection: &Selection, format: Format, d
     card
 }
 
-/// What a card says of its files, so that it changes with them: `datasets` caches a local folder by its name and its card, and
-/// would show the rows that were there before, or those of a folder elsewhere.
+/// What a card says of its files, so that it changes with them: `datasets` caches a local folder by
+/// its name and its card, and would show the rows that were there before, or those of a folder
+/// elsewhere.
 pub(crate) fn description_of<'f>(files: impl IntoIterator<Item = &'f Content>) -> String {
     let mut all = Sha256::new();
     files.into_iter().for_each(|file| all.update(&file.sha256));
@@ -189,7 +198,12 @@ pub fn export(
 }
 
 /// The rows of one task: a few megabytes.
-fn rows(ids: &[InstanceId], threads: usize, prompt: Prompt<'_>, finished: &(dyn Fn() + Sync)) -> Vec<Row> {
+fn rows(
+    ids: &[InstanceId],
+    threads: usize,
+    prompt: Prompt<'_>,
+    finished: &(dyn Fn() + Sync),
+) -> Vec<Row> {
     let mut rows: Vec<Option<Row>> = vec![None; ids.len()];
     let share = ids.len().div_ceil(threads.max(1)).max(1);
     std::thread::scope(|scope| {

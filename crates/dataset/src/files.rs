@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 /// zstd level: a tenth of a trace's size, without slowing down its generation.
 const ZSTD_LEVEL: i32 = 3;
 
-/// A file under construction. [`Whole::finish`] gives it its name; otherwise it leaves no trace, and an older file of
-/// that name stays.
+/// A file under construction. [`Whole::finish`] gives it its name; otherwise it leaves no trace,
+/// and an older file of that name stays.
 pub struct Whole {
     out: Option<Encoder>,
     target: PathBuf,
@@ -87,7 +87,13 @@ impl Whole {
         } else {
             Encoder::Plain(file)
         };
-        Ok(Self { out: Some(out), target: target.to_owned(), temporary, content: Sha256::new(), bytes: 0 })
+        Ok(Self {
+            out: Some(out),
+            target: target.to_owned(),
+            temporary,
+            content: Sha256::new(),
+            bytes: 0,
+        })
     }
 
     /// Makes the file durable and gives it its name, replacing an older file.
@@ -174,12 +180,19 @@ mod tests {
         fs::write(&target, "old").expect("written");
         let mut file = Whole::create(&target).expect("created");
         file.write_all(b"abc").expect("written");
-        assert_eq!(fs::read(&target).expect("there"), b"old", "until it is finished the old one stays");
+        assert_eq!(
+            fs::read(&target).expect("there"),
+            b"old",
+            "until it is finished the old one stays"
+        );
         let content = file.finish().expect("finished");
         assert_eq!(fs::read(&target).expect("there"), b"abc");
         assert_eq!(names(folder.path()), ["a.jsonl"]);
         assert_eq!(content.bytes, 3);
-        assert_eq!(content.sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(
+            content.sha256,
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 
     #[test]

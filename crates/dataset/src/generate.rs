@@ -17,7 +17,8 @@ use prime_bench::tasks::AnyTask;
 /// The manifest's file name.
 pub const MANIFEST: &str = "manifest.json";
 
-/// The contents of a folder and how they were generated. Files listed are complete; a rerun keeps them.
+/// The contents of a folder and how they were generated. Files listed are complete; a rerun keeps
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The version of the program.
@@ -48,7 +49,9 @@ pub enum GenerateError {
     File(String, io::Error),
     #[error("{0}: not a manifest of this program: {1}. Give another folder")]
     Manifest(String, serde_json::Error),
-    #[error("{folder}: holds another selection ({there}), not the one asked for ({asked}). Give another folder")]
+    #[error(
+        "{folder}: holds another selection ({there}), not the one asked for ({asked}). Give another folder"
+    )]
     Differs { folder: String, there: String, asked: String },
 }
 
@@ -85,8 +88,8 @@ impl Manifest {
     }
 }
 
-/// Writes instances as lines, in order, on several threads; returns the sum of their steps. Calls `finished` after each
-/// line.
+/// Writes instances as lines, in order, on several threads; returns the sum of their steps. Calls
+/// `finished` after each line.
 ///
 /// # Errors
 /// When `out` fails.
@@ -108,8 +111,8 @@ pub fn write_lines(
     Ok(steps.into_inner())
 }
 
-/// Fills a folder with one file per task, `<slug>.jsonl` or `<slug>.jsonl.zst`. Keeps files from an earlier run of the
-/// same selection. Calls `finished` with the number of lines done.
+/// Fills a folder with one file per task, `<slug>.jsonl` or `<slug>.jsonl.zst`. Keeps files from an
+/// earlier run of the same selection. Calls `finished` with the number of lines done.
 ///
 /// # Errors
 /// When the folder cannot be written or was made for another selection.
@@ -131,11 +134,15 @@ pub fn fill_folder(
     let path = folder.join(MANIFEST);
     if path.exists() {
         let text = fs::read_to_string(&path).map_err(failed(&path))?;
-        let there: Manifest =
-            serde_json::from_str(&text).map_err(|error| GenerateError::Manifest(path.display().to_string(), error))?;
+        let there: Manifest = serde_json::from_str(&text)
+            .map_err(|error| GenerateError::Manifest(path.display().to_string(), error))?;
         if there.terms() != manifest.terms() {
             let (there, asked) = (there.terms(), manifest.terms());
-            return Err(GenerateError::Differs { folder: folder.display().to_string(), there, asked });
+            return Err(GenerateError::Differs {
+                folder: folder.display().to_string(),
+                there,
+                asked,
+            });
         }
         manifest = there;
     }
@@ -150,7 +157,12 @@ pub fn fill_folder(
         let steps = write_lines(&[*task], selection, extras, threads, &mut file, || finished(1));
         let record = steps.and_then(|steps| {
             let content = file.finish()?;
-            Ok(FileRecord { lines: selection.per_task(), steps, bytes: content.bytes, sha256: content.sha256 })
+            Ok(FileRecord {
+                lines: selection.per_task(),
+                steps,
+                bytes: content.bytes,
+                sha256: content.sha256,
+            })
         });
         manifest.files.insert(name, record.map_err(failed(&path))?);
         manifest.store(folder).map_err(failed(folder))?;

@@ -1,6 +1,6 @@
-//! PRIME-Bench as files: folders of instances with or without traces, and exports for dataset tools. A file appears
-//! only when it is complete. `training` has data for supervised fine-tuning, preference optimisation and reinforcement
-//! learning elsewhere.
+//! PRIME-Bench as files: folders of instances with or without traces, and exports for dataset
+//! tools. A file appears only when it is complete. `training` has data for supervised fine-tuning,
+//! preference optimisation and reinforcement learning elsewhere.
 
 pub mod export;
 pub mod files;

@@ -60,8 +60,9 @@ fn copy_item(pieces: &Receiver<Piece>, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Calls `produce` for each item on one of `threads` threads, writes the output to `out` in the order of `items`, and
-/// calls `finished` after each. Items may be of any length: at most a few megabytes per thread are buffered.
+/// Calls `produce` for each item on one of `threads` threads, writes the output to `out` in the
+/// order of `items`, and calls `finished` after each. Items may be of any length: at most a few
+/// megabytes per thread are buffered.
 ///
 /// # Errors
 /// The first error of `produce` or of `out`.
@@ -130,8 +131,10 @@ mod tests {
         };
         ordered(&items, 5, produce, &mut out, |n| finished.push(*n)).expect("written");
         let text = String::from_utf8(out).expect("text");
-        let seen: Vec<usize> =
-            text.lines().map(|line| line.trim_start_matches('x').parse().expect("a number")).collect();
+        let seen: Vec<usize> = text
+            .lines()
+            .map(|line| line.trim_start_matches('x').parse().expect("a number"))
+            .collect();
         assert_eq!(seen, items);
         assert_eq!(finished, items);
     }
@@ -154,7 +157,8 @@ mod tests {
                 Ok(())
             }
         }
-        let endless = |_: &u32, out: &mut dyn Write| (0..100_000).try_for_each(|n| writeln!(out, "{n}"));
+        let endless =
+            |_: &u32, out: &mut dyn Write| (0..100_000).try_for_each(|n| writeln!(out, "{n}"));
         let error = ordered(&items, 3, endless, &mut Full, |_| {}).expect_err("fails");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }

@@ -27,7 +27,8 @@ pub enum Values {
     Conversations(Vec<Vec<Message>>),
 }
 
-/// A column; one whose name is `group.field` is a field of a group, and those of a group stand side by side.
+/// A column; one whose name is `group.field` is a field of a group, and those of a group stand side
+/// by side.
 pub struct Column {
     pub name: &'static str,
     pub values: Values,
@@ -50,7 +51,10 @@ impl Column {
         Self { name, values: Values::Numbers(values.into_iter().collect()) }
     }
 
-    pub fn conversations(name: &'static str, values: impl IntoIterator<Item = Vec<Message>>) -> Self {
+    pub fn conversations(
+        name: &'static str,
+        values: impl IntoIterator<Item = Vec<Message>>,
+    ) -> Self {
         Self { name, values: Values::Conversations(values.into_iter().collect()) }
     }
 
@@ -82,7 +86,8 @@ fn schema(columns: &[Column]) -> String {
         if group != open {
             text += if open.is_some() { " }" } else { "" };
             if let Some(group) = group {
-                write!(text, " required group {group} {{").expect("invariant: writing to a string succeeds");
+                write!(text, " required group {group} {{")
+                    .expect("invariant: writing to a string succeeds");
             }
             open = group;
         }
@@ -109,8 +114,12 @@ fn write<T: DataType, W: Write + Send>(
     column.close()
 }
 
-fn write_column<W: Write + Send>(group: &mut Group<'_, W>, values: &Values) -> parquet::errors::Result<()> {
-    let bytes = |texts: &[&str]| texts.iter().map(|text| ByteArray::from(*text)).collect::<Vec<_>>();
+fn write_column<W: Write + Send>(
+    group: &mut Group<'_, W>,
+    values: &Values,
+) -> parquet::errors::Result<()> {
+    let bytes =
+        |texts: &[&str]| texts.iter().map(|text| ByteArray::from(*text)).collect::<Vec<_>>();
     match values {
         Values::Texts(texts) => {
             let texts: Vec<_> = texts.iter().map(String::as_str).collect();
@@ -121,11 +130,14 @@ fn write_column<W: Write + Send>(group: &mut Group<'_, W>, values: &Values) -> p
         Values::Numbers(numbers) => write::<DoubleType, W>(group, numbers, None),
         Values::Conversations(rows) => {
             // Every message is defined at the repeated group; the first of a row begins it.
-            let repetition: Vec<i16> =
-                rows.iter().flat_map(|row| (0..row.len()).map(|place| i16::from(place > 0))).collect();
+            let repetition: Vec<i16> = rows
+                .iter()
+                .flat_map(|row| (0..row.len()).map(|place| i16::from(place > 0)))
+                .collect();
             let definition = vec![1; repetition.len()];
             let roles: Vec<_> = rows.iter().flatten().map(|message| message.role).collect();
-            let contents: Vec<_> = rows.iter().flatten().map(|message| message.content.as_str()).collect();
+            let contents: Vec<_> =
+                rows.iter().flatten().map(|message| message.content.as_str()).collect();
             write::<ByteArrayType, W>(group, &bytes(&roles), Some((&definition, &repetition)))?;
             write::<ByteArrayType, W>(group, &bytes(&contents), Some((&definition, &repetition)))
         }
@@ -159,7 +171,10 @@ mod tests {
     fn a_reader_finds_groups_and_conversations() {
         let said = |role, content: &str| Message { role, content: content.to_owned() };
         let columns = [
-            Column::conversations("prompt", [vec![said("system", "a"), said("user", "b")], vec![said("user", "ü")]]),
+            Column::conversations(
+                "prompt",
+                [vec![said("system", "a"), said("user", "b")], vec![said("user", "ü")]],
+            ),
             Column::texts("made.by", ["x", "y"]),
             Column::small("made.at", [1, -2]),
             Column::large("seed", [i64::MAX, 0]),
@@ -167,8 +182,11 @@ mod tests {
         let mut file = Vec::new();
         write_parquet(&columns, &mut file).expect("written");
         let reader = SerializedFileReader::new(bytes::Bytes::from(file)).expect("Parquet");
-        let rows: Vec<_> =
-            reader.get_row_iter(None).expect("rows").map(|row| row.expect("a row").to_string()).collect();
+        let rows: Vec<_> = reader
+            .get_row_iter(None)
+            .expect("rows")
+            .map(|row| row.expect("a row").to_string())
+            .collect();
         assert_eq!(
             rows,
             [

@@ -36,7 +36,8 @@ impl GrammarSampler {
     /// If llama.cpp refuses the grammar.
     pub fn start(&mut self, gbnf: &str) -> Result<(), EngineError> {
         let state = LlamaSampler::grammar(&self.loaded.model, gbnf, "root");
-        self.state = Some(state.map_err(|error| EngineError::Grammar { detail: error.to_string() })?);
+        self.state =
+            Some(state.map_err(|error| EngineError::Grammar { detail: error.to_string() })?);
         Ok(())
     }
 
@@ -47,7 +48,9 @@ impl GrammarSampler {
         self.candidates.sorted = false;
         self.candidates.data.clear();
         let tokens = (0_i32..).zip(&self.mask);
-        self.candidates.data.extend(tokens.map(|(id, _)| LlamaTokenData::new(LlamaToken(id), 0.0, 0.0)));
+        self.candidates
+            .data
+            .extend(tokens.map(|(id, _)| LlamaTokenData::new(LlamaToken(id), 0.0, 0.0)));
         state.apply(&mut self.candidates);
         self.mask.fill(f32::NEG_INFINITY);
         for candidate in &self.candidates.data {
@@ -64,8 +67,8 @@ impl GrammarSampler {
         (0..).zip(self.mask()).filter(|(_, logit)| logit.is_finite()).map(|(id, _)| id).collect()
     }
 
-    /// Advances by a token that does not end the text. It must be permitted: llama.cpp throws on others, which ends the
-    /// process without its tools' library.
+    /// Advances by a token that does not end the text. It must be permitted: llama.cpp throws on
+    /// others, which ends the process without its tools' library.
     pub fn accept(&mut self, token: u32) {
         if let Some(state) = &mut self.state {
             state.accept(LlamaToken(token.cast_signed()));

@@ -1,7 +1,8 @@
-//! What tests and benches of engines compare them with: tiny random models, and llama.cpp used directly.
+//! What tests and benches of engines compare them with: tiny random models, and llama.cpp used
+//! directly.
 //!
-//! A dev-dependency only. Its feature `llama` asks for nothing that a build with the engine's feature `llama` lacks, so
-//! programs and tests share one build of llama.cpp.
+//! A dev-dependency only. Its feature `llama` asks for nothing that a build with the engine's
+//! feature `llama` lacks, so programs and tests share one build of llama.cpp.
 
 #[cfg(feature = "llama")]
 mod grammar_sampler;

@@ -6,8 +6,9 @@ use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::token::LlamaToken;
 use prime_engine::{EngineSpec, llama};
 
-/// ln p of each of `tokens` after `prompt`, each from a pass over a single token, in double precision: what an engine's
-/// log-probabilities must agree with. `None` if the model does not load.
+/// ln p of each of `tokens` after `prompt`, each from a pass over a single token, in double
+/// precision: what an engine's log-probabilities must agree with. `None` if the model does not
+/// load.
 pub fn teacher_forced(path: &Path, prompt: &str, tokens: &[u32]) -> Option<Vec<f64>> {
     let spec = EngineSpec { model: path.to_owned(), context_tokens: 4096, ..EngineSpec::default() };
     llama::silence();

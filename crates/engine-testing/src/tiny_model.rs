@@ -1,7 +1,8 @@
 //! Writes tiny models with random weights, so that tests need no pretrained ones.
 //!
-//! A byte-level tokenizer (token id = byte value, then begin, end and padding) and the llama architecture with untied f32
-//! weights. Deliberately not the trainer's writer, whose exports tests check with the engine.
+//! A byte-level tokenizer (token id = byte value, then begin, end and padding) and the llama
+//! architecture with untied f32 weights. Deliberately not the trainer's writer, whose exports tests
+//! check with the engine.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -30,7 +31,15 @@ pub struct TinyModel {
 
 impl Default for TinyModel {
     fn default() -> Self {
-        Self { width: 64, layers: 2, heads: 4, hidden: 128, context: 4096, seed: 1, output_scale: 0.12 }
+        Self {
+            width: 64,
+            layers: 2,
+            heads: 4,
+            hidden: 128,
+            context: 4096,
+            seed: 1,
+            output_scale: 0.12,
+        }
     }
 }
 
@@ -43,16 +52,37 @@ pub const END: u32 = 257;
 
 impl TinyModel {
     /// About 1 M parameters, the size of the shipped models.
-    pub const MILLION: Self =
-        Self { width: 128, layers: 4, heads: 4, hidden: 384, context: 4096, seed: 1, output_scale: 0.12 };
+    pub const MILLION: Self = Self {
+        width: 128,
+        layers: 4,
+        heads: 4,
+        hidden: 384,
+        context: 4096,
+        seed: 1,
+        output_scale: 0.12,
+    };
 
     /// About 10 M parameters.
-    pub const TEN_MILLION: Self =
-        Self { width: 384, layers: 6, heads: 6, hidden: 1024, context: 4096, seed: 1, output_scale: 0.12 };
+    pub const TEN_MILLION: Self = Self {
+        width: 384,
+        layers: 6,
+        heads: 6,
+        hidden: 1024,
+        context: 4096,
+        seed: 1,
+        output_scale: 0.12,
+    };
 
     /// About 300 M parameters, 1.2 GB: enough to be limited by a GPU's memory bandwidth.
-    pub const LARGE: Self =
-        Self { width: 1024, layers: 24, heads: 16, hidden: 2816, context: 4096, seed: 1, output_scale: 0.12 };
+    pub const LARGE: Self = Self {
+        width: 1024,
+        layers: 24,
+        heads: 16,
+        hidden: 2816,
+        context: 4096,
+        seed: 1,
+        output_scale: 0.12,
+    };
 
     /// Writes the model as a GGUF file.
     ///
@@ -89,7 +119,8 @@ impl TinyModel {
         for (_, shape, scale) in &tensors {
             let count = shape.iter().map(|n| *n as usize).product::<usize>();
             for _ in 0..count {
-                // The sum of four uniform draws is close enough to a normal one. Scale 0 stands for ones (norms).
+                // The sum of four uniform draws is close enough to a normal one. Scale 0 stands for
+                // ones (norms).
                 let draw: f32 = (0..4).map(|_| rng.random_range(-0.866_f32..0.866)).sum();
                 let weight = if *scale == 0.0 { 1.0 } else { draw * scale };
                 out.write_all(&weight.to_le_bytes())?;
@@ -125,7 +156,9 @@ impl TinyModel {
     }
 
     fn metadata(&self) -> Vec<(String, Value)> {
-        let tokens = (0..=255_u8).map(byte_symbol).chain(["<|bos|>", "<|eos|>", "<|pad|>"].map(str::to_owned));
+        let tokens = (0..=255_u8)
+            .map(byte_symbol)
+            .chain(["<|bos|>", "<|eos|>", "<|pad|>"].map(str::to_owned));
         let kinds = (0..VOCABULARY).map(|id| if id < 256 { 1 } else { 3 });
         let llama = |key: &str, value| (format!("llama.{key}"), value);
         let tokenizer = |key: &str, value| (format!("tokenizer.ggml.{key}"), value);
@@ -159,8 +192,11 @@ impl TinyModel {
 /// GPT-2's printable form of a byte.
 fn byte_symbol(byte: u8) -> String {
     let printable = |b: u8| matches!(b, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
-    let code =
-        if printable(byte) { u32::from(byte) } else { 256 + (0..byte).map(|b| u32::from(!printable(b))).sum::<u32>() };
+    let code = if printable(byte) {
+        u32::from(byte)
+    } else {
+        256 + (0..byte).map(|b| u32::from(!printable(b))).sum::<u32>()
+    };
     char::from_u32(code).expect("invariant: codes below 512 are characters").to_string()
 }
 

@@ -9,7 +9,10 @@ use crate::{END, VOCABULARY};
 /// A token for each byte, and three control tokens.
 pub fn byte_vocabulary() -> Arc<Vocabulary> {
     let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
-    Arc::new(Vocabulary::new(bytes.chain((256..VOCABULARY).map(|_| Vec::new())).collect(), vec![END]))
+    Arc::new(Vocabulary::new(
+        bytes.chain((256..VOCABULARY).map(|_| Vec::new())).collect(),
+        vec![END],
+    ))
 }
 
 /// Whether a grammar accepts a text.
@@ -18,6 +21,8 @@ pub fn byte_vocabulary() -> Arc<Vocabulary> {
 /// What is wrong with the grammar.
 pub fn accepts(gbnf: &str, text: &str) -> Result<bool, GrammarError> {
     let mut automaton = Automaton::new(gbnf, &byte_vocabulary())?;
-    let end = text.bytes().try_fold(automaton.start(), |state, byte| automaton.after(&state, u32::from(byte)));
+    let end = text
+        .bytes()
+        .try_fold(automaton.start(), |state, byte| automaton.after(&state, u32::from(byte)));
     Ok(end.is_some_and(|state| automaton.is_end(&state)))
 }

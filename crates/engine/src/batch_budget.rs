@@ -1,18 +1,25 @@
-//! Divides a batch among turns: generating turns first, then prefill, which must not hold up the others.
+//! Divides a batch among turns: generating turns first, then prefill, which must not hold up the
+//! others.
 
-/// How many of its pending tokens (at least 1) each of `turns` may decode: at least 1, for which the batch must have room.
+/// How many of its pending tokens (at least 1) each of `turns` may decode: at least 1, for which
+/// the batch must have room.
 ///
-/// A generating turn gets all that its next choice needs. Turns in prefill (`true`) share the rest, at most `prefill` tokens
-/// of it while any turn generates: short prompts whole, long ones in equal parts.
+/// A generating turn gets all that its next choice needs. Turns in prefill (`true`) share the rest,
+/// at most `prefill` tokens of it while any turn generates: short prompts whole, long ones in equal
+/// parts.
 pub(super) fn allocate(batch: usize, prefill: usize, turns: &[(usize, bool)]) -> Vec<usize> {
     let mut counts = vec![1; turns.len()];
     let generating = turns.iter().filter(|(_, is_filling)| !is_filling).count();
     let filling = counts.len() - generating;
     let room = batch.saturating_sub(counts.len());
-    let for_prompts = if generating == 0 { room } else { prefill.saturating_sub(filling).min(room) };
+    let for_prompts =
+        if generating == 0 { room } else { prefill.saturating_sub(filling).min(room) };
     let unserved = |wanted: bool| {
         let turns = turns.iter().enumerate();
-        turns.filter(move |(_, turn)| turn.1 == wanted).map(|(at, (pending, _))| (pending - 1, at)).collect::<Vec<_>>()
+        turns
+            .filter(move |(_, turn)| turn.1 == wanted)
+            .map(|(at, (pending, _))| (pending - 1, at))
+            .collect::<Vec<_>>()
     };
     let mut prompts = unserved(true);
     let asked = prompts.iter().map(|(pending, _)| pending).sum::<usize>().min(for_prompts);

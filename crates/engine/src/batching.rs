@@ -1,9 +1,12 @@
 //! The loop that owns a context: continuous batching of all active turns.
 //!
-//! Every decode carries the tokens that each turn needs before its next sampling step, and a slice of the pending prefill.
-//! Turns join between decodes and leave as soon as they are over. It knows nothing of processes and sockets: it runs on a
-//! [`Transport`].
-#![allow(clippy::disallowed_methods, reason = "heartbeats are for the watchdog, which measures real time")]
+//! Every decode carries the tokens that each turn needs before its next sampling step, and a slice
+//! of the pending prefill. Turns join between decodes and leave as soon as they are over. It knows
+//! nothing of processes and sockets: it runs on a [`Transport`].
+#![allow(
+    clippy::disallowed_methods,
+    reason = "heartbeats are for the watchdog, which measures real time"
+)]
 
 use std::time::{Duration, Instant};
 
@@ -23,15 +26,20 @@ use super::spec::Fault;
 use super::transport::{Received, Transport};
 use super::turn_timer::TurnTimer;
 use super::wire::{Facts, FromWorker, Timing, ToWorker, Turn, TurnId};
-use super::{EngineCounts, EngineError, EngineSpec, Finish, Generation, KvPool, batch_budget, chat, ffi, model};
+use super::{
+    EngineCounts, EngineError, EngineSpec, Finish, Generation, KvPool, batch_budget, chat, ffi,
+    model,
+};
 
 /// Longest silence towards the parent while there are turns.
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// A turn waits for another turn's prefill if the two have at least this many more tokens in common than are cached.
+/// A turn waits for another turn's prefill if the two have at least this many more tokens in common
+/// than are cached.
 const AWAITED_PREFIX_MIN: usize = 16;
 
-/// A cached sequence leaves a shared pool when it was not used while this many tokens were computed: by then attending over
-/// it has cost about as much as recomputing it. Measured on a CPU; an estimate for GPUs, where attention is cheap.
+/// A cached sequence leaves a shared pool when it was not used while this many tokens were
+/// computed: by then attending over it has cost about as much as recomputing it. Measured on a CPU;
+/// an estimate for GPUs, where attention is cheap.
 const UNUSED_TOKENS_MAX_CPU: u64 = 256;
 const UNUSED_TOKENS_MAX_GPU: u64 = 4096;
 
@@ -41,7 +49,11 @@ const UNUSED_TOKENS_MAX_GPU: u64 = 4096;
 pub(super) struct Fatal(String);
 
 /// Loads the model, reports readiness, and serves turns until the transport closes.
-pub(super) fn serve(spec: &EngineSpec, fault: Option<Fault>, transport: &mut impl Transport) -> Result<(), Fatal> {
+pub(super) fn serve(
+    spec: &EngineSpec,
+    fault: Option<Fault>,
+    transport: &mut impl Transport,
+) -> Result<(), Fatal> {
     let refuse = |transport: &mut dyn Transport, error| {
         transport.send(FromWorker::Refused(error));
         transport.flush();
@@ -92,8 +104,8 @@ struct Batcher<'m> {
     kv_cache: KvCache,
     cache_ops: Vec<CacheOp>,
     queued: FairQueue<TurnId, Queued>,
-    /// Sorted by sequence id: with a split KV pool llama.cpp computes adjacent sequences together, and others one after
-    /// another.
+    /// Sorted by sequence id: with a split KV pool llama.cpp computes adjacent sequences together,
+    /// and others one after another.
     active: Vec<Sequence>,
     grammars: GrammarCache<'m>,
     sampling: SamplingContext<'m>,
@@ -106,7 +118,12 @@ struct Batcher<'m> {
 }
 
 impl<'m> Batcher<'m> {
-    fn new(context: LlamaContext<'m>, model: &'m LlamaModel, spec: &EngineSpec, fault: Option<Fault>) -> Self {
+    fn new(
+        context: LlamaContext<'m>,
+        model: &'m LlamaModel,
+        spec: &EngineSpec,
+        fault: Option<Fault>,
+    ) -> Self {
         // llama.cpp limits the batch to the context.
         let batch_tokens = context.n_batch() as usize;
         let sequences = spec.sequences();
@@ -114,15 +131,23 @@ impl<'m> Batcher<'m> {
             KvPool::Shared => context.n_ctx(),
             KvPool::Split => context.n_ctx() / u32::from(sequences),
         };
-        let unused_max = if spec.device.is_cpu() { UNUSED_TOKENS_MAX_CPU } else { UNUSED_TOKENS_MAX_GPU };
-        let prefill_tokens = if spec.prefill_tokens == 0 { spec.batch_tokens / 4 } else { spec.prefill_tokens };
+        let unused_max =
+            if spec.device.is_cpu() { UNUSED_TOKENS_MAX_CPU } else { UNUSED_TOKENS_MAX_GPU };
+        let prefill_tokens =
+            if spec.prefill_tokens == 0 { spec.batch_tokens / 4 } else { spec.prefill_tokens };
         Self {
             batch: LlamaBatch::new(batch_tokens, 1),
             batch_tokens,
             prefill_tokens: prefill_tokens.max(1) as usize,
             turn_tokens_max: sequence_tokens.min(model.n_ctx_train()),
             token_bytes_max: longest_token(model),
-            kv_cache: KvCache::new(spec.kv, context.n_ctx(), sequences, spec.sequences_max, unused_max),
+            kv_cache: KvCache::new(
+                spec.kv,
+                context.n_ctx(),
+                sequences,
+                spec.sequences_max,
+                unused_max,
+            ),
             cache_ops: Vec::new(),
             queued: FairQueue::default(),
             active: Vec::new(),
@@ -141,7 +166,11 @@ impl<'m> Batcher<'m> {
     /// Decodes one token: readiness means that decoding works.
     fn warm_up(&mut self) -> Result<(), EngineError> {
         let begin = self.model.vocab().bos();
-        let token = if (0..self.model.vocab().n_tokens()).contains(&begin.0) { begin } else { LlamaToken(0) };
+        let token = if (0..self.model.vocab().n_tokens()).contains(&begin.0) {
+            begin
+        } else {
+            LlamaToken(0)
+        };
         self.batch.clear();
         self.batch.add(token, 0, &[0], true).expect("invariant: a batch holds one token");
         self.context.decode(&mut self.batch).map_err(|error| EngineError::WorkerDied {
@@ -163,7 +192,9 @@ impl<'m> Batcher<'m> {
                 match transport.recv(idle) {
                     Received::Frame(ToWorker::Turn(turn)) => self.enqueue(turn),
                     Received::Frame(ToWorker::Cancel(id)) => self.cancel(id)?,
-                    Received::Frame(ToWorker::Start { .. }) => return Err(Fatal("started twice".to_owned())),
+                    Received::Frame(ToWorker::Start { .. }) => {
+                        return Err(Fatal("started twice".to_owned()));
+                    }
                     Received::Empty => break,
                     Received::Closed => return Ok(()),
                 }
@@ -174,8 +205,8 @@ impl<'m> Batcher<'m> {
         }
     }
 
-    /// Sends the answers, and before them the counts, so that a caller who has an answer finds it counted. Without answers,
-    /// counts are sent before a wait and after a long silence.
+    /// Sends the answers, and before them the counts, so that a caller who has an answer finds it
+    /// counted. Without answers, counts are sent before a wait and after a long silence.
     fn report(&mut self, transport: &mut impl Transport, idle: bool) {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let stats = self.kv_cache.stats();
@@ -183,7 +214,8 @@ impl<'m> Batcher<'m> {
         self.counts.forks = stats.forks;
         self.counts.rollbacks = stats.rollbacks;
         self.counts.evictions = stats.evictions;
-        (self.counts.live, self.counts.queued) = (count(self.active.len()), count(self.queued.len()));
+        (self.counts.live, self.counts.queued) =
+            (count(self.active.len()), count(self.queued.len()));
         let (last, reported) = self.reported;
         let is_due = (idle || !self.answers.is_empty()) && reported != self.counts;
         if is_due || last.elapsed() > HEARTBEAT {
@@ -212,20 +244,36 @@ impl<'m> Batcher<'m> {
         }
     }
 
-    fn answer(&mut self, id: TurnId, result: Result<Generation, EngineError>, timing: Option<Timing>) {
+    fn answer(
+        &mut self,
+        id: TurnId,
+        result: Result<Generation, EngineError>,
+        timing: Option<Timing>,
+    ) {
         self.answers.push(FromWorker::Done { id, result, timing });
     }
 
     /// Tokenizes a turn's prompt and compiles its grammar.
-    fn prepare(&mut self, turn: &mut Turn<'static>) -> Result<(Vec<Token>, Option<Grammar>), EngineError> {
+    fn prepare(
+        &mut self,
+        turn: &mut Turn<'static>,
+    ) -> Result<(Vec<Token>, Option<Grammar>), EngineError> {
         let limit = self.turn_tokens_max;
         let text = chat::formatted(self.model, &turn.format, &turn.prompt)?;
         // Tokenizing takes time that grows with the text: refuse early what cannot fit.
         let least = text.len() / self.token_bytes_max;
         let prompt: Vec<Token> = if least >= limit as usize {
-            return Err(EngineError::PromptTooLong { tokens: u32::try_from(least).unwrap_or(u32::MAX), limit });
+            return Err(EngineError::PromptTooLong {
+                tokens: u32::try_from(least).unwrap_or(u32::MAX),
+                limit,
+            });
         } else {
-            self.model.vocab().tokenize(text.as_bytes(), true, true).iter().map(|token| token.0).collect()
+            self.model
+                .vocab()
+                .tokenize(text.as_bytes(), true, true)
+                .iter()
+                .map(|token| token.0)
+                .collect()
         };
         if prompt.is_empty() {
             let detail = "the prompt is empty and the model adds no token to it".to_owned();
@@ -248,7 +296,9 @@ impl<'m> Batcher<'m> {
             self.counts.cancelled += 1;
             return Ok(());
         }
-        let Some(at) = self.active.iter().position(|sequence| sequence.id() == id) else { return Ok(()) };
+        let Some(at) = self.active.iter().position(|sequence| sequence.id() == id) else {
+            return Ok(());
+        };
         let cancelled = self.active.remove(at);
         self.counts.cancelled += 1;
         self.release(cancelled.seq(), true)
@@ -257,19 +307,24 @@ impl<'m> Batcher<'m> {
     /// Gives sequences to queued turns, round-robin over groups, while sequences and cells last.
     fn admit(&mut self) -> Result<(), Fatal> {
         while !self.queued.is_empty() && !self.kv_cache.is_full() {
-            let (kv_cache, active, cache_ops) = (&mut self.kv_cache, &self.active, &mut self.cache_ops);
+            let (kv_cache, active, cache_ops) =
+                (&mut self.kv_cache, &self.active, &mut self.cache_ops);
             let mut slot = None;
             let queued = self.queued.take(|queued| {
                 if is_prefix_awaited(active, kv_cache, &queued.prompt) {
                     return Decision::Skip;
                 }
                 // One token more than needed: the last one is chosen but never decoded.
-                slot = kv_cache.allocate(&queued.prompt, queued.turn.max_tokens as usize, cache_ops);
+                slot =
+                    kv_cache.allocate(&queued.prompt, queued.turn.max_tokens as usize, cache_ops);
                 // No turn overtakes one that waits for room, or that one might starve.
                 if slot.is_some() { Decision::Take } else { Decision::Stop }
             });
             self.apply_cache_ops()?;
-            let (Some(Queued { turn, prompt, grammar, mut timer }), Some(slot)) = (queued, slot) else { break };
+            let (Some(Queued { turn, prompt, grammar, mut timer }), Some(slot)) = (queued, slot)
+            else {
+                break;
+            };
             if let Some(timer) = &mut timer {
                 timer.admitted();
             }
@@ -290,7 +345,9 @@ impl<'m> Batcher<'m> {
             let done = match op {
                 CacheOp::Truncate { seq, from } => {
                     let seq = Some(seq.raw().unsigned_abs());
-                    self.context.clear_kv_cache_seq(seq, Some(from), None).map_err(|error| error.to_string())
+                    self.context
+                        .clear_kv_cache_seq(seq, Some(from), None)
+                        .map_err(|error| error.to_string())
                 }
                 CacheOp::Copy { from, to, end } => self
                     .context
@@ -313,21 +370,26 @@ impl<'m> Batcher<'m> {
             return Ok(());
         }
         self.fill_batch();
-        self.kv_cache.evict_unused(self.batch.n_tokens().unsigned_abs() as usize, &mut self.cache_ops);
+        self.kv_cache
+            .evict_unused(self.batch.n_tokens().unsigned_abs() as usize, &mut self.cache_ops);
         self.apply_cache_ops()?;
         let started = Instant::now();
         match self.context.decode(&mut self.batch) {
             Ok(()) => {}
             Err(DecodeError::NoKvCacheSlot) => {
-                // The pool is as before the decode: fail the newest turn, and retry with the others.
+                // The pool is as before the decode: fail the newest turn, and retry with the
+                // others.
                 if let Some(at) = (0..self.active.len()).max_by_key(|at| self.active[*at].id()) {
                     let newest = self.active.remove(at);
                     self.finish(newest, Err(EngineError::Overflow))?;
                 }
                 return Ok(());
             }
-            // -1 means that the batch is invalid, anything else that the backend failed: neither can be recovered from.
-            Err(error) => return Err(Fatal(format!("decode failed: {error}: {}", ffi::take_logs()))),
+            // -1 means that the batch is invalid, anything else that the backend failed: neither
+            // can be recovered from.
+            Err(error) => {
+                return Err(Fatal(format!("decode failed: {error}: {}", ffi::take_logs())));
+            }
         }
         self.decode_latency.record(started.elapsed());
         self.counts.decodes += 1;
@@ -349,15 +411,21 @@ impl<'m> Batcher<'m> {
     /// Fills the batch with what each turn needs for its next choice, and with prefill.
     fn fill_batch(&mut self) {
         self.batch.clear();
-        let turns: Vec<_> = self.active.iter().map(|turn| (turn.pending(), turn.is_in_prefill())).collect();
+        let turns: Vec<_> =
+            self.active.iter().map(|turn| (turn.pending(), turn.is_in_prefill())).collect();
         let counts = batch_budget::allocate(self.batch_tokens, self.prefill_tokens, &turns);
         for (sequence, count) in self.active.iter_mut().zip(counts) {
             sequence.add(&mut self.batch, count);
         }
     }
 
-    fn finish(&mut self, sequence: Sequence, result: Result<Finish, EngineError>) -> Result<(), Fatal> {
-        let (id, seq, forced, timing) = (sequence.id(), sequence.seq(), sequence.forced(), sequence.timing());
+    fn finish(
+        &mut self,
+        sequence: Sequence,
+        result: Result<Finish, EngineError>,
+    ) -> Result<(), Fatal> {
+        let (id, seq, forced, timing) =
+            (sequence.id(), sequence.seq(), sequence.forced(), sequence.timing());
         // After an overflow, or logits that are not finite, the cached tokens are not reliable.
         let is_sound = result.is_ok();
         let result = sequence.into_generation(result, self.model);
@@ -375,7 +443,8 @@ impl<'m> Batcher<'m> {
     }
 }
 
-/// Whether an active turn is computing a longer prefix of `prompt` than is cached: then waiting for it costs nothing.
+/// Whether an active turn is computing a longer prefix of `prompt` than is cached: then waiting for
+/// it costs nothing.
 fn is_prefix_awaited(active: &[Sequence], kv_cache: &KvCache, prompt: &[Token]) -> bool {
     let mut in_prefill = active.iter().filter(|sequence| sequence.is_in_prefill()).peekable();
     if in_prefill.peek().is_none() {
@@ -383,7 +452,8 @@ fn is_prefix_awaited(active: &[Sequence], kv_cache: &KvCache, prompt: &[Token]) 
     }
     let cached = kv_cache.cached(prompt);
     let wanted = &prompt[..prompt.len() - 1];
-    in_prefill.any(|sequence| common_prefix(sequence.prompt(), wanted) >= cached + AWAITED_PREFIX_MIN)
+    in_prefill
+        .any(|sequence| common_prefix(sequence.prompt(), wanted) >= cached + AWAITED_PREFIX_MIN)
 }
 
 /// Bytes of the longest token, at least 1.

@@ -19,7 +19,8 @@ pub(super) struct DecodeLatency {
 
 impl DecodeLatency {
     pub(super) fn new() -> Self {
-        let window = Histogram::new_with_bounds(1, LONGEST_US, 2).expect("invariant: bounds and digits are in range");
+        let window = Histogram::new_with_bounds(1, LONGEST_US, 2)
+            .expect("invariant: bounds and digits are in range");
         Self { window, previous_us: 0 }
     }
 
@@ -33,7 +34,8 @@ impl DecodeLatency {
 
     /// The 99th percentile in microseconds; 0 until there are enough samples.
     pub(super) fn p99_us(&self) -> u32 {
-        let now = if self.window.len() >= SAMPLES_MIN { self.window.value_at_quantile(0.99) } else { 0 };
+        let now =
+            if self.window.len() >= SAMPLES_MIN { self.window.value_at_quantile(0.99) } else { 0 };
         u32::try_from(now.max(self.previous_us)).unwrap_or(u32::MAX)
     }
 }

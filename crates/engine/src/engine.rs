@@ -13,13 +13,15 @@ use super::worker_handle::worker_command_for;
 use super::worker_supervisor::{Command, WorkerSupervisor};
 use super::{EngineError, EngineSpec, EngineStatus, Generation, Isolation, Request};
 
-/// One model on one device. Clones share it; it ends with [`Engine::shutdown`] or with the last clone.
+/// One model on one device. Clones share it; it ends with [`Engine::shutdown`] or with the last
+/// clone.
 #[derive(Clone)]
 pub struct Engine {
     commands: Sender<Command>,
     status: Arc<StatusCell>,
     tickets: Arc<AtomicU64>,
-    /// The supervisor's thread. Behind a lock because the first clone that shuts the engine down joins it.
+    /// The supervisor's thread. Behind a lock because the first clone that shuts the engine down
+    /// joins it.
     pump: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
@@ -30,20 +32,22 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Starts an engine and waits until its worker has loaded the model and decoded one token; with `idle_stop_ms`, the worker
-    /// starts with the first request instead, which then has the error if it cannot.
+    /// Starts an engine and waits until its worker has loaded the model and decoded one token; with
+    /// `idle_stop_ms`, the worker starts with the first request instead, which then has the error
+    /// if it cannot.
     ///
     /// # Errors
-    /// Whatever keeps the first worker from becoming ready: a specification out of range, the model file, the device,
-    /// the worker's death, or `start_timeout_ms`. There is no second attempt. [`EngineError::NotBuilt`] without
-    /// llama.cpp.
+    /// Whatever keeps the first worker from becoming ready: a specification out of range, the model
+    /// file, the device, the worker's death, or `start_timeout_ms`. There is no second attempt.
+    /// [`EngineError::NotBuilt`] without llama.cpp.
     pub fn start(spec: EngineSpec) -> Result<Self, EngineError> {
         if cfg!(not(feature = "llama")) && spec.stub_answer.is_none() {
             return Err(EngineError::NotBuilt);
         }
         spec.check()?;
         if spec.isolation == Isolation::Process {
-            // Checked here for the precise error: the supervisor would only report that no worker could be started.
+            // Checked here for the precise error: the supervisor would only report that no worker
+            // could be started.
             worker_command_for(&spec)?;
         }
         let status = Arc::new(StatusCell::new(spec.name.clone()));
@@ -51,19 +55,31 @@ impl Engine {
         let (starter, started) = bounded(1);
         let name = format!("{}-pump", spec.name);
         let supervisor = WorkerSupervisor::new(spec, inbox, Arc::clone(&status), starter);
-        let pump = std::thread::Builder::new().name(name).spawn(move || supervisor.run()).map_err(|error| {
-            EngineError::WorkerDied { detail: format!("its pump thread could not be started: {error}") }
-        })?;
+        let pump = std::thread::Builder::new().name(name).spawn(move || supervisor.run()).map_err(
+            |error| EngineError::WorkerDied {
+                detail: format!("its pump thread could not be started: {error}"),
+            },
+        )?;
         started.recv().unwrap_or(Err(EngineError::Shutdown))?;
-        Ok(Self { commands, status, tickets: Arc::default(), pump: Arc::new(Mutex::new(Some(pump))) })
+        Ok(Self {
+            commands,
+            status,
+            tickets: Arc::default(),
+            pump: Arc::new(Mutex::new(Some(pump))),
+        })
     }
 
-    /// Queues a request and returns at once. `reply` is called exactly once, on the engine's pump thread (after a
-    /// shutdown: on the caller's), so it should only pass the result on.
+    /// Queues a request and returns at once. `reply` is called exactly once, on the engine's pump
+    /// thread (after a shutdown: on the caller's), so it should only pass the result on.
     ///
-    /// The queue is unbounded: callers limit the number of turns in flight. If level debug is enabled, the request has a
-    /// span `engine_request` below the caller's current one, with its tokens and its times in queue, prefill and decode.
-    pub fn submit(&self, request: Request, reply: impl FnOnce(Result<Generation, EngineError>) + Send + 'static) {
+    /// The queue is unbounded: callers limit the number of turns in flight. If level debug is
+    /// enabled, the request has a span `engine_request` below the caller's current one, with its
+    /// tokens and its times in queue, prefill and decode.
+    pub fn submit(
+        &self,
+        request: Request,
+        reply: impl FnOnce(Result<Generation, EngineError>) + Send + 'static,
+    ) {
         self.enqueue(request, reply);
     }
 
@@ -83,7 +99,8 @@ impl Engine {
     /// Generates one text. Dropping the future cancels the request: the worker stops computing it.
     ///
     /// # Errors
-    /// See [`EngineError`]; a worker's death surfaces only after it happened to this request four times.
+    /// See [`EngineError`]; a worker's death surfaces only after it happened to this request four
+    /// times.
     pub async fn generate(&self, request: Request) -> Result<Generation, EngineError> {
         let (answer, answered) = oneshot::channel();
         // A caller that stopped waiting does not need the answer.
@@ -105,7 +122,8 @@ impl Engine {
         let _ = self.commands.send(Command::Restart);
     }
 
-    /// Ends the worker, answers every open request with [`EngineError::Shutdown`], and waits for both.
+    /// Ends the worker, answers every open request with [`EngineError::Shutdown`], and waits for
+    /// both.
     ///
     /// Does not wait when called from a reply.
     pub fn shutdown(&self) {
@@ -115,7 +133,8 @@ impl Engine {
         if let Some(pump) = pump
             && pump.thread().id() != std::thread::current().id()
         {
-            // The pump catches panics of replies and has none of its own; the panic hook would have reported one.
+            // The pump catches panics of replies and has none of its own; the panic hook would have
+            // reported one.
             let _ = pump.join();
         }
     }

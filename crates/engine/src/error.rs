@@ -72,11 +72,14 @@ pub enum EngineError {
     PromptTooLong {
         /// Tokens of the prompt.
         tokens: u32,
-        /// The smaller of a sequence's share of the KV pool and the model's trained context, in tokens.
+        /// The smaller of a sequence's share of the KV pool and the model's trained context, in
+        /// tokens.
         limit: u32,
     },
     /// The prompt cannot be rendered with the model's chat template.
-    #[error("the model has no usable chat template, use another model or turn the template off: {detail}")]
+    #[error(
+        "the model has no usable chat template, use another model or turn the template off: {detail}"
+    )]
     Chat {
         /// What is missing or wrong.
         detail: String,
@@ -107,7 +110,8 @@ pub enum EngineError {
         /// The missed deadline, in milliseconds.
         deadline_ms: u64,
     },
-    /// The worker died too often: turns wait until one lives again. Only an engine's status has this, never a reply.
+    /// The worker died too often: turns wait until one lives again. Only an engine's status has
+    /// this, never a reply.
     #[error(
         "its worker died {deaths} times in a row and is started again in {retry_ms} ms (a reload of the configuration \
         starts it at once); turns wait until then; the last time: {last}"

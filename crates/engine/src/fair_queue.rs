@@ -1,6 +1,8 @@
-//! A round-robin queue over groups: many items in one group delay another group's next item by one turn, not by all of them.
+//! A round-robin queue over groups: many items in one group delay another group's next item by one
+//! turn, not by all of them.
 //!
-//! Adding, taking and removing an item costs a logarithm of the queue's length, whatever is removed.
+//! Adding, taking and removing an item costs a logarithm of the queue's length, whatever is
+//! removed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -16,7 +18,8 @@ pub(super) enum Decision {
     Stop,
 }
 
-/// Items by group. Within a group, items leave in the order of their keys, which callers assign in ascending order.
+/// Items by group. Within a group, items leave in the order of their keys, which callers assign in
+/// ascending order.
 #[derive(Debug)]
 pub(super) struct FairQueue<K, T> {
     groups: HashMap<u64, Group<K, T>>,
@@ -34,7 +37,12 @@ struct Group<K, T> {
 
 impl<K, T> Default for FairQueue<K, T> {
     fn default() -> Self {
-        Self { groups: HashMap::new(), round: BTreeMap::new(), group_of: HashMap::new(), position_next: 0 }
+        Self {
+            groups: HashMap::new(),
+            round: BTreeMap::new(),
+            group_of: HashMap::new(),
+            position_next: 0,
+        }
     }
 }
 
@@ -59,7 +67,8 @@ impl<K: Copy + Ord + Hash, T> FairQueue<K, T> {
         self.group_of.insert(key, group);
     }
 
-    /// Takes the first item for which `decide` says so, and moves its group to the end of the round.
+    /// Takes the first item for which `decide` says so, and moves its group to the end of the
+    /// round.
     pub(super) fn take(&mut self, mut decide: impl FnMut(&T) -> Decision) -> Option<T> {
         let mut taken = None;
         for group in self.round.values() {
@@ -134,16 +143,24 @@ mod tests {
     #[test]
     fn a_skipped_item_keeps_its_place() {
         let mut queue = queue(&[(1, 10), (2, 20), (3, 30), (2, 21)]);
-        let mut skip = |wanted: u32| queue.take(|item| if *item == wanted { Decision::Take } else { Decision::Skip });
+        let mut skip = |wanted: u32| {
+            queue.take(|item| if *item == wanted { Decision::Take } else { Decision::Skip })
+        };
         assert_eq!((skip(21), skip(20)), (None, Some(20)));
-        assert_eq!(queue.take(|item| if *item == 30 { Decision::Take } else { Decision::Stop }), None);
+        assert_eq!(
+            queue.take(|item| if *item == 30 { Decision::Take } else { Decision::Stop }),
+            None
+        );
         assert_eq!(rest(&mut queue), [10, 30, 21]);
     }
 
     #[test]
     fn removed_items_leave_no_empty_group() {
         let mut queue = queue(&[(1, 10), (2, 20), (2, 21), (3, 30)]);
-        assert_eq!((queue.remove(10), queue.remove(21), queue.remove(99)), (Some(10), Some(21), None));
+        assert_eq!(
+            (queue.remove(10), queue.remove(21), queue.remove(99)),
+            (Some(10), Some(21), None)
+        );
         assert_eq!((queue.len(), queue.groups.len(), queue.round.len()), (2, 2, 2));
         assert_eq!(rest(&mut queue), [20, 30]);
     }

@@ -1,6 +1,7 @@
 //! Calls of ggml that `llama-cpp-2` does not wrap, and the callbacks for ggml.
 //!
-//! The only `unsafe` of the crate. Nothing else may call a foreign function, and nothing declares one by hand.
+//! The only `unsafe` of the crate. Nothing else may call a foreign function, and nothing declares
+//! one by hand.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -16,8 +17,9 @@ pub(super) const ABORTED: i32 = 86;
 
 /// The PCI id of a device in ggml's list, if it has one.
 pub(super) fn device_id(index: usize) -> Option<String> {
-    // SAFETY: ggml aborts on an index out of range, which is checked. It fills in all of `props`, whose plain fields may
-    // be zero before, and its texts live as long as the device, which is never removed.
+    // SAFETY: ggml aborts on an index out of range, which is checked. It fills in all of `props`,
+    // whose plain fields may be zero before, and its texts live as long as the device, which is
+    // never removed.
     unsafe {
         if index >= sys::ggml_backend_dev_count() {
             return None;
@@ -62,18 +64,24 @@ pub(super) fn keep_logs(stderr: Stderr) {
         Stderr::All => sys::GGML_LOG_LEVEL_NONE,
     };
     STDERR_LEVEL.store(level, Ordering::Relaxed);
-    // SAFETY: `on_log` honours the callback's contract (it neither unwinds nor keeps `text`), and needs no user data.
+    // SAFETY: `on_log` honours the callback's contract (it neither unwinds nor keeps `text`), and
+    // needs no user data.
     unsafe { sys::llama_log_set(Some(on_log), std::ptr::null_mut()) }
 }
 
 /// Removes and joins the last warnings and errors of this thread.
 pub(super) fn take_logs() -> String {
     let lines: Vec<String> = LINES.with_borrow_mut(|lines| lines.drain(..).collect());
-    let joined: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
+    let joined: Vec<&str> =
+        lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
     if joined.is_empty() { "it gave no reason".to_owned() } else { joined.join("; ") }
 }
 
-unsafe extern "C" fn on_log(level: sys::ggml_log_level, text: *const c_char, _user_data: *mut c_void) {
+unsafe extern "C" fn on_log(
+    level: sys::ggml_log_level,
+    text: *const c_char,
+    _user_data: *mut c_void,
+) {
     if text.is_null() {
         return;
     }
@@ -98,8 +106,8 @@ unsafe extern "C" fn on_log(level: sys::ggml_log_level, text: *const c_char, _us
     }
 }
 
-/// Makes a failed assertion of ggml end this process with [`ABORTED`] and its message on the standard error stream.
-/// For worker processes only.
+/// Makes a failed assertion of ggml end this process with [`ABORTED`] and its message on the
+/// standard error stream. For worker processes only.
 pub(super) fn exit_on_abort() {
     // SAFETY: `on_abort` does not unwind and does not return.
     unsafe { sys::ggml_set_abort_callback(Some(on_abort)) };
@@ -113,7 +121,8 @@ unsafe extern "C" fn on_abort(message: *const c_char) {
         line.push(b'\n');
         let _ = std::io::stderr().write_all(&line);
     }
-    // SAFETY: always allowed. Unlike `exit`, it runs no exit handlers, which could touch the broken context.
+    // SAFETY: always allowed. Unlike `exit`, it runs no exit handlers, which could touch the broken
+    // context.
     unsafe { libc::_exit(ABORTED) }
 }
 

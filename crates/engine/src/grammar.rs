@@ -1,4 +1,5 @@
-//! Grammars of one context: compiled and cached by text, and the state of one generation in its grammar.
+//! Grammars of one context: compiled and cached by text, and the state of one generation in its
+//! grammar.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,8 +15,9 @@ use super::sampler::{Sampler, Scratch};
 use super::segmented_cache::SegmentedCache;
 use super::wire::Turn;
 
-/// Compiled grammars that are cached: those that were used once, and those that were used again. A deployment uses a few per
-/// task, each of up to some megabytes; a likelihood verifier also makes one for each line, most of them used once.
+/// Compiled grammars that are cached: those that were used once, and those that were used again. A
+/// deployment uses a few per task, each of up to some megabytes; a likelihood verifier also makes
+/// one for each line, most of them used once.
 const USED_ONCE_MAX: usize = 32;
 const USED_AGAIN_MAX: usize = 96;
 
@@ -37,7 +39,8 @@ impl Lexicon {
             vocabulary.token_to_piece_into(token, &mut bytes, false, None);
             bytes
         };
-        let mut pieces: Vec<Vec<u8>> = (0..vocabulary.n_tokens()).map(LlamaToken).map(piece).collect();
+        let mut pieces: Vec<Vec<u8>> =
+            (0..vocabulary.n_tokens()).map(LlamaToken).map(piece).collect();
         ends.iter().for_each(|end| pieces[*end as usize].clear());
         let is_bytewise = pieces.iter().all(|piece| piece.len() <= 1);
         let bytes = is_bytewise.then(|| {
@@ -57,12 +60,14 @@ impl Lexicon {
         Self { vocabulary: Arc::new(Vocabulary::new(pieces, ends.to_vec())), bytes, end }
     }
 
-    /// Tokens whose concatenated texts are `text` or a prefix of it. The text may go on unless it `is_whole`.
+    /// Tokens whose concatenated texts are `text` or a prefix of it. The text may go on unless it
+    /// `is_whole`.
     fn tokens(&self, model: &LlamaModel, text: &[u8], is_whole: bool) -> Vec<Token> {
         if let Some(bytes) = &self.bytes {
             return text.iter().map_while(|byte| bytes[usize::from(*byte)]).collect();
         }
-        let mut tokens: Vec<Token> = model.vocab().tokenize(text, false, false).iter().map(|token| token.0).collect();
+        let mut tokens: Vec<Token> =
+            model.vocab().tokenize(text, false, false).iter().map(|token| token.0).collect();
         if !is_whole {
             // The last token may extend into what follows.
             tokens.pop();
@@ -93,16 +98,26 @@ impl<'m> GrammarCache<'m> {
         Self { model, lexicon: None, compiled: SegmentedCache::new(USED_ONCE_MAX, USED_AGAIN_MAX) }
     }
 
-    /// The initial state of a grammar without the last lines that the turn excludes; `ends` are the model's end-of-generation tokens.
-    pub(super) fn start(&mut self, text: &str, turn: &Turn<'_>, ends: &[u32]) -> Result<Grammar, EngineError> {
-        let lexicon = Rc::clone(self.lexicon.get_or_insert_with(|| Rc::new(Lexicon::new(self.model, ends))));
+    /// The initial state of a grammar without the last lines that the turn excludes; `ends` are the
+    /// model's end-of-generation tokens.
+    pub(super) fn start(
+        &mut self,
+        text: &str,
+        turn: &Turn<'_>,
+        ends: &[u32],
+    ) -> Result<Grammar, EngineError> {
+        let lexicon =
+            Rc::clone(self.lexicon.get_or_insert_with(|| Rc::new(Lexicon::new(self.model, ends))));
         let automaton = self.compiled.get_or_make(text, || {
             let automaton = Automaton::new(text, &lexicon.vocabulary);
-            let automaton = automaton.map_err(|error| EngineError::Grammar { detail: error.to_string() })?;
+            let automaton =
+                automaton.map_err(|error| EngineError::Grammar { detail: error.to_string() })?;
             Ok(Rc::new(RefCell::new(automaton)))
         })?;
-        let exclusions =
-            Exclusions::new(turn.excluded.iter().map(AsRef::as_ref), turn.excluded_prefixes.iter().map(AsRef::as_ref));
+        let exclusions = Exclusions::new(
+            turn.excluded.iter().map(AsRef::as_ref),
+            turn.excluded_prefixes.iter().map(AsRef::as_ref),
+        );
         let at = exclusions.start(&automaton.borrow());
         Ok(Grammar { lexicon, automaton, exclusions, at })
     }
@@ -129,7 +144,8 @@ impl Grammar {
         bytes.any(|byte| char::from(*byte) == character)
     }
 
-    /// Samples among the permitted tokens; `None` if the grammar permits none of the model's tokens.
+    /// Samples among the permitted tokens; `None` if the grammar permits none of the model's
+    /// tokens.
     pub(super) fn sample(
         &mut self,
         logits: &[f32],
@@ -149,7 +165,11 @@ impl Grammar {
 
     /// Advances by a token that `sample` returned and that does not end the text.
     pub(super) fn accept(&mut self, token: Token) -> Result<(), EngineError> {
-        let after = self.exclusions.after(&mut self.automaton.borrow_mut(), &self.at, token.cast_unsigned());
+        let after = self.exclusions.after(
+            &mut self.automaton.borrow_mut(),
+            &self.at,
+            token.cast_unsigned(),
+        );
         self.at = after.ok_or_else(|| EngineError::Grammar {
             detail: format!("it does not permit token {token}, which it permitted before"),
         })?;
@@ -157,15 +177,23 @@ impl Grammar {
     }
 
     /// Appends the forced tokens, at most `room`. Returns whether the last one ends the text.
-    pub(super) fn force(&mut self, model: &LlamaModel, room: usize, tokens: &mut Vec<Token>) -> bool {
+    pub(super) fn force(
+        &mut self,
+        model: &LlamaModel,
+        room: usize,
+        tokens: &mut Vec<Token>,
+    ) -> bool {
         let mut automaton = self.automaton.borrow_mut();
         let exclusions = &mut self.exclusions;
         let (text, after) = exclusions.forced(&mut automaton, &self.at);
         let ends = self.lexicon.vocabulary.ends();
-        let must_end = |exclusions: &mut Exclusions, automaton: &mut Automaton, at: &ExclusionState| {
-            let permitted = exclusions.permitted(automaton, at);
-            permitted.few().is_some_and(|few| !few.is_empty() && few.iter().all(|token| ends.contains(token)))
-        };
+        let must_end =
+            |exclusions: &mut Exclusions, automaton: &mut Automaton, at: &ExclusionState| {
+                let permitted = exclusions.permitted(automaton, at);
+                permitted.few().is_some_and(|few| {
+                    !few.is_empty() && few.iter().all(|token| ends.contains(token))
+                })
+            };
         let mut left = room;
         if !text.is_empty() {
             let is_whole = must_end(exclusions, &mut automaton, &after);
@@ -179,7 +207,8 @@ impl Grammar {
                 left -= 1;
             }
         }
-        let end = self.lexicon.end.filter(|_| left > 0 && must_end(exclusions, &mut automaton, &self.at));
+        let end =
+            self.lexicon.end.filter(|_| left > 0 && must_end(exclusions, &mut automaton, &self.at));
         tokens.extend(end);
         end.is_some()
     }

@@ -1,4 +1,5 @@
-//! The parent's record of open requests: the reply that each is owed, and those that a worker is computing.
+//! The parent's record of open requests: the reply that each is owed, and those that a worker is
+//! computing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +12,8 @@ use super::{EngineError, Generation, Request};
 
 type Callback = Box<dyn FnOnce(Result<Generation, EngineError>) + Send>;
 
-/// Identifies a request of one engine, so that it can be cancelled. Later requests have higher tickets.
+/// Identifies a request of one engine, so that it can be cancelled. Later requests have higher
+/// tickets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Ticket(pub(super) u64);
 
@@ -25,7 +27,11 @@ pub(super) struct Reply {
 impl Reply {
     pub(super) fn new(callback: Callback, in_flight: &Arc<AtomicUsize>) -> Self {
         in_flight.fetch_add(1, Ordering::Relaxed);
-        Self { callback: Some(callback), in_flight: Arc::clone(in_flight), span: RequestSpan::new() }
+        Self {
+            callback: Some(callback),
+            in_flight: Arc::clone(in_flight),
+            span: RequestSpan::new(),
+        }
     }
 
     pub(super) fn span(&mut self) -> &mut RequestSpan {
@@ -37,7 +43,11 @@ impl Reply {
     }
 
     /// Sends what a worker answered.
-    pub(super) fn send_answer(mut self, result: Result<Generation, EngineError>, timing: Option<Timing>) {
+    pub(super) fn send_answer(
+        mut self,
+        result: Result<Generation, EngineError>,
+        timing: Option<Timing>,
+    ) {
         self.call(result, timing);
     }
 
@@ -45,7 +55,8 @@ impl Reply {
         if let Some(callback) = self.callback.take() {
             self.in_flight.fetch_sub(1, Ordering::Relaxed);
             self.span.close(&result, timing);
-            // One caller's panic must not cost the others their replies. The panic hook has reported it.
+            // One caller's panic must not cost the others their replies. The panic hook has
+            // reported it.
             let _ = catch_unwind(AssertUnwindSafe(|| callback(result)));
         }
     }

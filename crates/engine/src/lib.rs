@@ -1,8 +1,9 @@
 //! An engine owns one llama.cpp context on one device, in a process of its own.
 //!
-//! It knows tokens and texts, not tasks. llama.cpp aborts on many errors, so the context lives in a child process (the same
-//! binary), which a pump thread feeds, watches and replaces; for tests and small tools it can live in a thread. Nothing
-//! outside this crate calls llama.cpp, except what tests compare the engine with.
+//! It knows tokens and texts, not tasks. llama.cpp aborts on many errors, so the context lives in a
+//! child process (the same binary), which a pump thread feeds, watches and replaces; for tests and
+//! small tools it can live in a thread. Nothing outside this crate calls llama.cpp, except what
+//! tests compare the engine with.
 
 pub mod automaton;
 mod counts;
@@ -22,7 +23,10 @@ mod restart_policy;
 mod spec;
 mod status;
 mod stub_worker;
-#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "there is no loop to run in a thread"))]
+#[cfg_attr(
+    not(feature = "llama"),
+    allow(dead_code, reason = "there is no loop to run in a thread")
+)]
 mod transport;
 mod wire;
 mod worker;
@@ -56,18 +60,23 @@ mod sequence;
 mod turn_timer;
 
 pub use counts::EngineCounts;
-pub use devices::{Device, DeviceError, DeviceInfo, DeviceKind, Devices, DevicesError, PciId, devices, devices_of};
+pub use devices::{
+    Device, DeviceError, DeviceInfo, DeviceKind, Devices, DevicesError, PciId, devices, devices_of,
+};
 pub use engine::Engine;
 pub use error::EngineError;
 pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit};
-pub use request::{EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling};
+pub use request::{
+    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling,
+};
 #[doc(hidden)]
 pub use spec::Fault;
 pub use spec::{EngineSpec, FlashAttention, Isolation, KvPool};
 pub use status::EngineStatus;
 pub use worker::worker_main;
 
-/// llama.cpp with an engine's parameters and nothing of the engine, for tests and benches to compare it with.
+/// llama.cpp with an engine's parameters and nothing of the engine, for tests and benches to
+/// compare it with.
 #[cfg(feature = "llama")]
 #[doc(hidden)]
 pub mod llama {

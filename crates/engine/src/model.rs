@@ -60,24 +60,32 @@ pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
     // In the order of ggml's list, so that an index here is an index there.
     let present = devices();
     // The parent has restricted this process to its GPUs; the host's are only named in errors.
-    let chosen = select(&spec.device, spec.isolation, &present, &HostGpus::read(Path::new("/"), None))?;
+    let chosen =
+        select(&spec.device, spec.isolation, &present, &HostGpus::read(Path::new("/"), None))?;
     let seen: Vec<&DeviceInfo> = chosen.iter().map(|at| &present[*at]).collect();
     fit::check(spec, &shape, &free_memory(spec, &seen))?;
     let rejected = |detail: String| EngineError::ModelRejected { path: spec.model.clone(), detail };
     let on_cpu = spec.device.is_cpu();
     let params = LlamaModelParams::default()
-        .with_split_mode(if chosen.len() > 1 { LlamaSplitMode::Layer } else { LlamaSplitMode::None })
+        .with_split_mode(if chosen.len() > 1 {
+            LlamaSplitMode::Layer
+        } else {
+            LlamaSplitMode::None
+        })
         .with_n_gpu_layers(if on_cpu { 0 } else { 10_000 })
         // An empty list means the CPU, which must not be listed itself.
         .with_devices(if on_cpu { &[] } else { &chosen })
         .map_err(|e| rejected(e.to_string()))?;
     drop(ffi::take_logs());
-    let model = LlamaModel::load_from_file(backend(), &spec.model, &params).map_err(|_| rejected(ffi::take_logs()))?;
+    let model = LlamaModel::load_from_file(backend(), &spec.model, &params)
+        .map_err(|_| rejected(ffi::take_logs()))?;
     if model.vocab().n_tokens() < 1 {
         return Err(rejected("it has no vocabulary".to_owned()));
     }
     if model.is_recurrent() || model.is_hybrid() {
-        return Err(rejected("it is a recurrent model, whose sequences cannot be rolled back".to_owned()));
+        return Err(rejected(
+            "it is a recurrent model, whose sequences cannot be rolled back".to_owned(),
+        ));
     }
     // A worker numbers its own GPUs from 0; users know them by their configured names.
     let descriptions: Vec<&str> = seen.iter().map(|device| device.description.as_str()).collect();
@@ -97,7 +105,8 @@ fn flash_attention_type(flash_attention: FlashAttention) -> sys::llama_flash_att
 /// # Errors
 /// [`EngineError::ModelRejected`].
 pub fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<LlamaContext<'m>, EngineError> {
-    /// Making a context may write to the model (llama-cpp-2 documents it), and threads share models.
+    /// Making a context may write to the model (llama-cpp-2 documents it), and threads share
+    /// models.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let model = &loaded.model;
     let threads = i32::from(spec.threads.cast_signed());

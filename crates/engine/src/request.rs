@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::EngineError;
 
-/// How the next token is chosen from the logits: grammar, then temperature, then top-p, then a draw.
+/// How the next token is chosen from the logits: grammar, then temperature, then top-p, then a
+/// draw.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Sampling {
     /// 0 selects the likeliest token; otherwise logits are divided by it. 0..=100.
@@ -38,21 +39,22 @@ pub enum Format {
 /// One text to continue or to answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The text before the generated one. Special tokens in it are recognised, and a begin-of-text token is added if
-    /// the model asks for one.
+    /// The text before the generated one. Special tokens in it are recognised, and a begin-of-text
+    /// token is added if the model asks for one.
     pub prompt: String,
     /// Whether the model continues the prompt or answers it as a message.
     pub format: Format,
-    /// A GBNF grammar with a rule `root` that constrains the generated text. Compiled grammars are cached by their text,
-    /// the most recently used ones. Never use one that a client sent.
+    /// A GBNF grammar with a rule `root` that constrains the generated text. Compiled grammars are
+    /// cached by their text, the most recently used ones. Never use one that a client sent.
     pub grammar: Option<Arc<str>>,
-    /// Lines that the text must not end with: what follows its last newline is none of them. Only with a grammar; at most
-    /// [`EXCLUDED_LINES_MAX`] lines of [`EXCLUDED_BYTES_MAX`] bytes together.
+    /// Lines that the text must not end with: what follows its last newline is none of them. Only
+    /// with a grammar; at most [`EXCLUDED_LINES_MAX`] lines of [`EXCLUDED_BYTES_MAX`] bytes
+    /// together.
     pub excluded: Vec<Box<str>>,
     /// Beginnings that the text's last line must not have; they count towards the same limits.
     pub excluded_prefixes: Vec<Box<str>>,
-    /// Ends the text with the first token that has this character, which the grammar may want continued. ASCII, and only
-    /// with a grammar.
+    /// Ends the text with the first token that has this character, which the grammar may want
+    /// continued. ASCII, and only with a grammar.
     pub stop: Option<char>,
     /// How tokens are sampled.
     pub sampling: Sampling,
@@ -90,25 +92,37 @@ impl Request {
         if !(top_p > 0.0 && top_p <= 1.0) {
             return bad(format!("top_p is {top_p}, set it above 0 and to at most 1"));
         }
-        let system = if let Format::Chat { system: Some(system) } = &self.format { system.len() } else { 0 };
+        let system =
+            if let Format::Chat { system: Some(system) } = &self.format { system.len() } else { 0 };
         let bytes = self.prompt.len().saturating_add(system);
         if bytes > PROMPT_BYTES_MAX {
-            return bad(format!("the prompt has {bytes} bytes, shorten it to at most {PROMPT_BYTES_MAX}"));
+            return bad(format!(
+                "the prompt has {bytes} bytes, shorten it to at most {PROMPT_BYTES_MAX}"
+            ));
         }
         let excluded = self.excluded.iter().chain(&self.excluded_prefixes);
-        let (lines, bytes) = (excluded.clone().count(), excluded.map(|line| line.len()).sum::<usize>());
+        let (lines, bytes) =
+            (excluded.clone().count(), excluded.map(|line| line.len()).sum::<usize>());
         if lines > 0 && self.grammar.is_none() {
-            return bad(format!("{lines} lines are excluded, but there is no grammar to take them from: set one"));
+            return bad(format!(
+                "{lines} lines are excluded, but there is no grammar to take them from: set one"
+            ));
         }
         if lines > EXCLUDED_LINES_MAX {
-            return bad(format!("{lines} lines are excluded, exclude at most {EXCLUDED_LINES_MAX}"));
+            return bad(format!(
+                "{lines} lines are excluded, exclude at most {EXCLUDED_LINES_MAX}"
+            ));
         }
         if bytes > EXCLUDED_BYTES_MAX {
-            return bad(format!("the excluded lines have {bytes} bytes, exclude at most {EXCLUDED_BYTES_MAX}"));
+            return bad(format!(
+                "the excluded lines have {bytes} bytes, exclude at most {EXCLUDED_BYTES_MAX}"
+            ));
         }
         if let Some(stop) = self.stop {
             if self.grammar.is_none() {
-                return bad(format!("the text shall stop at {stop:?}, but there is no grammar: set one"));
+                return bad(format!(
+                    "the text shall stop at {stop:?}, but there is no grammar: set one"
+                ));
             }
             if !stop.is_ascii() {
                 return bad(format!("the text shall stop at {stop:?}, which is not ASCII"));
@@ -122,7 +136,10 @@ impl Request {
 fn check_grammar(text: &str) -> Result<(), EngineError> {
     let bad = |detail: String| Err(EngineError::Grammar { detail });
     if text.len() > GRAMMAR_BYTES_MAX {
-        return bad(format!("it has {} bytes, shorten it to at most {GRAMMAR_BYTES_MAX}", text.len()));
+        return bad(format!(
+            "it has {} bytes, shorten it to at most {GRAMMAR_BYTES_MAX}",
+            text.len()
+        ));
     }
     let mut depth = 0_usize;
     // The quote, bracket or line end that closes the current literal, class or comment.
@@ -156,8 +173,9 @@ pub enum Finish {
     Length,
     /// The last token has the character to stop at.
     Stopped,
-    /// Every text that the grammar permits, or that it permits after the tokens generated so far, ends with an excluded
-    /// line. Seen before the first token wherever the rest of a text does not depend on its earlier lines.
+    /// Every text that the grammar permits, or that it permits after the tokens generated so far,
+    /// ends with an excluded line. Seen before the first token wherever the rest of a text does not
+    /// depend on its earlier lines.
     Exhausted,
 }
 
@@ -168,7 +186,8 @@ pub struct Generation {
     pub text: String,
     /// The generated tokens, including an end-of-text token.
     pub tokens: Vec<u32>,
-    /// ln p of each of `tokens` under the model at temperature 1, before the grammar; empty unless asked for.
+    /// ln p of each of `tokens` under the model at temperature 1, before the grammar; empty unless
+    /// asked for.
     pub logprobs: Vec<f32>,
     /// Tokens of the prompt, including a begin-of-text token.
     pub prompt_tokens: u32,
@@ -216,7 +235,10 @@ mod tests {
     fn the_system_message_counts_towards_the_prompt() {
         let chat = |bytes| Format::Chat { system: Some("x".repeat(bytes)) };
         let prompt = "y".repeat(PROMPT_BYTES_MAX - 10);
-        assert_eq!(Request { prompt: prompt.clone(), format: chat(10), ..request() }.check(), Ok(()));
+        assert_eq!(
+            Request { prompt: prompt.clone(), format: chat(10), ..request() }.check(),
+            Ok(())
+        );
         let long = Request { prompt, format: chat(11), ..request() };
         assert!(matches!(long.check(), Err(EngineError::BadRequest { .. })));
     }
@@ -244,7 +266,9 @@ mod tests {
     fn a_character_to_stop_at_is_ascii_and_needs_a_grammar() {
         let held = Request { grammar: Some("root ::= \"a\"".into()), stop: Some('?'), ..request() };
         assert_eq!(held.check(), Ok(()));
-        for wrong in [Request { grammar: None, ..held.clone() }, Request { stop: Some('é'), ..held }] {
+        for wrong in
+            [Request { grammar: None, ..held.clone() }, Request { stop: Some('é'), ..held }]
+        {
             assert!(matches!(wrong.check(), Err(EngineError::BadRequest { .. })), "{wrong:?}");
         }
     }

@@ -1,6 +1,8 @@
-//! The span `engine_request`: from `submit` to the reply, a child of the span that is current at `submit`.
+//! The span `engine_request`: from `submit` to the reply, a child of the span that is current at
+//! `submit`.
 //!
-//! Without a subscriber that enables level debug there is no span, no clock is read, and the worker measures nothing.
+//! Without a subscriber that enables level debug there is no span, no clock is read, and the worker
+//! measures nothing.
 #![allow(clippy::disallowed_methods, reason = "spans record real time")]
 
 use std::time::{Duration, Instant};
@@ -34,7 +36,8 @@ impl RequestSpan {
             decode_ms = Empty,
             error = Empty,
         );
-        let open = (!span.is_disabled()).then(|| Box::new(Open { span, submitted: Instant::now(), sent: None }));
+        let open = (!span.is_disabled())
+            .then(|| Box::new(Open { span, submitted: Instant::now(), sent: None }));
         Self(open)
     }
 
@@ -50,7 +53,11 @@ impl RequestSpan {
     }
 
     /// Records the outcome and closes the span.
-    pub(super) fn close(&mut self, result: &Result<Generation, EngineError>, timing: Option<Timing>) {
+    pub(super) fn close(
+        &mut self,
+        result: &Result<Generation, EngineError>,
+        timing: Option<Timing>,
+    ) {
         let Some(open) = self.0.take() else { return };
         let Open { span, submitted, sent } = *open;
         let here = sent.unwrap_or_else(Instant::now).duration_since(submitted);

@@ -1,10 +1,11 @@
-//! When a dead worker is replaced: at once, after a short pause, or, while the engine counts as lost, after a growing one.
-//! It never gives up: what killed the workers may go away.
+//! When a dead worker is replaced: at once, after a short pause, or, while the engine counts as
+//! lost, after a growing one. It never gives up: what killed the workers may go away.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Pause before the second restart in a window; it doubles with each further one. The first restart has none.
+/// Pause before the second restart in a window; it doubles with each further one. The first restart
+/// has none.
 const BACKOFF: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 /// Pause before the first restart of a lost engine; it doubles with each further death.
@@ -52,18 +53,24 @@ impl RestartPolicy {
     }
 
     pub(super) fn died(&mut self, now: Instant) -> Restart {
-        let lived = self.ready_since.take().map_or(Duration::ZERO, |since| now.duration_since(since));
+        let lived =
+            self.ready_since.take().map_or(Duration::ZERO, |since| now.duration_since(since));
         if lived >= self.window {
             self.forget();
         }
         if self.lost_deaths == 0 {
             self.deaths.push_back(now);
-            while self.deaths.front().is_some_and(|death| now.duration_since(*death) > self.window) {
+            while self.deaths.front().is_some_and(|death| now.duration_since(*death) > self.window)
+            {
                 self.deaths.pop_front();
             }
             let deaths = u32::try_from(self.deaths.len()).unwrap_or(u32::MAX);
             if deaths <= self.restarts_max {
-                let pause = if deaths == 1 { Duration::ZERO } else { doubled(BACKOFF, deaths - 2, BACKOFF_MAX) };
+                let pause = if deaths == 1 {
+                    Duration::ZERO
+                } else {
+                    doubled(BACKOFF, deaths - 2, BACKOFF_MAX)
+                };
                 return Restart { pause, lost_after: None };
             }
         }
@@ -87,8 +94,13 @@ mod tests {
         Instant::now()
     }
 
-    fn pauses(policy: &mut RestartPolicy, at: impl Iterator<Item = Instant>) -> Vec<(u128, Option<u32>)> {
-        at.map(|now| policy.died(now)).map(|restart| (restart.pause.as_millis(), restart.lost_after)).collect()
+    fn pauses(
+        policy: &mut RestartPolicy,
+        at: impl Iterator<Item = Instant>,
+    ) -> Vec<(u128, Option<u32>)> {
+        at.map(|now| policy.died(now))
+            .map(|restart| (restart.pause.as_millis(), restart.lost_after))
+            .collect()
     }
 
     #[test]

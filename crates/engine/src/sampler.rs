@@ -1,7 +1,8 @@
 //! Samples a token from logits (temperature, top-p, a random draw) and computes log-probabilities.
 //!
-//! Plain arithmetic on slices, in our own code because it runs once per token: the vectorised exponential below keeps a
-//! draw over a small vocabulary under a microsecond. Tokens that are not allowed have the logit `-inf`.
+//! Plain arithmetic on slices, in our own code because it runs once per token: the vectorised
+//! exponential below keeps a draw over a small vocabulary under a microsecond. Tokens that are not
+//! allowed have the logit `-inf`.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -26,7 +27,11 @@ pub(super) struct Scratch {
 
 impl Sampler {
     pub(super) fn new(sampling: Sampling) -> Self {
-        Self { temperature: sampling.temperature, top_p: sampling.top_p, rng: ChaCha8Rng::seed_from_u64(sampling.seed) }
+        Self {
+            temperature: sampling.temperature,
+            top_p: sampling.top_p,
+            rng: ChaCha8Rng::seed_from_u64(sampling.seed),
+        }
     }
 
     /// The sampled token; `None` if no logit is finite, or one is NaN.
@@ -54,7 +59,12 @@ impl Sampler {
     }
 
     /// As [`Self::sample`], excluding `tokens`.
-    pub(super) fn sample_excluding(&mut self, tokens: &[u32], logits: &[f32], scratch: &mut Scratch) -> Option<usize> {
+    pub(super) fn sample_excluding(
+        &mut self,
+        tokens: &[u32],
+        logits: &[f32],
+        scratch: &mut Scratch,
+    ) -> Option<usize> {
         let mut permitted = std::mem::take(&mut scratch.permitted);
         permitted.clear();
         permitted.extend_from_slice(logits);
@@ -69,13 +79,21 @@ impl Sampler {
     }
 
     /// As [`Self::sample`], among a few permitted tokens: the logits of the others are not read.
-    pub(super) fn sample_among(&mut self, few: &[u32], logits: &[f32], scratch: &mut Scratch) -> Option<usize> {
+    pub(super) fn sample_among(
+        &mut self,
+        few: &[u32],
+        logits: &[f32],
+        scratch: &mut Scratch,
+    ) -> Option<usize> {
         if let [only] = few {
             return Some(*only as usize);
         }
         let mut permitted = std::mem::take(&mut scratch.permitted);
         permitted.clear();
-        permitted.extend(few.iter().map(|token| logits.get(*token as usize).copied().unwrap_or(f32::NEG_INFINITY)));
+        permitted.extend(
+            few.iter()
+                .map(|token| logits.get(*token as usize).copied().unwrap_or(f32::NEG_INFINITY)),
+        );
         let chosen = self.sample(&permitted, scratch);
         scratch.permitted = permitted;
         chosen.map(|place| few[place] as usize)
@@ -92,7 +110,9 @@ impl Sampler {
         permitted.clear();
         permitted.resize(logits.len(), f32::NEG_INFINITY);
         for token in many {
-            if let (Some(place), Some(logit)) = (permitted.get_mut(token as usize), logits.get(token as usize)) {
+            if let (Some(place), Some(logit)) =
+                (permitted.get_mut(token as usize), logits.get(token as usize))
+            {
                 *place = *logit;
             }
         }
@@ -109,7 +129,10 @@ pub(super) fn logprob(logits: &[f32], token: usize, scratch: &mut Scratch) -> Op
     scratch.weights.extend(logits.iter().map(|logit| exp(logit - max)));
     let total = sum(&scratch.weights);
     let value = f64::from(*logits.get(token)?) - f64::from(max) - total.ln();
-    #[allow(clippy::cast_possible_truncation, reason = "single precision is enough for a log-probability")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "single precision is enough for a log-probability"
+    )]
     let single = value as f32;
     single.is_finite().then_some(single)
 }
@@ -187,7 +210,8 @@ fn sum(weights: &[f32]) -> f64 {
     total
 }
 
-/// e^x for x <= 0, relative error below 3e-7; 0 below -80 and NaN for NaN. Branch-free, so that loops vectorise.
+/// e^x for x <= 0, relative error below 3e-7; 0 below -80 and NaN for NaN. Branch-free, so that
+/// loops vectorise.
 #[inline]
 fn exp(x: f32) -> f32 {
     // Adding and subtracting 1.5·2^23 rounds to an integer.
@@ -198,7 +222,10 @@ fn exp(x: f32) -> f32 {
     // ln 2 in two parts, so that the remainder is exact.
     let r = (clamped - whole * 0.693_359_4) + whole * 2.121_944_4e-4;
     let p = 1.0
-        + r * (1.0 + r * (0.5 + r * (0.166_666_67 + r * (0.041_666_668 + r * (0.008_333_334 + r * 0.001_388_889)))));
+        + r * (1.0
+            + r * (0.5
+                + r * (0.166_666_67
+                    + r * (0.041_666_668 + r * (0.008_333_334 + r * 0.001_388_889)))));
     // The low bits of `shifted` hold `whole`; shifted into the exponent they make 2^whole.
     let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23));
     if x < -80.0 { 0.0 } else { p * power }
@@ -238,7 +265,11 @@ mod tests {
             let total: f64 = expected.iter().sum();
             let got = frequencies(&logits, Sampling { temperature, top_p: 1.0, seed: 5 }, 40_000);
             for (got, expected) in got.iter().zip(expected) {
-                assert!((got - expected / total).abs() < 0.01, "{got} instead of {}", expected / total);
+                assert!(
+                    (got - expected / total).abs() < 0.01,
+                    "{got} instead of {}",
+                    expected / total
+                );
             }
         }
     }
@@ -250,7 +281,8 @@ mod tests {
         assert!((got[0] - 1.0 / 3.0).abs() < 0.01 && (got[1] - 2.0 / 3.0).abs() < 0.01, "{got:?}");
         assert_eq!(got[2..], [0.0, 0.0]);
         // With many equal weights the stages must add up.
-        let got = frequencies(&[0.0; 1000], Sampling { temperature: 1.0, top_p: 0.9, seed: 1 }, 50_000);
+        let got =
+            frequencies(&[0.0; 1000], Sampling { temperature: 1.0, top_p: 0.9, seed: 1 }, 50_000);
         assert_eq!(got.iter().filter(|f| **f > 0.0).count(), 900);
     }
 
@@ -259,7 +291,8 @@ mod tests {
         let logits = [3.0, 2.0_f32.ln(), 9.0, 4.0_f32.ln(), 0.0];
         let some = [1_u32, 3, 4];
         let sampling = Sampling { temperature: 1.0, top_p: 1.0, seed: 3 };
-        let (mut a, mut b, mut scratch) = (Sampler::new(sampling), Sampler::new(sampling), Scratch::default());
+        let (mut a, mut b, mut scratch) =
+            (Sampler::new(sampling), Sampler::new(sampling), Scratch::default());
         let mut counts = [0_u32; 5];
         for _ in 0..30_000 {
             let chosen = a.sample_among(&some, &logits, &mut scratch).expect("finite");
@@ -271,8 +304,14 @@ mod tests {
             assert!((share - expected).abs() < 0.01, "{shares:?}");
         }
         // Logits of tokens that are not permitted do not matter.
-        assert_eq!(a.sample_among(&[1, 4], &[f32::NAN, 0.0, f32::NAN, 0.0, f32::NAN], &mut scratch), None);
-        assert!(a.sample_among(&[1, 3], &[f32::NAN, 0.0, f32::NAN, 0.0, f32::NAN], &mut scratch).is_some());
+        assert_eq!(
+            a.sample_among(&[1, 4], &[f32::NAN, 0.0, f32::NAN, 0.0, f32::NAN], &mut scratch),
+            None
+        );
+        assert!(
+            a.sample_among(&[1, 3], &[f32::NAN, 0.0, f32::NAN, 0.0, f32::NAN], &mut scratch)
+                .is_some()
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What sampling needs from a context, shared by its sequences: the model, its end tokens, scratch buffers.
+//! What sampling needs from a context, shared by its sequences: the model, its end tokens, scratch
+//! buffers.
 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
@@ -16,7 +17,10 @@ impl<'m> SamplingContext<'m> {
     pub(super) fn new(model: &'m LlamaModel) -> Self {
         let vocabulary = model.vocab();
         let all = (0..vocabulary.n_tokens()).map(LlamaToken);
-        let ends = all.filter(|token| vocabulary.is_eog(*token)).map(|token| token.0.cast_unsigned()).collect();
+        let ends = all
+            .filter(|token| vocabulary.is_eog(*token))
+            .map(|token| token.0.cast_unsigned())
+            .collect();
         Self { model, ends, scratch: Scratch::default() }
     }
 }

@@ -18,7 +18,11 @@ impl<V: Clone> SegmentedCache<V> {
     ///
     /// # Errors
     /// Those of `make`.
-    pub(super) fn get_or_make<E>(&mut self, text: &str, make: impl FnOnce() -> Result<V, E>) -> Result<V, E> {
+    pub(super) fn get_or_make<E>(
+        &mut self,
+        text: &str,
+        make: impl FnOnce() -> Result<V, E>,
+    ) -> Result<V, E> {
         if let Some(known) = self.protected.get(text) {
             return Ok(known.clone());
         }

@@ -121,9 +121,15 @@ impl Sequence {
         self.row = batch.n_tokens();
         self.batched = count;
         for at in self.computed..self.computed + count {
-            let position = i32::try_from(at).expect("invariant: positions are below context_tokens, below 2^31");
+            let position = i32::try_from(at)
+                .expect("invariant: positions are below context_tokens, below 2^31");
             batch
-                .add(LlamaToken(self.tokens[at]), position, &[self.seq.raw()], self.wants_logits(at))
+                .add(
+                    LlamaToken(self.tokens[at]),
+                    position,
+                    &[self.seq.raw()],
+                    self.wants_logits(at),
+                )
                 .expect("invariant: the caller left room in the batch");
         }
     }
@@ -138,7 +144,11 @@ impl Sequence {
     }
 
     /// Advances past the decoded batch, and samples the next token if nothing is pending.
-    pub(super) fn decoded(&mut self, context: &LlamaContext<'_>, sampling: &mut SamplingContext<'_>) -> Step {
+    pub(super) fn decoded(
+        &mut self,
+        context: &LlamaContext<'_>,
+        sampling: &mut SamplingContext<'_>,
+    ) -> Step {
         let (row, start) = (self.row, self.computed);
         self.computed += std::mem::take(&mut self.batched);
         for (row, at) in (row..).zip(start..self.computed) {
@@ -165,19 +175,25 @@ impl Sequence {
     ) -> Result<(), EngineError> {
         if self.with_logprobs {
             let place = usize::try_from(token).map_err(|_| EngineError::NotFinite)?;
-            let logprob = sampler::logprob(logits, place, &mut sampling.scratch).ok_or(EngineError::NotFinite)?;
+            let logprob = sampler::logprob(logits, place, &mut sampling.scratch)
+                .ok_or(EngineError::NotFinite)?;
             self.logprobs.push(logprob);
         }
         Ok(())
     }
 
     /// Samples the next token, and appends those that the grammar then forces.
-    fn sample(&mut self, logits: &[f32], sampling: &mut SamplingContext<'_>) -> Result<(), EngineError> {
+    fn sample(
+        &mut self,
+        logits: &[f32],
+        sampling: &mut SamplingContext<'_>,
+    ) -> Result<(), EngineError> {
         let scratch = &mut sampling.scratch;
         let chosen = match &mut self.grammar {
-            None if self.ignore_end => {
-                self.sampler.sample_excluding(&sampling.ends, logits, scratch).ok_or(EngineError::NotFinite)?
-            }
+            None if self.ignore_end => self
+                .sampler
+                .sample_excluding(&sampling.ends, logits, scratch)
+                .ok_or(EngineError::NotFinite)?,
             None => self.sampler.sample(logits, scratch).ok_or(EngineError::NotFinite)?,
             Some(grammar) => match grammar.sample(logits, &mut self.sampler, scratch)? {
                 Some(chosen) => chosen,
@@ -188,7 +204,9 @@ impl Sequence {
                 None => {
                     let generated = self.tokens.len() - self.prompt;
                     return Err(EngineError::Grammar {
-                        detail: format!("it permits none of the model's tokens after {generated} generated ones"),
+                        detail: format!(
+                            "it permits none of the model's tokens after {generated} generated ones"
+                        ),
                     });
                 }
             },
@@ -222,7 +240,9 @@ impl Sequence {
         let room = self.max_tokens - (self.tokens.len() - self.prompt);
         let before = self.tokens.len();
         let ends = grammar.force(model, room, &mut self.tokens);
-        let stop = self.stop.and_then(|_| self.tokens[before..].iter().position(|token| self.stops_at(*token)));
+        let stop = self
+            .stop
+            .and_then(|_| self.tokens[before..].iter().position(|token| self.stops_at(*token)));
         if let Some(stop) = stop {
             self.tokens.truncate(before + stop + 1);
         }
@@ -236,10 +256,12 @@ impl Sequence {
         }
     }
 
-    /// Why it ended, once its last token is chosen and the requested log-probabilities are computed. A grammar that forces
-    /// the whole text, or permits none, ends a turn before its first decode.
+    /// Why it ended, once its last token is chosen and the requested log-probabilities are
+    /// computed. A grammar that forces the whole text, or permits none, ends a turn before its
+    /// first decode.
     pub(super) fn finished(&self) -> Option<Finish> {
-        let has_logprobs = !self.with_logprobs || self.tokens.len() == self.prompt || self.pending() == 0;
+        let has_logprobs =
+            !self.with_logprobs || self.tokens.len() == self.prompt || self.pending() == 0;
         self.finish.filter(|_| has_logprobs)
     }
 

@@ -30,15 +30,18 @@ pub struct EngineSpec {
     pub sequences_max: u16,
     /// Most tokens of one decode (next tokens and prefill together); at least `sequences_max`.
     pub batch_tokens: u32,
-    /// Sequences beyond `sequences_max` that only cache; together at most 256. In a shared pool they cost nothing, in a
-    /// split one each takes a part.
+    /// Sequences beyond `sequences_max` that only cache; together at most 256. In a shared pool
+    /// they cost nothing, in a split one each takes a part.
     pub kept_max: u16,
-    /// Most prompt tokens of a decode while other turns generate; 0 means a quarter of `batch_tokens`.
+    /// Most prompt tokens of a decode while other turns generate; 0 means a quarter of
+    /// `batch_tokens`.
     pub prefill_tokens: u32,
-    /// CPU threads of a decode, at least 1. More threads than idle cores makes decoding much slower.
+    /// CPU threads of a decode, at least 1. More threads than idle cores makes decoding much
+    /// slower.
     pub threads: u16,
-    /// A worker that has turns and is silent for this long is hung, in milliseconds. Once the latency of decodes is
-    /// known, the limit drops to 50 times their 99th percentile, but not below 5 seconds.
+    /// A worker that has turns and is silent for this long is hung, in milliseconds. Once the
+    /// latency of decodes is known, the limit drops to 50 times their 99th percentile, but not
+    /// below 5 seconds.
     pub deadline_ms: u64,
     /// Time for loading the model and decoding one token, in milliseconds.
     pub start_timeout_ms: u64,
@@ -46,7 +49,8 @@ pub struct EngineSpec {
     pub restarts_max: u32,
     /// The window in which restarts count, in milliseconds.
     pub restart_window_ms: u64,
-    /// If above 0, the worker starts with the first request and ends when there was none for this long, in milliseconds.
+    /// If above 0, the worker starts with the first request and ends when there was none for this
+    /// long, in milliseconds.
     pub idle_stop_ms: u64,
     /// The binary that is run as `<worker> engine-worker`; the running binary if absent.
     pub worker: Option<PathBuf>,
@@ -56,8 +60,8 @@ pub struct EngineSpec {
     #[doc(hidden)]
     #[serde(skip)]
     pub fault: Option<Fault>,
-    /// Run a stub worker, which loads no model and answers every request at once with this text: the load test measures
-    /// the round trip with it. Cannot be set from a configuration file.
+    /// Run a stub worker, which loads no model and answers every request at once with this text:
+    /// the load test measures the round trip with it. Cannot be set from a configuration file.
     #[doc(hidden)]
     #[serde(skip)]
     pub stub_answer: Option<String>,
@@ -104,7 +108,10 @@ impl EngineSpec {
     pub(super) fn check(&self) -> Result<(), EngineError> {
         let bad = |detail: String| Err(EngineError::BadSpec { detail });
         if !(1..=SEQUENCES_MAX).contains(&self.sequences_max) {
-            return bad(format!("sequences_max is {}, set it to 1..={SEQUENCES_MAX}", self.sequences_max));
+            return bad(format!(
+                "sequences_max is {}, set it to 1..={SEQUENCES_MAX}",
+                self.sequences_max
+            ));
         }
         if self.sequences() > SEQUENCES_MAX {
             return bad(format!(
@@ -129,7 +136,9 @@ impl EngineSpec {
             return bad(format!("threads is {}, set it to 1..=1024", self.threads));
         }
         if self.deadline_ms == 0 || self.start_timeout_ms == 0 || self.restart_window_ms == 0 {
-            return bad("deadline_ms, start_timeout_ms and restart_window_ms must be above 0".to_owned());
+            return bad(
+                "deadline_ms, start_timeout_ms and restart_window_ms must be above 0".to_owned()
+            );
         }
         if self.stub_answer.is_some() && self.isolation == Isolation::Thread {
             return bad("stub_answer needs isolation \"process\"".to_owned());
@@ -153,7 +162,8 @@ impl EngineSpec {
 pub enum Isolation {
     /// A child process; it may abort, hang or be killed, and is then replaced.
     Process,
-    /// A thread of this process: an abort of llama.cpp ends the whole process, and a hang cannot be ended.
+    /// A thread of this process: an abort of llama.cpp ends the whole process, and a hang cannot be
+    /// ended.
     Thread,
 }
 
@@ -162,11 +172,11 @@ pub enum Isolation {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum KvPool {
-    /// One pool: a turn may be as long as all of it. Each sequence attends over the cells of all, which costs time on a
-    /// CPU.
+    /// One pool: a turn may be as long as all of it. Each sequence attends over the cells of all,
+    /// which costs time on a CPU.
     Shared,
-    /// Each sequence has an equal part, rounded up to 256 tokens. Much faster on a CPU with many short sequences; no turn
-    /// can be longer than a part.
+    /// Each sequence has an equal part, rounded up to 256 tokens. Much faster on a CPU with many
+    /// short sequences; no turn can be longer than a part.
     Split,
 }
 
@@ -185,8 +195,9 @@ pub enum FlashAttention {
 
 /// A fault that the worker commits on a certain prompt.
 ///
-/// Only tests ask for it. It is in the product because the fault must strike in the worker process, which is the product's
-/// own binary; a worker binary for tests, or a cargo feature, would build llama.cpp's programs twice.
+/// Only tests ask for it. It is in the product because the fault must strike in the worker process,
+/// which is the product's own binary; a worker binary for tests, or a cargo feature, would build
+/// llama.cpp's programs twice.
 #[doc(hidden)]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fault {

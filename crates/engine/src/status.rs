@@ -28,13 +28,15 @@ pub struct EngineStatus {
     pub context_tokens: u32,
     /// Longest prompt plus generation, in tokens.
     pub turn_tokens_max: u32,
-    /// Time since the last message from the worker, in milliseconds; at most about 100 while it decodes.
+    /// Time since the last message from the worker, in milliseconds; at most about 100 while it
+    /// decodes.
     pub last_decode_ms_ago: Option<u64>,
     /// Counters since the worker started.
     pub counts: EngineCounts,
     /// Process id of the worker; none for a thread, and while there is no worker.
     pub worker_pid: Option<u32>,
-    /// Why the engine is out of service, if it is: lost until a worker is ready again, or shut down.
+    /// Why the engine is out of service, if it is: lost until a worker is ready again, or shut
+    /// down.
     pub failure: Option<EngineError>,
 }
 

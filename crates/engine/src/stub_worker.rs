@@ -1,6 +1,7 @@
 //! A worker without a model that answers every turn at once with the same text.
 //!
-//! The load test measures with it what lies between a caller and its model, so it is part of the product.
+//! The load test measures with it what lies between a caller and its model, so it is part of the
+//! product.
 
 use super::transport::{Received, Transport};
 use super::wire::{Facts, FromWorker, Timing, ToWorker};
@@ -46,7 +47,8 @@ mod tests {
     use super::super::{Format, Request, Sampling};
     use super::*;
 
-    /// Delivers these frames, `None` being a moment without one, and records what is sent and flushed.
+    /// Delivers these frames, `None` being a moment without one, and records what is sent and
+    /// flushed.
     struct Script {
         frames: VecDeque<Option<ToWorker<'static>>>,
         out: Vec<String>,
@@ -65,7 +67,9 @@ mod tests {
         fn send(&mut self, frame: FromWorker) {
             self.out.push(match frame {
                 FromWorker::Ready(_) => "ready".to_owned(),
-                FromWorker::Done { id, result, .. } => format!("{} {}", id.0, result.expect("an answer").text),
+                FromWorker::Done { id, result, .. } => {
+                    format!("{} {}", id.0, result.expect("an answer").text)
+                }
                 _ => "other".to_owned(),
             });
         }
@@ -91,9 +95,13 @@ mod tests {
             group: 0,
         };
         let turn = |id| Some(ToWorker::Turn(Turn::new(TurnId(id), &request).into_owned()));
-        let frames = [turn(1), turn(2), None, None, turn(3), Some(ToWorker::Cancel(TurnId(3))), None];
+        let frames =
+            [turn(1), turn(2), None, None, turn(3), Some(ToWorker::Cancel(TurnId(3))), None];
         let mut transport = Script { frames: frames.into(), out: Vec::new() };
         serve("step", &mut transport);
-        assert_eq!(transport.out, ["ready", "flush", "1 step", "2 step", "flush", "3 step", "flush"]);
+        assert_eq!(
+            transport.out,
+            ["ready", "flush", "1 step", "2 step", "flush", "3 step", "flush"]
+        );
     }
 }

@@ -38,7 +38,13 @@ pub(super) struct SocketTransport {
 
 impl SocketTransport {
     pub(super) fn new(socket: UnixStream) -> Self {
-        Self { socket, frames: Frames::default(), chunk: vec![0; 64 << 10], out: Vec::new(), closed: false }
+        Self {
+            socket,
+            frames: Frames::default(),
+            chunk: vec![0; 64 << 10],
+            out: Vec::new(),
+            closed: false,
+        }
     }
 }
 
@@ -62,7 +68,8 @@ impl Transport for SocketTransport {
     }
 
     fn send(&mut self, frame: FromWorker) {
-        // A generation is bounded by the context, far below a frame's limit. If it is not, closing tells the parent.
+        // A generation is bounded by the context, far below a frame's limit. If it is not, closing
+        // tells the parent.
         if encode(&frame, &mut self.out).is_err() {
             self.closed = true;
         }

@@ -1,4 +1,5 @@
-//! The protocol between parent and worker: frames of a length (u32, little-endian) and a postcard body.
+//! The protocol between parent and worker: frames of a length (u32, little-endian) and a postcard
+//! body.
 //!
 //! Both ends are the same binary, so no version is negotiated. Does no I/O.
 
@@ -11,8 +12,10 @@ use super::request::{EXCLUDED_BYTES_MAX, GRAMMAR_BYTES_MAX, PROMPT_BYTES_MAX};
 use super::spec::Fault;
 use super::{EngineCounts, EngineError, EngineSpec, Format, Generation, Request, Sampling};
 
-/// Longest body of a frame, in bytes: the longest prompt, grammar and excluded lines, and room for the rest.
-const FRAME_BYTES_MAX: usize = PROMPT_BYTES_MAX + GRAMMAR_BYTES_MAX + EXCLUDED_BYTES_MAX + (1 << 20);
+/// Longest body of a frame, in bytes: the longest prompt, grammar and excluded lines, and room for
+/// the rest.
+const FRAME_BYTES_MAX: usize =
+    PROMPT_BYTES_MAX + GRAMMAR_BYTES_MAX + EXCLUDED_BYTES_MAX + (1 << 20);
 
 /// Number of a turn; unique for the life of an engine. A request that is sent again has a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -88,7 +91,8 @@ pub(super) enum FromWorker {
     Refused(EngineError),
     /// A turn is over.
     Done { id: TurnId, result: Result<Generation, EngineError>, timing: Option<Timing> },
-    /// Progress; sent at least every 100 ms while there are turns, and before the answers that it counts.
+    /// Progress; sent at least every 100 ms while there are turns, and before the answers that it
+    /// counts.
     Counts(EngineCounts),
     /// The worker ends because the state of its context is unknown.
     Fatal(String),
@@ -141,14 +145,17 @@ pub(super) struct Frames {
 
 impl Frames {
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        // Frames that were read are removed first, so the buffer grows no longer than the longest backlog.
+        // Frames that were read are removed first, so the buffer grows no longer than the longest
+        // backlog.
         self.bytes.drain(..std::mem::take(&mut self.at));
         self.bytes.extend_from_slice(bytes);
     }
 
     /// The next complete frame.
     pub(super) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, WireError> {
-        let Some((head, rest)) = self.bytes[self.at..].split_first_chunk::<4>() else { return Ok(None) };
+        let Some((head, rest)) = self.bytes[self.at..].split_first_chunk::<4>() else {
+            return Ok(None);
+        };
         let length = u32::from_le_bytes(*head) as usize;
         if length > FRAME_BYTES_MAX {
             return Err(WireError(format!("{length} bytes")));
@@ -181,8 +188,15 @@ mod tests {
         };
         let mut bytes = Vec::new();
         let spec = Box::new(EngineSpec::default());
-        encode(&ToWorker::Start { spec, fault: Some(Fault::HangOn("x".to_owned())), stub_answer: None }, &mut bytes)
-            .expect("encoded");
+        encode(
+            &ToWorker::Start {
+                spec,
+                fault: Some(Fault::HangOn("x".to_owned())),
+                stub_answer: None,
+            },
+            &mut bytes,
+        )
+        .expect("encoded");
         encode(&ToWorker::Turn(Turn::new(TurnId(3), &request)), &mut bytes).expect("encoded");
         for cut in 0..bytes.len() {
             let mut frames = Frames::default();
@@ -193,14 +207,19 @@ mod tests {
                     seen.push(frame);
                 }
             }
-            let [ToWorker::Start { spec, fault: Some(_), stub_answer: None }, ToWorker::Turn(turn)] = &seen[..] else {
+            let [ToWorker::Start { spec, fault: Some(_), stub_answer: None }, ToWorker::Turn(turn)] =
+                &seen[..]
+            else {
                 panic!("{seen:?}")
             };
             assert_eq!(**spec, EngineSpec::default());
             assert_eq!((turn.id, turn.group, &*turn.prompt), (TurnId(3), 9, "née"));
             assert_eq!(turn.sampling, request.sampling);
             assert_eq!((&*turn.format, &*turn.excluded), (&request.format, &*request.excluded));
-            assert_eq!((&*turn.excluded_prefixes, turn.stop), (&*request.excluded_prefixes, Some('?')));
+            assert_eq!(
+                (&*turn.excluded_prefixes, turn.stop),
+                (&*request.excluded_prefixes, Some('?'))
+            );
         }
     }
 

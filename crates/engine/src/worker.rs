@@ -1,7 +1,7 @@
 //! The entry point of an engine's child process.
 //!
-//! Standard input is the socket to the parent. The process ends when the socket closes or the parent dies, and opens no
-//! file but the model.
+//! Standard input is the socket to the parent. The process ends when the socket closes or the
+//! parent dies, and opens no file but the model.
 
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
@@ -23,7 +23,8 @@ const MISUSED: u8 = 64;
 #[cfg(feature = "llama")]
 const FAILED: u8 = 87;
 
-/// Runs the hidden subcommand `engine-worker`. A binary whose first argument that is calls this before anything else.
+/// Runs the hidden subcommand `engine-worker`. A binary whose first argument that is calls this
+/// before anything else.
 pub fn worker_main() -> ExitCode {
     match std::env::args().nth(2).as_deref() {
         Some(DEVICES) => list_devices(),
@@ -52,19 +53,27 @@ fn list_devices() -> ExitCode {
     super::ffi::exit_on_abort();
     let mut out = Vec::new();
     let written = super::wire::encode(&super::model::devices(), &mut out).is_ok();
-    if written && std::io::stdout().write_all(&out).is_ok() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
+    if written && std::io::stdout().write_all(&out).is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(FAILED)
+    }
 }
 
 fn serve(parent: i32) -> ExitCode {
-    // Both are needed: the signal ends a worker that is computing, the closed socket one that is waiting.
-    let bound = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    // Both are needed: the signal ends a worker that is computing, the closed socket one that is
+    // waiting.
+    let bound =
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let present = rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
     if bound.is_err() || present != Some(parent) {
         return misused();
     }
     let Ok(socket) = std::io::stdin().as_fd().try_clone_to_owned() else { return misused() };
     let mut transport = SocketTransport::new(UnixStream::from(socket));
-    let Received::Frame(ToWorker::Start { spec, fault, stub_answer }) = transport.recv(true) else { return misused() };
+    let Received::Frame(ToWorker::Start { spec, fault, stub_answer }) = transport.recv(true) else {
+        return misused();
+    };
     match stub_answer {
         Some(text) => {
             super::stub_worker::serve(&text, &mut transport);

@@ -43,7 +43,10 @@ pub(super) struct WorkerHandle {
     events: Receiver<WorkerEvent>,
 }
 
-#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "there is no loop to run in a thread"))]
+#[cfg_attr(
+    not(feature = "llama"),
+    allow(dead_code, reason = "there is no loop to run in a thread")
+)]
 enum Kind {
     Process { child: Child, socket: UnixStream, out: Vec<u8>, stderr: StderrTail },
     Thread { turns: Sender<ToWorker<'static>> },
@@ -79,7 +82,9 @@ impl WorkerHandle {
             Ok((read_frames(&spec.name, socket)?, stderr))
         });
         match reading {
-            Ok((events, stderr)) => Ok(Self { kind: Kind::Process { child, socket, out: Vec::new(), stderr }, events }),
+            Ok((events, stderr)) => {
+                Ok(Self { kind: Kind::Process { child, socket, out: Vec::new(), stderr }, events })
+            }
             Err(error) => {
                 // The child ends on its own when the socket closes, but it must also be waited for.
                 let _ = child.kill();
@@ -97,10 +102,13 @@ impl WorkerHandle {
         let (answers, events) = crossbeam_channel::unbounded();
         let logs = if spec.logs { super::ffi::Stderr::All } else { super::ffi::Stderr::Silent };
         std::thread::Builder::new().name(format!("{}-loop", spec.name)).spawn(move || {
-            let mut transport = super::transport::ChannelTransport { turns: inbox, answers: answers.clone() };
+            let mut transport =
+                super::transport::ChannelTransport { turns: inbox, answers: answers.clone() };
             let Ok(ToWorker::Start { spec, fault, .. }) = transport.turns.recv() else { return };
             super::ffi::keep_logs(logs);
-            let end = catch_unwind(AssertUnwindSafe(|| super::batching::serve(&spec, fault, &mut transport)));
+            let end = catch_unwind(AssertUnwindSafe(|| {
+                super::batching::serve(&spec, fault, &mut transport)
+            }));
             let reason = match end {
                 Ok(Ok(())) => None,
                 Ok(Err(fatal)) => Some(fatal.to_string()),
@@ -145,12 +153,15 @@ impl WorkerHandle {
     fn send(&mut self, frame: ToWorker<'_>) {
         match &mut self.kind {
             Kind::Process { out, .. } => {
-                encode(&frame, out).expect("invariant: requests are checked against the frame's limit");
+                encode(&frame, out)
+                    .expect("invariant: requests are checked against the frame's limit");
                 self.flush();
             }
             Kind::Thread { turns } => {
                 let frame = match frame {
-                    ToWorker::Start { spec, fault, stub_answer } => ToWorker::Start { spec, fault, stub_answer },
+                    ToWorker::Start { spec, fault, stub_answer } => {
+                        ToWorker::Start { spec, fault, stub_answer }
+                    }
                     ToWorker::Cancel(id) => ToWorker::Cancel(id),
                     ToWorker::Turn(turn) => ToWorker::Turn(turn.into_owned()),
                 };
@@ -170,7 +181,11 @@ impl WorkerHandle {
         let Kind::Process { socket, out, .. } = &mut self.kind else { return };
         let mut sent = 0;
         while sent < out.len() {
-            match rustix::net::send(&*socket, &out[sent..], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            match rustix::net::send(
+                &*socket,
+                &out[sent..],
+                SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+            ) {
                 Ok(length) => sent += length,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
@@ -181,7 +196,8 @@ impl WorkerHandle {
         out.drain(..sent);
     }
 
-    /// Ends the worker and describes how it ended. A thread that does not end on its own is abandoned.
+    /// Ends the worker and describes how it ended. A thread that does not end on its own is
+    /// abandoned.
     pub(super) fn end(self) -> String {
         match self.kind {
             Kind::Thread { turns } => {
@@ -190,7 +206,9 @@ impl WorkerHandle {
                 let closed = loop {
                     match self.events.recv_timeout(THREAD_END_WAIT) {
                         Ok(WorkerEvent::Frame(_)) => {}
-                        Ok(WorkerEvent::Closed(_)) | Err(RecvTimeoutError::Disconnected) => break true,
+                        Ok(WorkerEvent::Closed(_)) | Err(RecvTimeoutError::Disconnected) => {
+                            break true;
+                        }
                         Err(RecvTimeoutError::Timeout) => break false,
                     }
                 };
@@ -223,7 +241,8 @@ pub(super) fn worker_command(worker: Option<&PathBuf>) -> io::Result<Command> {
     command.envs(ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     // ggml's own handler would start a debugger.
     command.env("GGML_NO_BACKTRACE", "1");
-    // Huge pages for KV pools, where the system grants them on request: about 5 % faster decodes on a CPU.
+    // Huge pages for KV pools, where the system grants them on request: about 5 % faster decodes on
+    // a CPU.
     command.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
     // CUDA's default order is by speed, and changes with the cards.
     command.env("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
@@ -233,12 +252,13 @@ pub(super) fn worker_command(worker: Option<&PathBuf>) -> io::Result<Command> {
 /// As [`worker_command`], for a worker that sees only the GPUs of `spec`; none for the CPU.
 ///
 /// # Errors
-/// [`EngineError::DeviceMissing`] or [`EngineError::BadSpec`] for GPUs that cannot be used, [`EngineError::WorkerDied`]
-/// if the path of the running binary is unknown.
+/// [`EngineError::DeviceMissing`] or [`EngineError::BadSpec`] for GPUs that cannot be used,
+/// [`EngineError::WorkerDied`] if the path of the running binary is unknown.
 pub(super) fn worker_command_for(spec: &EngineSpec) -> Result<Command, EngineError> {
     let visible = host_gpus().bind(&spec.device)?;
-    let mut command = worker_command(spec.worker.as_ref())
-        .map_err(|error| EngineError::WorkerDied { detail: format!("it could not be started: {error}") })?;
+    let mut command = worker_command(spec.worker.as_ref()).map_err(|error| {
+        EngineError::WorkerDied { detail: format!("it could not be started: {error}") }
+    })?;
     command.env("CUDA_VISIBLE_DEVICES", visible);
     Ok(command)
 }
@@ -252,7 +272,9 @@ pub(super) fn host_gpus() -> HostGpus {
 fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("it exited with code {code}"),
-        (None, Some(9)) => "it was killed by signal 9 (by hand, by the watchdog, or for lack of memory)".to_owned(),
+        (None, Some(9)) => {
+            "it was killed by signal 9 (by hand, by the watchdog, or for lack of memory)".to_owned()
+        }
         (None, Some(signal)) => format!("it was ended by signal {signal}"),
         (None, None) => "it ended in an unknown way".to_owned(),
     }

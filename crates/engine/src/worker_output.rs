@@ -22,7 +22,8 @@ pub(super) enum WorkerEvent {
     Closed(Option<String>),
 }
 
-/// Reads a worker's frames on a thread of its own, so that a worker never waits for the parent to read.
+/// Reads a worker's frames on a thread of its own, so that a worker never waits for the parent to
+/// read.
 pub(super) fn read_frames(name: &str, mut socket: UnixStream) -> io::Result<Receiver<WorkerEvent>> {
     let (sender, events) = unbounded();
     std::thread::Builder::new().name(format!("{name}-read")).spawn(move || {

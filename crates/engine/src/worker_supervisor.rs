@@ -1,4 +1,5 @@
-//! Supervises an engine's worker from the pump thread: sends turns, watches deadlines, restarts the worker.
+//! Supervises an engine's worker from the pump thread: sends turns, watches deadlines, restarts the
+//! worker.
 //!
 //! Never blocks on the worker, and never calls llama.cpp.
 #![allow(
@@ -23,11 +24,13 @@ use super::{EngineError, EngineSpec};
 
 /// Times a turn is sent to a worker before it fails.
 const ATTEMPTS_MAX: u8 = 4;
-/// After this many attempts a turn runs alone, so that a turn that kills workers takes no other with it.
+/// After this many attempts a turn runs alone, so that a turn that kills workers takes no other
+/// with it.
 const ALONE_AFTER_ATTEMPTS: u8 = 2;
 /// Delay before writing again to a worker that does not read.
 const BACKED_UP_RETRY: Duration = Duration::from_millis(5);
-/// A worker that has turns is hung once it is silent for this many of its slow decodes (the 99th percentile),
+/// A worker that has turns is hung once it is silent for this many of its slow decodes (the 99th
+/// percentile),
 const SILENT_DECODES: u32 = 50;
 /// but not before this: a busy machine stalls for seconds.
 const SILENCE_MIN: Duration = Duration::from_secs(5);
@@ -72,7 +75,8 @@ pub(super) struct WorkerSupervisor {
     retries: VecDeque<PendingRequest>,
     waiting: FairQueue<Ticket, PendingRequest>,
     sent: InFlight,
-    /// Turns that a worker may have at once: enough to fill its sequences twice, so that it never runs dry.
+    /// Turns that a worker may have at once: enough to fill its sequences twice, so that it never
+    /// runs dry.
     sent_max: usize,
     /// Whether the turn that was sent must run alone.
     alone: bool,
@@ -81,8 +85,8 @@ pub(super) struct WorkerSupervisor {
     used: Instant,
     /// Whether a worker was started for a need that has not ended yet: the next one replaces it.
     has_started: bool,
-    /// Since when the worker owes a sign of life: its last one, or the first turn that it got after it. A turn that is
-    /// cancelled does not change it.
+    /// Since when the worker owes a sign of life: its last one, or the first turn that it got after
+    /// it. A turn that is cancelled does not change it.
     owed_since: Option<Instant>,
     /// Of the current worker's decodes, in microseconds; 0 while unknown.
     decode_p99_us: u32,
@@ -108,7 +112,10 @@ impl WorkerSupervisor {
         };
         Self {
             sent_max: usize::from(spec.sequences_max) * 2,
-            restarts: RestartPolicy::new(spec.restarts_max, Duration::from_millis(spec.restart_window_ms)),
+            restarts: RestartPolicy::new(
+                spec.restarts_max,
+                Duration::from_millis(spec.restart_window_ms),
+            ),
             spec,
             commands,
             status,
@@ -127,8 +134,8 @@ impl WorkerSupervisor {
         }
     }
 
-    /// Runs until shutdown, until the last handle is dropped, or until the first worker fails to start. Dropping the
-    /// replies then answers every remaining turn.
+    /// Runs until shutdown, until the last handle is dropped, or until the first worker fails to
+    /// start. Dropping the replies then answers every remaining turn.
     pub(super) fn run(mut self) {
         let silence = never();
         while !matches!(self.phase, Phase::Failed) {
@@ -197,7 +204,8 @@ impl WorkerSupervisor {
         if !is_due {
             return;
         }
-        self.phase = Phase::Starting { until: now + Duration::from_millis(self.spec.start_timeout_ms) };
+        self.phase =
+            Phase::Starting { until: now + Duration::from_millis(self.spec.start_timeout_ms) };
         self.owed_since = None;
         self.decode_p99_us = 0;
         match WorkerHandle::start(&self.spec) {
@@ -206,7 +214,9 @@ impl WorkerSupervisor {
                 self.has_started = true;
                 self.worker = Some(worker);
             }
-            Err(error) => self.died(EngineError::WorkerDied { detail: format!("it could not be started: {error}") }),
+            Err(error) => self.died(EngineError::WorkerDied {
+                detail: format!("it could not be started: {error}"),
+            }),
         }
     }
 
@@ -216,11 +226,16 @@ impl WorkerSupervisor {
             self.alone = false;
         }
         while !self.alone && self.sent.len() < self.sent_max {
-            let alone = self.retries.front().is_some_and(|pending| pending.attempts >= ALONE_AFTER_ATTEMPTS);
+            let alone = self
+                .retries
+                .front()
+                .is_some_and(|pending| pending.attempts >= ALONE_AFTER_ATTEMPTS);
             if alone && !self.sent.is_empty() {
                 break;
             }
-            let Some(mut pending) = self.retries.pop_front().or_else(|| self.waiting.pop()) else { break };
+            let Some(mut pending) = self.retries.pop_front().or_else(|| self.waiting.pop()) else {
+                break;
+            };
             pending.attempts += 1;
             let id = TurnId(self.turn_next);
             self.turn_next += 1;
@@ -246,11 +261,14 @@ impl WorkerSupervisor {
                 self.restarts.ready(now);
                 self.status.ready(facts);
                 if let Some(starter) = self.starter.take() {
-                    // A starter that stopped waiting has dropped its handle, too, which ends the pump.
+                    // A starter that stopped waiting has dropped its handle, too, which ends the
+                    // pump.
                     let _ = starter.send(Ok(()));
                 }
             }
-            WorkerEvent::Frame(FromWorker::Refused(error)) if self.spec.idle_stop_ms > 0 => self.refused(&error),
+            WorkerEvent::Frame(FromWorker::Refused(error)) if self.spec.idle_stop_ms > 0 => {
+                self.refused(&error)
+            }
             WorkerEvent::Frame(FromWorker::Refused(error)) => self.died(error),
             WorkerEvent::Frame(FromWorker::Done { id, result, timing }) => {
                 if let Some(pending) = self.sent.remove(id) {
@@ -261,8 +279,12 @@ impl WorkerSupervisor {
                 self.decode_p99_us = counts.decode_p99_us;
                 self.status.counted(counts);
             }
-            WorkerEvent::Frame(FromWorker::Fatal(detail)) => self.died(EngineError::WorkerDied { detail }),
-            WorkerEvent::Closed(reason) => self.died(EngineError::WorkerDied { detail: reason.unwrap_or_default() }),
+            WorkerEvent::Frame(FromWorker::Fatal(detail)) => {
+                self.died(EngineError::WorkerDied { detail })
+            }
+            WorkerEvent::Closed(reason) => {
+                self.died(EngineError::WorkerDied { detail: reason.unwrap_or_default() })
+            }
         }
         if !self.sent.is_empty() {
             self.owed_since = Some(now);
@@ -288,7 +310,8 @@ impl WorkerSupervisor {
 
     /// When a worker without turns ends, if it does.
     fn idle_deadline(&self) -> Option<Instant> {
-        let has_turns = !(self.sent.is_empty() && self.retries.is_empty() && self.waiting.is_empty());
+        let has_turns =
+            !(self.sent.is_empty() && self.retries.is_empty() && self.waiting.is_empty());
         let stops = matches!(self.phase, Phase::Ready) && self.spec.idle_stop_ms > 0 && !has_turns;
         stops.then(|| self.used + Duration::from_millis(self.spec.idle_stop_ms))
     }
@@ -303,7 +326,8 @@ impl WorkerSupervisor {
         }
     }
 
-    /// Answers everything that waits for a worker that cannot start as it is specified; the next request tries again.
+    /// Answers everything that waits for a worker that cannot start as it is specified; the next
+    /// request tries again.
     fn refused(&mut self, error: &EngineError) {
         self.take_back(error);
         while let Some(pending) = self.retries.pop_front().or_else(|| self.waiting.pop()) {
@@ -316,7 +340,8 @@ impl WorkerSupervisor {
         self.owed_since.map(|since| since + self.silence_max())
     }
 
-    /// Longest silence of a healthy worker that has turns: a multiple of its slow decodes, once those are known.
+    /// Longest silence of a healthy worker that has turns: a multiple of its slow decodes, once
+    /// those are known.
     fn silence_max(&self) -> Duration {
         let limit = Duration::from_millis(self.spec.deadline_ms);
         if self.decode_p99_us == 0 {
@@ -351,7 +376,8 @@ impl WorkerSupervisor {
             (cause, _) => cause,
         };
         if let Some(starter) = &self.starter {
-            // The first worker is not restarted: its error shows what is wrong with the specification.
+            // The first worker is not restarted: its error shows what is wrong with the
+            // specification.
             let _ = starter.send(Err(cause));
             self.phase = Phase::Failed;
             return;
@@ -376,7 +402,8 @@ impl WorkerSupervisor {
             if pending.attempts >= ATTEMPTS_MAX {
                 pending.reply.send(Err(cause.clone()));
             } else if was_alone {
-                // The others first: if something else kills the workers, no turn collects all the attempts.
+                // The others first: if something else kills the workers, no turn collects all the
+                // attempts.
                 self.retries.push_back(pending);
             } else {
                 self.retries.push_front(pending);

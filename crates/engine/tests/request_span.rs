@@ -1,4 +1,5 @@
-//! Requests carry the caller's span through a worker process and back. This program is its own worker (a stub).
+//! Requests carry the caller's span through a worker process and back. This program is its own
+//! worker (a stub).
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeMap;
@@ -49,7 +50,10 @@ impl Subscriber for Recorder {
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let current = self.current.lock().unwrap().last().copied();
-        let parent = attributes.parent().map(Id::into_u64).or_else(|| current.filter(|_| attributes.is_contextual()));
+        let parent = attributes
+            .parent()
+            .map(Id::into_u64)
+            .or_else(|| current.filter(|_| attributes.is_contextual()));
         let mut seen = Seen { name: attributes.metadata().name(), parent, ..Seen::default() };
         attributes.record(&mut seen);
         self.spans.lock().unwrap().insert(id, seen);
@@ -110,7 +114,13 @@ fn the_span_has_its_parent_and_its_fields(engine: &Engine) {
         });
     });
     let spans = recorder.of("engine_request");
-    let caller = recorder.spans.lock().unwrap().iter().find(|(_, span)| span.name == "caller").map(|(id, _)| *id);
+    let caller = recorder
+        .spans
+        .lock()
+        .unwrap()
+        .iter()
+        .find(|(_, span)| span.name == "caller")
+        .map(|(id, _)| *id);
     let [answered, refused] = &spans[..] else { panic!("{spans:?}") };
     assert_eq!((answered.parent, refused.parent), (caller, caller));
     assert!(answered.closed && refused.closed, "a reply closes its span");
@@ -142,7 +152,11 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    let spec = EngineSpec { name: "stub".to_owned(), stub_answer: Some("step".to_owned()), ..EngineSpec::default() };
+    let spec = EngineSpec {
+        name: "stub".to_owned(),
+        stub_answer: Some("step".to_owned()),
+        ..EngineSpec::default()
+    };
     let engine = Engine::start(spec).unwrap();
     the_span_has_its_parent_and_its_fields(&engine);
     without_a_subscriber_there_is_no_span(&engine);

@@ -6,7 +6,9 @@ use super::queries::signed;
 use super::text::encode;
 use prime_journal::compression::Packer;
 use prime_journal::lease::{Claim, Epoch};
-use prime_journal::{Head, IdempotencyKey, JournalError, Review, ReviewCounts, RunRow, Segment, Snapshot, Write};
+use prime_journal::{
+    Head, IdempotencyKey, JournalError, Review, ReviewCounts, RunRow, Segment, Snapshot, Write,
+};
 
 /// What commits need to know of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,8 +160,16 @@ impl Batch {
                 continue;
             }
             if !batch.drafts.contains_key(id) {
-                let Some(known) = known.get(id).copied() else { return refused(format!("there is no run {id:?}")) };
-                let draft = Draft { before: Some(known), after: known, hash: None, update: None, snapshot: None };
+                let Some(known) = known.get(id).copied() else {
+                    return refused(format!("there is no run {id:?}"));
+                };
+                let draft = Draft {
+                    before: Some(known),
+                    after: known,
+                    hash: None,
+                    update: None,
+                    snapshot: None,
+                };
                 batch.drafts.insert(id.to_owned(), draft);
             }
             batch.change(id, write, packer)?;
@@ -167,21 +177,31 @@ impl Batch {
         Ok(batch)
     }
 
-    fn accept(&mut self, row: &RunRow, key: Option<&IdempotencyKey>, no: i64) -> Result<(), JournalError> {
+    fn accept(
+        &mut self,
+        row: &RunRow,
+        key: Option<&IdempotencyKey>,
+        no: i64,
+    ) -> Result<(), JournalError> {
         let id = &row.id;
         if row.head != Head::genesis(&row.spec) {
-            return refused(format!("the new run {id:?} must have no events and the head of its spec"));
+            return refused(format!(
+                "the new run {id:?} must have no events and the head of its spec"
+            ));
         }
         if row.reviews != ReviewCounts::default() {
             return refused(format!("the new run {id:?} must have no flagged events"));
         }
-        let (created, updated) = (signed(row.created_ms, "the time")?, signed(row.updated_ms, "the time")?);
+        let (created, updated) =
+            (signed(row.created_ms, "the time")?, signed(row.updated_ms, "the time")?);
         if let Some(key) = key {
             let (owner, text) = (encode(&row.owner).into_owned(), encode(&key.key).into_owned());
             let mut pairs = self.keys.owners.iter().zip(&self.keys.names);
             if let Some(at) = pairs.position(|pair| pair == (&owner, &text)) {
                 let run = super::text::decode(self.keys.ids[at].clone());
-                return refused(format!("the idempotency key of the new run {id:?} belongs to run {run:?}"));
+                return refused(format!(
+                    "the idempotency key of the new run {id:?} belongs to run {run:?}"
+                ));
             }
             self.keys.owners.push(owner);
             self.keys.names.push(text);
@@ -197,8 +217,10 @@ impl Batch {
         self.accepts.specs.push(text(&row.spec));
         self.accepts.splits.push(row.split.as_deref().map(text));
         let bytes = length(&row.spec) + length(&row.summary);
-        let after = Known { no, epoch: 1, last_seq: 0, is_over: row.is_over, bytes, snapshot_bytes: 0 };
-        let update = Some((updated, text(&row.status), row.is_over, row.resumed.into(), text(&row.summary)));
+        let after =
+            Known { no, epoch: 1, last_seq: 0, is_over: row.is_over, bytes, snapshot_bytes: 0 };
+        let update =
+            Some((updated, text(&row.status), row.is_over, row.resumed.into(), text(&row.summary)));
         let hash = Some(row.head.hash.0.to_vec());
         self.drafts.insert(id.clone(), Draft { before: None, after, hash, update, snapshot: None });
         Ok(())
@@ -209,14 +231,18 @@ impl Batch {
         match write {
             Write::Append { segment, .. } => append(&mut self.segments, draft, id, segment, packer),
             Write::Update { updated_ms, status, is_over, resumed, summary, .. } => {
-                // Nobody holds a run that was over before: whoever changes it does not know how it ended.
-                if draft.before.is_some_and(|before| before.is_over) || draft.after.is_over && !is_over {
+                // Nobody holds a run that was over before: whoever changes it does not know how it
+                // ended.
+                if draft.before.is_some_and(|before| before.is_over)
+                    || draft.after.is_over && !is_over
+                {
                     return refused(format!("run {id:?} is over"));
                 }
                 let updated = signed(*updated_ms, "the time")?;
                 let text = |text: &str| encode(text).into_owned();
                 draft.after.is_over = *is_over;
-                draft.update = Some((updated, text(status), *is_over, (*resumed).into(), text(summary)));
+                draft.update =
+                    Some((updated, text(status), *is_over, (*resumed).into(), text(summary)));
                 Ok(())
             }
             Write::Save { snapshot, .. } => save(draft, id, snapshot, packer),
@@ -224,7 +250,9 @@ impl Batch {
                 let last = draft.after.last_seq;
                 for seq in seqs {
                     if !(1..=last).contains(seq) {
-                        let reason = format!("event {seq} cannot be flagged: the run has the events 1 to {last}");
+                        let reason = format!(
+                            "event {seq} cannot be flagged: the run has the events 1 to {last}"
+                        );
                         return refused(format!("run {id:?}: {reason}"));
                     }
                     self.flags.0.push(draft.after.no);
@@ -252,7 +280,9 @@ impl Batch {
             i64::try_from(counted).unwrap_or(i64::MAX)
         };
         let opened = count(|draft| draft.before.is_none() && !draft.after.is_over);
-        let ended = count(|draft| draft.before.is_some_and(|before| !before.is_over) && draft.after.is_over);
+        let ended = count(|draft| {
+            draft.before.is_some_and(|before| !before.is_over) && draft.after.is_over
+        });
         (opened, ended)
     }
 
@@ -278,12 +308,14 @@ impl Batch {
     /// When the runs of `heads(true)` were accepted.
     pub(super) fn created(&self) -> Vec<i64> {
         let accepts = self.accepts.ids.iter().map(|id| super::text::decode(id.clone()));
-        let by_id: HashMap<String, i64> = accepts.zip(self.accepts.created.iter().copied()).collect();
+        let by_id: HashMap<String, i64> =
+            accepts.zip(self.accepts.created.iter().copied()).collect();
         let accepted = self.drafts.iter().filter(|(_, draft)| draft.before.is_none());
         accepted.map(|(id, _)| by_id[id]).collect()
     }
 
-    /// Rows of runs that were there, or of those that it accepts, in the order of [`Batch::accepts`].
+    /// Rows of runs that were there, or of those that it accepts, in the order of
+    /// [`Batch::accepts`].
     pub(super) fn updates(&self, are_accepted: bool) -> Updates {
         let mut updates = Updates::default();
         let mut push = |draft: &Draft| {
@@ -358,13 +390,25 @@ fn append(
     Ok(())
 }
 
-fn save(draft: &mut Draft, id: &str, snapshot: &Snapshot, packer: &mut Packer) -> Result<(), JournalError> {
+fn save(
+    draft: &mut Draft,
+    id: &str,
+    snapshot: &Snapshot,
+    packer: &mut Packer,
+) -> Result<(), JournalError> {
     let (seq, last) = (snapshot.seq, draft.after.last_seq);
     if seq > last {
-        return refused(format!("run {id:?}: a snapshot at event {seq}, but the last event is {last}"));
+        return refused(format!(
+            "run {id:?}: a snapshot at event {seq}, but the last event is {last}"
+        ));
     }
     let packed = packer.pack(&snapshot.body)?;
     draft.after.snapshot_bytes = i64::try_from(packed.body.len()).unwrap_or(i64::MAX);
-    draft.snapshot = Some((signed(seq, "the event")?, packed.packing.number(), packed.bytes, packed.body.to_vec()));
+    draft.snapshot = Some((
+        signed(seq, "the event")?,
+        packed.packing.number(),
+        packed.bytes,
+        packed.body.to_vec(),
+    ));
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! What nodes tell each other at once, by LISTEN and NOTIFY on a connection of its own. Only hints: a notification may be
-//! lost, so everything that it says is found by polling, too.
+//! What nodes tell each other at once, by LISTEN and NOTIFY on a connection of its own. Only hints:
+//! a notification may be lost, so everything that it says is found by polling, too.
 //!
 //! Not in the commit's transaction: PostgreSQL serialises commits that notify.
 
@@ -38,7 +38,8 @@ pub(super) enum News {
 impl News {
     /// `None` for ids that are not plain, which only tests have.
     fn word(&self) -> Option<String> {
-        let is_plain = |id: &String| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic());
+        let is_plain =
+            |id: &String| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic());
         match self {
             Self::Free => Some("f".to_owned()),
             Self::Cancel(id) => is_plain(id).then(|| format!("c{id}")),
@@ -96,7 +97,8 @@ impl Bulletin {
     /// Tells and listens, for as long as the future is polled.
     pub(super) async fn keep(&self, target: &Target, leases: &Leases) {
         loop {
-            if let Ok(Ok((client, connection))) = timeout(ATTEMPT_MAX, target.config.connect(target.tls.clone())).await
+            if let Ok(Ok((client, connection))) =
+                timeout(ATTEMPT_MAX, target.config.connect(target.tls.clone())).await
             {
                 tokio::select! {
                     () = listen(connection, leases) => {}
@@ -113,7 +115,8 @@ impl Bulletin {
         loop {
             self.added.notified().await;
             for payload in payloads(&self.take()) {
-                let sent = timeout(ATTEMPT_MAX, client.execute(&notify, &[&channel, &payload])).await;
+                let sent =
+                    timeout(ATTEMPT_MAX, client.execute(&notify, &[&channel, &payload])).await;
                 if !matches!(sent, Ok(Ok(_))) {
                     return;
                 }
@@ -161,11 +164,14 @@ mod tests {
     #[test]
     fn payloads_stay_below_the_limit_and_say_everything() {
         let runs = (0..1_000).map(|at| News::Changed(format!("run_{at:027}")));
-        let news: BTreeSet<News> = runs.chain([News::Free, News::Cancel("run_1".to_owned())]).collect();
+        let news: BTreeSet<News> =
+            runs.chain([News::Free, News::Cancel("run_1".to_owned())]).collect();
         let payloads = payloads(&news);
         assert!(payloads.len() > 1 && payloads.iter().all(|payload| payload.len() < 8_000));
-        let read: BTreeSet<News> =
-            payloads.iter().flat_map(|payload| payload.split(' ').map(|word| News::of_word(word).unwrap())).collect();
+        let read: BTreeSet<News> = payloads
+            .iter()
+            .flat_map(|payload| payload.split(' ').map(|word| News::of_word(word).unwrap()))
+            .collect();
         assert_eq!(read, news);
         for word in ["", "x", "xrun", "c", "e", "é"] {
             assert_eq!(News::of_word(word), None, "{word:?}");

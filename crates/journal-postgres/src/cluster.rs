@@ -42,7 +42,10 @@ async fn blocked(client: &Object) -> Result<Vec<BlockedRun>, Failure> {
     let rows = client.query(&client.prepare_cached(BLOCKED).await?, &[]).await?;
     let read = |row: &Row| {
         let missing = texts(row, 1);
-        BlockedRun { id: decode(row.get(0)), missing: if missing.is_empty() { texts(row, 2) } else { missing } }
+        BlockedRun {
+            id: decode(row.get(0)),
+            missing: if missing.is_empty() { texts(row, 2) } else { missing },
+        }
     };
     Ok(rows.iter().map(read).collect())
 }

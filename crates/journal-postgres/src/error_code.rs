@@ -10,7 +10,8 @@ use prime_journal::JournalError;
 pub(super) enum Failure {
     /// The answer is unknown, or the server cannot serve at present: try again.
     Connection(String),
-    /// [`super::schema`]'s function refused a commit, or something was there already. Nothing was changed.
+    /// [`super::schema`]'s function refused a commit, or something was there already. Nothing was
+    /// changed.
     Conflict(String),
     /// The runs that a commit accepts would be too many; so many are open. Nothing was changed.
     Full {
@@ -28,7 +29,9 @@ impl Failure {
             Self::Final(error) => error,
             Self::Connection(reason) => JournalError::NotWritable(format!("{database}: {reason}")),
             Self::Conflict(reason) => JournalError::Refused(reason),
-            Self::Full { .. } | Self::Crowded => JournalError::Refused("too many runs are open".to_owned()),
+            Self::Full { .. } | Self::Crowded => {
+                JournalError::Refused("too many runs are open".to_owned())
+            }
         }
     }
 }
@@ -42,11 +45,12 @@ impl From<JournalError> for Failure {
 impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
         let Some(database) = error.as_db_error() else {
-            // A value has another type than expected. Everything else is the connection's, such as a message out of turn when
-            // it is cut: what became of a commit is unknown then.
+            // A value has another type than expected. Everything else is the connection's, such as
+            // a message out of turn when it is cut: what became of a commit is unknown then.
             let text = error.to_string();
-            let is_value =
-                ["serializing", "column", "parameters", "rows", "encoding"].iter().any(|part| text.contains(part));
+            let is_value = ["serializing", "column", "parameters", "rows", "encoding"]
+                .iter()
+                .any(|part| text.contains(part));
             return if is_value {
                 Self::Final(JournalError::Damaged(with_sources(&error)))
             } else {
@@ -82,10 +86,12 @@ fn judge(code: &SqlState, reason: String) -> Failure {
     match &code.code()[..2] {
         // Connections, read-only servers, deadlocks, too many connections, shutdown and start.
         "08" | "25" | "40" | "53" | "57" => Failure::Connection(reason),
-        "28" | "3D" | "3F" => Failure::Final(JournalError::NotWritable(format!("{reason}: check the URL"))),
-        "42" if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
-            Failure::Final(JournalError::NotWritable(format!("{reason}: grant the role these rights")))
+        "28" | "3D" | "3F" => {
+            Failure::Final(JournalError::NotWritable(format!("{reason}: check the URL")))
         }
+        "42" if *code == SqlState::INSUFFICIENT_PRIVILEGE => Failure::Final(
+            JournalError::NotWritable(format!("{reason}: grant the role these rights")),
+        ),
         "22" | "23" | "54" => Failure::Final(JournalError::Refused(reason)),
         _ => Failure::Final(JournalError::Damaged(reason)),
     }
@@ -96,7 +102,9 @@ impl From<PoolError> for Failure {
         match error {
             PoolError::Backend(error) if error.as_db_error().is_some() => error.into(),
             PoolError::Backend(error) => Self::Connection(with_sources(&error)),
-            PoolError::Timeout(_) => Self::Connection("no connection within the time limit".to_owned()),
+            PoolError::Timeout(_) => {
+                Self::Connection("no connection within the time limit".to_owned())
+            }
             other => Self::Connection(other.to_string()),
         }
     }

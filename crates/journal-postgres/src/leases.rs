@@ -40,7 +40,13 @@ pub(super) struct Leases {
 }
 
 impl Leases {
-    pub(super) fn new(name: String, timing: Timing, capacity: usize, on_notice: Option<OnNotice>, met: Met) -> Self {
+    pub(super) fn new(
+        name: String,
+        timing: Timing,
+        capacity: usize,
+        on_notice: Option<OnNotice>,
+        met: Met,
+    ) -> Self {
         Self {
             node: Mutex::new(Node::new(timing, capacity)),
             wake: Notify::new(),
@@ -92,7 +98,11 @@ impl Leases {
         }
     }
 
-    async fn execute(&self, client: &mut Object, request: &Request<String>) -> Result<Answer<String>, Failure> {
+    async fn execute(
+        &self,
+        client: &mut Object,
+        request: &Request<String>,
+    ) -> Result<Answer<String>, Failure> {
         let lease_s = Duration::from_millis(self.timing.lease_ms).as_secs_f64();
         match request {
             Request::Register => {
@@ -100,7 +110,9 @@ impl Leases {
                     VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3), $4, clock_timestamp()) RETURNING id";
                 let statement = client.prepare_cached(sql).await?;
                 let (version, capacity) = (env!("CARGO_PKG_VERSION"), self.capacity());
-                let row = client.query_one(&statement, &[&encode(&self.name), &version, &lease_s, &capacity]).await?;
+                let row = client
+                    .query_one(&statement, &[&encode(&self.name), &version, &lease_s, &capacity])
+                    .await?;
                 Ok(Answer::Registered(NodeId(row.get(0))))
             }
             Request::Heartbeat { node } => {
@@ -112,9 +124,12 @@ impl Leases {
                 reap(client, lease_s).await?;
                 Ok(Answer::Reaped)
             }
-            Request::Take { node, most } => take(client, *node, *most, self.met.known().as_deref()).await,
+            Request::Take { node, most } => {
+                take(client, *node, *most, self.met.known().as_deref()).await
+            }
             Request::Release { node, runs } => {
-                let (ids, epochs): (Vec<_>, Vec<_>) = runs.iter().map(|(run, epoch)| (encode(run), epoch.0)).unzip();
+                let (ids, epochs): (Vec<_>, Vec<_>) =
+                    runs.iter().map(|(run, epoch)| (encode(run), epoch.0)).unzip();
                 let sql = "UPDATE head SET holder = NULL
                     FROM unnest($2::text[], $3::bigint[]) AS x (id, epoch) JOIN run ON run.id = x.id
                     WHERE head.run = run.no AND head.holder = $1 AND head.epoch = x.epoch";
@@ -125,7 +140,8 @@ impl Leases {
         }
     }
 
-    /// What others want of this node's runs, whether there are others, and how many runs are open there.
+    /// What others want of this node's runs, whether there are others, and how many runs are open
+    /// there.
     async fn read_news(&self, client: &Object, node: NodeId) -> Result<(), Failure> {
         let sql = "SELECT EXISTS (SELECT FROM node WHERE id <> $1 AND NOT is_dead),
             open_runs() - (SELECT count(*) FROM head WHERE holder = $1),
@@ -148,10 +164,16 @@ impl Leases {
     }
 
     /// Sends what is due, once.
-    pub(super) async fn send(&self, session: &Session, request: &Request<String>) -> Result<(), Failure> {
+    pub(super) async fn send(
+        &self,
+        session: &Session,
+        request: &Request<String>,
+    ) -> Result<(), Failure> {
         // A connection that is dead without an end must leave time for another one.
         let max = (Duration::from_millis(self.timing.lease_ms) / 3).max(REQUEST_MIN);
-        let sent = session.once_within(max, async |client: &mut Object| self.execute(client, request).await).await;
+        let sent = session
+            .once_within(max, async |client: &mut Object| self.execute(client, request).await)
+            .await;
         let effects = match sent {
             Ok(answer) => self.node().answered(answer),
             Err(failure) => {
@@ -163,7 +185,8 @@ impl Leases {
         Ok(())
     }
 
-    /// The first request, which a server that is busy may answer late. A row whose answer is lost dies by itself.
+    /// The first request, which a server that is busy may answer late. A row whose answer is lost
+    /// dies by itself.
     pub(super) async fn register(&self, session: &Session) -> Result<(), JournalError> {
         let begun = Instant::now();
         loop {
@@ -171,7 +194,9 @@ impl Leases {
             let Some(request) = request else { return Ok(()) };
             match self.send(session, &request).await {
                 Ok(()) => return Ok(()),
-                Err(Failure::Connection(_)) if begun.elapsed() + PAUSE < session.patience() => sleep(PAUSE).await,
+                Err(Failure::Connection(_)) if begun.elapsed() + PAUSE < session.patience() => {
+                    sleep(PAUSE).await
+                }
                 Err(failure) => return Err(failure.into_error(&session.database)),
             }
         }
@@ -205,7 +230,9 @@ impl Leases {
             };
             let step = async {
                 match request {
-                    Some(request) if self.send(session, &request).await.is_err() => sleep(PAUSE).await,
+                    Some(request) if self.send(session, &request).await.is_err() => {
+                        sleep(PAUSE).await
+                    }
                     Some(_) => {}
                     None => {
                         let wake = started + Duration::from_millis(wake_ms.max(now_ms + 1));
@@ -234,7 +261,12 @@ impl Leases {
     }
 }
 
-async fn heartbeat(client: &Object, node: NodeId, lease_s: f64, capacity: i64) -> Result<Answer<String>, Failure> {
+async fn heartbeat(
+    client: &Object,
+    node: NodeId,
+    lease_s: f64,
+    capacity: i64,
+) -> Result<Answer<String>, Failure> {
     let sql = "UPDATE node SET expires = clock_timestamp() + make_interval(secs => $2), beat = clock_timestamp(),
         capacity = $3 WHERE id = $1 AND NOT is_dead";
     let statement = client.prepare_cached(sql).await?;
@@ -246,9 +278,14 @@ async fn heartbeat(client: &Object, node: NodeId, lease_s: f64, capacity: i64) -
     Ok(Answer::Alive(rows.iter().map(|row| (decode(row.get(0)), Epoch(row.get(1)))).collect()))
 }
 
-/// `SKIP LOCKED`: nodes that take at the same time get different runs, and none waits for another's commit. `met`: the
-/// needs that the node meets; all without it.
-async fn take(client: &Object, node: NodeId, most: usize, met: Option<&[String]>) -> Result<Answer<String>, Failure> {
+/// `SKIP LOCKED`: nodes that take at the same time get different runs, and none waits for another's
+/// commit. `met`: the needs that the node meets; all without it.
+async fn take(
+    client: &Object,
+    node: NodeId,
+    most: usize,
+    met: Option<&[String]>,
+) -> Result<Answer<String>, Failure> {
     let sql = "
         WITH me AS (SELECT id FROM node WHERE id = $1 AND NOT is_dead FOR SHARE),
         free AS (
@@ -267,7 +304,8 @@ async fn take(client: &Object, node: NodeId, most: usize, met: Option<&[String]>
 }
 
 async fn reap(client: &Object, lease_s: f64) -> Result<(), Failure> {
-    // A clock that was set back must not keep the dead alive. Without its type, PostgreSQL takes $1 in `2 * $1` for an int.
+    // A clock that was set back must not keep the dead alive. Without its type, PostgreSQL takes $1
+    // in `2 * $1` for an int.
     let capped = "UPDATE node SET expires = clock_timestamp() + make_interval(secs => $1)
         WHERE NOT is_dead AND expires > clock_timestamp() + make_interval(secs => 2 * $1::float8)";
     client.execute(&client.prepare_cached(capped).await?, &[&lease_s]).await?;
@@ -284,7 +322,8 @@ async fn reap(client: &Object, lease_s: f64) -> Result<(), Failure> {
     let obsolete = "DELETE FROM cancellation c WHERE NOT EXISTS (SELECT FROM head h WHERE h.run = c.run AND h.is_open)";
     client.execute(&client.prepare_cached(obsolete).await?, &[]).await?;
     // Kept for a while: a node that wakes learns from its row what became of its last commit.
-    let forgotten = "DELETE FROM node WHERE is_dead AND expires < clock_timestamp() - interval '1 hour'
+    let forgotten =
+        "DELETE FROM node WHERE is_dead AND expires < clock_timestamp() - interval '1 hour'
         AND NOT EXISTS (SELECT FROM head WHERE head.holder = node.id)";
     client.execute(&client.prepare_cached(forgotten).await?, &[]).await?;
     Ok(())

@@ -1,4 +1,5 @@
-//! The store in PostgreSQL, which any number of nodes share: leases and fencing as [`prime_journal::lease`] describes them.
+//! The store in PostgreSQL, which any number of nodes share: leases and fencing as
+//! [`prime_journal::lease`] describes them.
 //!
 //! Its methods block, so none may be called on a thread that polls futures.
 
@@ -38,8 +39,8 @@ pub use self::url::without_password;
 use self::writer::Writer;
 use prime_journal::lease::{Effect, NodeId, Timing};
 use prime_journal::{
-    Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow,
-    RunRows, Segment, Size, Snapshot, Write,
+    Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed,
+    Retention, RunRow, RunRows, Segment, Size, Snapshot, Write,
 };
 
 /// What the node must know of runs.
@@ -47,14 +48,16 @@ use prime_journal::{
 pub enum Notice {
     /// Start a run that the node took, stop one whose lease it lost.
     Lease(Effect<String>),
-    /// The end of this run is asked for. Said again with each heartbeat while the node holds the run.
+    /// The end of this run is asked for. Said again with each heartbeat while the node holds the
+    /// run.
     Cancel(String),
     /// Another node may have committed something of this run. May be lost.
     Changed(String),
 }
 
-/// Called on the journal's own thread, or on that of a commit: it must not block. When it is told to stop a run, nothing may
-/// write to that run any more once it returns, unless the run was started anew.
+/// Called on the journal's own thread, or on that of a commit: it must not block. When it is told
+/// to stop a run, nothing may write to that run any more once it returns, unless the run was
+/// started anew.
 pub type OnNotice = Arc<dyn Fn(Notice) + Send + Sync>;
 
 #[derive(Clone)]
@@ -63,11 +66,12 @@ pub struct PostgresOptions {
     pub node: String,
     /// Most free runs that the node takes by itself; 0 takes none.
     pub capacity: usize,
-    /// Whether a commit takes the runs that it changes if nobody holds them. Whoever executes only what notices say must not:
-    /// a run that it stopped may be free again.
+    /// Whether a commit takes the runs that it changes if nobody holds them. Whoever executes only
+    /// what notices say must not: a run that it stopped may be free again.
     pub commits_take: bool,
     pub timing: Timing,
-    /// How long work that a lost connection interrupted is repeated, before it fails as not writable.
+    /// How long work that a lost connection interrupted is repeated, before it fails as not
+    /// writable.
     pub patience: Duration,
     pub on_notice: Option<OnNotice>,
     /// Without it, accepted runs need nothing, and the node takes any run.
@@ -99,8 +103,9 @@ pub struct PostgresJournal {
 }
 
 impl PostgresJournal {
-    /// Connects, creates or upgrades the tables, and registers the node. `url` is a `postgres://` URL with libpq's
-    /// parameters, `sslmode` among them; the tables are in the first schema of its `search_path`.
+    /// Connects, creates or upgrades the tables, and registers the node. `url` is a `postgres://`
+    /// URL with libpq's parameters, `sslmode` among them; the tables are in the first schema of its
+    /// `search_path`.
     ///
     /// # Errors
     /// [`JournalError::Database`]: what is wrong with the URL, the server or the schema.
@@ -109,9 +114,11 @@ impl PostgresJournal {
         let target = url::parse(url).map_err(failed)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| failed(error.to_string()))?;
-        let PostgresOptions { node, capacity, commits_take, timing, patience, on_notice, needs } = options;
+        let PostgresOptions { node, capacity, commits_take, timing, patience, on_notice, needs } =
+            options;
         let session = Session::new(&target, runtime.handle().clone(), patience).map_err(failed)?;
-        let leases = Arc::new(Leases::new(node, timing, capacity, on_notice, Met::new(needs.clone())));
+        let leases =
+            Arc::new(Leases::new(node, timing, capacity, on_notice, Met::new(needs.clone())));
         let prepared = runtime.block_on(prepare(&session));
         prepared.map_err(|failure| match failure {
             Failure::Final(error @ JournalError::Database { .. }) => error,
@@ -153,8 +160,8 @@ impl PostgresJournal {
         self.leases.node().drain();
     }
 
-    /// Gives the node's runs back, and ends its connections; nothing may use the journal any more. Blocks until that is done,
-    /// for a few seconds at most.
+    /// Gives the node's runs back, and ends its connections; nothing may use the journal any more.
+    /// Blocks until that is done, for a few seconds at most.
     pub fn close(&self) {
         self.closed.send_replace(true);
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -191,7 +198,11 @@ impl Journal for PostgresJournal {
         self.session.run(async |client: &mut Object| queries::run(client, id).await)
     }
 
-    fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError> {
+    fn run_of_key(
+        &self,
+        owner: &str,
+        key: &str,
+    ) -> Result<Option<(String, [u8; 32])>, JournalError> {
         self.session.run(async |client: &mut Object| queries::run_of_key(client, owner, key).await)
     }
 
@@ -207,12 +218,24 @@ impl Journal for PostgresJournal {
         self.session.run(async |client: &mut Object| queries::open_runs(client).await)
     }
 
-    fn segments(&self, id: &str, after_seq: u64, bytes: usize) -> Result<Vec<Segment>, JournalError> {
-        self.session.run(async |client: &mut Object| queries::segments(client, id, after_seq, bytes).await)
+    fn segments(
+        &self,
+        id: &str,
+        after_seq: u64,
+        bytes: usize,
+    ) -> Result<Vec<Segment>, JournalError> {
+        self.session
+            .run(async |client: &mut Object| queries::segments(client, id, after_seq, bytes).await)
     }
 
-    fn reviews(&self, id: &str, after_seq: u64, limit: u32) -> Result<Vec<FlaggedEvent>, JournalError> {
-        self.session.run(async |client: &mut Object| queries::reviews(client, id, after_seq, limit).await)
+    fn reviews(
+        &self,
+        id: &str,
+        after_seq: u64,
+        limit: u32,
+    ) -> Result<Vec<FlaggedEvent>, JournalError> {
+        self.session
+            .run(async |client: &mut Object| queries::reviews(client, id, after_seq, limit).await)
     }
 
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError> {
@@ -232,7 +255,8 @@ impl Journal for PostgresJournal {
             return Err(self.session.unreachable("the node has to register again"));
         };
         self.session.run(async |client: &mut Object| {
-            let statement = client.prepare_cached("UPDATE node SET probes = probes + 1 WHERE id = $1").await?;
+            let statement =
+                client.prepare_cached("UPDATE node SET probes = probes + 1 WHERE id = $1").await?;
             client.execute(&statement, &[&node.0]).await?;
             Ok(())
         })

@@ -1,4 +1,5 @@
-//! Which runs a node can execute: what they need is a set of texts, and the node says which of these texts it meets.
+//! Which runs a node can execute: what they need is a set of texts, and the node says which of
+//! these texts it meets.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,13 +14,15 @@ use super::session::Session;
 use super::text::{decode, encode};
 use prime_journal::lease::NodeId;
 
-/// What the runs of a store need of the nodes that execute them. Texts of one line, which mean the same on all nodes.
+/// What the runs of a store need of the nodes that execute them. Texts of one line, which mean the
+/// same on all nodes.
 pub trait Needs: Send + Sync {
-    /// Needs of whoever executes a run of this spec. Called with each accepted run, so it must not block.
+    /// Needs of whoever executes a run of this spec. Called with each accepted run, so it must not
+    /// block.
     fn of(&self, spec: &str) -> Vec<String>;
 
-    /// Which of these needs this node meets at present, and any others that it is known to meet. Called again and
-    /// again, on a thread that may block.
+    /// Which of these needs this node meets at present, and any others that it is known to meet.
+    /// Called again and again, on a thread that may block.
     fn met(&self, asked: &[String]) -> Vec<String>;
 }
 
@@ -47,8 +50,8 @@ impl Met {
         Some(self.known.lock().unwrap_or_else(PoisonError::into_inner).1.clone())
     }
 
-    /// Keeps up with what runs need and with what this node meets, for as long as the future is polled. Beside
-    /// heartbeats, because the answer may take longer than a lease.
+    /// Keeps up with what runs need and with what this node meets, for as long as the future is
+    /// polled. Beside heartbeats, because the answer may take longer than a lease.
     pub(super) async fn keep(&self, session: &Session, leases: &Leases, pause: Duration) {
         let Some(needs) = &self.needs else { return pending().await };
         loop {
@@ -58,7 +61,12 @@ impl Met {
         }
     }
 
-    async fn renew(&self, needs: &Arc<dyn Needs>, session: &Session, leases: &Leases) -> Result<(), Failure> {
+    async fn renew(
+        &self,
+        needs: &Arc<dyn Needs>,
+        session: &Session,
+        leases: &Leases,
+    ) -> Result<(), Failure> {
         let Some(node) = leases.node().id() else { return Ok(()) };
         // Also of runs that other nodes hold: when those die, the answer must be there.
         let asked = session.once(async |client: &mut Object| {
@@ -68,7 +76,9 @@ impl Met {
         });
         let (asked, needs) = (asked.await?, Arc::clone(needs));
         // A panic there is a bug that the next round may not have.
-        let Ok(met) = tokio::task::spawn_blocking(move || needs.met(&asked)).await else { return Ok(()) };
+        let Ok(met) = tokio::task::spawn_blocking(move || needs.met(&asked)).await else {
+            return Ok(());
+        };
         let mut met: Vec<_> = met.iter().map(|need| encode(need).into_owned()).collect();
         met.sort();
         met.dedup();
@@ -76,7 +86,8 @@ impl Met {
             return Ok(());
         }
         let told = session.once(async |client: &mut Object| {
-            let statement = client.prepare_cached("UPDATE node SET agents = $2 WHERE id = $1").await?;
+            let statement =
+                client.prepare_cached("UPDATE node SET agents = $2 WHERE id = $1").await?;
             client.execute(&statement, &[&node.0, &met]).await?;
             Ok(())
         });

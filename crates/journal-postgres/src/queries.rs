@@ -8,8 +8,8 @@ use super::error_code::Failure;
 use super::text::{decode, encode};
 use prime_journal::compression::{Packing, unpack};
 use prime_journal::{
-    ChainHash, DamagedRow, FlaggedEvent, Head, IdempotencyKey, JournalError, Query, Review, ReviewCounts, RunRow,
-    RunRows, Segment, Size, Snapshot,
+    ChainHash, DamagedRow, FlaggedEvent, Head, IdempotencyKey, JournalError, Query, Review,
+    ReviewCounts, RunRow, RunRows, Segment, Size, Snapshot,
 };
 
 const RUNS: &str = "
@@ -41,13 +41,15 @@ pub(super) fn damaged(reason: String) -> Failure {
 
 /// What the suite of stores calls too large, PostgreSQL's bigint cannot hold.
 pub(super) fn signed(number: u64, what: &str) -> Result<i64, JournalError> {
-    i64::try_from(number).map_err(|_| JournalError::Refused(format!("{what} {number} is too large")))
+    i64::try_from(number)
+        .map_err(|_| JournalError::Refused(format!("{what} {number} is too large")))
 }
 
 fn natural(row: &Row, column: usize) -> Result<u64, String> {
     let number: i64 = row.get(column);
     let name = row.columns()[column].name();
-    u64::try_from(number).map_err(|_| format!("its column `{name}` holds {number}, which must not be negative"))
+    u64::try_from(number)
+        .map_err(|_| format!("its column `{name}` holds {number}, which must not be negative"))
 }
 
 fn hash(bytes: &[u8]) -> Result<ChainHash, String> {
@@ -65,12 +67,17 @@ fn run_row(row: &Row) -> Result<RunRow, String> {
         task: text(4),
         status: text(5),
         is_over: row.get(6),
-        resumed: u32::try_from(resumed).map_err(|_| format!("its column `resumed` holds {resumed}"))?,
+        resumed: u32::try_from(resumed)
+            .map_err(|_| format!("its column `resumed` holds {resumed}"))?,
         spec: text(8),
         summary: text(9),
         split: row.get::<_, Option<String>>(10).map(decode),
         head: Head { seq: natural(row, 11)?, hash: hash(row.get(12))? },
-        reviews: ReviewCounts { needed: natural(row, 13)?, open: natural(row, 14)?, rejected: natural(row, 15)? },
+        reviews: ReviewCounts {
+            needed: natural(row, 13)?,
+            open: natural(row, 14)?,
+            rejected: natural(row, 15)?,
+        },
     })
 }
 
@@ -88,23 +95,37 @@ fn run_rows(rows: &[Row]) -> RunRows {
 pub(super) async fn run(client: &Object, id: &str) -> Result<Option<RunRow>, Failure> {
     let statement = client.prepare_cached(&format!("{RUNS} WHERE r.id = $1")).await?;
     let row = client.query_opt(&statement, &[&encode(id)]).await?;
-    row.map(|row| run_row(&row)).transpose().map_err(|reason| damaged(format!("run {id:?}: {reason}")))
+    row.map(|row| run_row(&row))
+        .transpose()
+        .map_err(|reason| damaged(format!("run {id:?}: {reason}")))
 }
 
-pub(super) async fn run_of_key(client: &Object, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, Failure> {
+pub(super) async fn run_of_key(
+    client: &Object,
+    owner: &str,
+    key: &str,
+) -> Result<Option<(String, [u8; 32])>, Failure> {
     let sql = "SELECT run_id, fingerprint FROM idempotency_key WHERE owner = $1 AND key = $2";
     let statement = client.prepare_cached(sql).await?;
     let row = client.query_opt(&statement, &[&encode(owner), &encode(key)]).await?;
     let read = |row: Row| Ok((decode(row.get(0)), hash(row.get(1))?.0));
-    row.map(read).transpose().map_err(|reason: String| damaged(format!("the idempotency key {key:?}: {reason}")))
+    row.map(read)
+        .transpose()
+        .map_err(|reason: String| damaged(format!("the idempotency key {key:?}: {reason}")))
 }
 
-pub(super) async fn key_of_run(client: &Object, id: &str) -> Result<Option<IdempotencyKey>, Failure> {
+pub(super) async fn key_of_run(
+    client: &Object,
+    id: &str,
+) -> Result<Option<IdempotencyKey>, Failure> {
     let sql = "SELECT k.key, k.fingerprint FROM run r JOIN idempotency_key k ON k.run = r.no WHERE r.id = $1";
     let statement = client.prepare_cached(sql).await?;
     let row = client.query_opt(&statement, &[&encode(id)]).await?;
-    let read = |row: Row| Ok(IdempotencyKey { key: decode(row.get(0)), fingerprint: hash(row.get(1))?.0 });
-    row.map(read).transpose().map_err(|reason: String| damaged(format!("the idempotency key of run {id:?}: {reason}")))
+    let read =
+        |row: Row| Ok(IdempotencyKey { key: decode(row.get(0)), fingerprint: hash(row.get(1))?.0 });
+    row.map(read)
+        .transpose()
+        .map_err(|reason: String| damaged(format!("the idempotency key of run {id:?}: {reason}")))
 }
 
 pub(super) async fn list(client: &Object, query: &Query) -> Result<RunRows, Failure> {
@@ -119,7 +140,8 @@ pub(super) async fn list(client: &Object, query: &Query) -> Result<RunRows, Fail
         }
     }
     if query.needs_review {
-        conditions.push("EXISTS (SELECT FROM flag WHERE run = r.no AND NOT is_reviewed)".to_owned());
+        conditions
+            .push("EXISTS (SELECT FROM flag WHERE run = r.no AND NOT is_reviewed)".to_owned());
     }
     if query.in_split {
         conditions.push("r.split IS NOT NULL".to_owned());
@@ -140,12 +162,21 @@ pub(super) async fn list(client: &Object, query: &Query) -> Result<RunRows, Fail
         let missing = || Failure::Final(JournalError::NoSuchRun { id: id.clone() });
         created = found.ok_or_else(missing)?.get(0);
         values.extend([&created as &(dyn ToSql + Sync), &after]);
-        conditions.push(format!("(r.created_ms, r.id) < (${}, ${})", values.len() - 1, values.len()));
+        conditions.push(format!(
+            "(r.created_ms, r.id) < (${}, ${})",
+            values.len() - 1,
+            values.len()
+        ));
     }
-    let filter = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
+    let filter = if conditions.is_empty() {
+        String::new()
+    } else {
+        format!("WHERE {}", conditions.join(" AND "))
+    };
     let limit = i64::from(query.limit);
     values.push(&limit);
-    let sql = format!("{RUNS} {filter} ORDER BY r.created_ms DESC, r.id DESC LIMIT ${}", values.len());
+    let sql =
+        format!("{RUNS} {filter} ORDER BY r.created_ms DESC, r.id DESC LIMIT ${}", values.len());
     let statement = client.prepare_cached(&sql).await?;
     let rows = client.query(&statement, &values).await?;
     let last = rows.last().filter(|_| rows.len() == query.limit as usize);
@@ -153,13 +184,16 @@ pub(super) async fn list(client: &Object, query: &Query) -> Result<RunRows, Fail
 }
 
 pub(super) async fn open_runs(client: &Object) -> Result<RunRows, Failure> {
-    let statement = client.prepare_cached(&format!("{RUNS} WHERE NOT r.is_over ORDER BY r.created_ms, r.id")).await?;
+    let statement = client
+        .prepare_cached(&format!("{RUNS} WHERE NOT r.is_over ORDER BY r.created_ms, r.id"))
+        .await?;
     Ok(run_rows(&client.query(&statement, &[]).await?))
 }
 
 fn segment(row: &Row) -> Result<Segment, String> {
     let packing: i16 = row.get(3);
-    let packing = Packing::of_number(packing.into()).ok_or_else(|| format!("a packing {packing}"))?;
+    let packing =
+        Packing::of_number(packing.into()).ok_or_else(|| format!("a packing {packing}"))?;
     let count = natural(row, 1)?;
     Ok(Segment {
         first_seq: natural(row, 0)?,
@@ -169,17 +203,24 @@ fn segment(row: &Row) -> Result<Segment, String> {
     })
 }
 
-pub(super) async fn segments(client: &Object, id: &str, after_seq: u64, bytes: usize) -> Result<Vec<Segment>, Failure> {
+pub(super) async fn segments(
+    client: &Object,
+    id: &str,
+    after_seq: u64,
+    bytes: usize,
+) -> Result<Vec<Segment>, Failure> {
     let statement = client.prepare_cached(SEGMENTS).await?;
-    let (mut segments, mut total, mut next): (Vec<Segment>, _, _) = (Vec::new(), 0, after_seq.saturating_add(1));
+    let (mut segments, mut total, mut next): (Vec<Segment>, _, _) =
+        (Vec::new(), 0, after_seq.saturating_add(1));
     loop {
         // The next event is in the last segment that begins no later.
         let from = i64::try_from(next).unwrap_or(i64::MAX);
         let rows = client.query(&statement, &[&encode(id), &from, &SEGMENTS_AT_ONCE]).await?;
         for row in &rows {
             let segment = segment(row);
-            let segment =
-                segment.map_err(|reason| damaged(format!("run {id:?}, after event {after_seq}: {reason}")))?;
+            let segment = segment.map_err(|reason| {
+                damaged(format!("run {id:?}, after event {after_seq}: {reason}"))
+            })?;
             if segment.last_seq() < next {
                 continue;
             }
@@ -239,15 +280,15 @@ pub(super) async fn snapshot(client: &Object, id: &str) -> Result<Option<Snapsho
     let Some(row) = client.query_opt(&statement, &[&encode(id)]).await? else { return Ok(None) };
     let read = || {
         let packing: i16 = row.get(1);
-        let packing = Packing::of_number(packing.into()).ok_or_else(|| format!("a packing {packing}"))?;
+        let packing =
+            Packing::of_number(packing.into()).ok_or_else(|| format!("a packing {packing}"))?;
         Ok(Snapshot { seq: natural(&row, 0)?, body: unpack(packing, row.get(2), row.get(3))? })
     };
     read().map(Some).map_err(|reason: String| damaged(format!("run {id:?}, snapshot: {reason}")))
 }
 
 pub(super) async fn size(client: &Object) -> Result<Size, Failure> {
-    let sql =
-        "SELECT count(*), count(*) FILTER (WHERE is_open), coalesce(sum(bytes + snapshot_bytes), 0)::bigint FROM head";
+    let sql = "SELECT count(*), count(*) FILTER (WHERE is_open), coalesce(sum(bytes + snapshot_bytes), 0)::bigint FROM head";
     let statement = client.prepare_cached(sql).await?;
     let row = client.query_one(&statement, &[]).await?;
     let number = |column| natural(&row, column).map_err(damaged);

@@ -1,7 +1,7 @@
 //! Removes finished runs, in short rounds, by one node at a time.
 //!
-//! A run's row goes first, which makes the run invisible. Its flags and segments follow in as many rounds as needed; the
-//! table `removing` remembers them.
+//! A run's row goes first, which makes the run invisible. Its flags and segments follow in as many
+//! rounds as needed; the table `removing` remembers them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -50,11 +50,14 @@ fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 
-pub(super) async fn collect(client: &mut Object, retention: &Retention) -> Result<Removed, Failure> {
+pub(super) async fn collect(
+    client: &mut Object,
+    retention: &Retention,
+) -> Result<Removed, Failure> {
     let transaction = client.transaction().await?;
-    let lock =
-        "SELECT pg_try_advisory_xact_lock(hashtext('prime-agents retention ' || coalesce(current_schema(), '')))";
-    let is_ours: bool = transaction.query_one(&transaction.prepare_cached(lock).await?, &[]).await?.get(0);
+    let lock = "SELECT pg_try_advisory_xact_lock(hashtext('prime-agents retention ' || coalesce(current_schema(), '')))";
+    let is_ours: bool =
+        transaction.query_one(&transaction.prepare_cached(lock).await?, &[]).await?.get(0);
     if !is_ours {
         return Ok(Removed::default());
     }
@@ -90,8 +93,11 @@ impl Round<'_> {
             (SELECT owner, key FROM idempotency_key WHERE until_ms <= $1 ORDER BY until_ms LIMIT $2)";
         let expired = self.execute(sql, &[&now, &ROWS]).await?;
         loop {
-            let pending: Option<i64> =
-                self.query("SELECT run FROM removing LIMIT 1", &[]).await?.first().map(|row| row.get(0));
+            let pending: Option<i64> = self
+                .query("SELECT run FROM removing LIMIT 1", &[])
+                .await?
+                .first()
+                .map(|row| row.get(0));
             let next = if pending.is_none() { self.next().await? } else { None };
             if self.rows <= 0 || self.bytes <= 0 {
                 self.removed.has_more = pending.is_some() || next.is_some();
@@ -147,7 +153,11 @@ impl Round<'_> {
     async fn next(&mut self) -> Result<Option<Ended>, Failure> {
         let owner = self.retention.owner.as_deref().map(|owner| encode(owner).into_owned());
         let Some(first) = self.first_ended(owner.as_deref()).await? else { return Ok(None) };
-        if self.retention.updated_before_ms.is_some_and(|before| unsigned(first.updated_ms) < before) {
+        if self
+            .retention
+            .updated_before_ms
+            .is_some_and(|before| unsigned(first.updated_ms) < before)
+        {
             return Ok(Some(first));
         }
         let Some(most) = self.retention.bytes_max else { return Ok(None) };
@@ -170,8 +180,12 @@ impl Round<'_> {
         let Retention { now_ms, keep_keys_ms, .. } = self.retention;
         if *keep_keys_ms > 0 {
             let until = i64::try_from(now_ms.saturating_add(*keep_keys_ms)).unwrap_or(i64::MAX);
-            let kept =
-                self.execute("UPDATE idempotency_key SET until_ms = $2 WHERE run = $1", &[&ended.run, &until]).await?;
+            let kept = self
+                .execute(
+                    "UPDATE idempotency_key SET until_ms = $2 WHERE run = $1",
+                    &[&ended.run, &until],
+                )
+                .await?;
             if kept > 0 {
                 self.owners_with_keys.insert(ended.owner.clone());
             }
@@ -202,8 +216,7 @@ impl Round<'_> {
         if self.rows <= 0 {
             return Ok(());
         }
-        let sql =
-            "DELETE FROM flag WHERE run = $1 AND seq IN (SELECT seq FROM flag WHERE run = $1 ORDER BY seq LIMIT $2)";
+        let sql = "DELETE FROM flag WHERE run = $1 AND seq IN (SELECT seq FROM flag WHERE run = $1 ORDER BY seq LIMIT $2)";
         self.rows -= self.execute(sql, &[&run, &self.rows]).await?;
         if self.rows <= 0 {
             return Ok(());

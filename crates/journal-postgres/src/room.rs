@@ -1,4 +1,5 @@
-//! The limit on open runs over all nodes, as far as this node knows how much of it is taken. The store decides.
+//! The limit on open runs over all nodes, as far as this node knows how much of it is taken. The
+//! store decides.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -1,13 +1,15 @@
-//! The schema and its migrations. Tables are created in the first schema of the connection's `search_path`.
+//! The schema and its migrations. Tables are created in the first schema of the connection's
+//! `search_path`.
 
 use tokio_postgres::Transaction;
 
 use super::error_code::Failure;
 use prime_journal::JournalError;
 
-/// `head` is what every commit changes, so its rows are narrow, there is room for new versions beside old ones, and appends
-/// change no indexed column. Numbers of runs are never reused, because events of a removed run stay for a while. Times are
-/// the programs' and order listings; leases use the server's own clock only. Text is ordered by bytes, as in other stores.
+/// `head` is what every commit changes, so its rows are narrow, there is room for new versions
+/// beside old ones, and appends change no indexed column. Numbers of runs are never reused, because
+/// events of a removed run stay for a while. Times are the programs' and order listings; leases use
+/// the server's own clock only. Text is ordered by bytes, as in other stores.
 pub(super) const V1: &str = r#"
     CREATE TABLE meta (name text PRIMARY KEY, value bigint NOT NULL);
 
@@ -126,26 +128,28 @@ pub(super) const V1: &str = r#"
     END $$;
 "#;
 
-/// What nodes show and ask of each other. A cancellation stays until its run is over: its node may die first.
+/// What nodes show and ask of each other. A cancellation stays until its run is over: its node may
+/// die first.
 pub(super) const V2: &str = "
     ALTER TABLE node ADD COLUMN capacity bigint NOT NULL DEFAULT 0;
     CREATE TABLE cancellation (run bigint PRIMARY KEY);
 ";
 
-/// What a run needs of the node that executes it, and what of that a node has. Nodes of the version before know
-/// neither: their runs need nothing, and they take any.
+/// What a run needs of the node that executes it, and what of that a node has. Nodes of the version
+/// before know neither: their runs need nothing, and they take any.
 const V3: &str = "
     ALTER TABLE run ADD COLUMN needs text[] COLLATE \"C\" NOT NULL DEFAULT '{}';
     ALTER TABLE node ADD COLUMN agents text[] COLLATE \"C\" NOT NULL DEFAULT '{}';
 ";
 
-/// The limit on open runs over all nodes, and when a node sent its last heartbeat. Nodes of the version before have no such
-/// limit, and their heartbeats are not known.
+/// The limit on open runs over all nodes, and when a node sent its last heartbeat. Nodes of the
+/// version before have no such limit, and their heartbeats are not known.
 ///
-/// A commit that accepts runs calls `admit` before it changes anything. The advisory lock, which the commit holds to its end,
-/// makes the limit exact: whoever has it alone counts what all others have committed. That costs waiting for others' disks, so
-/// far from the limit the lock is shared. There each node may have one commit that others do not see yet, of at most `share`
-/// runs; the one that counted last still leaves room for all of these.
+/// A commit that accepts runs calls `admit` before it changes anything. The advisory lock, which
+/// the commit holds to its end, makes the limit exact: whoever has it alone counts what all others
+/// have committed. That costs waiting for others' disks, so far from the limit the lock is shared.
+/// There each node may have one commit that others do not see yet, of at most `share` runs; the one
+/// that counted last still leaves room for all of these.
 const V4: &str = "
     ALTER TABLE node ADD COLUMN beat timestamptz;
 
@@ -183,16 +187,24 @@ const MIGRATIONS: [&str; 4] = [V1, V2, V3, V4];
 
 /// Creates or upgrades the tables. Other nodes that start wait.
 pub(super) async fn migrate(transaction: &Transaction<'_>, database: &str) -> Result<(), Failure> {
-    let refused = |reason: String| Failure::Final(JournalError::Database { database: database.to_owned(), reason });
+    let refused = |reason: String| {
+        Failure::Final(JournalError::Database { database: database.to_owned(), reason })
+    };
     // A lock of the transaction: one of the session would stay behind in a pool of connections.
     let lock = "SELECT pg_advisory_xact_lock(hashtext('prime-agents journal ' || coalesce(current_schema(), '')))";
     transaction.execute(lock, &[]).await?;
-    let row = transaction.query_one("SELECT current_schema(), to_regclass('meta') IS NOT NULL", &[]).await?;
+    let row = transaction
+        .query_one("SELECT current_schema(), to_regclass('meta') IS NOT NULL", &[])
+        .await?;
     let Some(schema) = row.get::<_, Option<String>>(0) else {
-        return Err(refused("no schema of its search_path exists: create one, or name another in the URL".to_owned()));
+        return Err(refused(
+            "no schema of its search_path exists: create one, or name another in the URL"
+                .to_owned(),
+        ));
     };
     let version: i64 = if row.get(1) {
-        let found = transaction.query_opt("SELECT value FROM meta WHERE name = 'version'", &[]).await;
+        let found =
+            transaction.query_opt("SELECT value FROM meta WHERE name = 'version'", &[]).await;
         let found = found.map_err(|_| refused(foreign(&schema)))?;
         found.ok_or_else(|| refused(foreign(&schema)))?.get(0)
     } else {
@@ -224,10 +236,14 @@ fn foreign(schema: &str) -> String {
 }
 
 /// Refuses a server that would forget what it confirmed.
-pub(super) async fn check_durability(transaction: &Transaction<'_>, database: &str) -> Result<(), Failure> {
+pub(super) async fn check_durability(
+    transaction: &Transaction<'_>,
+    database: &str,
+) -> Result<(), Failure> {
     let sql = "SELECT name FROM pg_settings
         WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off' ORDER BY name";
-    let off: Vec<String> = transaction.query(sql, &[]).await?.iter().map(|row| row.get(0)).collect();
+    let off: Vec<String> =
+        transaction.query(sql, &[]).await?.iter().map(|row| row.get(0)).collect();
     if off.is_empty() {
         return Ok(());
     }

@@ -1,5 +1,5 @@
-//! The connections: a pool, driven by a thread with a runtime of its own, and the repetition of what a lost connection
-//! interrupted.
+//! The connections: a pool, driven by a thread with a runtime of its own, and the repetition of
+//! what a lost connection interrupted.
 
 use std::time::Duration;
 
@@ -61,14 +61,16 @@ impl Session {
     ) -> Result<T, Failure> {
         let late = |_| Failure::Connection(format!("no answer within {max:?}"));
         let mut connection = timeout(max, self.connection()).await.map_err(late)??;
-        let done = timeout(max, work(&mut connection)).await.unwrap_or_else(|elapsed| Err(late(elapsed)));
+        let done =
+            timeout(max, work(&mut connection)).await.unwrap_or_else(|elapsed| Err(late(elapsed)));
         if matches!(done, Err(Failure::Connection(_))) {
             drop(Object::take(connection));
         }
         done
     }
 
-    /// Repeats `work` while the server cannot be reached, for the session's patience. Only for work that may be repeated.
+    /// Repeats `work` while the server cannot be reached, for the session's patience. Only for work
+    /// that may be repeated.
     pub(super) async fn repeat<T>(
         &self,
         mut work: impl AsyncFnMut(&mut Object) -> Result<T, Failure>,
@@ -95,7 +97,10 @@ impl Session {
     }
 
     /// As [`Session::repeat`], from a thread that may block.
-    pub(super) fn run<T>(&self, work: impl AsyncFnMut(&mut Object) -> Result<T, Failure>) -> Result<T, JournalError> {
+    pub(super) fn run<T>(
+        &self,
+        work: impl AsyncFnMut(&mut Object) -> Result<T, Failure>,
+    ) -> Result<T, JournalError> {
         self.handle.block_on(self.repeat(work))
     }
 }

@@ -1,4 +1,5 @@
-//! The statements of a commit. One autocommitted statement, so that there is one answer, and one time to wait for the disk.
+//! The statements of a commit. One autocommitted statement, so that there is one answer, and one
+//! time to wait for the disk.
 
 use deadpool_postgres::{GenericClient, Object};
 
@@ -9,8 +10,9 @@ use super::text::{decode, encode};
 use prime_journal::lease::{Found, NodeId};
 use prime_journal::{JournalError, Review};
 
-/// Everything depends on `mine`: a commit of a number that was used before changes nothing. `changed` is the fence. `admit`
-/// is asked before anything is changed, so that it counts no run of this commit.
+/// Everything depends on `mine`: a commit of a number that was used before changes nothing.
+/// `changed` is the fence. `admit` is asked before anything is changed, so that it counts no run of
+/// this commit.
 const COMMIT: &str = "
     WITH mine AS (
         UPDATE node SET commits = $2
@@ -79,13 +81,18 @@ pub(super) struct Mark {
 }
 
 /// One attempt of a commit without reviews.
-pub(super) async fn commit<C: GenericClient + Sync>(client: &C, mark: Mark, batch: &Batch) -> Result<(), Failure> {
+pub(super) async fn commit<C: GenericClient + Sync>(
+    client: &C,
+    mark: Mark,
+    batch: &Batch,
+) -> Result<(), Failure> {
     let Mark { node, number, most, is_alone } = mark;
     let (opened, ended) = batch.opened_and_ended();
     let most = most.filter(|_| opened > 0);
     let (heads, new_heads) = (batch.heads(false), batch.heads(true));
     let (updates, new_rows) = (batch.updates(false), batch.updates(true));
-    let (snapshots, accepts, keys, segments) = (batch.snapshots(), &batch.accepts, &batch.keys, &batch.segments);
+    let (snapshots, accepts, keys, segments) =
+        (batch.snapshots(), &batch.accepts, &batch.keys, &batch.segments);
     let created = batch.created();
     let statement = client.prepare_cached(COMMIT).await?;
     client
@@ -160,7 +167,11 @@ pub(super) async fn commit<C: GenericClient + Sync>(client: &C, mark: Mark, batc
 }
 
 /// One attempt of a commit with reviews.
-pub(super) async fn commit_with_reviews(client: &mut Object, mark: Mark, batch: &Batch) -> Result<(), Failure> {
+pub(super) async fn commit_with_reviews(
+    client: &mut Object,
+    mark: Mark,
+    batch: &Batch,
+) -> Result<(), Failure> {
     let transaction = client.transaction().await?;
     commit(&transaction, mark, batch).await?;
     for (id, seq, said) in &batch.reviews {
@@ -177,16 +188,19 @@ async fn add_review<C: GenericClient + Sync>(
 ) -> Result<(), Failure> {
     let refused = |reason: String| Failure::Final(JournalError::Refused(reason));
     let sql = "SELECT no FROM run WHERE id = $1";
-    let run = transaction.query_opt(&transaction.prepare_cached(sql).await?, &[&encode(id)]).await?;
+    let run =
+        transaction.query_opt(&transaction.prepare_cached(sql).await?, &[&encode(id)]).await?;
     let no: i64 = run.ok_or_else(|| refused(format!("there is no run {id:?}")))?.get(0);
     let at = i64::try_from(seq).unwrap_or(i64::MAX);
     // Reviews of one event wait for each other.
     let sql = "SELECT FROM flag WHERE run = $1 AND seq = $2 FOR UPDATE";
     let flag = transaction.query_opt(&transaction.prepare_cached(sql).await?, &[&no, &at]).await?;
-    flag.ok_or_else(|| refused(format!("run {id:?}: event {seq} is not flagged, so there is nothing to review")))?;
-    let sql =
-        "SELECT at_ms, reviewer, is_rejected, note FROM review WHERE run = $1 AND seq = $2 ORDER BY no DESC LIMIT 1";
-    let newest = transaction.query_opt(&transaction.prepare_cached(sql).await?, &[&no, &at]).await?;
+    flag.ok_or_else(|| {
+        refused(format!("run {id:?}: event {seq} is not flagged, so there is nothing to review"))
+    })?;
+    let sql = "SELECT at_ms, reviewer, is_rejected, note FROM review WHERE run = $1 AND seq = $2 ORDER BY no DESC LIMIT 1";
+    let newest =
+        transaction.query_opt(&transaction.prepare_cached(sql).await?, &[&no, &at]).await?;
     let newest = newest.map(|row| review(&row, 0)).transpose()?;
     if newest.is_some_and(|newest| newest.repeats(said)) {
         return Ok(());
@@ -196,13 +210,19 @@ async fn add_review<C: GenericClient + Sync>(
     let statement = transaction.prepare_cached(sql).await?;
     transaction.execute(&statement, &[&no, &at, &time, &by, &said.is_rejected, &note]).await?;
     let sql = "UPDATE flag SET is_reviewed = true, is_rejected = $3 WHERE run = $1 AND seq = $2";
-    transaction.execute(&transaction.prepare_cached(sql).await?, &[&no, &at, &said.is_rejected]).await?;
+    transaction
+        .execute(&transaction.prepare_cached(sql).await?, &[&no, &at, &said.is_rejected])
+        .await?;
     Ok(())
 }
 
 /// Runs as commits need to know them, with their holders.
-pub(super) async fn known(client: &Object, ids: &[&str]) -> Result<Vec<(String, Known, Option<NodeId>)>, Failure> {
-    let sql = "SELECT r.id, h.run, h.epoch, h.last_seq, r.is_over, h.bytes, h.snapshot_bytes, h.holder
+pub(super) async fn known(
+    client: &Object,
+    ids: &[&str],
+) -> Result<Vec<(String, Known, Option<NodeId>)>, Failure> {
+    let sql =
+        "SELECT r.id, h.run, h.epoch, h.last_seq, r.is_over, h.bytes, h.snapshot_bytes, h.holder
         FROM run r JOIN head h ON h.run = r.no WHERE r.id = ANY($1)";
     let statement = client.prepare_cached(sql).await?;
     let ids: Vec<_> = ids.iter().map(|id| encode(id)).collect();
@@ -212,7 +232,8 @@ pub(super) async fn known(client: &Object, ids: &[&str]) -> Result<Vec<(String, 
         let known = Known {
             no: row.get(1),
             epoch: row.get(2),
-            last_seq: u64::try_from(last_seq).map_err(|_| damaged(format!("a last event {last_seq}")))?,
+            last_seq: u64::try_from(last_seq)
+                .map_err(|_| damaged(format!("a last event {last_seq}")))?,
             is_over: row.get(4),
             bytes: row.get(5),
             snapshot_bytes: row.get(6),
@@ -223,7 +244,11 @@ pub(super) async fn known(client: &Object, ids: &[&str]) -> Result<Vec<(String, 
 }
 
 /// Takes free runs by their numbers. Returns those that it got, with their epochs.
-pub(super) async fn take(client: &Object, node: NodeId, runs: &[i64]) -> Result<Vec<(i64, i64)>, Failure> {
+pub(super) async fn take(
+    client: &Object,
+    node: NodeId,
+    runs: &[i64],
+) -> Result<Vec<(i64, i64)>, Failure> {
     let sql = "
         WITH me AS (SELECT id FROM node WHERE id = $1 AND NOT is_dead FOR SHARE)
         UPDATE head SET holder = me.id, epoch = epoch + 1 FROM me
@@ -246,9 +271,12 @@ pub(super) async fn last_commit(client: &Object, node: NodeId) -> Result<Option<
     Ok(row.and_then(|row| u64::try_from(row.get::<_, i64>(0)).ok()))
 }
 
-/// Uses up a number, unless its commit was applied: then returns false. Afterwards no attempt of it is.
+/// Uses up a number, unless its commit was applied: then returns false. Afterwards no attempt of it
+/// is.
 pub(super) async fn use_up(client: &Object, node: NodeId, number: i64) -> Result<bool, Failure> {
-    let statement = client.prepare_cached("UPDATE node SET commits = $2 WHERE id = $1 AND commits < $2").await?;
+    let statement = client
+        .prepare_cached("UPDATE node SET commits = $2 WHERE id = $1 AND commits < $2")
+        .await?;
     if client.execute(&statement, &[&node.0, &number]).await? == 1 {
         return Ok(true);
     }
@@ -272,10 +300,17 @@ pub(super) async fn obstacle(client: &Object, batch: &Batch) -> Result<Option<St
 }
 
 /// The runs that a commit claimed, in their order.
-pub(super) fn found(claimed: &[String], known: &[(String, Known, Option<NodeId>)]) -> Vec<Option<Found>> {
+pub(super) fn found(
+    claimed: &[String],
+    known: &[(String, Known, Option<NodeId>)],
+) -> Vec<Option<Found>> {
     let find = |id: &String| {
         let (_, known, holder) = known.iter().find(|(known, _, _)| known == id)?;
-        Some(Found { epoch: prime_journal::lease::Epoch(known.epoch), holder: *holder, last_seq: known.last_seq })
+        Some(Found {
+            epoch: prime_journal::lease::Epoch(known.epoch),
+            holder: *holder,
+            last_seq: known.last_seq,
+        })
     };
     claimed.iter().map(find).collect()
 }

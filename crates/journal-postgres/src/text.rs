@@ -32,8 +32,19 @@ mod tests {
 
     #[test]
     fn text_comes_back_and_keeps_its_order() {
-        let mut texts =
-            ["", "a", "\0", "\u{1}", "\0\u{1}\0", "\u{1}\u{1}", "\u{1}\u{2}", "\u{2}", "a\0b", "ü\0", "\0\0"];
+        let mut texts = [
+            "",
+            "a",
+            "\0",
+            "\u{1}",
+            "\0\u{1}\0",
+            "\u{1}\u{1}",
+            "\u{1}\u{2}",
+            "\u{2}",
+            "a\0b",
+            "ü\0",
+            "\0\0",
+        ];
         texts.sort_unstable();
         let encoded: Vec<_> = texts.iter().map(|text| encode(text).into_owned()).collect();
         assert!(encoded.is_sorted(), "{encoded:?}");

@@ -8,7 +8,9 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -73,33 +75,42 @@ pub(super) fn parse(url: &str) -> Result<Target, String> {
         "verify-ca" => (SslMode::Require, Check::Authority),
         "verify-full" => (SslMode::Require, Check::AuthorityAndName),
         other => {
-            return Err(format!("sslmode={other} is not one of disable, prefer, require, verify-ca, verify-full"));
+            return Err(format!(
+                "sslmode={other} is not one of disable, prefer, require, verify-ca, verify-full"
+            ));
         }
     };
     let plain = format!("{base}?{}", rest.join("&"));
-    let mut config: tokio_postgres::Config = plain.parse().map_err(|error: tokio_postgres::Error| {
-        // The client's message may hold parts of the URL, but never the password.
-        std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string)
-    })?;
+    let mut config: tokio_postgres::Config =
+        plain.parse().map_err(|error: tokio_postgres::Error| {
+            // The client's message may hold parts of the URL, but never the password.
+            std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string)
+        })?;
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         return Err(
             "the URL names no host: postgres://USER@HOST/DATABASE, or ?host=/run/postgresql for a socket".to_owned()
         );
     }
-    let is_local =
-        config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_))) && !config.get_hosts().is_empty();
+    let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)))
+        && !config.get_hosts().is_empty();
     if is_local && check != Check::Nothing {
         return Err(format!("sslmode={mode} needs a host: a socket has no TLS"));
     }
     config.ssl_mode(if is_local { SslMode::Disable } else { ssl_mode });
     config.connect_timeout(config.get_connect_timeout().copied().unwrap_or(Duration::from_secs(5)));
-    config.tcp_user_timeout(config.get_tcp_user_timeout().copied().unwrap_or(Duration::from_secs(10)));
+    config.tcp_user_timeout(
+        config.get_tcp_user_timeout().copied().unwrap_or(Duration::from_secs(10)),
+    );
     if config.get_application_name().is_none() {
         config.application_name("prime-agents");
     }
     // Of several hosts, the one that can be written.
     config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-    Ok(Target { config, tls: MakeRustlsConnect::new(tls(check, roots.as_deref())?), shown: shown(url) })
+    Ok(Target {
+        config,
+        tls: MakeRustlsConnect::new(tls(check, roots.as_deref())?),
+        shown: shown(url),
+    })
 }
 
 fn percent_decoded(text: &str) -> String {
@@ -107,7 +118,8 @@ fn percent_decoded(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
         let escaped = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        let escaped = escaped.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| *first == b'%');
+        let escaped =
+            escaped.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| *first == b'%');
         bytes.push(escaped.unwrap_or(*first));
         rest = if escaped.is_some() { &tail[2..] } else { tail };
     }
@@ -118,9 +130,10 @@ fn tls(check: Check, roots: Option<&str>) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = match check {
         Check::Nothing => Arc::new(Lenient { inner: None, provider: Arc::clone(&provider) }),
-        Check::Authority => {
-            Arc::new(Lenient { inner: Some(authority(roots, &provider)?), provider: Arc::clone(&provider) })
-        }
+        Check::Authority => Arc::new(Lenient {
+            inner: Some(authority(roots, &provider)?),
+            provider: Arc::clone(&provider),
+        }),
         Check::AuthorityAndName => authority(roots, &provider)?,
     };
     let config = ClientConfig::builder_with_provider(provider)
@@ -129,21 +142,27 @@ fn tls(check: Check, roots: Option<&str>) -> Result<ClientConfig, String> {
     Ok(config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
-fn authority(roots: Option<&str>, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, String> {
+fn authority(
+    roots: Option<&str>,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, String> {
     let path =
         roots.ok_or("sslmode=verify-ca and verify-full need sslrootcert=FILE: the authority's certificate in PEM")?;
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let certificates: Result<Vec<_>, _> =
+        CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     let certificates = certificates.map_err(|error| format!("sslrootcert={path}: {error}"))?;
     let mut store = RootCertStore::empty();
     let (added, _) = store.add_parsable_certificates(certificates);
     if added == 0 {
         return Err(format!("sslrootcert={path} holds no certificate in PEM"));
     }
-    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider));
+    let verifier =
+        WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider));
     verifier.build().map_err(|error| format!("sslrootcert={path}: {error}"))
 }
 
-/// Checks less than the default: only the authority, or nothing but that the server has the certificate's key.
+/// Checks less than the default: only the authority, or nothing but that the server has the
+/// certificate's key.
 #[derive(Debug)]
 struct Lenient {
     inner: Option<Arc<WebPkiServerVerifier>>,
@@ -199,7 +218,10 @@ mod tests {
     #[test]
     fn passwords_are_not_shown() {
         let cases = [
-            ("postgres://ada:se:cr@et@db.example:5432/prime?sslmode=require", "postgres://ada@db.example:5432/prime"),
+            (
+                "postgres://ada:se:cr@et@db.example:5432/prime?sslmode=require",
+                "postgres://ada@db.example:5432/prime",
+            ),
             ("postgres://db/prime?password=secret", "postgres://db/prime"),
             ("secret", "an unreadable URL"),
         ];
@@ -207,7 +229,10 @@ mod tests {
             assert_eq!(shown(url), expected);
         }
         let cases = [
-            ("postgres://ada:secret@db/p?sslmode=require&password=s", "postgres://ada@db/p?sslmode=require"),
+            (
+                "postgres://ada:secret@db/p?sslmode=require&password=s",
+                "postgres://ada@db/p?sslmode=require",
+            ),
             ("postgres://db/p?password=s", "postgres://db/p"),
             ("postgres://ada@db/p", "postgres://ada@db/p"),
         ];
@@ -218,7 +243,8 @@ mod tests {
 
     #[test]
     fn urls_say_how_to_connect() {
-        let target = parse("postgres://ada@db.example/prime?sslmode=require&connect_timeout=3").unwrap();
+        let target =
+            parse("postgres://ada@db.example/prime?sslmode=require&connect_timeout=3").unwrap();
         assert_eq!(target.config.get_ssl_mode(), SslMode::Require);
         assert_eq!(target.config.get_connect_timeout(), Some(&Duration::from_secs(3)));
         let socket = parse("postgres://ada@/prime?host=%2Frun%2Fpostgresql").unwrap();
@@ -227,8 +253,14 @@ mod tests {
             ("mysql://db/prime", "must begin with postgres://"),
             ("postgres://db/prime?sslmode=allow", "sslmode=allow is not one of"),
             ("postgres://db/prime?sslmode=verify-full", "need sslrootcert=FILE"),
-            ("postgres://db/prime?sslmode=verify-ca&sslrootcert=%2Fno%2Fsuch.pem", "sslrootcert=/no/such.pem: "),
-            ("postgres://ada@/prime?host=/run/postgresql&sslmode=verify-full", "a socket has no TLS"),
+            (
+                "postgres://db/prime?sslmode=verify-ca&sslrootcert=%2Fno%2Fsuch.pem",
+                "sslrootcert=/no/such.pem: ",
+            ),
+            (
+                "postgres://ada@/prime?host=/run/postgresql&sslmode=verify-full",
+                "a socket has no TLS",
+            ),
             ("postgres:///prime", "names no host"),
             ("postgres://db/prime?colour=red", "colour"),
         ];

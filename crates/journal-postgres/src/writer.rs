@@ -42,8 +42,8 @@ pub(super) struct Writer {
     /// What is left of a block of numbers.
     numbers: std::ops::Range<i64>,
     in_doubt: Option<InDoubt>,
-    /// Digests of the writes of the last commit that was given up but applied: the caller, who does not know, repeats them,
-    /// alone or with others.
+    /// Digests of the writes of the last commit that was given up but applied: the caller, who does
+    /// not know, repeats them, alone or with others.
     applied: HashSet<[u8; 32]>,
     /// See [`super::PostgresOptions::commits_take`].
     commits_take: bool,
@@ -64,8 +64,12 @@ enum Attempt {
 }
 
 impl Writer {
-    pub(super) fn new(commits_take: bool, needs: Option<Arc<dyn Needs>>) -> Result<Self, JournalError> {
-        let packer = Packer::new().map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))?;
+    pub(super) fn new(
+        commits_take: bool,
+        needs: Option<Arc<dyn Needs>>,
+    ) -> Result<Self, JournalError> {
+        let packer =
+            Packer::new().map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))?;
         Ok(Self {
             packer,
             node: None,
@@ -90,14 +94,20 @@ impl Writer {
         let writes = if self.applied.is_empty() {
             writes
         } else {
-            rest = writes.iter().filter(|write| !self.applied.contains(&digest(write))).cloned().collect();
+            rest = writes
+                .iter()
+                .filter(|write| !self.applied.contains(&digest(write)))
+                .cloned()
+                .collect();
             &rest
         };
         if writes.is_empty() {
             return Ok(());
         }
         let Some(node) = leases.node().id() else {
-            return Err(session.unreachable("the node was taken for dead, and has to register again"));
+            return Err(
+                session.unreachable("the node was taken for dead, and has to register again")
+            );
         };
         if self.node != Some(node) {
             (self.node, self.number) = (Some(node), 0);
@@ -106,27 +116,37 @@ impl Writer {
         let known = self.look_up(session, leases, node, writes).await?;
         let accepts = writes.iter().filter(|write| matches!(write, Write::Accept { .. })).count();
         let mut numbers = self.reserve(session, accepts).await?.into_iter();
-        let next_no = || numbers.next().expect("invariant: one number is reserved for each new run");
-        let needs_of = |spec: &str| self.needs.as_ref().map(|needs| needs.of(spec)).unwrap_or_default();
+        let next_no =
+            || numbers.next().expect("invariant: one number is reserved for each new run");
+        let needs_of =
+            |spec: &str| self.needs.as_ref().map(|needs| needs.of(spec)).unwrap_or_default();
         let batch = Batch::fold(writes, &known, next_no, &mut self.packer, needs_of)?;
         self.number += 1;
         self.send(session, leases, node, batch, writes).await
     }
 
-    /// Finds out what became of the last commit, if that is unknown. A run that it accepted, and that these writes do not accept
-    /// again, was refused to its client but exists: whoever takes it executes it.
-    async fn settle(&mut self, session: &Session, leases: &Leases, writes: &[Write]) -> Result<(), JournalError> {
+    /// Finds out what became of the last commit, if that is unknown. A run that it accepted, and
+    /// that these writes do not accept again, was refused to its client but exists: whoever takes
+    /// it executes it.
+    async fn settle(
+        &mut self,
+        session: &Session,
+        leases: &Leases,
+        writes: &[Write],
+    ) -> Result<(), JournalError> {
         let Some(InDoubt { node, number, .. }) = self.in_doubt else { return Ok(()) };
-        let is_unused =
-            session.repeat(async |client: &mut Object| statements::use_up(client, node, number).await).await?;
+        let is_unused = session
+            .repeat(async |client: &mut Object| statements::use_up(client, node, number).await)
+            .await?;
         let Some(doubtful) = self.in_doubt.take() else { return Ok(()) };
         self.finish(leases, node, &doubtful.batch, !is_unused);
         if is_unused {
             return Ok(());
         }
         self.applied = doubtful.writes;
-        let is_accepted_again =
-            |run: &String| writes.iter().any(|write| matches!(write, Write::Accept { row, .. } if row.id == *run));
+        let is_accepted_again = |run: &String| {
+            writes.iter().any(|write| matches!(write, Write::Accept { row, .. } if row.id == *run))
+        };
         for run in accepted(&doubtful.batch).into_iter().filter(|run| !is_accepted_again(run)) {
             leases.node().release(&run);
         }
@@ -147,7 +167,9 @@ impl Writer {
         for id in needed(writes) {
             let epoch = leases.node().epoch(&id.to_owned());
             match self.known.get(id) {
-                Some(known) if epoch == Some(Epoch(known.epoch)) => drop(found.insert(id.to_owned(), *known)),
+                Some(known) if epoch == Some(Epoch(known.epoch)) => {
+                    drop(found.insert(id.to_owned(), *known))
+                }
                 _ => missing.push(id),
             }
         }
@@ -175,16 +197,27 @@ impl Writer {
         node: NodeId,
         missing: &[&str],
     ) -> Result<Vec<(String, Known)>, JournalError> {
-        let mut rows = session.repeat(async |client: &mut Object| statements::known(client, missing).await).await?;
-        let free: Vec<i64> = rows.iter().filter(|row| !row.1.is_over && row.2.is_none()).map(|row| row.1.no).collect();
+        let mut rows = session
+            .repeat(async |client: &mut Object| statements::known(client, missing).await)
+            .await?;
+        let free: Vec<i64> = rows
+            .iter()
+            .filter(|row| !row.1.is_over && row.2.is_none())
+            .map(|row| row.1.no)
+            .collect();
         if self.commits_take && !free.is_empty() {
-            session.repeat(async |client: &mut Object| statements::take(client, node, &free).await).await?;
-            rows = session.repeat(async |client: &mut Object| statements::known(client, missing).await).await?;
+            session
+                .repeat(async |client: &mut Object| statements::take(client, node, &free).await)
+                .await?;
+            rows = session
+                .repeat(async |client: &mut Object| statements::known(client, missing).await)
+                .await?;
         }
         let mut lost = Vec::new();
         for (id, known, holder) in &rows {
             let mut held = leases.node();
-            let is_ours = *holder == Some(node) && held.id() == Some(node) && !held.is_releasing(id);
+            let is_ours =
+                *holder == Some(node) && held.id() == Some(node) && !held.is_releasing(id);
             if known.is_over {
                 continue;
             }
@@ -205,7 +238,9 @@ impl Writer {
     async fn reserve(&mut self, session: &Session, count: usize) -> Result<Vec<i64>, JournalError> {
         let mut numbers: Vec<i64> = self.numbers.by_ref().take(count).collect();
         while numbers.len() < count {
-            let first = session.repeat(async |client: &mut Object| statements::next_numbers(client).await).await?;
+            let first = session
+                .repeat(async |client: &mut Object| statements::next_numbers(client).await)
+                .await?;
             self.numbers = first..first + NUMBERS;
             let rest = count - numbers.len();
             numbers.extend(self.numbers.by_ref().take(rest));
@@ -229,7 +264,12 @@ impl Writer {
         let mut is_doubtful = false;
         loop {
             let (most, is_alone) = (leases.room.most(), leases.room.is_crowded());
-            let mark = Mark { node, number, most: most.map(|most| i64::try_from(most).unwrap_or(i64::MAX)), is_alone };
+            let mark = Mark {
+                node,
+                number,
+                most: most.map(|most| i64::try_from(most).unwrap_or(i64::MAX)),
+                is_alone,
+            };
             let sent = session
                 .once(async |client: &mut Object| {
                     let sent = if batch.reviews.is_empty() {
@@ -239,17 +279,22 @@ impl Writer {
                     };
                     match sent {
                         Ok(()) => Ok(Attempt::Applied),
-                        Err(Failure::Conflict(reason)) => explain(client, node, number, &batch, reason).await,
+                        Err(Failure::Conflict(reason)) => {
+                            explain(client, node, number, &batch, reason).await
+                        }
                         Err(Failure::Crowded) => Ok(Attempt::Crowded),
                         Err(Failure::Full { .. })
                             if is_doubtful && !statements::use_up(client, node, number).await? =>
                         {
                             Ok(Attempt::Applied)
                         }
-                        Err(Failure::Full { open }) => {
-                            Ok(Attempt::Refused(JournalError::Full { open, most: most.unwrap_or_default() }))
+                        Err(Failure::Full { open }) => Ok(Attempt::Refused(JournalError::Full {
+                            open,
+                            most: most.unwrap_or_default(),
+                        })),
+                        Err(Failure::Final(error @ JournalError::Refused(_))) => {
+                            Ok(Attempt::Refused(error))
                         }
-                        Err(Failure::Final(error @ JournalError::Refused(_))) => Ok(Attempt::Refused(error)),
                         Err(failure) => Err(failure),
                     }
                 })
@@ -272,10 +317,17 @@ impl Writer {
                     }
                     return Err(error);
                 }
-                Err(Failure::Connection(_)) if started.elapsed() + pause < session.patience() => is_doubtful = true,
+                Err(Failure::Connection(_)) if started.elapsed() + pause < session.patience() => {
+                    is_doubtful = true
+                }
                 Err(failure) => {
                     let error = failure.into_error(&session.database);
-                    self.in_doubt = Some(InDoubt { node, number, writes: writes.iter().map(digest).collect(), batch });
+                    self.in_doubt = Some(InDoubt {
+                        node,
+                        number,
+                        writes: writes.iter().map(digest).collect(),
+                        batch,
+                    });
                     return Err(error);
                 }
             }
@@ -307,7 +359,11 @@ impl Writer {
     fn forget(&mut self, leases: &Leases, batch: &Batch, runs: &[String]) {
         for run in runs {
             self.known.remove(run);
-            let epoch = batch.drafts.get(run).and_then(|draft| draft.before).map(|before| Epoch(before.epoch));
+            let epoch = batch
+                .drafts
+                .get(run)
+                .and_then(|draft| draft.before)
+                .map(|before| Epoch(before.epoch));
             if let Some(epoch) = epoch {
                 let effects = leases.node().lost(run, epoch);
                 leases.announce(effects);
@@ -334,7 +390,9 @@ async fn explain(
     let ids: Vec<&str> = claims.iter().map(|claim| claim.run.as_str()).collect();
     let known = statements::known(client, &ids).await?;
     // Nobody holds a run that is over: what it claims is its state.
-    let is_over = |claim: &Claim<String>| batch.drafts[&claim.run].before.is_some_and(|before| before.is_over);
+    let is_over = |claim: &Claim<String>| {
+        batch.drafts[&claim.run].before.is_some_and(|before| before.is_over)
+    };
     let (over, held): (Vec<_>, Vec<_>) = claims.into_iter().partition(is_over);
     let ids: Vec<String> = held.iter().map(|claim| claim.run.clone()).collect();
     let found = statements::found(&ids, &known);
@@ -346,8 +404,9 @@ async fn explain(
             "the node was taken for dead, and has to register again".to_owned(),
         ))),
         Verdict::StoreLostEvents(run) => {
-            let reason =
-                format!("run {run:?} has lost events that were confirmed: was the database restored from a backup?");
+            let reason = format!(
+                "run {run:?} has lost events that were confirmed: was the database restored from a backup?"
+            );
             Err(Failure::Final(JournalError::Damaged(reason)))
         }
         Verdict::Refused { lost, .. } if !lost.is_empty() => {
@@ -355,7 +414,9 @@ async fn explain(
         }
         Verdict::Refused { .. } => match statements::obstacle(client, batch).await? {
             Some(obstacle) => refused(obstacle),
-            None if !over.is_empty() => refused(format!("run {:?} is over, and has changed since", over[0].run)),
+            None if !over.is_empty() => {
+                refused(format!("run {:?} is over, and has changed since", over[0].run))
+            }
             None => refused(reason),
         },
     }

@@ -1,4 +1,5 @@
-//! The hash chain of a run: each event's hash covers all earlier ones, so that changed, lost or added events are detected.
+//! The hash chain of a run: each event's hash covers all earlier ones, so that changed, lost or
+//! added events are detected.
 
 use std::fmt;
 
@@ -54,7 +55,8 @@ impl Head {
 #[error("run {run:?}, event {seq}: {reason}")]
 pub struct Damage {
     pub run: String,
-    /// The first event that does not match, or the first of its segment where only the segment's hash shows it.
+    /// The first event that does not match, or the first of its segment where only the segment's
+    /// hash shows it.
     pub seq: u64,
     pub reason: String,
 }
@@ -93,16 +95,24 @@ impl ChainVerifier {
         let next = self.head.seq + 1;
         let damage = |reason| Damage { run: self.run.clone(), seq: next, reason };
         if segment.first_seq != next {
-            return Err(damage(format!("it is missing: the segment there begins with event {}", segment.first_seq)));
+            return Err(damage(format!(
+                "it is missing: the segment there begins with event {}",
+                segment.first_seq
+            )));
         }
         let lines = segment.lines().map_err(damage)?;
         if lines != u64::from(segment.count) || lines == 0 {
-            return Err(damage(format!("its segment claims to hold {} events, but has {lines}", segment.count)));
+            return Err(damage(format!(
+                "its segment claims to hold {} events, but has {lines}",
+                segment.count
+            )));
         }
         let hash = segment.events().fold(self.head.hash, |hash, (_, event)| hash.then(event));
         if hash != segment.hash {
             let (last, stored) = (segment.last_seq(), segment.hash);
-            return Err(damage(format!("the chain's hash after event {last} is {hash}, but {stored} was recorded")));
+            return Err(damage(format!(
+                "the chain's hash after event {last} is {hash}, but {stored} was recorded"
+            )));
         }
         self.head = Head { seq: segment.last_seq(), hash };
         Ok(())
@@ -112,8 +122,13 @@ impl ChainVerifier {
 /// Verifies all events of a run. Returns its head.
 ///
 /// # Errors
-/// The first segment that does not match. Segments lost at the end are not detected here: compare the head.
-pub fn verify(run: &str, spec: &str, segments: impl IntoIterator<Item = Segment>) -> Result<Head, Damage> {
+/// The first segment that does not match. Segments lost at the end are not detected here: compare
+/// the head.
+pub fn verify(
+    run: &str,
+    spec: &str,
+    segments: impl IntoIterator<Item = Segment>,
+) -> Result<Head, Damage> {
     let mut verifier = ChainVerifier::new(run, spec);
     segments.into_iter().try_for_each(|segment| verifier.follow(&segment))?;
     Ok(verifier.head())
@@ -135,14 +150,21 @@ mod tests {
 
     #[test]
     fn hashes_match_sha256sum() {
-        // printf '%s' '{"task":"edit_distance"}' | sha256sum, and of its bytes with the events after them.
+        // printf '%s' '{"task":"edit_distance"}' | sha256sum, and of its bytes with the events
+        // after them.
         let segments = recorded();
         assert_eq!(
             Head::genesis(SPEC).hash.to_string(),
             "078e2ca5ceb07db9169938b1dbdf66bd2856784c070c9483bec9f0bfebc63fe6"
         );
-        assert_eq!(segments[0].hash.to_string(), "031747afa150013b0d29c21080694b38940c2a461d9cd77a93ab1e09a72043d8");
-        assert_eq!(segments[2].hash.to_string(), "b28ef31f271aeb9f6580a7e0f937cf223b5d1f990387dddf934b57f20636b466");
+        assert_eq!(
+            segments[0].hash.to_string(),
+            "031747afa150013b0d29c21080694b38940c2a461d9cd77a93ab1e09a72043d8"
+        );
+        assert_eq!(
+            segments[2].hash.to_string(),
+            "b28ef31f271aeb9f6580a7e0f937cf223b5d1f990387dddf934b57f20636b466"
+        );
     }
 
     #[test]
@@ -150,7 +172,8 @@ mod tests {
         let head = verify("r", SPEC, recorded()).unwrap();
         assert_eq!((head.seq, head.hash), (6, recorded()[2].hash));
         assert_eq!(verify("r", SPEC, []), Ok(Head::genesis(SPEC)));
-        let events: Vec<_> = recorded()[1].events().map(|(seq, event)| (seq, event.to_vec())).collect();
+        let events: Vec<_> =
+            recorded()[1].events().map(|(seq, event)| (seq, event.to_vec())).collect();
         assert_eq!(events, [(3, br#"{"b":3} "#.to_vec())], "an event keeps its spaces");
     }
 

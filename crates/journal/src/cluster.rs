@@ -18,8 +18,8 @@ pub struct NodeStatus {
     pub held: u64,
     /// Milliseconds since it registered.
     pub age_ms: u64,
-    /// Milliseconds until its lease ends, unless it sends a heartbeat; negative when the lease has ended and no other node
-    /// has noticed yet.
+    /// Milliseconds until its lease ends, unless it sends a heartbeat; negative when the lease has
+    /// ended and no other node has noticed yet.
     pub lease_left_ms: i64,
     /// Milliseconds since its last heartbeat; `None` if its version does not say.
     pub lag_ms: Option<u64>,
@@ -31,7 +31,8 @@ pub struct NodeStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockedRun {
     pub id: String,
-    /// What it needs and no live node has, sorted; if each is somewhere but not all on one node, all that it needs.
+    /// What it needs and no live node has, sorted; if each is somewhere but not all on one node,
+    /// all that it needs.
     pub missing: Vec<String>,
 }
 
@@ -43,7 +44,8 @@ pub struct ClusterStatus {
     pub open_runs: u64,
     /// Open runs that no node holds.
     pub waiting_runs: u64,
-    /// Milliseconds since the oldest of them was accepted, as far as the clocks of its node and the store agree.
+    /// Milliseconds since the oldest of them was accepted, as far as the clocks of its node and the
+    /// store agree.
     pub oldest_waiting_ms: Option<u64>,
     /// Those of them that no live node can take, oldest first.
     pub blocked: Vec<BlockedRun>,
@@ -51,11 +53,12 @@ pub struct ClusterStatus {
 
 /// A store that several nodes share. Methods block, unless they say otherwise.
 pub trait Cluster: Send + Sync {
-    /// Asks for the end of a run: of the node that holds it, now or later. It stays asked for until the run is over. A run
-    /// that is over already stays as it is.
+    /// Asks for the end of a run: of the node that holds it, now or later. It stays asked for until
+    /// the run is over. A run that is over already stays as it is.
     ///
     /// # Errors
-    /// [`JournalError::NotWritable`] when the store cannot be reached; the request may have been made.
+    /// [`JournalError::NotWritable`] when the store cannot be reached; the request may have been
+    /// made.
     fn request_cancel(&self, id: &str) -> Result<(), JournalError>;
 
     /// The open runs that no node holds and no live node can take, oldest first.
@@ -64,14 +67,16 @@ pub trait Cluster: Send + Sync {
     /// When the store cannot be read.
     fn blocked(&self) -> Result<Vec<BlockedRun>, JournalError>;
 
-    /// Commits that accept runs fail with [`JournalError::Full`] from now on if more runs than `most` would be open in the
-    /// store, whichever nodes hold them. Exact as long as all nodes name the same number. Does not block.
+    /// Commits that accept runs fail with [`JournalError::Full`] from now on if more runs than
+    /// `most` would be open in the store, whichever nodes hold them. Exact as long as all nodes
+    /// name the same number. Does not block.
     fn limit_open_runs(&self, most: u64);
 
     /// The node takes up to so many free runs from now on. Does not block.
     fn set_capacity(&self, capacity: usize);
 
-    /// Open runs that this node does not hold, as of its last heartbeat or refused commit. Does not block.
+    /// Open runs that this node does not hold, as of its last heartbeat or refused commit. Does not
+    /// block.
     fn open_elsewhere(&self) -> u64;
 
     /// # Errors

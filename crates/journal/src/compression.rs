@@ -61,14 +61,22 @@ impl Packer {
     /// # Errors
     /// `Refused` if the body is too long.
     pub fn pack<'a>(&'a mut self, body: &'a [u8]) -> Result<Packed<'a>, JournalError> {
-        let bytes = i64::try_from(body.len()).ok().filter(|_| body.len() <= BODY_BYTES_MAX).ok_or_else(|| {
-            JournalError::Refused(format!("a body of {} bytes is longer than {BODY_BYTES_MAX}", body.len()))
-        })?;
+        let bytes = i64::try_from(body.len())
+            .ok()
+            .filter(|_| body.len() <= BODY_BYTES_MAX)
+            .ok_or_else(|| {
+                JournalError::Refused(format!(
+                    "a body of {} bytes is longer than {BODY_BYTES_MAX}",
+                    body.len()
+                ))
+            })?;
         if body.len() >= COMPRESSED_FROM {
             self.buffer.clear();
             self.buffer.reserve(compress_bound(body.len()));
             let packed = self.compressor.compress_to_buffer(body, &mut self.buffer);
-            if packed.map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))? < body.len() {
+            if packed.map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))?
+                < body.len()
+            {
                 return Ok(Packed { packing: Packing::Zstd, bytes, body: &self.buffer });
             }
         }
@@ -85,11 +93,14 @@ pub fn unpack(packing: Packing, bytes: i64, body: &[u8]) -> Result<Vec<u8>, Stri
     let length = length.ok_or_else(|| format!("a body cannot have {bytes} bytes"))?;
     let plain = match packing {
         Packing::Plain => body.to_vec(),
-        Packing::Zstd => {
-            decompress(body, length).map_err(|error| format!("its body cannot be decompressed: {error}"))?
-        }
+        Packing::Zstd => decompress(body, length)
+            .map_err(|error| format!("its body cannot be decompressed: {error}"))?,
     };
-    if plain.len() == length { Ok(plain) } else { Err(format!("its body has {} bytes, not {length}", plain.len())) }
+    if plain.len() == length {
+        Ok(plain)
+    } else {
+        Err(format!("its body has {} bytes, not {length}", plain.len()))
+    }
 }
 
 #[cfg(test)]
@@ -116,7 +127,8 @@ mod tests {
     #[test]
     fn long_bodies_that_shrink_are_compressed() {
         let mut packer = Packer::new().unwrap();
-        for (length, expected) in [(0, Packing::Plain), (511, Packing::Plain), (512, Packing::Zstd)] {
+        for (length, expected) in [(0, Packing::Plain), (511, Packing::Plain), (512, Packing::Zstd)]
+        {
             assert_eq!(packer.pack(&vec![b'a'; length]).unwrap().packing, expected, "{length}");
         }
         let noise = random(7, 1_024);
@@ -134,7 +146,10 @@ mod tests {
             let mut changed = packed.body.to_vec();
             changed[at] ^= 0x10;
             let unpacked = unpack(packed.packing, packed.bytes, &changed);
-            assert!(unpacked.is_err() || unpacked.as_ref() == Ok(&body), "byte {at}: other content");
+            assert!(
+                unpacked.is_err() || unpacked.as_ref() == Ok(&body),
+                "byte {at}: other content"
+            );
         }
         for bytes in [-1, 0, 799, 801, i64::MAX] {
             assert!(unpack(packed.packing, bytes, packed.body).is_err(), "{bytes}");

@@ -1,7 +1,7 @@
 //! The conformance suite of journals: examples here, and a comparison with a model in `model.rs`.
 //!
-//! A test module invokes `conformance::suite!(make)`, where `make()` returns an empty [`Store`]. Tests in other crates need the
-//! feature `testing`.
+//! A test module invokes `conformance::suite!(make)`, where `make()` returns an empty [`Store`].
+//! Tests in other crates need the feature `testing`.
 
 // It is test code, but other crates compile it as a part of the library.
 #![allow(clippy::unwrap_used)]
@@ -12,20 +12,26 @@ mod owners;
 mod removal;
 mod reviews;
 
-use super::{Head, IdempotencyKey, Journal, JournalError, Query, ReviewCounts, RunRow, Segment, Snapshot, Write};
+use super::{
+    Head, IdempotencyKey, Journal, JournalError, Query, ReviewCounts, RunRow, Segment, Snapshot,
+    Write,
+};
 
-pub use copying::{a_copy_changes_no_other_run, an_interrupted_copy_is_completed, copies_are_whole};
+pub use copying::{
+    a_copy_changes_no_other_run, an_interrupted_copy_is_completed, copies_are_whole,
+};
 pub use model::agrees_with_the_model;
 pub use owners::{
     an_owner_is_cleaned_up_alone, keys_outlive_their_run, lists_do_not_go_on_after_a_foreign_run,
     the_largest_owner_makes_room,
 };
 pub use removal::{
-    a_removal_is_finished_by_another_process, bytes_are_removed_from_the_oldest_end, large_runs_vanish_at_once,
-    old_runs_are_removed, open_runs_are_never_removed,
+    a_removal_is_finished_by_another_process, bytes_are_removed_from_the_oldest_end,
+    large_runs_vanish_at_once, old_runs_are_removed, open_runs_are_never_removed,
 };
 pub use reviews::{
-    flags_are_events_of_the_run, reviews_go_with_their_run, reviews_keep_their_history, runs_to_review_are_listed,
+    flags_are_events_of_the_run, reviews_go_with_their_run, reviews_keep_their_history,
+    runs_to_review_are_listed,
 };
 
 /// A store under test.
@@ -99,8 +105,13 @@ pub fn events(head: Head, count: u64) -> Segment {
 
 /// Incompressible bytes.
 pub fn random(seed: u64, length: usize) -> Vec<u8> {
-    let next = |state: &u64| Some((state ^ (state << 13)) ^ ((state ^ (state << 13)) >> 7)).map(|x| x ^ (x << 17));
-    std::iter::successors(Some(seed + 1), next).map(|state| state.to_le_bytes()[3]).take(length).collect()
+    let next = |state: &u64| {
+        Some((state ^ (state << 13)) ^ ((state ^ (state << 13)) >> 7)).map(|x| x ^ (x << 17))
+    };
+    std::iter::successors(Some(seed + 1), next)
+        .map(|state| state.to_le_bytes()[3])
+        .take(length)
+        .collect()
 }
 
 /// A nearly incompressible event of `length` bytes that follows a head.
@@ -115,7 +126,8 @@ pub fn append(id: &str, segment: &Segment) -> Write {
 
 /// Ends a run.
 pub fn end(id: &str, updated_ms: u64) -> Write {
-    let (id, status, summary) = (id.to_owned(), "succeeded".to_owned(), r#"{"answer":7}"#.to_owned());
+    let (id, status, summary) =
+        (id.to_owned(), "succeeded".to_owned(), r#"{"answer":7}"#.to_owned());
     Write::Update { id, updated_ms, status, is_over: true, resumed: 0, summary }
 }
 
@@ -164,7 +176,13 @@ pub fn a_batch_is_whole_or_nothing(make: Make<'_>) {
     store.journal().commit(&[accept("r")]).unwrap();
     let first = events(row("r").head, 3);
     let good = [accept("s"), append("r", &first), save("r", 2, b"state"), end("s", 5)];
-    let bad = [accept("r"), append("t", &first), append("r", &first), save("r", 4, b""), append("s", &first)];
+    let bad = [
+        accept("r"),
+        append("t", &first),
+        append("r", &first),
+        save("r", 4, b""),
+        append("s", &first),
+    ];
     for bad in bad {
         refused(store.journal(), &[&good[..], &[bad]].concat(), &[]);
         for _ in 0..2 {
@@ -180,7 +198,10 @@ pub fn a_batch_is_whole_or_nothing(make: Make<'_>) {
     assert_eq!(store.journal().run("r").unwrap().unwrap().head, first.head());
     assert_eq!(store.journal().segments("r", 0, 1).unwrap(), [first]);
     let ended = store.journal().run("s").unwrap().unwrap();
-    assert_eq!((ended.updated_ms, ended.is_over, ended.summary.as_str()), (5, true, r#"{"answer":7}"#));
+    assert_eq!(
+        (ended.updated_ms, ended.is_over, ended.summary.as_str()),
+        (5, true, r#"{"answer":7}"#)
+    );
 }
 
 pub fn appends_follow_the_head(make: Make<'_>) {
@@ -190,7 +211,11 @@ pub fn appends_follow_the_head(make: Make<'_>) {
     let third = events(second.head(), 1);
     refused(store.journal(), &[append("r", &first)], &["there is no run \"r\""]);
     store.journal().commit(&[accept("r"), accept("s")]).unwrap();
-    refused(store.journal(), &[append("r", &second)], &["\"r\"", "events from 4", "its last event, 0"]);
+    refused(
+        store.journal(),
+        &[append("r", &second)],
+        &["\"r\"", "events from 4", "its last event, 0"],
+    );
     store.journal().commit(&[append("r", &first)]).unwrap();
     refused(store.journal(), &[append("r", &first)], &["events from 1", "its last event, 3"]);
     refused(store.journal(), &[append("r", &third)], &["events from 6", "its last event, 3"]);
@@ -225,16 +250,32 @@ pub fn runs_that_are_over_stay_so(make: Make<'_>) {
 
 pub fn keys_belong_to_an_owner(make: Make<'_>) {
     let mut store = make();
-    let key = |key: &str, byte| Some(IdempotencyKey { key: key.to_owned(), fingerprint: [byte; 32] });
+    let key =
+        |key: &str, byte| Some(IdempotencyKey { key: key.to_owned(), fingerprint: [byte; 32] });
     let of = |owner: &str, id: &str| RunRow { owner: owner.to_owned(), ..row(id) };
     let accept = |row: RunRow, key| Write::Accept { row, key };
-    let runs = [accept(of("ada", "a"), key("k", 1)), accept(of("bob", "b"), key("k", 2)), accept(of("ada", "c"), None)];
+    let runs = [
+        accept(of("ada", "a"), key("k", 1)),
+        accept(of("bob", "b"), key("k", 2)),
+        accept(of("ada", "c"), None),
+    ];
     store.journal().commit(&runs).unwrap();
-    store.journal().commit(&[accept(of("ada", "d"), None), accept(of("", "e"), key("", 3))]).unwrap();
+    store
+        .journal()
+        .commit(&[accept(of("ada", "d"), None), accept(of("", "e"), key("", 3))])
+        .unwrap();
     for _ in 0..2 {
-        refused(store.journal(), &[accept(of("ada", "f"), key("k", 1))], &["\"f\"", "belongs to run \"a\""]);
-        let cases =
-            [("ada", "k", Some(("a", 1))), ("bob", "k", Some(("b", 2))), ("", "", Some(("e", 3))), ("ada", "l", None)];
+        refused(
+            store.journal(),
+            &[accept(of("ada", "f"), key("k", 1))],
+            &["\"f\"", "belongs to run \"a\""],
+        );
+        let cases = [
+            ("ada", "k", Some(("a", 1))),
+            ("bob", "k", Some(("b", 2))),
+            ("", "", Some(("e", 3))),
+            ("ada", "l", None),
+        ];
         for (owner, key, run) in cases {
             let found = store.journal().run_of_key(owner, key).unwrap();
             assert_eq!(found, run.map(|(id, byte)| (id.to_owned(), [byte; 32])), "{owner} {key}");
@@ -251,9 +292,18 @@ pub fn segments_are_read_from_any_event(make: Make<'_>) {
     let other = events(row("s").head, 9);
     let all = [first, second, third];
     store.journal().commit(&[accept("q"), accept("r"), accept("s"), append("s", &other)]).unwrap();
-    store.journal().commit(&all.iter().map(|segment| append("r", segment)).collect::<Vec<_>>()).unwrap();
-    for (after, from) in [(0, 0), (1, 0), (2, 0), (3, 1), (4, 2), (5, 2), (7, 2), (8, 3), (9, 3), (u64::MAX, 3)] {
-        assert_eq!(store.journal().segments("r", after, 1 << 20).unwrap(), all[from..], "after {after}");
+    store
+        .journal()
+        .commit(&all.iter().map(|segment| append("r", segment)).collect::<Vec<_>>())
+        .unwrap();
+    for (after, from) in
+        [(0, 0), (1, 0), (2, 0), (3, 1), (4, 2), (5, 2), (7, 2), (8, 3), (9, 3), (u64::MAX, 3)]
+    {
+        assert_eq!(
+            store.journal().segments("r", after, 1 << 20).unwrap(),
+            all[from..],
+            "after {after}"
+        );
     }
     for id in ["q", "nowhere"] {
         assert_eq!(store.journal().segments(id, 0, 1 << 20).unwrap(), [], "{id}");
@@ -270,8 +320,13 @@ pub fn reads_are_bounded_by_bytes(make: Make<'_>) {
         head = all[all.len() - 1].head();
     }
     store.journal().commit(&[accept("r")]).unwrap();
-    store.journal().commit(&all.iter().map(|segment| append("r", segment)).collect::<Vec<_>>()).unwrap();
-    for (bytes, expected) in [(0, 1), (1, 1), (10, 1), (11, 2), (20, 2), (21, 3), (40, 4), (usize::MAX, 4)] {
+    store
+        .journal()
+        .commit(&all.iter().map(|segment| append("r", segment)).collect::<Vec<_>>())
+        .unwrap();
+    for (bytes, expected) in
+        [(0, 1), (1, 1), (10, 1), (11, 2), (20, 2), (21, 3), (40, 4), (usize::MAX, 4)]
+    {
         assert_eq!(store.journal().segments("r", 0, bytes).unwrap(), all[..expected], "{bytes}");
     }
 }
@@ -331,7 +386,10 @@ pub fn lists_are_paged_newest_first(make: Make<'_>) {
     ];
     for (owner, status, task, after, limit, expected) in cases {
         let found = list(owner, status, task, after, limit).unwrap();
-        assert_eq!(found, expected, "owner {owner:?} status {status:?} task {task:?} after {after:?} limit {limit}");
+        assert_eq!(
+            found, expected,
+            "owner {owner:?} status {status:?} task {task:?} after {after:?} limit {limit}"
+        );
     }
     let error = list("", "", "", "nowhere", 9).unwrap_err();
     assert!(matches!(&error, JournalError::NoSuchRun { id } if id == "nowhere"), "{error}");
@@ -339,7 +397,8 @@ pub fn lists_are_paged_newest_first(make: Make<'_>) {
 
 pub fn open_runs_come_oldest_first(make: Make<'_>) {
     let mut store = make();
-    let run = |id: &str, created_ms| Write::Accept { row: RunRow { created_ms, ..row(id) }, key: None };
+    let run =
+        |id: &str, created_ms| Write::Accept { row: RunRow { created_ms, ..row(id) }, key: None };
     store.journal().commit(&[run("c", 1), run("b", 3), run("a", 3), run("d", 2)]).unwrap();
     let first = events(row("b").head, 2);
     store.journal().commit(&[end("d", 4), append("b", &first)]).unwrap();
@@ -361,7 +420,10 @@ pub fn bodies_of_any_size_come_back(make: Make<'_>) {
         line.retain(|byte| *byte != b'\n');
         let segment = Segment::following(head, [line]);
         head = segment.head();
-        store.journal().commit(&[append("r", &segment), save("r", head.seq, &segment.body)]).unwrap();
+        store
+            .journal()
+            .commit(&[append("r", &segment), save("r", head.seq, &segment.body)])
+            .unwrap();
         assert_eq!(store.journal().snapshot("r").unwrap().unwrap().body, segment.body);
         all.push(segment);
     }
@@ -393,7 +455,12 @@ pub fn writes_of_nonsense_are_refused(make: Make<'_>) {
     of_another.head = row("t").head;
     let late = RunRow { created_ms: u64::MAX, ..row("s") };
     let flagged = RunRow { reviews: ReviewCounts { needed: 1, open: 1, rejected: 0 }, ..row("s") };
-    let cases = [(with_events, "no events"), (of_another, "its spec"), (late, "too large"), (flagged, "no flagged")];
+    let cases = [
+        (with_events, "no events"),
+        (of_another, "its spec"),
+        (late, "too large"),
+        (flagged, "no flagged"),
+    ];
     for (row, part) in cases {
         refused(store.journal(), &[Write::Accept { row, key: None }], &[part]);
     }
@@ -414,7 +481,10 @@ pub fn sizes_are_counted(make: Make<'_>) {
     let store = make();
     let empty = store.journal().size().unwrap();
     assert_eq!((empty.runs, empty.open_runs), (0, 0));
-    let large = Segment::following(row("r").head, (0..100_000).map(|at: u64| (at * at * at % 999_983).to_string()));
+    let large = Segment::following(
+        row("r").head,
+        (0..100_000).map(|at: u64| (at * at * at % 999_983).to_string()),
+    );
     store.journal().commit(&[accept("r"), accept("s"), append("r", &large), end("s", 1)]).unwrap();
     let size = store.journal().size().unwrap();
     assert_eq!((size.runs, size.open_runs), (2, 1));
@@ -431,7 +501,11 @@ pub fn readers_see_whole_batches(make: Make<'_>) {
             let (mut seen, mut steps) = (0, 0);
             while seen < 40 {
                 let row = journal.run("r").unwrap().unwrap();
-                assert!(row.head.seq.is_multiple_of(4) && row.head.seq >= seen, "{} after {seen}", row.head.seq);
+                assert!(
+                    row.head.seq.is_multiple_of(4) && row.head.seq >= seen,
+                    "{} after {seen}",
+                    row.head.seq
+                );
                 assert_eq!(row.updated_ms, 1_000 + row.head.seq);
                 seen = row.head.seq;
                 steps += 1;
@@ -444,7 +518,14 @@ pub fn readers_see_whole_batches(make: Make<'_>) {
             head = second.head();
             let (status, summary) = ("running".to_owned(), String::new());
             let updated_ms = 1_000 + head.seq;
-            let update = Write::Update { id: "r".into(), updated_ms, status, is_over: false, resumed: 0, summary };
+            let update = Write::Update {
+                id: "r".into(),
+                updated_ms,
+                status,
+                is_over: false,
+                resumed: 0,
+                summary,
+            };
             journal.commit(&[append("r", &first), append("r", &second), update]).unwrap();
         }
         assert!(reader.join().unwrap() > 0);

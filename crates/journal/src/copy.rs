@@ -1,6 +1,9 @@
 //! Copies runs from one store to another, of the same kind or not.
 
-use super::{ChainVerifier, FlaggedEvent, Head, Journal, JournalError, Query, ReviewCounts, RunRow, Segment, Write};
+use super::{
+    ChainVerifier, FlaggedEvent, Head, Journal, JournalError, Query, ReviewCounts, RunRow, Segment,
+    Write,
+};
 
 /// Runs of a page of the listing.
 const PAGE: u32 = 1_000;
@@ -15,19 +18,21 @@ pub struct Copied {
     pub events: u64,
     /// Runs among them that were there before.
     pub known: u64,
-    /// Runs among them that are not over: whoever executes the runs of the target goes on with them.
+    /// Runs among them that are not over: whoever executes the runs of the target goes on with
+    /// them.
     pub open: u64,
 }
 
-/// Copies all runs, oldest first, with their events, snapshots, reviews and idempotency keys. The chain of each run is
-/// verified as it is read from `from`, and again as it is read back from `to`. Nobody may write to either meanwhile. An
-/// interrupted copy is completed by the next one.
+/// Copies all runs, oldest first, with their events, snapshots, reviews and idempotency keys. The
+/// chain of each run is verified as it is read from `from`, and again as it is read back from `to`.
+/// Nobody may write to either meanwhile. An interrupted copy is completed by the next one.
 ///
 /// Not copied: the idempotency keys of runs that were removed.
 ///
 /// # Errors
-/// [`JournalError::Damaged`] for a run whose events do not match its row, [`JournalError::Refused`] for a run that `to` has
-/// with other content, and those of the stores. What was copied before stays.
+/// [`JournalError::Damaged`] for a run whose events do not match its row, [`JournalError::Refused`]
+/// for a run that `to` has with other content, and those of the stores. What was copied before
+/// stays.
 pub fn copy(from: &dyn Journal, to: &dyn Journal) -> Result<Copied, JournalError> {
     let mut copied = Copied::default();
     for id in ids(from)?.into_iter().rev() {
@@ -83,7 +88,12 @@ fn chain(journal: &dyn Journal, row: &RunRow) -> Result<Head, JournalError> {
     }
 }
 
-fn copy_run(from: &dyn Journal, to: &dyn Journal, row: &RunRow, there: Option<RunRow>) -> Result<(), JournalError> {
+fn copy_run(
+    from: &dyn Journal,
+    to: &dyn Journal,
+    row: &RunRow,
+    there: Option<RunRow>,
+) -> Result<(), JournalError> {
     let id = &row.id;
     if chain(from, row)? != row.head {
         return Err(damaged(id, "its events do not lead to the head of its row"));
@@ -91,11 +101,20 @@ fn copy_run(from: &dyn Journal, to: &dyn Journal, row: &RunRow, there: Option<Ru
     let mut writes = Vec::new();
     let mut head = match there {
         // A copy that was interrupted.
-        Some(there) if !there.is_over && there.spec == row.spec && there.head.seq <= row.head.seq => there.head,
-        Some(_) => return Err(JournalError::Refused(format!("run {id} is there already, with other content"))),
+        Some(there)
+            if !there.is_over && there.spec == row.spec && there.head.seq <= row.head.seq =>
+        {
+            there.head
+        }
+        Some(_) => {
+            return Err(JournalError::Refused(format!(
+                "run {id} is there already, with other content"
+            )));
+        }
         None => {
             let head = Head::genesis(&row.spec);
-            let new = RunRow { is_over: false, reviews: ReviewCounts::default(), head, ..row.clone() };
+            let new =
+                RunRow { is_over: false, reviews: ReviewCounts::default(), head, ..row.clone() };
             writes.push(Write::Accept { row: new, key: from.key_of_run(id)? });
             head
         }
@@ -130,20 +149,30 @@ fn after(segment: Segment, head: Head) -> Segment {
     if segment.first_seq == head.seq + 1 {
         return segment;
     }
-    let events: Vec<&[u8]> = segment.events().filter(|(seq, _)| *seq > head.seq).map(|(_, event)| event).collect();
+    let events: Vec<&[u8]> =
+        segment.events().filter(|(seq, _)| *seq > head.seq).map(|(_, event)| event).collect();
     Segment::following(head, events)
 }
 
 /// Adds those that the target does not have.
-fn copy_reviews(from: &dyn Journal, to: &dyn Journal, id: &str, writes: &mut Vec<Write>) -> Result<(), JournalError> {
+fn copy_reviews(
+    from: &dyn Journal,
+    to: &dyn Journal,
+    id: &str,
+    writes: &mut Vec<Write>,
+) -> Result<(), JournalError> {
     let mut last = 0;
     loop {
         let flagged = from.reviews(id, last, FLAGS)?;
         let Some(next) = flagged.last().map(|flagged| flagged.seq) else { return Ok(()) };
         let known = to.reviews(id, last, FLAGS)?;
-        writes.push(Write::Flag { id: id.to_owned(), seqs: flagged.iter().map(|flagged| flagged.seq).collect() });
+        writes.push(Write::Flag {
+            id: id.to_owned(),
+            seqs: flagged.iter().map(|flagged| flagged.seq).collect(),
+        });
         for FlaggedEvent { seq, reviews } in flagged {
-            let there = known.iter().find(|known| known.seq == seq).map_or(0, |known| known.reviews.len());
+            let there =
+                known.iter().find(|known| known.seq == seq).map_or(0, |known| known.reviews.len());
             let missing = reviews.into_iter().skip(there);
             writes.extend(missing.map(|review| Write::Review { id: id.to_owned(), seq, review }));
         }

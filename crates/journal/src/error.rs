@@ -24,7 +24,8 @@ pub enum JournalError {
     /// No space or no permission, perhaps only for now. Nothing was changed.
     #[error("the journal cannot be written: {0}")]
     NotWritable(String),
-    /// It is unknown whether a write is durable. The process must end: a retry could report success falsely.
+    /// It is unknown whether a write is durable. The process must end: a retry could report success
+    /// falsely.
     #[error("the journal's disk failed: {0}")]
     DiskFailed(String),
     /// What was read differs from what was written.

@@ -1,5 +1,5 @@
-//! The durable store of runs. [`Journal`] is its interface: rows of runs, and their events in segments with a hash chain.
-//! It does not interpret events: here, an event is a line of JSON.
+//! The durable store of runs. [`Journal`] is its interface: rows of runs, and their events in
+//! segments with a hash chain. It does not interpret events: here, an event is a line of JSON.
 
 mod chain;
 mod cluster;
@@ -123,9 +123,11 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// A segment of events that follow a head, at least one, each a line of text without its newline.
+    /// A segment of events that follow a head, at least one, each a line of text without its
+    /// newline.
     pub fn following<E: AsRef<[u8]>>(head: Head, events: impl IntoIterator<Item = E>) -> Self {
-        let mut segment = Self { first_seq: head.seq + 1, count: 0, body: Vec::new(), hash: head.hash };
+        let mut segment =
+            Self { first_seq: head.seq + 1, count: 0, body: Vec::new(), hash: head.hash };
         for event in events {
             segment.count += 1;
             segment.hash = segment.hash.then(event.as_ref());
@@ -138,7 +140,8 @@ impl Segment {
     /// A segment of `count` events that follow a head, already as lines.
     pub fn of_lines(head: Head, count: u32, body: Vec<u8>) -> Self {
         let lines = body.split_inclusive(|byte| *byte == b'\n');
-        let hash = lines.fold(head.hash, |hash, line| hash.then(line.strip_suffix(b"\n").unwrap_or(line)));
+        let hash =
+            lines.fold(head.hash, |hash, line| hash.then(line.strip_suffix(b"\n").unwrap_or(line)));
         Self { first_seq: head.seq + 1, count, body, hash }
     }
 
@@ -186,12 +189,20 @@ pub enum Write {
     /// Events that follow the head of a run that is not over.
     Append { id: String, segment: Segment },
     /// The mutable fields of a run's row. A run that is over stays over.
-    Update { id: String, updated_ms: u64, status: String, is_over: bool, resumed: u32, summary: String },
+    Update {
+        id: String,
+        updated_ms: u64,
+        status: String,
+        is_over: bool,
+        resumed: u32,
+        summary: String,
+    },
     /// Replaces the run's snapshot. Its `seq` is at most the head's.
     Save { id: String, snapshot: Snapshot },
     /// Flags events of the run for review. An event that is flagged already stays as it is.
     Flag { id: String, seqs: Vec<u64> },
-    /// Adds a review of a flagged event; the run may be over. A repetition of the newest review changes nothing.
+    /// Adds a review of a flagged event; the run may be over. A repetition of the newest review
+    /// changes nothing.
     Review { id: String, seq: u64, review: Review },
 }
 
@@ -235,9 +246,9 @@ pub struct Retention {
     pub owner: Option<String>,
     /// Remove runs last changed before this time.
     pub updated_before_ms: Option<u64>,
-    /// Remove runs until the journal's content is no larger: each time the run that ended first among those of the owner
-    /// whose finished runs hold the most, so that nobody's runs make room for a larger owner. With `owner`, until that
-    /// owner's finished runs hold no more.
+    /// Remove runs until the journal's content is no larger: each time the run that ended first
+    /// among those of the owner whose finished runs hold the most, so that nobody's runs make room
+    /// for a larger owner. With `owner`, until that owner's finished runs hold no more.
     pub bytes_max: Option<u64>,
     /// Milliseconds since 1970, UTC.
     pub now_ms: u64,
@@ -269,7 +280,8 @@ pub struct Size {
 ///
 /// The conformance suite (`conformance.rs`) specifies it by example.
 pub trait Journal: Send + Sync {
-    /// Makes all of these changes durable, in order, or none of them. After `Ok` they survive a power failure.
+    /// Makes all of these changes durable, in order, or none of them. After `Ok` they survive a
+    /// power failure.
     ///
     /// # Errors
     /// [`JournalError`]; then nothing has changed.
@@ -277,25 +289,40 @@ pub trait Journal: Send + Sync {
 
     fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError>;
 
-    /// The run for which this owner used the key, with the fingerprint of that request. The run may have been removed: see
-    /// [`Retention::keep_keys_ms`].
-    fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError>;
+    /// The run for which this owner used the key, with the fingerprint of that request. The run may
+    /// have been removed: see [`Retention::keep_keys_ms`].
+    fn run_of_key(
+        &self,
+        owner: &str,
+        key: &str,
+    ) -> Result<Option<(String, [u8; 32])>, JournalError>;
 
     /// The idempotency key that the run was accepted with.
     fn key_of_run(&self, id: &str) -> Result<Option<IdempotencyKey>, JournalError>;
 
-    /// Runs, newest first; runs of the same millisecond in descending order of their ids. A damaged row hides no other.
+    /// Runs, newest first; runs of the same millisecond in descending order of their ids. A damaged
+    /// row hides no other.
     fn list(&self, query: &Query) -> Result<RunRows, JournalError>;
 
     /// The runs that are not over, oldest first. A damaged row hides no other.
     fn open_runs(&self) -> Result<RunRows, JournalError>;
 
-    /// The segments with events after `after_seq`, in order, until their bodies reach `bytes`; at least one, if there is
-    /// any.
-    fn segments(&self, id: &str, after_seq: u64, bytes: usize) -> Result<Vec<Segment>, JournalError>;
+    /// The segments with events after `after_seq`, in order, until their bodies reach `bytes`; at
+    /// least one, if there is any.
+    fn segments(
+        &self,
+        id: &str,
+        after_seq: u64,
+        bytes: usize,
+    ) -> Result<Vec<Segment>, JournalError>;
 
     /// The flagged events of a run after `after_seq`, in order, at most `limit`.
-    fn reviews(&self, id: &str, after_seq: u64, limit: u32) -> Result<Vec<FlaggedEvent>, JournalError>;
+    fn reviews(
+        &self,
+        id: &str,
+        after_seq: u64,
+        limit: u32,
+    ) -> Result<Vec<FlaggedEvent>, JournalError>;
 
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError>;
 
@@ -307,7 +334,8 @@ pub trait Journal: Send + Sync {
     /// Tests whether the journal can be written, by writing.
     fn probe(&self) -> Result<(), JournalError>;
 
-    /// Does the work that commits put off, if there is enough of it or the journal `is_idle`. It changes nothing that can be
-    /// read. Call it where no commit waits; a commit does it, too, if nobody else does.
+    /// Does the work that commits put off, if there is enough of it or the journal `is_idle`. It
+    /// changes nothing that can be read. Call it where no commit waits; a commit does it, too, if
+    /// nobody else does.
     fn fold(&self, is_idle: bool) -> Result<(), JournalError>;
 }

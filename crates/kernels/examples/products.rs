@@ -1,5 +1,6 @@
-//! Speed of the products of a small model's training, for each unit that the processor has and for f32: `cargo run --release -p
-//! prime-kernels --example products`; with the name of a unit, or `f32`, of this one alone.
+//! Speed of the products of a small model's training, for each unit that the processor has and for
+//! f32: `cargo run --release -p prime-kernels --example products`; with the name of a unit, or
+//! `f32`, of this one alone.
 
 use std::time::Instant;
 
@@ -17,14 +18,21 @@ fn main() {
         }
     }
     if is_asked("f32") {
-        measure::<f32>("f32", |left, right, columns, sum| f32::multiply(left, right, columns, sum, columns, Mode::Add));
+        measure::<f32>("f32", |left, right, columns, sum| {
+            f32::multiply(left, right, columns, sum, columns, Mode::Add)
+        });
     }
 }
 
 fn measure<E: Element>(name: &str, multiply: impl Fn(Left<'_, E>, &Packed<E>, usize, &mut [f32])) {
-    for (rows, inner, columns) in
-        [(512, 128, 384), (512, 128, 768), (512, 384, 128), (128, 512, 768), (128, 1024, 768), (96, 32, 96)]
-    {
+    for (rows, inner, columns) in [
+        (512, 128, 384),
+        (512, 128, 768),
+        (512, 384, 128),
+        (128, 512, 768),
+        (128, 1024, 768),
+        (96, 32, 96),
+    ] {
         let left: Vec<E> = rounded(&vec![0.5; rows * inner]);
         let mut right = Packed::default();
         right.pack(&rounded(&vec![0.25; inner * columns]), columns, inner, columns);

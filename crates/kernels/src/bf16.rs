@@ -15,7 +15,8 @@ impl Element for Bf16 {
     type Cell = u32;
     const PER_CELL: usize = 2;
 
-    /// Infinities stay; a NaN may become an infinity, which a caller that checks for finite losses notices as well.
+    /// Infinities stay; a NaN may become an infinity, which a caller that checks for finite losses
+    /// notices as well.
     #[inline(always)]
     fn from_f32(value: f32) -> Self {
         let bits = value.to_bits();
@@ -35,16 +36,34 @@ impl Element for Bf16 {
         packed::pack_rows(values, stride, inner, columns, cells);
     }
 
-    fn pack_transposed(values: &[Self], stride: usize, inner: usize, columns: usize, cells: &mut [u32]) {
+    fn pack_transposed(
+        values: &[Self],
+        stride: usize,
+        inner: usize,
+        columns: usize,
+        cells: &mut [u32],
+    ) {
         packed::pack_columns(values, stride, inner, columns, cells);
     }
 
-    fn transpose(from: &[Self], stride: usize, rows: usize, columns: usize, to: &mut [Self], to_stride: usize) {
+    fn transpose(
+        from: &[Self],
+        stride: usize,
+        rows: usize,
+        columns: usize,
+        to: &mut [Self],
+        to_stride: usize,
+    ) {
         #[cfg(target_arch = "x86_64")]
         if crate::wide::is_wide() && rows.is_multiple_of(32) && columns.is_multiple_of(16) {
             // SAFETY: the processor has AVX-512, as was just asked.
-            #[expect(unsafe_code, reason = "a function with target features is unsafe to call from one without")]
-            return unsafe { crate::x86::transpose_blocks(from, stride, rows, columns, to, to_stride) };
+            #[expect(
+                unsafe_code,
+                reason = "a function with target features is unsafe to call from one without"
+            )]
+            return unsafe {
+                crate::x86::transpose_blocks(from, stride, rows, columns, to, to_stride)
+            };
         }
         element::transpose(from, stride, rows, columns, to, to_stride);
     }
@@ -72,7 +91,11 @@ mod tests {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let value = f32::from_bits(state);
             if value.is_finite() {
-                assert_eq!(Bf16::from_f32(value).0, half::bf16::from_f32(value).to_bits(), "{value}");
+                assert_eq!(
+                    Bf16::from_f32(value).0,
+                    half::bf16::from_f32(value).to_bits(),
+                    "{value}"
+                );
             }
         }
         assert_eq!(Bf16::from_f32(f32::INFINITY).to_f32(), f32::INFINITY);

@@ -17,27 +17,47 @@ pub trait Element: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
     fn from_f32(value: f32) -> Self;
     fn to_f32(self) -> f32;
 
-    /// The least number of rows, not fewer than these, that a product can have. What is padded is computed too, and a decoder
-    /// often has few rows.
+    /// The least number of rows, not fewer than these, that a product can have. What is padded is
+    /// computed too, and a decoder often has few rows.
     fn padded_rows(rows: usize) -> usize;
 
     /// [`Packed::pack`], into as many cells as that takes.
     fn pack(values: &[Self], stride: usize, inner: usize, columns: usize, cells: &mut [Self::Cell]);
 
     /// [`Packed::pack_transposed`], likewise.
-    fn pack_transposed(values: &[Self], stride: usize, inner: usize, columns: usize, cells: &mut [Self::Cell]);
+    fn pack_transposed(
+        values: &[Self],
+        stride: usize,
+        inner: usize,
+        columns: usize,
+        cells: &mut [Self::Cell],
+    );
 
-    /// `to` [columns, rows] becomes the transpose of `from` [rows, columns], rows of `from` being `stride` apart and those of `to`
-    /// `to_stride`.
-    fn transpose(from: &[Self], stride: usize, rows: usize, columns: usize, to: &mut [Self], to_stride: usize);
+    /// `to` [columns, rows] becomes the transpose of `from` [rows, columns], rows of `from` being
+    /// `stride` apart and those of `to` `to_stride`.
+    fn transpose(
+        from: &[Self],
+        stride: usize,
+        rows: usize,
+        columns: usize,
+        to: &mut [Self],
+        to_stride: usize,
+    );
 
-    /// `sum` [rows, columns], rows being `stride` apart, becomes `left` times the first `columns` columns of `right`, or gets it
-    /// added.
+    /// `sum` [rows, columns], rows being `stride` apart, becomes `left` times the first `columns`
+    /// columns of `right`, or gets it added.
     ///
     /// # Panics
-    /// If a dimension is no multiple of [`BLOCK`](crate::BLOCK) (of rows, see [`padded_rows`](Self::padded_rows)), or an operand is
-    /// shorter than its dimensions say.
-    fn multiply(left: Left<'_, Self>, right: &Packed<Self>, columns: usize, sum: &mut [f32], stride: usize, mode: Mode);
+    /// If a dimension is no multiple of [`BLOCK`](crate::BLOCK) (of rows, see
+    /// [`padded_rows`](Self::padded_rows)), or an operand is shorter than its dimensions say.
+    fn multiply(
+        left: Left<'_, Self>,
+        right: &Packed<Self>,
+        columns: usize,
+        sum: &mut [f32],
+        stride: usize,
+        mode: Mode,
+    );
 }
 
 wide! {
@@ -57,7 +77,14 @@ pub fn rounded<E: Element>(values: &[f32]) -> Vec<E> {
 }
 
 /// A transpose element by element.
-pub fn transpose<E: Element>(from: &[E], stride: usize, rows: usize, columns: usize, to: &mut [E], to_stride: usize) {
+pub fn transpose<E: Element>(
+    from: &[E],
+    stride: usize,
+    rows: usize,
+    columns: usize,
+    to: &mut [E],
+    to_stride: usize,
+) {
     for column in 0..columns {
         for (row, to) in to[column * to_stride..][..rows].iter_mut().enumerate() {
             *to = from[row * stride + column];

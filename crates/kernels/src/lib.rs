@@ -1,12 +1,14 @@
-//! Inner loops of training on a CPU: matrix products of bf16 or f32 values with f32 sums, and row-wise operations on f32.
+//! Inner loops of training on a CPU: matrix products of bf16 or f32 values with f32 sums, and
+//! row-wise operations on f32.
 //!
-//! Products of bf16 values run on AMX tiles, on AVX-512 BF16 or in portable code, whichever the processor has ([`Unit::best`]). All
-//! three multiply the values exactly and sum in f32; they differ in the order of summation alone, so that results agree
-//! to rounding. Products of f32 values run on AVX-512 or in portable code; row-wise loops are compiled twice, for AVX-512 and for
-//! any processor.
+//! Products of bf16 values run on AMX tiles, on AVX-512 BF16 or in portable code, whichever the
+//! processor has ([`Unit::best`]). All three multiply the values exactly and sum in f32; they
+//! differ in the order of summation alone, so that results agree to rounding. Products of f32
+//! values run on AVX-512 or in portable code; row-wise loops are compiled twice, for AVX-512 and
+//! for any processor.
 //!
-//! Shapes are multiples of [`BLOCK`], or of fewer rows ([`Element::padded_rows`]): callers pad with zeros, which contribute
-//! nothing to a sum.
+//! Shapes are multiples of [`BLOCK`], or of fewer rows ([`Element::padded_rows`]): callers pad with
+//! zeros, which contribute nothing to a sum.
 
 #![allow(
     clippy::cast_possible_truncation,

@@ -1,5 +1,6 @@
-//! The right operand of a product in the order in which it is read. Of bf16 values, pairs of neighbours along the inner dimension
-//! lie in one 32-bit cell, 16 pairs by 16 columns make a tile, and the tiles of a column stand one behind the other.
+//! The right operand of a product in the order in which it is read. Of bf16 values, pairs of
+//! neighbours along the inner dimension lie in one 32-bit cell, 16 pairs by 16 columns make a tile,
+//! and the tiles of a column stand one behind the other.
 
 use crate::BLOCK;
 use crate::bf16::Bf16;
@@ -12,7 +13,8 @@ pub(crate) const SIDE: usize = 16;
 /// Cells of a tile.
 pub(crate) const TILE: usize = SIDE * SIDE;
 
-/// A matrix [inner, columns]. A buffer can be packed again, which does not allocate when it is large enough.
+/// A matrix [inner, columns]. A buffer can be packed again, which does not allocate when it is
+/// large enough.
 #[derive(Debug, Clone, Default)]
 pub struct Packed<E: Element> {
     pub(crate) cells: Vec<E::Cell>,
@@ -68,7 +70,13 @@ wide! {
     }
 }
 
-pub fn pack_columns(values: &[Bf16], stride: usize, inner: usize, columns: usize, cells: &mut [u32]) {
+pub fn pack_columns(
+    values: &[Bf16],
+    stride: usize,
+    inner: usize,
+    columns: usize,
+    cells: &mut [u32],
+) {
     #[cfg(target_arch = "x86_64")]
     let is_wide = crate::wide::is_wide();
     for column in (0..columns).step_by(SIDE) {
@@ -78,7 +86,10 @@ pub fn pack_columns(values: &[Bf16], stride: usize, inner: usize, columns: usize
             #[cfg(target_arch = "x86_64")]
             if is_wide {
                 // SAFETY: the processor has AVX-512, as was just asked.
-                #[expect(unsafe_code, reason = "a function with target features is unsafe to call from one without")]
+                #[expect(
+                    unsafe_code,
+                    reason = "a function with target features is unsafe to call from one without"
+                )]
                 unsafe {
                     crate::x86::pack_tile(from, stride, cells);
                 }
@@ -89,7 +100,8 @@ pub fn pack_columns(values: &[Bf16], stride: usize, inner: usize, columns: usize
     }
 }
 
-/// A tile's transpose: `from` are 16 rows of 32 values, `stride` apart, each pair of which becomes a cell.
+/// A tile's transpose: `from` are 16 rows of 32 values, `stride` apart, each pair of which becomes
+/// a cell.
 fn pack_tile(from: &[Bf16], stride: usize, tile: &mut [u32]) {
     for (pair, cells) in tile.chunks_exact_mut(SIDE).enumerate() {
         for (row, cell) in cells.iter_mut().enumerate() {
@@ -127,7 +139,10 @@ mod tests {
         assert_eq!(portable, one.cells[3 * TILE..4 * TILE]);
         // The tile of rows 32 to 63 and columns 16 to 31, its fourth pair and second column.
         let cell = one.cells[(2 + 1) * TILE + 3 * SIDE + 1];
-        assert_eq!(cell, u32::from(values[38 * COLUMNS + 17].0) | u32::from(values[39 * COLUMNS + 17].0) << 16);
+        assert_eq!(
+            cell,
+            u32::from(values[38 * COLUMNS + 17].0) | u32::from(values[39 * COLUMNS + 17].0) << 16
+        );
     }
 
     #[test]

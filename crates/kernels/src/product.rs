@@ -10,7 +10,8 @@ pub struct Left<'a, E> {
     pub values: &'a [E],
     pub stride: usize,
     pub rows: usize,
-    /// The inner dimension; may be less than that of the right operand, whose further rows are left out.
+    /// The inner dimension; may be less than that of the right operand, whose further rows are left
+    /// out.
     pub inner: usize,
 }
 
@@ -21,7 +22,8 @@ pub enum Mode {
     Add,
 }
 
-/// Whether there is something to compute. `padded_rows` is what a product of the left operand's rows must have.
+/// Whether there is something to compute. `padded_rows` is what a product of the left operand's
+/// rows must have.
 ///
 /// # Panics
 /// As [`Element::multiply`].
@@ -42,9 +44,18 @@ pub fn check<E: Element>(
         return false;
     }
     assert!(inner <= right.inner() && columns <= right.columns(), "the right operand is too small");
-    assert!(inner <= left_stride && values.len() >= (rows - 1) * left_stride + inner, "the left operand is too short");
-    assert!(columns <= stride && sum.len() >= (rows - 1) * stride + columns, "the sum is too short");
-    assert!(right.cells.len() >= right.inner() * right.columns() / E::PER_CELL, "the right operand is whole");
+    assert!(
+        inner <= left_stride && values.len() >= (rows - 1) * left_stride + inner,
+        "the left operand is too short"
+    );
+    assert!(
+        columns <= stride && sum.len() >= (rows - 1) * stride + columns,
+        "the sum is too short"
+    );
+    assert!(
+        right.cells.len() >= right.inner() * right.columns() / E::PER_CELL,
+        "the right operand is whole"
+    );
     true
 }
 
@@ -65,10 +76,17 @@ mod tests {
         rounded(&values)
     }
 
-    /// Against sums in f64, with rows and columns that are left out and padding that must stay as it is.
-    fn multiplies<E: Element>(name: &str, multiply: impl Fn(Left<'_, E>, &Packed<E>, usize, &mut [f32], usize, Mode)) {
-        for (rows, inner, columns) in [(32, 32, 32), (64, 128, 384), (96, 352, 64), (64, 640, 256), (32, 0, 32)] {
-            let (left_stride, stride, right_inner, right_columns) = (inner + 8, columns + 5, inner + 32, columns + 32);
+    /// Against sums in f64, with rows and columns that are left out and padding that must stay as
+    /// it is.
+    fn multiplies<E: Element>(
+        name: &str,
+        multiply: impl Fn(Left<'_, E>, &Packed<E>, usize, &mut [f32], usize, Mode),
+    ) {
+        for (rows, inner, columns) in
+            [(32, 32, 32), (64, 128, 384), (96, 352, 64), (64, 640, 256), (32, 0, 32)]
+        {
+            let (left_stride, stride, right_inner, right_columns) =
+                (inner + 8, columns + 5, inner + 32, columns + 32);
             let left: Vec<E> = random(rows * left_stride, 1);
             let right: Vec<E> = random(right_inner * right_columns, 2);
             let mut packed = Packed::default();
@@ -87,13 +105,18 @@ mod tests {
                 multiply(operand, &packed, columns, &mut sum, stride, mode);
                 for row in 0..rows {
                     for column in 0..columns {
-                        let (found, wanted) = (f64::from(sum[row * stride + column]), exact(row, column) + before);
+                        let (found, wanted) =
+                            (f64::from(sum[row * stride + column]), exact(row, column) + before);
                         assert!(
                             (found - wanted).abs() < 2e-5 * (inner + 1) as f64,
                             "{name} {row} {column}: {found}, not {wanted}"
                         );
                     }
-                    assert!(sum[row * stride + columns..(row + 1) * stride].iter().all(|value| *value == 3.0));
+                    assert!(
+                        sum[row * stride + columns..(row + 1) * stride]
+                            .iter()
+                            .all(|value| *value == 3.0)
+                    );
                 }
             }
         }
@@ -138,7 +161,9 @@ mod tests {
             few_rows::<Bf16>(
                 &format!("{unit:?}"),
                 |rows| unit.padded_rows(rows),
-                |left, right, columns, sum, stride, mode| unit.multiply(left, right, columns, sum, stride, mode),
+                |left, right, columns, sum, stride, mode| {
+                    unit.multiply(left, right, columns, sum, stride, mode)
+                },
             );
         }
         few_rows::<f32>("f32", f32::padded_rows, f32::multiply);

@@ -1,5 +1,5 @@
-//! Row-wise operations on f32 values, with the gradients of those that a network needs. What goes into a product comes out
-//! as its elements.
+//! Row-wise operations on f32 values, with the gradients of those that a network needs. What goes
+//! into a product comes out as its elements.
 
 use crate::wide::wide;
 
@@ -92,7 +92,8 @@ wide! {
         }
     }
 
-    /// Adds the gradient by `x` to `d_x` and that by `gain` to `d_gain`; `slope` [n, d] is the gradient by the output.
+    /// Adds the gradient by `x` to `d_x` and that by `gain` to `d_gain`; `slope` [n, d] is the
+    /// gradient by the output.
     pub fn norm_backward(x: &[f32], gain: &[f32], epsilon: f32, slope: &[f32], d_x: &mut [f32], d_gain: &mut [f32]) {
         let width = gain.len();
         let mut scaled = vec![0.0; width];
@@ -112,7 +113,8 @@ wide! {
         }
     }
 
-    /// SwiGLU: `gate` sigmoid(`gate`) `up` [n, width] of rows that hold both, gates first. `kept` gets the rows rounded.
+    /// SwiGLU: `gate` sigmoid(`gate`) `up` [n, width] of rows that hold both, gates first. `kept`
+    /// gets the rows rounded.
     pub fn swiglu<E>(gate_up: &[f32], width: usize, kept: &mut [E], hidden: &mut [E]) {
         let rows = gate_up.chunks_exact(2 * width).zip(kept.chunks_exact_mut(2 * width)).zip(hidden.chunks_exact_mut(width));
         for ((row, kept), hidden) in rows {
@@ -136,8 +138,8 @@ wide! {
         }
     }
 
-    /// Attention of one row over keys and values [positions, d] that lie in two parts: `mixed` (d values) gets what the heads put
-    /// together. `scores` is scratch.
+    /// Attention of one row over keys and values [positions, d] that lie in two parts: `mixed` (d
+    /// values) gets what the heads put together. `scores` is scratch.
     pub fn attend(
         query: &[f32],
         keys: [&[f32]; 2],
@@ -184,8 +186,9 @@ wide! {
         }
     }
 
-    /// Rotates pairs of neighbours in each head of a row by the angles of one position, given as cosine and sine of each pair of a
-    /// head, and scales them. The inverse rotation has `direction` -1.
+    /// Rotates pairs of neighbours in each head of a row by the angles of one position, given as
+    /// cosine and sine of each pair of a head, and scales them. The inverse rotation has
+    /// `direction` -1.
     pub fn rotate(row: &mut [f32], angles: &[[f32; 2]], scale: f32, direction: f32) {
         for head in row.chunks_exact_mut(2 * angles.len()) {
             for ([x, y], [cosine, sine]) in head.as_chunks_mut::<2>().0.iter_mut().zip(angles) {
@@ -195,7 +198,8 @@ wide! {
         }
     }
 
-    /// Softmax of the first `seen` scores of a row, which are overwritten; the other probabilities are 0.
+    /// Softmax of the first `seen` scores of a row, which are overwritten; the other probabilities
+    /// are 0.
     pub fn softmax<E>(scores: &mut [f32], seen: usize, probabilities: &mut [E]) {
         let scores = &mut scores[..seen];
         let inverse = 1.0 / exponentials(scores, maximum(scores));
@@ -206,7 +210,8 @@ wide! {
         hidden.fill(E::default());
     }
 
-    /// The gradient by the scores; `slope` is that by the probabilities, of which the first `seen` are not 0.
+    /// The gradient by the scores; `slope` is that by the probabilities, of which the first `seen`
+    /// are not 0.
     pub fn softmax_backward<E>(probabilities: &[E], slope: &[f32], seen: usize, d_scores: &mut [E]) {
         let (probabilities, slope) = (&probabilities[..seen], &slope[..seen]);
         let mut lanes = [0.0f32; LANES];
@@ -249,8 +254,9 @@ wide! {
         values.chunks(4096).map(|block| f64::from(dot(block, block))).sum()
     }
 
-    /// One step of AdamW: moments and weights are updated. `rates` are the learning rate divided by the first moment's correction
-    /// of its bias, the root of the second's, and learning rate times decay.
+    /// One step of AdamW: moments and weights are updated. `rates` are the learning rate divided by
+    /// the first moment's correction of its bias, the root of the second's, and learning rate times
+    /// decay.
     pub fn adamw(weights: &mut [f32], gradient: &[f32], moments: [&mut [f32]; 2], betas: [f32; 2], epsilon: f32, rates: [f32; 3]) {
         let [first, second] = moments;
         let [step, root, decay] = rates;
@@ -288,9 +294,19 @@ mod tests {
     }
 
     /// Compares a gradient with finite differences of a weighted sum of outputs.
-    fn check(inputs: &[f32], gradient: &[f32], weights: &[f32], tolerance: f32, forward: impl Fn(&[f32]) -> Vec<f32>) {
+    fn check(
+        inputs: &[f32],
+        gradient: &[f32],
+        weights: &[f32],
+        tolerance: f32,
+        forward: impl Fn(&[f32]) -> Vec<f32>,
+    ) {
         let value = |inputs: &[f32]| {
-            forward(inputs).iter().zip(weights).map(|(y, w)| f64::from(*y) * f64::from(*w)).sum::<f64>()
+            forward(inputs)
+                .iter()
+                .zip(weights)
+                .map(|(y, w)| f64::from(*y) * f64::from(*w))
+                .sum::<f64>()
         };
         for index in 0..inputs.len() {
             let mut moved = inputs.to_vec();
@@ -298,7 +314,11 @@ mod tests {
             let above = value(&moved);
             moved[index] -= 2e-2;
             let slope = ((above - value(&moved)) / 2e-2) as f32;
-            assert!((slope - gradient[index]).abs() < tolerance, "{index}: {slope}, not {}", gradient[index]);
+            assert!(
+                (slope - gradient[index]).abs() < tolerance,
+                "{index}: {slope}, not {}",
+                gradient[index]
+            );
         }
     }
 
@@ -306,7 +326,10 @@ mod tests {
         x.chunks(gain.len())
             .flat_map(|row| {
                 let mean = row.iter().map(|x| x * x).sum::<f32>() / row.len() as f32;
-                row.iter().zip(gain).map(move |(x, gain)| x / (mean + 1e-5).sqrt() * gain).collect::<Vec<_>>()
+                row.iter()
+                    .zip(gain)
+                    .map(move |(x, gain)| x / (mean + 1e-5).sqrt() * gain)
+                    .collect::<Vec<_>>()
             })
             .collect()
     }
@@ -314,7 +337,10 @@ mod tests {
     /// Elements that differ from what they should be by at most `rounding` of it.
     fn close<E: Element>(found: &[E], exact: Vec<f32>, rounding: f32) {
         for (found, exact) in found.iter().zip(exact) {
-            assert!((found.to_f32() - exact).abs() <= exact.abs() * rounding, "{found:?} is not {exact}");
+            assert!(
+                (found.to_f32() - exact).abs() <= exact.abs() * rounding,
+                "{found:?} is not {exact}"
+            );
         }
     }
 
@@ -338,13 +364,16 @@ mod tests {
         let gate_up: Vec<f32> = elements.iter().map(|element| element.to_f32()).collect();
         let slope = random(width * rows, 5);
         let exact = |gate_up: &[f32]| -> Vec<f32> {
-            let value = |row: &[f32], index: usize| row[index] / (1.0 + (-row[index]).exp()) * row[width + index];
+            let value = |row: &[f32], index: usize| {
+                row[index] / (1.0 + (-row[index]).exp()) * row[width + index]
+            };
             gate_up
                 .chunks(2 * width)
                 .flat_map(|row| (0..width).map(|index| value(row, index)).collect::<Vec<_>>())
                 .collect()
         };
-        let (mut kept, mut hidden) = (vec![E::default(); gate_up.len()], vec![E::default(); slope.len()]);
+        let (mut kept, mut hidden) =
+            (vec![E::default(); gate_up.len()], vec![E::default(); slope.len()]);
         swiglu(&gate_up, width, &mut kept, &mut hidden);
         assert_eq!(kept, elements);
         close(&hidden, exact(&gate_up), rounding);
@@ -365,7 +394,9 @@ mod tests {
         let seen = 21;
         let exact = |scores: &[f32]| -> Vec<f32> {
             let sum: f32 = scores[..seen].iter().map(|s| s.exp()).sum();
-            (0..scores.len()).map(|at| if at < seen { scores[at].exp() / sum } else { 0.0 }).collect()
+            (0..scores.len())
+                .map(|at| if at < seen { scores[at].exp() / sum } else { 0.0 })
+                .collect()
         };
         let mut p = vec![E::from_f32(7.0); 40];
         softmax(&mut scores.clone(), seen, &mut p);
@@ -384,7 +415,8 @@ mod tests {
 
     #[test]
     fn a_rotation_is_undone_by_its_inverse() {
-        let angles: Vec<[f32; 2]> = [0.3f32, 1.1].iter().map(|angle| [angle.cos(), angle.sin()]).collect();
+        let angles: Vec<[f32; 2]> =
+            [0.3f32, 1.1].iter().map(|angle| [angle.cos(), angle.sin()]).collect();
         let row = random(8, 8);
         let mut turned = row.clone();
         rotate(&mut turned, &angles, 0.5, 1.0);
@@ -404,7 +436,11 @@ mod tests {
             v = betas[1] * v + (1.0 - betas[1]) * gradient * gradient;
             let (m_hat, v_hat) = (m / (1.0 - betas[0].powi(step)), v / (1.0 - betas[1].powi(step)));
             w -= rate * decay * w + rate * m_hat / (v_hat.sqrt() + 1e-8);
-            let rates = [rate / (1.0 - betas[0].powi(step)), (1.0 - betas[1].powi(step)).sqrt(), rate * decay];
+            let rates = [
+                rate / (1.0 - betas[0].powi(step)),
+                (1.0 - betas[1].powi(step)).sqrt(),
+                rate * decay,
+            ];
             adamw(
                 &mut weight,
                 &[gradient as f32],

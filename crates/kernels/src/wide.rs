@@ -10,8 +10,9 @@ pub fn is_wide() -> bool {
         && is_x86_feature_detected!("fma")
 }
 
-/// Defines functions, perhaps generic over an [`Element`](crate::Element), that choose between the two versions when they are
-/// called. Bodies are loops that vectorise: no branches that depend on values, no calls that are not inlined.
+/// Defines functions, perhaps generic over an [`Element`](crate::Element), that choose between the
+/// two versions when they are called. Bodies are loops that vectorise: no branches that depend on
+/// values, no calls that are not inlined.
 macro_rules! wide {
     ($(
         $(#[$meta:meta])*

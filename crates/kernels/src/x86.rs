@@ -6,10 +6,11 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{
-    __cpuid, __cpuid_count, __m512, __m512bh, __m512i, _mm256_loadu_si256, _mm512_add_ps, _mm512_cvtepu16_epi32,
-    _mm512_dpbf16_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_or_si512, _mm512_set1_epi32,
-    _mm512_set1_ps, _mm512_setzero_ps, _mm512_setzero_si512, _mm512_shuffle_i32x4, _mm512_slli_epi32, _mm512_storeu_ps,
-    _mm512_storeu_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+    __cpuid, __cpuid_count, __m512, __m512bh, __m512i, _mm256_loadu_si256, _mm512_add_ps,
+    _mm512_cvtepu16_epi32, _mm512_dpbf16_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512,
+    _mm512_or_si512, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_ps, _mm512_setzero_si512,
+    _mm512_shuffle_i32x4, _mm512_slli_epi32, _mm512_storeu_ps, _mm512_storeu_si512,
+    _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 use std::sync::LazyLock;
 
@@ -28,7 +29,8 @@ const TILE_DATA: i64 = 18;
 static TILES: LazyLock<bool> = LazyLock::new(|| {
     let features = if __cpuid(0).eax >= 7 { __cpuid_count(7, 0).edx } else { 0 };
     let has_tiles = features & (AMX_BF16 | AMX_TILE) == AMX_BF16 | AMX_TILE;
-    // SAFETY: it takes two numbers and touches no memory; a kernel that does not know it answers with an error.
+    // SAFETY: it takes two numbers and touches no memory; a kernel that does not know it answers
+    // with an error.
     cfg!(target_os = "linux")
         && has_tiles
         && unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) } == 0
@@ -70,8 +72,11 @@ pub fn multiply_by_tiles(
     mode: Mode,
 ) {
     let tiles = right.inner() / (2 * SIDE);
-    // SAFETY: the processor has tiles, or the caller would have chosen another unit. The configuration is a constant.
-    unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const CONFIGURATION, options(nostack, preserves_flags, readonly)) };
+    // SAFETY: the processor has tiles, or the caller would have chosen another unit. The
+    // configuration is a constant.
+    unsafe {
+        asm!("ldtilecfg [{}]", in(reg) &raw const CONFIGURATION, options(nostack, preserves_flags, readonly))
+    };
     for row in (0..left.rows).step_by(2 * SIDE) {
         for column in (0..columns).step_by(2 * SIDE) {
             let upper = left.values[row * left.stride..].as_ptr();
@@ -79,9 +84,9 @@ pub fn multiply_by_tiles(
             let first = right.cells[column / SIDE * tiles * TILE..].as_ptr();
             let second = right.cells[(column / SIDE + 1) * tiles * TILE..].as_ptr();
             let (above, below) = sum[row * stride + column..].split_at_mut(SIDE * stride);
-            // SAFETY: the caller checked that rows `row` to `row + 31` of `left` have `inner` values, that columns `column`
-            // to `column + 31` of `right` have `inner / 32` tiles of 1 KiB each, and that the sum has 32 rows of 32
-            // columns from here on.
+            // SAFETY: the caller checked that rows `row` to `row + 31` of `left` have `inner`
+            // values, that columns `column` to `column + 31` of `right` have `inner / 32` tiles of
+            // 1 KiB each, and that the sum has 32 rows of 32 columns from here on.
             unsafe {
                 asm!(
                     "test {adds:e}, {adds:e}",
@@ -159,11 +164,19 @@ pub fn multiply_by_pairs(
 }
 
 #[target_feature(enable = "avx512f,avx512bf16")]
-fn pairs(left: Left<'_, Bf16>, right: &Packed<Bf16>, columns: usize, sum: &mut [f32], stride: usize, mode: Mode) {
+fn pairs(
+    left: Left<'_, Bf16>,
+    right: &Packed<Bf16>,
+    columns: usize,
+    sum: &mut [f32],
+    stride: usize,
+    mode: Mode,
+) {
     let tiles = right.inner() / (2 * SIDE);
     for column in (0..columns).step_by(COLUMNS * SIDE) {
-        let cells: [&[u32]; COLUMNS] =
-            std::array::from_fn(|at| &right.cells[(column / SIDE + at) * tiles * TILE..][..left.inner / 2 * SIDE]);
+        let cells: [&[u32]; COLUMNS] = std::array::from_fn(|at| {
+            &right.cells[(column / SIDE + at) * tiles * TILE..][..left.inner / 2 * SIDE]
+        });
         for row in (0..left.rows).step_by(ROWS) {
             let values: [&[Bf16]; ROWS] =
                 std::array::from_fn(|at| &left.values[(row + at) * left.stride..][..left.inner]);
@@ -180,11 +193,14 @@ fn pairs(left: Left<'_, Bf16>, right: &Packed<Bf16>, columns: usize, sum: &mut [
             for pair in 0..left.inner / 2 {
                 let right: [__m512bh; COLUMNS] = std::array::from_fn(|at| {
                     // SAFETY: `cells` has 16 cells for each pair.
-                    halves(unsafe { _mm512_loadu_si512(cells[at].as_ptr().add(pair * SIDE).cast()) })
+                    halves(unsafe {
+                        _mm512_loadu_si512(cells[at].as_ptr().add(pair * SIDE).cast())
+                    })
                 });
                 for (lanes, values) in lanes.iter_mut().zip(values) {
                     // SAFETY: `values` has a value at 2 * pair and one behind it.
-                    let left = unsafe { values.as_ptr().add(2 * pair).cast::<i32>().read_unaligned() };
+                    let left =
+                        unsafe { values.as_ptr().add(2 * pair).cast::<i32>().read_unaligned() };
                     let left = halves(_mm512_set1_epi32(left));
                     for (lane, right) in lanes.iter_mut().zip(right) {
                         *lane = _mm512_dpbf16_ps(*lane, left, right);
@@ -216,9 +232,17 @@ pub fn multiply_by_panels(
 }
 
 #[target_feature(enable = "avx512f")]
-fn panels(left: Left<'_, f32>, right: &Packed<f32>, columns: usize, sum: &mut [f32], stride: usize, mode: Mode) {
+fn panels(
+    left: Left<'_, f32>,
+    right: &Packed<f32>,
+    columns: usize,
+    sum: &mut [f32],
+    stride: usize,
+    mode: Mode,
+) {
     for column in (0..columns).step_by(COLUMNS * SIDE) {
-        let panel = right.cells[column * right.inner()..][..left.inner * COLUMNS * SIDE].as_chunks().0;
+        let panel =
+            right.cells[column * right.inner()..][..left.inner * COLUMNS * SIDE].as_chunks().0;
         let sum = &mut sum[column..];
         let row = panel_rows::<ROWS>(left, 0, panel, sum, stride, mode);
         let row = panel_rows::<{ ROWS / 2 }>(left, row, panel, sum, stride, mode);
@@ -227,7 +251,8 @@ fn panels(left: Left<'_, f32>, right: &Packed<f32>, columns: usize, sum: &mut [f
     }
 }
 
-/// Multiplies rows from `row` on with a panel, `COUNT` at a time, as long as there are as many; the first that is left over.
+/// Multiplies rows from `row` on with a panel, `COUNT` at a time, as long as there are as many; the
+/// first that is left over.
 #[target_feature(enable = "avx512f")]
 fn panel_rows<const COUNT: usize>(
     left: Left<'_, f32>,
@@ -238,7 +263,8 @@ fn panel_rows<const COUNT: usize>(
     mode: Mode,
 ) -> usize {
     while row + COUNT <= left.rows {
-        let values: [&[f32]; COUNT] = std::array::from_fn(|at| &left.values[(row + at) * left.stride..][..panel.len()]);
+        let values: [&[f32]; COUNT] =
+            std::array::from_fn(|at| &left.values[(row + at) * left.stride..][..panel.len()]);
         let mut lanes: [[__m512; COLUMNS]; COUNT] = [[_mm512_setzero_ps(); COLUMNS]; COUNT];
         for (at, right) in panel.iter().enumerate() {
             let right: [__m512; COLUMNS] = std::array::from_fn(|lane| {
@@ -257,7 +283,11 @@ fn panel_rows<const COUNT: usize>(
             for (lane, sum) in lanes.iter().zip(sum.chunks_exact_mut(SIDE)) {
                 // SAFETY: the slice has 16 values.
                 unsafe {
-                    let before = if mode == Mode::Add { _mm512_loadu_ps(sum.as_ptr()) } else { _mm512_setzero_ps() };
+                    let before = if mode == Mode::Add {
+                        _mm512_loadu_ps(sum.as_ptr())
+                    } else {
+                        _mm512_setzero_ps()
+                    };
                     _mm512_storeu_ps(sum.as_mut_ptr(), _mm512_add_ps(before, *lane));
                 }
             }
@@ -293,10 +323,14 @@ fn turned(rows: &[__m512i; SIDE]) -> [__m512i; SIDE] {
     let mut columns = [_mm512_setzero_si512(); SIDE];
     for at in 0..4 {
         let [a, b, c, d] = [quads[at], quads[4 + at], quads[8 + at], quads[12 + at]];
-        let (ab_even, cd_even) =
-            (_mm512_shuffle_i32x4::<0b10_00_10_00>(a, b), _mm512_shuffle_i32x4::<0b10_00_10_00>(c, d));
-        let (ab_odd, cd_odd) =
-            (_mm512_shuffle_i32x4::<0b11_01_11_01>(a, b), _mm512_shuffle_i32x4::<0b11_01_11_01>(c, d));
+        let (ab_even, cd_even) = (
+            _mm512_shuffle_i32x4::<0b10_00_10_00>(a, b),
+            _mm512_shuffle_i32x4::<0b10_00_10_00>(c, d),
+        );
+        let (ab_odd, cd_odd) = (
+            _mm512_shuffle_i32x4::<0b11_01_11_01>(a, b),
+            _mm512_shuffle_i32x4::<0b11_01_11_01>(c, d),
+        );
         columns[at] = _mm512_shuffle_i32x4::<0b10_00_10_00>(ab_even, cd_even);
         columns[4 + at] = _mm512_shuffle_i32x4::<0b10_00_10_00>(ab_odd, cd_odd);
         columns[8 + at] = _mm512_shuffle_i32x4::<0b11_01_11_01>(ab_even, cd_even);
@@ -305,9 +339,17 @@ fn turned(rows: &[__m512i; SIDE]) -> [__m512i; SIDE] {
     columns
 }
 
-/// Blocks of 32 rows and 16 columns of `from` as blocks of 16 rows and 32 columns of `to`. Both counts are multiples.
+/// Blocks of 32 rows and 16 columns of `from` as blocks of 16 rows and 32 columns of `to`. Both
+/// counts are multiples.
 #[target_feature(enable = "avx512f")]
-pub fn transpose_blocks(from: &[Bf16], stride: usize, rows: usize, columns: usize, to: &mut [Bf16], to_stride: usize) {
+pub fn transpose_blocks(
+    from: &[Bf16],
+    stride: usize,
+    rows: usize,
+    columns: usize,
+    to: &mut [Bf16],
+    to_stride: usize,
+) {
     for row in (0..rows).step_by(2 * SIDE) {
         for column in (0..columns).step_by(SIDE) {
             let values = |row: usize| {
@@ -328,7 +370,8 @@ pub fn transpose_blocks(from: &[Bf16], stride: usize, rows: usize, columns: usiz
     }
 }
 
-/// A tile's transpose: `from` are 16 rows of 32 values, `stride` apart, each pair of which becomes a cell.
+/// A tile's transpose: `from` are 16 rows of 32 values, `stride` apart, each pair of which becomes
+/// a cell.
 #[target_feature(enable = "avx512f")]
 pub fn pack_tile(from: &[Bf16], stride: usize, tile: &mut [u32]) {
     let rows = std::array::from_fn(|row| {
@@ -342,9 +385,17 @@ pub fn pack_tile(from: &[Bf16], stride: usize, tile: &mut [u32]) {
     }
 }
 
-/// `to` [columns, rows] becomes the transpose of `from` [rows, columns], both of which are multiples of 16.
+/// `to` [columns, rows] becomes the transpose of `from` [rows, columns], both of which are
+/// multiples of 16.
 #[target_feature(enable = "avx512f")]
-pub fn transpose_cells(from: &[f32], stride: usize, rows: usize, columns: usize, to: &mut [f32], to_stride: usize) {
+pub fn transpose_cells(
+    from: &[f32],
+    stride: usize,
+    rows: usize,
+    columns: usize,
+    to: &mut [f32],
+    to_stride: usize,
+) {
     for row in (0..rows).step_by(SIDE) {
         for column in (0..columns).step_by(SIDE) {
             let cells = std::array::from_fn(|at| {

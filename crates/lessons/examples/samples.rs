@@ -1,4 +1,5 @@
-//! Prints what a model is shown and taught of a task: `cargo run -p prime-lessons --example samples -- heap-sort 5`.
+//! Prints what a model is shown and taught of a task:
+//! `cargo run -p prime-lessons --example samples -- heap-sort 5`.
 
 use prime_bench::tasks::sampling::state_on_trace;
 use prime_bench::tasks::{Difficulty, TaskRng, find};
@@ -13,7 +14,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for _ in 0..count {
             let machine = state_on_trace(task, difficulty, 1, &mut rng);
             let completion = prime_lessons::completion(machine.as_ref());
-            let completion = completion.as_deref().unwrap_or("(the lesson is too long for this step)");
+            let completion =
+                completion.as_deref().unwrap_or("(the lesson is too long for this step)");
             println!("{}{completion}\n", prime_lessons::compact(machine.as_ref()));
         }
     }

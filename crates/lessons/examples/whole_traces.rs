@@ -1,5 +1,5 @@
-//! Prints of how many traces all steps are taught, and the bytes of prompts and completions with their values:
-//! `cargo run -p prime-lessons --example whole_traces -- 40 a-star timsort`.
+//! Prints of how many traces all steps are taught, and the bytes of prompts and completions with
+//! their values: `cargo run -p prime-lessons --example whole_traces -- 40 a-star timsort`.
 
 use prime_bench::tasks::{Difficulty, find};
 
@@ -50,9 +50,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 }
                 whole += u32::from(before == too_long);
             }
-            let percent = 100.0 * f64::from(too_long) / f64::from((u32::try_from(taught)? + too_long).max(1));
+            let percent =
+                100.0 * f64::from(too_long) / f64::from((u32::try_from(taught)? + too_long).max(1));
             let (prompt, completion) = (prompts.line(taught), completions.line(taught));
-            println!("{slug:21} {difficulty:6} {whole:4} {percent:6.2} % {prompt:>8} {completion:>8}");
+            println!(
+                "{slug:21} {difficulty:6} {whole:4} {percent:6.2} % {prompt:>8} {completion:>8}"
+            );
         }
     }
     Ok(())

@@ -1,8 +1,10 @@
 //! Numbers in binary as lessons write them: lowest bit first, several numbers interleaved.
 
-/// The lowest `count` bits of the numbers, a group for each bit: `[3, 8]` in 4 bits is `10 10 00 01`.
+/// The lowest `count` bits of the numbers, a group for each bit: `[3, 8]` in 4 bits is
+/// `10 10 00 01`.
 pub fn interleaved<const N: usize>(numbers: [usize; N], count: usize) -> String {
-    let group = |place: usize| -> String { numbers.iter().map(|number| digit(*number, place)).collect() };
+    let group =
+        |place: usize| -> String { numbers.iter().map(|number| digit(*number, place)).collect() };
     (0..count).map(group).collect::<Vec<_>>().join(" ")
 }
 
@@ -10,7 +12,8 @@ fn digit(number: usize, place: usize) -> char {
     if bit(number, place) { '1' } else { '0' }
 }
 
-/// number + 1 with some bits left as they are: a group for each bit of the result with the carry behind it.
+/// number + 1 with some bits left as they are: a group for each bit of the result with the carry
+/// behind it.
 pub fn increment_around(number: usize, count: usize, is_kept: impl Fn(usize) -> bool) -> String {
     let mut carry = true;
     let group = |place: usize| {
@@ -24,7 +27,10 @@ pub fn increment_around(number: usize, count: usize, is_kept: impl Fn(usize) -> 
 
 /// The bit with this weight's exponent.
 pub fn bit(number: usize, place: usize) -> bool {
-    u32::try_from(place).ok().and_then(|place| number.checked_shr(place)).is_some_and(|rest| rest % 2 == 1)
+    u32::try_from(place)
+        .ok()
+        .and_then(|place| number.checked_shr(place))
+        .is_some_and(|rest| rest % 2 == 1)
 }
 
 #[cfg(test)]
@@ -35,7 +41,11 @@ mod tests {
     fn bits_stand_lowest_first() {
         assert_eq!(interleaved([3, 8], 4), "10 10 00 01");
         assert_eq!(increment_around(3, 4, |_| false), "01 01 10 00", "4");
-        assert_eq!(increment_around(3, 4, |place| place == 2), "01 01 01 10", "8: the third bit stays");
+        assert_eq!(
+            increment_around(3, 4, |place| place == 2),
+            "01 01 01 10",
+            "8: the third bit stays"
+        );
         assert!(!bit(usize::MAX, 64));
     }
 }

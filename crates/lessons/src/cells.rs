@@ -24,8 +24,9 @@ pub fn look_up(a: &[i64], place: usize) -> Option<String> {
     Some(looked_up(&address, &read(a, &address)?))
 }
 
-/// The middle of two numbers: their digits side by side, lowest first; their sum with its carries, from which each digit of
-/// the half follows by itself, the highest first; and whatever has the half as its address. `251200:7.3.0. 018?` for 12 and 25.
+/// The middle of two numbers: their digits side by side, lowest first; their sum with its carries,
+/// from which each digit of the half follows by itself, the highest first; and whatever has the
+/// half as its address. `251200:7.3.0. 018?` for 12 and 25.
 pub fn middle(lo: usize, hi: usize, width: usize) -> String {
     let (x, y) = (low_first(lo, width), low_first(hi, width));
     let mut pairs = String::new();
@@ -40,8 +41,9 @@ pub fn middle(lo: usize, hi: usize, width: usize) -> String {
     if lo == hi { pairs + "=" } else { format!("{pairs}:{sum} ") }
 }
 
-/// A binary search for the first of the ascending cells `lo..hi` that is greater than `key`, and where it ends: of each
-/// middle the value, its characters up to the first that differs from the key's, and `l` or `g`; `=` if none differs.
+/// A binary search for the first of the ascending cells `lo..hi` that is greater than `key`, and
+/// where it ends: of each middle the value, its characters up to the first that differs from the
+/// key's, and `l` or `g`; `=` if none differs.
 pub fn bisection(a: &[i64], lo: usize, hi: usize, key: i64) -> Option<(String, usize)> {
     bisection_for(a, lo, hi, key, |value| value > key)
 }
@@ -64,8 +66,8 @@ fn bisection_for(
     })
 }
 
-/// A search by halves of the cells `lo..hi`: of each middle what `compare` writes of the cell, and whether it is behind what is
-/// searched for; and where the search ends.
+/// A search by halves of the cells `lo..hi`: of each middle what `compare` writes of the cell, and
+/// whether it is behind what is searched for; and where the search ends.
 pub fn bisected(
     mut lo: usize,
     mut hi: usize,
@@ -94,7 +96,10 @@ mod tests {
         assert_eq!(middle(12, 25, 3), "251200:7.3.0. ");
         let a = [-5, 1, 1, 7, 30];
         let (line, place) = bisection(&a, 0, 4, 1).expect("cells");
-        assert_eq!(line, "040000:4.0.0. 002?=+0001 +0001= 340000:7.0.0. 003?=+0007 +00071g 330000=");
+        assert_eq!(
+            line,
+            "040000:4.0.0. 002?=+0001 +0001= 340000:7.0.0. 003?=+0007 +00071g 330000="
+        );
         assert_eq!(place, 3);
         assert_eq!(bisection(&a, 4, 4, 1), Some(("440000=".to_owned(), 4)));
         assert_eq!(bisection(&a, 0, 900, 1), None, "there are no such cells");
@@ -102,7 +107,8 @@ mod tests {
 
     #[test]
     fn an_address_has_all_its_digits() {
-        let found = ["002", "2", "+02", "005", "", "0002", "é"].map(|address| read(&[4, 5, -6], address));
+        let found =
+            ["002", "2", "+02", "005", "", "0002", "é"].map(|address| read(&[4, 5, -6], address));
         assert_eq!(found[0].as_deref(), Some("-0006"));
         assert!(found[1..].iter().all(Option::is_none), "{found:?}");
     }

@@ -1,4 +1,5 @@
-//! The contract of a lesson, tested over reference traces at all levels and over states that wrong lines lead to.
+//! The contract of a lesson, tested over reference traces at all levels and over states that wrong
+//! lines lead to.
 //!
 //! `PRIME_LESSON=slug` tests one lesson, `PRIME_LESSON_SAMPLES=n` multiplies the instances by n.
 
@@ -10,7 +11,8 @@ use prime_bench::fnv1a;
 use prime_bench::tasks::{self, Difficulty, Kinds, Machine, PathDraw, TaskRng};
 
 use crate::{
-    AnyLesson, QUERY_END, Segment, action_line, compact, completion, derivation, lessons, query, read, segments, view,
+    AnyLesson, QUERY_END, Segment, action_line, compact, completion, derivation, lessons, query,
+    read, segments, view,
 };
 
 /// Instances at the easy, medium and hard level: traces of the hard level are longer.
@@ -25,12 +27,25 @@ const OF_FORM: u32 = 60;
 const WALKS: u32 = 6;
 const WALK_STEPS: u32 = 100;
 /// Addresses that a model may make up.
-const MADE_UP: [&str; 12] =
-    ["", "0", "-1", "000", "999", "9999", "x", "h999", "r999", "é", " 000", "99999999999999999999999"];
+const MADE_UP: [&str; 12] = [
+    "",
+    "0",
+    "-1",
+    "000",
+    "999",
+    "9999",
+    "x",
+    "h999",
+    "r999",
+    "é",
+    " 000",
+    "99999999999999999999999",
+];
 /// A base seed that neither training nor the benchmark uses.
 const BASE_SEED: u64 = 5_000_000;
 
-/// What the shipped models were trained on: prompts and completions of these lessons must not change.
+/// What the shipped models were trained on: prompts and completions of these lessons must not
+/// change.
 const SHIPPED: [(&str, u64); 86] = [
     ("bubble-sort", 86_278_280_731_138_789),
     ("tower-of-hanoi", 4_557_077_103_975_266_462),
@@ -129,20 +144,33 @@ fn told(variable: &str) -> Option<String> {
 fn lessons_keep_their_contract() {
     let only = told("PRIME_LESSON");
     let times = told("PRIME_LESSON_SAMPLES").and_then(|samples| samples.parse().ok()).unwrap_or(1);
-    let chosen = || lessons().filter(|lesson| only.as_deref().is_none_or(|only| only == lesson.slug));
+    let chosen =
+        || lessons().filter(|lesson| only.as_deref().is_none_or(|only| only == lesson.slug));
     let reports: Vec<Report> = thread::scope(|scope| {
         // A panic names its thread.
         let named = |lesson: &AnyLesson| thread::Builder::new().name(lesson.slug.to_owned());
-        let spawn = |lesson| named(lesson).spawn_scoped(scope, move || Report::of(lesson, times)).expect("a thread");
+        let spawn = |lesson| {
+            named(lesson).spawn_scoped(scope, move || Report::of(lesson, times)).expect("a thread")
+        };
         let running: Vec<_> = chosen().map(spawn).collect();
-        running.into_iter().map(|report| report.join().expect("see the panic of the lesson's thread")).collect()
+        running
+            .into_iter()
+            .map(|report| report.join().expect("see the panic of the lesson's thread"))
+            .collect()
     });
-    let mut lengths = "mean and greatest bytes of prompt and completion at the easy, medium and hard level".to_owned();
+    let mut lengths =
+        "mean and greatest bytes of prompt and completion at the easy, medium and hard level"
+            .to_owned();
     for report in &reports {
         write!(lengths, "\n{:24}", report.slug).expect("a string");
         for level in &report.levels {
-            write!(lengths, " {:4.0} {:4}", level.bytes as f64 / f64::from(level.tested), level.bytes_max)
-                .expect("a string");
+            write!(
+                lengths,
+                " {:4.0} {:4}",
+                level.bytes as f64 / f64::from(level.tested),
+                level.bytes_max
+            )
+            .expect("a string");
             if level.untaught > 0 {
                 write!(lengths, " ({:.2} % too long)", level.untaught_percent()).expect("a string");
             }
@@ -162,7 +190,9 @@ fn the_shipped_models_lessons_are_unchanged() {
     let changed = SHIPPED.map(|(slug, shipped)| {
         let task = tasks::find(slug).expect("a task");
         let mut text = String::new();
-        for (difficulty, seed) in Difficulty::ALL.into_iter().flat_map(|level| (0..4).map(move |seed| (level, seed))) {
+        for (difficulty, seed) in
+            Difficulty::ALL.into_iter().flat_map(|level| (0..4).map(move |seed| (level, seed)))
+        {
             let mut machine = task.generate(difficulty, seed).start();
             for _ in 0..300 {
                 text += &compact(machine.as_ref());
@@ -174,7 +204,11 @@ fn the_shipped_models_lessons_are_unchanged() {
         (digest != shipped).then(|| format!("{slug}: {digest}"))
     });
     let changed: Vec<_> = changed.into_iter().flatten().collect();
-    assert!(changed.is_empty(), "train the models anew, then record in SHIPPED:\n{}", changed.join("\n"));
+    assert!(
+        changed.is_empty(),
+        "train the models anew, then record in SHIPPED:\n{}",
+        changed.join("\n")
+    );
 }
 
 #[derive(Default)]
@@ -199,8 +233,8 @@ struct Report {
     /// What the lesson permits, and what it needed.
     reads_max: usize,
     reads_most: usize,
-    /// What is to be written by what stands before it, which is the prompt and, with reads, what was written and appended
-    /// already; with the place that it was first seen at.
+    /// What is to be written by what stands before it, which is the prompt and, with reads, what
+    /// was written and appended already; with the place that it was first seen at.
     completions: HashMap<String, (String, String)>,
     faults: Vec<String>,
 }
@@ -237,11 +271,16 @@ impl Report {
         for (level, permitted) in report.levels.iter().zip(lesson.untaught) {
             if level.untaught_percent() > f64::from(permitted) {
                 let (slug, percent) = (lesson.slug, level.untaught_percent());
-                report.faults.push(format!("{slug}: {percent:.2} % of the steps too long, not {permitted} %"));
+                report.faults.push(format!(
+                    "{slug}: {percent:.2} % of the steps too long, not {permitted} %"
+                ));
             }
         }
         if (report.reads_max > 0) != (report.reads_most > 0) {
-            report.fault(format!("{}: {} reads at most, but {}", lesson.slug, report.reads_max, report.reads_most));
+            report.fault(format!(
+                "{}: {} reads at most, but {}",
+                lesson.slug, report.reads_max, report.reads_most
+            ));
         }
         report
     }
@@ -252,7 +291,8 @@ impl Report {
         }
     }
 
-    /// Tests a reference trace: its beginning, ever fewer of its later steps, and of each form of action enough.
+    /// Tests a reference trace: its beginning, ever fewer of its later steps, and of each form of
+    /// action enough.
     fn follow(
         &mut self,
         level: usize,
@@ -297,11 +337,16 @@ impl Report {
         if !prompt.is_ascii() || !completion.is_ascii() {
             self.fault(format!("{place}: is not ASCII: {prompt}{completion}"));
         }
-        if machine.reference().as_deref() != Some(action_line(&completion)) || completion.starts_with('\n') {
+        if machine.reference().as_deref() != Some(action_line(&completion))
+            || completion.starts_with('\n')
+        {
             self.fault(format!("{place}: does not end in the reference action: {completion:?}"));
         }
         if tested % 16 == 1 {
-            let read_back = machine.problem().machine_at(&machine.state()).expect("a state of a trace is valid");
+            let read_back = machine
+                .problem()
+                .machine_at(&machine.state())
+                .expect("a state of a trace is valid");
             if prompt != compact(read_back.as_ref()) {
                 self.fault(format!("{place}: the view depends on more than the state: {prompt}"));
             }
@@ -313,8 +358,13 @@ impl Report {
     /// Checks the form of the prompt, and that it was never seen with another completion.
     fn record(&mut self, machine: &dyn Machine, prompt: &str, completion: &str, place: &str) {
         let line = view(machine);
-        if line.contains(['\n', '\r']) || line.ends_with(' ') || prompt != format!("{} {line}\n", self.slug) {
-            self.fault(format!("{place}: a view is one line without a space at its end: {prompt:?}"));
+        if line.contains(['\n', '\r'])
+            || line.ends_with(' ')
+            || prompt != format!("{} {line}\n", self.slug)
+        {
+            self.fault(format!(
+                "{place}: a view is one line without a space at its end: {prompt:?}"
+            ));
         }
         // The grammar of a served executor permits one line before the action.
         match derivation(machine) {
@@ -328,8 +378,10 @@ impl Report {
         for segment in segments(self.slug, completion) {
             let (Segment::Written(text) | Segment::Appended(text)) = segment;
             if let Segment::Written(written) = segment {
-                let (known, first) =
-                    self.completions.entry(before.clone()).or_insert_with(|| (written.to_owned(), place.to_owned()));
+                let (known, first) = self
+                    .completions
+                    .entry(before.clone())
+                    .or_insert_with(|| (written.to_owned(), place.to_owned()));
                 if *known != written {
                     let fault = format!("{place}: {before}{written}\nbut at {first}:\n{known}");
                     self.fault(fault);
@@ -339,8 +391,8 @@ impl Report {
         }
     }
 
-    /// Checks that each query of the completion has the value that stands there, and that no address is too odd to be
-    /// answered or refused.
+    /// Checks that each query of the completion has the value that stands there, and that no
+    /// address is too odd to be answered or refused.
     fn check_reads(&mut self, machine: &dyn Machine, completion: &str, place: &str) {
         for address in MADE_UP {
             drop(read(machine, address));
@@ -352,9 +404,17 @@ impl Report {
             if let Segment::Appended(value) = segment {
                 reads += 1;
                 let found = query(&before).map(|address| read(machine, address));
-                let word = value.strip_prefix('=').and_then(|value| value.strip_suffix(' ')).unwrap_or_default();
-                if found != Some(Ok(value.to_owned())) || word.is_empty() || word.contains([' ', '\n', QUERY_END]) {
-                    self.fault(format!("{place}: {value:?} stands where {found:?} is read: {completion}"));
+                let word = value
+                    .strip_prefix('=')
+                    .and_then(|value| value.strip_suffix(' '))
+                    .unwrap_or_default();
+                if found != Some(Ok(value.to_owned()))
+                    || word.is_empty()
+                    || word.contains([' ', '\n', QUERY_END])
+                {
+                    self.fault(format!(
+                        "{place}: {value:?} stands where {found:?} is read: {completion}"
+                    ));
                 }
             }
             before += text;
@@ -388,7 +448,9 @@ impl Report {
                 let prompt = compact(machine.as_ref());
                 drop(derivation(machine.as_ref()));
                 if prompt.trim_end_matches('\n').contains(['\n', '\r']) {
-                    self.fault(format!("{place} step {step} after {line:?}: a view is one line: {prompt:?}"));
+                    self.fault(format!(
+                        "{place} step {step} after {line:?}: a view is one line: {prompt:?}"
+                    ));
                 }
                 let place = format!("{place} step {step} after {line:?}");
                 if let Some(completion) = completion(machine.as_ref()) {
@@ -419,7 +481,8 @@ fn changed(line: &str, rng: &mut TaskRng) -> String {
     let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
     let place = rng.index(words.len());
     if let Ok(number) = words[place].parse::<i64>() {
-        let other = [number + 1, number - 1, number, rng.between(0, 3), rng.between(0, 40), 1 << 53];
+        let other =
+            [number + 1, number - 1, number, rng.between(0, 3), rng.between(0, 40), 1 << 53];
         words[place] = rng.one_of(&other).to_string();
     }
     words.join(" ")

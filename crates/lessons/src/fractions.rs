@@ -1,4 +1,5 @@
-//! Fractions as lessons write them: products and quotients of their parts, with the lowest digit first.
+//! Fractions as lessons write them: products and quotients of their parts, with the lowest digit
+//! first.
 
 use prime_bench::tasks::Rational;
 
@@ -14,8 +15,8 @@ pub fn low_first(number: i64) -> String {
     number.unsigned_abs().to_string().chars().rev().collect()
 }
 
-/// The product of two magnitudes: the first times each digit of the second, lowest digits first, then the sum. `None` if
-/// it is too long.
+/// The product of two magnitudes: the first times each digit of the second, lowest digits first,
+/// then the sum. `None` if it is too long.
 pub fn product(x: i64, y: i64) -> Option<(String, i64)> {
     let (x, y) = (x.checked_abs()?, y.checked_abs()?);
     let product = x.checked_mul(y)?;
@@ -29,10 +30,12 @@ pub fn product(x: i64, y: i64) -> Option<(String, i64)> {
     Some((format!("{line}={}", low_first(product)), product))
 }
 
-/// Two natural numbers by their greatest common divisor, with Euclid's algorithm. All numbers have the lowest digit first. Of
-/// each division only the quotient, the multiple of the divisor unless it is the divisor itself, and the rest are written; from
-/// the quotients, last one first, the fraction is built up again: each number is the quotient times the last one and the one
-/// before. `21,81:0-21 1-6 2:21-0 1 2:2 1:3 0:2` for 12 and 18, which are 2 and 3: the last two, the numerator last.
+/// Two natural numbers by their greatest common divisor, with Euclid's algorithm. All numbers have
+/// the lowest digit first. Of each division only the quotient, the multiple of the divisor unless
+/// it is the divisor itself, and the rest are written; from the quotients, last one first, the
+/// fraction is built up again: each number is the quotient times the last one and the one before.
+/// `21,81:0-21 1-6 2:21-0 1 2:2 1:3 0:2` for 12 and 18, which are 2 and 3: the last two, the
+/// numerator last.
 pub fn lowest_terms(x: i64, y: i64) -> Option<(String, [i64; 2])> {
     let mut line = format!("{},{}:", low_first(x), low_first(y));
     let (mut dividend, mut divisor) = (x, y);
@@ -56,8 +59,9 @@ pub fn lowest_terms(x: i64, y: i64) -> Option<(String, [i64; 2])> {
     Some((line, [above, below]))
 }
 
-/// Two denominators by their greatest common divisor: the greater one by the less, as in [`lowest_terms`]; nothing is built up
-/// again where it is divided without a rest, since the quotient and 1 are what remains.
+/// Two denominators by their greatest common divisor: the greater one by the less, as in
+/// [`lowest_terms`]; nothing is built up again where it is divided without a rest, since the
+/// quotient and 1 are what remains.
 pub fn cofactors(x: i64, y: i64) -> Option<(String, [i64; 2])> {
     let (greater, less) = (x.max(y), x.min(y));
     let (mut line, [mut ours, mut theirs]) = lowest_terms(greater, less)?;

@@ -1,7 +1,9 @@
-//! Lessons: the view of a state that a small model is shown, and the derivation it learns to write before the action.
+//! Lessons: the view of a state that a small model is shown, and the derivation it learns to write
+//! before the action.
 //!
-//! Training and serving share this crate, so a model is prompted exactly as it was trained. A problem without a lesson is
-//! shown as [`Machine::view`]. Lessons know tasks; they must not know agents or models.
+//! Training and serving share this crate, so a model is prompted exactly as it was trained. A
+//! problem without a lesson is shown as [`Machine::view`]. Lessons know tasks; they must not know
+//! agents or models.
 
 mod advanced_sorting;
 mod automata;
@@ -31,23 +33,31 @@ use prime_bench::tasks::{Machine, Task};
 pub use prompt::{action_line, alternatives, compact, completion, token_check};
 pub use reads::{NoSuchAddress, QUERY_END, Segment, query, read, reads_max, segments};
 
-/// Most bytes of prompt, completion and values together, but where a lesson says more. A token is at worst a byte, and two more
-/// delimit a context of 1,024.
+/// Most bytes of prompt, completion and values together, but where a lesson says more. A token is
+/// at worst a byte, and two more delimit a context of 1,024.
 const BYTES_MAX: usize = 1_022;
 
 /// How one task is taught.
 trait Lesson: Sync {
     type Task: Task;
 
-    /// One short line of regular form with what the next step depends on. Computed from instance and state, never from
-    /// [`Task::reference`].
-    fn view(instance: &<Self::Task as Task>::Instance, state: &<Self::Task as Task>::State) -> String;
+    /// One short line of regular form with what the next step depends on. Computed from instance
+    /// and state, never from [`Task::reference`].
+    fn view(
+        instance: &<Self::Task as Task>::Instance,
+        state: &<Self::Task as Task>::State,
+    ) -> String;
 
-    /// A short derivation of the reference action from the view. `None` if the state has no next step.
-    fn derivation(instance: &<Self::Task as Task>::Instance, state: &<Self::Task as Task>::State) -> Option<String>;
+    /// A short derivation of the reference action from the view. `None` if the state has no next
+    /// step.
+    fn derivation(
+        instance: &<Self::Task as Task>::Instance,
+        state: &<Self::Task as Task>::State,
+    ) -> Option<String>;
 
-    /// Other steps that are as good as the reference's, each with its derivation, where the task leaves a choice. A model
-    /// that has learnt them too has something to choose from; by default there are none.
+    /// Other steps that are as good as the reference's, each with its derivation, where the task
+    /// leaves a choice. A model that has learnt them too has something to choose from; by default
+    /// there are none.
     fn alternatives(
         _instance: &<Self::Task as Task>::Instance,
         _state: &<Self::Task as Task>::State,
@@ -58,15 +68,17 @@ trait Lesson: Sync {
     /// Most bytes of prompt, completion and values together.
     const BYTES_MAX: usize = BYTES_MAX;
 
-    /// The share of the steps of reference traces, in percent at the easy, medium and hard level, whose derivation may be
-    /// too long for [`Lesson::BYTES_MAX`]. They are not taught, and a model has no room to write them down.
+    /// The share of the steps of reference traces, in percent at the easy, medium and hard level,
+    /// whose derivation may be too long for [`Lesson::BYTES_MAX`]. They are not taught, and a model
+    /// has no room to write them down.
     const UNTAUGHT: [u32; 3] = [0; 3];
 
-    /// Most values that a derivation looks up by their addresses ([`reads`]); 0 if the view has all that it needs.
+    /// Most values that a derivation looks up by their addresses ([`reads`]); 0 if the view has all
+    /// that it needs.
     const READS_MAX: usize = 0;
 
-    /// The value at an address that a derivation may ask for: one word without `?`. It stands in the instance or the state,
-    /// and is not computed. `None` if nothing has this address.
+    /// The value at an address that a derivation may ask for: one word without `?`. It stands in
+    /// the instance or the state, and is not computed. `None` if nothing has this address.
     fn read(
         _instance: &<Self::Task as Task>::Instance,
         _state: &<Self::Task as Task>::State,
@@ -92,9 +104,12 @@ impl AnyLesson {
     const fn of<L: Lesson>() -> Self {
         Self {
             slug: L::Task::SPEC.slug,
-            view: |machine| typed::<L::Task>(machine).map(|(instance, state)| L::view(instance, state)),
+            view: |machine| {
+                typed::<L::Task>(machine).map(|(instance, state)| L::view(instance, state))
+            },
             derivation: |machine| {
-                typed::<L::Task>(machine).and_then(|(instance, state)| L::derivation(instance, state))
+                typed::<L::Task>(machine)
+                    .and_then(|(instance, state)| L::derivation(instance, state))
             },
             alternatives: |machine| {
                 let Some((instance, state)) = typed::<L::Task>(machine) else { return Vec::new() };
@@ -105,7 +120,8 @@ impl AnyLesson {
             untaught: L::UNTAUGHT,
             reads_max: L::READS_MAX,
             read: |machine, address| {
-                typed::<L::Task>(machine).and_then(|(instance, state)| L::read(instance, state, address))
+                typed::<L::Task>(machine)
+                    .and_then(|(instance, state)| L::read(instance, state, address))
             },
         }
     }
@@ -148,7 +164,9 @@ pub fn has_lesson(slug: &str) -> bool {
 
 /// The view of the state: the lesson's line, or [`Machine::view`] if the task has no lesson.
 pub fn view(machine: &dyn Machine) -> String {
-    lesson(machine.spec().slug).and_then(|lesson| (lesson.view)(machine)).unwrap_or_else(|| machine.view())
+    lesson(machine.spec().slug)
+        .and_then(|lesson| (lesson.view)(machine))
+        .unwrap_or_else(|| machine.view())
 }
 
 /// The derivation of the reference action; `None` without a lesson or a next step.
@@ -156,7 +174,8 @@ pub fn derivation(machine: &dyn Machine) -> Option<String> {
     lesson(machine.spec().slug).and_then(|lesson| (lesson.derivation)(machine))
 }
 
-/// Whether the state has a next step that is not taught, since its derivation is longer than its lesson permits.
+/// Whether the state has a next step that is not taught, since its derivation is longer than its
+/// lesson permits.
 pub fn is_too_long(machine: &dyn Machine) -> bool {
     let may_be = lesson(machine.spec().slug).is_some_and(AnyLesson::may_be_too_long);
     may_be && machine.reference().is_some() && completion(machine).is_none()

@@ -1,4 +1,5 @@
-//! Numbers as lessons write them: of fixed width, compared from the highest digit on, counted and added from the lowest.
+//! Numbers as lessons write them: of fixed width, compared from the highest digit on, counted and
+//! added from the lowest.
 
 use std::cmp::Ordering;
 
@@ -24,12 +25,16 @@ pub fn low_first(number: usize, width: usize) -> String {
 
 /// Each digit behind its index, lowest first: `0:3 1:2` for 23.
 pub fn indexed_digits(number: usize, width: usize) -> String {
-    let digits: Vec<_> =
-        low_first(number, width).chars().enumerate().map(|(place, digit)| format!("{place}:{digit}")).collect();
+    let digits: Vec<_> = low_first(number, width)
+        .chars()
+        .enumerate()
+        .map(|(place, digit)| format!("{place}:{digit}"))
+        .collect();
     digits.join(" ")
 }
 
-/// Compares two values as they are written: pairs of characters up to the first difference, then `lt`, `eq` or `gt`.
+/// Compares two values as they are written: pairs of characters up to the first difference, then
+/// `lt`, `eq` or `gt`.
 pub fn comparison(x: i64, y: i64) -> String {
     spelled(&value(Some(x)), &value(Some(y)), x.cmp(&y))
 }
@@ -40,8 +45,8 @@ pub fn comparison_of_naturals(x: usize, y: usize, width: usize) -> String {
     spelled(&format!("{x:0width$}"), &format!("{y:0width$}"), x.cmp(&y))
 }
 
-/// Compares a value with one that many are compared with: its characters up to the first that differs, that of the other,
-/// and `l` or `g`; `=` if none differs.
+/// Compares a value with one that many are compared with: its characters up to the first that
+/// differs, that of the other, and `l` or `g`; `=` if none differs.
 pub fn up_to_difference(x: i64, other: i64) -> String {
     against(&value(Some(x)), &value(Some(other)), x < other)
 }
@@ -58,8 +63,9 @@ fn against(x: &str, other: &str, less: bool) -> String {
     line + "="
 }
 
-/// The least of numbered values, the first of equal ones: of each its digits up to the first that differs from the least so far, and
-/// `l`, `g` or `=`; written behind a colon where it becomes the least.
+/// The least of numbered values, the first of equal ones: of each its digits up to the first that
+/// differs from the least so far, and `l`, `g` or `=`; written behind a colon where it becomes the
+/// least.
 pub fn terse_minimum(numbered: impl IntoIterator<Item = (usize, usize)>, width: usize) -> String {
     let mut least = None;
     let mut line = String::new();
@@ -68,7 +74,11 @@ pub fn terse_minimum(numbered: impl IntoIterator<Item = (usize, usize)>, width: 
         if let Some(least) = least {
             let width = width_of(value.max(least), width);
             let digits = format!("{value:0width$}");
-            let same = digits.bytes().zip(format!("{least:0width$}").bytes()).take_while(|(x, y)| x == y).count();
+            let same = digits
+                .bytes()
+                .zip(format!("{least:0width$}").bytes())
+                .take_while(|(x, y)| x == y)
+                .count();
             line += &digits[..digits.len().min(same + 1)];
             line.push(sign(value.cmp(&least), 'l', '=', 'g'));
         }
@@ -80,7 +90,8 @@ pub fn terse_minimum(numbered: impl IntoIterator<Item = (usize, usize)>, width: 
     line
 }
 
-/// Compares natural numbers up to the first difference, without saying the outcome again: `11=25<` for 12 and 15.
+/// Compares natural numbers up to the first difference, without saying the outcome again: `11=25<`
+/// for 12 and 15.
 pub fn compared(x: usize, y: usize, width: usize) -> String {
     let width = width_of(x.max(y), width);
     pairwise(&format!("{x:0width$}"), &format!("{y:0width$}"))
@@ -110,7 +121,8 @@ pub fn interleaved(x: usize, y: usize, width: usize) -> String {
     pairs.collect::<Vec<_>>().join(" ")
 }
 
-/// Adds one from the lowest digit on, each digit beside that of the sum, then the sum: `90 12 20` for 19.
+/// Adds one from the lowest digit on, each digit beside that of the sum, then the sum: `90 12 20`
+/// for 19.
 pub fn incremented(number: usize, width: usize) -> String {
     stepped(number, number + 1, width)
 }
@@ -160,8 +172,8 @@ pub fn counter(count: usize, limit: usize, width: usize) -> String {
     format!("{}/{}", low_first(count, width), low_first(limit, width))
 }
 
-/// x - y from the lowest digit on: both digits, the digit of the difference, and `-` for a borrow. A borrow at the end
-/// tells that the difference is negative.
+/// x - y from the lowest digit on: both digits, the digit of the difference, and `-` for a borrow.
+/// A borrow at the end tells that the difference is negative.
 pub fn difference(x: usize, y: usize, width: usize) -> String {
     let mut borrow = 0;
     digitwise(x, y, width, |x, y| {
@@ -181,7 +193,8 @@ pub fn sum(x: usize, y: usize, width: usize) -> String {
     })
 }
 
-/// x times a digit from the lowest digit on: the digit of x, the factor, the digit of the product, and the carry.
+/// x times a digit from the lowest digit on: the digit of x, the factor, the digit of the product,
+/// and the carry.
 pub fn multiple(x: usize, factor: usize, width: usize) -> String {
     let mut carry = 0;
     let digit = |digit: char| {
@@ -192,7 +205,8 @@ pub fn multiple(x: usize, factor: usize, width: usize) -> String {
     low_first(x, width).chars().map(digit).collect::<Vec<_>>().join(".")
 }
 
-/// 2x + 1 from the lowest digit on: the digit of x, that of the result, and the carry. The first carry is the 1.
+/// 2x + 1 from the lowest digit on: the digit of x, that of the result, and the carry. The first
+/// carry is the 1.
 pub fn doubled_plus_one(x: usize, width: usize) -> String {
     let mut carry = 1;
     let digits = low_first(x, width);
@@ -204,7 +218,12 @@ pub fn doubled_plus_one(x: usize, width: usize) -> String {
     digits.chars().map(digit).collect::<Vec<_>>().join(".")
 }
 
-fn digitwise(x: usize, y: usize, width: usize, mut digit: impl FnMut(u32, u32) -> (u32, char)) -> String {
+fn digitwise(
+    x: usize,
+    y: usize,
+    width: usize,
+    mut digit: impl FnMut(u32, u32) -> (u32, char),
+) -> String {
     let width = width_of(x.max(y), width);
     let mut line = String::new();
     for (x, y) in low_first(x, width).chars().zip(low_first(y, width).chars()) {

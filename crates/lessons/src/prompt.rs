@@ -18,19 +18,26 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         (COMPACT, include_str!("../../../agents/executor/compact.j2")),
         (TOKEN, include_str!("../../../agents/verifier/token.j2")),
     ] {
-        templates.add_template(name, text).expect("invariant: the built-in templates parse, as a test shows");
+        templates
+            .add_template(name, text)
+            .expect("invariant: the built-in templates parse, as a test shows");
     }
     templates
 });
 
-/// The executor's prompt: the task and the view of the state, one line (`agents/executor/compact.j2`).
+/// The executor's prompt: the task and the view of the state, one line
+/// (`agents/executor/compact.j2`).
 pub fn compact(machine: &dyn Machine) -> String {
-    let variables = context! { task => context! { slug => machine.spec().slug }, view => view(machine) };
+    let variables =
+        context! { task => context! { slug => machine.spec().slug }, view => view(machine) };
     let template = TEMPLATES.get_template(COMPACT).expect("invariant: the template was added");
-    template.render(variables).expect("invariant: the built-in templates use these variables, as a test shows")
+    template
+        .render(variables)
+        .expect("invariant: the built-in templates use these variables, as a test shows")
 }
 
-/// The prompt of a single-token verifier: task, view and the proposed line (`agents/verifier/token.j2`).
+/// The prompt of a single-token verifier: task, view and the proposed line
+/// (`agents/verifier/token.j2`).
 pub fn token_check(machine: &dyn Machine, line: &str) -> String {
     let task = context! { slug => machine.spec().slug };
     let template = TEMPLATES.get_template(TOKEN).expect("invariant: the template was added");
@@ -38,13 +45,15 @@ pub fn token_check(machine: &dyn Machine, line: &str) -> String {
     rendered.expect("invariant: the built-in templates use these variables, as a test shows")
 }
 
-/// The completion of a trained executor for the reference step: the lesson's derivation, then the action. `None` at the
-/// end of a trace, and where the lesson's derivation is longer than it permits.
+/// The completion of a trained executor for the reference step: the lesson's derivation, then the
+/// action. `None` at the end of a trace, and where the lesson's derivation is longer than it
+/// permits.
 pub fn completion(machine: &dyn Machine) -> Option<String> {
     let action = machine.reference()?;
     let spec = machine.spec();
     // Where a derivation may be too long for its lesson.
-    let bytes_max = lesson(spec.slug).filter(|lesson| lesson.may_be_too_long()).map(|lesson| lesson.bytes_max);
+    let bytes_max =
+        lesson(spec.slug).filter(|lesson| lesson.may_be_too_long()).map(|lesson| lesson.bytes_max);
     let completion = match derivation(machine) {
         Some(derivation) if !derivation.is_empty() => format!("{derivation}\n{action}"),
         None if bytes_max.is_some() => return None,
@@ -55,15 +64,20 @@ pub fn completion(machine: &dyn Machine) -> Option<String> {
     bytes_max.is_none_or(|most| bytes() <= most).then_some(completion)
 }
 
-/// Completions for other steps that are as good as the reference step, where the task's lesson knows some: they leave a model
-/// something to choose from.
+/// Completions for other steps that are as good as the reference step, where the task's lesson
+/// knows some: they leave a model something to choose from.
 pub fn alternatives(machine: &dyn Machine) -> Vec<String> {
     lesson(machine.spec().slug).map_or_else(Vec::new, |lesson| (lesson.alternatives)(machine))
 }
 
 /// The action line of a completion: its last line that is not empty.
 pub fn action_line(completion: &str) -> &str {
-    completion.trim_end_matches(['\n', '\r']).rsplit('\n').next().unwrap_or("").trim_end_matches('\r')
+    completion
+        .trim_end_matches(['\n', '\r'])
+        .rsplit('\n')
+        .next()
+        .unwrap_or("")
+        .trim_end_matches('\r')
 }
 
 #[cfg(test)]
@@ -80,14 +94,18 @@ mod tests {
 
     #[test]
     fn alternatives_are_other_steps_that_no_constraint_forbids() {
-        let mut machine = tasks::find("n-queens").expect("a task").generate(Difficulty::Easy, 5).start();
+        let mut machine =
+            tasks::find("n-queens").expect("a task").generate(Difficulty::Easy, 5).start();
         let first = alternatives(machine.as_ref());
         let columns = machine.choices().expect("columns").len();
         assert_eq!(first.len(), columns - 1, "every column of an empty board is free");
         machine.follow_reference();
         let reference = machine.reference().expect("a step");
         let others = alternatives(machine.as_ref());
-        assert!(!others.is_empty() && others.len() < columns - 1, "the queen attacks some: {others:?}");
+        assert!(
+            !others.is_empty() && others.len() < columns - 1,
+            "the queen attacks some: {others:?}"
+        );
         for other in &others {
             let line = action_line(other);
             assert_ne!(line, reference);
@@ -119,8 +137,10 @@ mod tests {
 
     #[test]
     fn every_task_has_a_lesson() {
-        let without: Vec<_> =
-            tasks::all().map(|task| task.spec().slug).filter(|slug| !crate::has_lesson(slug)).collect();
+        let without: Vec<_> = tasks::all()
+            .map(|task| task.spec().slug)
+            .filter(|slug| !crate::has_lesson(slug))
+            .collect();
         assert_eq!(without, Vec::<&str>::new());
     }
 }

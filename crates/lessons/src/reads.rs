@@ -1,7 +1,8 @@
-//! Reads: a derivation asks for what a view has no room for, by its address, and the value is appended.
+//! Reads: a derivation asks for what a view has no room for, by its address, and the value is
+//! appended.
 //!
-//! The model writes a query (`012?`), whoever runs it appends the value (`=+0412 `), and the model writes on. A value is what
-//! stands at the address: like a view, a read must not compute.
+//! The model writes a query (`012?`), whoever runs it appends the value (`=+0412 `), and the model
+//! writes on. A value is what stands at the address: like a view, a read must not compute.
 
 use prime_bench::tasks::Machine;
 
@@ -36,7 +37,8 @@ pub(crate) fn looked_up(address: &str, value: &str) -> String {
     format!("{address}{QUERY_END}{}", appended(value))
 }
 
-/// The space ends the value, so that no word of a vocabulary reaches from it into what the model writes.
+/// The space ends the value, so that no word of a vocabulary reaches from it into what the model
+/// writes.
 fn appended(value: &str) -> String {
     format!("={value} ")
 }
@@ -68,7 +70,8 @@ pub fn segments<'c>(slug: &str, completion: &'c str) -> Vec<Segment<'c>> {
     if reads_max(slug) > 0 {
         while let Some(end) = rest.find(QUERY_END) {
             let (written, after) = rest.split_at(end + QUERY_END.len_utf8());
-            let (value, after) = after.split_at(after.find(' ').map_or(after.len(), |space| space + 1));
+            let (value, after) =
+                after.split_at(after.find(' ').map_or(after.len(), |space| space + 1));
             segments.extend([Segment::Written(written), Segment::Appended(value)]);
             rest = after;
         }
@@ -84,15 +87,26 @@ mod tests {
 
     #[test]
     fn a_completion_is_cut_at_its_queries() {
-        let completion = format!("{}less {}\ninsert 5 4", looked_up("012", "+0412"), looked_up("4", "-"));
+        let completion =
+            format!("{}less {}\ninsert 5 4", looked_up("012", "+0412"), looked_up("4", "-"));
         assert_eq!(completion, "012?=+0412 less 4?=- \ninsert 5 4");
         let cut = segments("introsort", &completion);
         let (written, appended) = (Segment::Written, Segment::Appended);
         assert_eq!(
             cut,
-            [written("012?"), appended("=+0412 "), written("less 4?"), appended("=- "), written("\ninsert 5 4")]
+            [
+                written("012?"),
+                appended("=+0412 "),
+                written("less 4?"),
+                appended("=- "),
+                written("\ninsert 5 4")
+            ]
         );
-        assert_eq!(segments("bubble-sort", "what? 1 "), [written("what? 1 ")], "without reads nothing is cut");
+        assert_eq!(
+            segments("bubble-sort", "what? 1 "),
+            [written("what? 1 ")],
+            "without reads nothing is cut"
+        );
         assert_eq!(segments("introsort", "1?"), [written("1?"), appended(""), written("")]);
     }
 
@@ -106,9 +120,13 @@ mod tests {
 
     #[test]
     fn an_address_that_does_not_exist_is_named() {
-        let start = |slug: &str| tasks::find(slug).expect("a task").generate(Difficulty::Easy, 1).start();
+        let start =
+            |slug: &str| tasks::find(slug).expect("a task").generate(Difficulty::Easy, 1).start();
         let machine = start("introsort");
-        assert!(read(machine.as_ref(), "003").is_ok_and(|value| value.starts_with('=') && value.ends_with(' ')));
+        assert!(
+            read(machine.as_ref(), "003")
+                .is_ok_and(|value| value.starts_with('=') && value.ends_with(' '))
+        );
         for address in ["999", "", "-1", "18446744073709551616", "x", "é"] {
             let error = read(machine.as_ref(), address).expect_err("no such address");
             assert!(error.to_string().contains(&format!("`{address}`")), "{error}");

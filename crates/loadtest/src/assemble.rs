@@ -22,7 +22,13 @@ impl TestStart {
     }
 }
 
-pub fn report(start: TestStart, mode: Mode, load: Load, runtime: Option<RuntimeFacts>, points: Vec<Point>) -> Report {
+pub fn report(
+    start: TestStart,
+    mode: Mode,
+    load: Load,
+    runtime: Option<RuntimeFacts>,
+    points: Vec<Point>,
+) -> Report {
     let TestStart { started, host } = start;
     let remarks = busy(&host).into_iter().chain(points.iter().flat_map(point_remarks)).collect();
     Report {
@@ -61,7 +67,9 @@ fn point_remarks(point: &Point) -> Vec<String> {
         ));
     }
     let release = point.stages.iter().find(|stage| stage.name == "release");
-    if let Some(release) = release.filter(|stage| stage.latency.mean_us > LATE_MIN * point.latency.mean_us) {
+    if let Some(release) =
+        release.filter(|stage| stage.latency.mean_us > LATE_MIN * point.latency.mean_us)
+    {
         remarks.push(format!(
             "With {trajectories} trajectories the load generator released steps {:.0} µs late on average, which is most \
              of their latency.",
@@ -84,7 +92,11 @@ mod tests {
             seconds: 1.0,
             steps_per_second: 1.0,
             latency: latency(100.0),
-            stages: vec![Stage { name: "release".to_owned(), is_work: false, latency: latency(late_us) }],
+            stages: vec![Stage {
+                name: "release".to_owned(),
+                is_work: false,
+                latency: latency(late_us),
+            }],
             coordination_share: None,
             cpu_us_per_step: None,
             allocations_per_step: None,
@@ -101,9 +113,13 @@ mod tests {
         let rate = Rate { due: 5_000.0, reached: 1_234.4, behind: 77, is_held: false };
         let remarks = point_remarks(&point(Some(rate), 3.0));
         assert_eq!(remarks.len(), 1);
-        for part in
-            ["7 trajectories", "5000 steps per second were due", "1234 were decided", "77 were waiting", "growing"]
-        {
+        for part in [
+            "7 trajectories",
+            "5000 steps per second were due",
+            "1234 were decided",
+            "77 were waiting",
+            "growing",
+        ] {
             assert!(remarks[0].contains(part), "{part}: {remarks:?}");
         }
         assert!(point_remarks(&point(Some(Rate { is_held: true, ..rate }), 50.0)).is_empty());

@@ -1,6 +1,8 @@
 //! A chart of horizontal bars from zero, as SVG.
 
-use plotters::prelude::{ChartBuilder, Color, EmptyElement, IntoDrawingArea, Rectangle, SVGBackend, Text};
+use plotters::prelude::{
+    ChartBuilder, Color, EmptyElement, IntoDrawingArea, Rectangle, SVGBackend, Text,
+};
 use plotters::style::RGBColor;
 use plotters::style::colors::TRANSPARENT;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -44,11 +46,17 @@ pub fn svg(bars: &[Bar], label: &str) -> String {
 fn draw(svg: &mut String, bars: &[Bar], label: &str) -> Result<(), DrawingError> {
     let rows = u32::try_from(bars.len()).unwrap_or(u32::MAX).clamp(1, 100);
     let longest = bars.iter().map(|bar| bar.name.chars().count()).max().unwrap_or(0);
-    let names = (u32::try_from(longest).unwrap_or(u32::MAX).saturating_mul(LETTER) + 16).min(NAMES_MAX);
-    let max = bars.iter().flat_map(|bar| [bar.value, bar.baseline.unwrap_or(0.0)]).map(drawable).fold(0.0, f64::max);
+    let names =
+        (u32::try_from(longest).unwrap_or(u32::MAX).saturating_mul(LETTER) + 16).min(NAMES_MAX);
+    let max = bars
+        .iter()
+        .flat_map(|bar| [bar.value, bar.baseline.unwrap_or(0.0)])
+        .map(drawable)
+        .fold(0.0, f64::max);
     let max = if max > 0.0 { max } else { 1.0 };
 
-    let root = SVGBackend::with_string(svg, (WIDTH, ROW * rows + X_LABELS + 10)).into_drawing_area();
+    let root =
+        SVGBackend::with_string(svg, (WIDTH, ROW * rows + X_LABELS + 10)).into_drawing_area();
     let mut chart = ChartBuilder::on(&root)
         .margin_top(10)
         .margin_right(VALUE)
@@ -72,14 +80,20 @@ fn draw(svg: &mut String, bars: &[Bar], label: &str) -> Result<(), DrawingError>
     let value_style = text_style(INK.light).pos(Pos::new(HPos::Left, VPos::Center));
     for (row, bar) in (0..rows).map(f64::from).zip(bars) {
         let value = drawable(bar.value);
-        chart.draw_series([Rectangle::new([(0.0, row + 0.22), (value, row + 0.78)], bar.colour.filled())])?;
+        chart.draw_series([Rectangle::new(
+            [(0.0, row + 0.22), (value, row + 0.78)],
+            bar.colour.filled(),
+        )])?;
         let baseline = bar.baseline.map(drawable);
-        let outline =
-            baseline.map(|end| Rectangle::new([(0.0, row + 0.14), (end, row + 0.86)], SOFT.light.stroke_width(1)));
+        let outline = baseline.map(|end| {
+            Rectangle::new([(0.0, row + 0.14), (end, row + 0.86)], SOFT.light.stroke_width(1))
+        });
         chart.draw_series(outline)?;
         let end = value.max(baseline.unwrap_or(0.0));
-        let name = EmptyElement::at((0.0, row + 0.5)) + Text::new(bar.name.clone(), (-8, 0), name_style.clone());
-        let text = EmptyElement::at((end, row + 0.5)) + Text::new(figure(bar.value), (6, 0), value_style.clone());
+        let name = EmptyElement::at((0.0, row + 0.5))
+            + Text::new(bar.name.clone(), (-8, 0), name_style.clone());
+        let text = EmptyElement::at((end, row + 0.5))
+            + Text::new(figure(bar.value), (6, 0), value_style.clone());
         chart.draw_series([name, text])?;
     }
     root.present()

@@ -17,7 +17,9 @@ const BYTES_MAX: u64 = 64 << 20;
 pub enum BaselineError {
     #[error("cannot be read")]
     Unreadable(#[from] std::io::Error),
-    #[error("is longer than {BYTES_MAX} bytes, so it is not a load test report: give a file written by --save")]
+    #[error(
+        "is longer than {BYTES_MAX} bytes, so it is not a load test report: give a file written by --save"
+    )]
     TooLong,
     #[error("is not a load test report: {0}: give a file written by --save")]
     NoReport(String),
@@ -30,8 +32,8 @@ pub enum BaselineError {
     Histogram { trajectories: u32, error: HistogramError },
 }
 
-/// Reads a file written by `--save`. Checks its histograms too, so that the comparison cannot fail later. Errors do not
-/// name the file.
+/// Reads a file written by `--save`. Checks its histograms too, so that the comparison cannot fail
+/// later. Errors do not name the file.
 pub fn read(path: &Path) -> Result<Report, BaselineError> {
     let mut text = String::new();
     let length = File::open(path)?.take(BYTES_MAX + 1).read_to_string(&mut text)?;
@@ -42,14 +44,15 @@ pub fn read(path: &Path) -> Result<Report, BaselineError> {
 }
 
 fn parse(text: &str) -> Result<Report, BaselineError> {
-    let value: Value = serde_json::from_str(text).map_err(|error| BaselineError::NoReport(error.to_string()))?;
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| BaselineError::NoReport(error.to_string()))?;
     match &value["form"] {
         format if *format == FORMAT => {}
         Value::Null => return Err(BaselineError::NoReport("it has no `form`".to_owned())),
         format => return Err(BaselineError::OtherFormat { found: format.to_string() }),
     }
-    let report: Report =
-        serde_path_to_error::deserialize(&value).map_err(|error| BaselineError::NoReport(error.to_string()))?;
+    let report: Report = serde_path_to_error::deserialize(&value)
+        .map_err(|error| BaselineError::NoReport(error.to_string()))?;
     check(&report)?;
     Ok(report)
 }
@@ -72,7 +75,10 @@ fn check(report: &Report) -> Result<(), BaselineError> {
             }
         }
         let decoded = histogram::decode(&point.histogram);
-        decoded.map_err(|error| BaselineError::Histogram { trajectories: point.trajectories, error })?;
+        decoded.map_err(|error| BaselineError::Histogram {
+            trajectories: point.trajectories,
+            error,
+        })?;
     }
     Ok(())
 }
@@ -108,7 +114,10 @@ mod tests {
             (whole.to_string().replace("\"stages\"", "\"legs\""), "missing field `stages`"),
             (with("/mode", "rings".into()), "mode: unknown variant `rings`"),
             (with("/points/1/steps", "many".into()), "points[1].steps"),
-            (with("/points/1/steps_per_second", (-1.0).into()), "with 10 trajectories, steps_per_second is below 0"),
+            (
+                with("/points/1/steps_per_second", (-1.0).into()),
+                "with 10 trajectories, steps_per_second is below 0",
+            ),
             (with("/points/4/histogram", "AAAA".into()), "with 10000 trajectories: a histogram"),
             (whole.to_string().replace("\"load\"", "\"lode\""), "missing field `load`"),
         ];

@@ -58,12 +58,16 @@ fn percentile(position: f64) -> String {
 }
 
 /// The report, then its baseline, which is dashed.
-fn both<'a>(report: &'a Report, baseline: Option<&'a Report>) -> impl Iterator<Item = (&'a Report, bool)> + Clone {
+fn both<'a>(
+    report: &'a Report,
+    baseline: Option<&'a Report>,
+) -> impl Iterator<Item = (&'a Report, bool)> + Clone {
     [(report, false)].into_iter().chain(baseline.map(|baseline| (baseline, true)))
 }
 
 fn over_trajectories(report: &Report, value: impl Fn(&Point) -> f64) -> Vec<(f64, f64)> {
-    let mut points: Vec<_> = report.points.iter().map(|point| (f64::from(point.trajectories), value(point))).collect();
+    let mut points: Vec<_> =
+        report.points.iter().map(|point| (f64::from(point.trajectories), value(point))).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     points
 }
@@ -79,7 +83,12 @@ impl Chart {
             colour: series.colour % SERIES.len(),
             is_dashed: series.is_dashed,
         };
-        Self { title: title.to_owned(), note, legend: chart.series.iter().map(item).collect(), svg: chart.svg() }
+        Self {
+            title: title.to_owned(),
+            note,
+            legend: chart.series.iter().map(item).collect(),
+            svg: chart.svg(),
+        }
     }
 }
 
@@ -93,7 +102,8 @@ fn steps_per_second(report: &Report, baseline: Option<&Report>) -> Chart {
     });
     let y = Axis { label: "steps/s", format: short };
     let series = series.collect();
-    let chart = LineChart { x: TRAJECTORIES, y, y_scale: Scale::Linear, series, value: Some(rounded) };
+    let chart =
+        LineChart { x: TRAJECTORIES, y, y_scale: Scale::Linear, series, value: Some(rounded) };
     Chart::lines("Steps per second", "More is better.".to_owned(), &chart)
 }
 
@@ -115,11 +125,15 @@ fn latency(report: &Report, baseline: Option<&Report>) -> Chart {
     });
     let series = series.collect();
     let chart = LineChart { x: TRAJECTORIES, y: LATENCY, y_scale: Scale::Log, series, value: None };
-    Chart::lines("Latency over trajectories", "Less is better. Both axes are logarithmic.".to_owned(), &chart)
+    Chart::lines(
+        "Latency over trajectories",
+        "Less is better. Both axes are logarithmic.".to_owned(),
+        &chart,
+    )
 }
 
-/// The curve of a histogram: position `1 / (1 - share)`, and the value in microseconds. The maximum is at the position of
-/// one value among all.
+/// The curve of a histogram: position `1 / (1 - share)`, and the value in microseconds. The maximum
+/// is at the position of one value among all.
 fn curve(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
     let last = histogram.len() as f64;
     let points = histogram.iter_quantiles(CURVE_RESOLUTION).map(|value| {
@@ -144,7 +158,9 @@ fn percentiles(report: &Report, baseline: Option<&Report>) -> Result<Chart, Hist
     let shown = spread(&report.points);
     for (report, is_baseline) in both(report, baseline) {
         for (colour, shown) in shown.iter().enumerate() {
-            let Some(point) = report.points.iter().find(|point| point.trajectories == shown.trajectories) else {
+            let Some(point) =
+                report.points.iter().find(|point| point.trajectories == shown.trajectories)
+            else {
                 continue;
             };
             series.push(Series {
@@ -168,7 +184,8 @@ fn percentiles(report: &Report, baseline: Option<&Report>) -> Result<Chart, Hist
 }
 
 fn bar(stage: &Stage, baseline: Option<&Point>) -> Bar {
-    let baseline = baseline.and_then(|point| point.stages.iter().find(|other| other.name == stage.name));
+    let baseline =
+        baseline.and_then(|point| point.stages.iter().find(|other| other.name == stage.name));
     Bar {
         name: stage.name.clone(),
         value: stage.latency.p50_us,
@@ -182,13 +199,19 @@ fn stages(report: &Report, baseline: Option<&Report>) -> Vec<Chart> {
     let timed = || report.points.iter().filter(|point| !point.stages.is_empty());
     let first = timed().min_by_key(|point| point.trajectories);
     let last = timed().max_by_key(|point| point.trajectories);
-    let last = last.filter(|last| first.is_some_and(|first| first.trajectories != last.trajectories));
+    let last =
+        last.filter(|last| first.is_some_and(|first| first.trajectories != last.trajectories));
     let charts = first.into_iter().chain(last).map(|point| {
-        let was = baseline.and_then(|report| report.points.iter().find(|was| was.trajectories == point.trajectories));
+        let was = baseline.and_then(|report| {
+            report.points.iter().find(|was| was.trajectories == point.trajectories)
+        });
         let bars: Vec<_> = point.stages.iter().map(|stage| bar(stage, was)).collect();
         let with = number_format::trajectories(point.trajectories);
-        let work =
-            if point.stages.iter().any(|stage| stage.is_work) { " Pale bars are the agents' own work." } else { "" };
+        let work = if point.stages.iter().any(|stage| stage.is_work) {
+            " Pale bars are the agents' own work."
+        } else {
+            ""
+        };
         let outlined = if was.is_some() { " Outlined: the baseline." } else { "" };
         Chart {
             title: format!("Stages of a {} with {with}", unit(report.mode)),
@@ -205,8 +228,11 @@ fn stages(report: &Report, baseline: Option<&Report>) -> Vec<Chart> {
 /// # Errors
 /// If a histogram of the reports cannot be decoded.
 pub fn charts(report: &Report, baseline: Option<&Report>) -> Result<Vec<Chart>, HistogramError> {
-    let mut charts =
-        vec![steps_per_second(report, baseline), latency(report, baseline), percentiles(report, baseline)?];
+    let mut charts = vec![
+        steps_per_second(report, baseline),
+        latency(report, baseline),
+        percentiles(report, baseline)?,
+    ];
     charts.extend(stages(report, baseline));
     Ok(charts)
 }

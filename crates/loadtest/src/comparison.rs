@@ -77,7 +77,8 @@ pub enum ComparisonError {
 }
 
 impl Metric {
-    pub const ALL: [Self; 6] = [Self::StepsPerSecond, Self::P50, Self::P99, Self::Cpu, Self::Allocations, Self::Memory];
+    pub const ALL: [Self; 6] =
+        [Self::StepsPerSecond, Self::P50, Self::P99, Self::Cpu, Self::Allocations, Self::Memory];
 
     /// With its unit.
     pub fn name(self) -> &'static str {
@@ -102,8 +103,8 @@ impl Metric {
         }
     }
 
-    /// Differences up to this are noise, however large in per cent: clock resolution, or what the process does beside
-    /// the load.
+    /// Differences up to this are noise, however large in per cent: clock resolution, or what the
+    /// process does beside the load.
     fn resolution(self) -> f64 {
         match self {
             Self::StepsPerSecond => 0.0,
@@ -121,7 +122,8 @@ impl Metric {
             () => difference / baseline * 100.0,
         };
         // The factor keeps a change of exactly the tolerance within it.
-        let is_beyond = difference.abs() > self.resolution() && change_percent.abs() > tolerance_percent * (1.0 + 1e-9);
+        let is_beyond = difference.abs() > self.resolution()
+            && change_percent.abs() > tolerance_percent * (1.0 + 1e-9);
         let is_better = (difference > 0.0) == (self == Self::StepsPerSecond);
         let change = match (is_beyond, is_better) {
             (false, _) => Change::Same,
@@ -169,19 +171,28 @@ fn warnings(now: &Report, baseline: &Report) -> Vec<String> {
     let (was, is) = (&baseline.machine, &now.machine);
     differ("processor", format!("{:?}", was.processor), format!("{:?}", is.processor));
     differ("number of cores", was.cores.to_string(), is.cores.to_string());
-    differ("version of prime-agents", format!("{:?}", baseline.version), format!("{:?}", now.version));
+    differ(
+        "version of prime-agents",
+        format!("{:?}", baseline.version),
+        format!("{:?}", now.version),
+    );
     let facts = |report: &Report| {
-        report.runtime.as_ref().map_or(("none".to_owned(), "none".to_owned(), "none".to_owned()), |facts| {
-            let agents = [&facts.executor, &facts.verifier, &facts.coordinator];
-            (format!("{:?}", facts.placement), facts.cells.to_string(), format!("{agents:?}"))
-        })
+        report.runtime.as_ref().map_or(
+            ("none".to_owned(), "none".to_owned(), "none".to_owned()),
+            |facts| {
+                let agents = [&facts.executor, &facts.verifier, &facts.coordinator];
+                (format!("{:?}", facts.placement), facts.cells.to_string(), format!("{agents:?}"))
+            },
+        )
     };
     let (then_facts, now_facts) = (facts(baseline), facts(now));
     differ("placement", then_facts.0, now_facts.0);
     differ("number of cells", then_facts.1, now_facts.1);
     differ("set of agents", then_facts.2, now_facts.2);
     let (was, is) = (&baseline.load, &now.load);
-    let rate = |rate: Option<f64>| rate.map_or_else(|| "none (closed loop)".to_owned(), |rate| rate.to_string());
+    let rate = |rate: Option<f64>| {
+        rate.map_or_else(|| "none (closed loop)".to_owned(), |rate| rate.to_string())
+    };
     differ("rate", rate(was.rate), rate(is.rate));
     differ("warm-up (seconds)", was.warmup_seconds.to_string(), is.warmup_seconds.to_string());
     differ("length", format!("{:?}", was.length), format!("{:?}", is.length));
@@ -203,12 +214,17 @@ fn warnings(now: &Report, baseline: &Report) -> Vec<String> {
         }
     }
     let missing = |of: &Report, from: &Report| {
-        let only = of.points.iter().map(|point| point.trajectories).filter(|count| find(from, *count).is_none());
+        let only = of
+            .points
+            .iter()
+            .map(|point| point.trajectories)
+            .filter(|count| find(from, *count).is_none());
         counts(only)
     };
-    for (only, what) in
-        [(missing(baseline, now), "only the baseline has"), (missing(now, baseline), "the baseline lacks")]
-    {
+    for (only, what) in [
+        (missing(baseline, now), "only the baseline has"),
+        (missing(now, baseline), "the baseline lacks"),
+    ] {
         if !only.is_empty() {
             warnings.push(format!("not compared, counts of trajectories that {what}: {only}"));
         }
@@ -218,7 +234,9 @@ fn warnings(now: &Report, baseline: &Report) -> Vec<String> {
         let with = trajectories(point.trajectories);
         let is_held = |point: &Point| point.rate.is_none_or(|rate| rate.is_held);
         if !is_held(point) || !is_held(was) {
-            warnings.push(format!("with {with}, the rate was not held: the latencies are those of a growing queue"));
+            warnings.push(format!(
+                "with {with}, the rate was not held: the latencies are those of a growing queue"
+            ));
         }
         for metric in Metric::ALL {
             if metric.of(point).is_some() != metric.of(was).is_some() {
@@ -237,7 +255,10 @@ pub fn check(baseline: &Report, mode: Mode, trajectories: &[u32]) -> Result<(), 
     }
     if !trajectories.iter().any(|count| find(baseline, *count).is_some()) {
         let baseline = counts(baseline.points.iter().map(|point| point.trajectories));
-        return Err(ComparisonError::NothingInCommon { baseline, now: counts(trajectories.iter().copied()) });
+        return Err(ComparisonError::NothingInCommon {
+            baseline,
+            now: counts(trajectories.iter().copied()),
+        });
     }
     Ok(())
 }
@@ -246,7 +267,11 @@ pub fn check(baseline: &Report, mode: Mode, trajectories: &[u32]) -> Result<(), 
 ///
 /// # Errors
 /// If the modes differ, or no count of trajectories is in common.
-pub fn compare(now: &Report, baseline: &Report, tolerance_percent: f64) -> Result<Comparison, ComparisonError> {
+pub fn compare(
+    now: &Report,
+    baseline: &Report,
+    tolerance_percent: f64,
+) -> Result<Comparison, ComparisonError> {
     let trajectories: Vec<u32> = now.points.iter().map(|point| point.trajectories).collect();
     check(baseline, now.mode, &trajectories)?;
     let mut rows = Vec::new();
@@ -304,10 +329,18 @@ mod tests {
             (Metric::P50, 0.0, 0.0, Same),
         ];
         for (metric, baseline, now, expected) in rows {
-            assert_eq!(change_of(metric, baseline, now, 10.0), expected, "{metric:?} from {baseline} to {now}");
+            assert_eq!(
+                change_of(metric, baseline, now, 10.0),
+                expected,
+                "{metric:?} from {baseline} to {now}"
+            );
         }
         assert_eq!(change_of(Metric::P50, 10.0, 14.0, 50.0), Same);
-        assert_eq!(change_of(Metric::StepsPerSecond, 1_000.0, 0.0, 200.0), Same, "it cannot lose more than 100 %");
+        assert_eq!(
+            change_of(Metric::StepsPerSecond, 1_000.0, 0.0, 200.0),
+            Same,
+            "it cannot lose more than 100 %"
+        );
         assert_eq!(Metric::Allocations.row(1, 0.0, 2.0, 10.0).change_percent, f64::INFINITY);
         assert_eq!(Metric::P99.row(1, 8.0, 6.0, 10.0).change_percent, -25.0);
     }
@@ -316,16 +349,31 @@ mod tests {
     fn differences_are_warnings() {
         type Edit = fn(&mut Report);
         let rows: [(Edit, &str); 15] = [
-            (|other| other.machine.processor = "Other <1>".to_owned(), "processor differs: \"Other <1>\""),
-            (|other| other.machine.cores = 64, "number of cores differs: 64 in the baseline, 2 now"),
+            (
+                |other| other.machine.processor = "Other <1>".to_owned(),
+                "processor differs: \"Other <1>\"",
+            ),
+            (
+                |other| other.machine.cores = 64,
+                "number of cores differs: 64 in the baseline, 2 now",
+            ),
             (
                 |other| other.version = "0.0.9".to_owned(),
                 "version of prime-agents differs: \"0.0.9\" in the baseline, \"0.1.0\" now",
             ),
-            (|other| other.runtime.as_mut().unwrap().placement = "own".to_owned(), "placement differs: \"own\""),
-            (|other| other.runtime.as_mut().unwrap().cells = 1, "number of cells differs: 1 in the baseline, 2 now"),
+            (
+                |other| other.runtime.as_mut().unwrap().placement = "own".to_owned(),
+                "placement differs: \"own\"",
+            ),
+            (
+                |other| other.runtime.as_mut().unwrap().cells = 1,
+                "number of cells differs: 1 in the baseline, 2 now",
+            ),
             (|other| other.runtime.as_mut().unwrap().verifier = "none".to_owned(), "set of agents"),
-            (|other| other.load.rate = Some(5.0), "rate differs: 5 in the baseline, none (closed loop) now"),
+            (
+                |other| other.load.rate = Some(5.0),
+                "rate differs: 5 in the baseline, none (closed loop) now",
+            ),
             (|other| other.load.warmup_seconds = 0.0, "warm-up"),
             (|other| other.load.length = Length::Steps(7), "length"),
             (|other| other.load.payload_bytes = 1, "payload"),
@@ -334,7 +382,10 @@ mod tests {
             (|other| other.load.durable = true, "journal"),
             (|other| other.machine.load_average = 2.01, "the baseline's machine was busy"),
             (
-                |other| other.points[0].rate = Some(Rate { due: 1.0, reached: 0.5, behind: 9, is_held: false }),
+                |other| {
+                    other.points[0].rate =
+                        Some(Rate { due: 1.0, reached: 0.5, behind: 9, is_held: false })
+                },
                 "with 1 trajectory, the rate was not held",
             ),
         ];
@@ -343,13 +394,20 @@ mod tests {
             edit(&mut baseline);
             let comparison = compare(&now, &baseline, 10.0).unwrap();
             assert_eq!(comparison.warnings.len(), 1, "{:?}", comparison.warnings);
-            assert!(comparison.warnings[0].contains(part), "{part:?} is missing in {:?}", comparison.warnings);
+            assert!(
+                comparison.warnings[0].contains(part),
+                "{part:?} is missing in {:?}",
+                comparison.warnings
+            );
             assert_eq!((comparison.regressions.len(), comparison.rows.len()), (0, 30));
         }
         let mut busy = report();
         busy.machine.load_average = 2.5;
         let warnings = compare(&busy, &report(), 10.0).unwrap().warnings;
-        assert!(warnings.len() == 1 && warnings[0].contains("this machine was busy"), "{warnings:?}");
+        assert!(
+            warnings.len() == 1 && warnings[0].contains("this machine was busy"),
+            "{warnings:?}"
+        );
     }
 
     #[test]
@@ -373,11 +431,17 @@ mod tests {
     fn other_modes_and_disjoint_points_are_refused() {
         let http = Report { mode: Mode::Http, ..report() };
         let error = compare(&report(), &http, 10.0).unwrap_err().to_string();
-        assert!(error.contains("`http`") && error.contains("give a baseline of mode `ring`"), "{error}");
+        assert!(
+            error.contains("`http`") && error.contains("give a baseline of mode `ring`"),
+            "{error}"
+        );
         let mut other = open_loop();
         other.points[0].trajectories = 7;
         let error = compare(&report(), &other, 10.0).unwrap_err().to_string();
-        assert!(error.contains("7 in the baseline, 1, 10, 100, 1,000, 10,000 in this test"), "{error}");
+        assert!(
+            error.contains("7 in the baseline, 1, 10, 100, 1,000, 10,000 in this test"),
+            "{error}"
+        );
         assert_eq!(check(&report(), Mode::Ring, &[10_000]), Ok(()));
         assert!(check(&report(), Mode::Ring, &[]).is_err());
     }

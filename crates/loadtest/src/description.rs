@@ -53,8 +53,10 @@ fn faults(load: &Load) -> String {
 pub fn method(report: &Report) -> String {
     let load = &report.load;
     let unit = unit(report.mode);
-    let mut text =
-        load.rate.map_or_else(|| "closed loop".to_owned(), |rate| format!("open loop, {} {unit}s/s due", plain(rate)));
+    let mut text = load.rate.map_or_else(
+        || "closed loop".to_owned(),
+        |rate| format!("open loop, {} {unit}s/s due", plain(rate)),
+    );
     text += &format!(", {} after {} s of warm-up", length(load.length), plain(load.warmup_seconds));
     if load.payload_bytes > 0 {
         text += &format!(", payload of {} bytes", count(load.payload_bytes as u64));
@@ -109,7 +111,10 @@ mod tests {
              is from when a step was due to its decision"
         );
         let http = method(&Report { mode: Mode::Http, ..open_loop() });
-        assert!(http.contains("1,500 runs/s due") && http.ends_with("its end as the client sees it"), "{http}");
+        assert!(
+            http.contains("1,500 runs/s due") && http.ends_with("its end as the client sees it"),
+            "{http}"
+        );
     }
 
     #[test]
@@ -119,7 +124,8 @@ mod tests {
             "prime-agents 0.1.0 on Example 9000, 2 cores, 8.00 GiB, Linux 6.1.0, load average 0.250 before the test; \
              2026-11-21T10:00:00Z"
         );
-        let one = environment(&Report { machine: HostInfo { cores: 1, ..report().machine }, ..report() });
+        let one =
+            environment(&Report { machine: HostInfo { cores: 1, ..report().machine }, ..report() });
         assert!(one.contains(", 1 core, "), "{one}");
     }
 }

@@ -35,13 +35,14 @@ fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
-/// One interval of nanoseconds per point, tagged `trajectories=N`. Intervals follow each other without the time between
-/// them.
+/// One interval of nanoseconds per point, tagged `trajectories=N`. Intervals follow each other
+/// without the time between them.
 ///
 /// # Errors
 /// None for a report of a load test; a report that was edited may be invalid.
 pub fn hdr_log(report: &Report) -> Result<String, HdrLogError> {
-    let started: Timestamp = report.started.parse().map_err(|_| HdrLogError::Started(report.started.clone()))?;
+    let started: Timestamp =
+        report.started.parse().map_err(|_| HdrLogError::Started(report.started.clone()))?;
     let mut text = Vec::new();
     let mut serializer = V2DeflateSerializer::new();
     let header = format!("prime-agents loadtest, mode {}: {}", mode(report.mode), method(report));
@@ -58,9 +59,11 @@ pub fn hdr_log(report: &Report) -> Result<String, HdrLogError> {
     for point in &report.points {
         let trajectories = point.trajectories;
         let histogram = histogram::decode(&point.histogram);
-        let histogram = histogram.map_err(|error| HdrLogError::Histogram { trajectories, error })?;
+        let histogram =
+            histogram.map_err(|error| HdrLogError::Histogram { trajectories, error })?;
         let tag = format!("trajectories={trajectories}");
-        let length = Duration::try_from_secs_f64(point.seconds).map_err(|error| HdrLogError::encoding(&error))?;
+        let length = Duration::try_from_secs_f64(point.seconds)
+            .map_err(|error| HdrLogError::encoding(&error))?;
         log.write_histogram(&histogram, start, length, Tag::new(&tag))
             .map_err(|error| HdrLogError::encoding(&error))?;
         start = start.saturating_add(length);
@@ -85,12 +88,21 @@ mod tests {
         assert_eq!(lines[3], "#[Histogram log format version 1.3]");
         // 21 November 2026, 10:00 UTC.
         assert_eq!(lines[4], "#[StartTime: 1795255200.000 (seconds since epoch)]");
-        assert!(lines[6].starts_with("Tag=trajectories=1,0.000,10.000,0.180,HISTFAAA"), "{}", lines[6]);
-        assert!(lines[10].starts_with("Tag=trajectories=10000,40.000,10.000,1350"), "{}", lines[10]);
+        assert!(
+            lines[6].starts_with("Tag=trajectories=1,0.000,10.000,0.180,HISTFAAA"),
+            "{}",
+            lines[6]
+        );
+        assert!(
+            lines[10].starts_with("Tag=trajectories=10000,40.000,10.000,1350"),
+            "{}",
+            lines[10]
+        );
         let (_, encoded) = lines[7].rsplit_once(',').unwrap();
         assert_eq!(histogram::decode(encoded), histogram::decode(&report().points[1].histogram));
         let entries: Result<Vec<_>, _> = IntervalLogIterator::new(text.as_bytes()).collect();
-        let intervals = entries.unwrap().into_iter().filter(|entry| matches!(entry, LogEntry::Interval(_)));
+        let intervals =
+            entries.unwrap().into_iter().filter(|entry| matches!(entry, LogEntry::Interval(_)));
         assert_eq!(intervals.count(), 5);
     }
 

@@ -11,14 +11,16 @@ use super::report::Latency;
 
 /// Longest latency recorded, in nanoseconds: an hour. Longer ones saturate.
 pub const NANOS_MAX: u64 = 3_600_000_000_000;
-/// Longest encoded histogram accepted, in bytes. With the bounds of [`empty`] it has a few thousand.
+/// Longest encoded histogram accepted, in bytes. With the bounds of [`empty`] it has a few
+/// thousand.
 const TEXT_BYTES_MAX: usize = 4 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a histogram of the report cannot be decoded: {0}: was the file edited by hand?")]
 pub struct HistogramError(String);
 
-/// A histogram of nanoseconds from 1 to [`NANOS_MAX`], with three significant digits. Use `saturating_record`.
+/// A histogram of nanoseconds from 1 to [`NANOS_MAX`], with three significant digits. Use
+/// `saturating_record`.
 pub fn empty() -> Histogram<u64> {
     Histogram::new_with_bounds(1, NANOS_MAX, 3).expect("invariant: the bounds are valid")
 }
@@ -26,16 +28,23 @@ pub fn empty() -> Histogram<u64> {
 /// HdrHistogram's compressed V2 format in base64, which its tools read in every language.
 pub fn encode(histogram: &Histogram<u64>) -> String {
     let mut bytes = Vec::new();
-    V2DeflateSerializer::new().serialize(histogram, &mut bytes).expect("invariant: memory can be written");
+    V2DeflateSerializer::new()
+        .serialize(histogram, &mut bytes)
+        .expect("invariant: memory can be written");
     BASE64_STANDARD.encode(bytes)
 }
 
 /// The inverse of [`encode`].
 pub fn decode(text: &str) -> Result<Histogram<u64>, HistogramError> {
     if text.len() > TEXT_BYTES_MAX {
-        return Err(HistogramError(format!("it has {} bytes, more than the limit of {TEXT_BYTES_MAX}", text.len())));
+        return Err(HistogramError(format!(
+            "it has {} bytes, more than the limit of {TEXT_BYTES_MAX}",
+            text.len()
+        )));
     }
-    let bytes = BASE64_STANDARD.decode(text).map_err(|error| HistogramError(format!("not base64: {error}")))?;
+    let bytes = BASE64_STANDARD
+        .decode(text)
+        .map_err(|error| HistogramError(format!("not base64: {error}")))?;
     let histogram = Deserializer::new().deserialize(&mut Cursor::new(bytes));
     histogram.map_err(|error| HistogramError(format!("not a histogram: {error}")))
 }
@@ -64,7 +73,9 @@ mod tests {
     #[test]
     fn encoding_round_trips() {
         let mut histogram = empty();
-        for (nanos, count) in [(1, 3), (999, 1), (2_500, 1_000_000), (70_000_000_000, 2), (NANOS_MAX, 1)] {
+        for (nanos, count) in
+            [(1, 3), (999, 1), (2_500, 1_000_000), (70_000_000_000, 2), (NANOS_MAX, 1)]
+        {
             histogram.saturating_record_n(nanos, count);
         }
         for histogram in [histogram, empty()] {
@@ -76,7 +87,11 @@ mod tests {
     fn longer_latencies_saturate() {
         let mut histogram = empty();
         histogram.saturating_record(u64::MAX);
-        assert!((3_596_400_000.0..=3_603_600_000.0).contains(&latency(&histogram).max_us), "{:?}", latency(&histogram));
+        assert!(
+            (3_596_400_000.0..=3_603_600_000.0).contains(&latency(&histogram).max_us),
+            "{:?}",
+            latency(&histogram)
+        );
     }
 
     #[test]
@@ -104,9 +119,12 @@ mod tests {
     #[test]
     fn invalid_texts_are_refused() {
         let long = "A".repeat(TEXT_BYTES_MAX + 4);
-        for (text, part) in
-            [("", "not a histogram"), ("%%%", "not base64"), ("AAAAAAAAAAA=", "not a histogram"), (&long, "bytes")]
-        {
+        for (text, part) in [
+            ("", "not a histogram"),
+            ("%%%", "not base64"),
+            ("AAAAAAAAAAA=", "not a histogram"),
+            (&long, "bytes"),
+        ] {
             let error = decode(text).unwrap_err().to_string();
             assert!(error.contains(part) && error.contains("by hand"), "{error}");
         }

@@ -18,7 +18,11 @@ pub fn host_info() -> HostInfo {
         processor: processor(&read("/proc/cpuinfo")),
         cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         memory_bytes: memory_bytes(&read("/proc/meminfo")),
-        system: format!("{} {}", names.sysname().to_string_lossy(), names.release().to_string_lossy()),
+        system: format!(
+            "{} {}",
+            names.sysname().to_string_lossy(),
+            names.release().to_string_lossy()
+        ),
         load_average: load_average(&read("/proc/loadavg")),
     }
 }
@@ -46,6 +50,9 @@ mod tests {
         assert_eq!(processor(cpuinfo), "Acme 9000 @ 2.0GHz");
         assert_eq!(memory_bytes("MemFree:  1 kB\nMemTotal:       16310328 kB\n"), 16_701_775_872);
         assert_eq!(load_average("0.52 0.58 0.59 1/467 12345\n"), 0.52);
-        assert_eq!((processor(""), memory_bytes("MemTotal: much"), load_average("")), (String::new(), 0, 0.0));
+        assert_eq!(
+            (processor(""), memory_bytes("MemTotal: much"), load_average("")),
+            (String::new(), 0, 0.0)
+        );
     }
 }

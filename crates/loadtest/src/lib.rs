@@ -1,6 +1,7 @@
-//! Load measurement and its report: the clock and phases of a measurement, open and closed loops, latency histograms,
-//! resource usage, comparison with a baseline, tables and an HTML page; also the load on a running daemon over HTTP.
-//! It must not know agents, runtime, engine or journal: the caller drives the load and reports its steps. It prints nothing.
+//! Load measurement and its report: the clock and phases of a measurement, open and closed loops,
+//! latency histograms, resource usage, comparison with a baseline, tables and an HTML page; also
+//! the load on a running daemon over HTTP. It must not know agents, runtime, engine or journal: the
+//! caller drives the load and reports its steps. It prints nothing.
 
 mod assemble;
 mod bar_chart;

@@ -5,8 +5,8 @@ use std::ops::Range;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::drawing::DrawingAreaErrorKind;
 use plotters::prelude::{
-    ChartBuilder, Circle, Color, DashedLineSeries, EmptyElement, IntoDrawingArea, IntoFont, IntoLogRange, LineSeries,
-    SVGBackend, Text, TextStyle,
+    ChartBuilder, Circle, Color, DashedLineSeries, EmptyElement, IntoDrawingArea, IntoFont,
+    IntoLogRange, LineSeries, SVGBackend, Text, TextStyle,
 };
 use plotters::style::RGBColor;
 use plotters::style::colors::TRANSPARENT;
@@ -65,7 +65,8 @@ pub struct LineChart {
 
 /// Whole decades around the values, which are positive.
 fn decades(values: impl Iterator<Item = f64>) -> Range<f64> {
-    let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+    let (low, high) = values
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
     if high == 0.0 {
         return 1.0..10.0;
     }
@@ -88,15 +89,19 @@ pub fn text_style(colour: RGBColor) -> TextStyle<'static> {
 impl Series {
     fn drawable(&self, y_scale: Scale) -> Vec<(f64, f64)> {
         let low = if y_scale == Scale::Log { f64::MIN_POSITIVE } else { 0.0 };
-        let fits = |(x, y): &(f64, f64)| (f64::MIN_POSITIVE..=VALUE_MAX).contains(x) && (low..=VALUE_MAX).contains(y);
+        let fits = |(x, y): &(f64, f64)| {
+            (f64::MIN_POSITIVE..=VALUE_MAX).contains(x) && (low..=VALUE_MAX).contains(y)
+        };
         self.points.iter().copied().filter(fits).collect()
     }
 }
 
 impl LineChart {
     pub fn svg(&self) -> String {
-        let series: Vec<_> = self.series.iter().map(|series| (series, series.drawable(self.y_scale))).collect();
-        let values = |axis: fn(&(f64, f64)) -> f64| series.iter().flat_map(|(_, points)| points).map(axis);
+        let series: Vec<_> =
+            self.series.iter().map(|series| (series, series.drawable(self.y_scale))).collect();
+        let values =
+            |axis: fn(&(f64, f64)) -> f64| series.iter().flat_map(|(_, points)| points).map(axis);
         let (x, ys) = (decades(values(|point| point.0)), values(|point| point.1));
         let mut svg = String::new();
         let drawn = match self.y_scale {
@@ -144,15 +149,24 @@ impl LineChart {
             let colour = SERIES[series.colour % SERIES.len()].light;
             if series.is_dashed {
                 let (dash, gap) = DASH;
-                chart.draw_series(DashedLineSeries::new(points.clone(), dash, gap, colour.stroke_width(1)))?;
+                chart.draw_series(DashedLineSeries::new(
+                    points.clone(),
+                    dash,
+                    gap,
+                    colour.stroke_width(1),
+                ))?;
             } else {
                 chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
             }
             if series.has_dots || points.len() == 1 {
-                chart.draw_series(points.iter().map(|point| Circle::new(*point, 3, colour.filled())))?;
+                chart.draw_series(
+                    points.iter().map(|point| Circle::new(*point, 3, colour.filled())),
+                )?;
             }
             if let Some(format) = self.value.filter(|_| !series.is_dashed) {
-                let style = |horizontal, vertical| text_style(INK.light).pos(Pos::new(horizontal, vertical));
+                let style = |horizontal, vertical| {
+                    text_style(INK.light).pos(Pos::new(horizontal, vertical))
+                };
                 let labels = points.iter().enumerate().map(|(index, point)| {
                     // The first one would stand on the axis.
                     let (offset, style) = match index {
@@ -184,7 +198,10 @@ mod tests {
         for (values, expected) in rows {
             let range = decades(values.iter().copied());
             let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
-            assert!(close(range.start, expected.start) && close(range.end, expected.end), "{values:?}: {range:?}");
+            assert!(
+                close(range.start, expected.start) && close(range.end, expected.end),
+                "{values:?}: {range:?}"
+            );
         }
         assert_eq!(from_zero([3.0, 10.0].into_iter()), 0.0..11.0);
         assert_eq!(from_zero([0.0].into_iter()), 0.0..1.0);
@@ -203,10 +220,18 @@ mod tests {
         for y_scale in [Scale::Linear, Scale::Log] {
             let axis = || Axis { label: "<&>", format: |value| format!("{value}") };
             let all = vec![series(false), series(true)];
-            let chart =
-                LineChart { x: axis(), y: axis(), y_scale, series: all, value: Some(|value| format!("{value}")) };
+            let chart = LineChart {
+                x: axis(),
+                y: axis(),
+                y_scale,
+                series: all,
+                value: Some(|value| format!("{value}")),
+            };
             let svg = chart.svg();
-            assert!(!svg.contains("NaN") && !svg.contains("inf") && svg.contains("&lt;&amp;&gt;"), "{svg}");
+            assert!(
+                !svg.contains("NaN") && !svg.contains("inf") && svg.contains("&lt;&amp;&gt;"),
+                "{svg}"
+            );
         }
     }
 }

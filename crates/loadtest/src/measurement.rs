@@ -1,4 +1,5 @@
-//! Runs a measurement: all trajectories start and wait, then the warm-up, then the measured time, then all runs end.
+//! Runs a measurement: all trajectories start and wait, then the warm-up, then the measured time,
+//! then all runs end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,14 +29,17 @@ pub struct Measurement {
     pub warmup: Duration,
     /// Steps due per second over all trajectories; `None` is a closed loop.
     pub rate: Option<f64>,
-    /// The stages of a step, if they are timed. The last takes the rest of the latency after the others.
+    /// The stages of a step, if they are timed. The last takes the rest of the latency after the
+    /// others.
     pub stages: Vec<StageKind>,
 }
 
 /// Why a measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasurementError {
-    #[error("trajectory {trajectory} of the load ended as {outcome}, so the measurement is invalid")]
+    #[error(
+        "trajectory {trajectory} of the load ended as {outcome}, so the measurement is invalid"
+    )]
     Ended { trajectory: u32, outcome: String },
     #[error("no step was decided during the measurement: give a longer --duration, or --steps")]
     NoSteps,
@@ -50,7 +54,8 @@ pub trait Launch {
     type Error: From<MeasurementError>;
 
     /// Starts a run of a trajectory, which must report the run's start, steps and end.
-    fn launch(&self, trajectory: &Arc<Trajectory>) -> impl Future<Output = Result<(), Self::Error>>;
+    fn launch(&self, trajectory: &Arc<Trajectory>)
+    -> impl Future<Output = Result<(), Self::Error>>;
 
     /// Ends all current runs.
     fn halt(&self);
@@ -92,7 +97,9 @@ impl<L: Launch> Runs<'_, L> {
                 ended = self.ends.recv() => ended.ok_or(MeasurementError::Gone)?,
             };
             if let Some(outcome) = ended.failure {
-                return Err(MeasurementError::Ended { trajectory: ended.trajectory, outcome }.into());
+                return Err(
+                    MeasurementError::Ended { trajectory: ended.trajectory, outcome }.into()
+                );
             }
             self.launch.launch(&self.trajectories[ended.trajectory as usize]).await?;
         }
@@ -118,7 +125,10 @@ struct Reading {
 ///
 /// # Errors
 /// If a run cannot be launched or ends with a failure.
-pub async fn measure<L: Launch>(measurement: &Measurement, launch: &L) -> Result<Measured, L::Error> {
+pub async fn measure<L: Launch>(
+    measurement: &Measurement,
+    launch: &L,
+) -> Result<Measured, L::Error> {
     let Measurement { trajectories, length, warmup, rate, stages } = measurement;
     let (steps, time) = match length {
         Length::Steps(steps) => (Some(*steps), None),
@@ -126,7 +136,8 @@ pub async fn measure<L: Launch>(measurement: &Measurement, launch: &L) -> Result
     };
     let session = Arc::new(Session::new(*trajectories, steps, *rate, stages));
     let (ended, ends) = mpsc::unbounded_channel();
-    let trajectory = |number| Arc::new(Trajectory::new(Arc::clone(&session), number, ended.clone()));
+    let trajectory =
+        |number| Arc::new(Trajectory::new(Arc::clone(&session), number, ended.clone()));
     let all: Arc<[Arc<Trajectory>]> = (0..*trajectories).map(trajectory).collect();
     let mut runs = Runs { launch, trajectories: Arc::clone(&all), ends, live: 0 };
 
@@ -136,7 +147,11 @@ pub async fn measure<L: Launch>(measurement: &Measurement, launch: &L) -> Result
     runs.run_until(session.all_idle()).await?;
     let idle_bytes = ResourceUsage::now(tally).since(empty).heap.map(|heap| heap.live());
 
-    let read = || Reading { durable: launch.durable(), usage: ResourceUsage::now(tally), now: session.now() };
+    let read = || Reading {
+        durable: launch.durable(),
+        usage: ResourceUsage::now(tally),
+        now: session.now(),
+    };
     let begin = || {
         let reading = read();
         session.enter(Phase::Measuring);
@@ -173,7 +188,8 @@ pub async fn measure<L: Launch>(measurement: &Measurement, launch: &L) -> Result
             runs.run_until(counted).await?;
         }
     }
-    // The phase ends before the clock is read: no step is measured that was decided after the reading.
+    // The phase ends before the clock is read: no step is measured that was decided after the
+    // reading.
     session.enter(Phase::Over);
     let after = read();
     let decided: Vec<_> = all.iter().map(|trajectory| trajectory.decided()).collect();
@@ -181,11 +197,13 @@ pub async fn measure<L: Launch>(measurement: &Measurement, launch: &L) -> Result
     runs.end().await;
 
     let record = session.take_records();
-    let durable = before.durable.zip(after.durable).map(|(before, after)| after.saturating_sub(before));
+    let durable =
+        before.durable.zip(after.durable).map(|(before, after)| after.saturating_sub(before));
     // A number of steps ends with the last decision, not when that was noticed.
     let ends_with_step = steps.is_some() && durable.is_none();
     let stopped = if ends_with_step { record.last.max(before.now) } else { after.now };
-    let seconds = (Duration::from_nanos(stopped.saturating_sub(before.now)).as_secs_f64()).max(1e-9);
+    let seconds =
+        (Duration::from_nanos(stopped.saturating_sub(before.now)).as_secs_f64()).max(1e-9);
     let rate = session
         .schedule
         .as_ref()
@@ -227,7 +245,8 @@ mod tests {
     async fn may_begin(trajectory: &Trajectory) {
         while trajectory.must_wait() {
             let (wake, woken) = tokio::sync::oneshot::channel();
-            trajectory.wait(Box::new(move || wake.send(()).expect("invariant: the receiver waits")));
+            trajectory
+                .wait(Box::new(move || wake.send(()).expect("invariant: the receiver waits")));
             if woken.await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -263,8 +282,17 @@ mod tests {
     }
 
     fn closed(length: Length, warmup_ms: u64) -> Measurement {
-        let stages = vec![StageKind { name: "work", is_work: true }, StageKind { name: "rest", is_work: false }];
-        Measurement { trajectories: 4, length, warmup: Duration::from_millis(warmup_ms), rate: None, stages }
+        let stages = vec![
+            StageKind { name: "work", is_work: true },
+            StageKind { name: "rest", is_work: false },
+        ];
+        Measurement {
+            trajectories: 4,
+            length,
+            warmup: Duration::from_millis(warmup_ms),
+            rate: None,
+            stages,
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -279,14 +307,16 @@ mod tests {
         assert_eq!((point.steps, point.failures, point.rate), (200, 0, None));
         assert!((point.seconds - 0.5).abs() < 0.002, "{}", point.seconds);
         assert!((point.latency.p50_us - 10_000.0).abs() < 20.0, "{:?}", point.latency);
-        let names: Vec<_> = point.stages.iter().map(|stage| (stage.name.as_str(), stage.is_work)).collect();
+        let names: Vec<_> =
+            point.stages.iter().map(|stage| (stage.name.as_str(), stage.is_work)).collect();
         assert_eq!(names, [("work", true), ("rest", false)]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_number_of_steps_ends_with_the_last() {
         let load = Steady::new(7);
-        let measured = LocalSet::new().run_until(measure(&closed(Length::Steps(20), 0), &load)).await.unwrap();
+        let measured =
+            LocalSet::new().run_until(measure(&closed(Length::Steps(20), 0), &load)).await.unwrap();
         let point = measured.point(None).unwrap();
         assert_eq!(point.steps, 80);
         assert!((point.seconds - 0.2).abs() < 0.001, "{}", point.seconds);
@@ -296,10 +326,16 @@ mod tests {
     async fn failures_and_empty_measurements_are_errors() {
         let failing = Steady { outcome: Some("agent_failed"), ..Steady::new(3) };
         let measurement = closed(Length::Seconds(1.0), 0);
-        let error = LocalSet::new().run_until(measure(&measurement, &failing)).await.err().unwrap().to_string();
+        let error = LocalSet::new()
+            .run_until(measure(&measurement, &failing))
+            .await
+            .err()
+            .unwrap()
+            .to_string();
         assert!(error.contains("agent_failed") && error.contains("trajectory"), "{error}");
         let measurement = closed(Length::Seconds(0.005), 0);
-        let measured = LocalSet::new().run_until(measure(&measurement, &Steady::new(3))).await.unwrap();
+        let measured =
+            LocalSet::new().run_until(measure(&measurement, &Steady::new(3))).await.unwrap();
         assert!(matches!(measured.point(None), Err(MeasurementError::NoSteps)));
     }
 }

@@ -25,7 +25,8 @@ pub fn trajectories(value: u32) -> String {
     format!("{} {}", count(value.into()), if value == 1 { "trajectory" } else { "trajectories" })
 }
 
-/// A measured value: three significant digits below a thousand, with at most three decimals; whole numbers above.
+/// A measured value: three significant digits below a thousand, with at most three decimals; whole
+/// numbers above.
 pub fn figure(value: f64) -> String {
     let size = value.abs();
     // The limits are where rounding would add a digit.
@@ -63,7 +64,11 @@ pub fn plain(value: f64) -> String {
     let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
     let part = part.trim_end_matches('0');
     let sign = if value < 0.0 { "-" } else { "" };
-    if part.is_empty() { format!("{sign}{}", grouped(whole)) } else { format!("{sign}{}.{part}", grouped(whole)) }
+    if part.is_empty() {
+        format!("{sign}{}", grouped(whole))
+    } else {
+        format!("{sign}{}.{part}", grouped(whole))
+    }
 }
 
 /// A memory size in binary units.
@@ -107,10 +112,13 @@ mod tests {
 
     #[test]
     fn counts_are_grouped_and_trailing_zeros_dropped() {
-        for (value, expected) in [(0, "0"), (999, "999"), (1_000, "1,000"), (10_000_000, "10,000,000")] {
+        for (value, expected) in
+            [(0, "0"), (999, "999"), (1_000, "1,000"), (10_000_000, "10,000,000")]
+        {
             assert_eq!(count(value), expected);
         }
-        for (value, expected) in [(0.5, "0.5"), (10.0, "10"), (1_500.0, "1,500"), (0.000_001, "0.000001"), (-2.0, "-2")]
+        for (value, expected) in
+            [(0.5, "0.5"), (10.0, "10"), (1_500.0, "1,500"), (0.000_001, "0.000001"), (-2.0, "-2")]
         {
             assert_eq!(plain(value), expected);
         }
@@ -118,8 +126,13 @@ mod tests {
 
     #[test]
     fn memory_is_in_binary_units() {
-        let rows =
-            [(0, "0 B"), (1_023, "1023 B"), (1_536, "1.50 KiB"), (8 << 30, "8.00 GiB"), (2_000 << 30, "2,000 GiB")];
+        let rows = [
+            (0, "0 B"),
+            (1_023, "1023 B"),
+            (1_536, "1.50 KiB"),
+            (8 << 30, "8.00 GiB"),
+            (2_000 << 30, "2,000 GiB"),
+        ];
         for (bytes, expected) in rows {
             assert_eq!(memory(bytes), expected);
         }

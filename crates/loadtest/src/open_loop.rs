@@ -17,11 +17,13 @@ use super::trajectory::Trajectory;
 const SLEEP_MAX: Duration = Duration::from_millis(20);
 /// Steps after which a generator without sleep checks whether it should stop.
 const STOP_CHECK_STEPS: u64 = 256;
-/// How much later the kernel may wake a thread to coalesce wake-ups, in nanoseconds; the default is 50,000.
+/// How much later the kernel may wake a thread to coalesce wake-ups, in nanoseconds; the default is
+/// 50,000.
 pub const TIMER_SLACK: NonZeroU64 = NonZeroU64::MIN;
 /// A rate is held if at least this share of it was reached, give or take a step,
 const REACHED_MIN: f64 = 0.99;
-/// and if the steps queued behind another step of their trajectory are at most this share of a second's.
+/// and if the steps queued behind another step of their trajectory are at most this share of a
+/// second's.
 const WAITING_MAX: f64 = 0.01;
 
 /// When each step is due. Steps go to the trajectories in turn.
@@ -45,7 +47,11 @@ impl Schedule {
 
     /// When a step is due, numbered over all trajectories.
     fn due_of(&self, step: u64) -> u64 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and saturates")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "not negative, and saturates"
+        )]
         let after = (step as f64 / self.rate * 1e9) as u64;
         self.start.load(Ordering::Relaxed).saturating_add(after)
     }
@@ -63,7 +69,11 @@ impl Schedule {
     /// Steps due by `now`, inclusive.
     fn due_by(&self, now: u64) -> u64 {
         let after = now.saturating_sub(self.start.load(Ordering::Relaxed));
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and saturates")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "not negative, and saturates"
+        )]
         let mut steps = (after as f64 * self.rate / 1e9) as u64;
         // The inverse is not exact.
         while self.due_of(steps) <= now {
@@ -72,9 +82,15 @@ impl Schedule {
         steps
     }
 
-    /// Whether the rate was held. `decided` has the steps of each trajectory by `now`, of which `measured` were decided
-    /// during the `seconds` of the measurement.
-    pub fn rate(&self, now: u64, decided: impl Iterator<Item = u64>, measured: u64, seconds: f64) -> Rate {
+    /// Whether the rate was held. `decided` has the steps of each trajectory by `now`, of which
+    /// `measured` were decided during the `seconds` of the measurement.
+    pub fn rate(
+        &self,
+        now: u64,
+        decided: impl Iterator<Item = u64>,
+        measured: u64,
+        seconds: f64,
+    ) -> Rate {
         let due = self.due_by(now);
         let (mut behind, mut waiting) = (0, 0);
         for (trajectory, decided) in (0..).zip(decided) {
@@ -101,7 +117,10 @@ pub struct Generator {
 
 impl Generator {
     /// Releases the steps of these trajectories by the schedule of their session.
-    pub fn start(session: Arc<Session>, trajectories: Arc<[Arc<Trajectory>]>) -> std::io::Result<Self> {
+    pub fn start(
+        session: Arc<Session>,
+        trajectories: Arc<[Arc<Trajectory>]>,
+    ) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let generate = move || generate(&session, &trajectories, &stopped);
@@ -150,7 +169,9 @@ impl<'a> Releases<'a> {
             return Err(due);
         }
         let number = usize::try_from(self.step % self.trajectories.len() as u64);
-        self.trajectories[number.expect("invariant: below the count of trajectories")].gate.release();
+        self.trajectories[number.expect("invariant: below the count of trajectories")]
+            .gate
+            .release();
         self.step += 1;
         if is_measured {
             self.late.saturating_record(now - due);
@@ -159,7 +180,11 @@ impl<'a> Releases<'a> {
     }
 }
 
-fn generate(session: &Session, trajectories: &[Arc<Trajectory>], stop: &AtomicBool) -> Histogram<u64> {
+fn generate(
+    session: &Session,
+    trajectories: &[Arc<Trajectory>],
+    stop: &AtomicBool,
+) -> Histogram<u64> {
     let Some(schedule) = &session.schedule else { return empty() };
     // If the kernel refuses, releases are a little later, which the histogram shows.
     let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK));
@@ -186,14 +211,20 @@ mod tests {
         let schedule = Schedule::new(1_000.0, 4);
         schedule.begin(7_000);
         // One per millisecond, every fourth of the same trajectory.
-        for (trajectory, step, millis) in [(0, 0, 0), (1, 0, 1), (3, 0, 3), (0, 1, 4), (2, 10, 42)] {
+        for (trajectory, step, millis) in [(0, 0, 0), (1, 0, 1), (3, 0, 3), (0, 1, 4), (2, 10, 42)]
+        {
             assert_eq!(schedule.due(trajectory, step), 7_000 + millis * 1_000_000);
         }
-        for (nanos, due) in [(0, 1), (999_999, 1), (1_000_000, 2), (3_500_000, 4), (1_000_000_000, 1_001)] {
+        for (nanos, due) in
+            [(0, 1), (999_999, 1), (1_000_000, 2), (3_500_000, 4), (1_000_000_000, 1_001)]
+        {
             assert_eq!(schedule.due_by(7_000 + nanos), due, "{nanos}");
         }
         let parts = |steps| [0, 1, 2, 3].map(|trajectory| schedule.part(trajectory, steps));
-        assert_eq!([parts(0), parts(1), parts(6), parts(8)], [[0; 4], [1, 0, 0, 0], [2, 2, 1, 1], [2; 4]]);
+        assert_eq!(
+            [parts(0), parts(1), parts(6), parts(8)],
+            [[0; 4], [1, 0, 0, 0], [2, 2, 1, 1], [2; 4]]
+        );
     }
 
     #[test]
@@ -238,7 +269,8 @@ mod tests {
     fn steps_are_released_when_they_are_due() {
         let session = Arc::new(Session::new(2, None, Some(1_000.0), &[]));
         let (ended, _ends) = tokio::sync::mpsc::unbounded_channel();
-        let trajectories = [0, 1].map(|number| Arc::new(Trajectory::new(Arc::clone(&session), number, ended.clone())));
+        let trajectories = [0, 1]
+            .map(|number| Arc::new(Trajectory::new(Arc::clone(&session), number, ended.clone())));
         let schedule = session.schedule.as_ref().unwrap();
         schedule.begin(5_000_000);
         let mut releases = Releases::new(schedule, &trajectories);
@@ -250,10 +282,9 @@ mod tests {
             }
         };
         let passed = |steps: [u64; 2]| {
-            trajectories
-                .iter()
-                .zip(steps)
-                .all(|(it, steps)| it.gate.is_shut(steps) && !it.gate.is_shut(steps.saturating_sub(1)))
+            trajectories.iter().zip(steps).all(|(it, steps)| {
+                it.gate.is_shut(steps) && !it.gate.is_shut(steps.saturating_sub(1))
+            })
         };
         assert_eq!(release_all(4_999_999, false), (5_000_000, 0, 0));
         assert_eq!(release_all(5_000_000, false), (6_000_000, 1, 0));
@@ -264,6 +295,9 @@ mod tests {
         assert!(passed([3, 2]));
         let late = latency(&releases.late);
         // 2.25, 1.25, 0.25 and 0 ms.
-        assert!((late.max_us - 2_250.0).abs() < 3.0 && (late.mean_us - 937.5).abs() < 3.0, "{late:?}");
+        assert!(
+            (late.max_us - 2_250.0).abs() < 3.0 && (late.mean_us - 937.5).abs() < 3.0,
+            "{late:?}"
+        );
     }
 }

@@ -46,7 +46,10 @@ fn chart(chart: &Chart) -> Value {
 ///
 /// # Errors
 /// If a histogram of the reports cannot be decoded.
-pub fn page(report: &Report, against: Option<(&Report, &Comparison)>) -> Result<String, HistogramError> {
+pub fn page(
+    report: &Report,
+    against: Option<(&Report, &Comparison)>,
+) -> Result<String, HistogramError> {
     let charts = charts(report, against.map(|(baseline, _)| baseline))?;
     let values = context! {
         mode => mode(report.mode),
@@ -72,23 +75,38 @@ mod tests {
 
     /// Checks that a drawing is well-formed XML.
     fn check_xml(text: &str) {
-        assert!(roxmltree::Document::parse(text).is_ok(), "{:?}: {text}", roxmltree::Document::parse(text).err());
+        assert!(
+            roxmltree::Document::parse(text).is_ok(),
+            "{:?}: {text}",
+            roxmltree::Document::parse(text).err()
+        );
     }
 
     fn drawings(page: &str) -> Vec<&str> {
-        page.match_indices("<svg").map(|(at, _)| &page[at..at + page[at..].find("</svg>").unwrap() + 6]).collect()
+        page.match_indices("<svg")
+            .map(|(at, _)| &page[at..at + page[at..].find("</svg>").unwrap() + 6])
+            .collect()
     }
 
     #[test]
     fn every_table_cell_is_there() {
         let page = page(&report(), None).unwrap();
-        for row in tables::points(&report()).rows.iter().chain(&tables::stages(&report()).unwrap().rows) {
+        for row in
+            tables::points(&report()).rows.iter().chain(&tables::stages(&report()).unwrap().rows)
+        {
             for cell in row {
                 assert!(page.contains(&format!(">{cell}</td>")), "{cell}");
             }
         }
         // Some of them, verbatim.
-        for text in [">412,000<", ">731,500<", ">15,000<", ">1.50<", ">2,048<", "The clock was read twice per step."] {
+        for text in [
+            ">412,000<",
+            ">731,500<",
+            ">15,000<",
+            ">1.50<",
+            ">2,048<",
+            "The clock was read twice per step.",
+        ] {
             assert!(page.contains(text), "{text}");
         }
     }
@@ -110,15 +128,19 @@ mod tests {
         }
         assert!(!pages[0].contains("baseline") && pages[1].contains("p99.9, baseline"));
         let count = |page: &str, element: &str, style: &str| {
-            let elements = drawings(page).into_iter().flat_map(str::lines).filter(|line| line.starts_with(element));
+            let elements = drawings(page)
+                .into_iter()
+                .flat_map(str::lines)
+                .filter(|line| line.starts_with(element));
             elements.filter(|line| line.contains(style)).count()
         };
         // Steps, four percentiles and five curves are solid; those of the baseline are dashed.
         let solid = pages.each_ref().map(|page| count(page, "<polyline", "stroke-width=\"2\""));
         assert_eq!(solid, [10, 10]);
         let first = hex(palette::SERIES[0].light);
-        let dashes =
-            pages.each_ref().map(|page| count(page, "<polyline", &format!("stroke=\"{first}\" stroke-width=\"1\"")));
+        let dashes = pages.each_ref().map(|page| {
+            count(page, "<polyline", &format!("stroke=\"{first}\" stroke-width=\"1\""))
+        });
         assert!(dashes[0] == 0 && dashes[1] > 30, "{dashes:?}");
         // The baseline lacks no stage of the two points.
         let outlines = pages.each_ref().map(|page| count(page, "<rect", "fill=\"none\""));
@@ -147,7 +169,8 @@ mod tests {
         let mut report = open_loop();
         let point = &mut report.points[0];
         point.histogram = super::super::histogram::encode(&super::super::histogram::empty());
-        (point.steps, point.steps_per_second, point.latency) = (0, 0.0, super::super::report::Latency::default());
+        (point.steps, point.steps_per_second, point.latency) =
+            (0, 0.0, super::super::report::Latency::default());
         point.rate = Some(Rate { due: 1.0, reached: 0.0, behind: 1, is_held: false });
         let text = page(&report, None).unwrap();
         assert_eq!(drawings(&text).len(), 3);

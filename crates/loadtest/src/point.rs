@@ -66,7 +66,8 @@ impl Measured {
             cpu_us_per_step: Some(per_step(self.usage.cpu.as_secs_f64() * 1e6)),
             allocations_per_step: heap.map(|heap| per_step(heap.allocations as f64)),
             allocated_bytes_per_step: heap.map(|heap| per_step(heap.allocated as f64)),
-            bytes_per_trajectory: idle_bytes.map(|bytes| bytes as f64 / f64::from(self.trajectories)),
+            bytes_per_trajectory: idle_bytes
+                .map(|bytes| bytes as f64 / f64::from(self.trajectories)),
             rate: self.rate.as_ref().map(|(rate, _)| *rate),
             failures: self.record.failures,
             histogram: encode(&self.record.latency),

@@ -1,4 +1,5 @@
-//! What one thread records of a measurement. Each thread of the load writes its own, so there is no contention.
+//! What one thread records of a measurement. Each thread of the load writes its own, so there is no
+//! contention.
 
 use hdrhistogram::Histogram;
 
@@ -60,7 +61,8 @@ impl Record {
         self.last = now;
     }
 
-    /// The stages of a step that took `nanos` overall: the time of each but the last, which takes the rest.
+    /// The stages of a step that took `nanos` overall: the time of each but the last, which takes
+    /// the rest.
     pub fn stage_times(&mut self, nanos: u64, kinds: &[StageKind], times: &[u64]) {
         let Some((rest, stages)) = self.stages.split_last_mut() else { return };
         let mut sum = 0;
@@ -89,7 +91,8 @@ impl Record {
 
     /// Share of the steps' time outside the agents. `None` if stages were not timed.
     pub fn coordination_share(&self) -> Option<f64> {
-        (self.step_nanos > 0).then(|| 1.0 - (self.work_nanos as f64 / self.step_nanos as f64).min(1.0))
+        (self.step_nanos > 0)
+            .then(|| 1.0 - (self.work_nanos as f64 / self.step_nanos as f64).min(1.0))
     }
 }
 
@@ -117,7 +120,10 @@ mod tests {
         let mut all = Record::new(KINDS.len());
         all.add(&record);
         all.add(&record);
-        assert_eq!((all.latency.len(), all.stages[2].len(), all.last, all.tokens.prompt), (2, 2, 50_000, 4));
+        assert_eq!(
+            (all.latency.len(), all.stages[2].len(), all.last, all.tokens.prompt),
+            (2, 2, 50_000, 4)
+        );
         assert_eq!(all.coordination_share(), Some(0.5));
     }
 
@@ -126,6 +132,9 @@ mod tests {
         let mut record = Record::new(0);
         record.step(10, 5, Tokens::default());
         record.stage_times(5, &KINDS, &[1, 1]);
-        assert_eq!((record.latency.len(), record.stages.len(), record.coordination_share()), (1, 0, None));
+        assert_eq!(
+            (record.latency.len(), record.stages.len(), record.coordination_share()),
+            (1, 0, None)
+        );
     }
 }

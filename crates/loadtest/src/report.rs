@@ -21,7 +21,8 @@ pub struct Report {
     /// `None` if the runtime is in another process.
     pub runtime: Option<RuntimeFacts>,
     pub points: Vec<Point>,
-    /// What a reader must know before comparing, in sentences: a rate that was not held, a busy machine.
+    /// What a reader must know before comparing, in sentences: a rate that was not held, a busy
+    /// machine.
     pub remarks: Vec<String>,
 }
 
@@ -56,8 +57,8 @@ pub struct HostInfo {
 /// What was requested.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
-    /// Steps due per second over all trajectories (runs, in mode `http`). `None`: closed loop, where a trajectory's next
-    /// step is due as soon as its last is decided.
+    /// Steps due per second over all trajectories (runs, in mode `http`). `None`: closed loop,
+    /// where a trajectory's next step is due as soon as its last is decided.
     pub rate: Option<f64>,
     pub warmup_seconds: f64,
     pub length: Length,
@@ -102,8 +103,9 @@ pub struct Point {
     /// Length of the measurement: the requested time, or until the last requested step.
     pub seconds: f64,
     pub steps_per_second: f64,
-    /// Closed loop: from one decision of a trajectory to its next. Open loop: from when the step was due to its decision.
-    /// Mode `http`: from when the run was due to its end as the client sees it.
+    /// Closed loop: from one decision of a trajectory to its next. Open loop: from when the step
+    /// was due to its decision. Mode `http`: from when the run was due to its end as the client
+    /// sees it.
     pub latency: Latency,
     /// Stages of a step, in order.
     pub stages: Vec<Stage>,
@@ -113,8 +115,9 @@ pub struct Point {
     pub cpu_us_per_step: Option<f64>,
     pub allocations_per_step: Option<f64>,
     pub allocated_bytes_per_step: Option<f64>,
-    /// Heap growth from before the trajectories exist to when all wait for their first proposal, per trajectory. With few
-    /// trajectories, or beside a journal's buffers, it is imprecise or `None`.
+    /// Heap growth from before the trajectories exist to when all wait for their first proposal,
+    /// per trajectory. With few trajectories, or beside a journal's buffers, it is imprecise or
+    /// `None`.
     pub bytes_per_trajectory: Option<f64>,
     /// Open loop only.
     pub rate: Option<Rate>,
@@ -153,7 +156,8 @@ pub struct Rate {
     pub reached: f64,
     /// Steps due but undecided at the end of the measurement.
     pub behind: u64,
-    /// At least 99 % of the rate was reached, and the steps queued behind another step of their trajectory were at most
-    /// 1 % of a second's. Otherwise the latencies are those of a growing queue.
+    /// At least 99 % of the rate was reached, and the steps queued behind another step of their
+    /// trajectory were at most 1 % of a second's. Otherwise the latencies are those of a growing
+    /// queue.
     pub is_held: bool,
 }

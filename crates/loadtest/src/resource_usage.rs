@@ -18,7 +18,10 @@ pub struct ResourceUsage {
 impl ResourceUsage {
     pub fn now(tally: Option<Tally>) -> Self {
         let time = clock_gettime(ClockId::ProcessCPUTime);
-        let cpu = Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0));
+        let cpu = Duration::new(
+            u64::try_from(time.tv_sec).unwrap_or(0),
+            u32::try_from(time.tv_nsec).unwrap_or(0),
+        );
         Self { cpu, heap: tally.map(Tally::read) }
     }
 
@@ -40,7 +43,9 @@ mod tests {
         let mut cpu = Duration::ZERO;
         // Terminates however busy the machine is, since these rounds are charged to this process.
         while cpu < Duration::from_millis(2) {
-            std::hint::black_box((0..10_000_u64).fold(0, |sum, number| sum ^ number.wrapping_mul(sum | 1)));
+            std::hint::black_box(
+                (0..10_000_u64).fold(0, |sum, number| sum ^ number.wrapping_mul(sum | 1)),
+            );
             cpu = ResourceUsage::now(None).since(before).cpu;
         }
         assert_eq!(ResourceUsage::now(None).since(before).heap, None);
@@ -52,6 +57,9 @@ mod tests {
         let before = ResourceUsage::now(tally);
         let kept = std::hint::black_box(vec![0_u8; 1 << 20]);
         let usage = ResourceUsage::now(tally).since(before);
-        assert!(usage.heap.expect("invariant: tests use the counting allocator").allocated >= kept.len() as u64);
+        assert!(
+            usage.heap.expect("invariant: tests use the counting allocator").allocated
+                >= kept.len() as u64
+        );
     }
 }

@@ -47,7 +47,12 @@ thread_local! {
 static SESSIONS: AtomicU64 = AtomicU64::new(0);
 
 impl Session {
-    pub(crate) fn new(trajectories: u32, steps: Option<u64>, rate: Option<f64>, stages: &[StageKind]) -> Self {
+    pub(crate) fn new(
+        trajectories: u32,
+        steps: Option<u64>,
+        rate: Option<f64>,
+        stages: &[StageKind],
+    ) -> Self {
         Self {
             id: SESSIONS.fetch_add(1, Ordering::Relaxed),
             epoch: Instant::now(),
@@ -119,7 +124,10 @@ impl Session {
                 Some((id, record)) if *id == self.id => record,
                 _ => {
                     let record = Arc::new(Mutex::new(Record::new(self.stages.len())));
-                    self.records.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&record));
+                    self.records
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push(Arc::clone(&record));
                     &own.insert((self.id, record)).1
                 }
             };
@@ -165,7 +173,8 @@ mod tests {
     #[tokio::test]
     async fn the_last_trajectory_ends_the_wait() {
         let session = Session::new(2, None, None, &[]);
-        let (mut idle, mut finished) = (Box::pin(session.all_idle()), Box::pin(session.all_finished()));
+        let (mut idle, mut finished) =
+            (Box::pin(session.all_idle()), Box::pin(session.all_finished()));
         assert!(futures::poll!(&mut idle).is_pending());
         session.count_idle();
         assert!(futures::poll!(&mut idle).is_pending());

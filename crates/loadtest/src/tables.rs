@@ -34,13 +34,17 @@ const COLUMNS: [Column; 14] = [
     Column { header: "allocations/step", cell: |point| point.allocations_per_step.map(figure) },
     Column { header: "bytes/step", cell: |point| point.allocated_bytes_per_step.map(figure) },
     Column { header: "bytes/trajectory", cell: |point| point.bytes_per_trajectory.map(figure) },
-    Column { header: "coordination %", cell: |point| point.coordination_share.map(|share| figure(share * 100.0)) },
+    Column {
+        header: "coordination %",
+        cell: |point| point.coordination_share.map(|share| figure(share * 100.0)),
+    },
 ];
 
 /// One row per count of trajectories.
 pub fn points(report: &Report) -> Cells {
     let mut header = vec!["trajectories".to_owned()];
-    let mut rows: Vec<_> = report.points.iter().map(|point| vec![count(point.trajectories.into())]).collect();
+    let mut rows: Vec<_> =
+        report.points.iter().map(|point| vec![count(point.trajectories.into())]).collect();
     let failures = Column { header: "failures", cell: |point| Some(count(point.failures)) };
     let has_failures = report.points.iter().any(|point| point.failures > 0);
     for Column { header: name, cell } in COLUMNS.iter().chain(has_failures.then_some(&failures)) {
@@ -58,7 +62,8 @@ pub fn points(report: &Report) -> Cells {
 /// One row per stage of each point; `None` if stages were not timed.
 pub fn stages(report: &Report) -> Option<Cells> {
     let percentiles = ["mean µs", "p50 µs", "p90 µs", "p99 µs", "p99.9 µs", "max µs"];
-    let header = ["stage", "of", "trajectories"].into_iter().chain(percentiles).map(str::to_owned).collect();
+    let header =
+        ["stage", "of", "trajectories"].into_iter().chain(percentiles).map(str::to_owned).collect();
     let mut rows = Vec::new();
     for point in &report.points {
         for stage in &point.stages {
@@ -74,7 +79,8 @@ pub fn stages(report: &Report) -> Option<Cells> {
 
 /// One row per metric of each point.
 pub fn comparison(comparison: &Comparison) -> Cells {
-    let header = ["metric", "trajectories", "baseline", "now", "change %", ""].map(str::to_owned).into();
+    let header =
+        ["metric", "trajectories", "baseline", "now", "change %", ""].map(str::to_owned).into();
     let rows = comparison.rows.iter().map(|row| {
         vec![
             row.metric.name().to_owned(),

@@ -1,12 +1,16 @@
 //! A made-up report, for tests.
 
 use super::histogram::{empty, encode};
-use super::report::{FORMAT, HostInfo, Latency, Length, Load, Mode, Point, Rate, Report, RuntimeFacts, Stage};
+use super::report::{
+    FORMAT, HostInfo, Latency, Length, Load, Mode, Point, Rate, Report, RuntimeFacts, Stage,
+};
 
 /// A histogram of nanoseconds around a median, with a long tail.
 fn tail(median: u64) -> String {
     let mut histogram = empty();
-    for (share, count) in [(60, 3_000), (90, 20_000), (100, 27_000), (130, 30_000), (180, 15_000), (400, 4_900)] {
+    for (share, count) in
+        [(60, 3_000), (90, 20_000), (100, 27_000), (130, 30_000), (180, 15_000), (400, 4_900)]
+    {
         histogram.saturating_record_n(median * share / 100, count);
     }
     for (times, count) in [(12, 80), (30, 15), (90, 5)] {
@@ -28,8 +32,17 @@ fn stage(name: &str, is_work: bool, p50_us: f64) -> Stage {
 }
 
 fn point(trajectories: u32, steps_per_second: f64, p50_us: f64) -> Point {
-    let stages = [("propose", true, 0.25), ("judge", false, 0.125), ("decide", false, 0.375), ("commit", false, 0.5)];
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small positive constants")]
+    let stages = [
+        ("propose", true, 0.25),
+        ("judge", false, 0.125),
+        ("decide", false, 0.375),
+        ("commit", false, 0.5),
+    ];
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "small positive constants"
+    )]
     let nanos = (p50_us * 1e3) as u64;
     Point {
         trajectories,
@@ -44,7 +57,10 @@ fn point(trajectories: u32, steps_per_second: f64, p50_us: f64) -> Point {
             p999_us: p50_us * 16.0,
             max_us: p50_us * 128.0,
         },
-        stages: stages.into_iter().map(|(name, is_work, share)| stage(name, is_work, p50_us * share)).collect(),
+        stages: stages
+            .into_iter()
+            .map(|(name, is_work, share)| stage(name, is_work, p50_us * share))
+            .collect(),
         coordination_share: None,
         cpu_us_per_step: Some(1.5),
         allocations_per_step: Some(4.0),
@@ -58,8 +74,14 @@ fn point(trajectories: u32, steps_per_second: f64, p50_us: f64) -> Point {
 
 /// A closed loop at five counts of trajectories.
 pub fn report() -> Report {
-    let points = [(1, 412_000.0, 2.0), (10, 655_000.0, 14.0), (100, 731_500.0, 128.0), (1_000, 702_250.0, 1_380.0)];
-    let mut points: Vec<_> = points.into_iter().map(|(count, rate, p50)| point(count, rate, p50)).collect();
+    let points = [
+        (1, 412_000.0, 2.0),
+        (10, 655_000.0, 14.0),
+        (100, 731_500.0, 128.0),
+        (1_000, 702_250.0, 1_380.0),
+    ];
+    let mut points: Vec<_> =
+        points.into_iter().map(|(count, rate, p50)| point(count, rate, p50)).collect();
     points.push(point(10_000, 640_125.0, 15_000.0));
     Report {
         format: FORMAT,

@@ -14,7 +14,11 @@ fn table(cells: &Cells) -> String {
     let aligned = |row: &[String]| -> Vec<Cell> {
         let cells = row.iter().enumerate().map(|(column, text)| {
             let is_name = column < cells.names;
-            Cell::new(text).set_alignment(if is_name { CellAlignment::Left } else { CellAlignment::Right })
+            Cell::new(text).set_alignment(if is_name {
+                CellAlignment::Left
+            } else {
+                CellAlignment::Right
+            })
         });
         cells.collect()
     };
@@ -38,7 +42,8 @@ pub fn text(report: &Report) -> String {
     text
 }
 
-/// Every metric that both reports have, then warnings about what limits the comparison, then regressions.
+/// Every metric that both reports have, then warnings about what limits the comparison, then
+/// regressions.
 pub fn comparison(comparison: &Comparison) -> String {
     let mut text = format!(
         "against the baseline (prime-agents {}, {}), with a tolerance of {} %:\n{}",

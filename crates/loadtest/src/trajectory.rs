@@ -1,4 +1,5 @@
-//! One trajectory of a load, over all of its runs: times its steps, and holds it until its next step is due.
+//! One trajectory of a load, over all of its runs: times its steps, and holds it until its next
+//! step is due.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +32,11 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    pub(crate) fn new(session: Arc<Session>, number: u32, ends: mpsc::UnboundedSender<RunEnd>) -> Self {
+    pub(crate) fn new(
+        session: Arc<Session>,
+        number: u32,
+        ends: mpsc::UnboundedSender<RunEnd>,
+    ) -> Self {
         Self {
             session,
             number,
@@ -62,7 +67,8 @@ impl Trajectory {
         self.last.store(self.session.now(), Ordering::Relaxed);
     }
 
-    /// A step was decided. `stage_nanos` has the time of each stage but the last, if they are timed.
+    /// A step was decided. `stage_nanos` has the time of each stage but the last, if they are
+    /// timed.
     pub fn step(&self, tokens: Tokens, stage_nanos: Option<&[u64]>) {
         let now = self.session.now();
         let last = self.last.load(Ordering::Relaxed);
@@ -72,7 +78,11 @@ impl Trajectory {
         if !self.session.is(Phase::Measuring) {
             return;
         }
-        let from = self.session.schedule.as_ref().map_or(last, |schedule| schedule.due(self.number, decided));
+        let from = self
+            .session
+            .schedule
+            .as_ref()
+            .map_or(last, |schedule| schedule.due(self.number, decided));
         let nanos = now.saturating_sub(from).max(1);
         self.session.write(|record| {
             record.step(now, nanos, tokens);
@@ -107,7 +117,8 @@ impl Trajectory {
         self.gate.is_shut(self.decided()) || self.is_finished()
     }
 
-    /// Calls `wake` when the next step may begin: at once, later, or never if all of its steps are measured.
+    /// Calls `wake` when the next step may begin: at once, later, or never if all of its steps are
+    /// measured.
     pub fn wait(&self, wake: Wake) {
         if self.is_finished() {
             // Its run is halted with all others at the end of the measurement.

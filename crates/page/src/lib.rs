@@ -1,5 +1,5 @@
-//! What the HTML pages of reports share: one file each without outside references, readable on a light and a dark screen.
-//! Knows nothing of what a report says.
+//! What the HTML pages of reports share: one file each without outside references, readable on a
+//! light and a dark screen. Knows nothing of what a report says.
 
 pub mod palette;
 
@@ -22,7 +22,8 @@ pub fn render(template: &'static str, values: Value) -> String {
         templates.add_template(name, text).expect("invariant: templates are well formed");
     }
     let page = templates.get_template(PAGE).expect("invariant: it was added");
-    page.render(context! { colours => colours(), ..values }).expect("invariant: a template uses only what it is given")
+    page.render(context! { colours => colours(), ..values })
+        .expect("invariant: a template uses only what it is given")
 }
 
 fn colours() -> Vec<Value> {
@@ -43,7 +44,11 @@ mod tests {
         assert!(page.ends_with("<p>&lt;script&gt;&quot;&amp;&quot;</p>"), "{page}");
         for (name, colour) in palette::all() {
             let (light, dark) = (palette::hex(colour.light), palette::hex(colour.dark));
-            for part in [format!("--{name}: {light};"), format!("--{name}: {dark};"), format!("[fill=\"{light}\"]")] {
+            for part in [
+                format!("--{name}: {light};"),
+                format!("--{name}: {dark};"),
+                format!("[fill=\"{light}\"]"),
+            ] {
                 assert!(page.contains(&part), "{part}");
             }
         }

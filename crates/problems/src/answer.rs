@@ -37,7 +37,9 @@ impl Refused {
 
 /// Nesting depth of a value; stops one level above the limit.
 pub fn depth_of(value: &Value, left: usize) -> usize {
-    let below = |values: &mut dyn Iterator<Item = &Value>| values.map(|value| depth_of(value, left - 1)).max();
+    let below = |values: &mut dyn Iterator<Item = &Value>| {
+        values.map(|value| depth_of(value, left - 1)).max()
+    };
     match value {
         _ if left == 0 => 1,
         Value::Array(values) => 1 + below(&mut values.iter()).unwrap_or(0),
@@ -98,7 +100,10 @@ mod tests {
         assert_eq!(read(None, " forty two "), Ok(json!("forty two")));
         assert_eq!(read(None, "  "), Err(Refusal::Unparsable));
         assert_eq!(read(Some(&pattern), "42"), Ok(json!("42")));
-        assert_eq!(read(Some(&pattern), "42!"), Err(Refusal::Illegal("the answer does not match the pattern")));
+        assert_eq!(
+            read(Some(&pattern), "42!"),
+            Err(Refusal::Illegal("the answer does not match the pattern"))
+        );
         assert_eq!(read(Some(&schema), "[4, 2]"), Ok(json!([4, 2])));
         assert_eq!(read(Some(&schema), "[4, 2"), Err(Refusal::Unparsable));
         assert_eq!(

@@ -11,7 +11,8 @@ use super::checks::Checks;
 use super::definition::{ConstraintDefinition, Definition, StepMode};
 use super::error::{Fault, ProblemError, quoted};
 use super::limits::{
-    CONSTRAINTS_MAX, INPUT_BYTES_MAX, JSON_DEPTH_MAX, NAME_BYTES_MAX, STATEMENT_BYTES_MAX, STEPS_MAX, TEXT_BYTES_MAX,
+    CONSTRAINTS_MAX, INPUT_BYTES_MAX, JSON_DEPTH_MAX, NAME_BYTES_MAX, STATEMENT_BYTES_MAX,
+    STEPS_MAX, TEXT_BYTES_MAX,
 };
 use super::machine::Walk;
 use prime_bench::tasks::page::Page;
@@ -20,7 +21,8 @@ use prime_bench::tasks::{
     BadInput, Category, Constraint, Kind, Machine, PathDraw, Problem, Rule, Severity, Spec, TaskRng,
 };
 
-/// The spec of every client problem. Constraints belong to the problem: [`Machine::broken`] names them.
+/// The spec of every client problem. Constraints belong to the problem: [`Machine::broken`] names
+/// them.
 pub static SPEC: Spec = Spec {
     id: u16::MAX,
     slug: "problem",
@@ -83,17 +85,29 @@ fn input(definition: &Definition) -> Result<(), Fault> {
 }
 
 /// Validates a name.
-fn name<'d>(constraint: &'d ConstraintDefinition, taken: &mut BTreeSet<&'d str>) -> Result<(), Fault> {
+fn name<'d>(
+    constraint: &'d ConstraintDefinition,
+    taken: &mut BTreeSet<&'d str>,
+) -> Result<(), Fault> {
     let name = constraint.name.as_str();
     Fault::unless_short("the name", name.len(), NAME_BYTES_MAX)?;
     if name.trim().is_empty() || name.trim() != name || name.chars().any(char::is_control) {
-        return Err(Fault::new(format!("{name:?} is not a name"), "write one without blanks round it"));
+        return Err(Fault::new(
+            format!("{name:?} is not a name"),
+            "write one without blanks round it",
+        ));
     }
     if name == "format" {
-        return Err(Fault::new("the name `format` is that of the lines' own form", "write another one"));
+        return Err(Fault::new(
+            "the name `format` is that of the lines' own form",
+            "write another one",
+        ));
     }
     if !taken.insert(name) {
-        return Err(Fault::new(format!("the name {name:?} is taken by an earlier constraint"), "write another one"));
+        return Err(Fault::new(
+            format!("the name {name:?} is taken by an earlier constraint"),
+            "write another one",
+        ));
     }
     Ok(())
 }
@@ -105,11 +119,19 @@ fn judge(constraint: &ConstraintDefinition, path: &str) -> Result<(), ProblemErr
         (None, Some(text)) => {
             let is_empty = text.trim().is_empty();
             let empty = || Fault::new("the text is empty", "write the constraint in words");
-            if is_empty { Err(empty()) } else { Fault::unless_short("the text", text.len(), TEXT_BYTES_MAX) }
-                .map_err(|fault| fault.at(format!("{path}.text")))
+            if is_empty {
+                Err(empty())
+            } else {
+                Fault::unless_short("the text", text.len(), TEXT_BYTES_MAX)
+            }
+            .map_err(|fault| fault.at(format!("{path}.text")))
         }
         (check, _) => {
-            let both = if check.is_some() { "both `check` and `text`" } else { "neither `check` nor `text`" };
+            let both = if check.is_some() {
+                "both `check` and `text`"
+            } else {
+                "neither `check` nor `text`"
+            };
             let remedy = "write `check` for what can be evaluated, or `text` for what must be read";
             Err(ProblemError::new(path, format!("there is {both}"), remedy))
         }
@@ -119,7 +141,8 @@ fn judge(constraint: &ConstraintDefinition, path: &str) -> Result<(), ProblemErr
 fn constraints(definition: &Definition) -> Result<(), ProblemError> {
     let count = definition.constraints.len();
     if count > CONSTRAINTS_MAX {
-        let (problem, remedy) = (format!("there are {count} constraints"), format!("write at most {CONSTRAINTS_MAX}"));
+        let (problem, remedy) =
+            (format!("there are {count} constraints"), format!("write at most {CONSTRAINTS_MAX}"));
         return Err(ProblemError::new("problem.constraints", problem, remedy));
     }
     let mut taken = BTreeSet::new();
@@ -140,7 +163,11 @@ impl Custom {
         let definition = serde_path_to_error::deserialize(json).map_err(|error| {
             let path = error.path().to_string();
             let path = if path == "." { "problem".to_owned() } else { format!("problem.{path}") };
-            ProblemError::new(path, quoted(error.inner()), "write it as the documentation of problems says")
+            ProblemError::new(
+                path,
+                quoted(error.inner()),
+                "write it as the documentation of problems says",
+            )
         })?;
         Self::new(definition)
     }
@@ -156,9 +183,11 @@ impl Custom {
         let answers = Answers::new(form).map_err(|fault| fault.at("problem.answer"))?;
         constraints(&definition)?;
         let checks = definition.constraints.iter().enumerate();
-        let sources: Vec<(usize, &str)> =
-            checks.filter_map(|(place, constraint)| Some((place, constraint.check.as_deref()?))).collect();
-        let checks = Checks::read(&definition.input, &sources, |place| format!("{}.check", path_of(place)))?;
+        let sources: Vec<(usize, &str)> = checks
+            .filter_map(|(place, constraint)| Some((place, constraint.check.as_deref()?)))
+            .collect();
+        let checks =
+            Checks::read(&definition.input, &sources, |place| format!("{}.check", path_of(place)))?;
         Ok(Self(Arc::new(Read { definition, answers, checks })))
     }
 
@@ -176,7 +205,12 @@ impl Custom {
         let constraints = self.0.definition.constraints.iter().enumerate();
         constraints.filter_map(|(place, constraint)| {
             let text = constraint.text.as_deref()?;
-            Some(Textual { index: place + 1, name: &constraint.name, severity: constraint.severity, text })
+            Some(Textual {
+                index: place + 1,
+                name: &constraint.name,
+                severity: constraint.severity,
+                text,
+            })
         })
     }
 
@@ -227,14 +261,20 @@ impl Problem for Custom {
     /// A state between steps: the lines so far, without an answer.
     fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
         let bad = |detail: &str| BadInput { task: SPEC.slug, detail: detail.to_owned() };
-        let lines = state["steps"].as_array().ok_or_else(|| bad("field `steps`: give the lines so far, a list"))?;
+        let lines = state["steps"]
+            .as_array()
+            .ok_or_else(|| bad("field `steps`: give the lines so far, a list"))?;
         if !state["answer"].is_null() {
             return Err(bad("field `answer`: a state with an answer is an end; give one without"));
         }
         let mut machine = self.start();
         for (at, line) in lines.iter().enumerate() {
-            let line = line.as_str().ok_or_else(|| bad(&format!("field `steps[{at}]`: give a line of text")))?;
-            machine.replay(line).map_err(|refusal| bad(&format!("field `steps[{at}]`: {refusal}")))?;
+            let line = line
+                .as_str()
+                .ok_or_else(|| bad(&format!("field `steps[{at}]`: give a line of text")))?;
+            machine
+                .replay(line)
+                .map_err(|refusal| bad(&format!("field `steps[{at}]`: {refusal}")))?;
         }
         Ok(machine)
     }
@@ -263,12 +303,19 @@ impl Problem for Custom {
             severity: form.severity,
             meaning: form.meaning.into(),
         };
-        let own = self.0.definition.constraints.iter().zip(self.kinds()).map(|(constraint, kind)| Rule {
-            name: constraint.name.clone().into(),
-            kind,
-            severity: constraint.severity,
-            meaning: constraint.check.as_ref().or(constraint.text.as_ref()).cloned().unwrap_or_default().into(),
-        });
+        let own =
+            self.0.definition.constraints.iter().zip(self.kinds()).map(|(constraint, kind)| Rule {
+                name: constraint.name.clone().into(),
+                kind,
+                severity: constraint.severity,
+                meaning: constraint
+                    .check
+                    .as_ref()
+                    .or(constraint.text.as_ref())
+                    .cloned()
+                    .unwrap_or_default()
+                    .into(),
+            });
         std::iter::once(format).chain(own).collect()
     }
 

@@ -59,8 +59,8 @@ pub struct ConstraintDefinition {
     pub name: String,
     /// How bad it is to break it.
     pub severity: Severity,
-    /// A CEL expression over `input`, `state` and `answer` that must be true. With `answer` in it, it is evaluated at
-    /// the end, else after every step. The keys of a map come in no order.
+    /// A CEL expression over `input`, `state` and `answer` that must be true. With `answer` in it,
+    /// it is evaluated at the end, else after every step. The keys of a map come in no order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
     /// The constraint in words, for a verifier that reads.

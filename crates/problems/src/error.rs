@@ -17,7 +17,11 @@ pub struct ProblemError {
 }
 
 impl ProblemError {
-    pub(super) fn new(path: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub(super) fn new(
+        path: impl Into<String>,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
         Self { path: path.into(), problem: problem.into(), remedy: remedy.into() }
     }
 }
@@ -43,7 +47,10 @@ impl Fault {
         if bytes <= bytes_max {
             return Ok(());
         }
-        Err(Self::new(format!("{what} has {bytes} bytes"), format!("write it in at most {bytes_max} bytes")))
+        Err(Self::new(
+            format!("{what} has {bytes} bytes"),
+            format!("write it in at most {bytes_max} bytes"),
+        ))
     }
 }
 

@@ -1,5 +1,6 @@
-//! Client problems: a statement, an input, and constraints that are evaluated or read by a verifier. They implement the
-//! benchmark's machine interface. All client input is bounded before use: see [`limits`].
+//! Client problems: a statement, an input, and constraints that are evaluated or read by a
+//! verifier. They implement the benchmark's machine interface. All client input is bounded before
+//! use: see [`limits`].
 
 mod answer;
 mod checks;

@@ -24,11 +24,12 @@ pub const EXPRESSION_BYTES_MAX: usize = 1_000;
 /// Nesting of brackets and calls in an expression: the parser recurses.
 pub const PARSE_DEPTH_MAX: u16 = 24;
 
-/// Depth of an expression's tree: evaluation recurses on stacks of 2 MiB and takes 40 KiB per level unoptimised.
+/// Depth of an expression's tree: evaluation recurses on stacks of 2 MiB and takes 40 KiB per level
+/// unoptimised.
 pub const TREE_DEPTH_MAX: usize = 24;
 
-/// Total work of all checks of a kind after a step, in units of 20 to 150 ns: about 50 ms. The agents of a cell share a
-/// thread.
+/// Total work of all checks of a kind after a step, in units of 20 to 150 ns: about 50 ms. The
+/// agents of a cell share a thread.
 pub const WORK_MAX: u64 = 400_000;
 
 /// Steps that a check must be able to process. Longer traces are bounded again at evaluation.
@@ -43,14 +44,15 @@ pub const ORDINARY_ANSWER_PARTS: u64 = 16;
 /// Pattern of an answer or of `matches`.
 pub const PATTERN_BYTES_MAX: usize = 1_000;
 
-/// A compiled pattern. Matching takes time proportional to its size times the text's: at this size up to about 10 µs
-/// per byte.
+/// A compiled pattern. Matching takes time proportional to its size times the text's: at this size
+/// up to about 10 µs per byte.
 pub const PATTERN_SIZE_MAX: usize = 128 << 10;
 
 /// JSON Schema of an answer, as compact JSON.
 pub const SCHEMA_BYTES_MAX: usize = 64 << 10;
 
-/// Values in a JSON Schema after inlining its references: small definitions can expand to huge schemas.
+/// Values in a JSON Schema after inlining its references: small definitions can expand to huge
+/// schemas.
 pub const SCHEMA_NODES_MAX: usize = 4_000;
 
 /// Nesting of a JSON Schema after inlining its references. Recursive schemas exceed it.

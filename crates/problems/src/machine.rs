@@ -11,7 +11,9 @@ use super::definition::StepMode;
 use super::limits::{LINE_BYTES_MAX, STEPS_BYTES_MAX, STEPS_MAX};
 use super::steps::Steps;
 use super::view::view;
-use prime_bench::tasks::{Broken, Kind, Kinds, Machine, Problem, Refusal, Snapshot, Spec, Violations};
+use prime_bench::tasks::{
+    Broken, Kind, Kinds, Machine, Problem, Refusal, Snapshot, Spec, Violations,
+};
 
 /// Prefix of the answer line if lines are steps.
 const ANSWER: &str = "answer:";
@@ -58,7 +60,9 @@ impl Walk {
         }
         if line.len() > LINE_BYTES_MAX {
             let bytes = line.len();
-            return Err(Refused::form(format!("the line has {bytes} bytes; write at most {LINE_BYTES_MAX}")));
+            return Err(Refused::form(format!(
+                "the line has {bytes} bytes; write at most {LINE_BYTES_MAX}"
+            )));
         }
         if line.chars().any(char::is_control) {
             return Err(Refused::form("the line has a control character in it, such as a tab"));
@@ -70,7 +74,9 @@ impl Walk {
         let mut next = self.state.clone();
         match text {
             Some(text) => next.answer = Some(Arc::new(self.problem.answers().read(text)?)),
-            None if next.steps.count() >= STEPS_MAX => return Err(Refused::illegal("there are too many steps")),
+            None if next.steps.count() >= STEPS_MAX => {
+                return Err(Refused::illegal("there are too many steps"));
+            }
             None if next.steps.bytes() + line.len() > STEPS_BYTES_MAX => {
                 return Err(Refused::illegal("the steps are too long together; write the answer"));
             }
@@ -83,17 +89,26 @@ impl Walk {
     fn findings<'c>(&self, candidate: &'c Candidate, kind: Kind) -> &'c [Finding] {
         let (cell, state) = match kind {
             Kind::Invariant => (&candidate.invariant, &candidate.state),
-            Kind::Terminal if candidate.state.answer.is_some() => (&candidate.terminal, &candidate.state),
+            Kind::Terminal if candidate.state.answer.is_some() => {
+                (&candidate.terminal, &candidate.state)
+            }
             Kind::Terminal | Kind::Format | Kind::Transition => return &[],
         };
-        cell.get_or_init(|| self.problem.checks().broken(kind, &state.steps, state.answer.as_deref()))
+        cell.get_or_init(|| {
+            self.problem.checks().broken(kind, &state.steps, state.answer.as_deref())
+        })
     }
 
     /// Why a check of the candidate could not be evaluated.
     fn reason(&self, constraint: usize) -> Option<&str> {
         let candidate = self.candidate.as_ref()?;
-        let found = [&candidate.invariant, &candidate.terminal].into_iter().filter_map(OnceLock::get).flatten();
-        found.filter(|finding| finding.constraint == constraint).find_map(|finding| finding.reason.as_deref())
+        let found = [&candidate.invariant, &candidate.terminal]
+            .into_iter()
+            .filter_map(OnceLock::get)
+            .flatten();
+        found
+            .filter(|finding| finding.constraint == constraint)
+            .find_map(|finding| finding.reason.as_deref())
     }
 
     fn format(&self) -> Broken {
@@ -112,7 +127,11 @@ impl Walk {
             Some(reason) => format!("{text} (it could not be evaluated: {reason})"),
             None => text.to_owned(),
         };
-        Some(Broken { name: definition.name.clone().into(), meaning: meaning.into(), severity: definition.severity })
+        Some(Broken {
+            name: definition.name.clone().into(),
+            meaning: meaning.into(),
+            severity: definition.severity,
+        })
     }
 }
 
@@ -130,7 +149,11 @@ impl Machine for Walk {
         self.refused = None;
         match self.after(line) {
             Ok(state) => {
-                self.candidate = Some(Candidate { state, invariant: OnceLock::new(), terminal: OnceLock::new() });
+                self.candidate = Some(Candidate {
+                    state,
+                    invariant: OnceLock::new(),
+                    terminal: OnceLock::new(),
+                });
                 Ok(())
             }
             Err(refused) => {
@@ -148,7 +171,9 @@ impl Machine for Walk {
             return found;
         };
         for kind in kinds.iter() {
-            self.findings(candidate, kind).iter().for_each(|finding| found.require(finding.constraint + 1, false));
+            self.findings(candidate, kind)
+                .iter()
+                .for_each(|finding| found.require(finding.constraint + 1, false));
         }
         found
     }
@@ -156,7 +181,9 @@ impl Machine for Walk {
     fn broken(&self, violations: Violations) -> Vec<Broken> {
         let format = violations.contains(0).then(|| self.format());
         let constraints = 0..self.problem.as_definition().constraints.len();
-        let named = constraints.filter(|place| violations.contains(place + 1)).filter_map(|place| self.named(place));
+        let named = constraints
+            .filter(|place| violations.contains(place + 1))
+            .filter_map(|place| self.named(place));
         format.into_iter().chain(named).collect()
     }
 

@@ -1,4 +1,5 @@
-//! Bounded regular expressions from clients. The engine has no look-around or back-references and runs in linear time.
+//! Bounded regular expressions from clients. The engine has no look-around or back-references and
+//! runs in linear time.
 
 use regex::{Regex, RegexBuilder};
 
@@ -14,7 +15,11 @@ pub struct Pattern {
 }
 
 fn compile(pattern: &str, size_max: usize) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).size_limit(size_max).dfa_size_limit(4 * PATTERN_SIZE_MAX).nest_limit(50).build()
+    RegexBuilder::new(pattern)
+        .size_limit(size_max)
+        .dfa_size_limit(4 * PATTERN_SIZE_MAX)
+        .nest_limit(50)
+        .build()
 }
 
 impl Pattern {
@@ -51,7 +56,8 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
-    /// A bound on the work of a match, in units per byte of text: the engine may visit the whole program at each byte.
+    /// A bound on the work of a match, in units per byte of text: the engine may visit the whole
+    /// program at each byte.
     pub fn work_per_byte(&self) -> u64 {
         self.kib
     }
@@ -63,7 +69,8 @@ mod tests {
 
     #[test]
     fn a_whole_pattern_matches_from_end_to_end() {
-        let matches = |pattern: &str, text: &str| Pattern::whole(pattern).expect("valid").matches(text);
+        let matches =
+            |pattern: &str, text: &str| Pattern::whole(pattern).expect("valid").matches(text);
         assert!(matches("a|ab", "ab") && matches("", "") && matches("(?i)yes", "YES"));
         for (pattern, text) in [("a|ab", "abc"), ("b", "ab"), ("a", "a\n"), ("", "x")] {
             assert!(!matches(pattern, text), "{pattern:?} {text:?}");

@@ -1,5 +1,5 @@
-//! A client's JSON Schema, bounded. References must be local and are inlined before compilation: nothing is fetched,
-//! nothing recurses, and a small schema cannot expand to a huge one.
+//! A client's JSON Schema, bounded. References must be local and are inlined before compilation:
+//! nothing is fetched, nothing recurses, and a small schema cannot expand to a huge one.
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
@@ -12,7 +12,8 @@ use super::pattern::Pattern;
 const DATA: [&str; 5] = ["const", "enum", "default", "examples", "example"];
 
 /// Keywords whose values map names to schemas: the names are not keywords.
-const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const NAMED: [&str; 5] =
+    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
 /// Keywords that refer outside the schema, or whose cost is not a sum over its parts.
 const REFUSED: [&str; 8] = [
@@ -44,13 +45,17 @@ impl Expansion<'_> {
         self.nodes += 1;
         if self.nodes > SCHEMA_NODES_MAX {
             return Err(Fault::new(
-                format!("the schema has more than {SCHEMA_NODES_MAX} values when its references are written out"),
+                format!(
+                    "the schema has more than {SCHEMA_NODES_MAX} values when its references are written out"
+                ),
                 "write a smaller one",
             ));
         }
         if depth > SCHEMA_DEPTH_MAX {
             return Err(Fault::new(
-                format!("the schema is nested more than {SCHEMA_DEPTH_MAX} deep when its references are written out"),
+                format!(
+                    "the schema is nested more than {SCHEMA_DEPTH_MAX} deep when its references are written out"
+                ),
                 "write a flatter one, without definitions that refer to themselves",
             ));
         }
@@ -61,7 +66,10 @@ impl Expansion<'_> {
     fn pattern(&mut self, pattern: &str) -> Result<(), Fault> {
         self.patterns_kib += Pattern::anywhere(pattern)?.work_per_byte();
         if self.patterns_kib > (PATTERN_SIZE_MAX >> 10) as u64 {
-            return Err(Fault::new("the patterns of the schema are too large together", "write fewer, simpler ones"));
+            return Err(Fault::new(
+                "the patterns of the schema are too large together",
+                "write fewer, simpler ones",
+            ));
         }
         Ok(())
     }
@@ -70,14 +78,17 @@ impl Expansion<'_> {
         self.enter(depth)?;
         match value {
             Value::Array(values) => values.iter().try_for_each(|value| self.data(value, depth + 1)),
-            Value::Object(fields) => fields.values().try_for_each(|value| self.data(value, depth + 1)),
+            Value::Object(fields) => {
+                fields.values().try_for_each(|value| self.data(value, depth + 1))
+            }
             _ => Ok(()),
         }
     }
 
     fn target(&self, reference: &Value) -> Result<Value, Fault> {
         let text = reference.as_str().unwrap_or_default();
-        let pointer = text.strip_prefix('#').filter(|pointer| pointer.is_empty() || pointer.starts_with('/'));
+        let pointer =
+            text.strip_prefix('#').filter(|pointer| pointer.is_empty() || pointer.starts_with('/'));
         let target = pointer.and_then(|pointer| self.root.pointer(pointer));
         target.cloned().ok_or_else(|| {
             Fault::new(
@@ -90,7 +101,8 @@ impl Expansion<'_> {
     fn named(&mut self, schemas: &Value, depth: usize) -> Result<Value, Fault> {
         self.enter(depth)?;
         let Value::Object(fields) = schemas else { return Ok(schemas.clone()) };
-        let written = fields.iter().map(|(name, schema)| Ok((name.clone(), self.schema(schema, depth + 1)?)));
+        let written =
+            fields.iter().map(|(name, schema)| Ok((name.clone(), self.schema(schema, depth + 1)?)));
         Ok(Value::Object(written.collect::<Result<_, Fault>>()?))
     }
 
@@ -158,7 +170,10 @@ impl Schema {
 
     pub(super) fn new(schema: &Value) -> Result<Self, Fault> {
         if !matches!(schema, Value::Object(_) | Value::Bool(_)) {
-            return Err(Fault::new("not a JSON Schema", "write an object, such as {\"type\": \"integer\"}"));
+            return Err(Fault::new(
+                "not a JSON Schema",
+                "write an object, such as {\"type\": \"integer\"}",
+            ));
         }
         Fault::unless_short("the schema", schema.to_string().len(), SCHEMA_BYTES_MAX)?;
         let written = Expansion { root: schema, nodes: 0, patterns_kib: 0 }.schema(schema, 0)?;
@@ -242,7 +257,8 @@ mod tests {
                 (pair[0].to_owned(), json!({"allOf": [reference, reference, reference, reference]}))
             });
             let mut definitions: Map<_, _> = definitions.collect();
-            definitions.insert((*names.last().expect("names")).to_owned(), json!({"type": "integer"}));
+            definitions
+                .insert((*names.last().expect("names")).to_owned(), json!({"type": "integer"}));
             json!({"$ref": "#/$defs/a", "$defs": definitions})
         };
         let mut deep = json!({"type": "integer"});
@@ -251,14 +267,20 @@ mod tests {
         }
         for (schema, part) in [
             (json!({"$ref": "#"}), "nested more than"),
-            (json!({"$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}, "$ref": "#/$defs/a"}), "nested more than"),
+            (
+                json!({"$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}, "$ref": "#/$defs/a"}),
+                "nested more than",
+            ),
             (json!({"$ref": "https://example.com/schema.json"}), "leads nowhere"),
             (json!({"$ref": "file:///etc/passwd"}), "leads nowhere"),
             (json!({"$ref": "#anchor"}), "leads nowhere"),
             (json!({"$ref": 3}), "leads nowhere"),
             (bomb(&["a", "b", "c", "d", "e", "f", "g", "h"]), "more than"),
             (deep, "nested more than"),
-            (json!({"allOf": 1, "$ref": "#/$defs/a", "$defs": {"a": true}}), "`allOf` is not a list"),
+            (
+                json!({"allOf": 1, "$ref": "#/$defs/a", "$defs": {"a": true}}),
+                "`allOf` is not a list",
+            ),
             (json!({"$id": "https://example.com/x"}), "`$id` is not supported"),
             (json!({"unevaluatedItems": false}), "`unevaluatedItems` is not supported"),
             (json!({"$schema": "https://example.com/other"}), "not a JSON Schema"),

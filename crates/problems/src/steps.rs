@@ -47,8 +47,9 @@ impl Steps {
     /// The lines in their order.
     pub fn lines(&self) -> Vec<&str> {
         let top = self.0.as_deref();
-        let mut lines: Vec<&str> =
-            std::iter::successors(top, |step| step.below.0.as_deref()).map(|step| step.line.as_ref()).collect();
+        let mut lines: Vec<&str> = std::iter::successors(top, |step| step.below.0.as_deref())
+            .map(|step| step.line.as_ref())
+            .collect();
         lines.reverse();
         lines
     }

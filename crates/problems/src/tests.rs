@@ -27,7 +27,11 @@ fn factors() -> Value {
 }
 
 fn names(machine: &dyn Machine, kinds: Kinds) -> Vec<String> {
-    machine.broken(machine.violations(kinds)).into_iter().map(|broken| broken.name.into_owned()).collect()
+    machine
+        .broken(machine.violations(kinds))
+        .into_iter()
+        .map(|broken| broken.name.into_owned())
+        .collect()
 }
 
 fn broken(machine: &dyn Machine) -> Vec<Broken> {
@@ -39,8 +43,15 @@ fn steps_lead_to_an_answer_and_checks_judge_them() {
     let problem = custom(&factors());
     let mut machine = problem.problem().start();
     machine.propose("try 2").expect("a step");
-    assert_eq!((names(machine.as_ref(), Kinds::ALL), machine.candidate_ends()), (Vec::new(), false));
-    assert_eq!(machine.state(), json!({"steps": [], "answer": null}), "a proposal does not touch the state");
+    assert_eq!(
+        (names(machine.as_ref(), Kinds::ALL), machine.candidate_ends()),
+        (Vec::new(), false)
+    );
+    assert_eq!(
+        machine.state(),
+        json!({"steps": [], "answer": null}),
+        "a proposal does not touch the state"
+    );
     machine.commit();
 
     machine.propose("this is a step that is too long").expect("a step");
@@ -52,11 +63,15 @@ fn steps_lead_to_an_answer_and_checks_judge_them() {
     machine.propose(r#"answer: {"x": 2, "y": 7}"#).expect("an answer");
     assert!(machine.candidate_ends());
     assert_eq!(names(machine.as_ref(), Kinds::ALL), ["product"]);
-    assert_eq!(names(machine.as_ref(), [Kind::Invariant].into_iter().collect()), Vec::<String>::new());
+    assert_eq!(
+        names(machine.as_ref(), [Kind::Invariant].into_iter().collect()),
+        Vec::<String>::new()
+    );
 
     machine.propose(r#"answer: {"x": 3, "y": 5}"#).expect("an answer");
     let found = broken(machine.as_ref());
-    let meaning = "15 / int(answer.x - 3) != 0 (it could not be evaluated: Division by zero of Int(15))";
+    let meaning =
+        "15 / int(answer.x - 3) != 0 (it could not be evaluated: Division by zero of Int(15))";
     assert_eq!(found.iter().map(|broken| broken.meaning.as_ref()).collect::<Vec<_>>(), [meaning]);
 
     machine.propose(r#"answer: {"y": 3, "x": 5}"#).expect("an answer");
@@ -79,7 +94,11 @@ fn lines_of_the_wrong_form_are_refused_and_the_verdict_says_why() {
         (&"x".repeat(4_097), Refusal::Unparsable, "4097 bytes"),
         ("answer:", Refusal::Unparsable, "the answer is empty"),
         ("answer: three", Refusal::Unparsable, "not JSON"),
-        ("answer: {\"x\": 3}", Refusal::Illegal("the answer is not valid under the schema"), "required property"),
+        (
+            "answer: {\"x\": 3}",
+            Refusal::Illegal("the answer is not valid under the schema"),
+            "required property",
+        ),
     ] {
         assert_eq!(machine.propose(line), Err(refusal), "{line:?}");
         assert!(!machine.candidate_ends());
@@ -87,7 +106,9 @@ fn lines_of_the_wrong_form_are_refused_and_the_verdict_says_why() {
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].name.as_ref(), found[0].severity), ("format", Severity::Critical));
         assert!(found[0].meaning.contains(detail), "{line:?}: {}", found[0].meaning);
-        assert!(machine.violations([Kind::Terminal, Kind::Invariant].into_iter().collect()).is_empty());
+        assert!(
+            machine.violations([Kind::Terminal, Kind::Invariant].into_iter().collect()).is_empty()
+        );
         machine.commit();
         assert_eq!(machine.state(), json!({"steps": [], "answer": null}));
     }
@@ -103,7 +124,10 @@ fn a_single_line_is_the_answer() {
     }));
     assert_eq!(problem.problem().steps_max(), 1);
     let mut machine = problem.problem().start();
-    assert_eq!(machine.propose("Red"), Err(Refusal::Illegal("the answer does not match the pattern")));
+    assert_eq!(
+        machine.propose("Red"),
+        Err(Refusal::Illegal("the answer does not match the pattern"))
+    );
     machine.propose("blue").expect("a colour");
     assert!(machine.candidate_ends());
     assert_eq!(names(machine.as_ref(), Kinds::ALL), ["warm"]);
@@ -138,7 +162,10 @@ fn a_trace_has_limits() {
     for _ in 0..256 {
         machine.replay(&line).expect("a step");
     }
-    assert_eq!(machine.replay("x"), Err(Refusal::Illegal("the steps are too long together; write the answer")));
+    assert_eq!(
+        machine.replay("x"),
+        Err(Refusal::Illegal("the steps are too long together; write the answer"))
+    );
     assert_eq!(machine.replay("answer: {\"x\": 3, \"y\": 5}"), Ok(()));
     assert_eq!(custom(&factors()).problem().steps_max(), 10_000);
 }
@@ -154,7 +181,10 @@ fn a_definition_is_written_as_it_was_read() {
         assert_eq!(problem.problem().input(), json);
         assert_eq!(custom(&problem.definition()).definition(), json);
     }
-    assert_eq!(custom(&json!({"statement": "s", "steps": "single"})).definition()["input"], json!(null));
+    assert_eq!(
+        custom(&json!({"statement": "s", "steps": "single"})).definition()["input"],
+        json!(null)
+    );
 }
 
 #[test]
@@ -162,15 +192,24 @@ fn constraints_in_words_are_offered_and_not_judged() {
     let problem = custom(&factors());
     assert!(problem.needs_reader());
     let textual: Vec<_> = problem.textual().collect();
-    let polite = Textual { index: 3, name: "polite", severity: Severity::Major, text: "The steps are polite." };
+    let polite = Textual {
+        index: 3,
+        name: "polite",
+        severity: Severity::Major,
+        text: "The steps are polite.",
+    };
     assert_eq!(textual, [polite]);
     let kinds = [Some(Kind::Terminal), Some(Kind::Invariant), None, Some(Kind::Terminal)];
     assert_eq!(problem.kinds().collect::<Vec<_>>(), kinds);
     assert!(!custom(&json!({"statement": "s", "steps": "single"})).needs_reader());
-    let rules: Vec<_> = problem.rules().into_iter().map(|rule| (rule.name, rule.kind, rule.meaning)).collect();
+    let rules: Vec<_> =
+        problem.rules().into_iter().map(|rule| (rule.name, rule.kind, rule.meaning)).collect();
     assert_eq!(rules.len(), 5, "format and its own");
     assert_eq!(rules[3], ("polite".into(), None, "The steps are polite.".into()));
-    assert_eq!(rules[1], ("product".into(), Some(Kind::Terminal), "answer.x * answer.y == input.n".into()));
+    assert_eq!(
+        rules[1],
+        ("product".into(), Some(Kind::Terminal), "answer.x * answer.y == input.n".into())
+    );
     assert_eq!(problem.statement(), "Write the number n as a product of two factors above 1.");
     assert_eq!(problem.data(), json!({"n": 15}));
 }
@@ -192,8 +231,13 @@ fn an_executor_is_shown_the_problem_and_what_to_write() {
     }
     machine.replay("try 2").expect("a step");
     machine.replay("try {{ 3 }}").expect("a step");
-    assert!(machine.view().contains("Steps so far:\n1. try 2\n2. try {{ 3 }}\n"), "{}", machine.view());
-    let single = json!({"statement": "Name a colour.", "steps": "single", "answer": {"pattern": "[a-z]+"}});
+    assert!(
+        machine.view().contains("Steps so far:\n1. try 2\n2. try {{ 3 }}\n"),
+        "{}",
+        machine.view()
+    );
+    let single =
+        json!({"statement": "Name a colour.", "steps": "single", "answer": {"pattern": "[a-z]+"}});
     let view = custom(&single).problem().start().view();
     assert_eq!(
         view,
@@ -220,20 +264,29 @@ fn mistakes_name_their_path() {
     for _ in 0..33 {
         deep = json!([deep]);
     }
-    let many: Vec<_> =
-        (0..32).map(|i| json!({"name": format!("c{i}"), "severity": "minor", "check": "true"})).collect();
+    let many: Vec<_> = (0..32)
+        .map(|i| json!({"name": format!("c{i}"), "severity": "minor", "check": "true"}))
+        .collect();
     for (json, path, part) in [
         (json!(1), "problem", "invalid type"),
         (json!({"steps": "single"}), "problem", "missing field `statement`"),
         (unknown, "problem.extra", "unknown field `extra`"),
         (with("/steps", json!("many")), "problem.steps", "unknown variant `many`"),
-        (with("/constraints/0/severity", json!("fatal")), "problem.constraints[0].severity", "unknown variant"),
+        (
+            with("/constraints/0/severity", json!("fatal")),
+            "problem.constraints[0].severity",
+            "unknown variant",
+        ),
         (with("/statement", json!(" ")), "problem.statement", "is empty"),
         (with("/statement", json!("x".repeat(40_000))), "problem.statement", "40000 bytes"),
         (with("/input", json!("x".repeat(300_000))), "problem.input", "300002 bytes"),
         (with("/input", deep), "problem.input", "nested more than 32 deep"),
         (with("/answer", json!({"pattern": "("})), "problem.answer", "not a regular expression"),
-        (with("/answer", json!({"schema": {"$ref": "http://x"}})), "problem.answer", "leads nowhere"),
+        (
+            with("/answer", json!({"schema": {"$ref": "http://x"}})),
+            "problem.answer",
+            "leads nowhere",
+        ),
         (with("/answer", json!({"format": "x"})), "problem.answer", "unknown variant `format`"),
         (with("/constraints", json!(many)), "problem.constraints", "there are 32 constraints"),
         (named("product"), "problem.constraints[1].name", "is taken"),
@@ -243,12 +296,23 @@ fn mistakes_name_their_path() {
         (both, "problem.constraints[2]", "both `check` and `text`"),
         (neither, "problem.constraints[2]", "neither `check` nor `text`"),
         (with("/constraints/2/text", json!("")), "problem.constraints[2].text", "is empty"),
-        (with("/constraints/3/check", json!("answr == 1")), "problem.constraints[3].check", "unknown name `answr`"),
-        (with("/constraints/3/check", json!("1 +")), "problem.constraints[3].check", "not a CEL expression"),
+        (
+            with("/constraints/3/check", json!("answr == 1")),
+            "problem.constraints[3].check",
+            "unknown name `answr`",
+        ),
+        (
+            with("/constraints/3/check", json!("1 +")),
+            "problem.constraints[3].check",
+            "not a CEL expression",
+        ),
     ] {
         let error = Custom::read(&json).expect_err(path);
         assert_eq!(error.path, path, "{error}");
-        assert!(error.problem.contains(part) && !error.remedy.is_empty(), "{part:?} is missing in {error}");
+        assert!(
+            error.problem.contains(part) && !error.remedy.is_empty(),
+            "{part:?} is missing in {error}"
+        );
         assert!(error.to_string().starts_with(&format!("{path}: ")), "{error}");
     }
 }
@@ -269,6 +333,10 @@ fn the_definition_has_a_schema_for_the_interface() {
     let schema = serde_json::to_value(Definition::schema()).expect("JSON");
     let fields: Vec<_> = schema["properties"].as_object().expect("fields").keys().collect();
     assert_eq!(fields, ["statement", "input", "steps", "answer", "constraints"]);
-    assert_eq!(schema["required"], json!(["statement"]), "a problem without `steps` is a single one");
+    assert_eq!(
+        schema["required"],
+        json!(["statement"]),
+        "a problem without `steps` is a single one"
+    );
     assert_eq!(schema["additionalProperties"], json!(false));
 }

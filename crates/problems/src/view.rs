@@ -13,7 +13,9 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
     templates.set_undefined_behavior(UndefinedBehavior::SemiStrict);
     let text = include_str!("../../../agents/executor/problem.j2");
-    templates.add_template(NAME, text).expect("invariant: the built-in template parses, as a test shows");
+    templates
+        .add_template(NAME, text)
+        .expect("invariant: the built-in template parses, as a test shows");
     templates
 });
 
@@ -38,5 +40,7 @@ pub fn view(problem: &Custom, steps: &[&str]) -> String {
         steps,
     };
     let template = TEMPLATES.get_template(NAME).expect("invariant: the template was added");
-    template.render(variables).expect("invariant: the built-in template uses these variables, as a test shows")
+    template
+        .render(variables)
+        .expect("invariant: the built-in template uses these variables, as a test shows")
 }

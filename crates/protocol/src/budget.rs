@@ -1,4 +1,5 @@
-//! The budget of a run. Each limit is checked on every step; the first one reached ends the run and names its outcome.
+//! The budget of a run. Each limit is checked on every step; the first one reached ends the run and
+//! names its outcome.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +12,8 @@ pub struct Budget {
     pub steps: u64,
     /// Prompt and completion tokens; 0 means unlimited.
     pub tokens: u64,
-    /// Completion tokens; 0 means unlimited. Executors that count tokens do not overrun it: each turn gets a share of what is left
-    /// ([`Trajectory::completion_max`](super::Trajectory)).
+    /// Completion tokens; 0 means unlimited. Executors that count tokens do not overrun it: each
+    /// turn gets a share of what is left ([`Trajectory::completion_max`](super::Trajectory)).
     #[serde(default)]
     pub completion_tokens: u64,
     /// Milliseconds from the start of the run.
@@ -54,7 +55,9 @@ impl Budget {
         let is_spent = |limit: u64, used: u64| limit > 0 && used >= limit;
         if steps >= self.steps {
             Some(Limit::Steps)
-        } else if is_spent(self.tokens, usage.total()) || is_spent(self.completion_tokens, usage.completion) {
+        } else if is_spent(self.tokens, usage.total())
+            || is_spent(self.completion_tokens, usage.completion)
+        {
             Some(Limit::Tokens)
         } else if elapsed_ms >= self.wall_ms {
             Some(Limit::WallMs)

@@ -1,4 +1,5 @@
-//! Shares of the completion tokens that a run has left: what all turns in flight may write together stays within the budget.
+//! Shares of the completion tokens that a run has left: what all turns in flight may write together
+//! stays within the budget.
 
 use super::trajectory::Trajectory;
 use super::turn::TurnId;
@@ -21,8 +22,8 @@ impl CompletionShares {
         self.allotted
     }
 
-    /// Gives a trajectory an equal share of the `left` tokens for its next turn, and returns it. Parks it if the other turns in
-    /// flight may write them all.
+    /// Gives a trajectory an equal share of the `left` tokens for its next turn, and returns it.
+    /// Parks it if the other turns in flight may write them all.
     pub(super) fn allot(
         &mut self,
         id: TurnId,

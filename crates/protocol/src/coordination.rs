@@ -1,4 +1,5 @@
-//! The coordinator's threshold policy (eq. 3 of the paper, with its gaps closed; see docs/paper-decisions.md).
+//! The coordinator's threshold policy (eq. 3 of the paper, with its gaps closed; see
+//! docs/paper-decisions.md).
 
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +26,8 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// V = 0 proceeds; V > τ_hard backtracks at once; anything between is retried up to `retries_max` times, after
-    /// which V ≤ τ_soft is tolerated and the rest backtracks.
+    /// V = 0 proceeds; V > τ_hard backtracks at once; anything between is retried up to
+    /// `retries_max` times, after which V ≤ τ_soft is tolerated and the rest backtracks.
     pub fn decide(&self, score: Score, retries_here: u32) -> Decision {
         if score == Score::ZERO {
             Decision::Proceed
@@ -42,8 +43,8 @@ impl Thresholds {
     }
 }
 
-/// Thresholds that follow the rejection rate. Above the target rate they rise, so that small violations are tolerated;
-/// below it they fall. A pure function of a trajectory's own counts.
+/// Thresholds that follow the rejection rate. Above the target rate they rise, so that small
+/// violations are tolerated; below it they fall. A pure function of a trajectory's own counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adaptive {
     /// The thresholds at the target.
@@ -52,7 +53,8 @@ pub struct Adaptive {
     target: f64,
     /// Change of the thresholds when the rate changes from 0 to 1.
     gain: f64,
-    /// Pseudo-count: virtual proposals at the target rate before the first one. More of them slow the change.
+    /// Pseudo-count: virtual proposals at the target rate before the first one. More of them slow
+    /// the change.
     smoothing: f64,
     /// Lowest and highest threshold.
     bounds: (Score, Score),
@@ -91,15 +93,19 @@ impl Adaptive {
 
     /// The thresholds after `rejections` (retries and backtracks) of `proposals`.
     pub fn thresholds(&self, rejections: u64, proposals: u64) -> Thresholds {
-        let rate =
-            (rejections as f64 + self.smoothing * self.target) / (proposals.max(rejections) as f64 + self.smoothing);
+        let rate = (rejections as f64 + self.smoothing * self.target)
+            / (proposals.max(rejections) as f64 + self.smoothing);
         let shift = self.gain * (rate - self.target);
         let (lowest, highest) = self.bounds;
         let moved = |tau: Score| {
             let moved = (tau.value() + shift).clamp(lowest.value(), highest.value());
             Score::from_value(moved).expect("invariant: bounds are scores")
         };
-        Thresholds { soft: moved(self.base.soft), hard: moved(self.base.hard), retries_max: self.base.retries_max }
+        Thresholds {
+            soft: moved(self.base.soft),
+            hard: moved(self.base.hard),
+            retries_max: self.base.retries_max,
+        }
     }
 }
 
@@ -113,7 +119,8 @@ mod tests {
         Score::from_tenths(tenths)
     }
 
-    const BASE: Thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(6), retries_max: 2 };
+    const BASE: Thresholds =
+        Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(6), retries_max: 2 };
 
     proptest! {
         #[test]
@@ -183,7 +190,11 @@ mod tests {
             (3.0, 0, Decision::Backtrack),
         ];
         for (value, retries, decision) in rows {
-            assert_eq!(thresholds.decide(score(value), retries), decision, "V = {value} after {retries} retries");
+            assert_eq!(
+                thresholds.decide(score(value), retries),
+                decision,
+                "V = {value} after {retries} retries"
+            );
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The PRIME protocol as pure functions: what verdicts and decisions do to trajectories and runs.
-//! No clock, no I/O, no actors, no agents: callers carry out the effects that these functions return.
+//! No clock, no I/O, no actors, no agents: callers carry out the effects that these functions
+//! return.
 
 pub mod budget;
 mod completion_shares;

@@ -1,16 +1,18 @@
-//! Predicts a trajectory on the assumption that its next step is accepted, so that the proposal after it can start
-//! before the verdict.
+//! Predicts a trajectory on the assumption that its next step is accepted, so that the proposal
+//! after it can start before the verdict.
 
 use super::coordination::Decision;
 use super::trajectory::{Limits, Next, Trajectory, Verdict};
 
 impl Trajectory {
-    /// A copy of the trajectory with the line committed; `None` if the line cannot be applied or ends the trajectory.
+    /// A copy of the trajectory with the line committed; `None` if the line cannot be applied or
+    /// ends the trajectory.
     pub fn predict(&self, line: &str, limits: &Limits) -> Option<Self> {
         self.fork().into_committed(line, limits)
     }
 
-    /// The trajectory with the line committed; `None` if the line cannot be applied or ends the trajectory.
+    /// The trajectory with the line committed; `None` if the line cannot be applied or ends the
+    /// trajectory.
     pub fn into_committed(mut self, line: &str, limits: &Limits) -> Option<Self> {
         self.machine.propose(line).ok()?;
         // Executors are not shown the verdict on a committed step.
@@ -18,8 +20,9 @@ impl Trajectory {
         (next == Next::Propose).then_some(self)
     }
 
-    /// Whether an executor is shown the same as in `predicted`, a prediction from this trajectory. Compares everything
-    /// that a decision changes; of the committed lines, their number and the last one.
+    /// Whether an executor is shown the same as in `predicted`, a prediction from this trajectory.
+    /// Compares everything that a decision changes; of the committed lines, their number and the
+    /// last one.
     pub fn shows_same_as(&self, predicted: &Self) -> bool {
         let stacks = [&self.stack, &predicted.stack];
         let is_same = self.counts == predicted.counts
@@ -27,8 +30,14 @@ impl Trajectory {
             && self.stack.depth() == predicted.stack.depth()
             && self.stack.lines().next_back() == predicted.stack.lines().next_back()
             && self.stack.notes() == predicted.stack.notes();
-        debug_assert!(!is_same || stacks[0].lines().eq(stacks[1].lines()), "the lines below are those forked from");
-        debug_assert!(!is_same || self.machine.state() == predicted.machine.state(), "the same lines, another state");
+        debug_assert!(
+            !is_same || stacks[0].lines().eq(stacks[1].lines()),
+            "the lines below are those forked from"
+        );
+        debug_assert!(
+            !is_same || self.machine.state() == predicted.machine.state(),
+            "the same lines, another state"
+        );
         is_same
     }
 }
@@ -39,7 +48,8 @@ mod tests {
     use crate::{Score, Usage};
     use prime_bench::tasks::{self, Difficulty};
 
-    const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 2, ..Limits::DEFAULT };
+    const LIMITS: Limits =
+        Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 2, ..Limits::DEFAULT };
 
     /// A trajectory with so many committed steps, and a rejected line at its state.
     fn walked(steps: usize, rejected: Option<&str>) -> Trajectory {
@@ -67,13 +77,16 @@ mod tests {
 
     #[test]
     fn only_a_committed_step_shows_as_it_was_foreseen() {
-        for (depth, rejected) in [(0, None), (0, Some("cmp 9 9")), (5, None), (5, Some("nonsense"))] {
+        for (depth, rejected) in [(0, None), (0, Some("cmp 9 9")), (5, None), (5, Some("nonsense"))]
+        {
             let mut trajectory = walked(depth, rejected);
             let line = trajectory.machine.reference().expect("a long trace");
             let predicted = trajectory.predict(&line, &LIMITS).expect("it goes on");
             assert!(!trajectory.shows_same_as(&predicted), "nothing is committed yet");
             assert_eq!(predicted.stack.depth(), depth + 1);
-            for (decision, score) in [(Decision::Retry, Score::from_tenths(1)), (Decision::Backtrack, Score::ZERO)] {
+            for (decision, score) in
+                [(Decision::Retry, Score::from_tenths(1)), (Decision::Backtrack, Score::ZERO)]
+            {
                 let mut other = walked(depth, rejected);
                 decide(&mut other, decision, score);
                 assert!(!other.shows_same_as(&predicted), "{decision:?}");
@@ -88,7 +101,10 @@ mod tests {
             let line = trajectory.machine.reference().expect("a long trace");
             let further = predicted.into_committed(&line, &LIMITS).expect("it goes on");
             decide(&mut trajectory, Decision::Proceed, Score::ZERO);
-            assert!(trajectory.shows_same_as(&further), "and so does what was predicted from there");
+            assert!(
+                trajectory.shows_same_as(&further),
+                "and so does what was predicted from there"
+            );
         }
     }
 
@@ -96,7 +112,11 @@ mod tests {
     fn nothing_is_foreseen_of_a_line_that_cannot_be_committed_or_is_the_last() {
         let trajectory = walked(2, None);
         assert!(trajectory.predict("nonsense", &LIMITS).is_none());
-        assert_eq!((trajectory.stack.depth(), trajectory.counts.proposals), (2, 2), "the trajectory is untouched");
+        assert_eq!(
+            (trajectory.stack.depth(), trajectory.counts.proposals),
+            (2, 2),
+            "the trajectory is untouched"
+        );
         let mut last = walked(0, None);
         let line = loop {
             let line = last.machine.reference().expect("it has not ended");

@@ -65,7 +65,8 @@ pub struct Ballot {
     pub answer: Value,
     /// Trajectories that gave it or, with a tolerance, an answer close to it.
     pub votes: u32,
-    /// Different traces among theirs. Equal traces are one opinion, however many trajectories hold it; 0 if not recorded.
+    /// Different traces among theirs. Equal traces are one opinion, however many trajectories hold
+    /// it; 0 if not recorded.
     #[serde(default)]
     pub distinct_traces: u32,
     /// Σ 1 / (1 + ΣV) over them, if votes are weighted.
@@ -74,7 +75,8 @@ pub struct Ballot {
     /// Σ V over the steps of the cleanest trajectory that gave it.
     #[cfg_attr(feature = "schema", schema(value_type = f64, minimum = 0.0))]
     pub violation_score: Score,
-    /// Whether these are the votes of all solutions, of which `answer` is the first: the task accepts any.
+    /// Whether these are the votes of all solutions, of which `answer` is the first: the task
+    /// accepts any.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub are_solutions: bool,
 }

@@ -17,7 +17,8 @@ pub struct RunPlan {
     /// End a round as soon as its winner cannot change.
     #[serde(default = "yes")]
     pub early_stop: bool,
-    /// End the run after the first round whose winner is verified with the required agreement. Otherwise hold all rounds.
+    /// End the run after the first round whose winner is verified with the required agreement.
+    /// Otherwise hold all rounds.
     #[serde(default = "yes")]
     pub adaptive_rounds: bool,
     /// Trajectories per round (the paper's G).
@@ -31,8 +32,8 @@ pub struct RunPlan {
     pub weights: RewardWeights,
     /// Whether the verifier checks anything; if not, no answer counts as verified.
     pub is_checked: bool,
-    /// Whether the verifier checks how a trajectory ends. Then clean answers to a problem that accepts any solution
-    /// ([`Problem::goal`](prime_bench::tasks::Problem::goal)) vote together.
+    /// Whether the verifier checks how a trajectory ends. Then clean answers to a problem that
+    /// accepts any solution ([`Problem::goal`](prime_bench::tasks::Problem::goal)) vote together.
     #[serde(default)]
     pub checks_end: bool,
     /// Start a trajectory's next proposal before the verdict on the current one.
@@ -45,8 +46,8 @@ fn yes() -> bool {
 }
 
 impl RunPlan {
-    /// One round of one checked trajectory: the baseline of measurements. `steps` is the budget of proposals; apart from
-    /// it, only the attempts at a state are limited.
+    /// One round of one checked trajectory: the baseline of measurements. `steps` is the budget of
+    /// proposals; apart from it, only the attempts at a state are limited.
     pub fn single(steps: u64) -> Self {
         Self {
             strategy: Strategy::Iterative,
@@ -90,7 +91,11 @@ impl RunPlan {
         if self.strategy == Strategy::BestOfN {
             return 1;
         }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and voters")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and voters"
+        )]
         let share = (self.confidence * f64::from(voters)).ceil() as u32;
         share.clamp(1, voters)
     }

@@ -8,7 +8,8 @@ use serde_json::json;
 use super::*;
 use prime_bench::tasks::{self, Difficulty, Kinds, Problem, TaskRng};
 
-const THRESHOLDS: Thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
+const THRESHOLDS: Thresholds =
+    Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
 
 pub(super) fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
     RunPlan {
@@ -19,7 +20,12 @@ pub(super) fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
         fanout,
         max_rounds: 3,
         confidence: 0.5,
-        limits: Limits { attempts_max, pops_max: 5_000, snapshot_every_frames: 64, ..Limits::DEFAULT },
+        limits: Limits {
+            attempts_max,
+            pops_max: 5_000,
+            snapshot_every_frames: 64,
+            ..Limits::DEFAULT
+        },
         budget: Budget { steps: 1 << 22, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
         weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
         is_checked: true,
@@ -44,15 +50,17 @@ pub(super) fn kinds() -> Kinds {
     Kinds::WITHOUT_TRANSITION
 }
 
-/// Carries a run out with a proposing function; turns come back in an order that `schedule` picks. An empty line means that
-/// nothing is left to propose.
+/// Carries a run out with a proposing function; turns come back in an order that `schedule` picks.
+/// An empty line means that nothing is left to propose.
 pub(super) fn simulate(
     problem: &Arc<dyn Problem>,
     plan: RunPlan,
     schedule: &mut TaskRng,
     mut propose: impl FnMut(&Trajectory, &mut TaskRng) -> String,
 ) -> Outcome {
-    simulate_with(problem, plan, schedule, |_, trajectory, rng| (propose(trajectory, rng), Some(-1.0)))
+    simulate_with(problem, plan, schedule, |_, trajectory, rng| {
+        (propose(trajectory, rng), Some(-1.0))
+    })
 }
 
 /// As [`simulate`], where the proposing function knows its turn and gives ln p of its line.
@@ -91,11 +99,12 @@ pub(super) fn simulate_judged(
         let violations = trajectory.machine.violations(kinds);
         let score = Score::from_tenths(violations.tenths(trajectory.machine.spec()));
         let verdict = Verdict { score, ..Verdict::default() };
-        let decision = run.plan().strategy.ruling(if line.is_empty() || trajectory.excludes(&line) {
-            Decision::Backtrack
-        } else {
-            THRESHOLDS.decide(score, trajectory.stack.top().retries)
-        });
+        let decision =
+            run.plan().strategy.ruling(if line.is_empty() || trajectory.excludes(&line) {
+                Decision::Backtrack
+            } else {
+                THRESHOLDS.decide(score, trajectory.stack.top().retries)
+            });
         let completion = trajectory.completion_max.map_or(2, |max| u64::from(max.min(7)));
         let usage = Usage { prompt: 10, completion };
         let outcome = TurnOutcome {
@@ -115,7 +124,10 @@ pub(super) fn simulate_judged(
 
 pub(super) fn queens(n: usize) -> Arc<dyn Problem> {
     let order: Vec<_> = (0..n).collect();
-    tasks::find("n-queens").expect("listed").read_input(&json!({"n": n, "order": order})).expect("valid")
+    tasks::find("n-queens")
+        .expect("listed")
+        .read_input(&json!({"n": n, "order": order}))
+        .expect("valid")
 }
 
 fn any_placement(trajectory: &Trajectory, rng: &mut TaskRng) -> String {
@@ -127,7 +139,8 @@ fn any_placement(trajectory: &Trajectory, rng: &mut TaskRng) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Random proposals with exclusion and backtracking find a solution whenever there is one, on every board.
+    /// Random proposals with exclusion and backtracking find a solution whenever there is one, on
+    /// every board.
     #[test]
     fn search_over_finite_choices_is_complete(n in 4usize..8, seed in any::<u64>()) {
         let outcome = simulate(&queens(n), plan(1, 1), &mut TaskRng::new(seed), any_placement);
@@ -135,8 +148,9 @@ proptest! {
         prop_assert!(outcome.verified && outcome.answer.is_some());
     }
 
-    /// A model that puts all its mass on the lines that come first in a random order, whatever the state, and whose engine
-    /// bars those that were rejected: it finds a solution, or every line was tried everywhere.
+    /// A model that puts all its mass on the lines that come first in a random order, whatever the
+    /// state, and whose engine bars those that were rejected: it finds a solution, or every line
+    /// was tried everywhere.
     #[test]
     fn search_with_excluded_lines_is_complete(n in 2usize..7, seed in any::<u64>()) {
         let mut rng = TaskRng::new(seed);
@@ -154,7 +168,8 @@ proptest! {
         prop_assert_eq!(outcome.answer.is_some(), has_solution);
     }
 
-    /// Garbage, legal lines and reference steps in any mixture: a run ends, within its budget, and says why.
+    /// Garbage, legal lines and reference steps in any mixture: a run ends, within its budget, and
+    /// says why.
     #[test]
     fn a_run_ends_whatever_is_proposed(
         seed in any::<u64>(), garbage in 0u64..100, task in 0usize..5, strategy in 0usize..5
@@ -175,7 +190,8 @@ proptest! {
         prop_assert!(!outcome.verified || outcome.answer.is_some());
     }
 
-    /// With an executor that makes no mistake every task's answer is the reference answer, by every schedule.
+    /// With an executor that makes no mistake every task's answer is the reference answer, by every
+    /// schedule.
     #[test]
     fn a_faultless_executor_is_verified_and_right(seed in any::<u64>(), task in 0usize..5, strategy in 0usize..5) {
         let problem = tasks::all().nth(task).expect("five tasks").generate(Difficulty::Easy, seed);
@@ -201,7 +217,8 @@ fn a_board_without_solution_is_proven_exhausted() {
 
 #[test]
 fn a_partial_board_is_completed_or_left() {
-    // Queens at 0 and 3 of a board of 8 have completions; the search keeps the steps it was given unless they are dead.
+    // Queens at 0 and 3 of a board of 8 have completions; the search keeps the steps it was given
+    // unless they are dead.
     let mut machine = queens(8).start();
     for line in ["place 0 0", "place 1 4", "place 2 7"] {
         machine.replay(line).expect("legal");
@@ -214,8 +231,10 @@ fn a_partial_board_is_completed_or_left() {
         trajectory.machine.propose(&line).expect("legal");
         let violations = trajectory.machine.violations(kinds());
         let decision = if violations.is_empty() { Decision::Proceed } else { Decision::Backtrack };
-        let verdict =
-            Verdict { score: Score::from_tenths(violations.tenths(trajectory.machine.spec())), ..Verdict::default() };
+        let verdict = Verdict {
+            score: Score::from_tenths(violations.tenths(trajectory.machine.spec())),
+            ..Verdict::default()
+        };
         if let Next::Ended(end) = trajectory.settle(&line, true, &verdict, decision, &limits) {
             break end;
         }
@@ -229,13 +248,19 @@ fn a_partial_board_is_completed_or_left() {
 fn turns_in_flight_stay_within_the_completion_tokens_together() {
     // A single pass stops at the first line that cannot be carried out.
     let searching = strategies().into_iter().filter(|strategy| !strategy.is_single_pass());
-    for (strategy, (fanout, limit)) in
-        searching.flat_map(|strategy| [(1, 5), (4, 1), (4, 2), (4, 40), (4, 333)].map(|case| (strategy, case)))
-    {
-        let budget = Budget { steps: 1 << 20, tokens: 0, completion_tokens: limit, wall_ms: u64::MAX };
-        let limits = Limits { repetitions_max: u32::MAX, stuck_after: u32::MAX, ..plan(fanout, 1_000_000).limits };
+    for (strategy, (fanout, limit)) in searching.flat_map(|strategy| {
+        [(1, 5), (4, 1), (4, 2), (4, 40), (4, 333)].map(|case| (strategy, case))
+    }) {
+        let budget =
+            Budget { steps: 1 << 20, tokens: 0, completion_tokens: limit, wall_ms: u64::MAX };
+        let limits = Limits {
+            repetitions_max: u32::MAX,
+            stuck_after: u32::MAX,
+            ..plan(fanout, 1_000_000).limits
+        };
         let plan = RunPlan { strategy, limits, budget, ..plan(fanout, 1_000_000) };
-        let outcome = simulate(&queens(6), plan, &mut TaskRng::new(limit), |_, _| "back 5".to_owned());
+        let outcome =
+            simulate(&queens(6), plan, &mut TaskRng::new(limit), |_, _| "back 5".to_owned());
         assert_eq!(outcome.ending, Ending::TokensSpent, "{strategy:?}, {limit}");
         assert_eq!(outcome.usage.completion, limit, "{strategy:?} of {fanout}");
     }
@@ -245,12 +270,25 @@ fn turns_in_flight_stay_within_the_completion_tokens_together() {
 fn the_limit_that_ends_a_run_is_named() {
     let problem = queens(6);
     let budgets = [
-        (Budget { steps: 50, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX }, Ending::StepsSpent),
-        (Budget { steps: 1 << 20, tokens: 600, completion_tokens: 0, wall_ms: u64::MAX }, Ending::TokensSpent),
-        (Budget { steps: 1 << 20, tokens: 0, completion_tokens: 0, wall_ms: 0 }, Ending::WallMsSpent),
+        (
+            Budget { steps: 50, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
+            Ending::StepsSpent,
+        ),
+        (
+            Budget { steps: 1 << 20, tokens: 600, completion_tokens: 0, wall_ms: u64::MAX },
+            Ending::TokensSpent,
+        ),
+        (
+            Budget { steps: 1 << 20, tokens: 0, completion_tokens: 0, wall_ms: 0 },
+            Ending::WallMsSpent,
+        ),
     ];
     for (budget, ending) in budgets {
-        let limits = Limits { repetitions_max: u32::MAX, stuck_after: u32::MAX, ..plan(2, 1_000_000).limits };
+        let limits = Limits {
+            repetitions_max: u32::MAX,
+            stuck_after: u32::MAX,
+            ..plan(2, 1_000_000).limits
+        };
         let plan = RunPlan { limits, budget, ..plan(2, 1_000_000) };
         let outcome = simulate(&problem, plan, &mut TaskRng::new(1), |_, _| "back 5".to_owned());
         assert_eq!((outcome.ending, outcome.answer, outcome.verified), (ending, None, false));
@@ -259,16 +297,23 @@ fn the_limit_that_ends_a_run_is_named() {
 
 #[test]
 fn a_good_step_is_not_excluded_because_its_successor_used_up_its_attempts() {
-    let limits = Limits { attempts_max: 2, pops_max: 10, snapshot_every_frames: 8, ..Limits::DEFAULT };
+    let limits =
+        Limits { attempts_max: 2, pops_max: 10, snapshot_every_frames: 8, ..Limits::DEFAULT };
     let machine = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 5).start();
     let mut trajectory = Trajectory::new(machine, &limits);
     let first = trajectory.machine.reference().expect("a start");
     trajectory.machine.propose(&first).expect("legal");
-    assert_eq!(trajectory.settle(&first, true, &Verdict::default(), Decision::Proceed, &limits), Next::Propose);
+    assert_eq!(
+        trajectory.settle(&first, true, &Verdict::default(), Decision::Proceed, &limits),
+        Next::Propose
+    );
     let bad = Verdict { score: Score::from_tenths(10), ..Verdict::default() };
     for line in ["x", "y"] {
         assert!(trajectory.machine.propose(line).is_err());
-        assert_eq!(trajectory.settle(line, false, &bad, Decision::Backtrack, &limits), Next::Propose);
+        assert_eq!(
+            trajectory.settle(line, false, &bad, Decision::Backtrack, &limits),
+            Next::Propose
+        );
     }
     assert_eq!((trajectory.stack.depth(), trajectory.counts.pops), (0, 1), "the state was popped");
     assert!(!trajectory.excludes(&first));
@@ -276,22 +321,34 @@ fn a_good_step_is_not_excluded_because_its_successor_used_up_its_attempts() {
 
 #[test]
 fn a_state_with_nothing_left_to_propose_is_popped_as_a_dead_end() {
-    let limits = Limits { attempts_max: 100, pops_max: 10, snapshot_every_frames: 8, ..Limits::DEFAULT };
+    let limits =
+        Limits { attempts_max: 100, pops_max: 10, snapshot_every_frames: 8, ..Limits::DEFAULT };
     let machine = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 5).start();
     let mut trajectory = Trajectory::new(machine, &limits);
     let first = trajectory.machine.reference().expect("a start");
     let state = trajectory.machine.state();
     trajectory.machine.propose(&first).expect("legal");
-    assert_eq!(trajectory.settle(&first, true, &Verdict::default(), Decision::Proceed, &limits), Next::Propose);
+    assert_eq!(
+        trajectory.settle(&first, true, &Verdict::default(), Decision::Proceed, &limits),
+        Next::Propose
+    );
     let nothing_left = Verdict { score: Score::from_tenths(10), ..Verdict::default() };
     assert_eq!(trajectory.settle_exhausted(&nothing_left, &limits), Next::Propose);
-    assert_eq!((trajectory.stack.depth(), trajectory.machine.state()), (0, state), "one proposal is enough");
+    assert_eq!(
+        (trajectory.stack.depth(), trajectory.machine.state()),
+        (0, state),
+        "one proposal is enough"
+    );
     assert!(trajectory.excludes(&first) && !trajectory.excludes(""));
-    assert_eq!((trajectory.counts.pops, trajectory.counts.backtracks, trajectory.counts.proposals), (1, 1, 2));
+    assert_eq!(
+        (trajectory.counts.pops, trajectory.counts.backtracks, trajectory.counts.proposals),
+        (1, 1, 2)
+    );
     assert_eq!(trajectory.settle_exhausted(&nothing_left, &limits), Next::Ended(End::Exhausted));
 }
 
-/// Not a search: its choices are not known to be finite, so only the executor can say that nothing is left.
+/// Not a search: its choices are not known to be finite, so only the executor can say that nothing
+/// is left.
 #[test]
 fn a_run_whose_executor_has_nothing_left_is_exhausted() {
     let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 5);

@@ -72,7 +72,9 @@ impl StuckAt {
     pub(super) fn join(&mut self, other: Self) {
         self.trajectories += other.trajectories;
         for rejection in other.rejected {
-            if self.rejected.len() < REJECTIONS_MAX && !self.rejected.iter().any(|known| known.line == rejection.line) {
+            if self.rejected.len() < REJECTIONS_MAX
+                && !self.rejected.iter().any(|known| known.line == rejection.line)
+            {
                 self.rejected.push(rejection);
             }
         }

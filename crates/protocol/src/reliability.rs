@@ -1,7 +1,9 @@
-//! First-to-ahead-by-k voting on a step: the k that a target reliability needs, and the error bound of a vote.
+//! First-to-ahead-by-k voting on a step: the k that a target reliability needs, and the error bound
+//! of a vote.
 //!
-//! Samples are independent and right with probability p, and wrong samples agree (the worst case). Then the right action
-//! is the first to be ahead by k with probability p^k / (p^k + q^k), q = 1 − p: the gambler's ruin.
+//! Samples are independent and right with probability p, and wrong samples agree (the worst case).
+//! Then the right action is the first to be ahead by k with probability p^k / (p^k + q^k), q = 1 −
+//! p: the gambler's ruin.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +12,8 @@ use serde::{Deserialize, Serialize};
 pub struct Ahead {
     /// Votes by which an action must be ahead of every other, at least 1.
     pub k: u32,
-    /// Samples at one state after which the leader is chosen regardless; if there is none, the round ends.
+    /// Samples at one state after which the leader is chosen regardless; if there is none, the
+    /// round ends.
     pub samples_max: u32,
     /// A proposal with more characters, derivation included, is discarded.
     pub characters_max: u32,
@@ -28,8 +31,8 @@ pub struct StepVotes {
     pub steps: u64,
     /// Proposals, discarded ones included.
     pub samples: u64,
-    /// Proposals discarded before the vote (red flags): no action, not applicable, too long, or rejected by the
-    /// coordinator.
+    /// Proposals discarded before the vote (red flags): no action, not applicable, too long, or
+    /// rejected by the coordinator.
     pub discarded: u64,
     /// Votes for the chosen actions.
     pub votes: u64,
@@ -37,19 +40,21 @@ pub struct StepVotes {
     pub margin_min: u32,
     /// Steps chosen with a lead below k, because `samples_max` was reached.
     pub undecided: u64,
-    /// Bound on the probability that any step is wrong: Σ q^m / (p^m + q^m) over the leads m, at most 1. It holds if
-    /// samples are independent and right with the given probability p. Null if p is unknown.
+    /// Bound on the probability that any step is wrong: Σ q^m / (p^m + q^m) over the leads m, at
+    /// most 1. It holds if samples are independent and right with the given probability p. Null if
+    /// p is unknown.
     pub error_bound: Option<f64>,
 }
 
-/// The probability that the wrong action is first ahead by `m` votes, if a sample is right with probability `p`.
+/// The probability that the wrong action is first ahead by `m` votes, if a sample is right with
+/// probability `p`.
 pub fn wrong_at(p: f64, m: u32) -> f64 {
     let odds = ((1.0 - p) / p).powf(f64::from(m));
     if odds.is_finite() { odds / (1.0 + odds) } else { 1.0 }
 }
 
-/// The smallest k with which all of `steps` steps are right with probability `reliability` or more, if a sample is right
-/// with probability `p`. `None` if p is at most one half: then no k suffices.
+/// The smallest k with which all of `steps` steps are right with probability `reliability` or more,
+/// if a sample is right with probability `p`. `None` if p is at most one half: then no k suffices.
 pub fn least_k(p: f64, reliability: f64, steps: u64) -> Option<u32> {
     if p <= 0.5 {
         return None;
@@ -92,14 +97,24 @@ mod tests {
                 for steps in [1, 10, 1_000, 1_048_575] {
                     let k = least_k(p, reliability, steps).expect("p is above one half");
                     let all_right = |k: u32| (steps as f64 * (-wrong_at(p, k)).ln_1p()).exp();
-                    assert!(all_right(k) >= reliability * (1.0 - 1e-9), "{p} {reliability} {steps}: {k}");
-                    assert!(k == 1 || all_right(k - 1) < reliability, "{p} {reliability} {steps}: {k} is too many");
+                    assert!(
+                        all_right(k) >= reliability * (1.0 - 1e-9),
+                        "{p} {reliability} {steps}: {k}"
+                    );
+                    assert!(
+                        k == 1 || all_right(k - 1) < reliability,
+                        "{p} {reliability} {steps}: {k} is too many"
+                    );
                 }
             }
         }
-        // MAKER's example: twenty discs, 2^20 − 1 steps, a step accuracy of 99.8 %: k = 3 gives above 95 %.
+        // MAKER's example: twenty discs, 2^20 − 1 steps, a step accuracy of 99.8 %: k = 3 gives
+        // above 95 %.
         assert_eq!(least_k(0.998, 0.95, 1_048_575), Some(3));
-        assert_eq!((least_k(0.5, 0.9, 1), least_k(0.3, 0.9, 1), least_k(1.0, 0.9, 1)), (None, None, Some(1)));
+        assert_eq!(
+            (least_k(0.5, 0.9, 1), least_k(0.3, 0.9, 1), least_k(1.0, 0.9, 1)),
+            (None, None, Some(1))
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Replays a run from its recorded events: to continue it in another process, or to show its states later.
+//! Replays a run from its recorded events: to continue it in another process, or to show its states
+//! later.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +20,8 @@ pub enum RunInput<'a> {
     Decided { id: TurnId, outcome: TurnOutcome<'a> },
     /// An agent failed at a turn for good.
     Failed { id: TurnId, reason: String },
-    /// The run was ended from outside: by the clock, by its owner, or because an agent keeps failing.
+    /// The run was ended from outside: by the clock, by its owner, or because an agent keeps
+    /// failing.
     Stopped { ending: Ending },
 }
 
@@ -64,8 +66,14 @@ impl Replay {
         let mut run = Run::new(problem, plan);
         let mut effects = Vec::new();
         run.start(&mut effects);
-        let mut replay =
-            Self { run, waiting: HashMap::new(), elapsed_ms: 0, outcome: None, ended: Vec::new(), effects };
+        let mut replay = Self {
+            run,
+            waiting: HashMap::new(),
+            elapsed_ms: 0,
+            outcome: None,
+            ended: Vec::new(),
+            effects,
+        };
         replay.absorb();
         replay
     }
@@ -82,12 +90,25 @@ impl Replay {
         self.waiting.get(&id).map(AsRef::as_ref)
     }
 
-    /// The reward of the step that the last event settled: with V, by a trajectory that had these counts before it.
-    pub fn step_reward(&self, id: TurnId, before: Counts, applicable: bool, score: Score) -> Reward {
-        let share = |proposals, applicable| Merits { proposals, applicable, ..Merits::default() }.share();
+    /// The reward of the step that the last event settled: with V, by a trajectory that had these
+    /// counts before it.
+    pub fn step_reward(
+        &self,
+        id: TurnId,
+        before: Counts,
+        applicable: bool,
+        score: Score,
+    ) -> Reward {
+        let share =
+            |proposals, applicable| Merits { proposals, applicable, ..Merits::default() }.share();
         let with_it = share(before.proposals + 1, before.applicable + u64::from(applicable));
         let end = self.ended.iter().find(|(ended, _)| *ended == id).map(|(_, reward)| reward);
-        self.run.plan().weights.of_step(score, share(before.proposals, before.applicable), with_it, end)
+        self.run.plan().weights.of_step(
+            score,
+            share(before.proposals, before.applicable),
+            with_it,
+            end,
+        )
     }
 
     fn absorb(&mut self) {
@@ -123,10 +144,12 @@ impl Replay {
                 // A synchronous search applies its choice itself.
                 let is_committed = outcome.applicable && outcome.decision == Decision::Proceed;
                 if is_committed && !self.run.plan().strategy.is_synchronous() {
-                    trajectory.machine.replay(outcome.line).map_err(|refusal| ReplayError::Step {
-                        line: outcome.line.to_owned(),
-                        depth: trajectory.stack.depth(),
-                        reason: refusal.to_string(),
+                    trajectory.machine.replay(outcome.line).map_err(|refusal| {
+                        ReplayError::Step {
+                            line: outcome.line.to_owned(),
+                            depth: trajectory.stack.depth(),
+                            reason: refusal.to_string(),
+                        }
                     })?;
                 }
                 self.run.settle(id, trajectory, outcome, elapsed_ms, &mut self.effects);
@@ -147,6 +170,10 @@ impl Replay {
         }
         let mut waiting: Vec<_> = self.waiting.into_iter().collect();
         waiting.sort_by_key(|(id, _)| id.trajectory);
-        Replayed::Open(Box::new(SuspendedRun { run: self.run, waiting, elapsed_ms: self.elapsed_ms }))
+        Replayed::Open(Box::new(SuspendedRun {
+            run: self.run,
+            waiting,
+            elapsed_ms: self.elapsed_ms,
+        }))
     }
 }

@@ -1,4 +1,5 @@
-//! Properties of runs that are replayed from their events, or restored from a snapshot, at any point.
+//! Properties of runs that are replayed from their events, or restored from a snapshot, at any
+//! point.
 
 use std::sync::Arc;
 
@@ -57,7 +58,11 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
         }
         let (id, mut trajectory) = waiting.swap_remove(rng.index(waiting.len()));
         let choices = trajectory.machine.choices().expect("n-queens is a search");
-        let line = if rng.chance(1, 10) { "nonsense".to_owned() } else { choices[rng.index(choices.len())].clone() };
+        let line = if rng.chance(1, 10) {
+            "nonsense".to_owned()
+        } else {
+            choices[rng.index(choices.len())].clone()
+        };
         let applicable = trajectory.machine.propose(&line).is_ok();
         let is_clean = trajectory.machine.violations(kinds()).is_empty();
         let score = if is_clean { Score::ZERO } else { Score::from_tenths(2) };
@@ -110,7 +115,8 @@ fn same(a: &Outcome, b: &Outcome) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Replaying all events reaches the same end, and so does continuing from a snapshot between any two of them.
+    /// Replaying all events reaches the same end, and so does continuing from a snapshot between
+    /// any two of them.
     #[test]
     fn a_run_reaches_the_same_end_from_anywhere(
         seed in any::<u64>(), n in 4usize..7, at in 0.0f64..1.0, strategy in 0usize..5

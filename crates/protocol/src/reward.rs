@@ -1,5 +1,6 @@
-//! The paper's composite reward (eq. "reward function"): R = α·r_task + β·r_verify + γ·r_eff + λ·r_format, of a trajectory
-//! and of each of its steps. Runs and the Python package compute their rewards here.
+//! The paper's composite reward (eq. "reward function"): R = α·r_task + β·r_verify + γ·r_eff +
+//! λ·r_format, of a trajectory and of each of its steps. Runs and the Python package compute their
+//! rewards here.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +18,8 @@ pub struct RewardWeights {
 /// The inputs of a trajectory's reward.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Merits {
-    /// The trajectory answered, and the verifier found nothing wrong with its last step. The reference answer is never
-    /// consulted.
+    /// The trajectory answered, and the verifier found nothing wrong with its last step. The
+    /// reference answer is never consulted.
     pub solved: bool,
     /// V of the last judged step.
     pub last_score: Score,
@@ -63,7 +64,10 @@ impl RewardWeights {
 
     /// The reward whose parts are these.
     fn weigh(&self, task: f64, verify: f64, efficiency: f64, format: f64) -> Reward {
-        let total = self.task * task + self.verify * verify + self.efficiency * efficiency + self.format * format;
+        let total = self.task * task
+            + self.verify * verify
+            + self.efficiency * efficiency
+            + self.format * format;
         Reward { task, verify, efficiency, format, total }
     }
 
@@ -75,9 +79,16 @@ impl RewardWeights {
         self.weigh(task, verify, efficiency, merits.share())
     }
 
-    /// The reward of a step with this V (see [`StepRewards`]); `share` and `share_before` are those of applicable proposals
-    /// with it and before it, and `end` is R(τ) if the trajectory ends with it.
-    pub fn of_step(&self, score: Score, share_before: f64, share: f64, end: Option<&Reward>) -> Reward {
+    /// The reward of a step with this V (see [`StepRewards`]); `share` and `share_before` are those
+    /// of applicable proposals with it and before it, and `end` is R(τ) if the trajectory ends with
+    /// it.
+    pub fn of_step(
+        &self,
+        score: Score,
+        share_before: f64,
+        share: f64,
+        end: Option<&Reward>,
+    ) -> Reward {
         let (task, efficiency) = end.map_or((0.0, 0.0), |end| (end.task, end.efficiency));
         self.weigh(task, -score.value(), efficiency, share - share_before)
     }
@@ -100,10 +111,11 @@ pub struct JudgedStep {
 
 /// The rewards of a trajectory's steps, one after the other.
 ///
-/// The reward of step t has the parts of R. r_task and r_eff count at the last step. r_verify is −V of the step. r_format is
-/// the change of the share of applicable proposals. So the rewards of all steps sum to R(τ) − β·Σ V(s_t) over the steps
-/// before the last: R(τ) itself where these break nothing. R takes V of the last step alone; here a violation costs at the
-/// step that makes it, and a clean step after it pays nothing back.
+/// The reward of step t has the parts of R. r_task and r_eff count at the last step. r_verify is −V
+/// of the step. r_format is the change of the share of applicable proposals. So the rewards of all
+/// steps sum to R(τ) − β·Σ V(s_t) over the steps before the last: R(τ) itself where these break
+/// nothing. R takes V of the last step alone; here a violation costs at the step that makes it, and
+/// a clean step after it pays nothing back.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepRewards {
     weights: RewardWeights,
@@ -126,7 +138,12 @@ impl StepRewards {
         merits.last_score = step.score;
         merits.solved = step.answered && step.score == Score::ZERO;
         let trajectory = self.trajectory();
-        self.weights.of_step(step.score, share_before, trajectory.format, step.last.then_some(&trajectory))
+        self.weights.of_step(
+            step.score,
+            share_before,
+            trajectory.format,
+            step.last.then_some(&trajectory),
+        )
     }
 
     /// The merits of the steps so far.
@@ -146,8 +163,14 @@ mod tests {
 
     #[test]
     fn the_parts_are_weighted_as_in_the_paper() {
-        let good =
-            Merits { solved: true, last_score: Score::ZERO, steps: 25, steps_max: 100, proposals: 50, applicable: 40 };
+        let good = Merits {
+            solved: true,
+            last_score: Score::ZERO,
+            steps: 25,
+            steps_max: 100,
+            proposals: 50,
+            applicable: 40,
+        };
         let reward = RewardWeights::PAPER.reward(&good);
         assert!((reward.total - (10.0 + 0.375 + 0.08)).abs() < 1e-12, "{reward:?}");
         let bad = Merits { solved: false, last_score: Score::from_tenths(16), steps: 300, ..good };
@@ -172,7 +195,8 @@ mod tests {
 
     #[test]
     fn the_rewards_of_clean_steps_sum_to_the_trajectory_s() {
-        let (steps, trajectory) = totals(&[step(0, true, false), step(0, true, false), step(0, true, true)]);
+        let (steps, trajectory) =
+            totals(&[step(0, true, false), step(0, true, false), step(0, true, true)]);
         // Of ten steps at most three were taken: 0.5 · 0.7 beside the task's 10.
         assert_near(&steps, &[0.1, 0.0, 10.35]);
         assert_near(&[trajectory], &[10.45]);
@@ -180,8 +204,12 @@ mod tests {
 
     #[test]
     fn a_violation_costs_where_it_is_made() {
-        let (steps, trajectory) =
-            totals(&[step(6, true, false), step(10, false, false), step(0, true, false), step(0, true, true)]);
+        let (steps, trajectory) = totals(&[
+            step(6, true, false),
+            step(10, false, false),
+            step(0, true, false),
+            step(0, true, true),
+        ]);
         let format = [1.0, 0.5, 2.0 / 3.0, 0.75];
         let wanted = [
             0.1 - 0.6,

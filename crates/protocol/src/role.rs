@@ -26,7 +26,8 @@ impl Role {
     }
 }
 
-/// Milliseconds that a step waited for each agent. One that replied at once counts as 0, however long it computed.
+/// Milliseconds that a step waited for each agent. One that replied at once counts as 0, however
+/// long it computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RoleTimes {

@@ -1,5 +1,5 @@
-//! A run: rounds of trajectories, a vote after each, and the limits that end it. It is a pure function of its events;
-//! the clock is an argument.
+//! A run: rounds of trajectories, a vote after each, and the limits that end it. It is a pure
+//! function of its events; the clock is an argument.
 
 mod state;
 
@@ -106,7 +106,8 @@ impl Run {
         self.live
     }
 
-    /// Whether the current batch has no samples yet and no turn waits for tokens: a snapshot stores neither.
+    /// Whether the current batch has no samples yet and no turn waits for tokens: a snapshot stores
+    /// neither.
     #[inline]
     pub fn is_whole(&self) -> bool {
         self.gathered.is_empty() && !self.completion_shares.has_parked()
@@ -131,7 +132,11 @@ impl Run {
         self.votes = Votes::default();
         self.answers.clear();
         self.counters.trajectories += self.plan.trajectories();
-        self.search = self.plan.strategy.is_synchronous().then(|| SynchronousSearch::new(&self.plan.strategy));
+        self.search = self
+            .plan
+            .strategy
+            .is_synchronous()
+            .then(|| SynchronousSearch::new(&self.plan.strategy));
         self.gathered.clear();
         for trajectory in 0..self.live {
             let machine = self.problem.start();
@@ -153,13 +158,19 @@ impl Run {
         }
     }
 
-    fn propose_within_budget(&mut self, id: TurnId, trajectory: Box<Trajectory>, effects: &mut Vec<Effect>) {
+    fn propose_within_budget(
+        &mut self,
+        id: TurnId,
+        trajectory: Box<Trajectory>,
+        effects: &mut Vec<Effect>,
+    ) {
         let left = self.left().completion_tokens.unwrap_or(u64::MAX);
         let proposable = self.completion_shares.allot(id, trajectory, left, self.plan.slots());
         effects.extend(proposable.map(|trajectory| Effect::Propose(id, trajectory)));
     }
 
-    /// Asks for the proposals that waited for completion tokens; a turn has ended and released some.
+    /// Asks for the proposals that waited for completion tokens; a turn has ended and released
+    /// some.
     #[inline]
     fn resume_parked(&mut self, effects: &mut Vec<Effect>) {
         if self.completion_shares.has_parked() && !self.is_over {
@@ -209,7 +220,8 @@ impl Run {
     ) {
         let TurnOutcome { line, applicable, verdict, decision, usage, exhausted, .. } = outcome;
         let single_pass = Limits { attempts_max: 1, repetitions_max: 1, ..self.plan.limits };
-        let limits = if self.plan.strategy.is_single_pass() { &single_pass } else { &self.plan.limits };
+        let limits =
+            if self.plan.strategy.is_single_pass() { &single_pass } else { &self.plan.limits };
         let before = trajectory.counts;
         let next = if exhausted && decision == Decision::Backtrack {
             trajectory.settle_exhausted(verdict, limits)
@@ -281,11 +293,18 @@ impl Run {
         let Some(search) = self.search.as_mut().filter(|_| self.live == 0) else { return };
         let mut chosen = Vec::new();
         let samples = std::mem::take(&mut self.gathered);
-        let step = search.advance(&self.plan.strategy, samples, self.plan.limits.attempts_max, &mut chosen);
-        effects.extend(chosen.into_iter().map(|chosen| Effect::Chosen { round: self.round, chosen }));
+        let step = search.advance(
+            &self.plan.strategy,
+            samples,
+            self.plan.limits.attempts_max,
+            &mut chosen,
+        );
+        effects
+            .extend(chosen.into_iter().map(|chosen| Effect::Chosen { round: self.round, chosen }));
         match step {
             Step::Propose(slots) => {
-                self.live = u32::try_from(slots.len()).expect("invariant: slots are at most the fan-out");
+                self.live =
+                    u32::try_from(slots.len()).expect("invariant: slots are at most the fan-out");
                 for (id, trajectory) in slots {
                     self.propose(id, trajectory, effects);
                 }
@@ -347,11 +366,19 @@ impl Run {
     }
 
     fn reached(&self, elapsed_ms: u64) -> Option<Ending> {
-        let limit = self.plan.budget.reached(self.counters.proposals, self.counters.usage, elapsed_ms)?;
+        let limit =
+            self.plan.budget.reached(self.counters.proposals, self.counters.usage, elapsed_ms)?;
         Some(Ending::from(limit))
     }
 
-    fn end(&mut self, id: TurnId, summary: &Summary, end: End, elapsed_ms: u64, effects: &mut Vec<Effect>) {
+    fn end(
+        &mut self,
+        id: TurnId,
+        summary: &Summary,
+        end: End,
+        elapsed_ms: u64,
+        effects: &mut Vec<Effect>,
+    ) {
         self.live -= 1;
         let reward = self.plan.weights.reward(&Merits {
             solved: matches!(end, End::Answered(_)) && summary.last_score == Score::ZERO,
@@ -383,7 +410,12 @@ impl Run {
     fn vote(&mut self, answer: Value, summary: &Summary) {
         let is_clean = self.plan.is_checked && summary.score == Score::ZERO;
         let is_solution = is_clean && self.plan.checks_end && self.problem.goal(&answer).is_some();
-        let vote = Vote { answer: answer.clone(), score: summary.score, trace: summary.trace, is_solution };
+        let vote = Vote {
+            answer: answer.clone(),
+            score: summary.score,
+            trace: summary.trace,
+            is_solution,
+        };
         self.votes.cast(self.problem.spec(), vote);
         self.answers.push((answer, summary.score, summary.steps));
     }
@@ -395,7 +427,8 @@ impl Run {
         }
         if self.plan.strategy == Strategy::BestOfN {
             // No score is lower than zero.
-            return self.plan.is_checked && self.answers.iter().any(|(_, score, _)| *score == Score::ZERO);
+            return self.plan.is_checked
+                && self.answers.iter().any(|(_, score, _)| *score == Score::ZERO);
         }
         self.votes.is_decided(self.plan.vote, self.live, self.plan.quorum())
     }
@@ -425,7 +458,8 @@ impl Run {
         };
         self.agreement = f64::from(winner.votes) / f64::from(self.plan.voters());
         let is_better = self.best.as_ref().is_none_or(|best| {
-            (winner.best_score, std::cmp::Reverse(winner.votes)) < (best.score, std::cmp::Reverse(best.votes))
+            (winner.best_score, std::cmp::Reverse(winner.votes))
+                < (best.score, std::cmp::Reverse(best.votes))
         });
         if is_better {
             let steps = self
@@ -433,16 +467,26 @@ impl Run {
                 .iter()
                 .find(|(answer, score, _)| *answer == winner.answer && *score == winner.best_score)
                 .map_or(0, |(_, _, steps)| *steps);
-            self.best = Some(Best { answer: winner.answer, score: winner.best_score, votes: winner.votes, steps });
+            self.best = Some(Best {
+                answer: winner.answer,
+                score: winner.best_score,
+                votes: winner.votes,
+                steps,
+            });
         }
     }
 
     fn count(&mut self, failure: Option<String>, elapsed_ms: u64, effects: &mut Vec<Effect>) {
         self.tally();
         let winner = self.last_count.first().cloned();
-        effects.push(Effect::Voted { round: self.round, winner: winner.clone(), agreement: self.agreement });
+        effects.push(Effect::Voted {
+            round: self.round,
+            winner: winner.clone(),
+            agreement: self.agreement,
+        });
         let agreed = winner.is_some_and(|winner| {
-            winner.votes >= self.plan.quorum() && (!self.plan.is_checked || winner.violation_score == Score::ZERO)
+            winner.votes >= self.plan.quorum()
+                && (!self.plan.is_checked || winner.violation_score == Score::ZERO)
         });
         if agreed && (self.plan.adaptive_rounds || self.round >= self.plan.max_rounds) {
             self.finish(Ending::Agreed, effects);
@@ -463,8 +507,14 @@ impl Run {
 
     fn finish(&mut self, ending: Ending, effects: &mut Vec<Effect>) {
         // A beam search that a limit cuts short returns its likeliest answer.
-        let best_of_beam = self.search.as_ref().filter(|_| self.answers.is_empty()).and_then(SynchronousSearch::best);
-        if let (Some(Step::Ended(_, summary, End::Answered(answer))), true) = (best_of_beam, ending != Ending::Agreed) {
+        let best_of_beam = self
+            .search
+            .as_ref()
+            .filter(|_| self.answers.is_empty())
+            .and_then(SynchronousSearch::best);
+        if let (Some(Step::Ended(_, summary, End::Answered(answer))), true) =
+            (best_of_beam, ending != Ending::Agreed)
+        {
             self.vote(answer, &summary);
         }
         // A round that a limit cuts short is counted with the answers that it has.
@@ -474,7 +524,8 @@ impl Run {
         self.is_over = true;
         let best = self.best.take();
         let stuck_at = self.stuck_states.deepest().filter(|_| ending != Ending::Agreed).cloned();
-        let verified = self.plan.is_checked && best.as_ref().is_some_and(|best| best.score == Score::ZERO);
+        let verified =
+            self.plan.is_checked && best.as_ref().is_some_and(|best| best.score == Score::ZERO);
         effects.push(Effect::Finish(Box::new(Outcome {
             ending,
             verified,

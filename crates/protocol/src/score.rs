@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// V(s) in thousandths, so that comparisons with thresholds are exact; 0 is clean. A rule verifier's V is the weighted
-/// sum of eq. 2; an LLM verifier's score, between 0 and 1, is used as it is.
+/// V(s) in thousandths, so that comparisons with thresholds are exact; 0 is clean. A rule
+/// verifier's V is the weighted sum of eq. 2; an LLM verifier's score, between 0 and 1, is used as
+/// it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Score(u32);
 
@@ -20,7 +21,11 @@ impl Score {
     pub fn from_value(value: f64) -> Option<Self> {
         let thousandths = (value * 1000.0).round();
         (thousandths >= 0.0 && thousandths <= f64::from(u32::MAX)).then_some(
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range was just checked")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "the range was just checked"
+            )]
             Self(thousandths as u32),
         )
     }
@@ -50,6 +55,7 @@ impl Serialize for Score {
 impl<'de> Deserialize<'de> for Score {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = f64::deserialize(deserializer)?;
-        Self::from_value(value).ok_or_else(|| serde::de::Error::custom("a score is a number of 0 or more"))
+        Self::from_value(value)
+            .ok_or_else(|| serde::de::Error::custom("a score is a number of 0 or more"))
     }
 }

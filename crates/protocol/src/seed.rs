@@ -1,4 +1,5 @@
-//! Seeds derived from a run's seed, so that a run can be repeated and each of its proposals has its own seed.
+//! Seeds derived from a run's seed, so that a run can be repeated and each of its proposals has its
+//! own seed.
 
 use super::turn::TurnId;
 
@@ -30,7 +31,11 @@ mod tests {
     #[test]
     fn seeds_never_change() {
         // Recorded runs are looked up by their seeds.
-        assert_eq!(mixed(0, 0), 0xE220_A839_7B1D_CDAF, "the first number of SplitMix64 from seed 0");
+        assert_eq!(
+            mixed(0, 0),
+            0xE220_A839_7B1D_CDAF,
+            "the first number of SplitMix64 from seed 0"
+        );
     }
 
     #[test]
@@ -41,7 +46,10 @@ mod tests {
         {
             let turn = turn_seed(42, TurnId { round, trajectory }, proposals);
             assert_eq!(sample_seed(turn, 0), turn);
-            assert!((0..4).all(|sample| seeds.insert(sample_seed(turn, sample))), "{round} {trajectory} {proposals}");
+            assert!(
+                (0..4).all(|sample| seeds.insert(sample_seed(turn, sample))),
+                "{round} {trajectory} {proposals}"
+            );
         }
     }
 }

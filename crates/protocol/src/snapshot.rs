@@ -1,5 +1,5 @@
-//! A suspended run as data, so that a long run need not be replayed from its first event. States are not stored: they
-//! are rebuilt from the committed lines.
+//! A suspended run as data, so that a long run need not be replayed from its first event. States
+//! are not stored: they are rebuilt from the committed lines.
 
 use std::sync::Arc;
 
@@ -34,8 +34,13 @@ pub struct RunSnapshot {
 }
 
 impl RunSnapshot {
-    /// All live turns of the run must wait for their next proposals, and the run must be whole ([`Run::is_whole`]).
-    pub fn of<'a>(run: &Run, waiting: impl IntoIterator<Item = (TurnId, &'a Trajectory)>, elapsed_ms: u64) -> Self {
+    /// All live turns of the run must wait for their next proposals, and the run must be whole
+    /// ([`Run::is_whole`]).
+    pub fn of<'a>(
+        run: &Run,
+        waiting: impl IntoIterator<Item = (TurnId, &'a Trajectory)>,
+        elapsed_ms: u64,
+    ) -> Self {
         let save = |(id, trajectory): (TurnId, &Trajectory)| {
             let mut lines = String::new();
             for line in trajectory.stack.lines() {
@@ -43,7 +48,13 @@ impl RunSnapshot {
                 lines.push('\n');
             }
             let (notes, top) = trajectory.stack.notes();
-            SavedTrajectory { id, lines, notes: notes.to_vec(), top: top.clone(), state: trajectory.state() }
+            SavedTrajectory {
+                id,
+                lines,
+                notes: notes.to_vec(),
+                top: top.clone(),
+                state: trajectory.state(),
+            }
         };
         Self { run: run.state(), trajectories: waiting.into_iter().map(save).collect(), elapsed_ms }
     }
@@ -52,7 +63,11 @@ impl RunSnapshot {
     ///
     /// # Errors
     /// When a line cannot be applied, because another version of the task recorded it.
-    pub fn restore(self, problem: &Arc<dyn Problem>, plan: RunPlan) -> Result<SuspendedRun, ReplayError> {
+    pub fn restore(
+        self,
+        problem: &Arc<dyn Problem>,
+        plan: RunPlan,
+    ) -> Result<SuspendedRun, ReplayError> {
         let limits = plan.limits;
         let restore = |saved: SavedTrajectory| {
             let mut trajectory = Trajectory::new(problem.start(), &limits);

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Proposals that were started early, by result. Like turns, those in flight at the end of their round are not counted.
+/// Proposals that were started early, by result. Like turns, those in flight at the end of their
+/// round are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Speculations {

@@ -1,5 +1,6 @@
-//! The state stack of a trajectory; its top is the current state. It stores the committed lines and a snapshot every few
-//! frames, so that a pop replays at most that many lines and a million steps take little memory.
+//! The state stack of a trajectory; its top is the current state. It stores the committed lines and
+//! a snapshot every few frames, so that a pop replays at most that many lines and a million steps
+//! take little memory.
 
 use std::hash::Hasher as _;
 use std::sync::Arc;
@@ -19,7 +20,8 @@ pub struct Frame {
     pub proposals: u32,
     /// Retries since the last committed step.
     pub retries: u32,
-    /// Actions whose successor used up its attempts. They may have been right: another one is tried first.
+    /// Actions whose successor used up its attempts. They may have been right: another one is tried
+    /// first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub abandoned: Vec<Abandoned>,
 }
@@ -47,7 +49,8 @@ impl Frame {
         self.proposals.saturating_sub(tried)
     }
 
-    /// The lines that an executor should not propose next: the rejected ones, then the abandoned ones.
+    /// The lines that an executor should not propose next: the rejected ones, then the abandoned
+    /// ones.
     pub fn avoided(&self) -> impl Iterator<Item = &str> {
         let rejected = self.excluded.iter().map(|rejection| &*rejection.line);
         rejected.chain(self.abandoned.iter().map(|abandoned| &*abandoned.line))
@@ -64,7 +67,8 @@ impl Frame {
         self.abandoned.push(Abandoned { line, rejected });
     }
 
-    /// The frame of a state that is visited again: what was rejected there stays rejected, the attempts begin anew.
+    /// The frame of a state that is visited again: what was rejected there stays rejected, the
+    /// attempts begin anew.
     fn successor(&self, line: &str) -> Self {
         let known = self.abandoned.iter().find(|abandoned| *abandoned.line == *line);
         let excluded = known.map_or_else(Vec::new, |abandoned| abandoned.rejected.clone());
@@ -105,8 +109,10 @@ impl Chunk {
 
     fn push(&mut self, line: &str) {
         self.text.push_str(line);
-        self.ends
-            .push(u32::try_from(self.text.len()).expect("invariant: the lines between snapshots stay below 4 GiB"));
+        self.ends.push(
+            u32::try_from(self.text.len())
+                .expect("invariant: the lines between snapshots stay below 4 GiB"),
+        );
     }
 
     fn pop(&mut self) -> Option<Box<str>> {
@@ -156,7 +162,8 @@ impl StateStack {
         let mut ends = XxHash64::with_seed(text.finish());
         let mut before = 0_u32;
         for chunk in &self.chunks {
-            let all: Vec<u8> = chunk.ends.iter().flat_map(|end| before.wrapping_add(*end).to_le_bytes()).collect();
+            let all: Vec<u8> =
+                chunk.ends.iter().flat_map(|end| before.wrapping_add(*end).to_le_bytes()).collect();
             ends.write(&all);
             before = before.wrapping_add(chunk.ends.last().copied().unwrap_or(0));
         }
@@ -199,7 +206,8 @@ impl StateStack {
         }
     }
 
-    /// Undoes the last committed step: the machine returns to the state below. Returns the step's line.
+    /// Undoes the last committed step: the machine returns to the state below. Returns the step's
+    /// line.
     pub fn pop(&mut self, machine: &mut dyn Machine) -> Option<Box<str>> {
         let parent = self.depth.checked_sub(1)?;
         self.chunks.truncate(parent / self.chunk_frames + 1);
@@ -227,7 +235,8 @@ mod tests {
 
     #[test]
     fn popping_returns_to_each_earlier_state_and_its_exclusions() {
-        let mut machine = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3).start();
+        let mut machine =
+            tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3).start();
         let mut stack = StateStack::new(machine.as_ref(), 4);
         let mut states = Vec::new();
         for step in 0..23 {
@@ -239,7 +248,10 @@ mod tests {
             machine.replay(&line).expect("legal");
             stack.push(&line, machine.as_ref());
         }
-        assert_eq!(stack.lines().collect::<Vec<_>>(), states.iter().map(|(_, line)| line).collect::<Vec<_>>());
+        assert_eq!(
+            stack.lines().collect::<Vec<_>>(),
+            states.iter().map(|(_, line)| line).collect::<Vec<_>>()
+        );
         for (step, (state, line)) in states.into_iter().enumerate().rev() {
             assert_eq!(stack.pop(machine.as_mut()).as_deref(), Some(line.as_str()));
             assert_eq!(machine.state(), state);
@@ -250,7 +262,8 @@ mod tests {
 
     #[test]
     fn a_digest_depends_on_the_lines_and_not_on_the_snapshots() {
-        let mut machine = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3).start();
+        let mut machine =
+            tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3).start();
         let mut stacks = [1, 4, 1000].map(|every| StateStack::new(machine.as_ref(), every));
         for _ in 0..10 {
             let line = machine.reference().expect("a long enough trace");
@@ -263,13 +276,15 @@ mod tests {
             end += u32::try_from(line.len()).expect("short");
             end.to_le_bytes()
         });
-        let expected = XxHash64::oneshot(XxHash64::oneshot(0, text.as_bytes()), &ends.collect::<Vec<u8>>());
+        let expected =
+            XxHash64::oneshot(XxHash64::oneshot(0, text.as_bytes()), &ends.collect::<Vec<u8>>());
         assert_eq!(stacks.map(|stack| stack.digest()), [expected; 3]);
     }
 
     #[test]
     fn a_fork_copies_only_the_lines_since_the_last_snapshot() {
-        let mut machine = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3).start();
+        let mut machine =
+            tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3).start();
         let mut stack = StateStack::new(machine.as_ref(), 4);
         let step = |stack: &mut StateStack, machine: &mut Box<dyn Machine>| {
             let line = machine.reference().expect("a long enough trace");
@@ -282,7 +297,12 @@ mod tests {
         let (mut fork, mut forked) = (stack.clone(), machine.fork());
         let lines: Vec<String> = stack.lines().map(str::to_owned).collect();
         step(&mut fork, &mut forked);
-        let shared = stack.chunks.iter().zip(&fork.chunks).filter(|(one, other)| Arc::ptr_eq(one, other)).count();
+        let shared = stack
+            .chunks
+            .iter()
+            .zip(&fork.chunks)
+            .filter(|(one, other)| Arc::ptr_eq(one, other))
+            .count();
         assert_eq!((shared, stack.chunks.len()), (5, 6));
         // Neither sees what the other does.
         assert!(stack.lines().eq(lines.iter().map(String::as_str)) && fork.depth() == 23);

@@ -1,4 +1,5 @@
-//! Search strategies: the paper's iterative protocol and its variants ("Algorithm Variants"), and per-step voting.
+//! Search strategies: the paper's iterative protocol and its variants ("Algorithm Variants"), and
+//! per-step voting.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,17 +10,21 @@ use super::reliability::Ahead;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
-    /// The paper's protocol: independent trajectories with retries and backtracking; a vote closes each round.
+    /// The paper's protocol: independent trajectories with retries and backtracking; a vote closes
+    /// each round.
     #[default]
     Iterative,
-    /// One trajectory of likeliest actions, without retries or backtracking (Algorithm "Greedy PRIME Execution").
+    /// One trajectory of likeliest actions, without retries or backtracking (Algorithm "Greedy
+    /// PRIME Execution").
     Greedy,
     /// Independent trajectories without retries or backtracking; the least violating answer wins.
     BestOfN,
-    /// The likeliest partial trajectories, extended in parallel (Algorithm "Beam Search Execution").
+    /// The likeliest partial trajectories, extended in parallel (Algorithm "Beam Search
+    /// Execution").
     Beam(Beam),
-    /// One trajectory. Each step is voted on until an action is ahead of every other by k votes; proposals that the
-    /// coordinator rejects are discarded before the vote (MAKER, arXiv 2511.09030).
+    /// One trajectory. Each step is voted on until an action is ahead of every other by k votes;
+    /// proposals that the coordinator rejects are discarded before the vote (MAKER, arXiv
+    /// 2511.09030).
     Ahead(Ahead),
 }
 
@@ -44,8 +49,8 @@ impl Strategy {
         }
     }
 
-    /// Whether every applicable line is committed, whatever the coordinator decides: a verdict then only affects the
-    /// result.
+    /// Whether every applicable line is committed, whatever the coordinator decides: a verdict then
+    /// only affects the result.
     pub fn is_single_pass(&self) -> bool {
         matches!(self, Self::Greedy | Self::BestOfN)
     }
@@ -70,8 +75,8 @@ impl Strategy {
         }
     }
 
-    /// Whether a turn proposes the likeliest action, whatever the temperature. `slot` is its index among the concurrent
-    /// turns, `proposals_here` the number of earlier proposals at its state.
+    /// Whether a turn proposes the likeliest action, whatever the temperature. `slot` is its index
+    /// among the concurrent turns, `proposals_here` the number of earlier proposals at its state.
     #[inline]
     pub fn is_greedy_turn(&self, slot: u32, proposals_here: u32) -> bool {
         match self {
@@ -96,12 +101,16 @@ pub enum VoteRule {
     Weighted,
 }
 
-/// The group size G(d) of the paper ("Dynamic Group Size"): `min + (max − min) · σ(d − midpoint)`, rounded.
-/// `difficulty` is d, here log10 of T_max.
+/// The group size G(d) of the paper ("Dynamic Group Size"): `min + (max − min) · σ(d − midpoint)`,
+/// rounded. `difficulty` is d, here log10 of T_max.
 pub fn group_size(min: u32, max: u32, midpoint: f64, difficulty: f64) -> u32 {
     let share = 1.0 / (1.0 + (midpoint - difficulty).exp());
     let size = f64::from(min) + (f64::from(max) - f64::from(min)) * share;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between min and max")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between min and max"
+    )]
     let size = size.round() as u32;
     size.clamp(min.min(max), max.max(min))
 }

@@ -20,8 +20,9 @@ fn hanoi() -> std::sync::Arc<dyn prime_bench::tasks::Problem> {
 fn legal_but_wrong(trajectory: &Trajectory) -> Option<String> {
     let right = trajectory.machine.reference()?;
     let legal = |line: &String| trajectory.machine.fork().propose(line).is_ok();
-    let moves =
-        (1..=4).flat_map(|disc| (0..3).flat_map(move |from| (0..3).map(move |to| format!("move {disc} {from} {to}"))));
+    let moves = (1..=4).flat_map(|disc| {
+        (0..3).flat_map(move |from| (0..3).map(move |to| format!("move {disc} {from} {to}")))
+    });
     moves.filter(|line| *line != right).find(legal)
 }
 
@@ -38,7 +39,8 @@ fn a_vote_on_each_step_outvotes_an_executor_that_is_often_wrong() {
     };
     let solved = |strategy| {
         let plan = RunPlan { strategy, max_rounds: 1, ..plan(3, 6) };
-        let outcomes = (0..60).map(|seed| simulate(&hanoi(), plan.clone(), &mut TaskRng::new(seed), erring));
+        let outcomes =
+            (0..60).map(|seed| simulate(&hanoi(), plan.clone(), &mut TaskRng::new(seed), erring));
         let right = |outcome: &Outcome| outcome.answer.is_some() && outcome.steps == 15;
         outcomes.filter(right).count()
     };
@@ -74,7 +76,14 @@ fn a_vote_without_a_winner_takes_the_leader_and_says_so() {
     // Always one against one: no lead, until the samples are spent.
     let propose = |id: TurnId, trajectory: &Trajectory, _: &mut TaskRng| {
         let right = trajectory.machine.reference().unwrap_or_else(|| "done".to_owned());
-        (if id.trajectory == 0 { right } else { legal_but_wrong(trajectory).unwrap_or_default() }, None)
+        (
+            if id.trajectory == 0 {
+                right
+            } else {
+                legal_but_wrong(trajectory).unwrap_or_default()
+            },
+            None,
+        )
     };
     let rule = Ahead { k: 2, samples_max: 6, characters_max: 100, step_accuracy: 0.0 };
     let plan = RunPlan { strategy: Strategy::Ahead(rule), max_rounds: 1, ..plan(2, 6) };
@@ -83,7 +92,8 @@ fn a_vote_without_a_winner_takes_the_leader_and_says_so() {
     assert_eq!((votes.steps, votes.samples, votes.undecided, votes.margin_min), (15, 90, 15, 0));
     assert_eq!(votes.error_bound, None, "nobody said how often a sample is right");
 
-    let garbage = RunPlan { strategy: Strategy::Ahead(rule), max_rounds: 1, ..super::properties::plan(2, 6) };
+    let garbage =
+        RunPlan { strategy: Strategy::Ahead(rule), max_rounds: 1, ..super::properties::plan(2, 6) };
     let outcome = simulate(&hanoi(), garbage, &mut TaskRng::new(1), |_, _| "no action".to_owned());
     assert_eq!((outcome.ending, outcome.answer, outcome.proposals), (Ending::RoundsSpent, None, 6));
 }
@@ -153,7 +163,11 @@ fn greed_takes_what_comes_and_stops_where_nothing_can_be_carried_out() {
     let mut count = 0;
     let outcome = simulate(&problem, plan, &mut TaskRng::new(1), |trajectory, _| {
         count += 1;
-        if count == 5 { "nonsense".to_owned() } else { trajectory.machine.reference().expect("open") }
+        if count == 5 {
+            "nonsense".to_owned()
+        } else {
+            trajectory.machine.reference().expect("open")
+        }
     });
     assert_eq!((outcome.ending, outcome.answer, outcome.proposals), (Ending::RoundsSpent, None, 5));
     assert_eq!((outcome.trajectories, outcome.retries, outcome.backtracks), (1, 0, 0));
@@ -163,7 +177,9 @@ fn greed_takes_what_comes_and_stops_where_nothing_can_be_carried_out() {
 fn all_rounds_are_held_unless_rounds_are_adaptive() {
     let rounds = |adaptive_rounds| {
         let plan = RunPlan { adaptive_rounds, ..plan(2, 6) };
-        let right = |trajectory: &Trajectory, _: &mut TaskRng| trajectory.machine.reference().expect("open");
+        let right = |trajectory: &Trajectory, _: &mut TaskRng| {
+            trajectory.machine.reference().expect("open")
+        };
         simulate(&hanoi(), plan, &mut TaskRng::new(1), right)
     };
     assert_eq!((rounds(true).rounds, rounds(false).rounds), (1, 3));
@@ -177,13 +193,19 @@ fn turns_of_one_schedule_or_another_come_to_the_same_votes() {
     for schedule in 0..20 {
         for seed in 0..3u64 {
             let plan = RunPlan { strategy: ahead(3), max_rounds: 1, ..plan(4, 6) };
-            let outcome = simulate_with(&hanoi(), plan, &mut TaskRng::new(schedule), |id, trajectory, _| {
-                let right = trajectory.machine.reference().unwrap_or_else(|| "done".to_owned());
-                let turn = seed * 1_000_003 + u64::from(id.trajectory) * 1_009 + trajectory.counts.proposals;
-                let line =
-                    if TaskRng::new(turn).chance(3, 4) { right } else { legal_but_wrong(trajectory).unwrap_or(right) };
-                (line, None)
-            });
+            let outcome =
+                simulate_with(&hanoi(), plan, &mut TaskRng::new(schedule), |id, trajectory, _| {
+                    let right = trajectory.machine.reference().unwrap_or_else(|| "done".to_owned());
+                    let turn = seed * 1_000_003
+                        + u64::from(id.trajectory) * 1_009
+                        + trajectory.counts.proposals;
+                    let line = if TaskRng::new(turn).chance(3, 4) {
+                        right
+                    } else {
+                        legal_but_wrong(trajectory).unwrap_or(right)
+                    };
+                    (line, None)
+                });
             let text = format!("{:?} {:?} {:?}", outcome.answer, outcome.steps, outcome.step_votes);
             assert_eq!(*seen.entry(seed).or_insert_with(|| text.clone()), text);
         }
@@ -197,7 +219,8 @@ fn solutions_that_differ_agree_where_the_end_is_checked() {
     let propose = |trajectory: &Trajectory, rng: &mut TaskRng| {
         let machine = &trajectory.machine;
         let squares = machine.choices().unwrap_or_default();
-        let free: Vec<_> = squares.into_iter().filter(|line| machine.fork().propose(line).is_ok()).collect();
+        let free: Vec<_> =
+            squares.into_iter().filter(|line| machine.fork().propose(line).is_ok()).collect();
         match free.len() {
             0 => machine.reference().unwrap_or_else(|| "done".to_owned()),
             squares => free[rng.index(squares)].clone(),
@@ -205,7 +228,9 @@ fn solutions_that_differ_agree_where_the_end_is_checked() {
     };
     let outcomes = |checks_end| {
         let plan = RunPlan { checks_end, confidence: 1.0, early_stop: false, ..plan(4, 20) };
-        (0..20).map(|seed| simulate(&queens, plan.clone(), &mut TaskRng::new(seed), propose)).collect::<Vec<_>>()
+        (0..20)
+            .map(|seed| simulate(&queens, plan.clone(), &mut TaskRng::new(seed), propose))
+            .collect::<Vec<_>>()
     };
     let together = outcomes(true);
     for outcome in &together {

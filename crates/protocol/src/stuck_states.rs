@@ -1,7 +1,8 @@
-//! The states at which trajectories of a run got stuck: later rounds do not repeat what was tried there.
+//! The states at which trajectories of a run got stuck: later rounds do not repeat what was tried
+//! there.
 //!
-//! A round learns from the rounds before it alone. What its trajectories learned from each other would depend on the order
-//! in which they end.
+//! A round learns from the rounds before it alone. What its trajectories learned from each other
+//! would depend on the order in which they end.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,11 @@ impl StuckStates {
     /// Adds the state at which a trajectory got stuck. The deepest states are kept.
     #[cold]
     pub fn add(&mut self, stuck: StuckAt) {
-        match self.all.iter_mut().find(|known| known.depth == stuck.depth && known.state == stuck.state) {
+        match self
+            .all
+            .iter_mut()
+            .find(|known| known.depth == stuck.depth && known.state == stuck.state)
+        {
             Some(known) => known.join(stuck),
             None => self.all.push(stuck),
         }

@@ -18,7 +18,11 @@ fn limits(attempts_max: u32, stuck_after: u32) -> Limits {
 }
 
 fn rejected() -> Verdict {
-    Verdict { score: Score::from_tenths(10), feedback: Some("it is wrong".to_owned()), ..Verdict::default() }
+    Verdict {
+        score: Score::from_tenths(10),
+        feedback: Some("it is wrong".to_owned()),
+        ..Verdict::default()
+    }
 }
 
 fn reject(trajectory: &mut Trajectory, line: &str, limits: &Limits) -> Next {
@@ -30,7 +34,8 @@ fn accept(trajectory: &mut Trajectory, line: &str, limits: &Limits) -> Next {
     trajectory.settle(line, true, &Verdict::default(), Decision::Proceed, limits)
 }
 
-/// A trajectory at its first state, whose step, which is returned, led to a state that used up its two attempts.
+/// A trajectory at its first state, whose step, which is returned, led to a state that used up its
+/// two attempts.
 fn abandoned(limits: &Limits) -> (Trajectory, String) {
     let mut trajectory = Trajectory::new(bubble_sort().start(), limits);
     let first = trajectory.machine.reference().expect("a start");
@@ -83,15 +88,19 @@ fn a_trajectory_without_progress_gives_up_and_says_where() {
         accept(&mut trajectory, &line, &limits);
     }
     let state = trajectory.machine.state();
-    let end = (0..1_000).find_map(|at| match reject(&mut trajectory, &format!("wrong {at}"), &limits) {
-        Next::Propose => None,
-        Next::Ended(end) => Some((at + 1, end)),
-    });
+    let end =
+        (0..1_000).find_map(|at| match reject(&mut trajectory, &format!("wrong {at}"), &limits) {
+            Next::Propose => None,
+            Next::Ended(end) => Some((at + 1, end)),
+        });
     assert_eq!(end, Some((40, End::Stuck)), "40 proposals after the last step");
     let stuck = trajectory.take_stuck_at().expect("it says where");
     assert_eq!((stuck.depth, &stuck.state), (30, &state), "the deepest state, not those below it");
     assert_eq!(stuck.rejected.len(), 4);
-    assert_eq!((&*stuck.rejected[0].line, stuck.rejected[0].reason.as_deref()), ("wrong 0", Some("it is wrong")));
+    assert_eq!(
+        (&*stuck.rejected[0].line, stuck.rejected[0].reason.as_deref()),
+        ("wrong 0", Some("it is wrong"))
+    );
 }
 
 #[test]
@@ -100,7 +109,11 @@ fn progress_restarts_the_count() {
     let mut trajectory = Trajectory::new(bubble_sort().start(), &limits);
     for round in 0..20 {
         for at in 0..9 {
-            assert_eq!(reject(&mut trajectory, &format!("wrong {at}"), &limits), Next::Propose, "round {round}");
+            assert_eq!(
+                reject(&mut trajectory, &format!("wrong {at}"), &limits),
+                Next::Propose,
+                "round {round}"
+            );
         }
         let line = trajectory.machine.reference().expect("a long trace");
         accept(&mut trajectory, &line, &limits);
@@ -114,7 +127,8 @@ fn blind_after(depth: usize, lines: usize) -> impl FnMut(&Trajectory, &mut TaskR
         if trajectory.stack.depth() < depth {
             return trajectory.machine.reference().expect("a long trace");
         }
-        let wrong = (0..lines).map(|at| format!("wrong {at}")).find(|line| !trajectory.excludes(line));
+        let wrong =
+            (0..lines).map(|at| format!("wrong {at}")).find(|line| !trajectory.excludes(line));
         wrong.unwrap_or_else(|| "wrong 0".to_owned())
     }
 }
@@ -147,7 +161,8 @@ fn a_later_round_tries_what_earlier_ones_did_not() {
 
 #[test]
 fn nonsense_at_the_first_state_ends_as_stuck_with_the_line() {
-    let outcome = simulate(&queens(6), plan(2, 5), &mut TaskRng::new(1), |_, _| "nonsense".to_owned());
+    let outcome =
+        simulate(&queens(6), plan(2, 5), &mut TaskRng::new(1), |_, _| "nonsense".to_owned());
     assert_eq!((outcome.ending, outcome.rounds, outcome.trajectories), (Ending::Stuck, 1, 2));
     let stuck = outcome.stuck_at.expect("it says where");
     let lines: Vec<_> = stuck.rejected.iter().map(|rejection| &*rejection.line).collect();
@@ -156,9 +171,10 @@ fn nonsense_at_the_first_state_ends_as_stuck_with_the_line() {
 
 #[test]
 fn snapshots_of_lines_without_reasons_are_read() {
-    let frame: stack::Frame =
-        serde_json::from_value(json!({"excluded": ["a", {"line": "b", "reason": "c"}], "proposals": 2, "retries": 0}))
-            .expect("both forms");
+    let frame: stack::Frame = serde_json::from_value(
+        json!({"excluded": ["a", {"line": "b", "reason": "c"}], "proposals": 2, "retries": 0}),
+    )
+    .expect("both forms");
     assert!(frame.excludes("a") && frame.excludes("b"));
     assert_eq!(frame.excluded[1].reason.as_deref(), Some("c"));
 }

@@ -1,5 +1,5 @@
-//! Step-synchronous search: beam search, and voting on each step. A search continues only when the samples of all its
-//! slots are in. The slots of one group are at the same state.
+//! Step-synchronous search: beam search, and voting on each step. A search continues only when the
+//! samples of all its slots are in. The slots of one group are at the same state.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -104,7 +104,10 @@ fn failure_of_all(samples: &[Sample]) -> Option<String> {
 }
 
 fn commit(trajectory: &mut Trajectory, line: &str, score: Score) -> Next {
-    trajectory.machine.replay(line).expect("invariant: the line was applied to a copy of this state");
+    trajectory
+        .machine
+        .replay(line)
+        .expect("invariant: the line was applied to a copy of this state");
     trajectory.push(line, score)
 }
 
@@ -112,10 +115,15 @@ impl SynchronousSearch {
     /// The search at its first state.
     pub fn new(strategy: &Strategy) -> Self {
         let k = if let Strategy::Ahead(rule) = strategy { rule.k } else { 0 };
-        Self { votes: StepVotes { k, ..StepVotes::default() }, logprobs: vec![0.0], ..Self::default() }
+        Self {
+            votes: StepVotes { k, ..StepVotes::default() },
+            logprobs: vec![0.0],
+            ..Self::default()
+        }
     }
 
-    /// Continues with a complete batch. `attempts_max` bounds consecutive batches without a usable sample.
+    /// Continues with a complete batch. `attempts_max` bounds consecutive batches without a usable
+    /// sample.
     pub fn advance(
         &mut self,
         strategy: &Strategy,
@@ -137,7 +145,8 @@ impl SynchronousSearch {
 
     fn leader(&self) -> Option<Leader> {
         // Ties go to the earliest action; `max_by_key` returns the last.
-        let (at, (line, votes, score)) = self.tally.iter().enumerate().rev().max_by_key(|(_, (_, votes, _))| *votes)?;
+        let (at, (line, votes, score)) =
+            self.tally.iter().enumerate().rev().max_by_key(|(_, (_, votes, _))| *votes)?;
         let others = self.tally.iter().enumerate().filter(|(other, _)| *other != at);
         let second = others.map(|(_, (_, votes, _))| *votes).max().unwrap_or(0);
         Some(Leader { line: line.clone(), score: *score, votes: *votes, lead: votes - second })
@@ -199,7 +208,8 @@ impl SynchronousSearch {
         for (at, sample) in samples.iter().enumerate().filter(|(_, sample)| sample.passes) {
             let group = sample.id.trajectory / beam.actions;
             let is_known = candidates.iter().any(|known| {
-                samples[known.sample].id.trajectory / beam.actions == group && samples[known.sample].line == sample.line
+                samples[known.sample].id.trajectory / beam.actions == group
+                    && samples[known.sample].line == sample.line
             });
             if is_known {
                 continue;
@@ -222,11 +232,17 @@ impl SynchronousSearch {
         };
         if candidates.is_empty() && self.finished.is_empty() {
             self.misses += 1;
-            return if self.misses >= attempts_max { give_up(&samples, End::Stuck) } else { resample(samples) };
+            return if self.misses >= attempts_max {
+                give_up(&samples, End::Stuck)
+            } else {
+                resample(samples)
+            };
         }
         self.misses = 0;
         // Trajectories with an answer compete for the same places.
-        let ahead = |candidate: &Candidate| self.finished.iter().filter(|f| f.logprob >= candidate.logprob).count();
+        let ahead = |candidate: &Candidate| {
+            self.finished.iter().filter(|f| f.logprob >= candidate.logprob).count()
+        };
         let places = beam.width as usize;
         let mut rank = 0;
         candidates.retain(|candidate| {
@@ -241,7 +257,12 @@ impl SynchronousSearch {
             match commit(&mut trajectory, line, *score) {
                 Next::Propose => live.push((logprob, trajectory)),
                 Next::Ended(End::Answered(answer)) => {
-                    self.finished.push(Finished { id: *id, answer, logprob, summary: Summary::of(&trajectory) });
+                    self.finished.push(Finished {
+                        id: *id,
+                        answer,
+                        logprob,
+                        summary: Summary::of(&trajectory),
+                    });
                 }
                 Next::Ended(end) => last_end = Some(end),
             }
@@ -250,7 +271,10 @@ impl SynchronousSearch {
         self.finished.sort_by(|a, b| b.logprob.total_cmp(&a.logprob));
         self.finished.truncate(places);
         // A partial trajectory can only become less likely.
-        let is_settled = self.finished.first().is_some_and(|best| live.iter().all(|(lnp, _)| best.logprob >= *lnp));
+        let is_settled = self
+            .finished
+            .first()
+            .is_some_and(|best| live.iter().all(|(lnp, _)| best.logprob >= *lnp));
         if is_settled && let Some(ended) = self.best() {
             return ended;
         }

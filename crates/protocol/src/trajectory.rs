@@ -1,5 +1,5 @@
-//! One trajectory: a machine, its state stack, and what a decision does to them. The steps are those of Algorithm 1,
-//! with Retry, Backtrack and Pop as docs/paper-decisions.md defines them.
+//! One trajectory: a machine, its state stack, and what a decision does to them. The steps are
+//! those of Algorithm 1, with Retry, Backtrack and Pop as docs/paper-decisions.md defines them.
 
 use std::borrow::Cow;
 
@@ -16,15 +16,16 @@ use prime_bench::tasks::{Kinds, Machine};
 /// Limits of each trajectory. A missing one in a stored plan was no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Proposals at one state before it is popped; if its choices are finite, rejected ones do not count.
+    /// Proposals at one state before it is popped; if its choices are finite, rejected ones do not
+    /// count.
     pub attempts_max: u32,
     /// Proposals at one state that repeat a rejected line, or are retried, before it is popped.
     #[serde(default = "u32_max")]
     pub repetitions_max: u32,
     /// Pops after which the trajectory gives up.
     pub pops_max: u64,
-    /// Proposals without progress after which the trajectory gives up. Progress is a step deeper than any before, or the
-    /// proof that a state is a dead end.
+    /// Proposals without progress after which the trajectory gives up. Progress is a step deeper
+    /// than any before, or the proof that a state is a dead end.
     #[serde(default = "u32_max")]
     pub stuck_after: u32,
     /// Frames between two snapshots: the most that a pop replays.
@@ -37,8 +38,13 @@ fn u32_max() -> u32 {
 
 impl Limits {
     /// Those of the default configuration.
-    pub const DEFAULT: Self =
-        Self { attempts_max: 32, repetitions_max: 8, pops_max: 256, stuck_after: 256, snapshot_every_frames: 256 };
+    pub const DEFAULT: Self = Self {
+        attempts_max: 32,
+        repetitions_max: 8,
+        pops_max: 256,
+        stuck_after: 256,
+        snapshot_every_frames: 256,
+    };
 }
 
 /// A verifier's verdict on a proposed step.
@@ -61,15 +67,16 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The verdict on the machine's candidate if it breaks constraints of these kinds: V is the sum of their severities
-    /// (the paper's lightweight verifier).
+    /// The verdict on the machine's candidate if it breaks constraints of these kinds: V is the sum
+    /// of their severities (the paper's lightweight verifier).
     pub fn by_rules(machine: &dyn Machine, kinds: Kinds) -> Option<Self> {
         let violations = machine.violations(kinds);
         if violations.is_empty() {
             return None;
         }
         let broken = machine.broken(violations);
-        let feedback: Vec<_> = broken.iter().map(|c| format!("{}: {}", c.name, c.meaning)).collect();
+        let feedback: Vec<_> =
+            broken.iter().map(|c| format!("{}: {}", c.name, c.meaning)).collect();
         Some(Self {
             score: Score::from_tenths(broken.iter().map(|c| c.severity.tenths()).sum()),
             violations: broken.into_iter().map(|c| c.name).collect(),
@@ -256,7 +263,15 @@ impl Trajectory {
     }
 
     pub fn set_state(&mut self, state: TrajectoryState) {
-        let TrajectoryState { counts, usage, feedback, last_score, tolerated, progress, completion_max } = state;
+        let TrajectoryState {
+            counts,
+            usage,
+            feedback,
+            last_score,
+            tolerated,
+            progress,
+            completion_max,
+        } = state;
         (self.counts, self.usage, self.feedback) = (counts, usage, feedback);
         (self.last_score, self.tolerated, self.progress) = (last_score, tolerated, progress);
         self.completion_max = completion_max;
@@ -267,7 +282,8 @@ impl Trajectory {
         self.progress.take_stuck_at()
     }
 
-    /// Applies what other trajectories of the run learned at a state where they got stuck, if this one has reached it.
+    /// Applies what other trajectories of the run learned at a state where they got stuck, if this
+    /// one has reached it.
     pub(super) fn learn(&mut self, known: &StuckAt) {
         if self.stack.depth() == known.depth && self.machine.state() == known.state {
             for Rejection { line, reason } in &known.rejected {
@@ -276,12 +292,14 @@ impl Trajectory {
         }
     }
 
-    /// Σ V over the committed steps: zero means that the verifier found nothing wrong with any of them.
+    /// Σ V over the committed steps: zero means that the verifier found nothing wrong with any of
+    /// them.
     fn score(&self) -> Score {
         self.tolerated.iter().fold(Score::ZERO, |sum, (_, score)| sum.plus(*score))
     }
 
-    /// Whether this line was already rejected at the current state, so that it need not be judged again.
+    /// Whether this line was already rejected at the current state, so that it need not be judged
+    /// again.
     #[inline]
     pub fn excludes(&self, line: &str) -> bool {
         self.stack.top().excludes(line)
@@ -346,12 +364,13 @@ impl Trajectory {
 
     #[cold]
     fn note_stuck(&mut self) {
-        let stuck = || StuckAt::new(self.stack.depth(), self.machine.state(), &self.stack.top().excluded);
+        let stuck =
+            || StuckAt::new(self.stack.depth(), self.machine.state(), &self.stack.top().excluded);
         self.progress.note_stuck_at(self.stack.depth(), stuck);
     }
 
-    /// Leaves a state where every line that the executor can write was rejected: as a state without choices, it is popped,
-    /// and the action that led there is excluded below. `verdict` says so.
+    /// Leaves a state where every line that the executor can write was rejected: as a state without
+    /// choices, it is popped, and the action that led there is excluded below. `verdict` says so.
     pub fn settle_exhausted(&mut self, verdict: &Verdict, limits: &Limits) -> Next {
         self.begin(verdict);
         self.counts.backtracks += 1;
@@ -416,15 +435,18 @@ impl Trajectory {
     fn is_spent(&self, limits: &Limits) -> bool {
         let (top, limit) = (self.stack.top(), limits.attempts_max.min(limits.repetitions_max));
         // In a finite search, trying each choice once does not use up attempts.
-        top.repetitions() >= limit || (top.proposals >= limits.attempts_max && self.machine.choices().is_none())
+        top.repetitions() >= limit
+            || (top.proposals >= limits.attempts_max && self.machine.choices().is_none())
     }
 
-    /// Pops states with no choices or no attempts left. `is_exhausted`: the executor has no line left at the top.
+    /// Pops states with no choices or no attempts left. `is_exhausted`: the executor has no line
+    /// left at the top.
     fn climb(&mut self, limits: &Limits, mut is_exhausted: bool) -> Next {
         loop {
             let is_left = std::mem::take(&mut is_exhausted);
             // An abandoned line may have been right, so a state with one is no proven dead end.
-            let dead_end = (is_left && self.stack.top().abandoned.is_empty()) || self.choices_left() == Some(0);
+            let dead_end = (is_left && self.stack.top().abandoned.is_empty())
+                || self.choices_left() == Some(0);
             if !dead_end && !is_left && !self.is_spent(limits) {
                 return Next::Propose;
             }
@@ -440,7 +462,10 @@ impl Trajectory {
             self.counts.pops += 1;
             let depth = self.stack.depth();
             let rejected = std::mem::take(&mut self.stack.top_mut().excluded);
-            let line = self.stack.pop(self.machine.as_mut()).expect("invariant: the stack is not at its bottom");
+            let line = self
+                .stack
+                .pop(self.machine.as_mut())
+                .expect("invariant: the stack is not at its bottom");
             self.tolerated.retain(|(at, _)| *at < depth);
             self.feedback = None;
             if dead_end {

@@ -21,8 +21,8 @@ pub struct TurnOutcome<'a> {
     pub applicable: bool,
     pub verdict: &'a Verdict,
     pub decision: Decision,
-    /// The executor has no line left that was not rejected at this state. There is no line to judge; a Backtrack then pops
-    /// the state as a dead end.
+    /// The executor has no line left that was not rejected at this state. There is no line to
+    /// judge; a Backtrack then pops the state as a dead end.
     pub exhausted: bool,
     pub usage: Usage,
     /// What the executor wrote before the line.
@@ -36,7 +36,8 @@ pub struct TurnOutcome<'a> {
 impl TurnOutcome<'_> {
     /// ln p of the proposal, if the executor reported it.
     pub(super) fn logprob(&self) -> Option<f64> {
-        (!self.logprobs.is_empty()).then(|| self.logprobs.iter().map(|logprob| f64::from(*logprob)).sum())
+        (!self.logprobs.is_empty())
+            .then(|| self.logprobs.iter().map(|logprob| f64::from(*logprob)).sum())
     }
 
     /// Characters of the line and its derivation.

@@ -51,7 +51,8 @@ pub struct Vote {
     pub score: Score,
     /// Digest of its trace.
     pub trace: u64,
-    /// Whether it is a solution where any will do. Solutions vote together: that they differ is no disagreement.
+    /// Whether it is a solution where any will do. Solutions vote together: that they differ is no
+    /// disagreement.
     pub is_solution: bool,
 }
 
@@ -76,7 +77,8 @@ fn is_near(a: &Value, b: &Value, tolerance: f64) -> bool {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_near(a, b, tolerance))
         }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| is_near(a, b, tolerance)))
+            a.len() == b.len()
+                && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| is_near(a, b, tolerance)))
         }
         (a, b) => a == b,
     }
@@ -98,7 +100,9 @@ impl Votes {
 
     /// Recomputes the keys, which are only valid within a process.
     pub fn restore(spec: &Spec, saved: Vec<Count>) -> Self {
-        let key = |count: &Count| if count.are_solutions { SOLUTIONS } else { key_of(spec, &count.answer) };
+        let key = |count: &Count| {
+            if count.are_solutions { SOLUTIONS } else { key_of(spec, &count.answer) }
+        };
         let candidate = |count: Count| Candidate { key: key(&count), count };
         Self { candidates: saved.into_iter().map(candidate).collect() }
     }
@@ -122,21 +126,31 @@ impl Votes {
             }
             None => {
                 let traces = vec![trace];
-                let count = Count { answer, votes: 1, weight, best_score: score, traces, are_solutions: is_solution };
+                let count = Count {
+                    answer,
+                    votes: 1,
+                    weight,
+                    best_score: score,
+                    traces,
+                    are_solutions: is_solution,
+                };
                 self.candidates.push(Candidate { key, count });
             }
         }
     }
 
-    /// The counts, winner first: solutions, then by votes or weight, depending on the rule; ties go to the cleaner, then the earlier answer.
-    /// Under a tolerance, an answer has the votes of all answers close to it.
+    /// The counts, winner first: solutions, then by votes or weight, depending on the rule; ties go
+    /// to the cleaner, then the earlier answer. Under a tolerance, an answer has the votes of all
+    /// answers close to it.
     pub fn counts(&self, spec: &Spec, rule: VoteRule) -> Vec<Count> {
         let mut counts = self.save();
         match rule {
             VoteRule::Majority => {}
             VoteRule::Tolerance(tolerance) => {
                 for count in &mut counts {
-                    let near = |other: &&Candidate| agree(spec, &count.answer, &other.count.answer, tolerance);
+                    let near = |other: &&Candidate| {
+                        agree(spec, &count.answer, &other.count.answer, tolerance)
+                    };
                     let near = self.candidates.iter().filter(near).map(|other| &other.count);
                     let (mut votes, mut traces) = (0, Vec::new());
                     for other in near {
@@ -150,13 +164,16 @@ impl Votes {
             }
             VoteRule::Weighted => {
                 counts.sort_by(|a, b| {
-                    let by_weight = b.weight.total_cmp(&a.weight).then(a.best_score.cmp(&b.best_score));
+                    let by_weight =
+                        b.weight.total_cmp(&a.weight).then(a.best_score.cmp(&b.best_score));
                     b.are_solutions.cmp(&a.are_solutions).then(by_weight)
                 });
                 return counts;
             }
         }
-        counts.sort_by_key(|count| (!count.are_solutions, std::cmp::Reverse(count.votes), count.best_score));
+        counts.sort_by_key(|count| {
+            (!count.are_solutions, std::cmp::Reverse(count.votes), count.best_score)
+        });
         counts
     }
 
@@ -167,12 +184,15 @@ impl Votes {
         counts
     }
 
-    /// Whether the winner has a quorum and cannot be overtaken by `left` more votes. Under a tolerance, a later answer may
-    /// join two others, so nothing is decided before the last vote. Nothing overtakes solutions.
+    /// Whether the winner has a quorum and cannot be overtaken by `left` more votes. Under a
+    /// tolerance, a later answer may join two others, so nothing is decided before the last vote.
+    /// Nothing overtakes solutions.
     pub fn is_decided(&self, rule: VoteRule, left: u32, quorum: u32) -> bool {
         let mut counts = self.candidates.iter().map(|candidate| &candidate.count);
         match rule {
-            VoteRule::Tolerance(_) => counts.any(|count| count.are_solutions && count.votes >= quorum),
+            VoteRule::Tolerance(_) => {
+                counts.any(|count| count.are_solutions && count.votes >= quorum)
+            }
             VoteRule::Majority => {
                 let (mut first, mut second) = (0, 0);
                 for count in counts {
@@ -189,7 +209,9 @@ impl Votes {
             }
             VoteRule::Weighted => {
                 let mut weights: Vec<_> = counts.collect();
-                weights.sort_by(|a, b| b.are_solutions.cmp(&a.are_solutions).then(b.weight.total_cmp(&a.weight)));
+                weights.sort_by(|a, b| {
+                    b.are_solutions.cmp(&a.are_solutions).then(b.weight.total_cmp(&a.weight))
+                });
                 let second = weights.get(1).map_or(0.0, |count| count.weight);
                 weights.first().is_some_and(|count| {
                     // A vote weighs at most 1.
@@ -224,7 +246,13 @@ mod tests {
     fn numbers_within_the_tolerance_vote_together() {
         let spec = spec("dfa-simulation");
         let mut votes = Votes::default();
-        for answer in [json!([1.0, 2]), json!([5.0, 2]), json!([5.0, 2]), json!([1.000_4, 2]), json!([0.999_7, 2])] {
+        for answer in [
+            json!([1.0, 2]),
+            json!([5.0, 2]),
+            json!([5.0, 2]),
+            json!([1.000_4, 2]),
+            json!([0.999_7, 2]),
+        ] {
             votes.cast(spec, vote(answer, Score::ZERO, 0));
         }
         let counts = |tolerance| votes.counts(spec, VoteRule::Tolerance(tolerance));
@@ -245,7 +273,11 @@ mod tests {
         assert_eq!((counts[0].votes, counts[0].traces.len()), (3, 2));
         assert_eq!((counts[1].votes, counts[1].traces.len()), (1, 1));
         let near = votes.counts(spec, VoteRule::Tolerance(10.0));
-        assert_eq!((near[0].votes, near[0].traces.len()), (4, 2), "an answer close to it has the same traces");
+        assert_eq!(
+            (near[0].votes, near[0].traces.len()),
+            (4, 2),
+            "an answer close to it has the same traces"
+        );
     }
 
     #[test]
@@ -259,7 +291,10 @@ mod tests {
         assert_eq!((&counts[0].answer, counts[0].votes), (&json!(2), 1), "1 against 2/3");
         assert_eq!(votes.counts(spec, VoteRule::Majority)[0].answer, json!(1));
         assert_eq!(votes.cleanest()[0].answer, json!(2));
-        assert!(votes.is_decided(VoteRule::Weighted, 0, 1) && !votes.is_decided(VoteRule::Weighted, 1, 1));
+        assert!(
+            votes.is_decided(VoteRule::Weighted, 0, 1)
+                && !votes.is_decided(VoteRule::Weighted, 1, 1)
+        );
     }
 
     #[test]
@@ -276,8 +311,14 @@ mod tests {
     #[test]
     fn answers_that_differ_in_fields_that_do_not_decide_are_one() {
         let mut votes = Votes::default();
-        votes.cast(spec("n-queens"), vote(json!({"queens": [1, 3, 0, 2], "backtracks": 3}), Score::ZERO, 0));
-        votes.cast(spec("n-queens"), vote(json!({"queens": [1, 3, 0, 2], "backtracks": 0}), Score::ZERO, 0));
+        votes.cast(
+            spec("n-queens"),
+            vote(json!({"queens": [1, 3, 0, 2], "backtracks": 3}), Score::ZERO, 0),
+        );
+        votes.cast(
+            spec("n-queens"),
+            vote(json!({"queens": [1, 3, 0, 2], "backtracks": 0}), Score::ZERO, 0),
+        );
         assert_eq!(votes.counts(spec("n-queens"), VoteRule::Majority).len(), 1);
     }
 
@@ -288,7 +329,10 @@ mod tests {
         for answer in [1, 1, 1, 2] {
             votes.cast(spec, vote(json!(answer), Score::ZERO, 0));
         }
-        assert!(!votes.is_decided(VoteRule::Majority, 2, 3), "two more votes for the second would tie");
+        assert!(
+            !votes.is_decided(VoteRule::Majority, 2, 3),
+            "two more votes for the second would tie"
+        );
         assert!(votes.is_decided(VoteRule::Majority, 1, 3));
         assert!(!votes.is_decided(VoteRule::Majority, 1, 4), "the quorum may still be reached");
     }
@@ -297,8 +341,10 @@ mod tests {
     fn solutions_vote_together() {
         let spec = spec("24-game");
         let mut votes = Votes::default();
-        let solution =
-            |expression: &str| Vote { is_solution: true, ..vote(json!({"expression": expression}), Score::ZERO, 0) };
+        let solution = |expression: &str| Vote {
+            is_solution: true,
+            ..vote(json!({"expression": expression}), Score::ZERO, 0)
+        };
         for _ in 0..3 {
             votes.cast(spec, vote(json!({"expression": "1*1"}), Score::from_tenths(10), 0));
         }
@@ -308,9 +354,16 @@ mod tests {
         let votes = Votes::restore(spec, votes.save());
         for rule in [VoteRule::Majority, VoteRule::Weighted, VoteRule::Tolerance(0.1)] {
             let counts = votes.counts(spec, rule);
-            assert_eq!((&counts[0].answer["expression"], counts[0].votes), (&json!("(1+3)*6"), 2), "{rule:?}");
+            assert_eq!(
+                (&counts[0].answer["expression"], counts[0].votes),
+                (&json!("(1+3)*6"), 2),
+                "{rule:?}"
+            );
             assert!(counts[0].are_solutions && !counts[1].are_solutions);
-            assert!(votes.is_decided(rule, 9, 2) && !votes.is_decided(rule, 9, 3), "{rule:?}: nothing overtakes them");
+            assert!(
+                votes.is_decided(rule, 9, 2) && !votes.is_decided(rule, 9, 3),
+                "{rule:?}: nothing overtakes them"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Results and traces of runs, as data and as text. Pure: it reads recorded events and starts nothing.
+//! Results and traces of runs, as data and as text. Pure: it reads recorded events and starts
+//! nothing.
 
 mod plural;
 mod result;

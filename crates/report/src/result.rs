@@ -8,7 +8,9 @@ use serde_json::Value;
 use super::count;
 use super::verification::{Verification, looked_at};
 use prime_bench::tasks::Kind;
-use prime_protocol::{Ballot, Ending, Outcome, Rejection, Speculations, StepVotes, Strategy, StuckAt, Usage};
+use prime_protocol::{
+    Ballot, Ending, Outcome, Rejection, Speculations, StepVotes, Strategy, StuckAt, Usage,
+};
 use prime_roles::{Basis, Names};
 
 /// How many steps of a run need review, because its verifiers disagree on them.
@@ -97,22 +99,24 @@ pub struct RunResult {
     pub correct: Option<bool>,
     /// The verifier's implementation.
     pub verifier: String,
-    /// The kinds of constraints that were evaluated, or that a program's owner says it checks. A model's opinion is none.
+    /// The kinds of constraints that were evaluated, or that a program's owner says it checks. A
+    /// model's opinion is none.
     pub checked_kinds: Vec<Kind>,
-    /// What ended the run: `agreed`, `rounds_spent`, `exhausted`, `stuck`, `steps_spent`, `tokens_spent`,
-    /// `wall_ms_spent`, `cancelled` or `agent_failed`; null while it is open.
+    /// What ended the run: `agreed`, `rounds_spent`, `exhausted`, `stuck`, `steps_spent`,
+    /// `tokens_spent`, `wall_ms_spent`, `cancelled` or `agent_failed`; null while it is open.
     pub outcome: Option<String>,
     /// Why, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// The deepest state at which a trajectory got stuck: steps before it, the state, and the lines rejected there with
-    /// their reasons. Left out if none did, or the run ended in agreement.
+    /// The deepest state at which a trajectory got stuck: steps before it, the state, and the lines
+    /// rejected there with their reasons. Left out if none did, or the run ended in agreement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck_at: Option<StuckAt>,
     /// The last rejected step of an open run; left out if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_rejection: Option<RejectedStep>,
-    /// Committed steps of the trajectory that gave the answer; without an answer, of the deepest trajectory.
+    /// Committed steps of the trajectory that gave the answer; without an answer, of the deepest
+    /// trajectory.
     pub steps: u64,
     /// Proposals of all trajectories.
     pub proposals: u64,
@@ -148,8 +152,8 @@ pub struct RunResult {
     /// Its side in the comparison of `agents.split`; left out if it takes part in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Arm>,
-    /// Steps that need review; left out when there are none. `verified` remains the verifier's verdict even if a reviewer
-    /// rejects a step.
+    /// Steps that need review; left out when there are none. `verified` remains the verifier's
+    /// verdict even if a reviewer rejects a step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviews: Option<Reviews>,
     /// Caveats for anyone who compares this result with others.
@@ -169,7 +173,8 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
 impl RunResult {
     /// The result of a run without events.
     pub fn open(context: &RunContext) -> Self {
-        let RunContext { task, instance, agents, notes, basis, config_hash, strategy, seed, split } = context.clone();
+        let RunContext { task, instance, agents, notes, basis, config_hash, strategy, seed, split } =
+            context.clone();
         Self {
             task,
             instance,
@@ -207,15 +212,25 @@ impl RunResult {
         }
     }
 
-    /// The result of a run that has ended. `deepest` are the committed steps of its deepest trajectory.
+    /// The result of a run that has ended. `deepest` are the committed steps of its deepest
+    /// trajectory.
     pub fn new(outcome: Outcome, context: &RunContext, wall_ms: u64, deepest: u64) -> Self {
         Self {
             verified: outcome.verified,
-            verification: outcome
-                .verified
-                .then(|| Verification::new(&context.agents.verifier, context.basis, &context.task, outcome.steps)),
+            verification: outcome.verified.then(|| {
+                Verification::new(
+                    &context.agents.verifier,
+                    context.basis,
+                    &context.task,
+                    outcome.steps,
+                )
+            }),
             outcome: Some(outcome.ending.name().to_owned()),
-            failure: if let Ending::AgentFailed(reason) = &outcome.ending { Some(reason.clone()) } else { None },
+            failure: if let Ending::AgentFailed(reason) = &outcome.ending {
+                Some(reason.clone())
+            } else {
+                None
+            },
             stuck_at: outcome.stuck_at,
             steps: if outcome.answer.is_some() { outcome.steps } else { deepest },
             proposals: outcome.proposals,
@@ -247,10 +262,13 @@ impl RunResult {
         };
         line("instance", &self.instance);
         match answer.char_indices().nth(ANSWER_CHARS_MAX) {
-            Some((end, _)) => line("answer", &format!("{}… (whole with --output json)", &answer[..end])),
+            Some((end, _)) => {
+                line("answer", &format!("{}… (whole with --output json)", &answer[..end]))
+            }
             None => line("answer", &answer),
         }
-        let unverified = || format!("not verified ({}: {})", self.verifier, looked_at(&self.checked_kinds, &[]));
+        let unverified =
+            || format!("not verified ({}: {})", self.verifier, looked_at(&self.checked_kinds, &[]));
         line("verdict", &self.verification.as_ref().map_or_else(unverified, Verification::text));
         if let Some(correct) = self.correct {
             line("correct", if correct { "yes" } else { "no" });
@@ -261,17 +279,37 @@ impl RunResult {
         }
         if let Some(stuck) = &self.stuck_at {
             let trajectories = count(stuck.trajectories.into(), "trajectory");
-            line("stuck", &format!("{trajectories} at step {}, in the state {}", stuck.depth + 1, stuck.state));
-            for Rejection { line: rejected, reason } in stuck.rejected.iter().take(REJECTIONS_SHOWN) {
-                line("", &format!("`{rejected}`: {}", reason.as_deref().unwrap_or("rejected without a reason")));
+            line(
+                "stuck",
+                &format!(
+                    "{trajectories} at step {}, in the state {}",
+                    stuck.depth + 1,
+                    stuck.state
+                ),
+            );
+            for Rejection { line: rejected, reason } in stuck.rejected.iter().take(REJECTIONS_SHOWN)
+            {
+                line(
+                    "",
+                    &format!(
+                        "`{rejected}`: {}",
+                        reason.as_deref().unwrap_or("rejected without a reason")
+                    ),
+                );
             }
             let hidden = stuck.rejected.len().saturating_sub(REJECTIONS_SHOWN) as u64;
             if hidden > 0 {
-                line("", &format!("and {} (--output json has all)", count(hidden, "more rejected line")));
+                line(
+                    "",
+                    &format!("and {} (--output json has all)", count(hidden, "more rejected line")),
+                );
             }
         } else if let Some(RejectedStep { depth, rejection }) = &self.last_rejection {
             let reason = rejection.reason.as_deref().unwrap_or("no reason given");
-            line("rejected", &format!("`{}` at step {}, last: {reason}", rejection.line, depth + 1));
+            line(
+                "rejected",
+                &format!("`{}` at step {}, last: {reason}", rejection.line, depth + 1),
+            );
         }
         line(
             "votes",
@@ -283,7 +321,9 @@ impl RunResult {
             ),
         );
         if let Some(votes) = &self.step_votes {
-            let bound = votes.error_bound.map_or_else(|| "unknown".to_owned(), |bound| format!("{bound:.2e}"));
+            let bound = votes
+                .error_bound
+                .map_or_else(|| "unknown".to_owned(), |bound| format!("{bound:.2e}"));
             let steps = format!(
                 "{} voted on, ahead by {} (least lead {}, {} undecided); {}, {} discarded; error at most {bound}",
                 count(votes.steps, "step"),
@@ -309,22 +349,37 @@ impl RunResult {
         );
         line(
             "tokens",
-            &format!("{} prompt, {} completion; {} ms", self.tokens.prompt, self.tokens.completion, self.wall_ms),
+            &format!(
+                "{} prompt, {} completion; {} ms",
+                self.tokens.prompt, self.tokens.completion, self.wall_ms
+            ),
         );
         if let Some(Speculations { used, wasted }) = self.speculations {
             line(
                 "early",
-                &format!("{} begun before a verdict: {used} used, {wasted} wasted", count(used + wasted, "proposal")),
+                &format!(
+                    "{} begun before a verdict: {used} used, {wasted} wasted",
+                    count(used + wasted, "proposal")
+                ),
             );
         }
         let agents = &self.agents;
-        line("agents", &format!("{}, {}, {}", agents.executor, agents.verifier, agents.coordinator));
+        line(
+            "agents",
+            &format!("{}, {}, {}", agents.executor, agents.verifier, agents.coordinator),
+        );
         line("strategy", &self.strategy);
         if let Some(arm) = self.split {
             line("split", &format!("on side {} of agents.split", arm.name()));
         }
         if let Some(Reviews { needed, open, rejected }) = self.reviews {
-            line("reviews", &format!("{} flagged for review: {open} open, {rejected} rejected", count(needed, "step")));
+            line(
+                "reviews",
+                &format!(
+                    "{} flagged for review: {open} open, {rejected} rejected",
+                    count(needed, "step")
+                ),
+            );
         }
         for label in &self.labels {
             line("note", label);

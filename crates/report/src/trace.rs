@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use prime_protocol::{
-    Chosen, Decision, End, Ending, Opinion, Reward, Role, RoleTimes, RunInput, Score, Speculations, TurnId,
-    TurnOutcome, Usage, Verdict,
+    Chosen, Decision, End, Ending, Opinion, Reward, Role, RoleTimes, RunInput, Score, Speculations,
+    TurnId, TurnOutcome, Usage, Verdict,
 };
 use prime_roles::Failure;
 use prime_runtime::Event;
@@ -210,7 +210,9 @@ impl<'a> TraceLine<'a> {
                 reason,
                 elapsed_ms: *elapsed_ms,
             },
-            Event::Stopped { ending, elapsed_ms } => Self::Stopped { ending, elapsed_ms: *elapsed_ms },
+            Event::Stopped { ending, elapsed_ms } => {
+                Self::Stopped { ending, elapsed_ms: *elapsed_ms }
+            }
             Event::TrajectoryEnded { id, end, reward } => Self::TrajectoryEnded {
                 round: id.round,
                 trajectory: id.trajectory,

@@ -7,7 +7,8 @@ use prime_bench::judge::detection::{Detection, DetectionTable};
 use prime_bench::tasks::Kind;
 use prime_roles::{Basis, Method};
 
-/// How often the verifier's constraints miss a wrong step of this task, as measured on the benchmark.
+/// How often the verifier's constraints miss a wrong step of this task, as measured on the
+/// benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Misses {
@@ -30,10 +31,11 @@ pub struct Misses {
 pub struct Verification {
     /// The verifier's name.
     pub verifier: String,
-    /// How it judges. A model's `report`, `token` or `likelihood` is an opinion, which is no kind of constraint.
+    /// How it judges. A model's `report`, `token` or `likelihood` is an opinion, which is no kind
+    /// of constraint.
     pub methods: Vec<Method>,
-    /// The kinds of constraints that were evaluated, or that a program's owner says it checks. Of an ensemble, those that at
-    /// least half of the members check: the others cannot outvote them.
+    /// The kinds of constraints that were evaluated, or that a program's owner says it checks. Of
+    /// an ensemble, those that at least half of the members check: the others cannot outvote them.
     pub kinds: Vec<Kind>,
     /// Steps of the answer's trajectory; the verifier found each of them clean.
     pub steps: u64,
@@ -44,7 +46,8 @@ pub struct Verification {
 
 /// `format, invariant`, and how it judges besides evaluating constraints.
 pub fn looked_at(kinds: &[Kind], methods: &[Method]) -> String {
-    let opinions = methods.iter().filter(|method| **method != Method::Rules).map(|method| method.name());
+    let opinions =
+        methods.iter().filter(|method| **method != Method::Rules).map(|method| method.name());
     let names: Vec<_> = kinds.iter().map(|kind| kind.name()).chain(opinions).collect();
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }
@@ -72,7 +75,12 @@ impl Verification {
     pub fn text(&self) -> String {
         let worth = self.misses.as_ref().map_or_else(
             || "not measured for this task".to_owned(),
-            |misses| format!("{} of this task", Detection { tried: misses.tried, found: misses.found }.text()),
+            |misses| {
+                format!(
+                    "{} of this task",
+                    Detection { tried: misses.tried, found: misses.found }.text()
+                )
+            },
         );
         let looked_at = looked_at(&self.kinds, &self.methods);
         format!("verified ({}: {looked_at}; {worth}; {})", self.verifier, count(self.steps, "step"))
@@ -88,21 +96,34 @@ mod tests {
 
     #[test]
     fn a_likelihood_is_named_as_what_it_is() {
-        let verification = Verification::new("tiny", Basis::model(Method::Likelihood), "bubble-sort", 1);
-        let expected = json!({"verifier": "tiny", "methods": ["likelihood"], "kinds": ["format"], "steps": 1});
+        let verification =
+            Verification::new("tiny", Basis::model(Method::Likelihood), "bubble-sort", 1);
+        let expected =
+            json!({"verifier": "tiny", "methods": ["likelihood"], "kinds": ["format"], "steps": 1});
         assert_eq!(serde_json::to_value(&verification).unwrap(), expected);
-        assert_eq!(verification.text(), "verified (tiny: format, likelihood; not measured for this task; 1 step)");
+        assert_eq!(
+            verification.text(),
+            "verified (tiny: format, likelihood; not measured for this task; 1 step)"
+        );
     }
 
     #[test]
     fn constraints_carry_what_they_miss() {
-        let verification = Verification::new("rules", Basis::rules(Kinds::WITHOUT_TRANSITION), "bubble-sort", 312);
+        let verification =
+            Verification::new("rules", Basis::rules(Kinds::WITHOUT_TRANSITION), "bubble-sort", 312);
         let misses = verification.misses.clone().expect("measured");
-        assert!(misses.found <= misses.tried && misses.rate <= misses.rate_bound && misses.rate_bound > 0.0);
+        assert!(
+            misses.found <= misses.tried
+                && misses.rate <= misses.rate_bound
+                && misses.rate_bound > 0.0
+        );
         assert!(misses.table.starts_with("1-"), "{misses:?}");
         let text = verification.text();
         let start = "verified (rules: format, invariant, terminal; misses fewer than 1 in ";
-        assert!(text.starts_with(start) && text.ends_with(" wrong steps of this task; 312 steps)"), "{text}");
+        assert!(
+            text.starts_with(start) && text.ends_with(" wrong steps of this task; 312 steps)"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -116,11 +137,16 @@ mod tests {
     #[test]
     fn an_ensemble_is_worth_what_half_of_it_evaluates() {
         let (rules, model) = (Basis::rules(Kinds::WITHOUT_TRANSITION), Basis::model(Method::Token));
-        let of = |members: &[Basis]| Verification::new("both", Basis::of_members(members), "n-queens", 8);
+        let of = |members: &[Basis]| {
+            Verification::new("both", Basis::of_members(members), "n-queens", 8)
+        };
         let (two, three) = (of(&[rules, model]), of(&[rules, model, model]));
         let alone = Verification::new("both", rules, "n-queens", 8);
         assert_eq!((two.misses, &two.kinds), (alone.misses, &alone.kinds));
         assert_eq!(two.methods, [Method::Rules, Method::Token]);
-        assert_eq!(three.text(), "verified (both: format, token; not measured for this task; 8 steps)");
+        assert_eq!(
+            three.text(),
+            "verified (both: format, token; not measured for this task; 8 steps)"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Coordinator `adaptive`: the threshold policy with thresholds that follow the trajectory's rejection rate.
+//! Coordinator `adaptive`: the threshold policy with thresholds that follow the trajectory's
+//! rejection rate.
 
 use super::{AgentReply, Coordinator, Ruling};
 use prime_protocol::{Adaptive, Trajectory, Verdict};
@@ -7,7 +8,12 @@ use prime_protocol::{Adaptive, Trajectory, Verdict};
 pub struct AdaptiveCoordinator(pub Adaptive);
 
 impl Coordinator for AdaptiveCoordinator {
-    fn decide<'a>(&'a self, trajectory: &'a Trajectory, _: &'a str, verdict: &'a Verdict) -> AgentReply<'a, Ruling> {
+    fn decide<'a>(
+        &'a self,
+        trajectory: &'a Trajectory,
+        _: &'a str,
+        verdict: &'a Verdict,
+    ) -> AgentReply<'a, Ruling> {
         let counts = &trajectory.counts;
         let thresholds = self.0.thresholds(counts.retries + counts.backtracks, counts.proposals);
         AgentReply::now(Ok(thresholds.decide(verdict.score, trajectory.stack.top().retries).into()))
@@ -29,15 +35,21 @@ mod tests {
         let policy = Adaptive::new(base, 0.1, 1.0, 4.0, (tenths(1), tenths(7))).expect("a policy");
         let coordinator = AdaptiveCoordinator(policy);
         let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3);
-        let limits = Limits { attempts_max: 100, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
+        let limits =
+            Limits { attempts_max: 100, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
         let mut trajectory = Trajectory::new(problem.start(), &limits);
         let verdict = Verdict { score: tenths(5), ..Verdict::default() };
         let mut decisions = Vec::new();
         for _ in 0..3 {
-            decisions.push(block_on(coordinator.decide(&trajectory, "x", &verdict)).expect("a decision").decision);
+            decisions.push(
+                block_on(coordinator.decide(&trajectory, "x", &verdict))
+                    .expect("a decision")
+                    .decision,
+            );
             trajectory.settle("x", false, &verdict, Decision::Backtrack, &limits);
         }
-        // The rate after n rejections of n proposals is (n + 0.4) / (n + 4): 0.1, 0.28, 0.4; τ is 0.3, 0.48, 0.6.
+        // The rate after n rejections of n proposals is (n + 0.4) / (n + 4): 0.1, 0.28, 0.4; τ is
+        // 0.3, 0.48, 0.6.
         assert_eq!(decisions, [Decision::Backtrack, Decision::Backtrack, Decision::Proceed]);
     }
 }

@@ -1,4 +1,5 @@
-//! What a verifier's verdict rests on: constraints that are evaluated, or the opinion of a model or of a program.
+//! What a verifier's verdict rests on: constraints that are evaluated, or the opinion of a model or
+//! of a program.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,8 @@ pub enum Method {
 }
 
 impl Method {
-    const ALL: [Self; 6] = [Self::Rules, Self::Reference, Self::Report, Self::Token, Self::Likelihood, Self::Program];
+    const ALL: [Self; 6] =
+        [Self::Rules, Self::Reference, Self::Report, Self::Token, Self::Likelihood, Self::Program];
 
     pub fn name(self) -> &'static str {
         ["rules", "reference", "report", "token", "likelihood", "program"][self as usize]
@@ -72,14 +74,22 @@ impl From<Stored> for Basis {
             kinds: stored.kinds.into_iter().collect(),
             kinds_of_checks: stored.kinds_of_checks.into_iter().collect(),
             measured: stored.measured.into_iter().collect(),
-            methods: stored.methods.into_iter().fold(0, |methods, method| methods | 1 << method as u8),
+            methods: stored
+                .methods
+                .into_iter()
+                .fold(0, |methods, method| methods | 1 << method as u8),
         }
     }
 }
 
 impl Basis {
     /// Of a verifier that looks at nothing.
-    pub const NONE: Self = Self { kinds: Kinds::NONE, kinds_of_checks: Kinds::NONE, measured: Kinds::NONE, methods: 0 };
+    pub const NONE: Self = Self {
+        kinds: Kinds::NONE,
+        kinds_of_checks: Kinds::NONE,
+        measured: Kinds::NONE,
+        methods: 0,
+    };
 
     fn of(method: Method, kinds: Kinds) -> Self {
         if kinds == Kinds::NONE {
@@ -98,8 +108,9 @@ impl Basis {
         Self { measured: Kinds::ALL, ..Self::of(Method::Reference, Kinds::ALL) }
     }
 
-    /// A model's opinion. The machine refuses lines that do not apply before the model is asked, and a client's checks are
-    /// evaluated; of other constraints the model may read, but nobody can say which it looked at.
+    /// A model's opinion. The machine refuses lines that do not apply before the model is asked,
+    /// and a client's checks are evaluated; of other constraints the model may read, but nobody can
+    /// say which it looked at.
     pub fn model(method: Method) -> Self {
         Self { kinds_of_checks: Kinds::ALL, ..Self::of(method, Kinds::from_iter([Kind::Format])) }
     }
@@ -109,12 +120,15 @@ impl Basis {
         Self::of(Method::Program, kinds)
     }
 
-    /// Of members that each have a vote, where half of the votes reject a step. A kind counts if half of the members look at
-    /// it, because then the others cannot outvote them; a method counts if any member uses it.
+    /// Of members that each have a vote, where half of the votes reject a step. A kind counts if
+    /// half of the members look at it, because then the others cannot outvote them; a method counts
+    /// if any member uses it.
     pub fn of_members(members: &[Self]) -> Self {
         let of_half = |kinds: fn(&Self) -> Kinds| {
-            let is_of_half =
-                |kind: &Kind| 2 * members.iter().filter(|basis| kinds(basis).contains(*kind)).count() >= members.len();
+            let is_of_half = |kind: &Kind| {
+                2 * members.iter().filter(|basis| kinds(basis).contains(*kind)).count()
+                    >= members.len()
+            };
             Kind::ALL.into_iter().filter(is_of_half).collect::<Kinds>()
         };
         Self {
@@ -137,7 +151,8 @@ impl Basis {
         self.kinds
     }
 
-    /// The kinds of which it was measured what they find; empty if the verdict is a model's or a program's.
+    /// The kinds of which it was measured what they find; empty if the verdict is a model's or a
+    /// program's.
     pub fn measured(self) -> Kinds {
         self.measured
     }
@@ -182,14 +197,22 @@ mod tests {
             let basis = Basis::model(method);
             assert_eq!((basis.kinds(), basis.measured()), (kinds(&[Kind::Format]), Kinds::NONE));
             let custom = basis.on_checks(kinds(&[Kind::Format, Kind::Terminal]));
-            assert_eq!(custom.kinds(), kinds(&[Kind::Format, Kind::Terminal]), "checks are evaluated");
+            assert_eq!(
+                custom.kinds(),
+                kinds(&[Kind::Format, Kind::Terminal]),
+                "checks are evaluated"
+            );
         }
     }
 
     #[test]
     fn on_a_clients_problem_only_the_kinds_that_it_has_are_looked_at() {
-        let basis = Basis::rules(Kinds::WITHOUT_TRANSITION).on_checks(kinds(&[Kind::Format, Kind::Terminal]));
-        assert_eq!((basis.kinds(), basis.measured()), (kinds(&[Kind::Format, Kind::Terminal]), Kinds::NONE));
+        let basis = Basis::rules(Kinds::WITHOUT_TRANSITION)
+            .on_checks(kinds(&[Kind::Format, Kind::Terminal]));
+        assert_eq!(
+            (basis.kinds(), basis.measured()),
+            (kinds(&[Kind::Format, Kind::Terminal]), Kinds::NONE)
+        );
         assert_eq!(Basis::rules(Kinds::NONE), Basis::NONE);
     }
 }

@@ -84,6 +84,11 @@ pub struct AgentError {
 impl AgentError {
     /// Transient if its kind is.
     pub fn new(agent: impl Into<String>, failure: Failure, reason: impl Into<String>) -> Self {
-        Self { agent: agent.into(), failure, reason: reason.into(), is_transient: failure.is_transient() }
+        Self {
+            agent: agent.into(),
+            failure,
+            reason: reason.into(),
+            is_transient: failure.is_transient(),
+        }
     }
 }

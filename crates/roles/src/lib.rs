@@ -1,6 +1,6 @@
-//! The three roles: what each is asked and returns ([`Executor`], [`Verifier`], [`Coordinator`]), agents that fulfil them
-//! without a model, and a suite that any agent can be tested with. Agents know tasks and the protocol; they know no actors
-//! and hold no run state.
+//! The three roles: what each is asked and returns ([`Executor`], [`Verifier`], [`Coordinator`]),
+//! agents that fulfil them without a model, and a suite that any agent can be tested with. Agents
+//! know tasks and the protocol; they know no actors and hold no run state.
 
 mod adaptive;
 mod agents;
@@ -59,7 +59,8 @@ pub struct Proposal {
     pub logprobs: Vec<f32>,
     /// Which of several models or servers produced it.
     pub source: Option<Arc<str>>,
-    /// Every line that it can write was rejected at this state, which is therefore a dead end. `line` is empty.
+    /// Every line that it can write was rejected at this state, which is therefore a dead end.
+    /// `line` is empty.
     pub is_exhausted: bool,
     /// Why it may have ended before its action: its last query has no answer, or it was cut off.
     pub unfinished: Option<Box<str>>,

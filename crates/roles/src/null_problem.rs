@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::{AgentReply, Executor, Proposal, Sampling};
 use prime_bench::tasks::machine::{BadInput, Machine, Problem, Refusal, Snapshot};
 use prime_bench::tasks::page::Page;
-use prime_bench::tasks::{Category, Constraint, Kind, Kinds, PathDraw, Severity, Spec, TaskRng, Violations};
+use prime_bench::tasks::{
+    Category, Constraint, Kind, Kinds, PathDraw, Severity, Spec, TaskRng, Violations,
+};
 use prime_protocol::Trajectory;
 
 /// The action of every step; anything after a space is payload.
@@ -64,7 +66,10 @@ impl Problem for Null {
 
     fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
         let done = state["done"].as_u64().filter(|done| *done <= self.steps);
-        let refuse = || BadInput { task: SPEC.slug, detail: format!("state field `done`: give 0 to {}", self.steps) };
+        let refuse = || BadInput {
+            task: SPEC.slug,
+            detail: format!("state field `done`: give 0 to {}", self.steps),
+        };
         let done = done.ok_or_else(refuse)?;
         Ok(Box::new(NullMachine { problem: self.clone(), done, is_proposed: false }))
     }
@@ -92,7 +97,8 @@ impl Machine for NullMachine {
     }
 
     fn propose(&mut self, line: &str) -> Result<(), Refusal> {
-        let is_step = line.strip_prefix(STEP).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+        let is_step =
+            line.strip_prefix(STEP).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
         self.is_proposed = is_step && !self.ended();
         if self.is_proposed { Ok(()) } else { Err(Refusal::Unparsable) }
     }
@@ -173,7 +179,11 @@ impl NullExecutor {
 
 /// An action of the null problem with a payload.
 pub fn null_line(payload_bytes: usize) -> String {
-    let payload = if payload_bytes == 0 { String::new() } else { format!(" {}", "x".repeat(payload_bytes - 1)) };
+    let payload = if payload_bytes == 0 {
+        String::new()
+    } else {
+        format!(" {}", "x".repeat(payload_bytes - 1))
+    };
     format!("{STEP}{payload}")
 }
 

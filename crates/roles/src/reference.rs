@@ -19,7 +19,8 @@ impl Executor for ReferenceExecutor {
 pub(super) fn next(trajectory: &Trajectory, executor: &str) -> Result<String, AgentError> {
     match trajectory.machine.reference() {
         Some(line) => Ok(line),
-        // After accepted wrong steps the algorithm may prescribe nothing. This line is in no task's grammar.
+        // After accepted wrong steps the algorithm may prescribe nothing. This line is in no task's
+        // grammar.
         None if trajectory.machine.problem().has_reference() => Ok("no next step".to_owned()),
         None => Err(AgentError::new(
             format!("executor `{executor}`"),

@@ -1,20 +1,23 @@
-//! Verifier `reference`: exact process supervision by the task's own algorithm. It gives the algorithm away, so it is for
-//! training and for evaluating other verifiers; every result says so.
+//! Verifier `reference`: exact process supervision by the task's own algorithm. It gives the
+//! algorithm away, so it is for training and for evaluating other verifiers; every result says so.
 
 use super::{AgentError, AgentReply, Basis, Failure, Verifier};
 use prime_bench::judge::is_right;
 use prime_bench::tasks::Kinds;
 use prime_protocol::{Trajectory, Verdict};
 
-/// V = 0 for the step that the algorithm prescribes or an equally good one; any other step violates `next-step`, among
-/// whatever else it violates.
+/// V = 0 for the step that the algorithm prescribes or an equally good one; any other step violates
+/// `next-step`, among whatever else it violates.
 ///
-/// It rejects lines that are not applicable actions, and every step except the one that [`reference`](prime_bench::tasks::Machine::reference) prescribes in
-/// the state before it. Where the algorithm prescribes nothing, because wrong steps were accepted, it rejects every step.
+/// It rejects lines that are not applicable actions, and every step except the one that
+/// [`reference`](prime_bench::tasks::Machine::reference) prescribes in the state before it. Where
+/// the algorithm prescribes nothing, because wrong steps were accepted, it rejects every step.
 ///
-/// A search task ([`choices`](prime_bench::tasks::Machine::choices)) has several right steps. A choice that violates no other constraint is as good as the
-/// prescribed one if the algorithm, continuing from there, reaches a right answer in no more steps than with its own choice.
-/// Dead ends and detours are rejected, except the algorithm's own, so the reference trace is never rejected.
+/// A search task ([`choices`](prime_bench::tasks::Machine::choices)) has several right steps. A
+/// choice that violates no other constraint is as good as the prescribed one if the algorithm,
+/// continuing from there, reaches a right answer in no more steps than with its own choice. Dead
+/// ends and detours are rejected, except the algorithm's own, so the reference trace is never
+/// rejected.
 pub struct ReferenceVerifier;
 
 impl Verifier for ReferenceVerifier {

@@ -1,5 +1,5 @@
-//! Executor `replay`: proposes given lines in order and starts over after the last. Not a model; every result says so. For
-//! deterministic tests and for trying out checks.
+//! Executor `replay`: proposes given lines in order and starts over after the last. Not a model;
+//! every result says so. For deterministic tests and for trying out checks.
 
 use super::{AgentReply, Executor, Proposal, Sampling};
 use prime_protocol::Trajectory;
@@ -19,7 +19,8 @@ impl ReplayExecutor {
 impl Executor for ReplayExecutor {
     fn propose<'a>(&'a self, trajectory: &'a Trajectory, _: Sampling) -> AgentReply<'a, Proposal> {
         let at = trajectory.counts.proposals % self.lines.len() as u64;
-        let line = self.lines[usize::try_from(at).expect("invariant: an index into a list")].clone();
+        let line =
+            self.lines[usize::try_from(at).expect("invariant: an index into a list")].clone();
         AgentReply::now(Ok(Proposal { line, ..Proposal::default() }))
     }
 }

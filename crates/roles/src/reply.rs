@@ -10,8 +10,8 @@ use super::AgentError;
 
 /// An agent's reply to one turn.
 ///
-/// `Now` allocates nothing. `Later` is lazy: it does nothing before it is first polled, so a caller that cannot keep it
-/// may drop it and ask again.
+/// `Now` allocates nothing. `Later` is lazy: it does nothing before it is first polled, so a caller
+/// that cannot keep it may drop it and ask again.
 pub enum AgentReply<'a, T> {
     Now(Ready<Result<T, AgentError>>),
     Later(BoxFuture<'a, Result<T, AgentError>>),

@@ -1,5 +1,6 @@
-//! The three roles. An agent that never waits implements [`Executor`], [`Verifier`] or [`Coordinator`] and returns
-//! [`AgentReply::now`]; an agent that waits implements the `Async…` trait of its role with an `async fn`.
+//! The three roles. An agent that never waits implements [`Executor`], [`Verifier`] or
+//! [`Coordinator`] and returns [`AgentReply::now`]; an agent that waits implements the `Async…`
+//! trait of its role with an `async fn`.
 
 use async_trait::async_trait;
 
@@ -10,12 +11,18 @@ use prime_protocol::{Trajectory, Verdict};
 pub trait Executor: Send + Sync {
     /// # Errors
     /// When it cannot propose anything.
-    fn propose<'a>(&'a self, trajectory: &'a Trajectory, sampling: Sampling) -> AgentReply<'a, Proposal>;
+    fn propose<'a>(
+        &'a self,
+        trajectory: &'a Trajectory,
+        sampling: Sampling,
+    ) -> AgentReply<'a, Proposal>;
 }
 
-/// Scores the violations of a proposed step: the machine holds it as its candidate, or has refused it.
+/// Scores the violations of a proposed step: the machine holds it as its candidate, or has refused
+/// it.
 pub trait Verifier: Send + Sync {
-    /// What its verdicts rest on. Results show it, so it must not claim more than the verifier looks at.
+    /// What its verdicts rest on. Results show it, so it must not claim more than the verifier
+    /// looks at.
     fn basis(&self) -> Basis;
 
     /// Whether it judges constraints that a client wrote in words.
@@ -32,7 +39,12 @@ pub trait Verifier: Send + Sync {
 pub trait Coordinator: Send + Sync {
     /// # Errors
     /// When it cannot decide.
-    fn decide<'a>(&'a self, trajectory: &'a Trajectory, line: &'a str, verdict: &'a Verdict) -> AgentReply<'a, Ruling>;
+    fn decide<'a>(
+        &'a self,
+        trajectory: &'a Trajectory,
+        line: &'a str,
+        verdict: &'a Verdict,
+    ) -> AgentReply<'a, Ruling>;
 }
 
 /// An [`Executor`] that waits: for a model, a process, a person.
@@ -40,7 +52,11 @@ pub trait Coordinator: Send + Sync {
 pub trait AsyncExecutor: Send + Sync {
     /// # Errors
     /// When it cannot propose anything.
-    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError>;
+    async fn propose(
+        &self,
+        trajectory: &Trajectory,
+        sampling: Sampling,
+    ) -> Result<Proposal, AgentError>;
 }
 
 /// A [`Verifier`] that waits.
@@ -64,11 +80,20 @@ pub trait AsyncVerifier: Send + Sync {
 pub trait AsyncCoordinator: Send + Sync {
     /// # Errors
     /// When it cannot decide.
-    async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError>;
+    async fn decide(
+        &self,
+        trajectory: &Trajectory,
+        line: &str,
+        verdict: &Verdict,
+    ) -> Result<Ruling, AgentError>;
 }
 
 impl<A: AsyncExecutor + ?Sized> Executor for A {
-    fn propose<'a>(&'a self, trajectory: &'a Trajectory, sampling: Sampling) -> AgentReply<'a, Proposal> {
+    fn propose<'a>(
+        &'a self,
+        trajectory: &'a Trajectory,
+        sampling: Sampling,
+    ) -> AgentReply<'a, Proposal> {
         AgentReply::Later(AsyncExecutor::propose(self, trajectory, sampling))
     }
 }
@@ -88,7 +113,12 @@ impl<A: AsyncVerifier + ?Sized> Verifier for A {
 }
 
 impl<A: AsyncCoordinator + ?Sized> Coordinator for A {
-    fn decide<'a>(&'a self, trajectory: &'a Trajectory, line: &'a str, verdict: &'a Verdict) -> AgentReply<'a, Ruling> {
+    fn decide<'a>(
+        &'a self,
+        trajectory: &'a Trajectory,
+        line: &'a str,
+        verdict: &'a Verdict,
+    ) -> AgentReply<'a, Ruling> {
         AgentReply::Later(AsyncCoordinator::decide(self, trajectory, line, verdict))
     }
 }

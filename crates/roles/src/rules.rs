@@ -1,5 +1,6 @@
-//! Verifier `rules`: evaluates the task's constraints of the chosen kinds (the paper's lightweight verifier). Verifier
-//! `none` is the same without kinds: it accepts everything, and no answer counts as verified.
+//! Verifier `rules`: evaluates the task's constraints of the chosen kinds (the paper's lightweight
+//! verifier). Verifier `none` is the same without kinds: it accepts everything, and no answer
+//! counts as verified.
 
 use super::{AgentReply, Basis, Verifier};
 use prime_bench::tasks::Kinds;
@@ -21,6 +22,8 @@ impl Verifier for RulesVerifier {
     }
 
     fn judge<'a>(&'a self, trajectory: &'a Trajectory, _: &'a str) -> AgentReply<'a, Verdict> {
-        AgentReply::now(Ok(Verdict::by_rules(trajectory.machine.as_ref(), self.kinds).unwrap_or_default()))
+        AgentReply::now(Ok(
+            Verdict::by_rules(trajectory.machine.as_ref(), self.kinds).unwrap_or_default()
+        ))
     }
 }

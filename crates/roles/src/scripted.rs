@@ -1,8 +1,8 @@
-//! Executor `scripted`: the reference algorithm with errors of a given probability, by seed. The test double for anything
-//! that needs a fallible executor, a slow one, or log-probabilities.
+//! Executor `scripted`: the reference algorithm with errors of a given probability, by seed. The
+//! test double for anything that needs a fallible executor, a slow one, or log-probabilities.
 //!
-//! With error rate e a right line has ln p = ln(1 − e), a wrong one ln(e / 9), as if nine wrong lines were equally likely.
-//! A proposal has one log-probability for the whole line.
+//! With error rate e a right line has ln p = ln(1 − e), a wrong one ln(e / 9), as if nine wrong
+//! lines were equally likely. A proposal has one log-probability for the whole line.
 
 use std::time::Duration;
 
@@ -49,7 +49,8 @@ impl ScriptedExecutor {
 
 /// A wrong line close to the right one: a changed digit, or no action at all.
 fn corrupted(line: &str, rng: &mut TaskRng) -> String {
-    let digits: Vec<_> = line.char_indices().filter(|(_, c)| c.is_ascii_digit()).map(|(at, _)| at).collect();
+    let digits: Vec<_> =
+        line.char_indices().filter(|(_, c)| c.is_ascii_digit()).map(|(at, _)| at).collect();
     if digits.is_empty() || rng.chance(1, 8) {
         return "no action".to_owned();
     }
@@ -60,15 +61,22 @@ fn corrupted(line: &str, rng: &mut TaskRng) -> String {
 }
 
 impl Executor for ScriptedExecutor {
-    fn propose<'a>(&'a self, trajectory: &'a Trajectory, sampling: Sampling) -> AgentReply<'a, Proposal> {
+    fn propose<'a>(
+        &'a self,
+        trajectory: &'a Trajectory,
+        sampling: Sampling,
+    ) -> AgentReply<'a, Proposal> {
         let right = match super::reference::next(trajectory, "scripted") {
             Ok(line) => line,
             Err(error) => return AgentReply::now(Err(error)),
         };
         let mut rng = TaskRng::new(sampling.seed);
         let errs = rng.chance(self.error_millionths, 1_000_000);
-        let (line, logprob) =
-            if errs { (corrupted(&right, &mut rng), self.wrong_logprob) } else { (right, self.right_logprob) };
+        let (line, logprob) = if errs {
+            (corrupted(&right, &mut rng), self.wrong_logprob)
+        } else {
+            (right, self.right_logprob)
+        };
         let proposal = Proposal { line, logprobs: vec![logprob], ..Proposal::default() };
         if self.latency.is_zero() {
             return AgentReply::now(Ok(proposal));
@@ -89,7 +97,8 @@ mod tests {
     #[tokio::test]
     async fn lines_have_the_log_probabilities_of_the_error_rate() {
         let problem = tasks::find("bubble-sort").unwrap().generate(Difficulty::Easy, 1);
-        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
+        let limits =
+            Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
         let trajectory = Trajectory::new(problem.start(), &limits);
         let right = trajectory.machine.reference().unwrap();
         let mut seen = [0, 0];
@@ -109,7 +118,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_proposal_takes_its_latency() {
         let problem = tasks::find("bubble-sort").unwrap().generate(Difficulty::Easy, 1);
-        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
+        let limits =
+            Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
         let trajectory = Trajectory::new(problem.start(), &limits);
         let sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 1 };
         let start = tokio::time::Instant::now();
@@ -123,11 +133,13 @@ mod tests {
     #[tokio::test]
     async fn without_errors_a_line_is_certain() {
         let problem = tasks::find("bubble-sort").unwrap().generate(Difficulty::Easy, 1);
-        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
+        let limits =
+            Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
         let trajectory = Trajectory::new(problem.start(), &limits);
         for (rate, expected) in [(0.0, 0.0_f32), (1.0, -2.197_224_6)] {
             let sampling = Sampling { temperature: 0.7, top_p: 1.0, seed: 3 };
-            let proposal = ScriptedExecutor::new(rate).propose(&trajectory, sampling).await.unwrap();
+            let proposal =
+                ScriptedExecutor::new(rate).propose(&trajectory, sampling).await.unwrap();
             assert!((proposal.logprobs[0] - expected).abs() < 1e-6, "{rate}: {proposal:?}");
         }
     }

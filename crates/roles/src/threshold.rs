@@ -6,7 +6,12 @@ use prime_protocol::{Thresholds, Trajectory, Verdict};
 pub struct ThresholdCoordinator(pub Thresholds);
 
 impl Coordinator for ThresholdCoordinator {
-    fn decide<'a>(&'a self, trajectory: &'a Trajectory, _: &'a str, verdict: &'a Verdict) -> AgentReply<'a, Ruling> {
+    fn decide<'a>(
+        &'a self,
+        trajectory: &'a Trajectory,
+        _: &'a str,
+        verdict: &'a Verdict,
+    ) -> AgentReply<'a, Ruling> {
         AgentReply::now(Ok(self.0.decide(verdict.score, trajectory.stack.top().retries).into()))
     }
 }

@@ -1,5 +1,5 @@
-//! The actor of an agent: it does its role's work on each turn and passes the turn on. A reply that is there now costs
-//! no task. A panic in the work kills this actor and no other.
+//! The actor of an agent: it does its role's work on each turn and passes the turn on. A reply that
+//! is there now costs no task. A panic in the work kills this actor and no other.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -45,8 +45,9 @@ type Make<W> = Box<dyn Fn(RunId) -> Option<W> + Send>;
 
 /// The actor of one role.
 pub struct Agent<W: Work> {
-    /// Those of the sets that the cell's runs use, each made at its first turn, so that a constructor that panics is a
-    /// mishap like any other. There are few: the next turn most often has the last one's.
+    /// Those of the sets that the cell's runs use, each made at its first turn, so that a
+    /// constructor that panics is a mishap like any other. There are few: the next turn most often
+    /// has the last one's.
     members: Vec<Member<W>>,
     /// Which of them worked last.
     current: usize,
@@ -108,7 +109,8 @@ impl<W: Work> Agent<W> {
 
     /// A batch begins.
     fn enter(&self) {
-        self.heartbeat.enter(W::ROLE, self.members.get(self.current).map_or(0, |member| member.set));
+        self.heartbeat
+            .enter(W::ROLE, self.members.get(self.current).map_or(0, |member| member.set));
     }
 
     /// Makes the agent of the turn's set the current one; false if the turn's run is over.
@@ -200,12 +202,15 @@ impl<W: Work> Agent<W> {
             Err(panic) => {
                 let body = turn.body();
                 body.mishaps += 1;
-                let (set, reason) = (body.agents, format!("panicked: {}", panic_text(panic.as_ref())));
-                body.last_error = Some(AgentError::new(W::ROLE.to_string(), Failure::Panicked, reason.clone()));
+                let (set, reason) =
+                    (body.agents, format!("panicked: {}", panic_text(panic.as_ref())));
+                body.last_error =
+                    Some(AgentError::new(W::ROLE.to_string(), Failure::Panicked, reason.clone()));
                 drop(turn);
                 self.death_watch.set_reason(set, reason);
                 self.heartbeat.leave();
-                // The agent's own state may be torn: this actor dies, and its Supervisor starts another.
+                // The agent's own state may be torn: this actor dies, and its Supervisor starts
+                // another.
                 resume_unwind(panic);
             }
         }
@@ -221,7 +226,8 @@ impl<W: Work> Actor for Agent<W> {
 }
 
 impl<W: Work> OnIdle for Agent<W> {
-    /// Passes on turns that have waited. Each wakes the actor for itself alone, however many wait beside it.
+    /// Passes on turns that have waited. Each wakes the actor for itself alone, however many wait
+    /// beside it.
     fn on_idle(&mut self, _: &mut Context<Self>, task: &mut TaskContext<'_>) {
         // Polling the set is the most expensive part of a wake-up.
         if !self.waiting.is_empty() {
@@ -238,7 +244,8 @@ impl<W: Work> OnIdle for Agent<W> {
 /// Polls the agent's background work whenever its mailbox is empty.
 struct Background;
 
-/// Empty polls in a row after which no turn is on its way on this thread: it has at most four actors.
+/// Empty polls in a row after which no turn is on its way on this thread: it has at most four
+/// actors.
 const IDLE_POLLS_MIN: u32 = 4;
 
 impl<W: Work> ActorFuture<Agent<W>> for Background {
@@ -283,7 +290,8 @@ handlers! { Execute: Propose; Verify: Judge; Coordinate: Decide; }
 impl<W: Work> Handler<DropAgents> for Agent<W> {
     type Result = ();
     fn handle(&mut self, message: DropAgents, _: &mut Context<Self>) {
-        let unused: Vec<_> = self.members.extract_if(.., |member| member.set == message.0).collect();
+        let unused: Vec<_> =
+            self.members.extract_if(.., |member| member.set == message.0).collect();
         self.current = 0;
         if !unused.is_empty() {
             // An agent may wait for its processes to end.

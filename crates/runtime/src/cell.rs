@@ -58,7 +58,9 @@ impl CellPlan {
     {
         match self.runtime.placement {
             Placement::Shared => actor().start(),
-            Placement::Own => A::start_in_arbiter(&self.threads[role as usize].arbiter, move |_| actor()),
+            Placement::Own => {
+                A::start_in_arbiter(&self.threads[role as usize].arbiter, move |_| actor())
+            }
         }
     }
 

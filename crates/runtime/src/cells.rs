@@ -46,7 +46,10 @@ pub struct Hangs {
 
 impl std::iter::Sum for Hangs {
     fn sum<I: Iterator<Item = Self>>(hangs: I) -> Self {
-        hangs.fold(Self::default(), |sum, hangs| Self { now: sum.now + hangs.now, total: sum.total + hangs.total })
+        hangs.fold(Self::default(), |sum, hangs| Self {
+            now: sum.now + hangs.now,
+            total: sum.total + hangs.total,
+        })
     }
 }
 
@@ -94,7 +97,9 @@ impl Cell {
             threads: Role::ALL.map(|role| threads[(1 + role as usize) % count].for_agents()),
             table: Arc::clone(&table),
         };
-        let supervisor = Supervisor::start_in_arbiter(&threads[0].arbiter.handle(), move |_| Supervisor::new(cell));
+        let supervisor = Supervisor::start_in_arbiter(&threads[0].arbiter.handle(), move |_| {
+            Supervisor::new(cell)
+        });
         Self { index, supervisor, table, load: Arc::default(), threads, abandoned: Vec::new() }
     }
 
@@ -110,7 +115,11 @@ impl Cell {
     }
 
     fn hung_threads(&self) -> usize {
-        self.threads.iter().chain(&self.abandoned).filter(|thread| thread.sighting.is_hung()).count()
+        self.threads
+            .iter()
+            .chain(&self.abandoned)
+            .filter(|thread| thread.sighting.is_hung())
+            .count()
     }
 
     fn stop(&self) {
@@ -123,16 +132,17 @@ impl Cell {
         }
     }
 
-    /// Looks at all threads, and replaces those of hanging agents unless the Supervisor shares them. Returns how many agents
-    /// were found hanging.
+    /// Looks at all threads, and replaces those of hanging agents unless the Supervisor shares
+    /// them. Returns how many agents were found hanging.
     fn look(&mut self, now: Instant, limit: Duration, default: &Arc<dyn Agents>) -> u64 {
         for thread in &mut self.abandoned {
             thread.look(now, limit);
         }
         self.abandoned.retain(|thread| thread.sighting.is_hung());
         let threads = self.threads.iter_mut().enumerate();
-        let changes: Vec<_> =
-            threads.filter_map(|(index, thread)| thread.look(now, limit).map(|change| (index, change))).collect();
+        let changes: Vec<_> = threads
+            .filter_map(|(index, thread)| thread.look(now, limit).map(|change| (index, change)))
+            .collect();
         let mut found = 0;
         for (index, change) in changes {
             let Change::Hung { role, since } = change else { continue };
@@ -166,7 +176,8 @@ impl Cell {
 impl Cells {
     /// Must be called within an actix system.
     pub fn start(plan: &RuntimePlan, agents: Arc<dyn Agents>) -> Self {
-        let cells = (0..plan.cells.max(1)).map(|index| Cell::start(index, plan, agents.id())).collect();
+        let cells =
+            (0..plan.cells.max(1)).map(|index| Cell::start(index, plan, agents.id())).collect();
         let state = Mutex::new(State { cells, ..State::default() });
         Self { state, plan: plan.clone(), agents: Mutex::new(agents), next_id: AtomicU64::new(1) }
     }
@@ -185,7 +196,10 @@ impl Cells {
         for cell in state.all() {
             cell.supervisor.do_send(KeepAgents(agents.id()));
         }
-        let old = std::mem::replace(&mut *self.agents.lock().unwrap_or_else(PoisonError::into_inner), agents);
+        let old = std::mem::replace(
+            &mut *self.agents.lock().unwrap_or_else(PoisonError::into_inner),
+            agents,
+        );
         drop(state);
         // It may end processes and engines.
         drop(old);
@@ -202,10 +216,17 @@ impl Cells {
 
     pub fn hangs(&self) -> Hangs {
         let state = self.state();
-        Hangs { now: state.all().map(Cell::hung_threads).sum::<usize>() as u64, total: state.hangs_total }
+        Hangs {
+            now: state.all().map(Cell::hung_threads).sum::<usize>() as u64,
+            total: state.hangs_total,
+        }
     }
 
-    pub fn submit(&self, submission: Submission, agents: Arc<dyn Agents>) -> (RunId, oneshot::Receiver<Outcome>) {
+    pub fn submit(
+        &self,
+        submission: Submission,
+        agents: Arc<dyn Agents>,
+    ) -> (RunId, oneshot::Receiver<Outcome>) {
         let run = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (reply, outcome) = oneshot::channel();
         let state = self.state();
@@ -244,8 +265,8 @@ impl Cells {
         }
     }
 
-    /// Looks for agents that have blocked their thread for `limit`, reports and replaces them, and ends the runs that they
-    /// hold up and whose time is up. Must be called within an actix system.
+    /// Looks for agents that have blocked their thread for `limit`, reports and replaces them, and
+    /// ends the runs that they hold up and whose time is up. Must be called within an actix system.
     pub fn look(&self, now: Instant, limit: Duration) {
         let agents = self.agents();
         let mut state = self.state();
@@ -291,6 +312,8 @@ impl State {
 
     fn least_loaded(&self) -> &Cell {
         let cells = self.cells.iter();
-        cells.min_by_key(|cell| cell.load.load(Ordering::Relaxed)).expect("invariant: a runtime has at least one cell")
+        cells
+            .min_by_key(|cell| cell.load.load(Ordering::Relaxed))
+            .expect("invariant: a runtime has at least one cell")
     }
 }

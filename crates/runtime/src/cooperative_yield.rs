@@ -5,8 +5,8 @@ use std::task::{Context as TaskContext, Poll};
 
 use actix::{Actor, ActorFuture, AsyncContext, Context};
 
-/// Turns that an actor takes before it yields. Actix drains a mailbox at every wake-up; with thousands of turns in it,
-/// each would have left the CPU caches before the next actor gets it.
+/// Turns that an actor takes before it yields. Actix drains a mailbox at every wake-up; with
+/// thousands of turns in it, each would have left the CPU caches before the next actor gets it.
 pub const TURNS_MAX: usize = 64;
 
 /// An actor with background work.
@@ -40,7 +40,12 @@ struct Yield {
 impl<A: OnIdle> ActorFuture<A> for Yield {
     type Output = ();
 
-    fn poll(mut self: Pin<&mut Self>, actor: &mut A, ctx: &mut A::Context, task: &mut TaskContext<'_>) -> Poll<()> {
+    fn poll(
+        mut self: Pin<&mut Self>,
+        actor: &mut A,
+        ctx: &mut A::Context,
+        task: &mut TaskContext<'_>,
+    ) -> Poll<()> {
         if self.has_yielded {
             // While the mailbox is never empty, nothing else of the actor is polled.
             actor.on_idle(ctx, task);

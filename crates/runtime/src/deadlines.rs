@@ -1,5 +1,5 @@
-//! The deadlines of a cell's runs: one timer for all of them, so that thousands cost the Supervisor nothing while it
-//! works on others.
+//! The deadlines of a cell's runs: one timer for all of them, so that thousands cost the Supervisor
+//! nothing while it works on others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

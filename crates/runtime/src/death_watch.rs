@@ -33,12 +33,18 @@ impl DeathWatch {
 impl Drop for DeathWatch {
     fn drop(&mut self) {
         let (agents, reason) = self.reason.take();
-        self.supervisor.do_send(Died { role: self.role, generation: self.generation, agents, reason });
+        self.supervisor.do_send(Died {
+            role: self.role,
+            generation: self.generation,
+            agents,
+            reason,
+        });
     }
 }
 
 /// The message of a panic.
 pub fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panic without a message".to_owned())
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "panic without a message".to_owned())
 }

@@ -1,5 +1,5 @@
-//! Progress of the agents on one thread, for the watchdog. It is written by that thread alone, so that a beat costs a
-//! load and two stores, and reads no clock.
+//! Progress of the agents on one thread, for the watchdog. It is written by that thread alone, so
+//! that a beat costs a load and two stores, and reads no clock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

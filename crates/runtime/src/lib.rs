@@ -1,9 +1,11 @@
-//! Actors as thin shells around agents and protocol. A *cell* is an arbiter with its own Supervisor, Executor, Verifier
-//! and Coordinator. Runs are sharded over cells, and a turn goes around its cell's ring in one direction:
+//! Actors as thin shells around agents and protocol. A *cell* is an arbiter with its own
+//! Supervisor, Executor, Verifier and Coordinator. Runs are sharded over cells, and a turn goes
+//! around its cell's ring in one direction:
 //!
 //! Supervisor ─Propose→ Executor ─Judge→ Verifier ─Decide→ Coordinator ─Decided→ Supervisor
 //!
-//! Turns are not shared, and no message goes backwards. What happens to a run is decided by `prime-protocol`.
+//! Turns are not shared, and no message goes backwards. What happens to a run is decided by
+//! `prime-protocol`.
 
 mod agent;
 mod cell;

@@ -1,5 +1,5 @@
-//! The messages of the ring. Those that carry turns carry all that an actor has finished since it last sent some, so
-//! that the turns share the cost of a message.
+//! The messages of the ring. Those that carry turns carry all that an actor has finished since it
+//! last sent some, so that the turns share the cost of a message.
 
 use actix::{Message, Recipient};
 

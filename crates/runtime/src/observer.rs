@@ -6,8 +6,8 @@ use tracing::Span;
 
 use super::turn_timing::StageTimes;
 use prime_protocol::{
-    Ballot, Chosen, Decision, End, Ending, Outcome, Reward, Role, RoleTimes, RunSnapshot, Speculations, TurnId, Usage,
-    Verdict,
+    Ballot, Chosen, Decision, End, Ending, Outcome, Reward, Role, RoleTimes, RunSnapshot,
+    Speculations, TurnId, Usage, Verdict,
 };
 use prime_roles::{AgentError, Failure, Proposal};
 
@@ -53,7 +53,8 @@ pub enum Event<'a> {
         failure: Failure,
         reason: &'a str,
     },
-    /// The run was ended from outside: by the clock, by its owner, or because an agent keeps failing.
+    /// The run was ended from outside: by the clock, by its owner, or because an agent keeps
+    /// failing.
     Stopped {
         ending: &'a Ending,
         elapsed_ms: u64,
@@ -79,11 +80,13 @@ pub enum Event<'a> {
 /// Resumes a run that waits for its observer.
 pub type Wake = Box<dyn FnOnce() + Send>;
 
-/// Sees the events of a run. It is called on the cell's thread, so it must return quickly and must not panic.
+/// Sees the events of a run. It is called on the cell's thread, so it must return quickly and must
+/// not panic.
 pub trait Observer: Send + Sync {
     fn observe(&self, event: &Event<'_>);
 
-    /// Receives the run's span before the first event, if somebody listens to spans. Its field `run` is empty.
+    /// Receives the run's span before the first event, if somebody listens to spans. Its field
+    /// `run` is empty.
     fn attach(&self, _span: &Span) {}
 
     /// Whether the stages of each turn should be timed, at about nine clock readings per step.

@@ -42,7 +42,12 @@ fn start<W: Work>(
     plan.start(W::ROLE, move || {
         // Made on the actor's own thread.
         let death_watch = DeathWatch::new(died, W::ROLE, generation);
-        Agent::new(move |run| table.agents_of(run).map(|agents| W::new(agents.as_ref())), death_watch, heartbeat, out)
+        Agent::new(
+            move |run| table.agents_of(run).map(|agents| W::new(agents.as_ref())),
+            death_watch,
+            heartbeat,
+            out,
+        )
     })
 }
 
@@ -68,7 +73,8 @@ impl Ring {
         }
     }
 
-    /// Sends a turn to the role. Turns for the Executor, which are most, are gathered until [`Ring::flush`].
+    /// Sends a turn to the role. Turns for the Executor, which are most, are gathered until
+    /// [`Ring::flush`].
     pub fn send(&mut self, role: Role, turn: Turn) {
         match role {
             Role::Executor => self.proposals.push(turn),
@@ -99,15 +105,26 @@ impl Ring {
         let generation = self.generation(role);
         match role {
             Role::Executor => {
-                self.executor = start::<Execute>(plan, &self.link, generation, self.verifier.clone().recipient());
+                self.executor = start::<Execute>(
+                    plan,
+                    &self.link,
+                    generation,
+                    self.verifier.clone().recipient(),
+                );
                 self.proposals.redirect(self.executor.clone().recipient());
             }
             Role::Verifier => {
-                self.verifier = start::<Verify>(plan, &self.link, generation, self.coordinator.clone().recipient());
+                self.verifier = start::<Verify>(
+                    plan,
+                    &self.link,
+                    generation,
+                    self.coordinator.clone().recipient(),
+                );
                 self.executor.do_send(Rewire(self.verifier.clone().recipient::<Judge>()));
             }
             Role::Coordinator => {
-                self.coordinator = start::<Coordinate>(plan, &self.link, generation, self.link.decided.clone());
+                self.coordinator =
+                    start::<Coordinate>(plan, &self.link, generation, self.link.decided.clone());
                 self.verifier.do_send(Rewire(self.coordinator.clone().recipient::<Decide>()));
             }
         }

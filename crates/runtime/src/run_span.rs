@@ -1,5 +1,5 @@
-//! The `tracing` spans of a run: `run`, and in it one span per turn and role. Whether anybody listens is asked once per
-//! run; a turn only checks whether its run has a span.
+//! The `tracing` spans of a run: `run`, and in it one span per turn and role. Whether anybody
+//! listens is asked once per run; a turn only checks whether its run has a span.
 
 use std::sync::Arc;
 
@@ -31,8 +31,14 @@ fn child(parent: &Span, role: Role, turn: &TurnBody) -> Span {
     let TurnId { round, trajectory } = turn.id;
     let (depth, role_name) = (turn.trajectory.stack.depth(), role.name());
     match role {
-        Role::Executor => tracing::debug_span!(parent: parent, "propose", role = role_name, round, trajectory, depth),
-        Role::Verifier => tracing::debug_span!(parent: parent, "verify", role = role_name, round, trajectory, depth),
-        Role::Coordinator => tracing::debug_span!(parent: parent, "decide", role = role_name, round, trajectory, depth),
+        Role::Executor => {
+            tracing::debug_span!(parent: parent, "propose", role = role_name, round, trajectory, depth)
+        }
+        Role::Verifier => {
+            tracing::debug_span!(parent: parent, "verify", role = role_name, round, trajectory, depth)
+        }
+        Role::Coordinator => {
+            tracing::debug_span!(parent: parent, "decide", role = role_name, round, trajectory, depth)
+        }
     }
 }

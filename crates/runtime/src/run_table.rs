@@ -1,5 +1,5 @@
-//! The runs of one cell, as seen from outside its thread: enough to end a run, or to move it, while an agent blocks the
-//! thread.
+//! The runs of one cell, as seen from outside its thread: enough to end a run, or to move it, while
+//! an agent blocks the thread.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
@@ -58,13 +58,18 @@ struct Runs {
 #[derive(Default)]
 pub struct RunTable {
     runs: Mutex<Runs>,
-    /// Held while events of the cell's runs are observed: by its Supervisor, or by the watchdog. It contains the runs that
-    /// the watchdog ended and the Supervisor has not forgotten yet.
+    /// Held while events of the cell's runs are observed: by its Supervisor, or by the watchdog. It
+    /// contains the runs that the watchdog ended and the Supervisor has not forgotten yet.
     gate: Mutex<Vec<RunId>>,
 }
 
 impl Entry {
-    pub fn new(submission: Submission, agents: Arc<dyn Agents>, reply: oneshot::Sender<Outcome>, load: Load) -> Self {
+    pub fn new(
+        submission: Submission,
+        agents: Arc<dyn Agents>,
+        reply: oneshot::Sender<Outcome>,
+        load: Load,
+    ) -> Self {
         let (observer, span) = (Arc::clone(&submission.observer), run_span::of_run(&submission));
         let submission = Some(Box::new(submission));
         Self { submission, agents, clock: None, is_cancelled: false, span, observer, reply, load }
@@ -113,7 +118,10 @@ impl Hang {
     /// The end of a run that the agent holds up.
     pub fn ending(&self, now: Instant) -> Ending {
         let Self { role, agent, .. } = self;
-        Ending::AgentFailed(format!("the {role} `{agent}` has blocked its thread for {} s", self.lasts(now).as_secs()))
+        Ending::AgentFailed(format!(
+            "the {role} `{agent}` has blocked its thread for {} s",
+            self.lasts(now).as_secs()
+        ))
     }
 }
 
@@ -122,7 +130,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl RunTable {
-    /// Adds a run that is sent to the cell. A closed table drops it, so that its owner gets no outcome.
+    /// Adds a run that is sent to the cell. A closed table drops it, so that its owner gets no
+    /// outcome.
     pub fn insert(&self, id: RunId, entry: Entry) {
         let mut runs = locked(&self.runs);
         if !runs.is_closed {
@@ -131,13 +140,20 @@ impl RunTable {
     }
 
     /// Takes the submission out when the run starts; `None` if it was moved or ended meanwhile.
-    pub fn start(&self, id: RunId, now: Instant) -> Option<(Submission, AgentSetId, Option<Arc<Span>>)> {
+    pub fn start(
+        &self,
+        id: RunId,
+        now: Instant,
+    ) -> Option<(Submission, AgentSetId, Option<Arc<Span>>)> {
         let mut runs = locked(&self.runs);
         let entry = runs.by_id.get_mut(&id)?;
         let submission = *entry.submission.take()?;
-        let elapsed_before_ms = submission.suspended.as_ref().map_or(0, |suspended| suspended.elapsed_ms);
-        let wall = Duration::from_millis(submission.plan.budget.wall_ms.saturating_sub(elapsed_before_ms));
-        entry.clock = Some(RunClock { started: now, elapsed_before_ms, deadline: now.checked_add(wall) });
+        let elapsed_before_ms =
+            submission.suspended.as_ref().map_or(0, |suspended| suspended.elapsed_ms);
+        let wall =
+            Duration::from_millis(submission.plan.budget.wall_ms.saturating_sub(elapsed_before_ms));
+        entry.clock =
+            Some(RunClock { started: now, elapsed_before_ms, deadline: now.checked_add(wall) });
         Some((submission, entry.agents.id(), entry.span.take()))
     }
 
@@ -148,7 +164,11 @@ impl RunTable {
 
     /// The set of this id, if a run has its agents.
     pub fn agent_set(&self, id: AgentSetId) -> Option<Arc<dyn Agents>> {
-        locked(&self.runs).by_id.values().find(|entry| entry.agents.id() == id).map(|entry| Arc::clone(&entry.agents))
+        locked(&self.runs)
+            .by_id
+            .values()
+            .find(|entry| entry.agents.id() == id)
+            .map(|entry| Arc::clone(&entry.agents))
     }
 
     /// Removes a run that has ended.
@@ -194,14 +214,16 @@ impl RunTable {
     /// Removes the runs that have not started, sorted by id.
     pub fn take_queued(&self) -> Vec<(RunId, Entry)> {
         let mut runs = locked(&self.runs);
-        let mut queued: Vec<_> =
-            runs.by_id.extract_if(|_, entry| entry.submission.is_some() && !entry.is_cancelled).collect();
+        let mut queued: Vec<_> = runs
+            .by_id
+            .extract_if(|_, entry| entry.submission.is_some() && !entry.is_cancelled)
+            .collect();
         queued.sort_unstable_by_key(|(id, _)| *id);
         queued
     }
 
-    /// Ends the runs that the hanging agent holds up and whose time is up, and those that were cancelled. Does nothing while
-    /// the Supervisor works: then it does so itself.
+    /// Ends the runs that the hanging agent holds up and whose time is up, and those that were
+    /// cancelled. Does nothing while the Supervisor works: then it does so itself.
     pub fn end_due(&self, now: Instant) {
         let mut ended = match self.gate.try_lock() {
             Ok(ended) => ended,
@@ -214,10 +236,13 @@ impl RunTable {
             let is_due = |entry: &Entry| {
                 entry.is_cancelled
                     || entry.clock.is_some_and(|clock| {
-                        clock.started <= hang.found && clock.deadline.is_some_and(|deadline| deadline <= now)
+                        clock.started <= hang.found
+                            && clock.deadline.is_some_and(|deadline| deadline <= now)
                     })
             };
-            let ending = |entry: &Entry| if entry.is_cancelled { Ending::Cancelled } else { hang.ending(now) };
+            let ending = |entry: &Entry| {
+                if entry.is_cancelled { Ending::Cancelled } else { hang.ending(now) }
+            };
             let due = runs.by_id.extract_if(|_, entry| is_due(entry));
             due.map(|(id, entry)| (id, ending(&entry), entry)).collect()
         };

@@ -21,7 +21,9 @@ impl Runtime {
         let cells = Arc::new(Cells::start(plan, agents));
         let watchdog = plan.hang_after.and_then(|limit| {
             let started = Watchdog::start(Arc::downgrade(&cells), limit);
-            started.inspect_err(|error| tracing::error!(%error, "hanging agents cannot be found")).ok()
+            started
+                .inspect_err(|error| tracing::error!(%error, "hanging agents cannot be found"))
+                .ok()
         });
         Self { cells, watchdog }
     }
@@ -35,7 +37,8 @@ impl Runtime {
         self.cells.agents()
     }
 
-    /// Replaces the default agents for runs that are submitted from now on. The old ones are dropped with their last run.
+    /// Replaces the default agents for runs that are submitted from now on. The old ones are
+    /// dropped with their last run.
     pub fn replace_agents(&self, agents: Arc<dyn Agents>) {
         self.cells.replace_agents(agents);
     }
@@ -55,8 +58,9 @@ impl Runtime {
         self.submit_with(self.agents(), submission)
     }
 
-    /// Submits a run with these agents to the cell with the fewest runs. It never refuses: admission is up to the caller. A
-    /// cell makes its own agents of a set at the set's first turn and drops them with the set's last run.
+    /// Submits a run with these agents to the cell with the fewest runs. It never refuses:
+    /// admission is up to the caller. A cell makes its own agents of a set at the set's first turn
+    /// and drops them with the set's last run.
     pub fn submit_with(&self, agents: Arc<dyn Agents>, submission: Submission) -> RunHandle {
         let (run, outcome) = self.cells.submit(submission, agents);
         RunHandle::new(run, Arc::downgrade(&self.cells), outcome)
@@ -70,8 +74,8 @@ impl Runtime {
         }
     }
 
-    /// Stops the cells' threads and joins them, so that what they held is freed. An agent that blocks its thread, and has
-    /// not been found yet, delays this.
+    /// Stops the cells' threads and joins them, so that what they held is freed. An agent that
+    /// blocks its thread, and has not been found yet, delays this.
     pub fn close(self) {
         self.cells.close();
     }

@@ -56,8 +56,11 @@ mod tests {
 
     #[test]
     fn only_an_agent_that_stays_with_one_batch_hangs() {
-        let (heartbeat, mut sighting, start) = (Heartbeat::default(), Sighting::default(), Instant::now());
-        let mut look = |seconds| sighting.update(heartbeat.read(), start + Duration::from_secs(seconds), LIMIT);
+        let (heartbeat, mut sighting, start) =
+            (Heartbeat::default(), Sighting::default(), Instant::now());
+        let mut look = |seconds| {
+            sighting.update(heartbeat.read(), start + Duration::from_secs(seconds), LIMIT)
+        };
         assert_eq!((look(0), look(100)), (None, None), "nobody works");
         heartbeat.enter(Role::Verifier, 1);
         assert_eq!((look(200), look(229)), (None, None));

@@ -1,5 +1,6 @@
-//! Speculative proceed: a trajectory's next proposal starts before the verdict on the current one, on the assumption
-//! that it is accepted. The proposal travels with the turn; dropping it cancels the model's request.
+//! Speculative proceed: a trajectory's next proposal starts before the verdict on the current one,
+//! on the assumption that it is accepted. The proposal travels with the turn; dropping it cancels
+//! the model's request.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -29,11 +30,13 @@ pub struct Lookahead {
 }
 
 impl Lookahead {
-    /// For a turn of `run` that is about to be proposed; `None` if its successor must not start early.
+    /// For a turn of `run` that is about to be proposed; `None` if its successor must not start
+    /// early.
     pub fn of(run: &Run, sampling: RunSampling, round: &watch::Sender<()>) -> Option<Box<Self>> {
         let (plan, left) = (run.plan(), run.left());
-        // A search that gathers all turns before it chooses has no predictable successor. The turns in flight may spend
-        // what is left. What the successor may write is not known before this turn has ended.
+        // A search that gathers all turns before it chooses has no predictable successor. The turns
+        // in flight may spend what is left. What the successor may write is not known before this
+        // turn has ended.
         let is_predictable = plan.speculate
             && !plan.strategy.is_synchronous()
             && left.steps > u64::from(run.live())
@@ -41,7 +44,16 @@ impl Lookahead {
         let (strategy, fanout, limits) = (plan.strategy, plan.fanout, plan.limits);
         is_predictable.then(|| {
             let round = round.subscribe();
-            Box::new(Self { sampling, strategy, fanout, limits, left, round, has_waited: false, copy: None })
+            Box::new(Self {
+                sampling,
+                strategy,
+                fanout,
+                limits,
+                left,
+                round,
+                has_waited: false,
+                copy: None,
+            })
         })
     }
 
@@ -57,7 +69,11 @@ pub struct TimedProposal {
 }
 
 /// Asks the executor.
-pub async fn propose(executor: &dyn Executor, trajectory: &Trajectory, sampling: Sampling) -> TimedProposal {
+pub async fn propose(
+    executor: &dyn Executor,
+    trajectory: &Trajectory,
+    sampling: Sampling,
+) -> TimedProposal {
     let mut has_waited = false;
     let mut proposing = pin!(executor.propose(trajectory, sampling));
     let proposed = poll_fn(|context| {
@@ -107,9 +123,16 @@ impl Speculation {
     }
 
     /// Whether this executor would now be asked exactly this.
-    pub fn matches(&self, executor: &Arc<dyn Executor>, trajectory: &Trajectory, sampling: Sampling) -> bool {
+    pub fn matches(
+        &self,
+        executor: &Arc<dyn Executor>,
+        trajectory: &Trajectory,
+        sampling: Sampling,
+    ) -> bool {
         // An executor that has died may have left a torn state behind.
-        Arc::ptr_eq(executor, &self.executor) && self.sampling == sampling && trajectory.shows_same_as(&self.trajectory)
+        Arc::ptr_eq(executor, &self.executor)
+            && self.sampling == sampling
+            && trajectory.shows_same_as(&self.trajectory)
     }
 
     /// Waits for the proposal; `None` if it failed. Also returns what the executor was shown.
@@ -118,7 +141,8 @@ impl Speculation {
         Some((proposal, self.trajectory))
     }
 
-    /// Cancels it. Returns its usage if it is complete; the usage of an incomplete proposal is unknown.
+    /// Cancels it. Returns its usage if it is complete; the usage of an incomplete proposal is
+    /// unknown.
     pub fn discard(mut self) -> Usage {
         let proposal = self.proposal.try_recv().ok().and_then(|proposal| proposal.proposed.ok());
         proposal.map(|proposal| proposal.usage).unwrap_or_default()

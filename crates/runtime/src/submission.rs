@@ -48,10 +48,20 @@ impl Diversity {
 impl RunSampling {
     /// How a trajectory's next proposal is sampled.
     #[inline]
-    pub fn of_turn(&self, strategy: &Strategy, fanout: u32, id: TurnId, trajectory: &Trajectory) -> Sampling {
+    pub fn of_turn(
+        &self,
+        strategy: &Strategy,
+        fanout: u32,
+        id: TurnId,
+        trajectory: &Trajectory,
+    ) -> Sampling {
         let is_greedy = strategy.is_greedy_turn(id.trajectory, trajectory.stack.top().proposals);
-        let temperature = self.temperature + self.diversity.temperature_offset(id.trajectory, fanout);
-        let seeded = TurnId { trajectory: if self.diversity.shares_seeds { 0 } else { id.trajectory }, ..id };
+        let temperature =
+            self.temperature + self.diversity.temperature_offset(id.trajectory, fanout);
+        let seeded = TurnId {
+            trajectory: if self.diversity.shares_seeds { 0 } else { id.trajectory },
+            ..id
+        };
         Sampling {
             temperature: if is_greedy { 0.0 } else { temperature.max(0.0) },
             top_p: self.top_p,
@@ -93,18 +103,24 @@ mod tests {
     use prime_protocol::Limits;
 
     fn sampled(diversity: Diversity, fanout: u32) -> Vec<Sampling> {
-        let machine = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 1).start();
+        let machine =
+            tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 1).start();
         let trajectory = Trajectory::new(machine, &Limits::DEFAULT);
         let run = RunSampling { temperature: 0.5, top_p: 0.9, seed: 7, diversity };
         let of = |trajectory_id| TurnId { round: 1, trajectory: trajectory_id };
-        (0..fanout).map(|id| run.of_turn(&Strategy::Iterative, fanout, of(id), &trajectory)).collect()
+        (0..fanout)
+            .map(|id| run.of_turn(&Strategy::Iterative, fanout, of(id), &trajectory))
+            .collect()
     }
 
     #[test]
     fn temperatures_are_spaced_evenly_and_never_negative() {
         let temperatures = |spread, fanout| -> Vec<f32> {
             let diversity = Diversity { temperature_spread: spread, ..Diversity::default() };
-            sampled(diversity, fanout).iter().map(|sampling| (sampling.temperature * 100.0).round()).collect()
+            sampled(diversity, fanout)
+                .iter()
+                .map(|sampling| (sampling.temperature * 100.0).round())
+                .collect()
         };
         assert_eq!(temperatures(0.0, 3), [50.0, 50.0, 50.0]);
         assert_eq!(temperatures(0.4, 3), [10.0, 50.0, 90.0]);
@@ -116,7 +132,11 @@ mod tests {
     fn seeds_differ_unless_they_are_shared() {
         let distinct = |shares_seeds| {
             let diversity = Diversity { shares_seeds, ..Diversity::default() };
-            sampled(diversity, 8).iter().map(|sampling| sampling.seed).collect::<std::collections::HashSet<_>>().len()
+            sampled(diversity, 8)
+                .iter()
+                .map(|sampling| sampling.seed)
+                .collect::<std::collections::HashSet<_>>()
+                .len()
         };
         assert_eq!((distinct(false), distinct(true)), (8, 1));
     }

@@ -1,4 +1,5 @@
-//! The Supervisor's actor: carries out what `protocol` decides for its cell's runs, and replaces agents that die.
+//! The Supervisor's actor: carries out what `protocol` decides for its cell's runs, and replaces
+//! agents that die.
 
 mod handlers;
 mod live;
@@ -27,7 +28,8 @@ use prime_roles::AgentSetId;
 
 /// Mishaps of one turn (panics and errors of agents working on it) before its trajectory fails.
 const MISHAPS_MAX: u32 = 5;
-/// Turns of live runs beyond which trajectories take their steps in stints, while their state is in the CPU caches.
+/// Turns of live runs beyond which trajectories take their steps in stints, while their state is in
+/// the CPU caches.
 const CROWD: u32 = 256;
 /// Proposals of a stint; then other trajectories get their turn.
 const STINT: u64 = 16;
@@ -52,7 +54,8 @@ pub struct Supervisor {
     sets: FxHashMap<AgentSetId, u32>,
     deadlines: Deadlines,
     budget: YieldBudget,
-    /// Read once per batch, and once after the mailbox was empty: what happens in between takes less than a millisecond.
+    /// Read once per batch, and once after the mailbox was empty: what happens in between takes
+    /// less than a millisecond.
     now_ms: Option<u64>,
     cell: CellClock,
     /// Allocations of finished turns.
@@ -92,8 +95,13 @@ impl Supervisor {
         }
     }
 
-    /// Forgets the runs that were ended from outside, and then acts while nobody else observes events of its runs.
-    fn exclusively(&mut self, ctx: &mut Context<Self>, act: impl FnOnce(&mut Self, &mut Context<Self>)) {
+    /// Forgets the runs that were ended from outside, and then acts while nobody else observes
+    /// events of its runs.
+    fn exclusively(
+        &mut self,
+        ctx: &mut Context<Self>,
+        act: impl FnOnce(&mut Self, &mut Context<Self>),
+    ) {
         let table = Arc::clone(&self.plan.table);
         let mut ended = table.enter();
         for run in ended.drain(..) {
@@ -141,7 +149,8 @@ impl Actor for Supervisor {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         let own = ctx.address();
-        self.links = Some(Links { returned: own.clone().recipient(), release: own.clone().recipient() });
+        self.links =
+            Some(Links { returned: own.clone().recipient(), release: own.clone().recipient() });
         let link = SupervisorLink { decided: own.clone().recipient(), died: own.recipient() };
         self.ring = Some(Ring::start(&self.plan, link));
         ctx.spawn(Background);

@@ -1,4 +1,5 @@
-//! The ring with agents that err, panic, refuse, hang or never answer: whatever they do, a run ends as the protocol says.
+//! The ring with agents that err, panic, refuse, hang or never answer: whatever they do, a run ends
+//! as the protocol says.
 
 mod broken;
 mod custom;
@@ -21,18 +22,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::{
-    Diversity, Event, Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Silent,
-    Submission,
+    Diversity, Event, Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime,
+    RuntimePlan, Silent, Submission,
 };
 use prime_bench::tasks::{self, Difficulty, Kinds, Problem};
 use prime_protocol::{
-    Budget, Decision, End, Limits, Outcome, RewardWeights, Role, RunPlan, Score, Strategy, Thresholds, Trajectory,
-    TurnId, Verdict, VoteRule,
+    Budget, Decision, End, Limits, Outcome, RewardWeights, Role, RunPlan, Score, Strategy,
+    Thresholds, Trajectory, TurnId, Verdict, VoteRule,
 };
 use prime_roles::{
-    AgentError, AgentSetId, Agents, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Coordinator, Executor,
-    Failure, Proposal, ReferenceExecutor, RulesVerifier, Ruling, Sampling, ThresholdCoordinator, Verifier,
-    next_agent_set_id,
+    AgentError, AgentSetId, Agents, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis,
+    Coordinator, Executor, Failure, Proposal, ReferenceExecutor, RulesVerifier, Ruling, Sampling,
+    ThresholdCoordinator, Verifier, next_agent_set_id,
 };
 
 /// The longest that a test waits.
@@ -53,7 +54,8 @@ fn in_system<T>(work: impl Future<Output = T>) -> T {
             }
         }));
     });
-    actix::System::new().block_on(async { tokio::time::timeout(PATIENCE, work).await.expect("the test hangs") })
+    actix::System::new()
+        .block_on(async { tokio::time::timeout(PATIENCE, work).await.expect("the test hangs") })
 }
 
 /// One cell with unlimited restarts.
@@ -68,7 +70,8 @@ fn runtime_plan(placement: Placement) -> RuntimePlan {
 }
 
 /// Limits that never find a trajectory stuck.
-const ENDLESS: Limits = Limits { repetitions_max: u32::MAX, stuck_after: u32::MAX, ..Limits::DEFAULT };
+const ENDLESS: Limits =
+    Limits { repetitions_max: u32::MAX, stuck_after: u32::MAX, ..Limits::DEFAULT };
 
 fn plan(fanout: u32) -> RunPlan {
     RunPlan {
@@ -93,8 +96,15 @@ fn problem(slug: &str) -> Arc<dyn Problem> {
 }
 
 fn submission(problem: &Arc<dyn Problem>, plan: RunPlan) -> Submission {
-    let sampling = RunSampling { temperature: 0.7, top_p: 0.95, seed: 42, diversity: Diversity::default() };
-    Submission { problem: Arc::clone(problem), plan, sampling, observer: Arc::new(Silent), suspended: None }
+    let sampling =
+        RunSampling { temperature: 0.7, top_p: 0.95, seed: 42, diversity: Diversity::default() };
+    Submission {
+        problem: Arc::clone(problem),
+        plan,
+        sampling,
+        observer: Arc::new(Silent),
+        suspended: None,
+    }
 }
 
 /// The outcome of a run; its runtime must still exist.
@@ -107,7 +117,11 @@ fn rules() -> RulesVerifier {
 }
 
 fn threshold() -> ThresholdCoordinator {
-    ThresholdCoordinator(Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 })
+    ThresholdCoordinator(Thresholds {
+        soft: Score::from_tenths(3),
+        hard: Score::from_tenths(3),
+        retries_max: 2,
+    })
 }
 
 /// Counts the agents made of each role.
@@ -175,7 +189,9 @@ fn agents<E: Executor + 'static, V: Verifier + 'static, C: Coordinator + 'static
 }
 
 /// An executor, a verifier by rules of every kind, and a coordinator by thresholds.
-fn checked<E: Executor + 'static>(executor: impl Fn(u64) -> E + Send + Sync + 'static) -> (Arc<dyn Agents>, Made) {
+fn checked<E: Executor + 'static>(
+    executor: impl Fn(u64) -> E + Send + Sync + 'static,
+) -> (Arc<dyn Agents>, Made) {
     agents(executor, |_| rules(), |_| threshold())
 }
 
@@ -190,7 +206,11 @@ struct After<B, A>(B, A);
 
 #[async_trait]
 impl<B: Before, A: Executor> AsyncExecutor for After<B, A> {
-    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
+    async fn propose(
+        &self,
+        trajectory: &Trajectory,
+        sampling: Sampling,
+    ) -> Result<Proposal, AgentError> {
         self.0.before(sampling.seed, trajectory).await?;
         self.1.propose(trajectory, sampling).await
     }
@@ -210,7 +230,12 @@ impl<B: Before, A: Verifier> AsyncVerifier for After<B, A> {
 
 #[async_trait]
 impl<B: Before, A: Coordinator> AsyncCoordinator for After<B, A> {
-    async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
+    async fn decide(
+        &self,
+        trajectory: &Trajectory,
+        line: &str,
+        verdict: &Verdict,
+    ) -> Result<Ruling, AgentError> {
         self.0.before(0, trajectory).await?;
         self.1.decide(trajectory, line, verdict).await
     }
@@ -256,7 +281,13 @@ impl Observer for Recorder {
         match event {
             Event::Step { id, depth, proposal, verdict, decision, .. } => {
                 let (line, feedback) = (proposal.line.clone(), verdict.feedback.clone());
-                seen.steps.push(SeenStep { id: *id, depth: *depth, line, feedback, decision: *decision });
+                seen.steps.push(SeenStep {
+                    id: *id,
+                    depth: *depth,
+                    line,
+                    feedback,
+                    decision: *decision,
+                });
             }
             Event::TrajectoryEnded { id, end, .. } => seen.ends.push((*id, (*end).clone())),
             Event::Voted { round, .. } => seen.rounds.push(*round),

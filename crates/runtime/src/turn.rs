@@ -1,4 +1,5 @@
-//! A turn: a trajectory on its way around the ring. If its holder dies, it returns to its Supervisor on its own.
+//! A turn: a trajectory on its way around the ring. If its holder dies, it returns to its
+//! Supervisor on its own.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -61,7 +62,8 @@ pub struct TurnBody {
     pub last_error: Option<AgentError>,
     /// Input of the next proposal, if it is to start before the verdict.
     pub lookahead: Option<Box<Lookahead>>,
-    /// A proposal that was started early: this turn's until its executor takes it, then the next turn's.
+    /// A proposal that was started early: this turn's until its executor takes it, then the next
+    /// turn's.
     pub speculation: Option<Box<Speculation>>,
     pub speculations: Speculations,
     /// Usage of discarded proposals.
@@ -115,7 +117,8 @@ impl TurnBody {
         (self.lookahead, self.speculation, self.timing, self.span) = (None, None, None, None);
     }
 
-    /// Reuses a finished turn's allocation, as [`TurnBody::new`] would make it. What agents always overwrite is kept.
+    /// Reuses a finished turn's allocation, as [`TurnBody::new`] would make it. What agents always
+    /// overwrite is kept.
     #[inline]
     pub fn reuse(
         &mut self,
@@ -128,7 +131,8 @@ impl TurnBody {
         self.trajectory = Carried(Some(trajectory));
         self.stage = Role::Executor;
         self.is_deferrable = false;
-        // A turn may fail before its agents have set these: another turn's usage must not be reported.
+        // A turn may fail before its agents have set these: another turn's usage must not be
+        // reported.
         self.proposal.usage = Usage::default();
         self.verdict.usage = Usage::default();
         self.ruling.usage = Usage::default();
@@ -176,7 +180,8 @@ impl TurnBody {
 /// The turns of one message.
 pub type Turns = Vec<Turn>;
 
-/// A [`TurnBody`] in flight. Dropped anywhere but in [`Turn::land`], it sends the body to its Supervisor.
+/// A [`TurnBody`] in flight. Dropped anywhere but in [`Turn::land`], it sends the body to its
+/// Supervisor.
 pub struct Turn(Option<Box<TurnBody>>);
 
 impl Turn {
@@ -196,7 +201,8 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        // Runs while an actor unwinds: `do_send` must not panic, and does not, even if the Supervisor is dead.
+        // Runs while an actor unwinds: `do_send` must not panic, and does not, even if the
+        // Supervisor is dead.
         if let Some(body) = self.0.take() {
             let supervisor = body.supervisor.clone();
             supervisor.do_send(Returned(body));

@@ -39,8 +39,15 @@ impl Stage {
     }
 
     pub fn name(self) -> &'static str {
-        ["to executor", "execute", "to verifier", "verify", "to coordinator", "coordinate", "to supervisor"]
-            [self.index()]
+        [
+            "to executor",
+            "execute",
+            "to verifier",
+            "verify",
+            "to coordinator",
+            "coordinate",
+            "to supervisor",
+        ][self.index()]
     }
 
     /// Whether the time is spent by an agent.
@@ -49,7 +56,8 @@ impl Stage {
     }
 }
 
-/// The duration of each stage of one turn. A stage that is repeated because the turn was lost accumulates.
+/// The duration of each stage of one turn. A stage that is repeated because the turn was lost
+/// accumulates.
 #[derive(Clone, Debug)]
 pub struct StageTimes {
     last: Instant,

@@ -61,7 +61,11 @@ pub struct Coordinate(Arc<dyn Coordinator>);
 
 /// The verdict on a proposal that needs no verifier.
 fn rejected(feedback: &str) -> Verdict {
-    Verdict { score: Score::from_tenths(10), feedback: Some(feedback.to_owned()), ..Verdict::default() }
+    Verdict {
+        score: Score::from_tenths(10),
+        feedback: Some(feedback.to_owned()),
+        ..Verdict::default()
+    }
 }
 
 impl Work for Verify {
@@ -78,7 +82,9 @@ impl Work for Verify {
     #[inline]
     fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Verdict> {
         if turn.proposal.is_exhausted {
-            return AgentReply::now(Ok(rejected("every action that the grammar permits was rejected in this state")));
+            return AgentReply::now(Ok(rejected(
+                "every action that the grammar permits was rejected in this state",
+            )));
         }
         if turn.is_repeated {
             return AgentReply::now(Ok(rejected("this action was rejected in this state before")));

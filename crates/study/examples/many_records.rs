@@ -1,5 +1,6 @@
-//! Prints records as if a study had run, to measure `study report`: `cargo run --release -p prime-study --example
-//! many_records -- 100000 > records.jsonl`. Two systems take turns on all tasks; the second is right more often.
+//! Prints records as if a study had run, to measure `study report`:
+//! `cargo run --release -p prime-study --example many_records -- 100000 > records.jsonl`. Two
+//! systems take turns on all tasks; the second is right more often.
 
 use std::io::{BufWriter, Write as _};
 
@@ -9,11 +10,16 @@ use prime_study::records::{Key, Provenance, Record, StageOutcome, Status};
 fn main() -> std::io::Result<()> {
     let count: usize = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1_000);
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let cells = || (0..200).flat_map(|index| (1..).zip(all()).map(move |(place, task)| (index, place, task)));
+    let cells = || {
+        (0..200).flat_map(|index| (1..).zip(all()).map(move |(place, task)| (index, place, task)))
+    };
     let base_seeds = (1..).flat_map(|seed| cells().map(move |cell| (seed, cell)));
     let instances = base_seeds.flat_map(|cell| Difficulty::ALL.map(|level| (level, cell)));
-    let runs = instances.flat_map(|instance| ["single pass", "PRIME"].map(|system| (system, instance)));
-    for (number, (system, (difficulty, (base_seed, (index, place, task))))) in runs.take(count).enumerate() {
+    let runs =
+        instances.flat_map(|instance| ["single pass", "PRIME"].map(|system| (system, instance)));
+    for (number, (system, (difficulty, (base_seed, (index, place, task))))) in
+        runs.take(count).enumerate()
+    {
         let key = Key {
             system: system.to_owned(),
             task: task.spec().slug.to_owned(),

@@ -1,4 +1,5 @@
-//! What a study costs, before it is run: runs, and steps, tokens, time and price from a short trial.
+//! What a study costs, before it is run: runs, and steps, tokens, time and price from a short
+//! trial.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +27,8 @@ pub struct Cost {
     pub proposals: f64,
     pub prompt_tokens: f64,
     pub completion_tokens: f64,
-    /// Wall time with the given number of runs at a time, if they share the machine as those of the trial did.
+    /// Wall time with the given number of runs at a time, if they share the machine as those of the
+    /// trial did.
     pub seconds: f64,
     pub price: f64,
 }
@@ -54,10 +56,9 @@ pub struct Plan {
 impl Plan {
     /// The sum over all systems, if each has an estimate or nothing to do.
     pub fn total(&self) -> Option<Cost> {
-        let mut parts = self
-            .systems
-            .iter()
-            .map(|system| if system.finished >= system.runs { Some(Cost::default()) } else { system.estimate });
+        let mut parts = self.systems.iter().map(|system| {
+            if system.finished >= system.runs { Some(Cost::default()) } else { system.estimate }
+        });
         parts.try_fold(Cost::default(), |sum, part| part.map(|part| sum.plus(part)))
     }
 
@@ -100,22 +101,38 @@ fn rate(runs: &[&Record], concurrent: usize, prices: Prices) -> Option<Cost> {
         prompt_tokens,
         completion_tokens,
         seconds: sum(|run| run.wall_ms) / 1e3 / concurrent.max(1) as f64,
-        price: (prompt_tokens * prices.prompt_million + completion_tokens * prices.completion_million) / 1e6,
+        price: (prompt_tokens * prices.prompt_million
+            + completion_tokens * prices.completion_million)
+            / 1e6,
     };
     (!runs.is_empty()).then(|| whole.times(1.0 / steps))
 }
 
 /// Mean steps of the reference of a cell.
-fn reference_steps(task: &'static dyn AnyTask, difficulty: Difficulty, base_seed: u64, instances: u32) -> f64 {
+fn reference_steps(
+    task: &'static dyn AnyTask,
+    difficulty: Difficulty,
+    base_seed: u64,
+    instances: u32,
+) -> f64 {
     let count = instances.clamp(1, REFERENCES);
-    let steps = |index| InstanceId { task, difficulty, index, base_seed }.problem().reference().steps.max(1) as f64;
+    let steps = |index| {
+        InstanceId { task, difficulty, index, base_seed }.problem().reference().steps.max(1) as f64
+    };
     (0..count).map(steps).sum::<f64>() / f64::from(count)
 }
 
-/// Plans a study. `finished` are the keys of runs that have a record; `trial` are measured runs of any of its systems,
-/// from which cost a step of the reference is estimated: of the same task and level where there are any, else of the
-/// task, else of the system. `concurrent` runs go on at a time.
-pub fn plan(study: &Study, finished: &BTreeSet<Key>, trial: &[Record], concurrent: usize, prices: Prices) -> Plan {
+/// Plans a study. `finished` are the keys of runs that have a record; `trial` are measured runs of
+/// any of its systems, from which cost a step of the reference is estimated: of the same task and
+/// level where there are any, else of the task, else of the system. `concurrent` runs go on at a
+/// time.
+pub fn plan(
+    study: &Study,
+    finished: &BTreeSet<Key>,
+    trial: &[Record],
+    concurrent: usize,
+    prices: Prices,
+) -> Plan {
     let ask = &study.ask;
     // Runs to do of each system and cell.
     let mut to_do: BTreeMap<(usize, &str, Difficulty), u64> = BTreeMap::new();
@@ -131,8 +148,10 @@ pub fn plan(study: &Study, finished: &BTreeSet<Key>, trial: &[Record], concurren
     let mut lengths: BTreeMap<(&str, Difficulty), f64> = BTreeMap::new();
     let mut plans = Vec::new();
     for (place, system) in study.systems.iter().enumerate() {
-        let tried: Vec<&Record> =
-            trial.iter().filter(|record| record.system == system.name && record.is_measured()).collect();
+        let tried: Vec<&Record> = trial
+            .iter()
+            .filter(|record| record.system == system.name && record.is_measured())
+            .collect();
         let mut estimate = (!tried.is_empty()).then(Cost::default);
         for task in &ask.tasks {
             for level in &ask.difficulties {
@@ -140,15 +159,16 @@ pub fn plan(study: &Study, finished: &BTreeSet<Key>, trial: &[Record], concurren
                 let runs = to_do.get(&(place, slug, *level)).copied().unwrap_or_default();
                 let Some(sum) = estimate.as_mut().filter(|_| runs > 0) else { continue };
                 let select = |wanted: &dyn Fn(&Record) -> bool| -> Option<Cost> {
-                    let runs: Vec<&Record> = tried.iter().copied().filter(|run| wanted(run)).collect();
+                    let runs: Vec<&Record> =
+                        tried.iter().copied().filter(|run| wanted(run)).collect();
                     rate(&runs, concurrent, prices)
                 };
                 let a_step = select(&|run| run.task == slug && run.difficulty == level.name())
                     .or_else(|| select(&|run| run.task == slug))
                     .or_else(|| select(&|_| true));
-                let steps = *lengths
-                    .entry((slug, *level))
-                    .or_insert_with(|| reference_steps(*task, *level, ask.base_seeds[0], ask.instances));
+                let steps = *lengths.entry((slug, *level)).or_insert_with(|| {
+                    reference_steps(*task, *level, ask.base_seeds[0], ask.instances)
+                });
                 let a_step = a_step.expect("invariant: the system was tried");
                 *sum = sum.plus(a_step.times(steps * runs as f64));
             }
@@ -182,7 +202,8 @@ mod tests {
         let study = study("[[system]]\nname = \"a\"\n[[system]]\nname = \"b\"\n");
         let finished: BTreeSet<Key> = study.runs().take(3).map(|run| run.key(&study)).collect();
         let plan = plan(&study, &finished, &[], 2, Prices::default());
-        let runs: Vec<_> = plan.systems.iter().map(|system| (system.runs, system.finished)).collect();
+        let runs: Vec<_> =
+            plan.systems.iter().map(|system| (system.runs, system.finished)).collect();
         assert_eq!(runs, [(20, 2), (20, 1)]);
         assert_eq!((plan.to_do(), plan.total()), (37, None));
     }
@@ -192,14 +213,16 @@ mod tests {
         let study = study("[[system]]\nname = \"a\"\n");
         // 100 ms, 9 prompt tokens and 2 proposals for each step of the reference.
         let trial = |task: &str| {
-            let steps = reference_steps(prime_bench::tasks::find(task).unwrap(), Difficulty::Easy, 7, 10);
+            let steps =
+                reference_steps(prime_bench::tasks::find(task).unwrap(), Difficulty::Easy, 7, 10);
             let mut run = record("a", task, 0);
             (run.reference_steps, run.wall_ms) = (30, 3_000.0);
             (run.prompt_tokens, run.proposals) = (9 * run.reference_steps, 2 * run.reference_steps);
             run.completion_tokens = 0;
             (run, steps)
         };
-        let ((sort, sort_steps), (queens, queens_steps)) = (trial("bubble-sort"), trial("n-queens"));
+        let ((sort, sort_steps), (queens, queens_steps)) =
+            (trial("bubble-sort"), trial("n-queens"));
         let prices = Prices { prompt_million: 1e6, completion_million: 0.0 };
         let steps = 10.0 * (sort_steps + queens_steps);
         for trial in [vec![sort.clone(), queens], vec![sort]] {

@@ -1,4 +1,5 @@
-//! Training curves, from the lines of JSON that the trainer writes beside a model (`MODEL.records.jsonl`).
+//! Training curves, from the lines of JSON that the trainer writes beside a model
+//! (`MODEL.records.jsonl`).
 
 use std::fs;
 use std::io;
@@ -63,7 +64,8 @@ const ROWS_MAX: usize = 50;
 /// # Errors
 /// If the file cannot be read, has no records, or a line is none.
 pub fn read_training(path: &Path) -> Result<Training, TrainingError> {
-    let text = fs::read_to_string(path).map_err(|reason| TrainingError::File { path: path.to_owned(), reason })?;
+    let text = fs::read_to_string(path)
+        .map_err(|reason| TrainingError::File { path: path.to_owned(), reason })?;
     let failed = |line, reason: String| TrainingError::Line { path: path.to_owned(), line, reason };
     let mut records: Vec<Map<String, Value>> = Vec::new();
     for (line, text) in (1..).zip(text.split_inclusive('\n')) {
@@ -74,13 +76,15 @@ pub fn read_training(path: &Path) -> Result<Training, TrainingError> {
         }
     }
     let has = |counter: &&'static str| {
-        !records.is_empty() && records.iter().all(|record| record.get(*counter).is_some_and(Value::is_u64))
+        !records.is_empty()
+            && records.iter().all(|record| record.get(*counter).is_some_and(Value::is_u64))
     };
     let Some(counter) = COUNTERS.into_iter().find(has) else {
         return Err(failed(1, "the records have neither `step` nor `iteration`".to_owned()));
     };
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.trim_end_matches(".jsonl").trim_end_matches(".records").trim_end_matches(".gguf");
+    let name =
+        name.trim_end_matches(".jsonl").trim_end_matches(".records").trim_end_matches(".gguf");
     Ok(Training { name: name.to_owned(), counter, records })
 }
 
@@ -107,7 +111,8 @@ impl Training {
                 y.is_finite().then_some(LinePoint { x, y, interval: None })
             };
             let line = |field: &&str| {
-                let points: Vec<_> = self.records.iter().filter_map(|record| point(record, field)).collect();
+                let points: Vec<_> =
+                    self.records.iter().filter_map(|record| point(record, field)).collect();
                 (!points.is_empty()).then(|| ((*field).to_owned(), points))
             };
             let series: Vec<_> = fields.iter().filter_map(line).collect();
@@ -134,8 +139,10 @@ impl Training {
 
     /// At most 50 records, evenly chosen, the last among them.
     pub fn table(&self) -> Table {
-        let fields: Vec<&str> =
-            FIELDS.into_iter().filter(|it| self.records.iter().any(|record| number(record, it).is_some())).collect();
+        let fields: Vec<&str> = FIELDS
+            .into_iter()
+            .filter(|it| self.records.iter().any(|record| number(record, it).is_some()))
+            .collect();
         let step = self.records.len().div_ceil(ROWS_MAX).max(1);
         let chosen = self.records.iter().rev().step_by(step).collect::<Vec<_>>().into_iter().rev();
         let row = |record: &Map<String, Value>| {
@@ -144,7 +151,8 @@ impl Training {
                 Some(value) if *field == "tokens" => Cell::number(value, 0),
                 Some(value) => Cell::number(value, if *field == "rate" { 6 } else { 4 }),
             };
-            let counter = record.get(self.counter).and_then(Value::as_u64).map_or(Cell::Empty, Cell::Count);
+            let counter =
+                record.get(self.counter).and_then(Value::as_u64).map_or(Cell::Empty, Cell::Count);
             std::iter::once(counter).chain(fields.iter().map(cell)).collect()
         };
         let mut columns = vec![Column::number(self.counter)];
@@ -178,16 +186,21 @@ mod tests {
 
     #[test]
     fn curves_of_both_trainings_are_drawn() {
-        let line = |step: u32| format!("{{\"step\":{step},\"tokens\":{},\"loss\":0.5,\"exact\":0.25}}\n", 100 * step);
+        let line = |step: u32| {
+            format!("{{\"step\":{step},\"tokens\":{},\"loss\":0.5,\"exact\":0.25}}\n", 100 * step)
+        };
         let training = read(&(1..=120).map(line).collect::<String>()).unwrap();
         let table = training.table();
         assert_eq!((table.id.as_str(), table.rows.len()), ("training-my-model", 40));
         assert_eq!(table.rows.last().unwrap()[..2], [Cell::Count(120), Cell::number(12_000.0, 0)]);
         let ids: Vec<_> = training.figures().into_iter().map(|figure| figure.id).collect();
         assert_eq!(ids, ["training-my-model-loss", "training-my-model-right"]);
-        let held_out = "\"held_out\":[{\"instances\":20,\"right\":5},{\"instances\":20,\"right\":15}]";
-        let training =
-            read(&format!("{{\"iteration\":0,\"reward\":0.1,{held_out}}}\n{{\"iteration\":1,\"rew")).unwrap();
+        let held_out =
+            "\"held_out\":[{\"instances\":20,\"right\":5},{\"instances\":20,\"right\":15}]";
+        let training = read(&format!(
+            "{{\"iteration\":0,\"reward\":0.1,{held_out}}}\n{{\"iteration\":1,\"rew"
+        ))
+        .unwrap();
         let table = training.table();
         let names: Vec<_> = table.columns.iter().map(|column| column.name.as_str()).collect();
         assert_eq!(names, ["iteration", "reward", "held out"]);

@@ -12,8 +12,8 @@ use super::{
     vocabulary::{BOS, EOS, Vocabulary},
 };
 
-/// One supervised example; the loss covers what the model writes: the completion without the values appended to it, and
-/// eos.
+/// One supervised example; the loss covers what the model writes: the completion without the values
+/// appended to it, and eos.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     pub task: usize,
@@ -99,15 +99,16 @@ impl Encoded {
 
 /// A source of samples.
 ///
-/// A sample must depend on the arguments alone, including `rng`: each step and each held-out set has its own random stream,
-/// which makes a resumed run equal to an uninterrupted one.
+/// A sample must depend on the arguments alone, including `rng`: each step and each held-out set
+/// has its own random stream, which makes a resumed run equal to an uninterrupted one.
 pub trait Samples {
-    /// Another source of the same samples, for a thread of its own; `None` if there can be only one.
+    /// Another source of the same samples, for a thread of its own; `None` if there can be only
+    /// one.
     fn fork(&self) -> Option<Box<dyn Samples + Send>> {
         None
     }
-    /// A pool of batches begins. What was kept of earlier draws is dropped, so that a pool depends on its random stream
-    /// alone.
+    /// A pool of batches begins. What was kept of earlier draws is dropped, so that a pool depends
+    /// on its random stream alone.
     fn begin_pool(&mut self) {}
     /// Names of the tasks; checkpoints depend on their order.
     fn tasks(&self) -> &[String];
@@ -115,8 +116,8 @@ pub trait Samples {
     fn vocabulary(&self) -> &Vocabulary;
     /// A training sample of a task; `held_out` draws from a disjoint set of instances.
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample;
-    /// Lets the policy attempt training instances of a task, and returns a sample for each state at which it went wrong; `None`
-    /// if there is nothing to attempt.
+    /// Lets the policy attempt training instances of a task, and returns a sample for each state at
+    /// which it went wrong; `None` if there is nothing to attempt.
     fn attempt(
         &mut self,
         _task: usize,
@@ -139,7 +140,8 @@ pub struct Target {
 /// Concatenated samples.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
-    /// The tokens that the model reads: bos, prompt and completion of each sample (eos is only predicted).
+    /// The tokens that the model reads: bos, prompt and completion of each sample (eos is only
+    /// predicted).
     pub inputs: Vec<u16>,
     pub targets: Vec<Target>,
     pub sequences: Vec<Sequence>,
@@ -152,8 +154,8 @@ pub struct Batch {
 pub struct Sequence {
     pub rows: Range<usize>,
     pub targets: Range<usize>,
-    /// Of several completions that lie one behind the other and do not see each other: where each begins, counted from the sequence's
-    /// first row. Empty if there is one.
+    /// Of several completions that lie one behind the other and do not see each other: where each
+    /// begins, counted from the sequence's first row. Empty if there is one.
     branches: Vec<usize>,
 }
 
@@ -179,11 +181,15 @@ impl Sequence {
     }
 }
 
-/// The targets of several completions of one prompt in the order of a batch, as completion and token: first what follows the
-/// prompt in each of them. `lengths` are their numbers of tokens, without eos.
+/// The targets of several completions of one prompt in the order of a batch, as completion and
+/// token: first what follows the prompt in each of them. `lengths` are their numbers of tokens,
+/// without eos.
 pub fn target_order(lengths: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
-    let further = |(completion, length): (usize, &usize)| (1..=*length).map(move |token| (completion, token));
-    (0..lengths.len()).map(|completion| (completion, 0)).chain(lengths.iter().enumerate().flat_map(further))
+    let further =
+        |(completion, length): (usize, &usize)| (1..=*length).map(move |token| (completion, token));
+    (0..lengths.len())
+        .map(|completion| (completion, 0))
+        .chain(lengths.iter().enumerate().flat_map(further))
 }
 
 impl Batch {
@@ -212,9 +218,9 @@ impl Batch {
         Ok(())
     }
 
-    /// Appends completions of one prompt, which is read once; a GPU cannot learn from several. At most as many as the
-    /// prompt has tokens, bos included ([`Network`](crate::network::Network) moves the targets' rows in place). The targets are
-    /// in the order of [`target_order`].
+    /// Appends completions of one prompt, which is read once; a GPU cannot learn from several. At
+    /// most as many as the prompt has tokens, bos included ([`Network`](crate::network::Network)
+    /// moves the targets' rows in place). The targets are in the order of [`target_order`].
     ///
     /// # Errors
     /// If one of them with the prompt is longer than `context`.
@@ -230,7 +236,10 @@ impl Batch {
         if tokens > context {
             return Err(TrainError::SampleTooLong { task, tokens, context });
         }
-        assert!(completions.len() <= prompt.len() + 1, "more completions than tokens of their prompt");
+        assert!(
+            completions.len() <= prompt.len() + 1,
+            "more completions than tokens of their prompt"
+        );
         let (row, target) = (self.inputs.len(), self.targets.len());
         self.inputs.push(BOS);
         self.inputs.extend(prompt);
@@ -251,9 +260,9 @@ impl Batch {
         Ok(())
     }
 
-    /// The batches of several steps, each step as `passes` batches, if the plan says so of samples of similar length. Samples are drawn
-    /// with tasks in proportion to `weights` until there are `tokens` inputs per step on average; a share of them are
-    /// corrections.
+    /// The batches of several steps, each step as `passes` batches, if the plan says so of samples
+    /// of similar length. Samples are drawn with tasks in proportion to `weights` until there are
+    /// `tokens` inputs per step on average; a share of them are corrections.
     pub fn pool(
         samples: &mut dyn Samples,
         corrections: &Corrections,
@@ -283,7 +292,9 @@ impl Batch {
         for part in 0..parts {
             let mut batch = Self::default();
             // Leave a sample for every later batch.
-            while left.len() > parts - part - 1 && (batch.sequences.is_empty() || used * parts < (part + 1) * total) {
+            while left.len() > parts - part - 1
+                && (batch.sequences.is_empty() || used * parts < (part + 1) * total)
+            {
                 let sample = left.next().expect("invariant: a sample is left");
                 used += sample.inputs();
                 batch.push(&sample, plan.context)?;
@@ -353,14 +364,17 @@ mod tests {
         let mut batch = Batch::default();
         batch.push(&encoded, 13).expect("fits");
         let [a, b, c, p, query, is, three, space] = *b"abcp?=3 ";
-        let [a, b, c, p, query, is, three, space] = [a, b, c, p, query, is, three, space].map(u16::from);
+        let [a, b, c, p, query, is, three, space] =
+            [a, b, c, p, query, is, three, space].map(u16::from);
         let word = 259;
         assert_eq!(batch.inputs, [BOS, p, a, query, is, word, b, query, is, three, space, c]);
-        let targets: Vec<_> = batch.targets.iter().map(|target| (target.row, target.token)).collect();
+        let targets: Vec<_> =
+            batch.targets.iter().map(|target| (target.row, target.token)).collect();
         // The last token of a value predicts what the model writes behind it.
         assert_eq!(targets, [(1, a), (2, query), (5, b), (6, query), (10, c), (11, EOS)]);
         assert_eq!(encoded.inputs(), 12, "values count");
-        let Err(TrainError::SampleTooLong { tokens, .. }) = Batch::default().push(&encoded, 12) else {
+        let Err(TrainError::SampleTooLong { tokens, .. }) = Batch::default().push(&encoded, 12)
+        else {
             panic!("its values do not fit")
         };
         assert_eq!(tokens, 13);
@@ -387,11 +401,12 @@ mod tests {
     fn a_pool_has_a_batch_for_every_pass_of_samples_of_similar_length() {
         use rand_chacha::rand_core::SeedableRng;
         for tokens in [8, 1000] {
-            let plan = PoolPlan { steps: 4, passes: 3, tokens, context: 128, corrected: 0.0, sorts: true };
+            let plan =
+                PoolPlan { steps: 4, passes: 3, tokens, context: 128, corrected: 0.0, sorts: true };
             let mut rng = ChaCha8Rng::seed_from_u64(1);
             let mut lengths = Lengths(vec!["a".into()], Vocabulary::default());
-            let pool =
-                Batch::pool(&mut lengths, &Corrections::new(1), &[1.0], plan, &mut rng).expect("the samples fit");
+            let pool = Batch::pool(&mut lengths, &Corrections::new(1), &[1.0], plan, &mut rng)
+                .expect("the samples fit");
             assert_eq!(pool.len(), 4);
             let batches: Vec<&Batch> = pool.iter().flatten().collect();
             assert_eq!(batches.len(), 12);

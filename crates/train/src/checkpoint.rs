@@ -1,5 +1,5 @@
-//! Checkpoints: all that a run needs to continue as if it had not stopped, in one file that is replaced atomically. A crash
-//! leaves the old file or the new one.
+//! Checkpoints: all that a run needs to continue as if it had not stopped, in one file that is
+//! replaced atomically. A crash leaves the old file or the new one.
 
 use std::{
     fs::{self, File},
@@ -10,8 +10,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    TrainError, all_hold, batch::Encoded, corrections::Corrections, optimizer::Moments, recipe::Architecture,
-    vocabulary::Vocabulary,
+    TrainError, all_hold, batch::Encoded, corrections::Corrections, optimizer::Moments,
+    recipe::Architecture, vocabulary::Vocabulary,
 };
 
 const FORMAT: &str = "prime-agents sft checkpoint 6";
@@ -78,7 +78,10 @@ impl Checkpoint {
     }
 
     pub fn take_moments(&mut self) -> Moments {
-        Moments { first: std::mem::take(&mut self.first_moments), second: std::mem::take(&mut self.second_moments) }
+        Moments {
+            first: std::mem::take(&mut self.first_moments),
+            second: std::mem::take(&mut self.second_moments),
+        }
     }
 
     pub fn save(&mut self, path: &Path, moments: Moments) -> Result<(), TrainError> {
@@ -88,7 +91,8 @@ impl Checkpoint {
         replace(path, &bytes)
     }
 
-    /// Reads a checkpoint and checks that it belongs to this architecture, seed, list of tasks and vocabulary.
+    /// Reads a checkpoint and checks that it belongs to this architecture, seed, list of tasks and
+    /// vocabulary.
     pub fn load(
         path: &Path,
         architecture: Architecture,
@@ -96,9 +100,15 @@ impl Checkpoint {
         tasks: &[String],
         vocabulary: &Vocabulary,
     ) -> Result<Self, TrainError> {
-        let bytes =
-            fs::read(path).map_err(|source| TrainError::Io { action: "read", path: path.to_owned(), source })?;
-        let refuse = |reason: &str| TrainError::Checkpoint { path: path.to_owned(), reason: reason.to_owned() };
+        let bytes = fs::read(path).map_err(|source| TrainError::Io {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        })?;
+        let refuse = |reason: &str| TrainError::Checkpoint {
+            path: path.to_owned(),
+            reason: reason.to_owned(),
+        };
         let found: Self = postcard::from_bytes(&bytes).map_err(|e| refuse(&e.to_string()))?;
         let len = super::layout::Layout::new(architecture, vocabulary.size()).len;
         let rules = [
@@ -114,7 +124,9 @@ impl Checkpoint {
             ),
             (found.words == vocabulary.words(), "the vocabulary differs"),
             (
-                [&found.weights, &found.first_moments, &found.second_moments].iter().all(|v| v.len() == len)
+                [&found.weights, &found.first_moments, &found.second_moments]
+                    .iter()
+                    .all(|v| v.len() == len)
                     && (found.average.is_empty() || found.average.len() == len),
                 "the number of parameters differs",
             ),

@@ -1,4 +1,5 @@
-//! The processor time of this process: what runs are compared by, because it does not depend on what else the machine does.
+//! The processor time of this process: what runs are compared by, because it does not depend on
+//! what else the machine does.
 
 use rustix::time::{ClockId, clock_gettime};
 

@@ -1,6 +1,6 @@
-//! Corrections: states that the model answered wrongly, with the right completion. It reached them by itself (DAgger, Ross et al.
-//! 2011), or was shown them. Reference traces show a state as often as it occurs; what keeps a run from its end is the state that the
-//! model always gets wrong.
+//! Corrections: states that the model answered wrongly, with the right completion. It reached them
+//! by itself (DAgger, Ross et al. 2011), or was shown them. Reference traces show a state as often
+//! as it occurs; what keeps a run from its end is the state that the model always gets wrong.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -33,12 +33,14 @@ pub struct CorrectionPlan {
     pub from: f64,
     /// Optimizer steps between two rounds of attempts; rounded up to whole pools.
     pub every: u64,
-    /// Attempts of a task in a round: half of them begin where an instance does, half on its reference trace.
+    /// Attempts of a task in a round: half of them begin where an instance does, half on its
+    /// reference trace.
     pub attempts: usize,
     /// Most proposals of an attempt.
     pub proposals: u64,
-    /// Fraction of the budget after which training samples that the model gets wrong become corrections, too; 1: never. They cost
-    /// nothing, but where several steps are right, the reference's is no correction of another.
+    /// Fraction of the budget after which training samples that the model gets wrong become
+    /// corrections, too; 1: never. They cost nothing, but where several steps are right, the
+    /// reference's is no correction of another.
     pub misses_from: f64,
 }
 
@@ -53,9 +55,15 @@ impl CorrectionPlan {
     /// Names the rule that is broken.
     pub fn check(&self) -> Result<(), TrainError> {
         let rules = [
-            ((0.0..1.0).contains(&self.share), "corrections.share is a share of the samples, below 1"),
+            (
+                (0.0..1.0).contains(&self.share),
+                "corrections.share is a share of the samples, below 1",
+            ),
             ((0.0..=1.0).contains(&self.from), "corrections.from is a fraction of the budget"),
-            ((0.0..=1.0).contains(&self.misses_from), "corrections.misses_from is a fraction of the budget"),
+            (
+                (0.0..=1.0).contains(&self.misses_from),
+                "corrections.misses_from is a fraction of the budget",
+            ),
             (
                 self.every > 0 && self.attempts > 0 && self.proposals > 0,
                 "corrections: every, attempts and proposals must be positive",
@@ -131,8 +139,9 @@ pub struct Policy<'a> {
 }
 
 impl Policy<'_> {
-    /// Plays from the starts as a served model would, and returns the states at which it proposed something else than the
-    /// reference or, where the task leaves a choice, a step that is as good. Each state is returned once.
+    /// Plays from the starts as a served model would, and returns the states at which it proposed
+    /// something else than the reference or, where the task leaves a choice, a step that is as
+    /// good. Each state is returned once.
     pub(crate) fn attempt(
         &self,
         task: usize,
@@ -149,12 +158,16 @@ impl Policy<'_> {
             verify: true,
             keep: true,
         };
-        let starts = starts.into_iter().map(|machine| Start { task, machine, seed: rng.next_u64() }).collect();
+        let starts = starts
+            .into_iter()
+            .map(|machine| Start { task, machine, seed: rng.next_u64() })
+            .collect();
         let mut seen = BTreeSet::new();
         let mut corrected = BTreeSet::new();
         let mut wrong = Vec::new();
         let mut mistakes = Vec::new();
-        let played = player.play(starts).expect("invariant: the trainer's own decoder does not fail");
+        let played =
+            player.play(starts).expect("invariant: the trainer's own decoder does not fail");
         for proposed in played.into_iter().flat_map(|played| played.proposals) {
             let is_wrong = !self.is_right(&proposed);
             if is_wrong && corrected.insert(proposed.prompt.clone()) {
@@ -218,7 +231,10 @@ mod tests {
         for (plan, field) in [
             (CorrectionPlan { share: 1.0, ..CorrectionPlan::default() }, "corrections.share"),
             (CorrectionPlan { from: -0.1, ..CorrectionPlan::default() }, "corrections.from"),
-            (CorrectionPlan { misses_from: 1.5, ..CorrectionPlan::default() }, "corrections.misses_from"),
+            (
+                CorrectionPlan { misses_from: 1.5, ..CorrectionPlan::default() },
+                "corrections.misses_from",
+            ),
             (CorrectionPlan { every: 0, ..CorrectionPlan::default() }, "every"),
         ] {
             let message = plan.check().expect_err("refused").to_string();

@@ -1,5 +1,5 @@
-//! Draws completions, many at a time: a decoder with a KV cache of its own, so that training can try out what it trains without
-//! exporting it. Samples of one prompt share its part of the cache.
+//! Draws completions, many at a time: a decoder with a KV cache of its own, so that training can
+//! try out what it trains without exporting it. Samples of one prompt share its part of the cache.
 
 use std::sync::Arc;
 
@@ -58,7 +58,8 @@ pub struct Sampling {
 pub struct Completion {
     /// Without its end, with the values that it looked up.
     pub tokens: Vec<u16>,
-    /// ln π of each token that was drawn and, where it has ended, of its end, at the temperature of the draw (1 where that is 0).
+    /// ln π of each token that was drawn and, where it has ended, of its end, at the temperature of
+    /// the draw (1 where that is 0).
     pub logprobs: Vec<f32>,
     /// Entropy of the policy before each of them, in nats.
     pub entropies: Vec<f32>,
@@ -70,16 +71,24 @@ pub struct Completion {
 
 /// Draws completions from a policy.
 pub trait Sampler {
-    /// The completions of each request, in the order of its streams. The prompts, bos excluded, and what is drawn must fit the
-    /// context: completions end there.
+    /// The completions of each request, in the order of its streams. The prompts, bos excluded, and
+    /// what is drawn must fit the context: completions end there.
     ///
     /// # Errors
     /// If the sampler is another program's, and has failed.
-    fn complete(&self, requests: Vec<Request<'_>>, sampling: Sampling) -> Result<Vec<Vec<Completion>>, TrainError>;
+    fn complete(
+        &self,
+        requests: Vec<Request<'_>>,
+        sampling: Sampling,
+    ) -> Result<Vec<Vec<Completion>>, TrainError>;
 }
 
 impl Sampler for Decoder<'_> {
-    fn complete(&self, requests: Vec<Request<'_>>, sampling: Sampling) -> Result<Vec<Vec<Completion>>, TrainError> {
+    fn complete(
+        &self,
+        requests: Vec<Request<'_>>,
+        sampling: Sampling,
+    ) -> Result<Vec<Vec<Completion>>, TrainError> {
         Ok(self.complete(requests, sampling))
     }
 }
@@ -127,15 +136,21 @@ struct Writer {
 
 impl<'a> Decoder<'a> {
     pub fn new(model: ModelView<'a>) -> Self {
-        Self { rotation: Rotation::new(model.architecture.context, model.architecture.head_dim()), model }
+        Self {
+            rotation: Rotation::new(model.architecture.context, model.architecture.head_dim()),
+            model,
+        }
     }
 
     /// [`Sampler::complete`], which cannot fail here.
     pub fn complete(&self, requests: Vec<Request<'_>>, sampling: Sampling) -> Vec<Vec<Completion>> {
         let context = self.model.architecture.context;
-        let mut done: Vec<Vec<Completion>> =
-            requests.iter().map(|request| vec![Completion::default(); request.streams.len()]).collect();
-        let values: Vec<Option<&dyn Values>> = requests.iter().map(|request| request.values).collect();
+        let mut done: Vec<Vec<Completion>> = requests
+            .iter()
+            .map(|request| vec![Completion::default(); request.streams.len()])
+            .collect();
+        let values: Vec<Option<&dyn Values>> =
+            requests.iter().map(|request| request.values).collect();
         let mut writers = Vec::new();
         let mut waiting = requests.into_iter().enumerate().peekable();
         while let Some((first, request)) = waiting.next() {
@@ -158,9 +173,17 @@ impl<'a> Decoder<'a> {
                     inputs.push(&writer.unread);
                 }
                 let mut logits = self.extend(&mut sequences, &inputs);
-                for (writer, row) in chunk.iter_mut().zip(logits.chunks_exact_mut(self.model.vocabulary)) {
+                for (writer, row) in
+                    chunk.iter_mut().zip(logits.chunks_exact_mut(self.model.vocabulary))
+                {
                     let completion = &mut done[writer.request][writer.place];
-                    writer.unread = written(row, sampling, &mut writer.stream, values[writer.request], completion);
+                    writer.unread = written(
+                        row,
+                        sampling,
+                        &mut writer.stream,
+                        values[writer.request],
+                        completion,
+                    );
                 }
             }
             writers.retain(|writer| {
@@ -185,7 +208,8 @@ impl<'a> Decoder<'a> {
         let empty = Arc::new(Cache::new(layers));
         let fresh = || Sequence { prefix: Arc::clone(&empty), own: Cache::new(layers) };
         let mut prompts: Vec<Sequence> = batch.iter().map(|_| fresh()).collect();
-        let texts: Vec<Vec<u16>> = batch.iter().map(|(_, request)| [&[BOS], request.prompt].concat()).collect();
+        let texts: Vec<Vec<u16>> =
+            batch.iter().map(|(_, request)| [&[BOS], request.prompt].concat()).collect();
         let inputs: Vec<&[u16]> = texts.iter().map(Vec::as_slice).collect();
         let mut sequences: Vec<&mut Sequence> = prompts.iter_mut().collect();
         let logits = self.extend(&mut sequences, &inputs);
@@ -195,17 +219,24 @@ impl<'a> Decoder<'a> {
             let prefix = Arc::new(prompt.own);
             for (place, mut stream) in request.streams.into_iter().enumerate() {
                 let completion = &mut done[index][place];
-                let unread = written(&mut row.to_vec(), sampling, &mut stream, request.values, completion);
+                let unread =
+                    written(&mut row.to_vec(), sampling, &mut stream, request.values, completion);
                 let fits = prefix.positions + unread.len() < self.model.architecture.context;
-                if !completion.has_ended && !completion.asks_in_vain && sampling.tokens_max > 1 && fits {
-                    let sequence = Sequence { prefix: Arc::clone(&prefix), own: Cache::new(layers) };
+                if !completion.has_ended
+                    && !completion.asks_in_vain
+                    && sampling.tokens_max > 1
+                    && fits
+                {
+                    let sequence =
+                        Sequence { prefix: Arc::clone(&prefix), own: Cache::new(layers) };
                     writers.push(Writer { request: index, sequence, stream, unread, place });
                 }
             }
         }
     }
 
-    /// Appends tokens, at least one to each sequence; returns the logits behind the last of each, [sequences, vocabulary].
+    /// Appends tokens, at least one to each sequence; returns the logits behind the last of each,
+    /// [sequences, vocabulary].
     fn extend(&self, sequences: &mut [&mut Sequence], tokens: &[&[u16]]) -> Vec<f32> {
         let Architecture { d_model, ff, layers, .. } = self.model.architecture;
         let head_dim = self.model.architecture.head_dim();
@@ -228,7 +259,8 @@ impl<'a> Decoder<'a> {
             for (sequence, tokens) in sequences.iter_mut().zip(tokens) {
                 for (line, mixed) in lines.by_ref().take(tokens.len()) {
                     let [own_keys, own_values] = &mut sequence.own.layers[layer];
-                    let angles = self.rotation.angles(sequence.prefix.positions + own_keys.len() / d_model);
+                    let angles =
+                        self.rotation.angles(sequence.prefix.positions + own_keys.len() / d_model);
                     let (query, line) = line.split_at_mut(d_model);
                     let (key, value) = line.split_at_mut(d_model);
                     rows::rotate(query, angles, scale, 1.0);
@@ -243,7 +275,11 @@ impl<'a> Decoder<'a> {
             }
             rows::add_scaled(&mut stream, &self.model.project(Matrix::Output(layer), &mixed), 1.0);
             rows::norm(&stream, ff_norm, NORM_EPSILON, &mut normed);
-            rows::swiglu_values(&self.model.project(Matrix::GateUp(layer), &normed), ff, &mut hidden);
+            rows::swiglu_values(
+                &self.model.project(Matrix::GateUp(layer), &normed),
+                ff,
+                &mut hidden,
+            );
             rows::add_scaled(&mut stream, &self.model.project(Matrix::Down(layer), &hidden), 1.0);
         }
         let mut end = 0;
@@ -282,7 +318,12 @@ fn written(
 }
 
 /// Draws a token from the logits, which become probabilities, and appends it unless it is the end.
-fn draw(row: &mut [f32], sampling: Sampling, stream: &mut ChaCha8Rng, completion: &mut Completion) -> u16 {
+fn draw(
+    row: &mut [f32],
+    sampling: Sampling,
+    stream: &mut ChaCha8Rng,
+    completion: &mut Completion,
+) -> u16 {
     let is_greedy = sampling.temperature <= 0.0;
     let temperature = if is_greedy { 1.0 } else { sampling.temperature as f32 };
     row.iter_mut().for_each(|logit| *logit /= temperature);
@@ -326,7 +367,8 @@ mod tests {
         vocabulary::Vocabulary,
     };
 
-    const TINY: Architecture = Architecture { d_model: 64, layers: 2, heads: 2, ff: 96, context: 64 };
+    const TINY: Architecture =
+        Architecture { d_model: 64, layers: 2, heads: 2, ff: 96, context: 64 };
 
     fn stream(seed: u64) -> ChaCha8Rng {
         ChaCha8Rng::seed_from_u64(seed)
@@ -342,8 +384,13 @@ mod tests {
     impl Setting {
         fn new() -> Self {
             let layout = Layout::new(TINY, Vocabulary::default().size());
-            let weights = layout.initialize(3).iter().map(|weight| weight * 1.7).collect::<Vec<_>>();
-            Self { weights: Weights::of(&layout, &weights), rounded: Weights::of(&layout, &weights), layout }
+            let weights =
+                layout.initialize(3).iter().map(|weight| weight * 1.7).collect::<Vec<_>>();
+            Self {
+                weights: Weights::of(&layout, &weights),
+                rounded: Weights::of(&layout, &weights),
+                layout,
+            }
         }
 
         fn decoder(&self) -> Decoder<'_> {
@@ -352,7 +399,12 @@ mod tests {
 
         /// Calls `see` with each target's place and logits.
         fn each_logits(&self, batch: &Batch, see: impl FnMut(usize, &mut [f32])) {
-            Network::new(&self.layout).each_logits(&self.weights, batch, &mut Workspace::default(), see);
+            Network::new(&self.layout).each_logits(
+                &self.weights,
+                batch,
+                &mut Workspace::default(),
+                see,
+            );
         }
     }
 
@@ -368,24 +420,36 @@ mod tests {
         for (decoder, tolerance) in [(setting.decoder(), 1e-3), (rounded, 0.3)] {
             let requests = prompts
                 .iter()
-                .map(|prompt| Request { prompt, streams: (0..4).map(stream).collect(), values: None })
+                .map(|prompt| Request {
+                    prompt,
+                    streams: (0..4).map(stream).collect(),
+                    values: None,
+                })
                 .collect();
             let drawn = decoder.complete(requests, Sampling { temperature: 1.0, tokens_max: 12 });
             let mut seen = 0;
             for (prompt, completions) in prompts.iter().zip(&drawn) {
                 for completion in completions {
-                    // What is not text cannot be put into a sample; its tokens are checked nevertheless.
+                    // What is not text cannot be put into a sample; its tokens are checked
+                    // nevertheless.
                     let encoded = Encoded::drawn(0, prompt.clone(), completion.tokens.clone());
                     let mut batch = Batch::default();
                     batch.push(&encoded, TINY.context).expect("fits");
-                    let drawn: Vec<_> = completion.logprobs.iter().zip(&completion.entropies).collect();
+                    let drawn: Vec<_> =
+                        completion.logprobs.iter().zip(&completion.entropies).collect();
                     setting.each_logits(&batch, |place, row| {
                         // A completion that became too long has no end.
                         let Some((logprob, entropy)) = drawn.get(place) else { return };
                         let wanted = policy(row, 1.0, batch.targets[place].token);
-                        assert!((wanted - **logprob).abs() < tolerance, "{wanted} is not {logprob}");
+                        assert!(
+                            (wanted - **logprob).abs() < tolerance,
+                            "{wanted} is not {logprob}"
+                        );
                         let wanted = objective::entropy(row);
-                        assert!((wanted - **entropy).abs() < tolerance, "{wanted} is not {entropy}");
+                        assert!(
+                            (wanted - **entropy).abs() < tolerance,
+                            "{wanted} is not {entropy}"
+                        );
                         seen += 1;
                     });
                 }
@@ -400,12 +464,18 @@ mod tests {
         let decoder = setting.decoder();
         let prompt = bytes("p");
         let mut batch = Batch::default();
-        batch.push(&Encoded::new(&Sample::written(0, "p", ""), &Vocabulary::default()), TINY.context).expect("fits");
+        batch
+            .push(&Encoded::new(&Sample::written(0, "p", ""), &Vocabulary::default()), TINY.context)
+            .expect("fits");
         let mut row = Vec::new();
         setting.each_logits(&batch, |_, logits| row = logits.to_vec());
         policy(&mut row, 0.7, EOS);
         let draws = 4_000;
-        let requests = vec![Request { prompt: &prompt, streams: (0..draws).map(stream).collect(), values: None }];
+        let requests = vec![Request {
+            prompt: &prompt,
+            streams: (0..draws).map(stream).collect(),
+            values: None,
+        }];
         let drawn = decoder.complete(requests, Sampling { temperature: 0.7, tokens_max: 1 });
         let mut counts = vec![0.0; row.len()];
         for completion in &drawn[0] {
@@ -414,7 +484,10 @@ mod tests {
         // Five standard deviations of a count, for the tokens that occur at all.
         for (p, count) in row.iter().zip(counts) {
             let expected = f64::from(*p) * draws as f64;
-            assert!((count - expected).abs() <= 5.0 * expected.sqrt() + 1.0, "{count} of {expected}");
+            assert!(
+                (count - expected).abs() <= 5.0 * expected.sqrt() + 1.0,
+                "{count} of {expected}"
+            );
         }
     }
 
@@ -424,7 +497,10 @@ mod tests {
         let decoder = setting.decoder();
         let (one, other) = (bytes("one prompt"), bytes("other"));
         let sampling = Sampling { temperature: 1.0, tokens_max: 9 };
-        let alone = decoder.complete(vec![Request { prompt: &one, streams: vec![stream(5)], values: None }], sampling);
+        let alone = decoder.complete(
+            vec![Request { prompt: &one, streams: vec![stream(5)], values: None }],
+            sampling,
+        );
         let together = decoder.complete(
             vec![
                 Request { prompt: &other, streams: vec![stream(1), stream(2)], values: None },
@@ -444,7 +520,10 @@ mod tests {
         let sampling = Sampling { temperature: 0.0, tokens_max: usize::MAX };
         let drawn = setting.decoder().complete(requests, sampling);
         let completion = &drawn[0][0];
-        assert!(completion.has_ended || completion.tokens.len() + prompt.len() + 2 == TINY.context, "{completion:?}");
+        assert!(
+            completion.has_ended || completion.tokens.len() + prompt.len() + 2 == TINY.context,
+            "{completion:?}"
+        );
     }
 
     /// Answers after two tokens of its own, with a value of three.
@@ -466,8 +545,10 @@ mod tests {
         let sampling = Sampling { temperature: 0.0, tokens_max: 12 };
         let value = bytes("=7 ");
         let values = AfterTwo(Answer::Value(value.clone()));
-        let drawn = decoder
-            .complete(vec![Request { prompt: &prompt, streams: vec![stream(1)], values: Some(&values) }], sampling);
+        let drawn = decoder.complete(
+            vec![Request { prompt: &prompt, streams: vec![stream(1)], values: Some(&values) }],
+            sampling,
+        );
         let completion = &drawn[0][0];
         assert!(completion.tokens.len() > 12, "random weights seldom end a text: {completion:?}");
         let mut drawn = 0;
@@ -478,7 +559,8 @@ mod tests {
             }
             let whole = [&prompt[..], &completion.tokens[..place]].concat();
             let request = Request { prompt: &whole, streams: vec![stream(1)], values: None };
-            let next = decoder.complete(vec![request], Sampling { temperature: 0.0, tokens_max: 1 });
+            let next =
+                decoder.complete(vec![request], Sampling { temperature: 0.0, tokens_max: 1 });
             assert_eq!(next[0][0].tokens, [*token], "{place}");
             drawn += 1;
         }
@@ -491,8 +573,13 @@ mod tests {
         let prompt = bytes("values");
         let values = AfterTwo(Answer::Nothing);
         let request = Request { prompt: &prompt, streams: vec![stream(1)], values: Some(&values) };
-        let drawn = setting.decoder().complete(vec![request], Sampling { temperature: 0.0, tokens_max: 12 });
+        let drawn = setting
+            .decoder()
+            .complete(vec![request], Sampling { temperature: 0.0, tokens_max: 12 });
         let completion = &drawn[0][0];
-        assert_eq!((completion.tokens.len(), completion.asks_in_vain, completion.has_ended), (2, true, false));
+        assert_eq!(
+            (completion.tokens.len(), completion.asks_in_vain, completion.has_ended),
+            (2, true, false)
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Draws pools of batches ahead, on threads of its own: a GPU learns faster than one processor draws.
+//! Draws pools of batches ahead, on threads of its own: a GPU learns faster than one processor
+//! draws.
 
 use std::sync::Arc;
 use std::thread;
@@ -71,9 +72,13 @@ impl Drawer {
             Some((ask, given))
         };
         let refused = || {
-            TrainError::Recipe("batch.drawers: a verifier's samples are drawn on one thread, leave it out".to_owned())
+            TrainError::Recipe(
+                "batch.drawers: a verifier's samples are drawn on one thread, leave it out"
+                    .to_owned(),
+            )
         };
-        let threads: Vec<_> = (0..threads).map(thread).collect::<Option<_>>().ok_or_else(refused)?;
+        let threads: Vec<_> =
+            (0..threads).map(thread).collect::<Option<_>>().ok_or_else(refused)?;
         Ok((!threads.is_empty()).then_some(Self { threads, next: None }))
     }
 
@@ -85,7 +90,10 @@ impl Drawer {
             ask.send(pool(number)).expect("invariant: a thread draws as long as it is asked");
         }
         self.next = Some(number + count + 1);
-        self.threads[(number % count) as usize].1.recv().expect("invariant: a thread answers what it is asked")
+        self.threads[(number % count) as usize]
+            .1
+            .recv()
+            .expect("invariant: a thread answers what it is asked")
     }
 }
 
@@ -97,11 +105,19 @@ mod tests {
     #[test]
     fn pools_drawn_ahead_are_those_drawn_in_turn() {
         let corrections = Arc::new(Corrections::new(2));
-        let plan = PoolPlan { steps: 2, passes: 1, tokens: 64, context: 16, corrected: 0.0, sorts: false };
-        let pool = |number| Pool { seed: 5, number, mix: vec![1.0, 2.0], corrections: Arc::clone(&corrections), plan };
+        let plan =
+            PoolPlan { steps: 2, passes: 1, tokens: 64, context: 16, corrected: 0.0, sorts: false };
+        let pool = |number| Pool {
+            seed: 5,
+            number,
+            mix: vec![1.0, 2.0],
+            corrections: Arc::clone(&corrections),
+            plan,
+        };
         // A resumed training begins with another pool than the first.
         for begin in [0, 4] {
-            let mut drawer = Drawer::new(&Toy::new(), 3).expect("samples for several threads").expect("threads");
+            let mut drawer =
+                Drawer::new(&Toy::new(), 3).expect("samples for several threads").expect("threads");
             for number in begin..begin + 8 {
                 let ahead = drawer.draw(number, pool).expect("a pool");
                 let in_turn = pool(number).draw(&mut Toy::new()).expect("a pool");

@@ -44,14 +44,18 @@ impl Precision {
     pub(crate) fn encode(self, weights: &[f32], out: &mut Vec<u8>) {
         match self {
             Self::F32 => out.extend(weights.iter().flat_map(|weight| weight.to_le_bytes())),
-            Self::F16 => out.extend(weights.iter().flat_map(|&weight| half::f16::from_f32(weight).to_le_bytes())),
+            Self::F16 => out.extend(
+                weights.iter().flat_map(|&weight| half::f16::from_f32(weight).to_le_bytes()),
+            ),
             Self::Q8_0 => weights.chunks_exact(BLOCK).for_each(|block| {
-                let largest = block.iter().fold(0.0, |largest: f32, weight| largest.max(weight.abs()));
+                let largest =
+                    block.iter().fold(0.0, |largest: f32, weight| largest.max(weight.abs()));
                 let scale = half::f16::from_f32(largest / 127.0);
                 out.extend(scale.to_le_bytes());
                 let scale = scale.to_f32();
-                let rounded =
-                    |weight: &f32| if scale > 0.0 { (weight / scale).round().clamp(-127.0, 127.0) } else { 0.0 };
+                let rounded = |weight: &f32| {
+                    if scale > 0.0 { (weight / scale).round().clamp(-127.0, 127.0) } else { 0.0 }
+                };
                 out.extend(block.iter().map(|weight| (rounded(weight) as i8).cast_unsigned()));
             }),
         }
@@ -60,10 +64,15 @@ impl Precision {
     /// The weights of a tensor's bytes.
     pub(crate) fn decode(self, bytes: &[u8]) -> Vec<f32> {
         match self {
-            Self::F32 => bytes.as_chunks().0.iter().map(|element| f32::from_le_bytes(*element)).collect(),
-            Self::F16 => {
-                bytes.as_chunks().0.iter().map(|element| half::f16::from_le_bytes(*element).to_f32()).collect()
+            Self::F32 => {
+                bytes.as_chunks().0.iter().map(|element| f32::from_le_bytes(*element)).collect()
             }
+            Self::F16 => bytes
+                .as_chunks()
+                .0
+                .iter()
+                .map(|element| half::f16::from_le_bytes(*element).to_f32())
+                .collect(),
             Self::Q8_0 => bytes
                 .as_chunks::<BLOCK_BYTES>()
                 .0
@@ -93,7 +102,10 @@ mod tests {
         assert_eq!((bytes.len(), &bytes[..4], bytes[33]), (68, &[0x00, 0x3c, 127, 0xc1][..], 1));
         assert_eq!(bytes[34..], [0; 34], "a block of zeros");
         let read = Precision::Q8_0.decode(&bytes);
-        assert_eq!((read.len(), read[0], read[1], read[31], read[32]), (64, 127.0, -63.0, 1.0, 0.0));
+        assert_eq!(
+            (read.len(), read[0], read[1], read[31], read[32]),
+            (64, 127.0, -63.0, 1.0, 0.0)
+        );
     }
 
     #[test]
@@ -101,7 +113,10 @@ mod tests {
         for precision in [Precision::F32, Precision::F16] {
             let mut bytes = Vec::new();
             precision.encode(&[0.5, -3.0, 0.0], &mut bytes);
-            assert_eq!((bytes.len(), precision.decode(&bytes)), (precision.bytes(3), vec![0.5, -3.0, 0.0]));
+            assert_eq!(
+                (bytes.len(), precision.decode(&bytes)),
+                (precision.bytes(3), vec![0.5, -3.0, 0.0])
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Accuracy on held-out samples. A sample is correct if the most likely token is right at every supervised position,
-//! including eos, which is equivalent to an exact match of greedy decoding.
+//! Accuracy on held-out samples. A sample is correct if the most likely token is right at every
+//! supervised position, including eos, which is equivalent to an exact match of greedy decoding.
 
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use serde::Serialize;
@@ -61,12 +61,18 @@ impl Accuracy {
 ///
 /// # Errors
 /// [`TrainError::SamplesTooLong`] for a task whose samples do not fit the context.
-pub fn held_out(recipe: &Recipe, samples: &mut dyn Samples, per_task: usize) -> Result<Vec<Vec<Encoded>>, TrainError> {
+pub fn held_out(
+    recipe: &Recipe,
+    samples: &mut dyn Samples,
+    per_task: usize,
+) -> Result<Vec<Vec<Encoded>>, TrainError> {
     (0..samples.tasks().len())
         .map(|task| {
             let mut rng = ChaCha8Rng::seed_from_u64(recipe.seed ^ HELD_OUT);
             rng.set_stream(task as u64);
-            (0..per_task).map(|_| Encoded::draw(samples, task, true, recipe.model.context, &mut rng)).collect()
+            (0..per_task)
+                .map(|_| Encoded::draw(samples, task, true, recipe.model.context, &mut rng))
+                .collect()
         })
         .collect()
 }
@@ -84,7 +90,8 @@ pub fn evaluate(
 ) -> Result<Vec<Accuracy>, TrainError> {
     let mut results = Vec::with_capacity(tasks.len());
     for (task, samples) in tasks.iter().zip(held_out) {
-        let mut result = Accuracy { task: task.clone(), correct: 0, samples: 0, loss: 0.0, mistakes: None };
+        let mut result =
+            Accuracy { task: task.clone(), correct: 0, samples: 0, loss: 0.0, mistakes: None };
         let mut mistakes = Mistakes::default();
         let mut graded = 0;
         let mut targets = 0;
@@ -96,7 +103,10 @@ pub fn evaluate(
             if batch.inputs.len() >= recipe.batch.pass_tokens || index + 1 == samples.len() {
                 let scores = score(&batch)?;
                 for hit in exact(&batch, &scores) {
-                    mistakes.count(samples[graded].completion.iter().copied().eq(RIGHT.bytes().map(u16::from)), hit);
+                    mistakes.count(
+                        samples[graded].completion.iter().copied().eq(RIGHT.bytes().map(u16::from)),
+                        hit,
+                    );
                     graded += 1;
                     result.correct += usize::from(hit);
                 }
@@ -115,5 +125,8 @@ pub fn evaluate(
 
 /// Whether each sample of the batch is an exact match.
 pub fn exact<'a>(batch: &'a Batch, scores: &'a Scores) -> impl Iterator<Item = bool> + 'a {
-    batch.sequences.iter().map(|sequence| scores.hits[sequence.targets.clone()].iter().all(|&hit| hit))
+    batch
+        .sequences
+        .iter()
+        .map(|sequence| scores.hits[sequence.targets.clone()].iter().all(|&hit| hit))
 }

@@ -1,5 +1,5 @@
-//! Encodes a trained model as a GGUF file for llama.cpp (architecture `llama`, byte-level BPE without merges: a token
-//! per byte, and words as user-defined tokens).
+//! Encodes a trained model as a GGUF file for llama.cpp (architecture `llama`, byte-level BPE
+//! without merges: a token per byte, and words as user-defined tokens).
 //!
 //! Builds bytes only; `checkpoint::replace` writes them.
 
@@ -114,7 +114,9 @@ pub fn places(layout: &Layout) -> Vec<Place> {
     };
     push("token_embd.weight".to_owned(), layout.tokens, d_model, layout.embedding.start);
     for (index, layer) in layout.layers.iter().enumerate() {
-        let mut block = |part: &str, rows, cols, start| push(format!("blk.{index}.{part}.weight"), rows, cols, start);
+        let mut block = |part: &str, rows, cols, start| {
+            push(format!("blk.{index}.{part}.weight"), rows, cols, start)
+        };
         block("attn_norm", 1, d_model, layer.attention_norm.start);
         block("attn_q", d_model, d_model, layer.qkv.start);
         block("attn_k", d_model, d_model, layer.qkv.start + d_model * d_model);
@@ -187,7 +189,12 @@ fn text(out: &mut Vec<u8>, value: &str) {
 }
 
 /// The file's metadata: architecture and tokenizer.
-pub fn metadata(about: About<'_>, layout: &Layout, vocabulary: &Vocabulary, precision: Precision) -> Metadata {
+pub fn metadata(
+    about: About<'_>,
+    layout: &Layout,
+    vocabulary: &Vocabulary,
+    precision: Precision,
+) -> Metadata {
     let architecture = layout.architecture;
     let mut data = Metadata::default();
     data.string("general.architecture", "llama");
@@ -209,7 +216,8 @@ pub fn metadata(about: About<'_>, layout: &Layout, vocabulary: &Vocabulary, prec
     data.real("llama.rope.freq_base", 10_000.0);
     data.number("llama.vocab_size", vocabulary.size());
     data.string("tokenizer.ggml.model", "gpt2");
-    // Unlike other pre-tokenizers, this one splits bytes correctly and keeps spaces when detokenizing.
+    // Unlike other pre-tokenizers, this one splits bytes correctly and keeps spaces when
+    // detokenizing.
     data.string("tokenizer.ggml.pre", "qwen2");
     let mut tokens: Vec<String> = (0..=255).map(|byte| printable(byte).to_string()).collect();
     tokens.extend(["<|bos|>", "<|eos|>", "<|pad|>"].map(str::to_owned));
@@ -223,7 +231,8 @@ pub fn metadata(about: About<'_>, layout: &Layout, vocabulary: &Vocabulary, prec
     };
     let kinds: Vec<i32> = (0..vocabulary.size()).map(kind).collect();
     data.integers("tokenizer.ggml.token_type", &kinds);
-    // llama.cpp refuses a vocabulary without merges. This one would join two NUL bytes, but no such token exists.
+    // llama.cpp refuses a vocabulary without merges. This one would join two NUL bytes, but no such
+    // token exists.
     data.strings("tokenizer.ggml.merges", &[format!("{0} {0}", printable(0))]);
     data.number("tokenizer.ggml.bos_token_id", usize::from(BOS));
     data.number("tokenizer.ggml.eos_token_id", usize::from(EOS));
@@ -249,6 +258,9 @@ mod tests {
 
     #[test]
     fn printable_forms_are_those_of_gpt2() {
-        assert_eq!([0, b' ', b'A', 0x7f, 0xa0, 0xad, 0xff].map(printable), ['Ā', 'Ġ', 'A', 'ġ', 'ł', 'Ń', 'ÿ']);
+        assert_eq!(
+            [0, b' ', b'A', 0x7f, 0xa0, 0xad, 0xff].map(printable),
+            ['Ā', 'Ġ', 'A', 'ġ', 'ł', 'Ń', 'ÿ']
+        );
     }
 }

@@ -38,10 +38,16 @@ impl GpuNetwork {
             heads: architecture.heads,
             ff: architecture.ff,
             tokens: layout.tokens,
-            angles: (0..architecture.context).flat_map(|position| rotation.angles(position).to_vec()).collect(),
+            angles: (0..architecture.context)
+                .flat_map(|position| rotation.angles(position).to_vec())
+                .collect(),
             starts,
         };
-        let part = |part: super::layout::Part| Tensor { start: part.start, rows: part.rows, columns: part.columns };
+        let part = |part: super::layout::Part| Tensor {
+            start: part.start,
+            rows: part.rows,
+            columns: part.columns,
+        };
         let tensors: Vec<_> = layout.parts().into_iter().map(part).collect();
         let rule = Rule {
             is_muon: optimizer.matrices == MatrixOptimizer::Muon,
@@ -66,13 +72,22 @@ impl GpuNetwork {
         scores(batch, |input| self.0.learn(input, weight))
     }
 
-    /// Calls `slope` with each target's place and logits, which it replaces by the gradient of the sum of its losses.
-    pub fn minimise(&mut self, batch: &Batch, slope: &mut dyn FnMut(usize, &mut [f32])) -> Result<(), TrainError> {
+    /// Calls `slope` with each target's place and logits, which it replaces by the gradient of the
+    /// sum of its losses.
+    pub fn minimise(
+        &mut self,
+        batch: &Batch,
+        slope: &mut dyn FnMut(usize, &mut [f32]),
+    ) -> Result<(), TrainError> {
         on_input(batch, |input| self.0.minimise(input, slope))
     }
 
     /// Calls `see` with each target's place and logits.
-    pub fn each_logits(&mut self, batch: &Batch, see: &mut dyn FnMut(usize, &mut [f32])) -> Result<(), TrainError> {
+    pub fn each_logits(
+        &mut self,
+        batch: &Batch,
+        see: &mut dyn FnMut(usize, &mut [f32]),
+    ) -> Result<(), TrainError> {
         on_input(batch, |input| self.0.each_logits(input, see))
     }
 
@@ -86,13 +101,25 @@ impl GpuNetwork {
         Ok(self.0.gradient_norm()?)
     }
 
-    /// The `step`-th update by the gradient, whose norm is `norm`, and of the running average by `share` of the difference.
-    pub fn update(&mut self, step: u64, norm: f64, rate: f64, share: f64) -> Result<(), TrainError> {
+    /// The `step`-th update by the gradient, whose norm is `norm`, and of the running average by
+    /// `share` of the difference.
+    pub fn update(
+        &mut self,
+        step: u64,
+        norm: f64,
+        rate: f64,
+        share: f64,
+    ) -> Result<(), TrainError> {
         Ok(self.0.update(step, norm, rate, share)?)
     }
 
     /// Takes over weights, their running average and moments.
-    pub fn set_state(&mut self, flat: &[f32], average: &[f32], moments: &Moments) -> Result<(), TrainError> {
+    pub fn set_state(
+        &mut self,
+        flat: &[f32],
+        average: &[f32],
+        moments: &Moments,
+    ) -> Result<(), TrainError> {
         self.0.set_weights(flat)?;
         Ok(self.0.set_state([average, &moments.first, &moments.second])?)
     }
@@ -123,8 +150,14 @@ fn scores(
     Ok(Scores { losses, hits })
 }
 
-fn on_input<T>(batch: &Batch, pass: impl FnOnce(Input<'_>) -> Result<T, GpuError>) -> Result<T, TrainError> {
-    assert!(batch.sequences.iter().all(Sequence::has_one_completion), "only a processor learns from groups");
+fn on_input<T>(
+    batch: &Batch,
+    pass: impl FnOnce(Input<'_>) -> Result<T, GpuError>,
+) -> Result<T, TrainError> {
+    assert!(
+        batch.sequences.iter().all(Sequence::has_one_completion),
+        "only a processor learns from groups"
+    );
     let lengths: Vec<_> = batch.sequences.iter().map(|sequence| sequence.rows.len()).collect();
     let targets: Vec<_> = batch.targets.iter().map(|target| (target.row, target.token)).collect();
     Ok(pass(Input { tokens: &batch.inputs, lengths: &lengths, targets: &targets })?)

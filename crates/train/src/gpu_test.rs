@@ -1,5 +1,6 @@
-//! The GPU's kernels against the network on the processor. Without a GPU, they run on the emulator of `prime-cuda`: the same
-//! source, compiled as C++. With `PRIME_TEST_GPU` set to the number of a device, they run there.
+//! The GPU's kernels against the network on the processor. Without a GPU, they run on the emulator
+//! of `prime-cuda`: the same source, compiled as C++. With `PRIME_TEST_GPU` set to the number of a
+//! device, they run there.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +19,8 @@ use super::rl::policy::Policy;
 /// Set in the process whose libraries are the emulator's.
 const EMULATED: &str = "PRIME_CUDA_EMULATED";
 
-/// Runs `body` in this process, if it has a GPU, or else in another one, where the emulator stands in for CUDA's libraries.
+/// Runs `body` in this process, if it has a GPU, or else in another one, where the emulator stands
+/// in for CUDA's libraries.
 #[expect(clippy::disallowed_methods, reason = "a test is told by its environment where it runs")]
 fn on_a_gpu(name: &str, body: impl FnOnce(usize)) {
     if let Ok(ordinal) = std::env::var("PRIME_TEST_GPU") {
@@ -62,13 +64,21 @@ fn losses_and_gradients_are_those_of_f32_to_rounding() {
         let flat = layout.initialize(6);
         let mut gpu = GpuNetwork::new(&layout, &Optimizer::default(), ordinal).expect("a GPU");
         gpu.set_weights(&flat).expect("weights");
-        // Samples within one tile of attention and across several; what the buffers hold of a larger batch must not matter.
-        let batches = [batch(&[(70, 20), (5, 1), (20, 40), (0, 3), (31, 33), (90, 30)]), batch(&[(3, 4), (0, 0)])];
-        for (batch, (wanted, gradient)) in batches.iter().zip(learnt::<f32>(&layout, &flat, &batches)) {
+        // Samples within one tile of attention and across several; what the buffers hold of a
+        // larger batch must not matter.
+        let batches = [
+            batch(&[(70, 20), (5, 1), (20, 40), (0, 3), (31, 33), (90, 30)]),
+            batch(&[(3, 4), (0, 0)]),
+        ];
+        for (batch, (wanted, gradient)) in
+            batches.iter().zip(learnt::<f32>(&layout, &flat, &batches))
+        {
             let scored = gpu.score(batch).expect("scores");
             let found = gpu.learn(batch, 0.01).expect("a gradient");
             assert_eq!(found.losses.len(), wanted.losses.len());
-            for ((found, wanted), scored) in found.losses.iter().zip(&wanted.losses).zip(&scored.losses) {
+            for ((found, wanted), scored) in
+                found.losses.iter().zip(&wanted.losses).zip(&scored.losses)
+            {
                 assert!((found - wanted).abs() < 0.03 * (1.0 + wanted), "{found}, not {wanted}");
                 assert!((found - scored).abs() < 1e-5, "{found}, {scored} without a gradient");
             }
@@ -125,10 +135,15 @@ fn updates_are_those_of_the_processor_to_rounding() {
                 assert!((own_norm / norm - 1.0).abs() < 1e-4, "{own_norm}, not {norm}");
                 gpu.update(step as u64 + 1, norm, 1e-2, 0.3).expect("an update");
                 updater.update(&mut flat, &mut gradient, norm, 1e-2);
-                average.iter_mut().zip(&flat).for_each(|(average, weight)| *average += 0.3 * (weight - *average));
+                average
+                    .iter_mut()
+                    .zip(&flat)
+                    .for_each(|(average, weight)| *average += 0.3 * (weight - *average));
                 // So that the second gradient is that of the same weights.
                 let (own, own_average, moments) = gpu.state().expect("the state");
-                let moved = |to: &[f32]| -> Vec<f32> { to.iter().zip(&start).map(|(to, from)| to - from).collect() };
+                let moved = |to: &[f32]| -> Vec<f32> {
+                    to.iter().zip(&start).map(|(to, from)| to - from).collect()
+                };
                 assert_alike(&layout, &moved(&own), &moved(&flat));
                 assert_alike(&layout, &moved(&own_average), &moved(&average));
                 assert_alike(&layout, &moments.first, &updater.moments().first);
@@ -147,11 +162,15 @@ fn reinforcement_learning_computes_what_it_does_on_the_processor() {
         let zero = || Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
         let plan = Optimizer { matrices: MatrixOptimizer::Adamw, ..Optimizer::default() };
         let batches = [batch(&[(70, 20), (5, 1), (0, 3)]), batch(&[(3, 4), (60, 30)])];
-        let loss =
-            Loss { objective: Objective { clip: 0.2, kl: 0.3, entropy: 0.1 }, gain: Gain::Ratio, temperature: 2.0 };
+        let loss = Loss {
+            objective: Objective { clip: 0.2, kl: 0.3, entropy: 0.1 },
+            gain: Gain::Ratio,
+            temperature: 2.0,
+        };
         let results = [None, Some(ordinal)].map(|gpu| {
             let update = Update { gpu, ..Update::default() };
-            let mut policy = Policy::new(update, &plan, &layout, [&flat, &initial], zero(), 0).expect("a GPU");
+            let mut policy =
+                Policy::new(update, &plan, &layout, [&flat, &initial], zero(), 0).expect("a GPU");
             let mut found = Vec::new();
             for batch in &batches {
                 let reference = policy.reference(batch, loss.temperature).expect("logits");
@@ -175,19 +194,26 @@ fn reinforcement_learning_computes_what_it_does_on_the_processor() {
                 found.extend(terms.iter().flat_map(|term| [term.loss, term.kl, term.entropy]));
             }
             let norm = policy.step(1e-3).expect("an update");
-            assert_eq!(policy.flat(), flat, "rollouts see the weights of before until they are settled");
+            assert_eq!(
+                policy.flat(),
+                flat,
+                "rollouts see the weights of before until they are settled"
+            );
             let moments = policy.settle().expect("the state");
             (found, norm, moments.first, policy.flat().to_vec())
         });
-        let [(wanted, norm, moments, weights), (found, own_norm, own_moments, own_weights)] = results;
+        let [(wanted, norm, moments, weights), (found, own_norm, own_moments, own_weights)] =
+            results;
         assert_eq!(wanted.len(), found.len());
         for (wanted, found) in wanted.iter().zip(&found) {
             assert!((wanted - found).abs() < 0.05 * (1.0 + wanted.abs()), "{found}, not {wanted}");
         }
         assert!((own_norm / norm - 1.0).abs() < 0.02, "{own_norm}, not {norm}");
         assert_alike(&layout, &own_moments, &moments);
-        // Adam's first step is a rate in the direction of the gradient's sign; which sign a gradient near zero has is rounding.
-        let agree = weights.iter().zip(&own_weights).filter(|(a, b)| (*a - *b).abs() < 1e-4).count();
+        // Adam's first step is a rate in the direction of the gradient's sign; which sign a
+        // gradient near zero has is rounding.
+        let agree =
+            weights.iter().zip(&own_weights).filter(|(a, b)| (*a - *b).abs() < 1e-4).count();
         assert!(agree as f64 > 0.95 * layout.len as f64, "{agree} of {} weights agree", layout.len);
         assert_ne!(own_weights, flat);
     });
@@ -196,7 +222,12 @@ fn reinforcement_learning_computes_what_it_does_on_the_processor() {
 #[test]
 fn an_architecture_that_the_kernels_cannot_compute_is_refused() {
     let odd = super::Architecture { d_model: 48, heads: 2, ..SMALL };
-    let Err(error) = GpuNetwork::new(&Layout::new(odd, 259), &Optimizer::default(), 0) else { panic!("refused") };
+    let Err(error) = GpuNetwork::new(&Layout::new(odd, 259), &Optimizer::default(), 0) else {
+        panic!("refused")
+    };
     let message = format!("{:#}", anyhow::Error::from(error));
-    assert!(message.starts_with("the recipe's `gpu`: ") && message.contains("d_model / heads 32 or 64"), "{message}");
+    assert!(
+        message.starts_with("the recipe's `gpu`: ") && message.contains("d_model / heads 32 or 64"),
+        "{message}"
+    );
 }

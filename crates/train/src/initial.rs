@@ -1,5 +1,5 @@
-//! Initial weights and their vocabulary, read from a GGUF that this trainer exported. Any other file is refused with the
-//! reason: nothing is guessed.
+//! Initial weights and their vocabulary, read from a GGUF that this trainer exported. Any other
+//! file is refused with the reason: nothing is guessed.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,26 +16,35 @@ use super::{
 
 /// The version of the format that this trainer writes.
 const VERSION: u32 = 3;
-/// Metadata that may differ between files: the name, and the precision, which each tensor states itself.
+/// Metadata that may differ between files: the name, and the precision, which each tensor states
+/// itself.
 const FREE_KEYS: [&str; 2] = ["general.name", "general.file_type"];
 
 impl Recipe {
-    /// Takes over the words of the initial model, unless the recipe has no such model or lists words itself.
+    /// Takes over the words of the initial model, unless the recipe has no such model or lists
+    /// words itself.
     ///
     /// # Errors
     /// If the file cannot be read, or is not an export of this trainer.
     pub fn adopt_initial_words(&mut self) -> Result<(), TrainError> {
         if let (Some(path), Words::Frequent(_)) = (&self.init, &self.data.words) {
-            let words = words(&read(path)?).map_err(|reason| TrainError::Init { path: path.clone(), reason })?;
+            let words = words(&read(path)?)
+                .map_err(|reason| TrainError::Init { path: path.clone(), reason })?;
             self.data.words = Words::Listed(words);
         }
         Ok(())
     }
 
-    /// The initial weights: those of the file `init`, or random ones. The file's model may have fewer words and another context.
-    pub(crate) fn initial_weights(&self, layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec<f32>, TrainError> {
+    /// The initial weights: those of the file `init`, or random ones. The file's model may have
+    /// fewer words and another context.
+    pub(crate) fn initial_weights(
+        &self,
+        layout: &Layout,
+        vocabulary: &Vocabulary,
+    ) -> Result<Vec<f32>, TrainError> {
         let Some(path) = &self.init else { return Ok(layout.initialize(self.seed)) };
-        extended(&read(path)?, layout, vocabulary).map_err(|reason| TrainError::Init { path: path.clone(), reason })
+        extended(&read(path)?, layout, vocabulary)
+            .map_err(|reason| TrainError::Init { path: path.clone(), reason })
     }
 }
 
@@ -43,14 +52,18 @@ impl Recipe {
 ///
 /// # Errors
 /// If the file cannot be read, or is not an export of a model of this architecture by this trainer.
-pub(crate) fn policy(path: &Path, model: Architecture) -> Result<(Layout, Vocabulary, Vec<f32>), TrainError> {
+pub(crate) fn policy(
+    path: &Path,
+    model: Architecture,
+) -> Result<(Layout, Vocabulary, Vec<f32>), TrainError> {
     policy_of(&read(path)?, model, |reason| TrainError::Init { path: path.to_owned(), reason })
 }
 
 /// The policy in the bytes of a file.
 ///
 /// # Errors
-/// What `refuse` makes of the reason if they are not an export of a model of this architecture by this trainer.
+/// What `refuse` makes of the reason if they are not an export of a model of this architecture by
+/// this trainer.
 pub(crate) fn policy_of(
     bytes: &[u8],
     model: Architecture,
@@ -75,17 +88,28 @@ fn read(path: &Path) -> Result<Vec<u8>, TrainError> {
 ///
 /// # Errors
 /// In what way the file is not an export of a model of this architecture by this trainer.
-pub(crate) fn weights(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec<f32>, String> {
+pub(crate) fn weights(
+    bytes: &[u8],
+    layout: &Layout,
+    vocabulary: &Vocabulary,
+) -> Result<Vec<f32>, String> {
     let header = gguf::parse(bytes).map_err(|error| error.to_string())?;
     if header.version != VERSION {
-        return Err(format!("it has version {} of the format, only {VERSION} is supported", header.version));
+        return Err(format!(
+            "it has version {} of the format, only {VERSION} is supported",
+            header.version
+        ));
     }
     if let Some(difference) = difference(bytes, &header, layout, vocabulary) {
         return Err(difference);
     }
     let places = places(layout);
     if header.tensors.len() != places.len() {
-        return Err(format!("it has {} tensors, and this model has {}", header.tensors.len(), places.len()));
+        return Err(format!(
+            "it has {} tensors, and this model has {}",
+            header.tensors.len(),
+            places.len()
+        ));
     }
     let mut weights = vec![0.0; layout.len];
     for place in &places {
@@ -96,21 +120,28 @@ pub(crate) fn weights(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) ->
             return Err(format!("its tensor `{name}` has another shape"));
         }
         let precision = Precision::of_code(tensor.kind);
-        let precision = precision.ok_or_else(|| format!("its tensor `{name}` is none of f32, f16 and q8_0"))?;
-        let data = precision.decode(slice(bytes, &(tensor.offset..tensor.offset.saturating_add(tensor.bytes))));
+        let precision =
+            precision.ok_or_else(|| format!("its tensor `{name}` is none of f32, f16 and q8_0"))?;
+        let data = precision
+            .decode(slice(bytes, &(tensor.offset..tensor.offset.saturating_add(tensor.bytes))));
         if !data.iter().all(|weight| weight.is_finite()) {
             return Err(format!("its tensor `{name}` has a weight that is not finite"));
         }
         let target = &mut weights[place.span()];
         if data.len() != target.len() {
-            return Err(format!("its tensor `{name}` has {} weights instead of {}", data.len(), target.len()));
+            return Err(format!(
+                "its tensor `{name}` has {} weights instead of {}",
+                data.len(),
+                target.len()
+            ));
         }
         target.copy_from_slice(&data);
     }
     Ok(weights)
 }
 
-/// The flat weights of a file for a model with more words. A new word begins as the mean of the tokens that stood for it.
+/// The flat weights of a file for a model with more words. A new word begins as the mean of the
+/// tokens that stood for it.
 ///
 /// # Errors
 /// As [`weights`], except that the context may differ; a word of the file must not be missing.
@@ -140,7 +171,9 @@ fn extended(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result<Ve
             Some(place) => weights.extend(&rows[place * d_model..][..d_model]),
             None => {
                 let tokens = known.encode(word);
-                let mean = |column| tokens.iter().map(|token| row(usize::from(*token))[column]).sum::<f32>();
+                let mean = |column| {
+                    tokens.iter().map(|token| row(usize::from(*token))[column]).sum::<f32>()
+                };
                 weights.extend((0..d_model).map(|column| mean(column) / tokens.len() as f32));
             }
         }
@@ -156,11 +189,14 @@ fn extended(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result<Ve
 fn words(bytes: &[u8]) -> Result<Vec<String>, String> {
     let header = gguf::parse(bytes).map_err(|error| error.to_string())?;
     let place = header.values.get(TOKENS_KEY);
-    let place =
-        place.ok_or_else(|| format!("it has no `{TOKENS_KEY}`: only a file that this trainer exported can be used"))?;
+    let place = place.ok_or_else(|| {
+        format!("it has no `{TOKENS_KEY}`: only a file that this trainer exported can be used")
+    })?;
     let tokens = strings(slice(bytes, place));
     let words = tokens.as_ref().and_then(|tokens| tokens.get(BASE..));
-    words.map(<[String]>::to_vec).ok_or_else(|| format!("its `{TOKENS_KEY}` is not a vocabulary of this trainer"))
+    words
+        .map(<[String]>::to_vec)
+        .ok_or_else(|| format!("its `{TOKENS_KEY}` is not a vocabulary of this trainer"))
 }
 
 /// The strings of an array with its types and its length, as [`Metadata::strings`] writes them.
@@ -172,7 +208,8 @@ fn strings(value: &[u8]) -> Option<Vec<String>> {
     let mut strings = Vec::new();
     for _ in 0..u64::from_le_bytes(*count) {
         let (len, behind) = rest.split_first_chunk()?;
-        let (text, behind) = behind.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+        let (text, behind) =
+            behind.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
         strings.push(std::str::from_utf8(text).ok()?.to_owned());
         rest = behind;
     }
@@ -186,11 +223,18 @@ fn slice<'b>(bytes: &'b [u8], range: &Range<u64>) -> &'b [u8] {
 }
 
 /// The first key by which a file is not what this trainer would have written.
-fn difference(bytes: &[u8], header: &Header, layout: &Layout, vocabulary: &Vocabulary) -> Option<String> {
+fn difference(
+    bytes: &[u8],
+    header: &Header,
+    layout: &Layout,
+    vocabulary: &Vocabulary,
+) -> Option<String> {
     let expected = metadata(About::from(""), layout, vocabulary, Precision::F32);
     for (key, wanted) in expected.entries().iter().filter(|(key, _)| !FREE_KEYS.contains(key)) {
         let Some(place) = header.values.get(*key) else {
-            return Some(format!("it has no `{key}`: only a file that this trainer exported can be used"));
+            return Some(format!(
+                "it has no `{key}`: only a file that this trainer exported can be used"
+            ));
         };
         let value = slice(bytes, place);
         if value != wanted {
@@ -221,18 +265,28 @@ mod tests {
     use super::super::recipe::Data;
     use super::*;
 
-    const SMALL: Architecture = Architecture { d_model: 32, layers: 2, heads: 4, ff: 48, context: 128 };
+    const SMALL: Architecture =
+        Architecture { d_model: 32, layers: 2, heads: 4, ff: 48, context: 128 };
 
     #[test]
     fn what_was_exported_is_read_back() {
         let (layout, vocabulary) = (Layout::new(SMALL, 259), Vocabulary::default());
         let written = layout.initialize(3);
         assert_eq!(
-            weights(&encode("a", &layout, &vocabulary, &written, Precision::F32), &layout, &vocabulary).as_ref(),
+            weights(
+                &encode("a", &layout, &vocabulary, &written, Precision::F32),
+                &layout,
+                &vocabulary
+            )
+            .as_ref(),
             Ok(&written)
         );
-        let halves = weights(&encode("another", &layout, &vocabulary, &written, Precision::F16), &layout, &vocabulary)
-            .expect("an export");
+        let halves = weights(
+            &encode("another", &layout, &vocabulary, &written, Precision::F16),
+            &layout,
+            &vocabulary,
+        )
+        .expect("an export");
         let largest = written.iter().zip(&halves).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(largest > 0.0 && largest < 1e-3, "{largest}");
     }
@@ -240,7 +294,8 @@ mod tests {
     #[test]
     fn a_model_gets_more_words_and_another_context() {
         let vocabulary = |words: &[&str]| {
-            Vocabulary::new(words.iter().map(|word| (*word).to_owned()).collect()).expect("a vocabulary")
+            Vocabulary::new(words.iter().map(|word| (*word).to_owned()).collect())
+                .expect("a vocabulary")
         };
         let (few, more) = (vocabulary(&["cmp ", "so"]), vocabulary(&["so", "new=", "cmp "]));
         let layout = Layout::new(SMALL, few.size());
@@ -253,41 +308,56 @@ mod tests {
         let row = |weights: &[f32], token: usize| weights[token * 32..][..32].to_vec();
         assert_eq!(after[..BASE * 32], before[..BASE * 32]);
         // In both vocabularies `cmp ` is the first of the longest, and `so` the last word.
-        assert_eq!([row(&after, BASE), row(&after, BASE + 2)], [row(&before, BASE), row(&before, BASE + 1)]);
+        assert_eq!(
+            [row(&after, BASE), row(&after, BASE + 2)],
+            [row(&before, BASE), row(&before, BASE + 1)]
+        );
         let letters: Vec<_> = "new=".bytes().map(|byte| row(&before, byte.into())).collect();
         for (column, weight) in row(&after, BASE + 1).into_iter().enumerate() {
             let mean = letters.iter().map(|letter| letter[column]).sum::<f32>() / 4.0;
             assert!((weight - mean).abs() < 1e-6, "column {column}");
         }
-        let message = extended(&file, &longer, &vocabulary(&["so"])).expect_err("a word is missing");
+        let message =
+            extended(&file, &longer, &vocabulary(&["so"])).expect_err("a word is missing");
         assert!(message.contains("list all its words"), "{message}");
     }
 
     #[test]
     fn the_verifiers_recipe_starts_from_the_shipped_executor() {
-        let mut recipe = Recipe::from_toml(include_str!("../../../models/prime-tiny-verifier.toml")).expect("a recipe");
-        recipe.init = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/prime-tiny.gguf").into());
+        let mut recipe =
+            Recipe::from_toml(include_str!("../../../models/prime-tiny-verifier.toml"))
+                .expect("a recipe");
+        recipe.init =
+            Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/prime-tiny.gguf").into());
         recipe.adopt_initial_words().expect("an export");
-        let Words::Listed(words) = recipe.data.words.clone() else { panic!("no words were adopted") };
+        let Words::Listed(words) = recipe.data.words.clone() else {
+            panic!("no words were adopted")
+        };
         let vocabulary = Vocabulary::new(words).expect("words");
         let layout = Layout::new(recipe.model, vocabulary.size());
         let weights = recipe.initial_weights(&layout, &vocabulary).expect("an export");
         assert!(weights.iter().any(|weight| weight.abs() > 0.1));
 
-        let mut listed =
-            Recipe { data: Data { words: Words::Listed(vec!["cmp ".to_owned()]), ..Data::default() }, ..recipe };
+        let mut listed = Recipe {
+            data: Data { words: Words::Listed(vec!["cmp ".to_owned()]), ..Data::default() },
+            ..recipe
+        };
         listed.adopt_initial_words().expect("it lists its words");
         assert_eq!(listed.data.words, Words::Listed(vec!["cmp ".to_owned()]));
         let other = Vocabulary::new(vec!["cmp ".to_owned()]).expect("a word");
         let refused = listed.initial_weights(&Layout::new(listed.model, other.size()), &other);
-        assert!(refused.is_err_and(|error| error.to_string().contains("vocab")), "another vocabulary");
+        assert!(
+            refused.is_err_and(|error| error.to_string().contains("vocab")),
+            "another vocabulary"
+        );
     }
 
     #[test]
     fn anything_else_is_refused_with_the_reason() {
         let (layout, vocabulary) = (Layout::new(SMALL, 259), Vocabulary::default());
         let file = encode("a", &layout, &vocabulary, &layout.initialize(3), Precision::F16);
-        let refused = |bytes: &[u8]| weights(bytes, &layout, &vocabulary).expect_err("not of this model");
+        let refused =
+            |bytes: &[u8]| weights(bytes, &layout, &vocabulary).expect_err("not of this model");
         for foreign in [&b"PK\x03\x04"[..], b"", &file[..3]] {
             assert!(refused(foreign).starts_with("not a GGUF file"), "{}", refused(foreign));
         }
@@ -299,12 +369,16 @@ mod tests {
             );
         }
         for (architecture, part) in [
-            (Architecture { layers: 3, ..SMALL }, "its `llama.block_count` is 3, and the recipe's model has 2"),
+            (
+                Architecture { layers: 3, ..SMALL },
+                "its `llama.block_count` is 3, and the recipe's model has 2",
+            ),
             (Architecture { ff: 64, ..SMALL }, "its `llama.feed_forward_length` is 64"),
             (Architecture { heads: 2, ..SMALL }, "its `llama.attention.head_count` is 2"),
         ] {
             let other = Layout::new(architecture, 259);
-            let message = refused(&encode("a", &other, &vocabulary, &other.initialize(3), Precision::F16));
+            let message =
+                refused(&encode("a", &other, &vocabulary, &other.initialize(3), Precision::F16));
             assert!(message.contains(part), "{message}");
         }
         let at = file.windows(10).position(|window| window == b"token_embd").expect("named");

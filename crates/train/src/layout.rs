@@ -1,5 +1,5 @@
-//! Where each weight lies in the flat parameter vector of checkpoints and exports. Matrices are row-major [out, in], as in a
-//! GGUF file.
+//! Where each weight lies in the flat parameter vector of checkpoints and exports. Matrices are
+//! row-major [out, in], as in a GGUF file.
 
 use std::ops::Range;
 
@@ -68,8 +68,8 @@ impl Layout {
         Self { architecture, tokens, embedding, layers, output_norm, len }
     }
 
-    /// The tensors, in order: the embedding; per layer attention norm, query, key, value, output, feed-forward norm, gate, up
-    /// and down; the output norm.
+    /// The tensors, in order: the embedding; per layer attention norm, query, key, value, output,
+    /// feed-forward norm, gate, up and down; the output norm.
     pub fn parts(&self) -> Vec<Part> {
         let Architecture { d_model, ff, .. } = self.architecture;
         let gain = |span: &Range<usize>| Part { start: span.start, rows: 1, columns: d_model };
@@ -77,18 +77,23 @@ impl Layout {
         let mut parts = vec![matrix(self.embedding.start, self.tokens, d_model)];
         for layer in &self.layers {
             parts.push(gain(&layer.attention_norm));
-            parts.extend((0..3).map(|index| matrix(layer.qkv.start + index * d_model * d_model, d_model, d_model)));
+            parts.extend((0..3).map(|index| {
+                matrix(layer.qkv.start + index * d_model * d_model, d_model, d_model)
+            }));
             parts.push(matrix(layer.attention_output.start, d_model, d_model));
             parts.push(gain(&layer.ff_norm));
-            parts.extend((0..2).map(|index| matrix(layer.gate_up.start + index * ff * d_model, ff, d_model)));
+            parts.extend(
+                (0..2).map(|index| matrix(layer.gate_up.start + index * ff * d_model, ff, d_model)),
+            );
             parts.push(matrix(layer.down.start, d_model, ff));
         }
         parts.push(gain(&self.output_norm));
         parts
     }
 
-    /// Random weights: norm gains 1, matrices normal with variance in inverse proportion to their input width, and
-    /// projections into the residual stream scaled down so that its variance does not grow with depth.
+    /// Random weights: norm gains 1, matrices normal with variance in inverse proportion to their
+    /// input width, and projections into the residual stream scaled down so that its variance does
+    /// not grow with depth.
     pub fn initialize(&self, seed: u64) -> Vec<f32> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut weights = vec![1.0; self.len];

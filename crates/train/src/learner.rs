@@ -1,4 +1,5 @@
-//! What a training step computes, in the arithmetic that the recipe asks for: gradients of batches, and the update.
+//! What a training step computes, in the arithmetic that the recipe asks for: gradients of batches,
+//! and the update.
 
 use std::thread;
 
@@ -49,8 +50,8 @@ struct Average {
 }
 
 impl Average {
-    /// The share of the difference by which it follows the weights. The first steps count more, so that it does not begin with the
-    /// weights of the start.
+    /// The share of the difference by which it follows the weights. The first steps count more, so
+    /// that it does not begin with the weights of the start.
     fn share(&self, steps: u64) -> f64 {
         1.0 - self.keep.min((1 + steps) as f64 / (10 + steps) as f64)
     }
@@ -136,13 +137,16 @@ impl Learner {
         Ok(())
     }
 
-    /// Calls `evaluate` with what computes the scores of a batch with the weights that are exported: in f32, but on a GPU.
+    /// Calls `evaluate` with what computes the scores of a batch with the weights that are
+    /// exported: in f32, but on a GPU.
     ///
     /// # Errors
     /// Of `evaluate`, and if the GPU fails.
     pub fn scored<T>(
         &mut self,
-        evaluate: impl FnOnce(&mut dyn FnMut(&Batch) -> Result<Scores, TrainError>) -> Result<T, TrainError>,
+        evaluate: impl FnOnce(
+            &mut dyn FnMut(&Batch) -> Result<Scores, TrainError>,
+        ) -> Result<T, TrainError>,
     ) -> Result<T, TrainError> {
         let Arithmetic::Gpu(learner) = &mut self.arithmetic else {
             let network = Network::new(&self.layout);
@@ -175,9 +179,13 @@ impl Learner {
     /// The same to decode with, in the training's arithmetic.
     pub fn kept(&self) -> Kept<'_> {
         match &self.arithmetic {
-            Arithmetic::Processor(learner) if self.average.is_none() => Kept::Present(learner.weights()),
+            Arithmetic::Processor(learner) if self.average.is_none() => {
+                Kept::Present(learner.weights())
+            }
             Arithmetic::Processor(learner) => Kept::Prepared(learner.prepared(self.best())),
-            Arithmetic::Gpu(_) => Kept::Prepared(Box::new(Weights::<Bf16>::of(&self.layout, self.best()))),
+            Arithmetic::Gpu(_) => {
+                Kept::Prepared(Box::new(Weights::<Bf16>::of(&self.layout, self.best())))
+            }
         }
     }
 

@@ -1,8 +1,10 @@
-//! Training of small decoders, supervised on (prompt, completion) pairs and by reinforcement (`rl`), and their export as GGUF.
+//! Training of small decoders, supervised on (prompt, completion) pairs and by reinforcement
+//! (`rl`), and their export as GGUF.
 //!
-//! Trains a byte-level llama-architecture model, from scratch or from an earlier export, by gradients written by hand, in f32 or with
-//! products of bf16 values (`network`), and on a GPU (`gpu`). It knows samples, not tasks; only `traces`, `verdicts` and `rl` know
-//! what a task's steps look like.
+//! Trains a byte-level llama-architecture model, from scratch or from an earlier export, by
+//! gradients written by hand, in f32 or with products of bf16 values (`network`), and on a GPU
+//! (`gpu`). It knows samples, not tasks; only `traces`, `verdicts` and `rl` know what a task's
+//! steps look like.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -61,8 +63,8 @@ pub use corrections::{Attempted, CorrectionPlan, Policy};
 pub use evaluate::{Accuracy, Mistakes};
 pub use plan::{Plan, TaskLength};
 pub use recipe::{
-    Architecture, BatchPlan, Budget, Compute, Data, Evaluation, Export, MatrixOptimizer, Optimizer, Precision, Recipe,
-    Role, Words,
+    Architecture, BatchPlan, Budget, Compute, Data, Evaluation, Export, MatrixOptimizer, Optimizer,
+    Precision, Recipe, Role, Words,
 };
 pub use sft::{Session, Summary, sft};
 pub use traces::Traces;
@@ -78,14 +80,18 @@ pub enum TrainError {
     NoTasks,
     #[error("data.tasks: {0}")]
     UnknownTask(prime_bench::tasks::UnknownTask),
-    #[error("data.tasks: {task} has no lesson, so there is nothing to learn it from (see docs/lessons.md)")]
+    #[error(
+        "data.tasks: {task} has no lesson, so there is nothing to learn it from (see docs/lessons.md)"
+    )]
     NoLesson { task: String },
     #[error(
         "data.tasks: the lesson of {task} is too long for nearly all steps of these levels (see docs/lessons.md): leave the \
          task out, or change data.difficulty_mix"
     )]
     LessonTooLong { task: String },
-    #[error("a sample of task {task} has {tokens} tokens, the context is {context}: shorten it or raise model.context")]
+    #[error(
+        "a sample of task {task} has {tokens} tokens, the context is {context}: shorten it or raise model.context"
+    )]
     SampleTooLong { task: usize, tokens: usize, context: usize },
     #[error(
         "data.tasks: {} samples of {task} in a row are longer than the context of {context} tokens (the last has {tokens}): \
@@ -93,7 +99,9 @@ pub enum TrainError {
         batch::DRAWS_MAX
     )]
     SamplesTooLong { task: String, tokens: usize, context: usize },
-    #[error("the loss is not finite at step {step}: lower optimizer.learning_rate and resume from the checkpoint")]
+    #[error(
+        "the loss is not finite at step {step}: lower optimizer.learning_rate and resume from the checkpoint"
+    )]
     Diverged { step: u64 },
     #[error("{path} is not a checkpoint of this recipe: {reason}")]
     Checkpoint { path: PathBuf, reason: String },

@@ -1,4 +1,5 @@
-//! The exported file against llama.cpp: it loads, cuts texts into the same tokens and computes the same logits.
+//! The exported file against llama.cpp: it loads, cuts texts into the same tokens and computes the
+//! same logits.
 
 use std::{num::NonZeroU32, path::Path, sync::OnceLock};
 
@@ -38,8 +39,12 @@ const TEXT: &str = "pegs A:321 B: , C:\nmove disk 1 \u{e9} -> B; state [0.5, -7]
 
 /// Logits at every position of bos + `TEXT`, and the tokens.
 fn llama_logits(path: &Path) -> (Vec<f32>, Vec<u16>) {
-    let model = LlamaModel::load_from_file(backend(), path, &LlamaModelParams::default().with_n_gpu_layers(0))
-        .expect("llama.cpp loads the file");
+    let model = LlamaModel::load_from_file(
+        backend(),
+        path,
+        &LlamaModelParams::default().with_n_gpu_layers(0),
+    )
+    .expect("llama.cpp loads the file");
     let tokens = model.vocab().tokenize(TEXT.as_bytes(), true, false);
     let params = LlamaContextParams::default()
         .with_n_ctx(NonZeroU32::new(128))
@@ -54,15 +59,22 @@ fn llama_logits(path: &Path) -> (Vec<f32>, Vec<u16>) {
         batch.add(token, position as i32, &[0], true).expect("room in the batch");
     }
     context.decode(&mut batch).expect("llama.cpp decodes");
-    let logits = (0..tokens.len()).flat_map(|index| context.get_logits_ith(index as i32).to_vec()).collect();
+    let logits =
+        (0..tokens.len()).flat_map(|index| context.get_logits_ith(index as i32).to_vec()).collect();
     (logits, tokens.iter().map(|&LlamaToken(id)| id as u16).collect())
 }
 
 /// Largest difference, and how often the most likely token is the same.
-fn compare(layout: &Layout, vocabulary: &Vocabulary, weights: &[f32], precision: Precision) -> (f32, usize, usize) {
+fn compare(
+    layout: &Layout,
+    vocabulary: &Vocabulary,
+    weights: &[f32],
+    precision: Precision,
+) -> (f32, usize, usize) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("model.gguf");
-    std::fs::write(&path, gguf::encode("test", layout, vocabulary, weights, precision)).expect("the file is written");
+    std::fs::write(&path, gguf::encode("test", layout, vocabulary, weights, precision))
+        .expect("the file is written");
     let (theirs, tokens) = llama_logits(&path);
     let expected: Vec<u16> = std::iter::once(BOS).chain(vocabulary.encode(TEXT)).collect();
     assert_eq!(tokens, expected, "{:?}", vocabulary.words());
@@ -72,10 +84,14 @@ fn compare(layout: &Layout, vocabulary: &Vocabulary, weights: &[f32], precision:
     batch.push(&Encoded::new(&sample, vocabulary), layout.architecture.context).expect("fits");
     let mut ours = Vec::new();
     let weights: Weights<f32> = Weights::of(layout, weights);
-    Network::new(layout).each_logits(&weights, &batch, &mut Workspace::default(), |_, row| ours.extend_from_slice(row));
+    Network::new(layout).each_logits(&weights, &batch, &mut Workspace::default(), |_, row| {
+        ours.extend_from_slice(row)
+    });
     assert_eq!(ours.len(), theirs.len());
     let largest = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    let best = |row: &[f32]| row.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map(|(index, _)| index);
+    let best = |row: &[f32]| {
+        row.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map(|(index, _)| index)
+    };
     let rows = ours.chunks(layout.tokens).zip(theirs.chunks(layout.tokens));
     let same = rows.filter(|(a, b)| best(a) == best(b)).count();
     (largest, same, tokens.len())
@@ -96,9 +112,13 @@ fn computes_the_same_logits(vocabulary: &Vocabulary) {
         if trained {
             briefly_train(&layout, &mut weights);
         }
-        for (precision, tolerance) in [(Precision::F32, 1e-3), (Precision::F16, 0.1), (Precision::Q8_0, 0.5)] {
+        for (precision, tolerance) in
+            [(Precision::F32, 1e-3), (Precision::F16, 0.1), (Precision::Q8_0, 0.5)]
+        {
             let (difference, same, tokens) = compare(&layout, vocabulary, &weights, precision);
-            println!("trained {trained}, {precision:?}: largest difference {difference:e}, argmax {same} of {tokens}");
+            println!(
+                "trained {trained}, {precision:?}: largest difference {difference:e}, argmax {same} of {tokens}"
+            );
             assert!(difference < tolerance, "trained {trained}, {precision:?}: {difference}");
         }
     }
@@ -112,7 +132,8 @@ fn llama_cpp_cuts_prompts_and_completions_into_the_same_tokens() {
         .filter(|slug| prime_lessons::has_lesson(slug))
         .map(str::to_owned)
         .collect();
-    let mut traces = Traces::new(&Data { tasks, words: Words::Frequent(200), ..Data::default() }).expect("lessons");
+    let mut traces = Traces::new(&Data { tasks, words: Words::Frequent(200), ..Data::default() })
+        .expect("lessons");
     let vocabulary = traces.vocabulary().clone();
     assert!(vocabulary.words().len() > 100, "{:?}", vocabulary.words());
     let small = Architecture { d_model: 16, layers: 1, heads: 2, ff: 16, context: 512 };
@@ -121,13 +142,18 @@ fn llama_cpp_cuts_prompts_and_completions_into_the_same_tokens() {
     let bytes = gguf::encode("test", &layout, &vocabulary, &layout.initialize(1), Precision::F16);
     std::fs::write(file.path(), bytes).expect("the file is written");
     let parameters = LlamaModelParams::default().with_n_gpu_layers(0);
-    let model = LlamaModel::load_from_file(backend(), file.path(), &parameters).expect("llama.cpp loads the file");
+    let model = LlamaModel::load_from_file(backend(), file.path(), &parameters)
+        .expect("llama.cpp loads the file");
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(3);
     for task in 0..traces.tasks().len() {
         for _ in 0..TEXTS_PER_TASK {
             let sample = traces.draw(task, false, &mut rng);
             let encoded = Encoded::new(&sample, &vocabulary);
-            assert_eq!(encoded.completion, vocabulary.encode(&sample.completion), "values are cut with what is around");
+            assert_eq!(
+                encoded.completion,
+                vocabulary.encode(&sample.completion),
+                "values are cut with what is around"
+            );
             for text in [sample.prompt, sample.completion] {
                 let tokens = model.vocab().tokenize(text.as_bytes(), false, false);
                 let tokens: Vec<u16> = tokens.iter().map(|&LlamaToken(id)| id as u16).collect();
@@ -151,7 +177,9 @@ fn briefly_train(layout: &Layout, flat: &mut [f32]) {
         let mut batch = Batch::default();
         for index in 0..40 {
             let sample = toy.draw(index % 2, false, &mut rng);
-            batch.push(&Encoded::new(&sample, toy.vocabulary()), layout.architecture.context).expect("fits");
+            batch
+                .push(&Encoded::new(&sample, toy.vocabulary()), layout.architecture.context)
+                .expect("fits");
         }
         network.learn(&weights, &batch, 1.0 / batch.targets.len() as f32, &mut workspace, &mut sum);
         sum.take(layout, &mut gradient);

@@ -11,8 +11,8 @@ use clap::{Args, Parser, Subcommand};
 use prime_bench::interval::Proportion;
 use prime_train::rl::{Ending, Record, RlRecipe, rl};
 use prime_train::{
-    Accuracy, Budget, Mistakes, Plan, Precision, Recipe, Role, Samples, Session, Traces, TrainError, Verdicts, average,
-    convert, sft,
+    Accuracy, Budget, Mistakes, Plan, Precision, Recipe, Role, Samples, Session, Traces,
+    TrainError, Verdicts, average, convert, sft,
 };
 
 /// Trains models for agents.
@@ -27,13 +27,16 @@ struct Arguments {
 enum TrainCommand {
     /// Supervised training of an executor or a verifier on reference traces; exports a GGUF file.
     Sft(SftArguments),
-    /// What a supervised training will cost: tokens, hours and the length of the samples, from a trial of some steps.
+    /// What a supervised training will cost: tokens, hours and the length of the samples, from a
+    /// trial of some steps.
     Plan(PlanArguments),
-    /// Reinforcement learning of an executor from its own attempts; exports the best policy as a GGUF file.
+    /// Reinforcement learning of an executor from its own attempts; exports the best policy as a
+    /// GGUF file.
     Rl(RlArguments),
     /// Write a model that was trained here with matrices of another element type.
     Convert(ConvertArguments),
-    /// Write the average of two models that were trained here: what one knew, and most of what the other learnt from it.
+    /// Write the average of two models that were trained here: what one knew, and most of what the
+    /// other learnt from it.
     Average(AverageArguments),
 }
 
@@ -42,7 +45,8 @@ struct SftArguments {
     /// The recipe, a TOML file.
     #[arg(long, value_name = "FILE")]
     recipe: PathBuf,
-    /// The GGUF file to write, with its checkpoint beside it. Defaults to the recipe's path with the extension `.gguf`.
+    /// The GGUF file to write, with its checkpoint beside it. Defaults to the recipe's path with
+    /// the extension `.gguf`.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Continue from the checkpoint of an earlier run.
@@ -71,7 +75,8 @@ struct RlArguments {
     /// The recipe, a TOML file (docs/reinforcement.md).
     #[arg(long, value_name = "FILE")]
     recipe: PathBuf,
-    /// The GGUF file to write, with its checkpoint and its records beside it. Defaults to the recipe's path with the extension `.gguf`.
+    /// The GGUF file to write, with its checkpoint and its records beside it. Defaults to the
+    /// recipe's path with the extension `.gguf`.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Continue from the checkpoint of an earlier run.
@@ -122,11 +127,15 @@ fn main() -> ExitCode {
         TrainCommand::Sft(arguments) => train(&arguments),
         TrainCommand::Plan(arguments) => plan(&arguments),
         TrainCommand::Rl(arguments) => reinforce(&arguments),
-        TrainCommand::Convert(arguments) => convert(&arguments.model, arguments.matrices, &arguments.out)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Into::into),
+        TrainCommand::Convert(arguments) => {
+            convert(&arguments.model, arguments.matrices, &arguments.out)
+                .map(|()| ExitCode::SUCCESS)
+                .map_err(Into::into)
+        }
         TrainCommand::Average(AverageArguments { from, towards, share, matrices, out }) => {
-            average([&from, &towards], share, matrices, &out).map(|()| ExitCode::SUCCESS).map_err(Into::into)
+            average([&from, &towards], share, matrices, &out)
+                .map(|()| ExitCode::SUCCESS)
+                .map_err(Into::into)
         }
     };
     done.unwrap_or_else(|error| {
@@ -136,7 +145,8 @@ fn main() -> ExitCode {
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("--recipe {}: cannot be read", path.display()))
+    std::fs::read_to_string(path)
+        .with_context(|| format!("--recipe {}: cannot be read", path.display()))
 }
 
 /// A recipe of supervised training, and its samples.
@@ -154,13 +164,17 @@ fn read_recipe(path: &Path) -> anyhow::Result<(Recipe, Box<dyn Samples>)> {
 fn train(arguments: &SftArguments) -> anyhow::Result<ExitCode> {
     let (mut recipe, mut samples) = read_recipe(&arguments.recipe)?;
     if let Some(minutes) = arguments.minutes {
-        anyhow::ensure!(minutes > 0.0 && minutes.is_finite(), "--minutes {minutes}: give a number above 0");
+        anyhow::ensure!(
+            minutes > 0.0 && minutes.is_finite(),
+            "--minutes {minutes}: give a number above 0"
+        );
         recipe.budget = Budget::Minutes(minutes);
     }
     let out = arguments.out.clone().unwrap_or_else(|| arguments.recipe.with_extension("gguf"));
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_interrupt(Arc::clone(&stop))?;
-    let summary = sft(&recipe, samples.as_mut(), &out, &Session { resume: arguments.resume, stop: &stop })?;
+    let summary =
+        sft(&recipe, samples.as_mut(), &out, &Session { resume: arguments.resume, stop: &stop })?;
     for accuracy in &summary.accuracy {
         println!("{}", line_of(accuracy));
     }
@@ -177,7 +191,10 @@ fn train(arguments: &SftArguments) -> anyhow::Result<ExitCode> {
 
 fn plan(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
     let trial_s = arguments.trial_seconds;
-    anyhow::ensure!(trial_s >= 0.0 && trial_s.is_finite(), "--trial-seconds {trial_s}: give a number from 0 on");
+    anyhow::ensure!(
+        trial_s >= 0.0 && trial_s.is_finite(),
+        "--trial-seconds {trial_s}: give a number from 0 on"
+    );
     let (recipe, mut samples) = read_recipe(&arguments.recipe)?;
     let plan = Plan::of(&recipe, samples.as_mut(), trial_s)?;
     if arguments.json {
@@ -190,7 +207,8 @@ fn plan(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
 
 fn reinforce(arguments: &RlArguments) -> anyhow::Result<ExitCode> {
     let path = arguments.recipe.display();
-    let recipe = RlRecipe::from_toml(&read(&arguments.recipe)?).with_context(|| format!("--recipe {path}"))?;
+    let recipe = RlRecipe::from_toml(&read(&arguments.recipe)?)
+        .with_context(|| format!("--recipe {path}"))?;
     let out = arguments.out.clone().unwrap_or_else(|| arguments.recipe.with_extension("gguf"));
     anyhow::ensure!(
         out != recipe.init,
@@ -200,7 +218,8 @@ fn reinforce(arguments: &RlArguments) -> anyhow::Result<ExitCode> {
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_interrupt(Arc::clone(&stop))?;
     let session = Session { resume: arguments.resume, stop: &stop };
-    let summary = rl(&recipe, &out, &session, &mut |record| eprintln!("{}", line_of_record(record)))?;
+    let summary =
+        rl(&recipe, &out, &session, &mut |record| eprintln!("{}", line_of_record(record)))?;
     for (held, initial) in summary.kept.iter().zip(&summary.initial) {
         println!(
             "{} {}: right {} of {} (initially {}), {:.1} proposals (initially {:.1}), {:.0} tokens (initially {:.0})",
@@ -244,7 +263,8 @@ fn line_of_record(record: &Record) -> String {
         })
         .collect();
     let held = if held.is_empty() { String::new() } else { format!(" | {}", held.join("; ")) };
-    let rehearsal = record.rehearsal.map(|loss| format!(", rehearsal {loss:.4}")).unwrap_or_default();
+    let rehearsal =
+        record.rehearsal.map(|loss| format!(", rehearsal {loss:.4}")).unwrap_or_default();
     format!(
         "{:7.0} s iteration {}: reward {:.3}, solved {:.2}, mixed {:.2}, kl {:.4}, entropy {:.4}, clipped {:.3}{rehearsal}{held}",
         record.cpu_s,
@@ -273,7 +293,10 @@ fn line_of(accuracy: &Accuracy) -> String {
         format!("{count} of {of}, {share} %")
     };
     match accuracy.mistakes {
-        None => format!("{}: {} of {} held-out steps exact", accuracy.task, accuracy.correct, accuracy.samples),
+        None => format!(
+            "{}: {} of {} held-out steps exact",
+            accuracy.task, accuracy.correct, accuracy.samples
+        ),
         Some(Mistakes { false_accepts, wrong, false_rejects, right }) => format!(
             "{}: wrong steps accepted {}; right steps rejected {}",
             accuracy.task,
@@ -283,7 +306,8 @@ fn line_of(accuracy: &Accuracy) -> String {
     }
 }
 
-/// The first Ctrl-C stops training after the current step, with a checkpoint; the second ends the process.
+/// The first Ctrl-C stops training after the current step, with a checkpoint; the second ends the
+/// process.
 fn stop_on_interrupt(stop: Arc<AtomicBool>) -> anyhow::Result<()> {
     let waiter = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -1,4 +1,5 @@
-//! The network as a decoder sees it: projections of a few rows, with the weights of either arithmetic.
+//! The network as a decoder sees it: projections of a few rows, with the weights of either
+//! arithmetic.
 
 use super::layout::Layout;
 use super::network::{Matrix, ModelWeights};

@@ -14,10 +14,11 @@ pub struct Neighbours {
     pub after: Vec<String>,
 }
 
-/// A random line made from the neighbours, which may be the reference itself; `None` if the drawn edit does not apply.
+/// A random line made from the neighbours, which may be the reference itself; `None` if the drawn
+/// edit does not apply.
 ///
-/// Picks a line (the reference, the previous step, or the step of another state), then usually edits it: changes a number,
-/// swaps two numbers, or puts its numbers into another form of action.
+/// Picks a line (the reference, the previous step, or the step of another state), then usually
+/// edits it: changes a number, swaps two numbers, or puts its numbers into another form of action.
 pub fn mutated(lines: &Neighbours, forms: &[&str], rng: &mut TaskRng) -> Option<String> {
     let line = match rng.below(4) {
         0 | 1 => &lines.reference,
@@ -84,7 +85,8 @@ fn exchanged(line: &str, rng: &mut TaskRng) -> Option<String> {
     Some(replaced(&line_with, left, &line[right.clone()]))
 }
 
-/// The numbers of the line in another form; `None` if there are too few, or the form has fields that are not numbers.
+/// The numbers of the line in another form; `None` if there are too few, or the form has fields
+/// that are not numbers.
 fn other_form(line: &str, forms: &[&str], rng: &mut TaskRng) -> Option<String> {
     let mut pieces = forms[rng.index(forms.len())].split('<');
     let mut other = pieces.next()?.to_owned();
@@ -122,28 +124,40 @@ mod tests {
         assert_eq!(all(|rng| other_number("done", rng)), set(&[]));
         let others = all(|rng| other_number("3 41", rng));
         assert!(
-            ["2 41", "4 41", "3 40", "3 42", "3 91", "3 1"].iter().all(|line| others.contains(*line)),
+            ["2 41", "4 41", "3 40", "3 42", "3 91", "3 1"]
+                .iter()
+                .all(|line| others.contains(*line)),
             "{others:?}"
         );
     }
 
     #[test]
     fn numbers_are_exchanged_within_a_line() {
-        assert_eq!(all(|rng| exchanged("move 10 0 2", rng)), set(&["move 0 10 2", "move 2 0 10", "move 10 2 0"]));
+        assert_eq!(
+            all(|rng| exchanged("move 10 0 2", rng)),
+            set(&["move 0 10 2", "move 2 0 10", "move 10 2 0"])
+        );
         assert_eq!(all(|rng| exchanged("back 3", rng)), set(&[]));
     }
 
     #[test]
     fn other_forms_take_the_numbers_in_order() {
         let forms = ["cmp <nat> <nat>", "back <nat>", "done", "say <[a-d]+>"];
-        assert_eq!(all(|rng| other_form("swap 4 5", &forms, rng)), set(&["cmp 4 5", "back 4", "done"]));
+        assert_eq!(
+            all(|rng| other_form("swap 4 5", &forms, rng)),
+            set(&["cmp 4 5", "back 4", "done"])
+        );
         assert_eq!(all(|rng| other_form("pass", &forms, rng)), set(&["done"]));
     }
 
     #[test]
     fn lines_come_from_every_place_of_the_trace() {
         let own = |line: &str| line.to_owned();
-        let lines = Neighbours { reference: own("c"), before: vec![own("a"), own("b")], after: vec![own("d")] };
+        let lines = Neighbours {
+            reference: own("c"),
+            before: vec![own("a"), own("b")],
+            after: vec![own("d")],
+        };
         assert_eq!(all(|rng| mutated(&lines, &["e"], rng)), set(&["a", "b", "c", "d", "e"]));
     }
 }

@@ -1,8 +1,10 @@
-//! AdamW over every tensor of the flat vector or, if the recipe says so, Muon over the matrices within the layers; decay on
-//! matrices only, and clipping by the gradient's global norm. The caller decides the learning rate.
+//! AdamW over every tensor of the flat vector or, if the recipe says so, Muon over the matrices
+//! within the layers; decay on matrices only, and clipping by the gradient's global norm. The
+//! caller decides the learning rate.
 //!
-//! Muon (Jordan et al. 2024) makes the momentum of each matrix orthogonal. Its steps are scaled to the size of AdamW's (Liu et al.
-//! 2025, "Muon is Scalable for LLM Training"), so that one learning rate serves both.
+//! Muon (Jordan et al. 2024) makes the momentum of each matrix orthogonal. Its steps are scaled to
+//! the size of AdamW's (Liu et al. 2025, "Muon is Scalable for LLM Training"), so that one learning
+//! rate serves both.
 
 use std::thread;
 
@@ -59,7 +61,13 @@ struct Buffers<E: Element> {
 impl<E: Element> Updater<E> {
     /// Goes on from `moments` after `step` updates.
     pub fn new(plan: &Optimizer, layout: &Layout, moments: Moments, step: u64) -> Self {
-        Self { plan: *plan, parts: layout.parts(), moments, step, buffers: vec![Buffers::default()] }
+        Self {
+            plan: *plan,
+            parts: layout.parts(),
+            moments,
+            step,
+            buffers: vec![Buffers::default()],
+        }
     }
 
     /// Distributes the tensors over so many threads, which does not change what comes out.
@@ -87,7 +95,9 @@ impl<E: Element> Updater<E> {
             let item = Item {
                 part: *part,
                 is_muon: plan.matrices == MatrixOptimizer::Muon && place > 0 && part.rows > 1,
-                weights: weights.split_off_mut(..len).expect("invariant: the parts tile the weights"),
+                weights: weights
+                    .split_off_mut(..len)
+                    .expect("invariant: the parts tile the weights"),
                 gradient: gradient.split_off(..len).expect("invariant: and the gradient"),
                 first: first.split_off_mut(..len).expect("invariant: and the moments"),
                 second: second.split_off_mut(..len).expect("invariant: both of them"),
@@ -98,7 +108,9 @@ impl<E: Element> Updater<E> {
             let mut work = shares.into_iter().zip(&mut self.buffers);
             let own = work.next();
             for (share, buffers) in work {
-                scope.spawn(move || share.into_iter().for_each(|item| buffers.update(&plan, item, step, rate)));
+                scope.spawn(move || {
+                    share.into_iter().for_each(|item| buffers.update(&plan, item, step, rate))
+                });
             }
             if let Some((share, buffers)) = own {
                 share.into_iter().for_each(|item| buffers.update(&plan, item, step, rate));
@@ -141,9 +153,12 @@ impl<E: Element> Buffers<E> {
             *ahead = gradient + beta * *momentum;
         }
         let is_tall = part.rows > part.columns;
-        let (short, long) = if is_tall { (part.columns, part.rows) } else { (part.rows, part.columns) };
+        let (short, long) =
+            if is_tall { (part.columns, part.rows) } else { (part.rows, part.columns) };
         let inverse = (1.0 / rows::squares(ahead).sqrt().max(1e-7)) as f32;
-        let place = |row: usize, column: usize| if is_tall { column * short + row } else { row * long + column };
+        let place = |row: usize, column: usize| {
+            if is_tall { column * short + row } else { row * long + column }
+        };
         let matrix = sized(&mut self.matrix, short * long);
         for (row, values) in matrix.chunks_exact_mut(long).enumerate() {
             for (column, value) in values.iter_mut().enumerate() {

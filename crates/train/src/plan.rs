@@ -38,7 +38,8 @@ pub struct Plan {
     /// All steps of the budget.
     pub steps: f64,
     pub tokens: f64,
-    /// Wall time of the steps. A budget of processor seconds counts as wall time on as many processors as the trial used.
+    /// Wall time of the steps. A budget of processor seconds counts as wall time on as many
+    /// processors as the trial used.
     pub training_s: f64,
     /// Wall time of the evaluations: at most this during the training, and about this at its end.
     pub evaluations_s: f64,
@@ -50,7 +51,11 @@ impl Plan {
     ///
     /// # Errors
     /// As training itself.
-    pub fn of(recipe: &Recipe, samples: &mut dyn Samples, trial_s: f64) -> Result<Self, TrainError> {
+    pub fn of(
+        recipe: &Recipe,
+        samples: &mut dyn Samples,
+        trial_s: f64,
+    ) -> Result<Self, TrainError> {
         recipe.check()?;
         let folder = tempfile::tempdir().map_err(|source| TrainError::Io {
             action: "create a temporary folder in",
@@ -62,7 +67,8 @@ impl Plan {
         small.evaluation.final_samples = SAMPLES;
         let mut run = Run::open(&small, samples, &folder.path().join("trial.gguf"), false)?;
         let (began, began_cpu) = (run.progress.elapsed_s(), run.cpu_s());
-        while run.state.step == 0 || !run.ends_pool() || run.progress.elapsed_s() - began < trial_s {
+        while run.state.step == 0 || !run.ends_pool() || run.progress.elapsed_s() - began < trial_s
+        {
             run.step(samples)?;
         }
         let (trial_s, trial_cpu_s) = (run.progress.elapsed_s() - began, run.cpu_s() - began_cpu);
@@ -124,7 +130,11 @@ impl fmt::Display for Plan {
             self.bytes as f64 / 1e6
         )?;
         for task in &self.tasks {
-            writeln!(f, "  {:<24} {:6.1} tokens a sample, at most {}", task.task, task.mean, task.longest)?;
+            writeln!(
+                f,
+                "  {:<24} {:6.1} tokens a sample, at most {}",
+                task.task, task.mean, task.longest
+            )?;
         }
         writeln!(
             f,
@@ -170,7 +180,8 @@ mod tests {
         assert!((plan.tokens - 1000.0 * plan.tokens_per_step).abs() < 1.0, "{plan:?}");
         let text = plan.to_string();
         assert!(
-            text.starts_with("toy: 2 tasks, ") && text.contains("budget: 1000 steps, 0.3 million tokens"),
+            text.starts_with("toy: 2 tasks, ")
+                && text.contains("budget: 1000 steps, 0.3 million tokens"),
             "{text}"
         );
     }

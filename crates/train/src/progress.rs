@@ -1,5 +1,5 @@
-//! What the user sees of a run, and its clock: a bar on a terminal, a plain line now and then elsewhere. The only
-//! place in this crate that reads the time.
+//! What the user sees of a run, and its clock: a bar on a terminal, a plain line now and then
+//! elsewhere. The only place in this crate that reads the time.
 
 use std::{io::IsTerminal, time::Duration};
 
@@ -40,12 +40,21 @@ impl Progress {
     pub fn start(before_s: f64, tokens: u64) -> Self {
         let now = Instant::now();
         let bar = std::io::stderr().is_terminal().then(|| {
-            let style =
-                ProgressStyle::with_template("{bar:30} {percent:>3}% {msg}").expect("invariant: the template is valid");
-            let bar = ProgressBar::with_draw_target(Some(UNITS), ProgressDrawTarget::stderr_with_hz(4));
+            let style = ProgressStyle::with_template("{bar:30} {percent:>3}% {msg}")
+                .expect("invariant: the template is valid");
+            let bar =
+                ProgressBar::with_draw_target(Some(UNITS), ProgressDrawTarget::stderr_with_hz(4));
             bar.with_style(style)
         });
-        Self { started: now, before_s, bar, logged: now, tokens_logged: tokens, loss: None, exact: None }
+        Self {
+            started: now,
+            before_s,
+            bar,
+            logged: now,
+            tokens_logged: tokens,
+            loss: None,
+            exact: None,
+        }
     }
 
     /// Seconds of training, over all parts of the run.
@@ -53,7 +62,8 @@ impl Progress {
         self.before_s + self.started.elapsed().as_secs_f64()
     }
 
-    /// Shows a step now and then. Returns the smoothed loss and share of exact samples when it does.
+    /// Shows a step now and then. Returns the smoothed loss and share of exact samples when it
+    /// does.
     pub fn step(&mut self, status: &Status) -> Option<[f64; 2]> {
         let smooth = |old: Option<f64>, new: f64| old.map_or(new, |old| 0.98 * old + 0.02 * new);
         let (loss, exact) = (smooth(self.loss, status.loss), smooth(self.exact, status.exact));
@@ -88,8 +98,10 @@ impl Progress {
         let mean = results.iter().map(Accuracy::rate).sum::<f64>() / results.len().max(1) as f64;
         let mut worst: Vec<&Accuracy> = results.iter().collect();
         worst.sort_by(|a, b| a.rate().total_cmp(&b.rate()));
-        let tasks: Vec<String> =
-            worst.iter().map(|result| format!("{} {:.1}", result.task, result.rate() * 100.0)).collect();
+        let tasks: Vec<String> = worst
+            .iter()
+            .map(|result| format!("{} {:.1}", result.task, result.rate() * 100.0))
+            .collect();
         let samples = results.first().map_or(0, |result| result.samples);
         self.line(&format!(
             "{} eval step {step}: mean {:.2}% of {samples} per task in {seconds:.1} s | {}",

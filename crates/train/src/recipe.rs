@@ -1,5 +1,5 @@
-//! Training recipes: the TOML file that determines everything a run depends on, except its samples. Reads neither clock nor
-//! disk: text in, checked values out.
+//! Training recipes: the TOML file that determines everything a run depends on, except its samples.
+//! Reads neither clock nor disk: text in, checked values out.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,8 +16,8 @@ pub struct Recipe {
     /// Seeds initialisation, sampling and the held-out set.
     pub seed: u64,
     pub budget: Budget,
-    /// Start from the weights of this GGUF file, exported by this trainer for the same architecture; if absent, from random
-    /// ones. A relative path starts at the working directory.
+    /// Start from the weights of this GGUF file, exported by this trainer for the same
+    /// architecture; if absent, from random ones. A relative path starts at the working directory.
     #[serde(default)]
     pub init: Option<PathBuf>,
     #[serde(default)]
@@ -99,15 +99,18 @@ pub struct Data {
     pub training_base_seed: u64,
     /// First of the thousand base seeds of held-out instances.
     pub held_out_base_seed: u64,
-    /// Executors: the share of the training samples that are drawn so that each form of completion in a trace is equally
-    /// likely; the others are uniform over its steps. Held-out samples are all uniform. Forms: `docs/lessons.md`.
+    /// Executors: the share of the training samples that are drawn so that each form of completion
+    /// in a trace is equally likely; the others are uniform over its steps. Held-out samples are
+    /// all uniform. Forms: `docs/lessons.md`.
     pub by_form: f64,
-    /// Executors: the share of the training samples whose step is drawn among all that are as good as the reference's, where the
-    /// task leaves a choice. Reinforcement learning needs a policy that has something to choose from.
+    /// Executors: the share of the training samples whose step is drawn among all that are as good
+    /// as the reference's, where the task leaves a choice. Reinforcement learning needs a policy
+    /// that has something to choose from.
     pub choices: f64,
     /// Whether training instances are augmented as in the paper (`prime_bench::augmentation`).
     pub augmentation: bool,
-    /// Words that become one token each. With `init`, those of its file unless they are listed here.
+    /// Words that become one token each. With `init`, those of its file unless they are listed
+    /// here.
     pub words: Words,
 }
 
@@ -122,7 +125,8 @@ impl Data {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Words {
-    /// At most so many of the words that the samples' notation has, those that save the most bytes first.
+    /// At most so many of the words that the samples' notation has, those that save the most bytes
+    /// first.
     Frequent(usize),
     /// These.
     Listed(Vec<String>),
@@ -158,16 +162,17 @@ pub struct BatchPlan {
     pub floor: f64,
     /// What matrix products are computed in.
     pub compute: Compute,
-    /// The number of the CUDA device that computes losses and gradients, in bf16 products whatever `compute` says; if absent, the
-    /// processor does.
+    /// The number of the CUDA device that computes losses and gradients, in bf16 products whatever
+    /// `compute` says; if absent, the processor does.
     pub gpu: Option<usize>,
-    /// Threads that draw samples ahead, beside those of a step; 0: samples are drawn between steps. What is drawn ahead knows the
-    /// weights of the tasks and the corrections of some steps ago, so a resumed run goes on with other samples than one that was
-    /// not interrupted.
+    /// Threads that draw samples ahead, beside those of a step; 0: samples are drawn between steps.
+    /// What is drawn ahead knows the weights of the tasks and the corrections of some steps ago, so
+    /// a resumed run goes on with other samples than one that was not interrupted.
     pub drawers: usize,
 }
 
-/// The arithmetic of matrix products in training. Weights, sums and all else are f32, and so is what is exported.
+/// The arithmetic of matrix products in training. Weights, sums and all else are f32, and so is
+/// what is exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compute {
@@ -179,7 +184,15 @@ pub enum Compute {
 
 impl Default for BatchPlan {
     fn default() -> Self {
-        Self { tokens: 2048, pass_tokens: 512, threads: 1, floor: 0.1, compute: Compute::F32, gpu: None, drawers: 0 }
+        Self {
+            tokens: 2048,
+            pass_tokens: 512,
+            threads: 1,
+            floor: 0.1,
+            compute: Compute::F32,
+            gpu: None,
+            drawers: 0,
+        }
     }
 }
 
@@ -202,7 +215,8 @@ pub struct Optimizer {
     pub learning_rate: f64,
     /// Fraction of the budget spent warming up.
     pub warmup: f64,
-    /// Fraction of the budget after which the learning rate begins to fall; until then it is at its peak.
+    /// Fraction of the budget after which the learning rate begins to fall; until then it is at its
+    /// peak.
     pub stable: f64,
     /// Learning rate at the end, as a fraction of the peak.
     pub decay_to: f64,
@@ -213,8 +227,8 @@ pub struct Optimizer {
     pub weight_decay: f64,
     /// Gradients are scaled down to this global norm.
     pub clip_norm: f64,
-    /// What is evaluated and exported is a running average of the weights that keeps this share of itself in a step; 0: the
-    /// weights themselves.
+    /// What is evaluated and exported is a running average of the weights that keeps this share of
+    /// itself in a step; 0: the weights themselves.
     pub average: f64,
 }
 
@@ -268,7 +282,8 @@ pub enum Precision {
     F32,
     #[default]
     F16,
-    /// 8 bits and a common scale for each 32 weights of a row; d_model and ff must be multiples of 32.
+    /// 8 bits and a common scale for each 32 weights of a row; d_model and ff must be multiples of
+    /// 32.
     Q8_0,
 }
 
@@ -279,7 +294,11 @@ impl Precision {
     /// What is wrong with it.
     pub(crate) fn check(self, model: Architecture) -> Result<(), &'static str> {
         let is_whole = model.d_model.is_multiple_of(BLOCK) && model.ff.is_multiple_of(BLOCK);
-        if self == Self::Q8_0 && !is_whole { Err("q8_0 needs d_model and ff in multiples of 32") } else { Ok(()) }
+        if self == Self::Q8_0 && !is_whole {
+            Err("q8_0 needs d_model and ff in multiples of 32")
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -304,17 +323,19 @@ impl Recipe {
             ((8..=1 << 16).contains(&model.context), "context must be 8 to 65536 tokens"),
             ((1..=64).contains(&self.batch.threads), "threads must be 1 to 64"),
             (self.batch.drawers <= 256, "batch.drawers must be 0 to 256"),
-            (self.batch.tokens > 0 && self.batch.pass_tokens > 0, "a batch needs at least one token"),
+            (
+                self.batch.tokens > 0 && self.batch.pass_tokens > 0,
+                "a batch needs at least one token",
+            ),
             (self.batch.floor > 0.0, "floor must be positive"),
             (network::supports(*model), "d_model, ff and d_model / heads must be multiples of 32"),
             (optimizer.learning_rate > 0.0, "the learning rate must be positive"),
             ((0.0..1.0).contains(&optimizer.warmup), "warmup is a fraction of the budget"),
             ((0.0..1.0).contains(&optimizer.stable), "stable is a fraction of the budget"),
             (
-                self.data
-                    .shares
-                    .iter()
-                    .all(|(task, share)| *share > 0.0 && share.is_finite() && self.data.tasks.contains(task)),
+                self.data.shares.iter().all(|(task, share)| {
+                    *share > 0.0 && share.is_finite() && self.data.tasks.contains(task)
+                }),
                 "data.shares: each must be a positive number, and of a task of data.tasks",
             ),
             ((0.0..=1.0).contains(&self.data.by_form), "by_form is a share of the samples"),
@@ -324,11 +345,16 @@ impl Recipe {
             ((0.0..1.0).contains(&optimizer.average), "average is a share, below 1"),
             (self.evaluation.every_s > 0.0, "every_s must be positive"),
             ((0.0..=1.0).contains(&self.evaluation.share_max), "share_max is a fraction"),
-            (self.evaluation.samples > 0 && self.evaluation.final_samples > 0, "evaluation needs samples"),
+            (
+                self.evaluation.samples > 0 && self.evaluation.final_samples > 0,
+                "evaluation needs samples",
+            ),
             (
                 match self.budget {
                     Budget::Steps(steps) => steps > 0,
-                    Budget::Minutes(span) | Budget::CpuSeconds(span) => span > 0.0 && span.is_finite(),
+                    Budget::Minutes(span) | Budget::CpuSeconds(span) => {
+                        span > 0.0 && span.is_finite()
+                    }
                 },
                 "the budget must be positive",
             ),
@@ -359,7 +385,8 @@ mod tests {
 
     #[test]
     fn the_shipped_recipe_parses_and_one_of_a_verifier() {
-        let recipe = Recipe::from_toml(include_str!("../../../models/prime-tiny.toml")).expect("a valid recipe");
+        let recipe = Recipe::from_toml(include_str!("../../../models/prime-tiny.toml"))
+            .expect("a valid recipe");
         assert_eq!((recipe.model, recipe.data.role), (Architecture::default(), Role::Executor));
         let text = "name = 'a'\nseed = 1\nbudget = { steps = 3 }\ninit = 'models/prime-tiny.gguf'\ndata = { role = 'verifier' }\n";
         let verifier = Recipe::from_toml(text).expect("a valid recipe");
@@ -369,14 +396,20 @@ mod tests {
 
     #[test]
     fn an_unknown_role_is_refused_with_the_known_ones() {
-        let text = "name = 'a'\nseed = 1\nbudget = { steps = 3 }\ndata = { role = 'coordinator' }\n";
+        let text =
+            "name = 'a'\nseed = 1\nbudget = { steps = 3 }\ndata = { role = 'coordinator' }\n";
         let message = Recipe::from_toml(text).expect_err("no such role").to_string();
-        assert!(message.contains("`coordinator`") && message.contains("`executor` or `verifier`"), "{message}");
+        assert!(
+            message.contains("`coordinator`") && message.contains("`executor` or `verifier`"),
+            "{message}"
+        );
     }
 
     #[test]
     fn unknown_fields_and_bad_ranges_are_errors() {
-        assert!(Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 3 }\nlr = 1\n").is_err());
+        assert!(
+            Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 3 }\nlr = 1\n").is_err()
+        );
         assert!(Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 0 }\n").is_err());
         assert!(Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 3 }\n").is_ok());
     }

@@ -19,8 +19,9 @@ pub struct Records {
 }
 
 impl Records {
-    /// The file beside the model `out`, without the records behind `done`: the checkpoint that the run continues from may be
-    /// older. `counter` is the field of a record that says where it belongs; a run that has not begun keeps nothing.
+    /// The file beside the model `out`, without the records behind `done`: the checkpoint that the
+    /// run continues from may be older. `counter` is the field of a record that says where it
+    /// belongs; a run that has not begun keeps nothing.
     ///
     /// # Errors
     /// If the file cannot be read or written.
@@ -34,7 +35,8 @@ impl Records {
                         .and_then(|record| record[counter].as_u64())
                         .is_some_and(|at| done.is_some_and(|done| at <= done))
                 };
-                let kept: String = text.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
+                let kept: String =
+                    text.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
                 replace(&path, kept.as_bytes())?;
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -52,8 +54,13 @@ impl Records {
     pub fn append(&self, record: &impl Serialize) -> Result<(), TrainError> {
         let mut line = serde_json::to_vec(record).expect("invariant: records serialise");
         line.push(b'\n');
-        let write = || OpenOptions::new().create(true).append(true).open(&self.path)?.write_all(&line);
-        write().map_err(|source| TrainError::Io { action: "write", path: self.path.clone(), source })
+        let write =
+            || OpenOptions::new().create(true).append(true).open(&self.path)?.write_all(&line);
+        write().map_err(|source| TrainError::Io {
+            action: "write",
+            path: self.path.clone(),
+            source,
+        })
     }
 }
 

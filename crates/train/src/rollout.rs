@@ -1,4 +1,5 @@
-//! Trajectories of the policy, many at a time, with the protocol's own state stack, verifier and coordinator.
+//! Trajectories of the policy, many at a time, with the protocol's own state stack, verifier and
+//! coordinator.
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ pub const TEMPERATURE: f64 = 0.7;
 /// What the verifier `rules` of the default configuration looks at.
 const SERVED: Kinds = Kinds::WITHOUT_TRANSITION;
 /// The coordinator of the default configuration: τ_soft = τ_hard = 0.3, two retries.
-const THRESHOLDS: Thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
+const THRESHOLDS: Thresholds =
+    Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
 
 /// A proposal, with the state that it was made at.
 pub struct Proposed {
@@ -87,7 +89,15 @@ impl Player<'_> {
             let problem = machine.problem();
             let trajectory = Trajectory::new(machine, &Limits::DEFAULT);
             let stream = ChaCha8Rng::seed_from_u64(seed);
-            attempts.push(Attempt { place, task, trajectory, problem, stream, proposals: Vec::new(), tokens: 0 });
+            attempts.push(Attempt {
+                place,
+                task,
+                trajectory,
+                problem,
+                stream,
+                proposals: Vec::new(),
+                tokens: 0,
+            });
         }
         while !attempts.is_empty() {
             let drawn = self.draw(&mut attempts)?;
@@ -103,7 +113,10 @@ impl Player<'_> {
             }
             attempts = left;
         }
-        Ok(played.into_iter().map(|played| played.expect("invariant: every attempt has ended")).collect())
+        Ok(played
+            .into_iter()
+            .map(|played| played.expect("invariant: every attempt has ended"))
+            .collect())
     }
 
     /// A prompt and a completion for each attempt.
@@ -123,13 +136,17 @@ impl Player<'_> {
             .collect();
         let values: Vec<Reads<'_>> = attempts
             .iter()
-            .map(|attempt| Reads { machine: attempt.trajectory.machine.as_ref(), vocabulary: self.vocabulary })
+            .map(|attempt| Reads {
+                machine: attempt.trajectory.machine.as_ref(),
+                vocabulary: self.vocabulary,
+            })
             .collect();
-        let requests = prompts.iter().zip(streams).zip(&values).map(|((prompt, stream), values)| Request {
-            prompt,
-            streams: vec![stream],
-            values: values.are_asked().then_some(values as &dyn Values),
-        });
+        let requests =
+            prompts.iter().zip(streams).zip(&values).map(|((prompt, stream), values)| Request {
+                prompt,
+                streams: vec![stream],
+                values: values.are_asked().then_some(values as &dyn Values),
+            });
         let drawn = self.sampler.complete(requests.collect(), self.sampling)?;
         let completions = drawn.into_iter().map(|mut completions| completions.remove(0));
         Ok(prompts.into_iter().zip(completions).collect())
@@ -149,7 +166,8 @@ impl Player<'_> {
         *tokens += completion.logprobs.len() as u64;
         let before = self.keep.then(|| trajectory.machine.fork());
         // A completion that became too long has no action.
-        let is_applicable = trajectory.machine.propose(if completion.has_ended { line } else { "" }).is_ok();
+        let is_applicable =
+            trajectory.machine.propose(if completion.has_ended { line } else { "" }).is_ok();
         let verdict = self.judge(trajectory.machine.as_ref());
         let decision = THRESHOLDS.decide(verdict.score, trajectory.stack.top().retries);
         let next = trajectory.settle(line, is_applicable, &verdict, decision, &Limits::DEFAULT);
@@ -158,7 +176,10 @@ impl Player<'_> {
         }
         let Counts { proposals, committed, .. } = trajectory.counts;
         match next {
-            Next::Propose if proposals >= self.proposals_max || proposals - committed >= self.rejections_max => {
+            Next::Propose
+                if proposals >= self.proposals_max
+                    || proposals - committed >= self.rejections_max =>
+            {
                 Next::Ended(End::StepsSpent)
             }
             next => next,
@@ -225,9 +246,17 @@ mod tests {
     struct Says(Vec<u16>);
 
     impl Sampler for Says {
-        fn complete(&self, requests: Vec<Request<'_>>, _: Sampling) -> Result<Vec<Vec<Completion>>, TrainError> {
-            let completion = Completion { tokens: self.0.clone(), has_ended: true, ..Completion::default() };
-            Ok(requests.iter().map(|request| vec![completion.clone(); request.streams.len()]).collect())
+        fn complete(
+            &self,
+            requests: Vec<Request<'_>>,
+            _: Sampling,
+        ) -> Result<Vec<Vec<Completion>>, TrainError> {
+            let completion =
+                Completion { tokens: self.0.clone(), has_ended: true, ..Completion::default() };
+            Ok(requests
+                .iter()
+                .map(|request| vec![completion.clone(); request.streams.len()])
+                .collect())
         }
     }
 
@@ -244,14 +273,17 @@ mod tests {
             keep: false,
         };
         let machine = tasks::find("24-game").expect("a task").generate(Difficulty::Hard, 1).start();
-        let played = player.play(vec![Start { task: 0, machine, seed: 1 }]).expect("a sampler that does not fail");
+        let played = player
+            .play(vec![Start { task: 0, machine, seed: 1 }])
+            .expect("a sampler that does not fail");
         played[0].merits.proposals
     }
 
     #[test]
     fn a_trajectory_ends_with_its_last_permitted_rejection() {
         assert_eq!([1, 3].map(|most| proposals("nonsense", most)), [1, 3]);
-        // Eight to ten numbers: the sum of the first two each time, the last of which misses the target.
+        // Eight to ten numbers: the sum of the first two each time, the last of which misses the
+        // target.
         let steps = proposals("calc 0 + 1", 1);
         assert!((7..=9).contains(&steps), "{steps}");
         assert_eq!(proposals("calc 0 + 1", 3), steps + 2, "two retries");

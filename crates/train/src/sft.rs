@@ -1,5 +1,5 @@
-//! The training loop: draw, learn, update, with periodic evaluation, checkpoint and export. Knows no tasks, and stops only
-//! between steps.
+//! The training loop: draw, learn, update, with periodic evaluation, checkpoint and export. Knows
+//! no tasks, and stops only between steps.
 
 use std::{
     path::{Path, PathBuf},
@@ -78,11 +78,12 @@ struct Record<'a> {
     attempts: &'a [Attempted],
 }
 
-/// Trains `recipe` and writes the model to `out`, a GGUF file; the checkpoint is `out` with `.checkpoint` appended, the records
-/// are lines of JSON in `out` with `.records.jsonl` appended.
+/// Trains `recipe` and writes the model to `out`, a GGUF file; the checkpoint is `out` with
+/// `.checkpoint` appended, the records are lines of JSON in `out` with `.records.jsonl` appended.
 ///
 /// # Errors
-/// If the recipe, a checkpoint or a sample is invalid, a file cannot be written, or the loss diverges.
+/// If the recipe, a checkpoint or a sample is invalid, a file cannot be written, or the loss
+/// diverges.
 pub fn sft(
     recipe: &Recipe,
     samples: &mut dyn Samples,
@@ -94,7 +95,8 @@ pub fn sft(
     let mut evaluated_s = run.progress.elapsed_s();
     while run.spent() < 1.0 && !session.stop.load(Ordering::Relaxed) {
         run.step(samples)?;
-        if run.progress.elapsed_s() - evaluated_s >= recipe.evaluation.every_s && run.spent() < 1.0 {
+        if run.progress.elapsed_s() - evaluated_s >= recipe.evaluation.every_s && run.spent() < 1.0
+        {
             let per_task = run.affordable(run.progress.elapsed_s() - evaluated_s);
             run.evaluate(per_task, true)?;
             run.save()?;
@@ -104,7 +106,8 @@ pub fn sft(
     let finished = run.spent() >= 1.0;
     // Before the long evaluation, so that a second Ctrl-C during it loses nothing.
     run.save()?;
-    let accuracy = if finished { run.evaluate(recipe.evaluation.final_samples, false)? } else { Vec::new() };
+    let accuracy =
+        if finished { run.evaluate(recipe.evaluation.final_samples, false)? } else { Vec::new() };
     run.progress.finish();
     Ok(Summary {
         finished,
@@ -158,7 +161,8 @@ impl<'a> Run<'a> {
         } else {
             let weights = recipe.initial_weights(&layout, &vocabulary)?;
             let mix = tasks.iter().map(|task| recipe.data.share(task)).collect();
-            let mut fresh = Checkpoint::fresh(recipe.model, recipe.seed, tasks, &vocabulary, weights);
+            let mut fresh =
+                Checkpoint::fresh(recipe.model, recipe.seed, tasks, &vocabulary, weights);
             fresh.mix = mix;
             fresh
         };
@@ -167,7 +171,13 @@ impl<'a> Run<'a> {
         let drawer = Drawer::new(samples, recipe.batch.drawers)?;
         Ok(Self {
             recipe,
-            learner: Learner::new(recipe, &layout, [&state.weights, &state.average], moments, state.step)?,
+            learner: Learner::new(
+                recipe,
+                &layout,
+                [&state.weights, &state.average],
+                moments,
+                state.step,
+            )?,
             pool: Vec::new(),
             drawer,
             held_out: evaluate::held_out(recipe, samples, most)?,
@@ -193,7 +203,11 @@ impl<'a> Run<'a> {
     }
 
     /// Grades held-out samples of each task.
-    pub(super) fn grade(&mut self, recipe: &Recipe, per_task: usize) -> Result<Vec<Accuracy>, TrainError> {
+    pub(super) fn grade(
+        &mut self,
+        recipe: &Recipe,
+        per_task: usize,
+    ) -> Result<Vec<Accuracy>, TrainError> {
         let (tasks, held_out) = (&self.state.tasks, &self.held_out);
         self.learner.scored(|score| evaluate::evaluate(recipe, score, tasks, held_out, per_task))
     }
@@ -242,7 +256,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Draws the next pool when the current one is used up, or the current one again after resuming.
+    /// Draws the next pool when the current one is used up, or the current one again after
+    /// resuming.
     fn fill_pool(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
         let starts = self.ends_pool();
         if !starts && !self.pool.is_empty() {
@@ -250,23 +265,32 @@ impl<'a> Run<'a> {
         }
         if starts {
             self.state.pool_mix.clone_from(&self.state.mix);
-            std::mem::take(&mut self.state.missed).into_iter().for_each(|missed| self.state.corrections.add(missed));
+            std::mem::take(&mut self.state.missed)
+                .into_iter()
+                .for_each(|missed| self.state.corrections.add(missed));
             self.attempt(samples)?;
         }
         let batch = &self.recipe.batch;
         let plan = PoolPlan {
             steps: POOL_STEPS as usize,
-            passes: batch.tokens.div_ceil(batch.pass_tokens).max(if batch.gpu.is_some() { 1 } else { batch.threads }),
+            passes: batch.tokens.div_ceil(batch.pass_tokens).max(if batch.gpu.is_some() {
+                1
+            } else {
+                batch.threads
+            }),
             tokens: batch.tokens,
             context: self.recipe.model.context,
             corrected: self.recipe.corrections.share,
-            // What a recipe comes to depends on it, so it stays as it is. On a GPU, a step may be a single batch.
+            // What a recipe comes to depends on it, so it stays as it is. On a GPU, a step may be a
+            // single batch.
             sorts: batch.gpu.is_none(),
         };
         let current = self.state.step / POOL_STEPS;
         let (seed, state) = (self.recipe.seed, &self.state);
         self.pool = match &mut self.drawer {
-            None => drawer::draw(samples, [seed, current], &state.pool_mix, &state.corrections, plan)?,
+            None => {
+                drawer::draw(samples, [seed, current], &state.pool_mix, &state.corrections, plan)?
+            }
             Some(drawer) => {
                 let corrections = Arc::new(state.corrections.clone());
                 drawer.draw(current, |number| Pool {
@@ -291,14 +315,19 @@ impl<'a> Run<'a> {
         samples.begin_pool();
         self.learner.settle()?;
         let weights = self.learner.kept();
-        let policy = Policy { layout: &self.layout, weights: &weights, vocabulary: &self.vocabulary };
+        let policy =
+            Policy { layout: &self.layout, weights: &weights, vocabulary: &self.vocabulary };
         let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed ^ ATTEMPTS);
         rng.set_stream(self.state.step);
         let mut attempts = Vec::new();
         for task in 0..self.state.tasks.len() {
-            let Some((attempted, corrections)) = samples.attempt(task, &policy, plan, &mut rng) else { continue };
+            let Some((attempted, corrections)) = samples.attempt(task, &policy, plan, &mut rng)
+            else {
+                continue;
+            };
             attempts.push(attempted);
-            // Beside the traces, a state can have a longer view than any that the lesson was measured on.
+            // Beside the traces, a state can have a longer view than any that the lesson was
+            // measured on.
             let context = self.recipe.model.context;
             for correction in corrections {
                 let correction = Encoded::new(&correction, &self.vocabulary);
@@ -310,13 +339,15 @@ impl<'a> Run<'a> {
         self.records.append(&self.record(&[], &attempts))
     }
 
-    /// Samples per task that fit into the evaluations' share of the `since_s` seconds since the last one.
+    /// Samples per task that fit into the evaluations' share of the `since_s` seconds since the
+    /// last one.
     fn affordable(&self, since_s: f64) -> usize {
         let most = self.recipe.evaluation.samples;
         if self.round_s == 0.0 {
             return most.min(16); // the first evaluation measures the cost
         }
-        ((since_s * self.recipe.evaluation.share_max / self.round_s) as usize).clamp(most.min(16), most)
+        ((since_s * self.recipe.evaluation.share_max / self.round_s) as usize)
+            .clamp(most.min(16), most)
     }
 
     fn evaluate(&mut self, per_task: usize, adapt: bool) -> Result<Vec<Accuracy>, TrainError> {
@@ -326,7 +357,9 @@ impl<'a> Run<'a> {
         self.round_s = seconds / per_task as f64;
         if adapt {
             let floor = self.recipe.batch.floor;
-            let weight = |result: &Accuracy| self.recipe.data.share(&result.task) * (floor + 1.0 - result.rate());
+            let weight = |result: &Accuracy| {
+                self.recipe.data.share(&result.task) * (floor + 1.0 - result.rate())
+            };
             self.state.mix = results.iter().map(weight).collect();
         }
         self.progress.evaluation(self.state.step, &results, seconds);
@@ -358,8 +391,13 @@ impl<'a> Run<'a> {
         let moments = self.learner.moments();
         self.state.save(&self.checkpoint, moments)?;
         let about = gguf::About { name: &self.recipe.name, tasks: &self.state.tasks };
-        let model =
-            gguf::encode(about, &self.layout, &self.vocabulary, self.learner.best(), self.recipe.export.matrices);
+        let model = gguf::encode(
+            about,
+            &self.layout,
+            &self.vocabulary,
+            self.learner.best(),
+            self.recipe.export.matrices,
+        );
         replace(&self.out, &model)
     }
 }

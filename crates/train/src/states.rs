@@ -1,4 +1,5 @@
-//! Draws states of reference traces by task, difficulty and split (training or held out). Knows no prompts.
+//! Draws states of reference traces by task, difficulty and split (training or held out). Knows no
+//! prompts.
 
 use super::Data;
 use std::sync::Arc;
@@ -36,9 +37,11 @@ impl States {
         if self.data.augmentation { augmented(task, problem, rng) } else { problem }
     }
 
-    /// A state of this task that has a next step; `held_out` draws from instances that are not trained on.
+    /// A state of this task that has a next step; `held_out` draws from instances that are not
+    /// trained on.
     pub fn draw(&self, task: usize, held_out: bool, rng: &mut TaskRng) -> Box<dyn Machine> {
-        let base_seed = if held_out { self.data.held_out_base_seed } else { self.data.training_base_seed };
+        let base_seed =
+            if held_out { self.data.held_out_base_seed } else { self.data.training_base_seed };
         let difficulty = difficulty_of(self.data.difficulty_mix, rng);
         state_on_trace(self.tasks[task], difficulty, base_seed, rng)
     }

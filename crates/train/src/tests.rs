@@ -8,8 +8,8 @@ use rand_chacha::{
 };
 
 use super::{
-    Architecture, Attempted, CorrectionPlan, Policy, Recipe, Sample, Samples, Session, Summary, Traces, TrainError,
-    Vocabulary,
+    Architecture, Attempted, CorrectionPlan, Policy, Recipe, Sample, Samples, Session, Summary,
+    Traces, TrainError, Vocabulary,
     batch::{Batch, Encoded},
     checkpoint::Checkpoint,
     layout::Layout,
@@ -26,7 +26,10 @@ pub struct Toy {
 
 impl Toy {
     pub fn new() -> Self {
-        Self { tasks: vec!["copy".to_owned(), "reverse".to_owned()], vocabulary: Vocabulary::default() }
+        Self {
+            tasks: vec!["copy".to_owned(), "reverse".to_owned()],
+            vocabulary: Vocabulary::default(),
+        }
     }
 }
 
@@ -45,10 +48,12 @@ impl Samples for Toy {
 
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
         // The last digit tells the two sets of instances apart.
-        let mut digits: Vec<char> = (0..2).map(|_| char::from(b'0' + (rng.next_u32() % 10) as u8)).collect();
+        let mut digits: Vec<char> =
+            (0..2).map(|_| char::from(b'0' + (rng.next_u32() % 10) as u8)).collect();
         let last = if held_out { 8 + rng.next_u32() % 2 } else { rng.next_u32() % 10 };
         digits.push(char::from(b'0' + last as u8));
-        let prompt = format!("{}{}=", if task == 0 { 'c' } else { 'r' }, digits.iter().collect::<String>());
+        let prompt =
+            format!("{}{}=", if task == 0 { 'c' } else { 'r' }, digits.iter().collect::<String>());
         if task == 1 {
             digits.reverse();
         }
@@ -69,7 +74,9 @@ fn samples(lengths: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Vec<Sample> {
 fn batch_of(samples: &[Sample], context: usize) -> Batch {
     let mut batch = Batch::default();
     for sample in samples {
-        batch.push(&Encoded::new(sample, &Vocabulary::default()), context).expect("the sample fits");
+        batch
+            .push(&Encoded::new(sample, &Vocabulary::default()), context)
+            .expect("the sample fits");
     }
     batch
 }
@@ -82,8 +89,9 @@ fn samples_in_a_batch_do_not_see_each_other() {
     let weights: Weights<f32> = Weights::of(&layout, &layout.initialize(6));
     let mut workspace = Workspace::default();
     let samples = samples(&[(70, 20), (5, 1), (20, 40), (0, 3)], &mut rng);
-    let mut losses =
-        |samples: &[Sample]| network.score(&weights, &batch_of(samples, SMALL.context), &mut workspace).losses;
+    let mut losses = |samples: &[Sample]| {
+        network.score(&weights, &batch_of(samples, SMALL.context), &mut workspace).losses
+    };
     let together = losses(&samples);
     let apart: Vec<f32> = samples.chunks(1).flat_map(losses).collect();
     assert_eq!(together.len(), apart.len());
@@ -108,13 +116,18 @@ const LEARNING: &str = "batch = { tokens = 512 }\noptimizer = { learning_rate = 
 #[test]
 fn learns_a_toy_task() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let summary = train(&format!("budget = {{ steps = 500 }}\n{LEARNING}"), &folder.path().join("toy.gguf"), false);
+    let summary = train(
+        &format!("budget = {{ steps = 500 }}\n{LEARNING}"),
+        &folder.path().join("toy.gguf"),
+        false,
+    );
     assert!(summary.finished);
     for accuracy in &summary.accuracy {
         assert!(accuracy.rate() > 0.97 && accuracy.mistakes.is_none(), "{accuracy:?}");
     }
     // A run that starts from trained weights is accurate from the first step.
-    let init = format!("budget = {{ steps = 1 }}\ninit = '{}'\n{LEARNING}", summary.model.display());
+    let init =
+        format!("budget = {{ steps = 1 }}\ninit = '{}'\n{LEARNING}", summary.model.display());
     let continued = train(&init, &folder.path().join("continued.gguf"), false);
     for accuracy in &continued.accuracy {
         assert!(accuracy.rate() > 0.9, "{accuracy:?}");
@@ -125,7 +138,11 @@ fn learns_a_toy_task() {
 fn muon_learns_it_in_half_of_the_steps() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let muon = LEARNING.replace("learning_rate = 5e-3", "learning_rate = 5e-3, matrices = 'muon'");
-    let summary = train(&format!("budget = {{ steps = 250 }}\n{muon}"), &folder.path().join("toy.gguf"), false);
+    let summary = train(
+        &format!("budget = {{ steps = 250 }}\n{muon}"),
+        &folder.path().join("toy.gguf"),
+        false,
+    );
     for accuracy in &summary.accuracy {
         assert!(accuracy.rate() > 0.97, "{accuracy:?}");
     }
@@ -165,15 +182,25 @@ fn a_resumed_run_equals_an_uninterrupted_one() {
         ))
         .expect("a valid recipe")
     };
-    for (threads, matrices, compute) in
-        [(1, "adamw", "f32"), (2, "adamw", "f32"), (1, "muon", "f32"), (2, "muon", "bf16"), (1, "adamw", "bf16")]
-    {
+    for (threads, matrices, compute) in [
+        (1, "adamw", "f32"),
+        (2, "adamw", "f32"),
+        (1, "muon", "f32"),
+        (2, "muon", "bf16"),
+        (1, "adamw", "bf16"),
+    ] {
         let recipe = recipe(threads, matrices, compute);
         let weights = |out: &Path| {
             let mut path = out.as_os_str().to_owned();
             path.push(".checkpoint");
-            let state = Checkpoint::load(Path::new(&path), recipe.model, recipe.seed, &tasks, &Vocabulary::default())
-                .expect("a checkpoint");
+            let state = Checkpoint::load(
+                Path::new(&path),
+                recipe.model,
+                recipe.seed,
+                &tasks,
+                &Vocabulary::default(),
+            )
+            .expect("a checkpoint");
             assert_eq!(state.step, 12);
             assert_ne!(state.weights, state.average);
             (state.weights, state.average)
@@ -181,7 +208,8 @@ fn a_resumed_run_equals_an_uninterrupted_one() {
         let go = |out: &Path, resume: bool, stop_at: Option<u32>| {
             let stop = AtomicBool::new(false);
             let mut samples = Stopping { inner: Toy::new(), left: stop_at, stop: &stop };
-            sft(&recipe, &mut samples, out, &Session { resume, stop: &stop }).expect("training works")
+            sft(&recipe, &mut samples, out, &Session { resume, stop: &stop })
+                .expect("training works")
         };
         let whole = folder.path().join(format!("whole-{threads}-{matrices}-{compute}.gguf"));
         let parts = folder.path().join(format!("parts-{threads}-{matrices}-{compute}.gguf"));
@@ -229,14 +257,18 @@ fn a_task_with_a_greater_share_is_drawn_more_often() {
     let session = Session { resume: false, stop: &AtomicBool::new(false) };
     sft(&recipe, &mut samples, &folder.path().join("toy.gguf"), &session).expect("training works");
     let [copies, reverses] = samples.drawn;
-    assert!(reverses > 0 && copies > 6 * reverses && copies < 13 * reverses, "{copies}, {reverses}");
+    assert!(
+        reverses > 0 && copies > 6 * reverses && copies < 13 * reverses,
+        "{copies}, {reverses}"
+    );
 
     let other = "name = 'toy'\nseed = 1\nbudget = { steps = 1 }\ndata = { tasks = ['copy'], shares = { revers = 2 } }";
     let message = Recipe::from_toml(other).expect_err("no such task").to_string();
     assert!(message.contains("data.shares"), "{message}");
 }
 
-/// The checkpoints of a run with these corrections, whole and in two parts, and the records of the latter.
+/// The checkpoints of a run with these corrections, whole and in two parts, and the records of the
+/// latter.
 fn corrected(corrections: &str) -> (Checkpoint, Checkpoint, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let recipe = Recipe::from_toml(&format!(
@@ -263,7 +295,8 @@ fn corrected(corrections: &str) -> (Checkpoint, Checkpoint, String) {
     let parts = folder.path().join("parts.gguf");
     assert!(!go(&parts, false, Some(40)).finished);
     let parts = go(&parts, true, None);
-    let records = std::fs::read_to_string(folder.path().join("parts.gguf.records.jsonl")).expect("records");
+    let records =
+        std::fs::read_to_string(folder.path().join("parts.gguf.records.jsonl")).expect("records");
     (state(&whole), state(&parts), records)
 }
 
@@ -271,9 +304,13 @@ fn corrected(corrections: &str) -> (Checkpoint, Checkpoint, String) {
 fn has_corrections(state: &Checkpoint) -> [bool; 2] {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     ["bst-inorder ", "introsort "].map(|name| {
-        let task = state.tasks.iter().position(|task| *task == name.trim()).expect("a task of the recipe");
+        let task =
+            state.tasks.iter().position(|task| *task == name.trim()).expect("a task of the recipe");
         state.corrections.draw(task, 1.0, &mut rng).is_some_and(|correction| {
-            assert!(Vocabulary::default().decode(&correction.prompt).starts_with(name), "{correction:?}");
+            assert!(
+                Vocabulary::default().decode(&correction.prompt).starts_with(name),
+                "{correction:?}"
+            );
             true
         })
     })
@@ -321,7 +358,13 @@ impl Lengths {
         let mut samples = Self { toy: Toy::new(), correction, long_every, draws: 0 };
         let session = Session { resume: false, stop: &stop };
         let summary = sft(&recipe, &mut samples, &folder.path().join("toy.gguf"), &session)?;
-        Checkpoint::load(&summary.checkpoint, recipe.model, recipe.seed, samples.tasks(), samples.vocabulary())
+        Checkpoint::load(
+            &summary.checkpoint,
+            recipe.model,
+            recipe.seed,
+            samples.tasks(),
+            samples.vocabulary(),
+        )
     }
 }
 
@@ -350,7 +393,9 @@ impl Samples for Lengths {
         _rng: &mut ChaCha8Rng,
     ) -> Option<(Attempted, Vec<Sample>)> {
         let correction = Sample::written(task, "p".repeat(self.correction), "c");
-        (self.correction > 0).then(|| (Attempted { task, states: 1, wrong: 1, mistakes: Vec::new() }, vec![correction]))
+        (self.correction > 0).then(|| {
+            (Attempted { task, states: 1, wrong: 1, mistakes: Vec::new() }, vec![correction])
+        })
     }
 }
 
@@ -368,7 +413,11 @@ fn a_correction_that_does_not_fit_the_context_is_left_out() {
 fn a_sample_that_does_not_fit_the_context_is_drawn_again() {
     Lengths::train(0, 2).expect("every second sample fits");
     let error = Lengths::train(0, 1).err().map(|error| error.to_string()).expect("none fits");
-    assert!(error.contains("samples of copy") && error.contains("context of 32 tokens (the last has 103)"), "{error}");
+    assert!(
+        error.contains("samples of copy")
+            && error.contains("context of 32 tokens (the last has 103)"),
+        "{error}"
+    );
 }
 
 /// Raises the stop flag after some training samples, as Ctrl-C would.

@@ -1,5 +1,5 @@
-//! The steps of one trace, kept by the form of what is to be written there: what is rare in a trace, and decides it, would
-//! hardly ever be drawn uniformly. Knows lessons, but no models.
+//! The steps of one trace, kept by the form of what is to be written there: what is rare in a
+//! trace, and decides it, would hardly ever be drawn uniformly. Knows lessons, but no models.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ const UNIFORM_MAX: usize = 16;
 /// Most forms told apart; steps of further ones are drawn as steps of the trace only.
 const FORMS_MAX: usize = 128;
 
-/// Beyond this many steps the form is that of the action alone, which is known without the derivation.
+/// Beyond this many steps the form is that of the action alone, which is known without the
+/// derivation.
 const DERIVED_MAX: u64 = 4_000;
 
 /// A uniform sample of the steps seen so far.
@@ -66,7 +67,11 @@ impl TraceSteps {
                 continue;
             }
             uniform.see(machine.as_ref(), rng);
-            let derivation = if step <= DERIVED_MAX { prime_lessons::derivation(machine.as_ref()) } else { None };
+            let derivation = if step <= DERIVED_MAX {
+                prime_lessons::derivation(machine.as_ref())
+            } else {
+                None
+            };
             let form = form_of(&previous, &derivation.unwrap_or_default(), &action);
             let is_known = by_form.contains_key(&form);
             if is_known || by_form.len() < FORMS_MAX {
@@ -96,23 +101,33 @@ impl TraceSteps {
 
 /// What an action does: its first word, or nothing if that is a number.
 fn verb(action: &str) -> &str {
-    action.split(' ').next().filter(|word| word.starts_with(char::is_alphabetic)).unwrap_or_default()
+    action
+        .split(' ')
+        .next()
+        .filter(|word| word.starts_with(char::is_alphabetic))
+        .unwrap_or_default()
 }
 
-/// A completion without its numbers and names, whose runs of letters and digits become one `0`, and with what is repeated once; in
-/// the action, each digit is a `0`. A word has at least two letters, all of them small. What a trace has few of, however long it is,
-/// has forms of its own: the first action after one of another verb (`before`), which begins a phase, actions with a number behind a
-/// long carry or before one, and with numbers that have more digits than most.
+/// A completion without its numbers and names, whose runs of letters and digits become one `0`, and
+/// with what is repeated once; in the action, each digit is a `0`. A word has at least two letters,
+/// all of them small. What a trace has few of, however long it is, has forms of its own: the first
+/// action after one of another verb (`before`), which begins a phase, actions with a number behind
+/// a long carry or before one, and with numbers that have more digits than most.
 fn form_of(before: &str, derivation: &str, action: &str) -> String {
     let verb = verb(action);
-    let has = |ending: &str| action.split(|c: char| !c.is_ascii_digit()).any(|number| number.ends_with(ending));
+    let has = |ending: &str| {
+        action.split(|c: char| !c.is_ascii_digit()).any(|number| number.ends_with(ending))
+    };
     if let Some(ending) = ["000", "999", "00", "99"].into_iter().find(|ending| has(ending)) {
         return format!("{verb} {ending}");
     }
     let start = if before == verb { String::new() } else { format!("{before}>") };
     let mut form = start.into_bytes();
     let phase = form.len();
-    for part in derivation.as_bytes().chunk_by(|a, b| a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric()) {
+    for part in derivation
+        .as_bytes()
+        .chunk_by(|a, b| a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric())
+    {
         let is_word = part.len() > 1 && part.iter().all(u8::is_ascii_lowercase);
         let is_sign = !part[0].is_ascii_alphanumeric();
         form.extend(if is_word || is_sign { part } else { b"0" });
@@ -155,7 +170,8 @@ mod tests {
 
     #[test]
     fn names_and_repetitions_do_not_make_a_form() {
-        let forms = ["a12<b07<", "a12<b07<c30<d4<", "k1<"].map(|line| form_of("take", line, "take"));
+        let forms =
+            ["a12<b07<", "a12<b07<c30<d4<", "k1<"].map(|line| form_of("take", line, "take"));
         assert_eq!(forms, ["0<\ntake"; 3]);
         assert_eq!(form_of("take", "a12<b07>c8<", "take"), "0<0>0<\ntake", "but another sign does");
         assert_eq!(form_of("take", "more...", "take"), "more.\ntake");

@@ -1,4 +1,5 @@
-//! Training samples for an executor: the next step of a reference trace. Knows states and prompts, but no models.
+//! Training samples for an executor: the next step of a reference trace. Knows states and prompts,
+//! but no models.
 
 use std::ops::Range;
 
@@ -30,8 +31,8 @@ pub struct Traces {
 
 impl Traces {
     /// # Errors
-    /// If there is no task of a name, a task has no lesson, or one that is too long for its levels, or a listed word cannot be
-    /// a token.
+    /// If there is no task of a name, a task has no lesson, or one that is too long for its levels,
+    /// or a listed word cannot be a token.
     pub fn new(data: &Data) -> Result<Self, TrainError> {
         let states = States::new(data)?;
         if let Some(task) = states.names().iter().find(|task| !prime_lessons::has_lesson(task)) {
@@ -39,8 +40,13 @@ impl Traces {
         }
         let walked = states.names().iter().map(|_| None).collect();
         check_lengths(&states)?;
-        let mut traces =
-            Self { walked, states, by_form: data.by_form, choices: data.choices, vocabulary: Vocabulary::default() };
+        let mut traces = Self {
+            walked,
+            states,
+            by_form: data.by_form,
+            choices: data.choices,
+            vocabulary: Vocabulary::default(),
+        };
         traces.vocabulary = words::vocabulary(&mut traces, &data.words)?;
         if traces.states.names().iter().any(|task| prime_lessons::reads_max(task) > 0) {
             check_words(&traces.vocabulary)?;
@@ -72,12 +78,15 @@ impl Traces {
     }
 }
 
-/// Finds out whether each task has steps that are taught at the recipe's levels: the others are drawn again.
+/// Finds out whether each task has steps that are taught at the recipe's levels: the others are
+/// drawn again.
 fn check_lengths(states: &States) -> Result<(), TrainError> {
     for (task, name) in states.names().iter().enumerate() {
         let mut rng = TaskRng::new(0);
         for held_out in [false, true] {
-            if !(0..TRIES).any(|_| !prime_lessons::is_too_long(states.draw(task, held_out, &mut rng).as_ref())) {
+            if !(0..TRIES).any(|_| {
+                !prime_lessons::is_too_long(states.draw(task, held_out, &mut rng).as_ref())
+            }) {
                 return Err(TrainError::LessonTooLong { task: name.clone() });
             }
         }
@@ -100,8 +109,8 @@ fn appended(slug: &str, completion: &str) -> Vec<Range<usize>> {
     ranges
 }
 
-/// A serving engine cuts a text with its values as a whole, so no word may reach from a query into its value, or from a
-/// value into what follows.
+/// A serving engine cuts a text with its values as a whole, so no word may reach from a query into
+/// its value, or from a value into what follows.
 fn check_words(vocabulary: &Vocabulary) -> Result<(), TrainError> {
     let ends_text = |word: &&String| word[..word.len() - 1].contains([QUERY_END, ' ']);
     match vocabulary.words().iter().find(ends_text) {
@@ -161,7 +170,8 @@ impl Samples for Traces {
         });
         let starts: Vec<_> = starts.collect();
         let (attempted, wrong) = policy.attempt(task, starts, plan.proposals, rng);
-        let samples = wrong.iter().filter_map(|machine| Self::sample(task, machine.as_ref())).collect();
+        let samples =
+            wrong.iter().filter_map(|machine| Self::sample(task, machine.as_ref())).collect();
         Some((attempted, samples))
     }
 }
@@ -178,7 +188,12 @@ impl Traces {
     }
 
     /// A state of a training instance's trace; `None` if no step of the trace is taught.
-    fn state(&mut self, task: usize, is_by_form: bool, rng: &mut TaskRng) -> Option<Box<dyn Machine>> {
+    fn state(
+        &mut self,
+        task: usize,
+        is_by_form: bool,
+        rng: &mut TaskRng,
+    ) -> Option<Box<dyn Machine>> {
         let kept = self.walked[task].take().filter(|(_, drawn)| *drawn < SAMPLES_PER_TRACE);
         let (steps, drawn) = match kept {
             Some(kept) => kept,
@@ -195,7 +210,8 @@ impl Traces {
         if steps.is_empty() {
             return None;
         }
-        let machine = if is_by_form { steps.draw_by_form(rng) } else { steps.draw_uniform(rng) }.fork();
+        let machine =
+            if is_by_form { steps.draw_by_form(rng) } else { steps.draw_uniform(rng) }.fork();
         self.walked[task] = Some((steps, drawn + 1));
         Some(machine)
     }
@@ -213,8 +229,12 @@ mod tests {
         let sample = Traces::sample(0, machine.as_ref()).expect("a step that is taught");
         assert!(sample.appended.len() >= 3, "the median of three values: {sample:?}");
         for value in &sample.appended {
-            let (before, value) = (&sample.completion[..value.start], &sample.completion[value.clone()]);
-            assert!(before.ends_with('?') && value.starts_with('=') && value.ends_with(' '), "{sample:?}");
+            let (before, value) =
+                (&sample.completion[..value.start], &sample.completion[value.clone()]);
+            assert!(
+                before.ends_with('?') && value.starts_with('=') && value.ends_with(' '),
+                "{sample:?}"
+            );
         }
     }
 

@@ -1,5 +1,5 @@
-//! Training samples for a token verifier: is a line the right next step? Knows states, prompts and the exact rule, but no
-//! models.
+//! Training samples for a token verifier: is a line the right next step? Knows states, prompts and
+//! the exact rule, but no models.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
@@ -24,10 +24,10 @@ const ATTEMPTS_MAX: usize = 200;
 
 /// Draws steps at states of reference traces, about half of them wrong.
 ///
-/// A right step is the reference step or, in a search, sometimes another choice that is as good ([`is_right`]). A wrong
-/// step is a mutated line of the trace that can be executed and is wrong by the exact rule. Choices of a search that break
-/// no constraint but lead to a dead end or a detour are not drawn: recognising them takes the search, which one token cannot
-/// do.
+/// A right step is the reference step or, in a search, sometimes another choice that is as good
+/// ([`is_right`]). A wrong step is a mutated line of the trace that can be executed and is wrong by
+/// the exact rule. Choices of a search that break no constraint but lead to a dead end or a detour
+/// are not drawn: recognising them takes the search, which one token cannot do.
 pub struct Verdicts {
     states: States,
     vocabulary: Vocabulary,
@@ -49,7 +49,8 @@ fn is_wrong(machine: &mut dyn Machine, line: &str) -> bool {
         return false;
     }
     let checked = Kinds::from_iter([Kind::Format, Kind::Invariant, Kind::Terminal]);
-    let is_choice = || machine.choices().is_some_and(|choices| choices.iter().any(|choice| choice == line));
+    let is_choice =
+        || machine.choices().is_some_and(|choices| choices.iter().any(|choice| choice == line));
     !machine.violations(checked).is_empty() || !is_choice()
 }
 
@@ -125,7 +126,8 @@ mod tests {
 
     use super::*;
 
-    const TASKS: [&str; 5] = ["bubble-sort", "tower-of-hanoi", "n-queens", "dfa-simulation", "long-division"];
+    const TASKS: [&str; 5] =
+        ["bubble-sort", "tower-of-hanoi", "n-queens", "dfa-simulation", "long-division"];
 
     fn data() -> Data {
         Data { tasks: TASKS.map(str::to_owned).to_vec(), ..Data::default() }
@@ -141,8 +143,16 @@ mod tests {
             assert!((70..=130).contains(&wrong), "{slug}: {wrong} of 200");
             for sample in &samples {
                 let lines: Vec<_> = sample.prompt.lines().collect();
-                assert!(lines.len() == 2 && lines[0].starts_with(&format!("check {slug} ")), "{}", sample.prompt);
-                assert!(sample.prompt.ends_with('\n') && sample.prompt.len() < 400, "{}", sample.prompt);
+                assert!(
+                    lines.len() == 2 && lines[0].starts_with(&format!("check {slug} ")),
+                    "{}",
+                    sample.prompt
+                );
+                assert!(
+                    sample.prompt.ends_with('\n') && sample.prompt.len() < 400,
+                    "{}",
+                    sample.prompt
+                );
             }
         }
     }
@@ -178,15 +188,23 @@ mod tests {
     #[test]
     fn a_choice_of_a_search_that_breaks_no_constraint_is_not_wrong() {
         let input = serde_json::json!({"n": 4, "order": [0, 1, 2, 3]});
-        let mut machine =
-            prime_bench::tasks::find("n-queens").expect("listed").read_input(&input).expect("valid").start();
+        let mut machine = prime_bench::tasks::find("n-queens")
+            .expect("listed")
+            .read_input(&input)
+            .expect("valid")
+            .start();
         // No solution begins at column 3 in this order, but no constraint says so.
         assert!(!is_wrong(machine.as_mut(), "place 0 3"));
         assert!(is_wrong(machine.as_mut(), "place 1 3"), "another row is not a choice");
         machine.follow_reference();
-        for (line, wrong) in [("place 1 1", true), ("place 1 2", false), ("place 1 3", false), ("back 0", true)] {
+        for (line, wrong) in
+            [("place 1 1", true), ("place 1 2", false), ("place 1 3", false), ("back 0", true)]
+        {
             assert_eq!(is_wrong(machine.as_mut(), line), wrong, "{line}");
         }
-        assert!(!is_wrong(machine.as_mut(), "back 9"), "the machine refuses what cannot be executed");
+        assert!(
+            !is_wrong(machine.as_mut(), "back 9"),
+            "the machine refuses what cannot be executed"
+        );
     }
 }

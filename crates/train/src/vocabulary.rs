@@ -1,7 +1,8 @@
-//! The tokens of a model: one for each byte, three control tokens, and words that are one token each.
+//! The tokens of a model: one for each byte, three control tokens, and words that are one token
+//! each.
 //!
-//! A text is cut as llama.cpp cuts user-defined tokens out of it: the longest word first, each from left to right, and
-//! what is left byte by byte.
+//! A text is cut as llama.cpp cuts user-defined tokens out of it: the longest word first, each from
+//! left to right, and what is left byte by byte.
 
 use super::TrainError;
 
@@ -16,14 +17,16 @@ const WORDS_MAX: usize = 1_024;
 /// A vocabulary, which a checkpoint and an exported model keep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vocabulary {
-    /// The longest first; those of one length in the order of their bytes. Their tokens follow the control tokens.
+    /// The longest first; those of one length in the order of their bytes. Their tokens follow the
+    /// control tokens.
     words: Vec<String>,
 }
 
 impl Vocabulary {
     /// # Errors
-    /// If a word is shorter than two bytes, is not printable ASCII, or stands there twice, or if two words of one length
-    /// can overlap in a text: llama.cpp does not define which it would cut out first.
+    /// If a word is shorter than two bytes, is not printable ASCII, or stands there twice, or if
+    /// two words of one length can overlap in a text: llama.cpp does not define which it would cut
+    /// out first.
     pub fn new(mut words: Vec<String>) -> Result<Self, TrainError> {
         let refuse = |reason: String| Err(TrainError::Recipe(format!("data.words: {reason}")));
         if words.len() > WORDS_MAX {
@@ -32,7 +35,9 @@ impl Vocabulary {
         words.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         for word in &words {
             if word.len() < 2 || !word.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-                return refuse(format!("{word:?} is not a word of two or more printable ASCII characters"));
+                return refuse(format!(
+                    "{word:?} is not a word of two or more printable ASCII characters"
+                ));
             }
         }
         for (index, word) in words.iter().enumerate() {
@@ -41,7 +46,9 @@ impl Vocabulary {
                     return refuse(format!("{word:?} is listed twice"));
                 }
                 if overlaps(word, other) || overlaps(other, word) {
-                    return refuse(format!("{word:?} and {other:?} can overlap in a text: leave one of them out"));
+                    return refuse(format!(
+                        "{word:?} and {other:?} can overlap in a text: leave one of them out"
+                    ));
                 }
             }
         }
@@ -71,7 +78,9 @@ impl Vocabulary {
             match u8::try_from(token) {
                 Ok(byte) => bytes.push(byte),
                 Err(_) => {
-                    let word = usize::from(token).checked_sub(BASE).and_then(|index| self.words.get(index));
+                    let word = usize::from(token)
+                        .checked_sub(BASE)
+                        .and_then(|index| self.words.get(index));
                     bytes.extend(word.map_or(&[][..], |word| word.as_bytes()));
                 }
             }
@@ -81,7 +90,8 @@ impl Vocabulary {
 
     /// Cuts `text` by the words from `first` on.
     fn cut(&self, mut text: &str, first: usize, tokens: &mut Vec<u16>) {
-        let Some((index, word)) = self.words.iter().enumerate().skip(first).find(|(_, word)| text.contains(*word))
+        let Some((index, word)) =
+            self.words.iter().enumerate().skip(first).find(|(_, word)| text.contains(*word))
         else {
             tokens.extend(text.bytes().map(u16::from));
             return;
@@ -105,7 +115,8 @@ mod tests {
     use super::*;
 
     fn vocabulary(words: &[&str]) -> Vocabulary {
-        Vocabulary::new(words.iter().map(|word| (*word).to_owned()).collect()).expect("a vocabulary")
+        Vocabulary::new(words.iter().map(|word| (*word).to_owned()).collect())
+            .expect("a vocabulary")
     }
 
     #[test]

@@ -9,7 +9,8 @@ use super::{Samples, TrainError, recipe::Words, vocabulary::Vocabulary};
 /// Samples of each task whose words are counted.
 const SAMPLES: usize = 400;
 
-/// A run of letters seen less often is data (a spelled path, a word to be read), not a word of the notation.
+/// A run of letters seen less often is data (a spelled path, a word to be read), not a word of the
+/// notation.
 const FREQUENT: usize = 3;
 
 /// The vocabulary for these samples; the same for the same recipe.
@@ -36,14 +37,16 @@ pub fn vocabulary(samples: &mut dyn Samples, words: &Words) -> Result<Vocabulary
     Vocabulary::new(frequent_words(&texts, count))
 }
 
-/// At most `count` words of the texts. A word is a run of letters, hyphens between them included, with the space, `=` or
-/// `:` behind it. What also occurs inside rarer runs is data, whose letters stay tokens of their own.
+/// At most `count` words of the texts. A word is a run of letters, hyphens between them included,
+/// with the space, `=` or `:` behind it. What also occurs inside rarer runs is data, whose letters
+/// stay tokens of their own.
 pub fn frequent_words(texts: &[String], count: usize) -> Vec<String> {
     let mut words: BTreeMap<&str, usize> = BTreeMap::new();
     for run in texts.iter().flat_map(|text| runs(text)) {
         *words.entry(run).or_default() += 1;
     }
-    let (mut frequent, rare): (Vec<_>, Vec<_>) = words.into_iter().partition(|(_, times)| *times >= FREQUENT);
+    let (mut frequent, rare): (Vec<_>, Vec<_>) =
+        words.into_iter().partition(|(_, times)| *times >= FREQUENT);
     frequent.retain(|(word, _)| !rare.iter().any(|(other, _)| other.contains(letters(word))));
     // Words of one length that overlap have no defined order.
     frequent.sort_by_key(|(word, times)| std::cmp::Reverse((word.len() - 1) * times));
@@ -108,7 +111,8 @@ mod tests {
 
     #[test]
     fn what_saves_most_is_chosen_and_data_is_not() {
-        let mut texts: Vec<String> = (0..1_000).map(|index| format!("tree-sort cmp {index} up path LR\n")).collect();
+        let mut texts: Vec<String> =
+            (0..1_000).map(|index| format!("tree-sort cmp {index} up path LR\n")).collect();
         texts.extend(["LRRL", "RLR"].map(str::to_owned));
         assert_eq!(frequent_words(&texts, 3), ["tree-sort ", "path ", "cmp "]);
         assert!(!frequent_words(&texts, 10).iter().any(|word| word.starts_with("LR")));

@@ -26,8 +26,10 @@ impl AsyncVerifier for Says {
     }
 
     async fn judge(&self, _: &Trajectory, _: &str) -> Result<Verdict, AgentError> {
-        let (tenths, names) =
-            self.answer.clone().map_err(|failure| AgentError::new("verifier `x`", failure, "gone"))?;
+        let (tenths, names) = self
+            .answer
+            .clone()
+            .map_err(|failure| AgentError::new("verifier `x`", failure, "gone"))?;
         let feedback = (tenths > 0).then(|| names.join(" and "));
         Ok(Verdict {
             score: Score::from_tenths(tenths),
@@ -48,14 +50,15 @@ fn fails(failure: Failure) -> Says {
 }
 
 fn ensemble(members: impl IntoIterator<Item = Says>) -> EnsembleVerifier {
-    let members = members
-        .into_iter()
-        .enumerate()
-        .map(|(at, verifier)| EnsembleMember { name: format!("v{at}"), verifier: Arc::new(verifier) });
+    let members = members.into_iter().enumerate().map(|(at, verifier)| EnsembleMember {
+        name: format!("v{at}"),
+        verifier: Arc::new(verifier),
+    });
     EnsembleVerifier::new(members.collect(), Score::from_tenths(5)).expect("an ensemble")
 }
 
-const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
+const LIMITS: Limits =
+    Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
 
 fn trajectory() -> Trajectory {
     let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3);
@@ -81,7 +84,10 @@ fn the_score_is_the_upper_median() {
         let verdict = judge(scores.iter().map(|tenths| says(*tenths, &["c"]))).expect("a verdict");
         assert_eq!(verdict.score, Score::from_tenths(median), "{scores:?}");
         let opinions: Vec<_> = verdict.opinions.iter().map(|opinion| opinion.score).collect();
-        assert_eq!(opinions, scores.iter().map(|tenths| Some(Score::from_tenths(*tenths))).collect::<Vec<_>>());
+        assert_eq!(
+            opinions,
+            scores.iter().map(|tenths| Some(Score::from_tenths(*tenths))).collect::<Vec<_>>()
+        );
         assert_eq!(verdict.feedback.is_some(), median > 0, "{scores:?}");
     }
 }
@@ -97,14 +103,17 @@ fn constraints_that_half_of_the_members_name_are_violated() {
     ];
     for (named, found) in rows {
         let verdict =
-            judge(named.iter().map(|names| says(if names.is_empty() { 0 } else { 6 }, names))).expect("a verdict");
+            judge(named.iter().map(|names| says(if names.is_empty() { 0 } else { 6 }, names)))
+                .expect("a verdict");
         assert_eq!(verdict.violations, found, "{named:?}");
     }
 }
 
 #[test]
 fn a_wide_spread_of_scores_asks_for_review() {
-    for (scores, is_asked) in [([0, 0, 5], false), ([0, 0, 6], true), ([6, 10, 6], false), ([0, 10, 0], true)] {
+    for (scores, is_asked) in
+        [([0, 0, 5], false), ([0, 0, 6], true), ([6, 10, 6], false), ([0, 10, 0], true)]
+    {
         let verdict = judge(scores.map(|tenths| says(tenths, &[]))).expect("a verdict");
         assert_eq!(verdict.needs_review, is_asked, "{scores:?}");
     }
@@ -115,10 +124,21 @@ fn half_of_the_members_are_enough() {
     let verdict = judge([says(2, &["a"]), fails(Failure::Timeout)]).expect("one of two");
     assert_eq!((verdict.score, verdict.opinions[1].score), (Score::from_tenths(2), None));
     assert_eq!(verdict.usage, Usage { prompt: 3, completion: 1 });
-    assert_eq!(judge([says(2, &[]), says(2, &[])]).expect("two").usage, Usage { prompt: 6, completion: 2 });
-    let error = judge([says(0, &[]), fails(Failure::Refused), fails(Failure::Timeout)]).expect_err("one of three");
-    assert_eq!((error.failure, error.is_transient), (Failure::Refused, true), "another try may reach the second");
-    assert!(error.reason.contains("1 of 3") && error.reason.contains("v1: gone; v2: gone"), "{error}");
+    assert_eq!(
+        judge([says(2, &[]), says(2, &[])]).expect("two").usage,
+        Usage { prompt: 6, completion: 2 }
+    );
+    let error = judge([says(0, &[]), fails(Failure::Refused), fails(Failure::Timeout)])
+        .expect_err("one of three");
+    assert_eq!(
+        (error.failure, error.is_transient),
+        (Failure::Refused, true),
+        "another try may reach the second"
+    );
+    assert!(
+        error.reason.contains("1 of 3") && error.reason.contains("v1: gone; v2: gone"),
+        "{error}"
+    );
     let error = judge([fails(Failure::Refused)]).expect_err("none");
     assert!(!error.is_transient);
 }
@@ -136,9 +156,11 @@ fn an_ensemble_checks_the_kinds_that_half_of_its_members_check() {
 fn constraints_in_natural_language_need_a_member_that_reads_them() {
     let reader = |answer| Says { answer, reads: true, kind: Kind::Invariant };
     assert!(ensemble([says(0, &[]), reader(Ok((0, Vec::new())))]).reads_words());
-    assert!(!ensemble([says(0, &[]), says(0, &[]), reader(Ok((0, Vec::new())))]).reads_words(), "it would be outvoted");
-    let words =
-        json!({"statement": "Greet.", "constraints": [{"name": "polite", "severity": "major", "text": "Be polite."}]});
+    assert!(
+        !ensemble([says(0, &[]), says(0, &[]), reader(Ok((0, Vec::new())))]).reads_words(),
+        "it would be outvoted"
+    );
+    let words = json!({"statement": "Greet.", "constraints": [{"name": "polite", "severity": "major", "text": "Be polite."}]});
     let problem = Custom::read(&words).expect("a problem").problem();
     let polite = Trajectory::new(problem.start(), &LIMITS);
     let deaf = ensemble([says(0, &[]), reader(Err(Failure::Timeout))]);
@@ -148,10 +170,12 @@ fn constraints_in_natural_language_need_a_member_that_reads_them() {
 
 #[test]
 fn member_names_are_unique() {
-    let member = |name: &str| EnsembleMember { name: name.to_owned(), verifier: Arc::new(says(0, &[])) };
-    for (members, part) in
-        [(vec![], "at least one"), (vec![member("a"), member("b"), member("a")], "two members called `a`")]
-    {
+    let member =
+        |name: &str| EnsembleMember { name: name.to_owned(), verifier: Arc::new(says(0, &[])) };
+    for (members, part) in [
+        (vec![], "at least one"),
+        (vec![member("a"), member("b"), member("a")], "two members called `a`"),
+    ] {
         let error = EnsembleVerifier::new(members, Score::ZERO).err().expect(part);
         assert!(error.contains(part), "{error}");
     }

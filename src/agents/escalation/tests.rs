@@ -7,7 +7,8 @@ use crate::agents::Failure;
 use prime_bench::tasks::{self, Difficulty};
 use prime_protocol::{Decision, Limits, Verdict};
 
-const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
+const LIMITS: Limits =
+    Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
 const SAMPLING: Sampling = Sampling { temperature: 1.0, top_p: 1.0, seed: 9 };
 
 /// Proposes its lines in turn and records the seeds.
@@ -20,9 +21,14 @@ struct Lines {
 impl AsyncExecutor for Lines {
     async fn propose(&self, _: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
         let mut seeds = self.seeds.lock().expect("no panic with the lock");
-        let line = self.lines[seeds.len()].map_err(|failure| AgentError::new("executor `x`", failure, "gone"))?;
+        let line = self.lines[seeds.len()]
+            .map_err(|failure| AgentError::new("executor `x`", failure, "gone"))?;
         seeds.push(sampling.seed);
-        Ok(Proposal { line: line.to_owned(), usage: Usage { prompt: 10, completion: 1 }, ..Proposal::default() })
+        Ok(Proposal {
+            line: line.to_owned(),
+            usage: Usage { prompt: 10, completion: 1 },
+            ..Proposal::default()
+        })
     }
 }
 
@@ -42,7 +48,8 @@ fn propose(small: Lined, rejected: &[&str]) -> (Result<Proposal, AgentError>, Ve
     let small = Arc::new(Lines { lines: small, seeds: Mutex::default() });
     let large = Arc::new(Lines { lines: vec![Ok("large line")], seeds: Mutex::default() });
     let named = |name: &str, executor: Arc<Lines>| NamedExecutor { name: name.into(), executor };
-    let executor = EscalatingExecutor::new(named("tiny", Arc::clone(&small)), named("big", large), samples, 2);
+    let executor =
+        EscalatingExecutor::new(named("tiny", Arc::clone(&small)), named("big", large), samples, 2);
     let proposal = block_on(executor.expect("samples").propose(&trajectory(rejected), SAMPLING));
     let seeds = small.seeds.lock().expect("no panic with the lock").clone();
     (proposal, seeds)
@@ -68,7 +75,10 @@ fn the_large_executor_is_asked_where_the_small_ones_samples_differ_or_were_rejec
             (line, Some(source)),
             "{small:?} {rejected:?}"
         );
-        assert_eq!(proposal.usage.prompt, prompt, "all that was spent counts: {small:?} {rejected:?}");
+        assert_eq!(
+            proposal.usage.prompt, prompt,
+            "all that was spent counts: {small:?} {rejected:?}"
+        );
     }
 }
 
@@ -86,7 +96,9 @@ fn a_permanent_failure_of_the_small_executor_is_returned() {
     assert_eq!(proposal.source.as_deref(), Some("big"));
     let error = propose(vec![Err(Failure::Refused)], &[]).0.expect_err("a wrong key");
     assert_eq!(error.failure, Failure::Refused);
-    let lines =
-        || NamedExecutor { name: "x".into(), executor: Arc::new(Lines { lines: Vec::new(), seeds: Mutex::default() }) };
+    let lines = || NamedExecutor {
+        name: "x".into(),
+        executor: Arc::new(Lines { lines: Vec::new(), seeds: Mutex::default() }),
+    };
     assert!(EscalatingExecutor::new(lines(), lines(), 0, 1).is_err(), "no samples");
 }

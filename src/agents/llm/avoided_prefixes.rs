@@ -1,13 +1,15 @@
-//! Which beginnings the next proposal at a state should avoid. A grammar permits numbers of any length, so a model that is
-//! sure of `move 8 2 1` and may not write it again writes `move 8 2 17` next: without more than the excluded lines it would
-//! try all of those before another disk.
+//! Which beginnings the next proposal at a state should avoid. A grammar permits numbers of any
+//! length, so a model that is sure of `move 8 2 1` and may not write it again writes `move 8 2 17`
+//! next: without more than the excluded lines it would try all of those before another disk.
 //!
-//! Rejected lines form a tree by their words. A line is avoided with all its continuations; once two successors of a node
-//! are avoided, the node is; a form of action is avoided after two of its lines, as long as there is another form.
+//! Rejected lines form a tree by their words. A line is avoided with all its continuations; once
+//! two successors of a node are avoided, the node is; a form of action is avoided after two of its
+//! lines, as long as there is another form.
 
 use std::collections::BTreeMap;
 
-/// Avoided successors of a node, or rejected lines of a form, after which something else comes first.
+/// Avoided successors of a node, or rejected lines of a form, after which something else comes
+/// first.
 const TRIED_MAX: usize = 2;
 
 #[derive(Default)]
@@ -30,13 +32,14 @@ impl<'l> Node<'l> {
         usize::from(self.is_rejected) + self.successors.values().map(Self::lines).sum::<usize>()
     }
 
-    /// Adds the shortest prefixes to avoid; whether this node is one. `may_be_avoided` is false at the root and for the only
-    /// form of action.
+    /// Adds the shortest prefixes to avoid; whether this node is one. `may_be_avoided` is false at
+    /// the root and for the only form of action.
     fn avoid(&self, prefix: &str, may_be_avoided: bool, found: &mut Vec<Box<str>>) -> bool {
         let own = found.len();
         let mut avoided = 0;
         for (word, successor) in &self.successors {
-            let longer = if prefix.is_empty() { (*word).to_owned() } else { format!("{prefix} {word}") };
+            let longer =
+                if prefix.is_empty() { (*word).to_owned() } else { format!("{prefix} {word}") };
             avoided += usize::from(successor.avoid(&longer, true, found));
         }
         let is_avoided = self.is_rejected || (may_be_avoided && avoided >= TRIED_MAX);
@@ -49,7 +52,10 @@ impl<'l> Node<'l> {
 }
 
 /// The prefixes to avoid where these lines were rejected; `forms` are those of the task's actions.
-pub(super) fn avoided_prefixes<'l>(forms: &[&str], rejected: impl Iterator<Item = &'l str>) -> Vec<Box<str>> {
+pub(super) fn avoided_prefixes<'l>(
+    forms: &[&str],
+    rejected: impl Iterator<Item = &'l str>,
+) -> Vec<Box<str>> {
     let mut root = Node::default();
     rejected.filter(|line| !line.is_empty()).for_each(|line| root.insert(line));
     // A form of action is known by its first word; forms that share it count as one.
@@ -92,14 +98,21 @@ mod tests {
     #[test]
     fn two_avoided_successors_make_a_prefix() {
         assert_eq!(avoided(&HANOI, &["move 8 2 1", "move 8 2 0"]), ["move 8 2"]);
-        assert_eq!(avoided(&HANOI, &["move 8 2 1", "move 8 2 0", "move 8 1 0"]), ["move 8 1 0", "move 8 2"]);
-        assert_eq!(avoided(&HANOI, &["move 8 2 1", "move 8 2 0", "move 8 1 0", "move 8 1 2"]), ["move 8"]);
+        assert_eq!(
+            avoided(&HANOI, &["move 8 2 1", "move 8 2 0", "move 8 1 0"]),
+            ["move 8 1 0", "move 8 2"]
+        );
+        assert_eq!(
+            avoided(&HANOI, &["move 8 2 1", "move 8 2 0", "move 8 1 0", "move 8 1 2"]),
+            ["move 8"]
+        );
     }
 
     #[test]
     fn the_only_form_of_action_is_never_avoided() {
-        let lines: Vec<String> =
-            (1..5).flat_map(|disk| ["0 1", "0 2", "1 0", "1 2"].map(|pegs| format!("move {disk} {pegs}"))).collect();
+        let lines: Vec<String> = (1..5)
+            .flat_map(|disk| ["0 1", "0 2", "1 0", "1 2"].map(|pegs| format!("move {disk} {pegs}")))
+            .collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         assert_eq!(avoided(&HANOI, &lines), ["move 1", "move 2", "move 3", "move 4"]);
     }
@@ -108,13 +121,19 @@ mod tests {
     fn a_form_gives_way_to_the_others_after_two_lines() {
         assert_eq!(avoided(&SORT, &["cmp 0 1", "cmp 7 8"]), ["cmp"]);
         assert_eq!(avoided(&SORT, &["cmp 0 1", "cmp 7 8", "swap 0 1"]), ["cmp", "swap 0 1"]);
-        assert_eq!(avoided(&SORT, &["cmp 0 1", "cmp 7 8", "swap 0 1", "swap 1 2", "pass"]), ["cmp", "pass", "swap"]);
+        assert_eq!(
+            avoided(&SORT, &["cmp 0 1", "cmp 7 8", "swap 0 1", "swap 1 2", "pass"]),
+            ["cmp", "pass", "swap"]
+        );
     }
 
     #[test]
     fn where_every_form_was_tried_none_is_avoided_as_a_whole() {
         let rejected = ["cmp 0 1", "cmp 7 8", "swap 0 1", "swap 1 2", "pass", "done"];
-        assert_eq!(avoided(&SORT, &rejected), ["cmp 0 1", "cmp 7 8", "done", "pass", "swap 0 1", "swap 1 2"]);
+        assert_eq!(
+            avoided(&SORT, &rejected),
+            ["cmp 0 1", "cmp 7 8", "done", "pass", "swap 0 1", "swap 1 2"]
+        );
     }
 
     #[test]

@@ -22,7 +22,8 @@ impl ModelByTask {
     }
 
     fn of(&self, task: &str) -> &Arc<dyn Model> {
-        first_that_knows(&self.0, |(learnt, _)| learnt(task)).map_or(&self.0[0].1, |(_, model)| model)
+        first_that_knows(&self.0, |(learnt, _)| learnt(task))
+            .map_or(&self.0[0].1, |(_, model)| model)
     }
 }
 
@@ -49,7 +50,9 @@ mod tests {
     type Named = (&'static str, fn(&str) -> Option<bool>);
 
     async fn asked(models: &[Named], task: &'static str) -> String {
-        let model = |&(name, learnt): &Named| (Box::new(learnt) as Learnt, Arc::new(Echo(name)) as Arc<dyn Model>);
+        let model = |&(name, learnt): &Named| {
+            (Box::new(learnt) as Learnt, Arc::new(Echo(name)) as Arc<dyn Model>)
+        };
         let models = ModelByTask::new(models.iter().map(model).collect());
         let request = CompletionRequest::raw(task, "");
         models.complete(request).await.expect("an answer").text

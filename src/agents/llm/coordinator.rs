@@ -49,8 +49,8 @@ impl CoordinatorOptions {
     }
 }
 
-/// Lets a model decide within the thresholds: Proceed with V above τ_hard, and Retry after `retries_max` retries in the same
-/// state, become Backtrack.
+/// Lets a model decide within the thresholds: Proceed with V above τ_hard, and Retry after
+/// `retries_max` retries in the same state, become Backtrack.
 pub struct LlmCoordinator {
     model: Arc<dyn Model>,
     prompt: Prompt,
@@ -71,7 +71,12 @@ fn parse(answer: &str) -> Option<Decision> {
 }
 
 /// Enforces the thresholds.
-fn limited(decision: Decision, thresholds: Thresholds, score: Score, retries_here: u32) -> Decision {
+fn limited(
+    decision: Decision,
+    thresholds: Thresholds,
+    score: Score,
+    retries_here: u32,
+) -> Decision {
     match decision {
         Decision::Proceed if score > thresholds.hard => Decision::Backtrack,
         Decision::Retry if retries_here >= thresholds.retries_max => Decision::Backtrack,
@@ -88,7 +93,11 @@ impl LlmCoordinator {
         options: CoordinatorOptions,
     ) -> Result<Self, TemplateError> {
         let prompt = templates.prompt(&options.template, Role::Coordinator)?;
-        let system = options.system.as_deref().map(|name| templates.prompt(name, Role::Coordinator)).transpose()?;
+        let system = options
+            .system
+            .as_deref()
+            .map(|name| templates.prompt(name, Role::Coordinator))
+            .transpose()?;
         let agent = label(Role::Coordinator, &options.name);
         Ok(Self { model, prompt, system, options, agent, grammar: GRAMMAR.into() })
     }
@@ -96,7 +105,12 @@ impl LlmCoordinator {
 
 #[async_trait]
 impl AsyncCoordinator for LlmCoordinator {
-    async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
+    async fn decide(
+        &self,
+        trajectory: &Trajectory,
+        line: &str,
+        verdict: &Verdict,
+    ) -> Result<Ruling, AgentError> {
         let options = &self.options;
         if verdict.score == Score::ZERO && !options.ask_on_clean_steps {
             return Ok(Decision::Proceed.into());
@@ -109,17 +123,32 @@ impl AsyncCoordinator for LlmCoordinator {
             ..PromptContext::new(trajectory, options.history, &options.variables)
         };
         let request = CompletionRequest {
-            system: self.system.as_ref().map(|system| rendered(&self.agent, system, &context)).transpose()?,
+            system: self
+                .system
+                .as_ref()
+                .map(|system| rendered(&self.agent, system, &context))
+                .transpose()?,
             grammar: Some(Arc::clone(&self.grammar)),
-            sampling: Sampling { temperature: options.temperature, top_p: 1.0, seed: seed(trajectory, line) },
+            sampling: Sampling {
+                temperature: options.temperature,
+                top_p: 1.0,
+                seed: seed(trajectory, line),
+            },
             max_tokens: TOKENS_MAX,
             affinity: affinity(trajectory),
-            ..CompletionRequest::raw(trajectory.machine.spec().slug, rendered(&self.agent, &self.prompt, &context)?)
+            ..CompletionRequest::raw(
+                trajectory.machine.spec().slug,
+                rendered(&self.agent, &self.prompt, &context)?,
+            )
         };
-        let completion =
-            self.model.complete(request).await.map_err(|error| AgentError { agent: self.agent.clone(), ..error })?;
-        let decision = parse(&completion.text)
-            .ok_or_else(|| malformed(&self.agent, "it is not Proceed, Retry or Backtrack", &completion.text))?;
+        let completion = self
+            .model
+            .complete(request)
+            .await
+            .map_err(|error| AgentError { agent: self.agent.clone(), ..error })?;
+        let decision = parse(&completion.text).ok_or_else(|| {
+            malformed(&self.agent, "it is not Proceed, Retry or Backtrack", &completion.text)
+        })?;
         let retries_here = trajectory.stack.top().retries;
         let decision = limited(decision, options.thresholds, verdict.score, retries_here);
         Ok(Ruling { decision, usage: completion.usage })

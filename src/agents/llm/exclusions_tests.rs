@@ -16,7 +16,8 @@ struct Less {
 
 impl Less {
     fn new(spec: &Spec, words: &Arc<Vocabulary>, excluded: &[&str]) -> Self {
-        let automaton = Automaton::new(&prompt::grammar(spec, true), words).expect("a task's grammar");
+        let automaton =
+            Automaton::new(&prompt::grammar(spec, true), words).expect("a task's grammar");
         Self { automaton, exclusions: Exclusions::new(excluded.iter().copied(), []) }
     }
 
@@ -53,7 +54,8 @@ fn excluding_the_reference_action_bars_that_line_alone() {
             assert!(whole.takes(&text) && !less.takes(&text), "{}: {text:?}", spec.slug);
         }
         // Every other action remains, after the excluded line as a derivation, too.
-        let mut others: Vec<String> = spec.page.actions.iter().map(|action| action.example.to_owned()).collect();
+        let mut others: Vec<String> =
+            spec.page.actions.iter().map(|action| action.example.to_owned()).collect();
         for _ in 0..12 {
             let Some(next) = machine.reference() else { break };
             machine.replay(&next).expect("legal");
@@ -73,8 +75,14 @@ fn excluding_the_reference_action_bars_that_line_alone() {
             let text = format!("{derivation}{line}");
             for next in text.bytes().map(u32::from).chain([END]) {
                 let (left, all) = (less.permitted(&at), whole.permitted(&free));
-                assert!(all.iter().all(|token| left.contains(token) || *token == next), "{}: {text:?}", spec.slug);
-                let Some(byte) = u8::try_from(next).ok().filter(|_| left.contains(&next)) else { break };
+                assert!(
+                    all.iter().all(|token| left.contains(token) || *token == next),
+                    "{}: {text:?}",
+                    spec.slug
+                );
+                let Some(byte) = u8::try_from(next).ok().filter(|_| left.contains(&next)) else {
+                    break;
+                };
                 at = less.after(&at, byte).expect("permitted");
                 free = whole.after(&free, byte).expect("permitted");
             }
@@ -83,7 +91,8 @@ fn excluding_the_reference_action_bars_that_line_alone() {
     assert!(checked > 80, "nearly every task has other actions: {checked}");
 }
 
-/// The maze has four actions; once all are rejected, its grammar says so before anything is written.
+/// The maze has four actions; once all are rejected, its grammar says so before anything is
+/// written.
 #[test]
 fn a_grammar_without_any_action_left_is_exhausted_at_once() {
     let words = byte_vocabulary();

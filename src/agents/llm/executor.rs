@@ -30,14 +30,16 @@ pub struct ExecutorOptions {
     /// The name of the system prompt's template.
     pub system: Option<String>,
     pub history: History,
-    /// Whether the task's grammar constrains the completion: at most one free line, then an action. Otherwise the last line
-    /// counts, without surrounding whitespace and backquotes.
+    /// Whether the task's grammar constrains the completion: at most one free line, then an action.
+    /// Otherwise the last line counts, without surrounding whitespace and backquotes.
     pub grammar: bool,
     /// Whether the grammar leaves out the lines that were rejected at this state.
     pub exclude_rejected: bool,
-    /// Whether a proposal at a state where a line was rejected may begin with a free line again, or is the action alone.
+    /// Whether a proposal at a state where a line was rejected may begin with a free line again, or
+    /// is the action alone.
     pub derive_after_rejection: bool,
-    /// Maximum tokens of a completion, at least 1. The last line of a truncated completion is judged as it is.
+    /// Maximum tokens of a completion, at least 1. The last line of a truncated completion is
+    /// judged as it is.
     pub max_tokens: u32,
     /// Overrides the run's temperature; 0 is greedy.
     pub temperature: Option<f32>,
@@ -102,19 +104,27 @@ impl TaskGrammar {
 impl LlmExecutor {
     /// # Errors
     /// A template does not exist or uses a variable that executors do not have.
-    pub fn new(model: Arc<dyn Model>, templates: &Templates, options: ExecutorOptions) -> Result<Self, TemplateError> {
+    pub fn new(
+        model: Arc<dyn Model>,
+        templates: &Templates,
+        options: ExecutorOptions,
+    ) -> Result<Self, TemplateError> {
         let prompts = ExecutorPrompts::new(templates, &options)?;
         Ok(Self { model, prompts, options, grammars: DashMap::new() })
     }
 
-    pub(super) async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+    pub(super) async fn complete(
+        &self,
+        request: CompletionRequest,
+    ) -> Result<Completion, AgentError> {
         self.model
             .complete(request)
             .await
             .map_err(|error| AgentError { agent: self.prompts.agent().to_owned(), ..error })
     }
 
-    /// A completion without the lines that the state's frame avoids, and first without what resembles them.
+    /// A completion without the lines that the state's frame avoids, and first without what
+    /// resembles them.
     async fn complete_under_grammar(
         &self,
         request: CompletionRequest,
@@ -125,13 +135,15 @@ impl LlmExecutor {
         let spec = machine.spec();
         let may_derive = self.options.derive_after_rejection || top.avoided().next().is_none();
         let grammar = self.grammars.entry((spec.slug, may_derive));
-        let TaskGrammar { text, reads_max } = grammar.or_insert_with(|| TaskGrammar::new(spec, may_derive)).clone();
+        let TaskGrammar { text, reads_max } =
+            grammar.or_insert_with(|| TaskGrammar::new(spec, may_derive)).clone();
         let reads_max = if template == COMPACT { reads_max } else { 0 };
         let request = CompletionRequest { grammar: Some(text), ..request };
         if !self.options.exclude_rejected {
             return self.complete_reading(request, machine, reads_max).await;
         }
-        let request = CompletionRequest { excluded: top.avoided().map(Into::into).collect(), ..request };
+        let request =
+            CompletionRequest { excluded: top.avoided().map(Into::into).collect(), ..request };
         if let Some(left) = listed_choices(trajectory) {
             let grammar = prompt::grammar_of_lines(left.iter().map(String::as_str), may_derive);
             let request = CompletionRequest { grammar: Some(grammar.into()), ..request };
@@ -159,8 +171,9 @@ impl LlmExecutor {
 /// Rejected lines that are no choice, after which the grammar lists what is left to choose.
 const NO_CHOICES_MAX: usize = 2;
 
-/// The choices left at a state where they are finite and the model has missed them repeatedly. A grammar of forms permits
-/// lines without end that cannot be applied, and a model whose only lines are such ones would propose them until it is stuck.
+/// The choices left at a state where they are finite and the model has missed them repeatedly. A
+/// grammar of forms permits lines without end that cannot be applied, and a model whose only lines
+/// are such ones would propose them until it is stuck.
 fn listed_choices(trajectory: &Trajectory) -> Option<Vec<String>> {
     let top = trajectory.stack.top();
     top.avoided().nth(NO_CHOICES_MAX - 1)?;
@@ -175,11 +188,12 @@ fn listed_choices(trajectory: &Trajectory) -> Option<Vec<String>> {
 const TEMPERATURE_STEP: f32 = 0.2;
 const TEMPERATURE_RAISED_MAX: f32 = 1.0;
 
-/// The temperature of the next proposal at a state. Where no grammar bars the rejected lines, a greedy model would write the
-/// same one for ever.
+/// The temperature of the next proposal at a state. Where no grammar bars the rejected lines, a
+/// greedy model would write the same one for ever.
 fn raised(temperature: f32, trajectory: &Trajectory) -> f32 {
     let top = trajectory.stack.top();
-    let repetitions = if top.excluded.is_empty() { 0 } else { top.repetitions().saturating_sub(top.retries) };
+    let repetitions =
+        if top.excluded.is_empty() { 0 } else { top.repetitions().saturating_sub(top.retries) };
     // More repetitions than these change nothing.
     let steps = u8::try_from(repetitions).unwrap_or(u8::MAX);
     temperature.max((temperature + TEMPERATURE_STEP * f32::from(steps)).min(TEMPERATURE_RAISED_MAX))
@@ -187,23 +201,33 @@ fn raised(temperature: f32, trajectory: &Trajectory) -> f32 {
 
 #[async_trait]
 impl AsyncExecutor for LlmExecutor {
-    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
+    async fn propose(
+        &self,
+        trajectory: &Trajectory,
+        sampling: Sampling,
+    ) -> Result<Proposal, AgentError> {
         let options = &self.options;
         let Asked { system, prompt } = self.prompts.of(trajectory)?;
         let request = CompletionRequest {
             system,
             sampling: Sampling {
-                temperature: raised(options.temperature.unwrap_or(sampling.temperature), trajectory),
+                temperature: raised(
+                    options.temperature.unwrap_or(sampling.temperature),
+                    trajectory,
+                ),
                 top_p: options.top_p.unwrap_or(sampling.top_p),
                 seed: sampling.seed,
             },
-            max_tokens: trajectory.completion_max.map_or(options.max_tokens, |max| max.min(options.max_tokens)),
+            max_tokens: trajectory
+                .completion_max
+                .map_or(options.max_tokens, |max| max.min(options.max_tokens)),
             logprobs: true,
             affinity: affinity(trajectory),
             ..CompletionRequest::raw(trajectory.machine.spec().slug, prompt)
         };
         let ReadCompletion { completion, failed } = if options.grammar {
-            self.complete_under_grammar(request, self.prompts.template(trajectory), trajectory).await?
+            self.complete_under_grammar(request, self.prompts.template(trajectory), trajectory)
+                .await?
         } else {
             self.complete(request).await?.into()
         };
@@ -229,7 +253,11 @@ impl AsyncExecutor for LlmExecutor {
         let derivation = before.trim_end_matches('`').trim_end().to_owned();
         Ok(Proposal {
             line: line.to_owned(),
-            derivation: if line.is_empty() { completion.text.trim_end().to_owned() } else { derivation },
+            derivation: if line.is_empty() {
+                completion.text.trim_end().to_owned()
+            } else {
+                derivation
+            },
             usage: completion.usage,
             tokens: completion.tokens,
             logprobs: completion.logprobs,

@@ -1,4 +1,5 @@
-//! What an executor asks its model in a turn. Asks no model: what a recorded turn asked can be read without one.
+//! What an executor asks its model in a turn. Asks no model: what a recorded turn asked can be read
+//! without one.
 
 use std::collections::BTreeMap;
 
@@ -33,8 +34,14 @@ impl ExecutorPrompts {
     pub fn new(templates: &Templates, options: &ExecutorOptions) -> Result<Self, TemplateError> {
         let names = std::iter::once(&options.template).chain(&options.variants);
         Ok(Self {
-            prompts: names.map(|name| templates.prompt(name, Role::Executor)).collect::<Result<_, _>>()?,
-            system: options.system.as_deref().map(|name| templates.prompt(name, Role::Executor)).transpose()?,
+            prompts: names
+                .map(|name| templates.prompt(name, Role::Executor))
+                .collect::<Result<_, _>>()?,
+            system: options
+                .system
+                .as_deref()
+                .map(|name| templates.prompt(name, Role::Executor))
+                .transpose()?,
             history: options.history,
             is_held: options.grammar,
             variables: options.variables.clone(),
@@ -61,9 +68,15 @@ impl ExecutorPrompts {
     /// # Errors
     /// A template cannot be rendered.
     pub fn of(&self, trajectory: &Trajectory) -> Result<Asked, AgentError> {
-        let context =
-            PromptContext { is_held: self.is_held, ..PromptContext::new(trajectory, self.history, &self.variables) };
-        let system = self.system.as_ref().map(|system| rendered(&self.agent, system, &context)).transpose()?;
+        let context = PromptContext {
+            is_held: self.is_held,
+            ..PromptContext::new(trajectory, self.history, &self.variables)
+        };
+        let system = self
+            .system
+            .as_ref()
+            .map(|system| rendered(&self.agent, system, &context))
+            .transpose()?;
         Ok(Asked { system, prompt: rendered(&self.agent, self.prompt(trajectory), &context)? })
     }
 }

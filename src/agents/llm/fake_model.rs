@@ -53,7 +53,8 @@ impl Model for FakeModel {
     }
 }
 
-pub const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
+pub const LIMITS: Limits =
+    Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
 
 /// A trajectory in its initial state.
 pub fn started(problem: &dyn Problem) -> Trajectory {

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{
-    CoordinatorOptions, ExecutorOptions, ExecutorPrompts, LlmCoordinator, LlmExecutor, LlmVerifier, VerdictFormat,
-    VerifierOptions,
+    CoordinatorOptions, ExecutorOptions, ExecutorPrompts, LlmCoordinator, LlmExecutor, LlmVerifier,
+    VerdictFormat, VerifierOptions,
 };
 use crate::agents::factory::Factory;
 use crate::agents::model::Model;
 use crate::agents::prompt::{History, TemplateError, Templates};
 use crate::agents::{Coordinator, Executor, Verifier};
 use crate::settings::{
-    BUILT_IN, CoordinatorAgent, ExecutorAgent, HistoryName, RoleOptions, Settings, VerdictName, VerifierAgent,
+    BUILT_IN, CoordinatorAgent, ExecutorAgent, HistoryName, RoleOptions, Settings, VerdictName,
+    VerifierAgent,
 };
 use prime_protocol::{Role, Thresholds};
 
@@ -45,12 +46,16 @@ pub fn templates(settings: &Settings) -> Result<Templates, TemplateError> {
     Templates::with(texts.iter().map(|(name, template)| (name.clone(), template.text.clone())))
 }
 
-/// The templates of the settings, after rendering the agent's own ones for every task, so that an error shows before a run.
-/// A test covers the built-in ones.
-fn checked_templates<A: RoleOptions>(settings: &Settings, options: &A) -> Result<Templates, TemplateError> {
+/// The templates of the settings, after rendering the agent's own ones for every task, so that an
+/// error shows before a run. A test covers the built-in ones.
+fn checked_templates<A: RoleOptions>(
+    settings: &Settings,
+    options: &A,
+) -> Result<Templates, TemplateError> {
     let all = templates(settings)?;
     let known = &settings.definitions.templates;
-    let is_built_in = |name: &String| known.get(name).is_some_and(|template| template.origin == BUILT_IN);
+    let is_built_in =
+        |name: &String| known.get(name).is_some_and(|template| template.origin == BUILT_IN);
     for name in options.templates().iter().filter(|name| !is_built_in(name)) {
         all.check(name, A::ROLE, &BTreeMap::new(), &[])?;
     }
@@ -72,7 +77,11 @@ fn executor_options(name: &str, options: &ExecutorAgent) -> ExecutorOptions {
     ExecutorOptions {
         name: name.to_owned(),
         template: template(Role::Executor, options.prompt_name()),
-        variants: options.prompt_variants.iter().map(|name| template(Role::Executor, name)).collect(),
+        variants: options
+            .prompt_variants
+            .iter()
+            .map(|name| template(Role::Executor, name))
+            .collect(),
         system: system(Role::Executor, &options.system),
         history: history(options.history, options.history_steps),
         grammar: options.grammar,
@@ -97,7 +106,10 @@ pub fn executor(
 ) -> Result<Factory<dyn Executor>, TemplateError> {
     let templates = checked_templates(settings, options)?;
     let options = executor_options(name, options);
-    checked(move || LlmExecutor::new(Arc::clone(&model), &templates, options.clone()), |made| Arc::new(made))
+    checked(
+        move || LlmExecutor::new(Arc::clone(&model), &templates, options.clone()),
+        |made| Arc::new(made),
+    )
 }
 
 /// What such an executor asks its model.
@@ -124,15 +136,22 @@ pub fn verifier(
     model: Arc<dyn Model>,
 ) -> Result<Factory<dyn Verifier>, TemplateError> {
     let format = match options.verdict {
-        VerdictName::Report => VerdictFormat::Report { grammar: options.grammar, max_tokens: options.max_tokens },
+        VerdictName::Report => {
+            VerdictFormat::Report { grammar: options.grammar, max_tokens: options.max_tokens }
+        }
         VerdictName::Likelihood => {
-            let confidence_min =
-                if options.confidence_min > 0.0 { options.confidence_min as f32 } else { CONFIDENCE_MIN };
+            let confidence_min = if options.confidence_min > 0.0 {
+                options.confidence_min as f32
+            } else {
+                CONFIDENCE_MIN
+            };
             VerdictFormat::Likelihood { confidence_min, max_tokens: options.max_tokens }
         }
         VerdictName::Token => {
             let confidence_min = options.confidence_min as f32;
-            VerdictFormat::Token { confidence_min: (confidence_min > 0.0).then_some(confidence_min) }
+            VerdictFormat::Token {
+                confidence_min: (confidence_min > 0.0).then_some(confidence_min),
+            }
         }
     };
     let templates = checked_templates(settings, options)?;
@@ -146,7 +165,10 @@ pub fn verifier(
         temperature: 0.0,
         variables: BTreeMap::new(),
     };
-    checked(move || LlmVerifier::new(Arc::clone(&model), &templates, options.clone()), |made| Arc::new(made))
+    checked(
+        move || LlmVerifier::new(Arc::clone(&model), &templates, options.clone()),
+        |made| Arc::new(made),
+    )
 }
 
 /// A coordinator that asks a model.
@@ -171,5 +193,8 @@ pub fn coordinator(
         temperature: 0.0,
         variables: BTreeMap::new(),
     };
-    checked(move || LlmCoordinator::new(Arc::clone(&model), &templates, options.clone()), |made| Arc::new(made))
+    checked(
+        move || LlmCoordinator::new(Arc::clone(&model), &templates, options.clone()),
+        |made| Arc::new(made),
+    )
 }

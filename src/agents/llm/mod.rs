@@ -1,5 +1,6 @@
-//! Agents that are language models: each renders a template, asks a [`Model`](super::model::Model) and parses the completion.
-//! Model output is never trusted: lines go through the task's machine, and everything else is parsed strictly.
+//! Agents that are language models: each renders a template, asks a [`Model`](super::model::Model)
+//! and parses the completion. Model output is never trusted: lines go through the task's machine,
+//! and everything else is parsed strictly.
 
 mod avoided_prefixes;
 mod by_task;
@@ -53,10 +54,14 @@ fn label(role: Role, name: &str) -> String {
 }
 
 /// Renders a prompt; an error names the agent.
-fn rendered(agent: &str, prompt: &Prompt, context: &PromptContext<'_>) -> Result<String, AgentError> {
-    prompt
-        .render(context)
-        .map_err(|error: TemplateError| AgentError::new(agent, Failure::Unsupported, error.to_string()))
+fn rendered(
+    agent: &str,
+    prompt: &Prompt,
+    context: &PromptContext<'_>,
+) -> Result<String, AgentError> {
+    prompt.render(context).map_err(|error: TemplateError| {
+        AgentError::new(agent, Failure::Unsupported, error.to_string())
+    })
 }
 
 /// An unusable completion, quoted in part.
@@ -66,5 +71,9 @@ fn malformed(agent: &str, problem: &str, text: &str) -> AgentError {
     if shown.len() < text.len() {
         shown.push('…');
     }
-    AgentError::new(agent, Failure::Malformed, format!("the model's answer is unusable: {problem}: {shown:?}"))
+    AgentError::new(
+        agent,
+        Failure::Malformed,
+        format!("the model's answer is unusable: {problem}: {shown:?}"),
+    )
 }

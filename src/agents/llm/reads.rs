@@ -1,5 +1,6 @@
-//! Completions that look values up ([`prime_lessons::read`]): the model stops at the end of a query, the value is appended, and
-//! the model goes on behind it. To the engine that is one text that grows, so what it has computed stays cached.
+//! Completions that look values up ([`prime_lessons::read`]): the model stops at the end of a
+//! query, the value is appended, and the model goes on behind it. To the engine that is one text
+//! that grows, so what it has computed stays cached.
 
 use super::executor::LlmExecutor;
 use crate::agents::model::{Completion, CompletionRequest};
@@ -22,8 +23,8 @@ impl From<Completion> for ReadCompletion {
 }
 
 impl LlmExecutor {
-    /// Completes a request, and appends the values that the text asks for, at most `reads_max`; after the last one the grammar
-    /// permits no query.
+    /// Completes a request, and appends the values that the text asks for, at most `reads_max`;
+    /// after the last one the grammar permits no query.
     pub(super) async fn complete_reading(
         &self,
         request: CompletionRequest,
@@ -33,7 +34,8 @@ impl LlmExecutor {
         if reads_max == 0 {
             return Ok(self.complete(request).await?.into());
         }
-        let mut whole = self.complete(CompletionRequest { stop: Some(QUERY_END), ..request.clone() }).await?;
+        let mut whole =
+            self.complete(CompletionRequest { stop: Some(QUERY_END), ..request.clone() }).await?;
         cut_behind_query(&mut whole);
         let mut reads = 0;
         while whole.is_stopped {
@@ -58,8 +60,12 @@ impl LlmExecutor {
                 grammar: Some(prompt::continued_grammar(machine.spec(), may_read).into()),
                 stop: may_read.then_some(QUERY_END),
                 max_tokens: left,
-                // A request draws from the start of its seed's numbers: the same ones again would correlate.
-                sampling: Sampling { seed: seed.wrapping_add((reads as u64).rotate_right(16)), ..request.sampling },
+                // A request draws from the start of its seed's numbers: the same ones again would
+                // correlate.
+                sampling: Sampling {
+                    seed: seed.wrapping_add((reads as u64).rotate_right(16)),
+                    ..request.sampling
+                },
                 ..request.clone()
             };
             match self.complete(next).await {
@@ -87,8 +93,8 @@ fn cut_behind_query(completion: &mut Completion) {
     }
 }
 
-/// Adds what was written behind a value. Its prompt is the whole before it: the values count as prompt, and what the model
-/// wrote only once.
+/// Adds what was written behind a value. Its prompt is the whole before it: the values count as
+/// prompt, and what the model wrote only once.
 fn append(whole: &mut Completion, part: Completion) {
     let Usage { prompt, completion } = part.usage;
     whole.usage.prompt = prompt.saturating_sub(whole.usage.completion);

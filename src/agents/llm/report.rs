@@ -1,5 +1,6 @@
-//! The report of a verifying model (the paper's appendix, "Verifier Prompt Template"): grammar and parser. Parsing is strict:
-//! a report that omits something, adds something or contradicts itself is not a verdict.
+//! The report of a verifying model (the paper's appendix, "Verifier Prompt Template"): grammar and
+//! parser. Parsing is strict: a report that omits something, adds something or contradicts itself
+//! is not a verdict.
 
 use prime_protocol::Score;
 
@@ -14,7 +15,9 @@ pub struct Report {
 
 /// The trimmed text after a prefix.
 fn after<'a>(line: &'a str, prefix: &str) -> Result<&'a str, String> {
-    line.strip_prefix(prefix).map(str::trim).ok_or_else(|| format!("the line {line:?} should begin with {prefix:?}"))
+    line.strip_prefix(prefix)
+        .map(str::trim)
+        .ok_or_else(|| format!("the line {line:?} should begin with {prefix:?}"))
 }
 
 /// `PASS - reason` or `FAIL - reason`.
@@ -36,14 +39,16 @@ fn score(text: &str) -> Result<Score, String> {
         && text.ends_with(|c: char| c.is_ascii_digit())
         && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let value: Option<f64> = if is_decimal { text.parse().ok() } else { None };
-    let value = value.ok_or_else(|| format!("the violation score {text:?} is not a decimal number"))?;
+    let value =
+        value.ok_or_else(|| format!("the violation score {text:?} is not a decimal number"))?;
     Some(value)
         .filter(|value| *value <= 1.0)
         .and_then(Score::from_value)
         .ok_or_else(|| format!("the violation score {text} is above 1"))
 }
 
-/// Parses a report on the given number of constraints. Blank lines and surrounding whitespace are ignored.
+/// Parses a report on the given number of constraints. Blank lines and surrounding whitespace are
+/// ignored.
 ///
 /// # Errors
 /// What is missing, extra, misspelt, out of range or contradictory.
@@ -68,18 +73,24 @@ pub fn parse_report(text: &str, constraints: usize) -> Result<Report, String> {
         return Err(format!("the line {line:?} comes after its end"));
     }
     match (is_valid, failed.first(), score == Score::ZERO) {
-        (true, Some((index, _)), _) => Err(format!("it says VALID, but constraint {} fails", index + 1)),
+        (true, Some((index, _)), _) => {
+            Err(format!("it says VALID, but constraint {} fails", index + 1))
+        }
         (true, None, false) => Err(format!("it says VALID, but the violation score is {score}")),
         (false, _, true) => Err("it says INVALID, but the violation score is 0".to_owned()),
-        (false, None, false) if constraints > 0 => Err("it says INVALID, but no constraint fails".to_owned()),
+        (false, None, false) if constraints > 0 => {
+            Err("it says INVALID, but no constraint fails".to_owned())
+        }
         (true, None, true) | (false, _, false) => Ok(Report { failed, score }),
     }
 }
 
-/// The grammar of consistent reports on the given number of constraints: after a FAIL only INVALID with a score above 0 may
-/// follow. A reason is one line of at least one character.
+/// The grammar of consistent reports on the given number of constraints: after a FAIL only INVALID
+/// with a score above 0 may follow. A reason is one line of at least one character.
 pub fn report_grammar(constraints: usize) -> String {
-    let mut rules = vec![if constraints == 0 { "root ::= clean | broken" } else { "root ::= clean1" }.to_owned()];
+    let mut rules = vec![
+        if constraints == 0 { "root ::= clean | broken" } else { "root ::= clean1" }.to_owned(),
+    ];
     for number in 1..=constraints {
         let (clean, broken) = if number == constraints {
             ("clean".to_owned(), "broken".to_owned())
@@ -87,13 +98,19 @@ pub fn report_grammar(constraints: usize) -> String {
             (format!("clean{}", number + 1), format!("broken{}", number + 1))
         };
         let head = format!("\"Constraint {number}: \"");
-        rules.push(format!("clean{number} ::= {head} ( \"PASS\" reason {clean} | \"FAIL\" reason {broken} )"));
+        rules.push(format!(
+            "clean{number} ::= {head} ( \"PASS\" reason {clean} | \"FAIL\" reason {broken} )"
+        ));
         if number > 1 {
-            rules.push(format!("broken{number} ::= {head} ( \"PASS\" | \"FAIL\" ) reason {broken}"));
+            rules
+                .push(format!("broken{number} ::= {head} ( \"PASS\" | \"FAIL\" ) reason {broken}"));
         }
     }
     rules.push("clean ::= \"Overall: VALID\\nViolation Score: 0.0\"".to_owned());
-    rules.push("broken ::= \"Overall: INVALID\\nViolation Score: \" ( \"1.0\" | \"0.\" [0-9]? [1-9] )".to_owned());
+    rules.push(
+        "broken ::= \"Overall: INVALID\\nViolation Score: \" ( \"1.0\" | \"0.\" [0-9]? [1-9] )"
+            .to_owned(),
+    );
     if constraints > 0 {
         rules.push("reason ::= \" - \" [^ \\n] [^\\n]* \"\\n\"".to_owned());
     }
@@ -115,8 +132,7 @@ mod tests {
         assert_eq!(parse_report(CLEAN, 2), Ok(Report { failed: Vec::new(), score: Score::ZERO }));
         let spaced = CLEAN.replace('\n', "  \r\n\n  ");
         assert_eq!(parse_report(&spaced, 2), Ok(Report { failed: Vec::new(), score: Score::ZERO }));
-        let broken =
-            "Constraint 1: FAIL - übel - ja\nConstraint 2: PASS - ok\nOverall: INVALID\nViolation Score: 0.65\n";
+        let broken = "Constraint 1: FAIL - übel - ja\nConstraint 2: PASS - ok\nOverall: INVALID\nViolation Score: 0.65\n";
         assert_eq!(
             parse_report(broken, 2),
             Ok(Report { failed: vec![(0, "übel - ja".to_owned())], score: score(0.65) })
@@ -136,7 +152,10 @@ mod tests {
             (with("Constraint 2: PASS - kept\n", ""), "should begin with \"Constraint 2:\""),
             (with("Constraint 2", "Constraint 1"), "should begin with \"Constraint 2:\""),
             (
-                with("Constraint 2: PASS - kept", "Constraint 2: PASS - kept\nConstraint 3: PASS - x"),
+                with(
+                    "Constraint 2: PASS - kept",
+                    "Constraint 2: PASS - kept\nConstraint 3: PASS - x",
+                ),
                 "begin with \"Overall:\"",
             ),
             (format!("Here it is:\n{CLEAN}"), "should begin with \"Constraint 1:\""),
@@ -160,7 +179,10 @@ mod tests {
             (with(": VALID", ": INVALID"), "INVALID, but the violation score is 0"),
             (with("0.0", "0.2"), "VALID, but the violation score is 0.2"),
             (with("1: PASS", "1: FAIL"), "VALID, but constraint 1 fails"),
-            (with(": VALID", ": INVALID").replace("0.0", "0.5"), "INVALID, but no constraint fails"),
+            (
+                with(": VALID", ": INVALID").replace("0.0", "0.5"),
+                "INVALID, but no constraint fails",
+            ),
         ] {
             let error = parse_report(&text, 2).expect_err(&text);
             assert!(error.contains(part), "{part:?} is missing in {error:?} of {text:?}");

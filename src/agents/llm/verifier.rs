@@ -22,23 +22,26 @@ const UNSURE: Score = Score::from_tenths(2);
 /// How a model expresses its verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum VerdictFormat {
-    /// The paper's report: PASS or FAIL with a reason for each constraint, an overall verdict, and a score.
+    /// The paper's report: PASS or FAIL with a reason for each constraint, an overall verdict, and
+    /// a score.
     Report {
         /// Whether a grammar constrains the report.
         grammar: bool,
         /// Maximum tokens of a report.
         max_tokens: u32,
     },
-    /// The model is prompted like an executor and writes one free line; a grammar then constrains it to the proposed line,
-    /// which is wrong if improbable. For models of executors, which need no training to judge. A server without grammars
-    /// answers freely; then its own line must equal the proposed one.
+    /// The model is prompted like an executor and writes one free line; a grammar then constrains
+    /// it to the proposed line, which is wrong if improbable. For models of executors, which need
+    /// no training to judge. A server without grammars answers freely; then its own line must equal
+    /// the proposed one.
     Likelihood {
         /// A token with a lower probability (0 to 1) makes the step wrong.
         confidence_min: f32,
         /// Maximum tokens of a completion.
         max_tokens: u32,
     },
-    /// One token, `1` for a right step and `0` for a wrong one, constrained by a grammar; its log-probability is recorded.
+    /// One token, `1` for a right step and `0` for a wrong one, constrained by a grammar; its
+    /// log-probability is recorded.
     Token {
         /// A `1` with a lower probability (0 to 1) counts as a minor violation.
         confidence_min: Option<f32>,
@@ -47,8 +50,10 @@ pub enum VerdictFormat {
 
 /// A grammar of an optional free line followed by this line.
 fn ending_in(line: &str) -> String {
-    let literal: String =
-        line.chars().flat_map(|c| if matches!(c, '"' | '\\') { vec!['\\', c] } else { vec![c] }).collect();
+    let literal: String = line
+        .chars()
+        .flat_map(|c| if matches!(c, '"' | '\\') { vec!['\\', c] } else { vec![c] })
+        .collect();
     format!("root ::= ([^\\n]* \"\\n\")? \"{literal}\"")
 }
 
@@ -61,7 +66,8 @@ pub struct VerifierOptions {
     pub template: String,
     /// The name of the system prompt's template.
     pub system: Option<String>,
-    /// The kinds of constraints that the model is asked about, except `format`, which the machine always checks.
+    /// The kinds of constraints that the model is asked about, except `format`, which the machine
+    /// always checks.
     pub kinds: Kinds,
     pub history: History,
     /// 0 is greedy.
@@ -91,7 +97,11 @@ impl VerifierOptions {
 
     /// The executor's prompt, with the proposed line as the completion.
     pub fn likelihood(name: impl Into<String>, confidence_min: f32, max_tokens: u32) -> Self {
-        Self::of(name, VerdictFormat::Likelihood { confidence_min, max_tokens }, "verifier/likelihood.j2")
+        Self::of(
+            name,
+            VerdictFormat::Likelihood { confidence_min, max_tokens },
+            "verifier/likelihood.j2",
+        )
     }
 
     /// One token, for small models trained on this format.
@@ -102,8 +112,8 @@ impl VerifierOptions {
 
 /// Judges a step with a model.
 ///
-/// Lines that the machine rejects, and constraints of a client's problem that have a `check`, are decided without the model,
-/// which is then asked only about constraints in natural language.
+/// Lines that the machine rejects, and constraints of a client's problem that have a `check`, are
+/// decided without the model, which is then asked only about constraints in natural language.
 pub struct LlmVerifier {
     model: Arc<dyn Model>,
     prompt: Prompt,
@@ -118,11 +128,27 @@ pub struct LlmVerifier {
 impl LlmVerifier {
     /// # Errors
     /// A template does not exist or uses a variable that verifiers do not have.
-    pub fn new(model: Arc<dyn Model>, templates: &Templates, options: VerifierOptions) -> Result<Self, TemplateError> {
+    pub fn new(
+        model: Arc<dyn Model>,
+        templates: &Templates,
+        options: VerifierOptions,
+    ) -> Result<Self, TemplateError> {
         let prompt = templates.prompt(&options.template, Role::Verifier)?;
-        let system = options.system.as_deref().map(|name| templates.prompt(name, Role::Verifier)).transpose()?;
+        let system = options
+            .system
+            .as_deref()
+            .map(|name| templates.prompt(name, Role::Verifier))
+            .transpose()?;
         let agent = label(Role::Verifier, &options.name);
-        Ok(Self { model, prompt, system, options, agent, grammars: DashMap::new(), token: "root ::= [01]".into() })
+        Ok(Self {
+            model,
+            prompt,
+            system,
+            options,
+            agent,
+            grammars: DashMap::new(),
+            token: "root ::= [01]".into(),
+        })
     }
 
     /// The constraints that the model is asked about.
@@ -136,11 +162,18 @@ impl LlmVerifier {
         problem.rules().into_iter().filter(is_asked).collect()
     }
 
-    async fn complete(&self, trajectory: &Trajectory, line: &str, rules: &[Rule]) -> Result<Completion, AgentError> {
+    async fn complete(
+        &self,
+        trajectory: &Trajectory,
+        line: &str,
+        rules: &[Rule],
+    ) -> Result<Completion, AgentError> {
         let options = &self.options;
         let (grammar, max_tokens) = match options.format {
             VerdictFormat::Token { .. } => (Some(Arc::clone(&self.token)), 1),
-            VerdictFormat::Likelihood { max_tokens, .. } => (Some(ending_in(line).into()), max_tokens),
+            VerdictFormat::Likelihood { max_tokens, .. } => {
+                (Some(ending_in(line).into()), max_tokens)
+            }
             VerdictFormat::Report { grammar: false, max_tokens } => (None, max_tokens),
             VerdictFormat::Report { grammar: true, max_tokens } => {
                 let made = || report_grammar(rules.len()).into();
@@ -154,18 +187,37 @@ impl LlmVerifier {
             ..PromptContext::new(trajectory, options.history, &options.variables)
         };
         let request = CompletionRequest {
-            system: self.system.as_ref().map(|system| rendered(&self.agent, system, &context)).transpose()?,
+            system: self
+                .system
+                .as_ref()
+                .map(|system| rendered(&self.agent, system, &context))
+                .transpose()?,
             grammar,
-            sampling: Sampling { temperature: options.temperature, top_p: 1.0, seed: seed(trajectory, line) },
+            sampling: Sampling {
+                temperature: options.temperature,
+                top_p: 1.0,
+                seed: seed(trajectory, line),
+            },
             max_tokens,
             logprobs: !matches!(options.format, VerdictFormat::Report { .. }),
             affinity: affinity(trajectory),
-            ..CompletionRequest::raw(trajectory.machine.spec().slug, rendered(&self.agent, &self.prompt, &context)?)
+            ..CompletionRequest::raw(
+                trajectory.machine.spec().slug,
+                rendered(&self.agent, &self.prompt, &context)?,
+            )
         };
-        self.model.complete(request).await.map_err(|error| AgentError { agent: self.agent.clone(), ..error })
+        self.model
+            .complete(request)
+            .await
+            .map_err(|error| AgentError { agent: self.agent.clone(), ..error })
     }
 
-    fn report_verdict(&self, completion: &Completion, rules: &[Rule], max_tokens: u32) -> Result<Verdict, AgentError> {
+    fn report_verdict(
+        &self,
+        completion: &Completion,
+        rules: &[Rule],
+        max_tokens: u32,
+    ) -> Result<Verdict, AgentError> {
         let Report { failed, score } = parse_report(&completion.text, rules.len()).map_err(|what| {
             if completion.is_truncated {
                 let reason = format!("the report was truncated after {max_tokens} tokens ({what}): raise `max_tokens`");
@@ -174,8 +226,10 @@ impl LlmVerifier {
                 malformed(&self.agent, &what, &completion.text)
             }
         })?;
-        let reasons: Vec<_> =
-            failed.iter().map(|(index, reason)| format!("{}: {reason}", rules[*index].name)).collect();
+        let reasons: Vec<_> = failed
+            .iter()
+            .map(|(index, reason)| format!("{}: {reason}", rules[*index].name))
+            .collect();
         Ok(Verdict {
             score,
             violations: failed.iter().map(|(index, _)| rules[*index].name.clone()).collect(),
@@ -203,34 +257,59 @@ impl LlmVerifier {
         };
         let own = prompt::last_line(&completion.text);
         if own != line {
-            return Ok(wrong("a model that was asked for the step itself wrote another one".to_owned(), None));
+            return Ok(wrong(
+                "a model that was asked for the step itself wrote another one".to_owned(),
+                None,
+            ));
         }
         let lowest = completion.logprobs.iter().copied().reduce(f32::min);
         Ok(match lowest {
-            Some(lowest) if lowest.exp() < confidence_min => {
-                wrong(format!("a model finds this step improbable (p = {:.3})", lowest.exp()), Some(lowest))
-            }
+            Some(lowest) if lowest.exp() < confidence_min => wrong(
+                format!("a model finds this step improbable (p = {:.3})", lowest.exp()),
+                Some(lowest),
+            ),
             lowest => Verdict { logprob: lowest, ..Verdict::default() },
         })
     }
 
-    fn token_verdict(&self, completion: &Completion, confidence_min: Option<f32>) -> Result<Verdict, AgentError> {
+    fn token_verdict(
+        &self,
+        completion: &Completion,
+        confidence_min: Option<f32>,
+    ) -> Result<Verdict, AgentError> {
         let logprob = completion.logprobs.first().copied();
         let unnamed = |feedback: String| (Vec::<Cow<'static, str>>::new(), Some(feedback));
-        let (score, (violations, feedback)) = match (completion.text.trim(), confidence_min, logprob) {
-            ("0", ..) => (WRONG, unnamed("a verifier that gives no reasons calls this step wrong".to_owned())),
-            ("1", None, _) => (Score::ZERO, (Vec::new(), None)),
-            ("1", Some(_), None) => {
-                let reason = "the model returns no log-probabilities: remove `confidence_min`";
-                return Err(AgentError::new(&self.agent, Failure::Unsupported, reason));
-            }
-            ("1", Some(least), Some(logprob)) if logprob.exp() >= least => (Score::ZERO, (Vec::new(), None)),
-            ("1", Some(least), Some(logprob)) => {
-                let sure = logprob.exp();
-                (UNSURE, unnamed(format!("a verifier is {sure:.2} sure of this step, and {least:.2} is asked for")))
-            }
-            _ => return Err(malformed(&self.agent, "it is neither `0` nor `1`", &completion.text)),
-        };
+        let (score, (violations, feedback)) =
+            match (completion.text.trim(), confidence_min, logprob) {
+                ("0", ..) => (
+                    WRONG,
+                    unnamed("a verifier that gives no reasons calls this step wrong".to_owned()),
+                ),
+                ("1", None, _) => (Score::ZERO, (Vec::new(), None)),
+                ("1", Some(_), None) => {
+                    let reason = "the model returns no log-probabilities: remove `confidence_min`";
+                    return Err(AgentError::new(&self.agent, Failure::Unsupported, reason));
+                }
+                ("1", Some(least), Some(logprob)) if logprob.exp() >= least => {
+                    (Score::ZERO, (Vec::new(), None))
+                }
+                ("1", Some(least), Some(logprob)) => {
+                    let sure = logprob.exp();
+                    (
+                        UNSURE,
+                        unnamed(format!(
+                            "a verifier is {sure:.2} sure of this step, and {least:.2} is asked for"
+                        )),
+                    )
+                }
+                _ => {
+                    return Err(malformed(
+                        &self.agent,
+                        "it is neither `0` nor `1`",
+                        &completion.text,
+                    ));
+                }
+            };
         Ok(Verdict { score, violations, feedback, logprob, ..Verdict::default() })
     }
 }
@@ -251,15 +330,20 @@ impl AsyncVerifier for LlmVerifier {
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
         let problem = trajectory.machine.problem();
-        let evaluated = if problem.has_reference() { Kinds::from_iter([Kind::Format]) } else { Kinds::ALL };
+        let evaluated =
+            if problem.has_reference() { Kinds::from_iter([Kind::Format]) } else { Kinds::ALL };
         if let Some(verdict) = Verdict::by_rules(trajectory.machine.as_ref(), evaluated) {
             return Ok(verdict);
         }
         let rules = self.rules(problem.as_ref());
         let completion = self.complete(trajectory, line, &rules).await?;
         let verdict = match self.options.format {
-            VerdictFormat::Report { max_tokens, .. } => self.report_verdict(&completion, &rules, max_tokens),
-            VerdictFormat::Token { confidence_min } => self.token_verdict(&completion, confidence_min),
+            VerdictFormat::Report { max_tokens, .. } => {
+                self.report_verdict(&completion, &rules, max_tokens)
+            }
+            VerdictFormat::Token { confidence_min } => {
+                self.token_verdict(&completion, confidence_min)
+            }
             VerdictFormat::Likelihood { confidence_min, .. } => {
                 self.likelihood_verdict(&completion, line, confidence_min)
             }

@@ -1,4 +1,5 @@
-//! Parses a program's answers strictly: an unknown field, a wrong type or a value out of range invalidates the answer.
+//! Parses a program's answers strictly: an unknown field, a wrong type or a value out of range
+//! invalidates the answer.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -68,15 +69,24 @@ fn parse<A: DeserializeOwned>(line: &[u8]) -> Result<A, ProcessFault> {
 }
 
 fn malformed(line: &[u8], why: impl std::fmt::Display) -> ProcessFault {
-    ProcessFault::new(Failure::Malformed, format!("it gave an invalid answer: {why}; it wrote {}", quoted(line)))
+    ProcessFault::new(
+        Failure::Malformed,
+        format!("it gave an invalid answer: {why}; it wrote {}", quoted(line)),
+    )
 }
 
 /// Returns the error if the answer is one.
-fn check_error(line: &[u8], error: Option<String>, retry: Option<bool>, has_more: bool) -> Result<(), ProcessFault> {
+fn check_error(
+    line: &[u8],
+    error: Option<String>,
+    retry: Option<bool>,
+    has_more: bool,
+) -> Result<(), ProcessFault> {
     match (error, retry) {
         (Some(_), _) if has_more => Err(malformed(line, "it has both an `error` and an answer")),
         (Some(error), retry) => {
-            let failure = if retry == Some(false) { Failure::Unsupported } else { Failure::ServerError };
+            let failure =
+                if retry == Some(false) { Failure::Unsupported } else { Failure::ServerError };
             Err(ProcessFault::new(failure, format!("it said: {error}")))
         }
         (None, Some(_)) => Err(malformed(line, "`retry` without an `error`")),
@@ -95,7 +105,10 @@ fn usage(line: &[u8], spent: Option<UsageFields>) -> Result<Usage, ProcessFault>
 fn logprob(line: &[u8], value: Option<f64>) -> Result<Option<f32>, ProcessFault> {
     match value {
         Some(value) if value > 0.0 => Err(malformed(line, "`logprob` is above 0")),
-        #[expect(clippy::cast_possible_truncation, reason = "single precision is intended; the bounds hold")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "single precision is intended; the bounds hold"
+        )]
         value => Ok(value.map(|value| value.max(f64::from(f32::MIN)) as f32)),
     }
 }
@@ -119,10 +132,17 @@ pub(super) fn proposal(line: &[u8]) -> Result<Proposal, ProcessFault> {
 pub(super) fn verdict(line: &[u8]) -> Result<Verdict, ProcessFault> {
     let answer: VerifierAnswer = parse(line)?;
     let violations = answer.violations.unwrap_or_default();
-    check_error(line, answer.error, answer.retry, answer.score.is_some() || answer.valid.is_some())?;
+    check_error(
+        line,
+        answer.error,
+        answer.retry,
+        answer.score.is_some() || answer.valid.is_some(),
+    )?;
     let score = match (answer.score, answer.valid) {
         (Some(value), None) if (0.0..=SCORE_MAX).contains(&value) => Score::from_value(value),
-        (Some(_), None) => return Err(malformed(line, format!("`score` must be from 0 to {SCORE_MAX}"))),
+        (Some(_), None) => {
+            return Err(malformed(line, format!("`score` must be from 0 to {SCORE_MAX}")));
+        }
         (None, Some(true)) => Some(Score::ZERO),
         (None, Some(false)) => Some(Score::from_tenths(Severity::Critical.tenths())),
         (None, None) => return Err(malformed(line, "`score` or `valid` is missing")),
@@ -132,10 +152,13 @@ pub(super) fn verdict(line: &[u8]) -> Result<Verdict, ProcessFault> {
     if score == Score::ZERO && !violations.is_empty() {
         return Err(malformed(line, "it names `violations` but finds nothing wrong"));
     }
-    let is_name =
-        |name: &String| !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control);
+    let is_name = |name: &String| {
+        !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control)
+    };
     if violations.len() > VIOLATIONS_MAX || !violations.iter().all(is_name) {
-        let why = format!("`violations` must be up to {VIOLATIONS_MAX} names of 1 to {NAME_BYTES_MAX} bytes");
+        let why = format!(
+            "`violations` must be up to {VIOLATIONS_MAX} names of 1 to {NAME_BYTES_MAX} bytes"
+        );
         return Err(malformed(line, why));
     }
     Ok(Verdict {
@@ -151,6 +174,8 @@ pub(super) fn verdict(line: &[u8]) -> Result<Verdict, ProcessFault> {
 pub(super) fn ruling(line: &[u8]) -> Result<Ruling, ProcessFault> {
     let answer: CoordinatorAnswer = parse(line)?;
     check_error(line, answer.error, answer.retry, answer.decision.is_some())?;
-    let Some(decision) = answer.decision else { return Err(malformed(line, "`decision` is missing")) };
+    let Some(decision) = answer.decision else {
+        return Err(malformed(line, "`decision` is missing"));
+    };
     Ok(Ruling { decision, usage: usage(line, answer.usage)? })
 }

@@ -1,4 +1,5 @@
-//! One running process of a program: handshake, request and answer lines, termination. The slot decides when.
+//! One running process of a program: handshake, request and answer lines, termination. The slot
+//! decides when.
 
 use std::ffi::OsString;
 use std::io;
@@ -66,11 +67,13 @@ pub(super) struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Starts a process as leader of its own process group, so that its children are killed with it.
+    /// Starts a process as leader of its own process group, so that its children are killed with
+    /// it.
     pub fn start(launch: &LaunchSpec) -> Result<Self, ProcessFault> {
         let refused = |error: &io::Error| {
             let program = &launch.command[0];
-            let reason = format!("cannot start the program {program:?}: {error}; correct `command`");
+            let reason =
+                format!("cannot start the program {program:?}: {error}; correct `command`");
             ProcessFault::new(Failure::Refused, reason)
         };
         let mark = stragglers::new_mark();
@@ -107,12 +110,16 @@ impl ChildProcess {
             Ok(Hello { prime }) => prime,
             Err(error) => {
                 let line = quoted(&line);
-                let reason = format!("it answered the handshake with {line} instead of {{\"prime\":1}}: {error}");
+                let reason = format!(
+                    "it answered the handshake with {line} instead of {{\"prime\":1}}: {error}"
+                );
                 return Err(ProcessFault::new(Failure::Malformed, reason));
             }
         };
         if prime != PROTOCOL_VERSION {
-            let reason = format!("it speaks version {prime} of the protocol, but version {PROTOCOL_VERSION} is needed");
+            let reason = format!(
+                "it speaks version {prime} of the protocol, but version {PROTOCOL_VERSION} is needed"
+            );
             return Err(ProcessFault::new(Failure::Refused, reason));
         }
         self.check_silent()
@@ -125,11 +132,17 @@ impl ChildProcess {
         match serde_json::from_slice(&line) {
             Ok(Head { id: answered }) if answered == id => Ok(line),
             Ok(Head { id: answered }) => {
-                let reason = format!("it answered request {answered} instead of request {id}: {}", quoted(&line));
+                let reason = format!(
+                    "it answered request {answered} instead of request {id}: {}",
+                    quoted(&line)
+                );
                 Err(ProcessFault::new(Failure::Malformed, reason))
             }
             Err(error) => {
-                let reason = format!("it wrote {} instead of an answer with \"id\":{id}: {error}", quoted(&line));
+                let reason = format!(
+                    "it wrote {} instead of an answer with \"id\":{id}: {error}",
+                    quoted(&line)
+                );
                 Err(ProcessFault::new(Failure::Malformed, reason))
             }
         }
@@ -153,7 +166,8 @@ impl ChildProcess {
     /// Writes and reads concurrently: a process that writes without reading must not block us.
     async fn ask(&mut self, line: &[u8]) -> Result<Vec<u8>, ProcessFault> {
         let Self { stdin, stdout, line_bytes_max, .. } = self;
-        let stdin = stdin.as_mut().expect("invariant: the stream is open until the process is terminated");
+        let stdin =
+            stdin.as_mut().expect("invariant: the stream is open until the process is terminated");
         let write = async {
             stdin.write_all(line).await.map_err(|_| ProcessFault::closed("standard input"))?;
             stdin.flush().await.map_err(|_| ProcessFault::closed("standard input"))
@@ -212,7 +226,9 @@ impl ChildProcess {
 }
 
 fn too_long(bytes: u64) -> ProcessFault {
-    let reason = format!("it wrote a line of more than {bytes} bytes; raise `line_bytes_max` if that is legitimate");
+    let reason = format!(
+        "it wrote a line of more than {bytes} bytes; raise `line_bytes_max` if that is legitimate"
+    );
     ProcessFault::new(Failure::TooLong, reason)
 }
 

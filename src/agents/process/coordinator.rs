@@ -18,13 +18,21 @@ pub struct ProcessCoordinator {
 }
 
 impl ProcessCoordinator {
-    /// Starts the program's processes without waiting for them. `name` appears in errors and in the handshake. The
-    /// program is told the thresholds but need not follow them.
+    /// Starts the program's processes without waiting for them. `name` appears in errors and in the
+    /// handshake. The program is told the thresholds but need not follow them.
     ///
     /// # Errors
-    /// No program is configured, or no thread can be started. A program that cannot be started fails turns instead.
-    pub fn start(name: &str, program: &Program, thresholds: Thresholds) -> Result<Self, ProcessError> {
-        Ok(Self { pool: Arc::new(ProcessPool::start(Role::Coordinator, name, program)?), thresholds })
+    /// No program is configured, or no thread can be started. A program that cannot be started
+    /// fails turns instead.
+    pub fn start(
+        name: &str,
+        program: &Program,
+        thresholds: Thresholds,
+    ) -> Result<Self, ProcessError> {
+        Ok(Self {
+            pool: Arc::new(ProcessPool::start(Role::Coordinator, name, program)?),
+            thresholds,
+        })
     }
 
     /// Its processes.
@@ -35,7 +43,12 @@ impl ProcessCoordinator {
 
 #[async_trait]
 impl AsyncCoordinator for ProcessCoordinator {
-    async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
+    async fn decide(
+        &self,
+        trajectory: &Trajectory,
+        line: &str,
+        verdict: &Verdict,
+    ) -> Result<Ruling, AgentError> {
         let request = |id| request::decide(id, trajectory, line, verdict, &self.thresholds);
         let answer = self.pool.ask(request).await?;
         answer::ruling(&answer).map_err(|fault| self.pool.error(fault.failure, fault.reason))

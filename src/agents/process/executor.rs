@@ -15,10 +15,12 @@ use prime_protocol::{Role, Trajectory};
 pub struct ProcessExecutor(Arc<ProcessPool>);
 
 impl ProcessExecutor {
-    /// Starts the program's processes without waiting for them. `name` appears in errors and in the handshake.
+    /// Starts the program's processes without waiting for them. `name` appears in errors and in the
+    /// handshake.
     ///
     /// # Errors
-    /// No program is configured, or no thread can be started. A program that cannot be started fails turns instead.
+    /// No program is configured, or no thread can be started. A program that cannot be started
+    /// fails turns instead.
     pub fn start(name: &str, program: &Program) -> Result<Self, ProcessError> {
         Ok(Self(Arc::new(ProcessPool::start(Role::Executor, name, program)?)))
     }
@@ -31,7 +33,11 @@ impl ProcessExecutor {
 
 #[async_trait]
 impl AsyncExecutor for ProcessExecutor {
-    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
+    async fn propose(
+        &self,
+        trajectory: &Trajectory,
+        sampling: Sampling,
+    ) -> Result<Proposal, AgentError> {
         let line = self.0.ask(|id| request::propose(id, trajectory, sampling)).await?;
         answer::proposal(&line).map_err(|fault| self.0.error(fault.failure, fault.reason))
     }

@@ -10,7 +10,9 @@ const SHOWN_CHARS: usize = 120;
 /// A program that cannot be used, found before it is started.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    #[error("{agent}: no program is configured; set its `command`, such as [\"python3\", \"-B\", \"agent.py\"]")]
+    #[error(
+        "{agent}: no program is configured; set its `command`, such as [\"python3\", \"-B\", \"agent.py\"]"
+    )]
     NoCommand { agent: String },
     #[error("{agent}: cannot start the thread that drives its processes: {reason}")]
     NoThread { agent: String, reason: io::Error },

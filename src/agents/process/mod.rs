@@ -1,8 +1,8 @@
-//! Agents that are programs: they read requests and write answers as JSON Lines on their standard streams; the protocol is in
-//! `docs/process-agents.md`.
+//! Agents that are programs: they read requests and write answers as JSON Lines on their standard
+//! streams; the protocol is in `docs/process-agents.md`.
 //!
-//! Invariants: a misbehaving program fails one turn and nothing else; it sees no environment variable that is not passed
-//! explicitly; no turn waits for another trajectory's.
+//! Invariants: a misbehaving program fails one turn and nothing else; it sees no environment
+//! variable that is not passed explicitly; no turn waits for another trajectory's.
 
 mod answer;
 mod child;

@@ -31,7 +31,8 @@ pub struct ProcessPool {
     /// Idle slots, longest idle first.
     idle: Mutex<VecDeque<usize>>,
     slots: Vec<mpsc::UnboundedSender<Job>>,
-    /// Dropping the sender stops the slots, and with them the thread. Taken when the pool is stopped.
+    /// Dropping the sender stops the slots, and with them the thread. Taken when the pool is
+    /// stopped.
     driver: Mutex<Option<(watch::Sender<()>, JoinHandle<()>)>>,
 }
 
@@ -49,7 +50,8 @@ impl Drop for SlotPermit<'_> {
 }
 
 impl ProcessPool {
-    /// Starts the processes without waiting for them: one that cannot be started fails the turns that need it.
+    /// Starts the processes without waiting for them: one that cannot be started fails the turns
+    /// that need it.
     pub fn start(role: Role, name: &str, program: &Program) -> Result<Self, ProcessError> {
         let agent: Arc<str> = format!("{role} `{name}`").into();
         if program.command.is_empty() {
@@ -60,7 +62,8 @@ impl ProcessPool {
             command: program.command.clone(),
             environment: environment(&agent, program),
             line_bytes_max: program.line_bytes_max,
-            hello: format!("{}\n", json!({"prime": PROTOCOL_VERSION, "role": role, "name": name})).into_bytes(),
+            hello: format!("{}\n", json!({"prime": PROTOCOL_VERSION, "role": role, "name": name}))
+                .into_bytes(),
         });
         let (stop, stopped) = watch::channel(());
         let count = program.processes.max(1) as usize;
@@ -82,24 +85,31 @@ impl ProcessPool {
         })
     }
 
-    /// Waits for a process and sends it a request, which is built with its `id` then. Cancelled while waiting, it leaves the
-    /// queue; cancelled later, the process is killed and restarted.
-    pub async fn ask(&self, request: impl FnOnce(u64) -> Vec<u8> + Send) -> Result<Vec<u8>, AgentError> {
+    /// Waits for a process and sends it a request, which is built with its `id` then. Cancelled
+    /// while waiting, it leaves the queue; cancelled later, the process is killed and restarted.
+    pub async fn ask(
+        &self,
+        request: impl FnOnce(u64) -> Vec<u8> + Send,
+    ) -> Result<Vec<u8>, AgentError> {
         self.free.acquire().await.expect("invariant: the semaphore is never closed").forget();
         let slot = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let permit =
-            SlotPermit { pool: self, slot: slot.expect("invariant: there are no more permits than idle slots") };
+        let permit = SlotPermit {
+            pool: self,
+            slot: slot.expect("invariant: there are no more permits than idle slots"),
+        };
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (reply, answered) = oneshot::channel();
         let job = Job { id, request: request(id), reply };
         // Without a receiver the job is dropped, and awaiting the reply fails.
         drop(self.slots[permit.slot].send(job));
-        let lost = |_| Err(self.error(Failure::Panicked, "the thread that drives its processes has ended"));
+        let lost = |_| {
+            Err(self.error(Failure::Panicked, "the thread that drives its processes has ended"))
+        };
         answered.await.unwrap_or_else(lost)
     }
 
-    /// Begins to terminate the processes; the thread ends when that is done. Further turns fail. `None` if it was called
-    /// before.
+    /// Begins to terminate the processes; the thread ends when that is done. Further turns fail.
+    /// `None` if it was called before.
     pub fn stop(&self) -> Option<JoinHandle<()>> {
         let (_stop, driver) = self.driver.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         Some(driver)

@@ -127,7 +127,8 @@ fn turn_context(trajectory: &Trajectory, hidden: HiddenFields) -> TurnContext<'_
 fn constraints(machine: &dyn Machine) -> Vec<Constraint> {
     let mut all = Violations::NONE;
     (0..Violations::CONSTRAINTS_MAX).for_each(|index| all.require(index, false));
-    let kind_of = |name: &str| machine.spec().constraints.iter().find(|c| c.name == name).map(|c| c.kind);
+    let kind_of =
+        |name: &str| machine.spec().constraints.iter().find(|c| c.name == name).map(|c| c.kind);
     // A fork, because a machine that has rejected a line words its constraints for that line.
     let named = machine.fork().broken(all).into_iter().map(|broken| Constraint {
         kind: kind_of(&broken.name),
@@ -144,11 +145,21 @@ fn step<'t>(trajectory: &Trajectory, line: &'t str) -> Step<'t> {
         Ok(()) => {
             let ends = machine.candidate_ends();
             machine.commit();
-            Step { action: line, applicable: true, refusal: None, after: Some(machine.state()), ends }
+            Step {
+                action: line,
+                applicable: true,
+                refusal: None,
+                after: Some(machine.state()),
+                ends,
+            }
         }
-        Err(refusal) => {
-            Step { action: line, applicable: false, refusal: Some(refusal.to_string()), after: None, ends: false }
-        }
+        Err(refusal) => Step {
+            action: line,
+            applicable: false,
+            refusal: Some(refusal.to_string()),
+            after: None,
+            ends: false,
+        },
     }
 }
 
@@ -165,7 +176,11 @@ pub(super) fn propose(id: u64, trajectory: &Trajectory, sampling: Sampling) -> V
 }
 
 pub(super) fn judge(id: u64, trajectory: &Trajectory, action: &str) -> Vec<u8> {
-    line(&Judge { id, context: turn_context(trajectory, HiddenFields::Include), step: step(trajectory, action) })
+    line(&Judge {
+        id,
+        context: turn_context(trajectory, HiddenFields::Include),
+        step: step(trajectory, action),
+    })
 }
 
 pub(super) fn decide(

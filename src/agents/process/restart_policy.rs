@@ -8,7 +8,8 @@ use tokio::time::Instant;
 use crate::backoff::Backoff;
 
 /// The first restart in a window is immediate; these delays precede the later ones.
-const BACKOFF: Backoff = Backoff { initial: Duration::from_millis(50), max: Duration::from_secs(5) };
+const BACKOFF: Backoff =
+    Backoff { initial: Duration::from_millis(50), max: Duration::from_secs(5) };
 
 pub(super) struct RestartPolicy {
     max: u32,
@@ -38,7 +39,9 @@ impl RestartPolicy {
     pub fn delay(&mut self, now: Instant) -> Result<Duration, Duration> {
         self.forget(now);
         let count = u32::try_from(self.faults.len()).unwrap_or(u32::MAX);
-        let (Some(first), Some(last)) = (self.faults.front(), self.faults.back()) else { return Ok(Duration::ZERO) };
+        let (Some(first), Some(last)) = (self.faults.front(), self.faults.back()) else {
+            return Ok(Duration::ZERO);
+        };
         if count > self.max {
             return Err((*first + self.window).saturating_duration_since(now));
         }

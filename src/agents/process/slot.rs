@@ -1,4 +1,5 @@
-//! A worker slot of the pool: runs one process, gives it turns one at a time, and restarts it when it exits.
+//! A worker slot of the pool: runs one process, gives it turns one at a time, and restarts it when
+//! it exits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +38,11 @@ pub(super) struct Slot {
 type Started = Result<(), ProcessFault>;
 
 impl Slot {
-    pub fn new(launch: Arc<LaunchSpec>, program: &Program, jobs: mpsc::UnboundedReceiver<Job>) -> Self {
+    pub fn new(
+        launch: Arc<LaunchSpec>,
+        program: &Program,
+        jobs: mpsc::UnboundedReceiver<Job>,
+    ) -> Self {
         let window = Duration::from_millis(program.restart_window_ms);
         Self {
             launch,
@@ -112,8 +117,9 @@ impl Slot {
         let answered = timeout(Duration::from_millis(self.start_timeout_ms), handshake).await;
         let late = |_| {
             let ms = self.start_timeout_ms;
-            let reason =
-                format!("it did not answer the handshake within {ms} ms; raise `start_timeout_ms` if it needs longer");
+            let reason = format!(
+                "it did not answer the handshake within {ms} ms; raise `start_timeout_ms` if it needs longer"
+            );
             Err(ProcessFault::new(Failure::Timeout, reason))
         };
         match answered.unwrap_or_else(late) {
@@ -125,7 +131,8 @@ impl Slot {
     /// Gives a turn to the running process.
     async fn turn(&mut self, mut job: Job) -> Started {
         let running = self.running.as_mut().expect("invariant: a turn needs a running process");
-        let exchange = timeout(Duration::from_millis(self.timeout_ms), running.exchange(job.id, &job.request));
+        let exchange =
+            timeout(Duration::from_millis(self.timeout_ms), running.exchange(job.id, &job.request));
         let answered = tokio::select! {
             biased;
             () = job.reply.closed() => None,
@@ -133,8 +140,9 @@ impl Slot {
         };
         let late = |_| {
             let ms = self.timeout_ms;
-            let reason =
-                format!("it did not answer within {ms} ms and was killed; raise `timeout_ms` if it needs longer");
+            let reason = format!(
+                "it did not answer within {ms} ms and was killed; raise `timeout_ms` if it needs longer"
+            );
             Err(ProcessFault::new(Failure::Timeout, reason))
         };
         // A cancelled turn needs no answer.

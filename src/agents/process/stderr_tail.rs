@@ -1,4 +1,5 @@
-//! A program's standard error: drained continuously, logged line by line, and its last lines kept for messages.
+//! A program's standard error: drained continuously, logged line by line, and its last lines kept
+//! for messages.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

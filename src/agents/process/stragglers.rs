@@ -1,5 +1,6 @@
-//! Finds what a program started that has left its process group: by a variable in its environment, which children inherit.
-//! A program that clears it in a new session escapes; this is not a sandbox.
+//! Finds what a program started that has left its process group: by a variable in its environment,
+//! which children inherit. A program that clears it in a new session escapes; this is not a
+//! sandbox.
 
 use std::fs;
 
@@ -30,9 +31,13 @@ fn kill_once(entry: &[u8]) -> bool {
     let Ok(processes) = fs::read_dir("/proc") else { return false };
     let mut found = false;
     for process in processes.flatten() {
-        let pid = process.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
-        // The descriptor first: the number might belong to another process by the time of the signal.
-        let Some(descriptor) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else { continue };
+        let pid =
+            process.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
+        // The descriptor first: the number might belong to another process by the time of the
+        // signal.
+        let Some(descriptor) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+            continue;
+        };
         // Other users' processes cannot be read, and a zombie has no environment.
         let Ok(environment) = fs::read(process.path().join("environ")) else { continue };
         if environment.split(|byte| *byte == 0).any(|variable| variable == entry) {

@@ -19,11 +19,13 @@ pub struct ProcessVerifier {
 }
 
 impl ProcessVerifier {
-    /// Starts the program's processes without waiting for them. `name` appears in errors and in the handshake. `kinds`
-    /// are the kinds of constraints that the program checks, as declared by its owner; every result names them.
+    /// Starts the program's processes without waiting for them. `name` appears in errors and in the
+    /// handshake. `kinds` are the kinds of constraints that the program checks, as declared by its
+    /// owner; every result names them.
     ///
     /// # Errors
-    /// No program is configured, or no thread can be started. A program that cannot be started fails turns instead.
+    /// No program is configured, or no thread can be started. A program that cannot be started
+    /// fails turns instead.
     pub fn start(name: &str, program: &Program, kinds: Kinds) -> Result<Self, ProcessError> {
         Ok(Self { pool: Arc::new(ProcessPool::start(Role::Verifier, name, program)?), kinds })
     }

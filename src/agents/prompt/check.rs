@@ -8,7 +8,8 @@ use super::variables::{History, PromptContext};
 use prime_bench::tasks::{self, Difficulty, Kind, Machine, Problem, Rule};
 use prime_protocol::{Decision, Limits, Role, Score, Thresholds, Trajectory, Verdict};
 
-const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
+const LIMITS: Limits =
+    Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
 
 fn verdict() -> Verdict {
     let feedback = Some("the reason".to_owned());
@@ -45,8 +46,10 @@ fn render_for(
     problem: &dyn Problem,
     variables: &BTreeMap<String, String>,
 ) -> Result<[String; 2], TemplateError> {
-    let rules: Vec<Rule> = problem.rules().into_iter().filter(|rule| rule.kind != Some(Kind::Format)).collect();
-    let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
+    let rules: Vec<Rule> =
+        problem.rules().into_iter().filter(|rule| rule.kind != Some(Kind::Format)).collect();
+    let thresholds =
+        Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
     let fresh = Trajectory::new(problem.start(), &LIMITS);
     let (clean, broken) = (Verdict::default(), verdict());
     let render = |trajectory: &Trajectory, verdict, history| {
@@ -60,7 +63,10 @@ fn render_for(
             ..PromptContext::new(trajectory, history, variables)
         })
     };
-    Ok([render(&fresh, &clean, History::None)?, render(&with_rejections(problem), &broken, History::Window(1))?])
+    Ok([
+        render(&fresh, &clean, History::None)?,
+        render(&with_rejections(problem), &broken, History::Window(1))?,
+    ])
 }
 
 /// An instance of every task and variant.
@@ -69,8 +75,8 @@ fn all_tasks() -> impl Iterator<Item = Arc<dyn Problem>> {
 }
 
 impl Templates {
-    /// Renders a role's template for an instance of every task and for `also` (clients' problems), with and without the
-    /// optional parts of a turn. Takes about 100 ms.
+    /// Renders a role's template for an instance of every task and for `also` (clients' problems),
+    /// with and without the optional parts of a turn. Takes about 100 ms.
     ///
     /// # Errors
     /// The first expression that cannot be rendered: template, line, variable.
@@ -101,7 +107,10 @@ mod tests {
         let stepwise = json!({"statement": "s", "steps": "stepwise", "constraints": [
             {"name": "polite", "severity": "major", "text": "Be polite."}]});
         let single = json!({"statement": "s", "answer": {"pattern": "[0-9]+"}});
-        [stepwise, single].iter().map(|problem| Custom::read(problem).expect("a problem").problem()).collect()
+        [stepwise, single]
+            .iter()
+            .map(|problem| Custom::read(problem).expect("a problem").problem())
+            .collect()
     }
 
     fn check(text: &str, role: Role) -> Result<(), TemplateError> {
@@ -120,13 +129,27 @@ mod tests {
 
     /// Pieces of a text that are long enough to be recognised.
     fn sentences(text: &str) -> impl Iterator<Item = &str> {
-        text.split('\n').flat_map(|line| line.split(". ")).map(str::trim).filter(|piece| piece.len() > 24)
+        text.split('\n')
+            .flat_map(|line| line.split(". "))
+            .map(str::trim)
+            .filter(|piece| piece.len() > 24)
     }
 
     /// What a prompt must not contain: words about the paper, and sentences of the page's note.
     fn assert_is_about_the_task(prompt: &str, page: &Page, name: &str) {
         let mut words = prompt.split(|c: char| !c.is_alphabetic()).map(str::to_lowercase);
-        let about = ["paper", "papers", "author", "authors", "arxiv", "appendix", "benchmark", "our", "ours", "note"];
+        let about = [
+            "paper",
+            "papers",
+            "author",
+            "authors",
+            "arxiv",
+            "appendix",
+            "benchmark",
+            "our",
+            "ours",
+            "note",
+        ];
         let found = words.find(|word| about.contains(&word.as_str()));
         assert_eq!(found, None, "{name}: {prompt}");
         let quoted = sentences(page.note).find(|sentence| prompt.contains(sentence));
@@ -138,7 +161,8 @@ mod tests {
         for (name, role) in BUILT_IN {
             let prompt = Templates::default().prompt(name, role).expect("built in");
             for problem in all_tasks() {
-                let rendered = render_for(&prompt, problem.as_ref(), &BTreeMap::new()).expect("renders");
+                let rendered =
+                    render_for(&prompt, problem.as_ref(), &BTreeMap::new()).expect("renders");
                 for text in rendered {
                     assert_is_about_the_task(&text, problem.spec().page, name);
                 }
@@ -156,8 +180,13 @@ mod tests {
                 }
                 let prompt = whole(problem.as_ref(), style);
                 assert_is_about_the_task(&prompt, page, &format!("{slug}: {style}"));
-                let algorithm = sentences(page.algorithm).find(|sentence| prompt.contains(sentence));
-                assert_eq!(algorithm.is_none(), style == Style::Baseline, "{slug}: {style}: {algorithm:?}: {prompt}");
+                let algorithm =
+                    sentences(page.algorithm).find(|sentence| prompt.contains(sentence));
+                assert_eq!(
+                    algorithm.is_none(),
+                    style == Style::Baseline,
+                    "{slug}: {style}: {algorithm:?}: {prompt}"
+                );
             }
         }
     }
@@ -165,21 +194,29 @@ mod tests {
     #[test]
     fn the_built_in_templates_render_for_every_turn() {
         for (name, role) in BUILT_IN {
-            assert_eq!(Templates::default().check(name, role, &BTreeMap::new(), &clients()), Ok(()), "{name}");
+            assert_eq!(
+                Templates::default().check(name, role, &BTreeMap::new(), &clients()),
+                Ok(()),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn a_users_template_may_import_and_override_built_in_ones() {
-        let uses =
-            "{% from \"benchmark/parts.j2\" import actions -%}\n{{ actions(task) }}{{ variables.tone }}{{ state }}";
+        let uses = "{% from \"benchmark/parts.j2\" import actions -%}\n{{ actions(task) }}{{ variables.tone }}{{ state }}";
         assert_eq!(check(uses, Role::Executor), Ok(()));
         assert_eq!(check("{% include \"executor/step.j2\" %}", Role::Executor), Ok(()));
-        let other = Templates::with([("executor/compact.j2".to_owned(), "{{ task.title }}!".to_owned())]);
-        let prompt = other.expect("a template").prompt("executor/compact.j2", Role::Executor).expect("it is there");
+        let other =
+            Templates::with([("executor/compact.j2".to_owned(), "{{ task.title }}!".to_owned())]);
+        let prompt = other
+            .expect("a template")
+            .prompt("executor/compact.j2", Role::Executor)
+            .expect("it is there");
         let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 1);
         let trajectory = Trajectory::new(problem.start(), &LIMITS);
-        let context = |history| prompt.render(&PromptContext::new(&trajectory, history, &BTreeMap::new()));
+        let context =
+            |history| prompt.render(&PromptContext::new(&trajectory, history, &BTreeMap::new()));
         assert_eq!(context(History::None), Ok("Bubble Sort!".to_owned()));
     }
 
@@ -188,14 +225,38 @@ mod tests {
         for (text, role, parts) in [
             ("a\n{{ tsk.title }}", Role::Executor, ["line 2", "no variable `tsk` for executors"]),
             ("{{ task.titel }}", Role::Executor, ["line 1", "there is no `task.titel`"]),
-            ("\n\n{% if feedback %}{{ task.colour }}{% endif %}", Role::Executor, ["line 3", "`task.colour`"]),
-            ("{% for s in steps %}{{ s.line }}{% endfor %}", Role::Executor, ["line 1", "`s.line`"]),
-            ("{% if rejected %}{{ why }}{% endif %}", Role::Executor, ["line 1", "no variable `why`"]),
+            (
+                "\n\n{% if feedback %}{{ task.colour }}{% endif %}",
+                Role::Executor,
+                ["line 3", "`task.colour`"],
+            ),
+            (
+                "{% for s in steps %}{{ s.line }}{% endfor %}",
+                Role::Executor,
+                ["line 1", "`s.line`"],
+            ),
+            (
+                "{% if rejected %}{{ why }}{% endif %}",
+                Role::Executor,
+                ["line 1", "no variable `why`"],
+            ),
             ("{{ variables.mood }}", Role::Executor, ["line 1", "`variables.mood`"]),
-            ("{% if task.example.steps == 0 %}{{ task.only }}{% endif %}", Role::Executor, ["line 1", "`task.only`"]),
+            (
+                "{% if task.example.steps == 0 %}{{ task.only }}{% endif %}",
+                Role::Executor,
+                ["line 1", "`task.only`"],
+            ),
             ("{{ after }}", Role::Executor, ["line 1", "no variable `after` for executors"]),
-            ("{{ retries_max }}", Role::Verifier, ["line 1", "no variable `retries_max` for verifiers"]),
-            ("{{ is_held }}", Role::Coordinator, ["line 1", "no variable `is_held` for coordinators"]),
+            (
+                "{{ retries_max }}",
+                Role::Verifier,
+                ["line 1", "no variable `retries_max` for verifiers"],
+            ),
+            (
+                "{{ is_held }}",
+                Role::Coordinator,
+                ["line 1", "no variable `is_held` for coordinators"],
+            ),
             ("ok\n{% if task %}", Role::Executor, ["line 2", "syntax error"]),
             ("{{ view | shout }}", Role::Executor, ["line 1", "shout"]),
             ("{% include \"nowhere.j2\" %}", Role::Executor, ["line 1", "nowhere.j2"]),
@@ -205,8 +266,11 @@ mod tests {
                 assert!(error.contains(part), "{part:?} is missing in {error:?} of {text:?}");
             }
         }
-        let error =
-            Templates::default().prompt("executor/stpe.j2", Role::Executor).err().expect("misspelt").to_string();
+        let error = Templates::default()
+            .prompt("executor/stpe.j2", Role::Executor)
+            .err()
+            .expect("misspelt")
+            .to_string();
         assert!(error.contains("not found") && error.contains("executor/step.j2"), "{error}");
     }
 }

@@ -1,5 +1,5 @@
-//! Prompts from the templates of `agents/`, and the parsing of free answers. The prompts that our own models are trained on
-//! are in `prime_lessons`.
+//! Prompts from the templates of `agents/`, and the parsing of free answers. The prompts that our
+//! own models are trained on are in `prime_lessons`.
 
 use std::sync::LazyLock;
 
@@ -36,19 +36,26 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     // For line numbers in errors; costs nothing until one occurs.
     templates.set_debug(true);
     for (name, text) in BUILT_IN.into_iter().chain(TEMPLATES_OF_BENCHMARK) {
-        templates.add_template(name, text).expect("invariant: the built-in templates parse, as a test shows");
+        templates
+            .add_template(name, text)
+            .expect("invariant: the built-in templates parse, as a test shows");
     }
     templates
 });
 
-/// The action line of a free answer: its last non-blank line, without surrounding whitespace and backquotes. A line that
-/// only closes a code block is skipped.
+/// The action line of a free answer: its last non-blank line, without surrounding whitespace and
+/// backquotes. A line that only closes a code block is skipped.
 pub fn last_line(answer: &str) -> &str {
     let has_text = |line: &'_ str| -> bool { !line.trim().trim_matches('`').is_empty() };
-    answer.lines().rev().find(|line| has_text(line)).map_or("", |line| line.trim().trim_matches('`').trim())
+    answer
+        .lines()
+        .rev()
+        .find(|line| has_text(line))
+        .map_or("", |line| line.trim().trim_matches('`').trim())
 }
 
-/// The grammar of an executor's completion: an optional free line where it may derive, then one action line of the task.
+/// The grammar of an executor's completion: an optional free line where it may derive, then one
+/// action line of the task.
 pub fn grammar(spec: &Spec, may_derive: bool) -> String {
     completed(may_derive, &pattern::gbnf(spec.actions))
 }
@@ -63,8 +70,8 @@ fn completed(may_derive: bool, action: &str) -> String {
     format!("root ::= {derivation}action\n{action}")
 }
 
-/// The grammar of what follows a value that the derivation has looked up: its rest, with another query where it may read on,
-/// and the action line.
+/// The grammar of what follows a value that the derivation has looked up: its rest, with another
+/// query where it may read on, and the action line.
 pub fn continued_grammar(spec: &Spec, may_read: bool) -> String {
     let letter = if may_read { "[^\\n]" } else { "[^?\\n]" };
     format!("root ::= {letter}* \"\\n\" action\n{}", pattern::gbnf(spec.actions))

@@ -1,5 +1,5 @@
-//! The set of templates: the built-in ones, and a user's own, which may override them. Errors in a template are found before
-//! a run renders it.
+//! The set of templates: the built-in ones, and a user's own, which may override them. Errors in a
+//! template are found before a run renders it.
 
 use std::sync::Arc;
 
@@ -29,14 +29,21 @@ impl TemplateError {
     fn of(template: &str, error: &Error) -> Self {
         // An error in an imported template has that template's line.
         let template = error.name().unwrap_or(template);
-        let place = error.template_source().zip(error.range()).and_then(|(source, range)| source.get(range));
+        let place = error
+            .template_source()
+            .zip(error.range())
+            .and_then(|(source, range)| source.get(range));
         let detail = match (error.kind(), place) {
             (ErrorKind::UndefinedError, Some(place)) => {
-                format!("there is no `{}` here: see agents/README.md for the variables", place.trim())
+                format!(
+                    "there is no `{}` here: see agents/README.md for the variables",
+                    place.trim()
+                )
             }
-            _ => {
-                error.detail().map_or_else(|| error.kind().to_string(), |detail| format!("{}: {detail}", error.kind()))
-            }
+            _ => error.detail().map_or_else(
+                || error.kind().to_string(),
+                |detail| format!("{}: {detail}", error.kind()),
+            ),
         };
         Self::new(template, error.line(), detail)
     }
@@ -53,8 +60,8 @@ impl Default for Templates {
 }
 
 impl Templates {
-    /// The built-in templates and these texts by name, which override built-in ones of the same name. All may import each
-    /// other.
+    /// The built-in templates and these texts by name, which override built-in ones of the same
+    /// name. All may import each other.
     ///
     /// # Errors
     /// The first invalid template, with the line.
@@ -85,9 +92,11 @@ impl Templates {
     /// There is no such template, or it uses a variable that the role does not have.
     pub fn prompt(&self, name: &str, role: Role) -> Result<Prompt, TemplateError> {
         let template = self.0.get_template(name).map_err(|error| match error.kind() {
-            ErrorKind::TemplateNotFound => {
-                TemplateError::new(name, None, format!("not found; known templates: {}", self.names().join(", ")))
-            }
+            ErrorKind::TemplateNotFound => TemplateError::new(
+                name,
+                None,
+                format!("not found; known templates: {}", self.names().join(", ")),
+            ),
             _ => TemplateError::of(name, &error),
         })?;
         let source = template.source();
@@ -95,24 +104,40 @@ impl Templates {
         let asked = template.undeclared_variables(false);
         let mut unknown: Vec<_> = asked
             .iter()
-            .filter(|name| !known.contains(&name.as_str()) && !self.0.globals().any(|(global, _)| global == *name))
+            .filter(|name| {
+                !known.contains(&name.as_str())
+                    && !self.0.globals().any(|(global, _)| global == *name)
+            })
             .collect();
         unknown.sort_unstable();
         if let Some(unknown) = unknown.first() {
-            let detail = format!("there is no variable `{unknown}` for {role}s; known variables: {}", known.join(", "));
+            let detail = format!(
+                "there is no variable `{unknown}` for {role}s; known variables: {}",
+                known.join(", ")
+            );
             return Err(TemplateError::new(name, line_of(source, unknown), detail));
         }
         // Variables of included templates are not listed here.
         let is_whole = !["include", "extends"].iter().any(|word| source.contains(word));
-        let wanted = known.iter().copied().filter(|name| !is_whole || asked.contains(*name)).collect();
-        Ok(Prompt { environment: Arc::clone(&self.0), name: name.to_owned(), role, wanted, tasks: DashMap::new() })
+        let wanted =
+            known.iter().copied().filter(|name| !is_whole || asked.contains(*name)).collect();
+        Ok(Prompt {
+            environment: Arc::clone(&self.0),
+            name: name.to_owned(),
+            role,
+            wanted,
+            tasks: DashMap::new(),
+        })
     }
 }
 
 /// The first line that contains a name as a word, from 1.
 fn line_of(source: &str, name: &str) -> Option<usize> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
-    source.lines().position(|line| line.split(|c| !is_name(c)).any(|word| word == name)).map(|at| at + 1)
+    source
+        .lines()
+        .position(|line| line.split(|c| !is_name(c)).any(|word| word == name))
+        .map(|at| at + 1)
 }
 
 /// A template prepared for a role's turns.
@@ -140,9 +165,15 @@ impl Prompt {
     /// # Errors
     /// The template uses something undefined, such as a field that a task does not have.
     pub fn render(&self, context: &PromptContext<'_>) -> Result<String, TemplateError> {
-        let variables: Variable =
-            self.wanted.iter().map(|name| (*name, variables::value(name, self.role, context, &self.tasks))).collect();
-        let rendered = self.environment.get_template(&self.name).and_then(|template| template.render(variables));
+        let variables: Variable = self
+            .wanted
+            .iter()
+            .map(|name| (*name, variables::value(name, self.role, context, &self.tasks)))
+            .collect();
+        let rendered = self
+            .environment
+            .get_template(&self.name)
+            .and_then(|template| template.render(variables));
         rendered.map_err(|error| TemplateError::of(&self.name, &error))
     }
 }

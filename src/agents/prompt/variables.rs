@@ -20,7 +20,8 @@ pub enum History {
     Full,
 }
 
-/// The data of a turn from which template variables are computed. Fields that a role does not have stay at their defaults.
+/// The data of a turn from which template variables are computed. Fields that a role does not have
+/// stay at their defaults.
 pub struct PromptContext<'a> {
     pub trajectory: &'a Trajectory,
     pub history: History,
@@ -39,8 +40,21 @@ pub struct PromptContext<'a> {
 }
 
 impl<'a> PromptContext<'a> {
-    pub fn new(trajectory: &'a Trajectory, history: History, variables: &'a BTreeMap<String, String>) -> Self {
-        Self { trajectory, history, variables, is_held: false, action: "", rules: &[], verdict: None, thresholds: None }
+    pub fn new(
+        trajectory: &'a Trajectory,
+        history: History,
+        variables: &'a BTreeMap<String, String>,
+    ) -> Self {
+        Self {
+            trajectory,
+            history,
+            variables,
+            is_held: false,
+            action: "",
+            rules: &[],
+            verdict: None,
+            thresholds: None,
+        }
     }
 }
 
@@ -113,7 +127,8 @@ fn steps(context: &PromptContext<'_>) -> (usize, Vec<String>) {
     (stack.depth() - shown, steps)
 }
 
-/// The state after the proposed line, and whether the trace ends there; `None` if the line is not applicable.
+/// The state after the proposed line, and whether the trace ends there; `None` if the line is not
+/// applicable.
 fn after(context: &PromptContext<'_>) -> (Option<String>, bool) {
     let mut after = context.trajectory.machine.fork();
     match after.replay(context.action) {
@@ -146,7 +161,8 @@ pub(super) fn value(
         "input" => {
             let data = machine.problem().data();
             // Only verifiers see the fields that a task hides.
-            let data = if role == Role::Verifier { data } else { prompts::visible(machine.spec(), data) };
+            let data =
+                if role == Role::Verifier { data } else { prompts::visible(machine.spec(), data) };
             data.to_string().into()
         }
         "state" => machine.state().to_string().into(),
@@ -154,12 +170,20 @@ pub(super) fn value(
         "depth" => trajectory.stack.depth().into(),
         "steps" => steps(context).1.into(),
         "step_offset" => steps(context).0.into(),
-        "rejected" => trajectory.stack.top().excluded.iter().map(|rejection| rejection.line.to_string()).collect(),
+        "rejected" => trajectory
+            .stack
+            .top()
+            .excluded
+            .iter()
+            .map(|rejection| rejection.line.to_string())
+            .collect(),
         "rejections" => {
             let shown = |Rejection { line, reason }: &Rejection| context! { line, reason };
             trajectory.stack.top().excluded.iter().map(shown).collect()
         }
-        "abandoned" => trajectory.stack.top().abandoned.iter().map(|step| step.line.to_string()).collect(),
+        "abandoned" => {
+            trajectory.stack.top().abandoned.iter().map(|step| step.line.to_string()).collect()
+        }
         "variables" => Variable::from_serialize(context.variables),
         "is_held" => context.is_held.into(),
         "action" => context.action.into(),
@@ -171,9 +195,9 @@ pub(super) fn value(
             None => trajectory.feedback.clone().into(),
         },
         "score" => verdict.map(|verdict| verdict.score.value()).into(),
-        "violations" => {
-            verdict.map(|verdict| verdict.violations.iter().map(ToString::to_string).collect::<Vec<_>>()).into()
-        }
+        "violations" => verdict
+            .map(|verdict| verdict.violations.iter().map(ToString::to_string).collect::<Vec<_>>())
+            .into(),
         "needs_review" => verdict.is_some_and(|verdict| verdict.needs_review).into(),
         "tau_soft" => context.thresholds.map(|thresholds| thresholds.soft.value()).into(),
         "tau_hard" => context.thresholds.map(|thresholds| thresholds.hard.value()).into(),

@@ -1,4 +1,5 @@
-//! The record of a run of one task: of an agent's several engines, it has the one that is asked about the task.
+//! The record of a run of one task: of an agent's several engines, it has the one that is asked
+//! about the task.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,8 @@ impl RecordedAgent {
 
     /// Leaves the engine that is asked about this task; gives its name.
     fn narrow(&mut self, task: &str, entries: &BTreeMap<String, Engine>) -> Option<String> {
-        let has_learnt = |name: &&str| entries.get(*name).and_then(|engine| engine.has_learnt(task));
+        let has_learnt =
+            |name: &&str| entries.get(*name).and_then(|engine| engine.has_learnt(task));
         let asked = (*first_that_knows(&self.engines(), has_learnt)?).to_owned();
         self.options.insert("engine".to_owned(), asked.clone().into());
         Some(asked)

@@ -1,5 +1,5 @@
-//! What a run needs of the node that executes it, as texts that nodes compare and people read. Their form never
-//! changes: runs keep them, and nodes of two versions work side by side.
+//! What a run needs of the node that executes it, as texts that nodes compare and people read.
+//! Their form never changes: runs keep them, and nodes of two versions work side by side.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,7 +26,8 @@ pub fn engine_need(name: &str, digest: Option<&str>) -> String {
 
 fn pool(name: &str, pool: &RecordedPool) -> String {
     let RecordedPool { api, dialect, extra, models } = pool;
-    let all = serde_json::to_string(&(api, dialect, extra, models)).expect("invariant: options serialise");
+    let all = serde_json::to_string(&(api, dialect, extra, models))
+        .expect("invariant: options serialise");
     let digest = format!("{:x}", Sha256::digest(all));
     format!("pool `{name}` of {} with options {}", models.join(", "), &digest[..POOL_DIGITS])
 }
@@ -42,28 +43,37 @@ impl RecordedAgents {
     pub fn needs(&self) -> Vec<String> {
         let roles = [&self.executor, &self.verifier, &self.coordinator];
         let agents = roles.into_iter().flat_map(|role| role.agents.values());
-        let mut needs: BTreeSet<String> =
-            agents.filter_map(RecordedAgent::program).map(|program| format!("{PROGRAM}{program}")).collect();
-        needs.extend(self.engines.iter().map(|(name, digest)| engine_need(name, digest.as_deref())));
+        let mut needs: BTreeSet<String> = agents
+            .filter_map(RecordedAgent::program)
+            .map(|program| format!("{PROGRAM}{program}"))
+            .collect();
+        needs
+            .extend(self.engines.iter().map(|(name, digest)| engine_need(name, digest.as_deref())));
         needs.extend(self.pools.iter().map(|(name, recorded)| pool(name, recorded)));
         let recordings = self.recordings.iter();
-        needs.extend(recordings.map(|(path, digest)| format!("{RECORDING}{path}{WITH_DIGEST}{digest}")));
+        needs.extend(
+            recordings.map(|(path, digest)| format!("{RECORDING}{path}{WITH_DIGEST}{digest}")),
+        );
         needs.into_iter().collect()
     }
 }
 
-/// What of `asked` a process with these settings has, and its pools; sorted. `digest_of` tells the SHA-256 of the model
-/// of a configured engine.
+/// What of `asked` a process with these settings has, and its pools; sorted. `digest_of` tells the
+/// SHA-256 of the model of a configured engine.
 pub fn needs_met(
     asked: &[String],
     settings: &Settings,
     environment: &Environment,
     digest_of: impl Fn(&str) -> Option<String>,
 ) -> Vec<String> {
-    let pools = settings.pools.iter().map(|(name, configured)| pool(name, &RecordedPool::of(configured)));
+    let pools =
+        settings.pools.iter().map(|(name, configured)| pool(name, &RecordedPool::of(configured)));
     let mut met: BTreeSet<String> = pools.collect();
     let has_engine = |need: &str| {
-        let named = settings.engines.keys().find_map(|name| Some((name, need.strip_prefix(&engine_need(name, None))?)));
+        let named = settings
+            .engines
+            .keys()
+            .find_map(|name| Some((name, need.strip_prefix(&engine_need(name, None))?)));
         named.is_some_and(|(name, model)| match model.strip_prefix(MODEL) {
             Some(digest) => digest_of(name).is_some_and(|found| found == digest),
             None => model.is_empty(),
@@ -71,11 +81,15 @@ pub fn needs_met(
     };
     let has_recording = |need: &str| {
         let named = need.strip_prefix(RECORDING).and_then(|named| named.rsplit_once(WITH_DIGEST));
-        named.is_some_and(|(path, digest)| file_digest(Path::new(path)).is_ok_and(|found| found == digest))
+        named.is_some_and(|(path, digest)| {
+            file_digest(Path::new(path)).is_ok_and(|found| found == digest)
+        })
     };
     let has_program = |need: &str| {
         let program = need.strip_prefix(PROGRAM);
-        program.is_some_and(|program| missing_program(Some(&[program.to_owned()]), environment).is_none())
+        program.is_some_and(|program| {
+            missing_program(Some(&[program.to_owned()]), environment).is_none()
+        })
     };
     let is_met = |need: &&String| has_engine(need) || has_program(need) || has_recording(need);
     met.extend(asked.iter().filter(is_met).cloned());

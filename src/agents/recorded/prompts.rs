@@ -1,5 +1,5 @@
-//! What the executor of a recorded run asked its model: the prompts follow from the run's templates and its state, so a
-//! journal need not keep them.
+//! What the executor of a recorded run asked its model: the prompts follow from the run's templates
+//! and its state, so a journal need not keep them.
 
 use std::collections::BTreeMap;
 
@@ -42,13 +42,21 @@ impl RecordedAgents {
 }
 
 impl RecordedPrompts {
-    /// What was asked for the trajectory's next step, whose proposal carries this source; `None` if no model was.
+    /// What was asked for the trajectory's next step, whose proposal carries this source; `None` if
+    /// no model was.
     ///
     /// # Errors
     /// A template cannot be rendered.
-    pub fn of(&self, source: Option<&str>, trajectory: &Trajectory) -> Result<Option<Asked>, AgentError> {
+    pub fn of(
+        &self,
+        source: Option<&str>,
+        trajectory: &Trajectory,
+    ) -> Result<Option<Asked>, AgentError> {
         // The source is an executor where one of several was asked; otherwise it is a server.
         let by_source = source.and_then(|source| self.by_name.get(source));
-        by_source.or_else(|| self.by_name.get(&self.executor)).map(|prompts| prompts.of(trajectory)).transpose()
+        by_source
+            .or_else(|| self.by_name.get(&self.executor))
+            .map(|prompts| prompts.of(trajectory))
+            .transpose()
     }
 }

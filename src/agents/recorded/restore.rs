@@ -10,15 +10,17 @@ use super::{RecordedAgent, RecordedAgents, RecordedPool, RecordedRole, VERSION, 
 use crate::agents::pools::Environment;
 use crate::agents::prompt::Templates;
 use crate::settings::{
-    BUILT_IN, CoordinatorAgent, Defined, ExecutorAgent, RoleOptions, Settings, Template, VerifierAgent,
-    default_section, implementations,
+    BUILT_IN, CoordinatorAgent, Defined, ExecutorAgent, RoleOptions, Settings, Template,
+    VerifierAgent, default_section, implementations,
 };
 use prime_protocol::Role;
 
 /// Why the agents of a record cannot be built now, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AgentMissing {
-    #[error("the agents were recorded in form {0}, which this version cannot read: start a newer version")]
+    #[error(
+        "the agents were recorded in form {0}, which this version cannot read: start a newer version"
+    )]
     Version(u32),
     #[error("{role} `{name}`: {reason}")]
     Agent { role: Role, name: String, reason: String },
@@ -32,11 +34,16 @@ fn with_digest(digest: Option<&String>) -> String {
 }
 
 impl RecordedAgents {
-    /// The present settings with the recorded agents, templates and thresholds in place of the configured ones.
+    /// The present settings with the recorded agents, templates and thresholds in place of the
+    /// configured ones.
     ///
     /// # Errors
     /// The first agent that has no engine, pool, program or recording here, or another one.
-    pub fn restore(&self, present: &Settings, environment: &Environment) -> Result<Settings, AgentMissing> {
+    pub fn restore(
+        &self,
+        present: &Settings,
+        environment: &Environment,
+    ) -> Result<Settings, AgentMissing> {
         let settings = self.settings_in(present)?;
         self.check::<ExecutorAgent>(&settings, environment)?;
         self.check::<VerifierAgent>(&settings, environment)?;
@@ -64,32 +71,58 @@ impl RecordedAgents {
         for (name, text) in &self.templates {
             let is_built_in = built_in.source(name).as_ref() == Some(text);
             let origin = if is_built_in { BUILT_IN } else { "the run's record" };
-            definitions.templates.insert(name.clone(), Template { text: text.clone(), origin: origin.to_owned() });
+            definitions
+                .templates
+                .insert(name.clone(), Template { text: text.clone(), origin: origin.to_owned() });
         }
         Ok(settings)
     }
 
-    /// Checks that what the agents of a role need is configured. Whether an engine has the recorded model is up to whoever
-    /// starts it.
-    fn check<O: RoleOptions>(&self, settings: &Settings, environment: &Environment) -> Result<(), AgentMissing> {
+    /// Checks that what the agents of a role need is configured. Whether an engine has the recorded
+    /// model is up to whoever starts it.
+    fn check<O: RoleOptions>(
+        &self,
+        settings: &Settings,
+        environment: &Environment,
+    ) -> Result<(), AgentMissing> {
         let mut missing = None;
         settings.walk_configured::<O>(&mut |name, options| {
             let reason = (self.missing_engine(options.engines(), settings))
                 .or_else(|| self.missing_pool(options.pool(), settings))
-                .or_else(|| missing_program(options.program().map(|program| &program.command[..]), environment));
+                .or_else(|| {
+                    missing_program(
+                        options.program().map(|program| &program.command[..]),
+                        environment,
+                    )
+                });
             if let (None, Some(reason)) = (&missing, reason) {
-                missing = Some(AgentMissing::Agent { role: O::ROLE, name: name.to_owned(), reason });
+                missing =
+                    Some(AgentMissing::Agent { role: O::ROLE, name: name.to_owned(), reason });
             }
         });
         if O::ROLE == Role::Executor {
-            let recordings = self.executor.agents.iter().filter_map(|(name, agent)| Some((name, agent.recording()?)));
+            let recordings = self
+                .executor
+                .agents
+                .iter()
+                .filter_map(|(name, agent)| Some((name, agent.recording()?)));
             for (name, path) in recordings {
                 let reason = match file_digest(Path::new(path)) {
-                    Ok(digest) if self.recordings.get(path).is_none_or(|known| *known == digest) => continue,
-                    Ok(_) => format!("recording {path} has changed; put the one back that the run was accepted with"),
+                    Ok(digest)
+                        if self.recordings.get(path).is_none_or(|known| *known == digest) =>
+                    {
+                        continue;
+                    }
+                    Ok(_) => format!(
+                        "recording {path} has changed; put the one back that the run was accepted with"
+                    ),
                     Err(error) => format!("recording {path} cannot be read: {error}"),
                 };
-                missing.get_or_insert(AgentMissing::Agent { role: O::ROLE, name: name.clone(), reason });
+                missing.get_or_insert(AgentMissing::Agent {
+                    role: O::ROLE,
+                    name: name.clone(),
+                    reason,
+                });
             }
         }
         missing.map_or(Ok(()), Err)
@@ -98,7 +131,10 @@ impl RecordedAgents {
     fn missing_engine(&self, engines: &[String], settings: &Settings) -> Option<String> {
         let engine = engines.iter().find(|name| !settings.engines.contains_key(*name))?;
         let digest = self.engines.get(engine).and_then(Option::as_ref);
-        Some(format!("engine `{engine}` is not configured; add [engines.{engine}]{}", with_digest(digest)))
+        Some(format!(
+            "engine `{engine}` is not configured; add [engines.{engine}]{}",
+            with_digest(digest)
+        ))
     }
 
     fn missing_pool(&self, pool: Option<&str>, settings: &Settings) -> Option<String> {
@@ -106,22 +142,28 @@ impl RecordedAgents {
         let recorded = self.pools.get(pool)?;
         let models = recorded.models.join(", ");
         let Some(present) = settings.pools.get(pool) else {
-            return Some(format!("pool `{pool}` is not configured; add [pools.{pool}] with servers of {models}"));
+            return Some(format!(
+                "pool `{pool}` is not configured; add [pools.{pool}] with servers of {models}"
+            ));
         };
         let present = RecordedPool::of(present);
         if present == *recorded {
             return None;
         }
         let was = if present.models == recorded.models { "other options" } else { models.as_str() };
-        Some(format!("pool `{pool}` has changed: the run was accepted with {was}; restore [pools.{pool}]"))
+        Some(format!(
+            "pool `{pool}` has changed: the run was accepted with {was}; restore [pools.{pool}]"
+        ))
     }
 
     /// The agent that uses an engine whose model is another one.
     pub fn other_model(&self, engine: &str, found: Option<&str>) -> AgentMissing {
         let digest = self.engines.get(engine).and_then(Option::as_ref);
         let found = found.map_or_else(String::new, |found| format!(", whose SHA-256 is {found}"));
-        let reason =
-            format!("engine `{engine}` has another model{found}; configure [engines.{engine}]{}", with_digest(digest));
+        let reason = format!(
+            "engine `{engine}` has another model{found}; configure [engines.{engine}]{}",
+            with_digest(digest)
+        );
         self.engine_missing(engine, reason)
     }
 
@@ -145,7 +187,10 @@ impl RecordedAgents {
 }
 
 /// Why a program cannot be started, if that shows before.
-pub(super) fn missing_program(command: Option<&[String]>, environment: &Environment) -> Option<String> {
+pub(super) fn missing_program(
+    command: Option<&[String]>,
+    environment: &Environment,
+) -> Option<String> {
     let program = command?.first()?;
     let is_there = if program.contains('/') {
         Path::new(program).is_file()
@@ -153,7 +198,9 @@ pub(super) fn missing_program(command: Option<&[String]>, environment: &Environm
         let path = environment("PATH").unwrap_or_default();
         std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
     };
-    (!is_there).then(|| format!("its program {program} does not exist; install it where the configuration says"))
+    (!is_there).then(|| {
+        format!("its program {program} does not exist; install it where the configuration says")
+    })
 }
 
 /// Writes the agents of a role into its section and its definitions.
@@ -162,10 +209,15 @@ fn restore<O: RoleOptions + DeserializeOwned>(
     section: &mut O,
     definitions: &mut BTreeMap<String, Defined<O>>,
 ) -> Result<(), AgentMissing> {
-    let missing = |name: &str, reason: String| AgentMissing::Agent { role: O::ROLE, name: name.to_owned(), reason };
+    let missing = |name: &str, reason: String| AgentMissing::Agent {
+        role: O::ROLE,
+        name: name.to_owned(),
+        reason,
+    };
     let is_known = |name: &str| implementations(O::ROLE).iter().any(|known| known.name == name);
     let base = default_section(O::ROLE);
-    // Agents with the name of an implementation have their options from the section, all from the same one.
+    // Agents with the name of an implementation have their options from the section, all from the
+    // same one.
     let mut own = base.clone();
     for (name, agent) in &recorded.agents {
         if !is_known(&agent.implementation) {
@@ -193,7 +245,8 @@ fn read<O: DeserializeOwned>(options: Map<String, Value>) -> Result<O, String> {
         .map_err(|error| format!("this version cannot read its options: {error}"))
 }
 
-/// Overwrites the values of a table with another's, table by table: an option that came later keeps its default.
+/// Overwrites the values of a table with another's, table by table: an option that came later keeps
+/// its default.
 fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {
     for (key, value) in from {
         match (into.get_mut(key), value) {

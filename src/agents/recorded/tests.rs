@@ -14,8 +14,16 @@ fn settings(sets: &[&str]) -> Settings {
 }
 
 fn recorded(settings: &Settings) -> RecordedAgents {
-    let resources = Resources { model_digests: [("tiny".to_owned(), "abc".to_owned())].into(), ..Resources::default() };
-    RecordedAgents::of(settings, &resources, Basis::rules(prime_bench::tasks::Kinds::WITHOUT_TRANSITION)).unwrap()
+    let resources = Resources {
+        model_digests: [("tiny".to_owned(), "abc".to_owned())].into(),
+        ..Resources::default()
+    };
+    RecordedAgents::of(
+        settings,
+        &resources,
+        Basis::rules(prime_bench::tasks::Kinds::WITHOUT_TRANSITION),
+    )
+    .unwrap()
 }
 
 /// An environment in which `sh` can be found.
@@ -23,7 +31,8 @@ fn environment() -> Environment {
     Arc::new(|name| (name == "PATH").then(|| "/usr/bin:/bin".to_owned()))
 }
 
-const POOL: &str = "pools.p.upstreams=[{url=\"http://127.0.0.1:1/v1\", model=\"m\", concurrent_max=1}]";
+const POOL: &str =
+    "pools.p.upstreams=[{url=\"http://127.0.0.1:1/v1\", model=\"m\", concurrent_max=1}]";
 
 /// Configurations with every kind of part.
 const CONFIGURATIONS: [&[&str]; 7] = [
@@ -53,7 +62,12 @@ const CONFIGURATIONS: [&[&str]; 7] = [
         "agents.executor.program.command=[\"sh\", \"-c\", \"true\"]",
         "agents.verifier.implementation=reference",
     ],
-    &["agents.executor.implementation=openai", "agents.executor.pool=p", "agents.executor.temperature=0.5", POOL],
+    &[
+        "agents.executor.implementation=openai",
+        "agents.executor.pool=p",
+        "agents.executor.temperature=0.5",
+        POOL,
+    ],
     &[
         "agents.executor.implementation=replay",
         "agents.executor.lines=[\"a\", \"b\"]",
@@ -66,7 +80,8 @@ fn records_survive_the_journal_and_every_other_configuration() {
     for kept in CONFIGURATIONS {
         let kept = settings(kept);
         let record = recorded(&kept);
-        let read: RecordedAgents = serde_json::from_str(&serde_json::to_string(&record).unwrap()).unwrap();
+        let read: RecordedAgents =
+            serde_json::from_str(&serde_json::to_string(&record).unwrap()).unwrap();
         assert_eq!(read, record);
         assert_eq!(record.names(), Names::from(&kept));
         for present in CONFIGURATIONS {
@@ -74,14 +89,18 @@ fn records_survive_the_journal_and_every_other_configuration() {
             present.pools = kept.pools.clone();
             let restored = record.restore(&present, &environment()).unwrap();
             assert_eq!(recorded(&restored), record);
-            assert_eq!(restored.run.budget, present.run.budget, "only what the agents use is from the record");
+            assert_eq!(
+                restored.run.budget, present.run.budget,
+                "only what the agents use is from the record"
+            );
         }
     }
 }
 
 #[test]
 fn a_record_says_what_the_agents_use_and_no_more() {
-    let record = recorded(&settings(&["agents.executor.implementation=scripted", "run.tau_soft=0.25"]));
+    let record =
+        recorded(&settings(&["agents.executor.implementation=scripted", "run.tau_soft=0.25"]));
     let expected = json!({
         "version": 1,
         "executor": {"name": "scripted", "agents": {
@@ -149,15 +168,23 @@ fn the_record_of_a_run_names_the_engine_of_its_task() {
     let all = recorded(&kept);
     let of = |task: &str| all.for_task(task, &kept.engines);
     let asked = |record: &RecordedAgents| {
-        let (verifier, coordinator) = (&record.verifier.agents["llama"], &record.coordinator.agents["llama"]);
+        let (verifier, coordinator) =
+            (&record.verifier.agents["llama"], &record.coordinator.agents["llama"]);
         let agents = [&record.executor.agents["llama"], verifier, coordinator];
         agents.map(|agent| agent.options["engine"].as_str().unwrap().to_owned())
     };
     // What each model has learnt is in the recipe beside it.
     let hanoi = of("tower-of-hanoi");
     assert_eq!(asked(&hanoi), ["tiny", "tiny", "sorts"]);
-    assert_eq!(hanoi.engines, [("sorts".to_owned(), None), ("tiny".to_owned(), Some("abc".to_owned()))].into());
-    assert_eq!(asked(&of("turing-machine")), ["automata", "sorts", "sorts"], "the first, where none has learnt it");
+    assert_eq!(
+        hanoi.engines,
+        [("sorts".to_owned(), None), ("tiny".to_owned(), Some("abc".to_owned()))].into()
+    );
+    assert_eq!(
+        asked(&of("turing-machine")),
+        ["automata", "sorts", "sorts"],
+        "the first, where none has learnt it"
+    );
     assert_eq!(hanoi.for_task("tower-of-hanoi", &kept.engines), hanoi);
     let mut present = kept.clone();
     present.engines.remove("automata");
@@ -167,7 +194,10 @@ fn the_record_of_a_run_names_the_engine_of_its_task() {
 
 #[test]
 fn a_definition_that_has_changed_or_gone_is_taken_from_the_record() {
-    let kept = settings(&["agents.executor.implementation=reference", "agents.verifier.implementation=strict"]);
+    let kept = settings(&[
+        "agents.executor.implementation=reference",
+        "agents.verifier.implementation=strict",
+    ]);
     let record = recorded(&kept);
     let strict = kept.definitions.verifiers["strict"].options.clone();
     let mut present = settings(&["agents.executor.implementation=reference"]);
@@ -186,8 +216,10 @@ fn missing_parts_are_named_with_their_agent_and_the_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.jsonl");
     std::fs::write(&trace, "{}\n").unwrap();
-    let replay =
-        ["agents.executor.implementation=replay".to_owned(), format!("agents.executor.recording={}", trace.display())];
+    let replay = [
+        "agents.executor.implementation=replay".to_owned(),
+        format!("agents.executor.recording={}", trace.display()),
+    ];
     let replay = recorded(&settings(&[&replay[0], &replay[1]]));
     std::fs::write(&trace, "{}\n{}\n").unwrap();
 
@@ -198,7 +230,8 @@ fn missing_parts_are_named_with_their_agent_and_the_remedy() {
     let mut other_pool = settings(CONFIGURATIONS[5]);
     other_pool.pools.get_mut("p").unwrap().upstreams[0].model = "other".to_owned();
     let mut program = recorded(&settings(CONFIGURATIONS[4]));
-    let command = &mut program.executor.agents.get_mut("process").unwrap().options["program"]["command"];
+    let command =
+        &mut program.executor.agents.get_mut("process").unwrap().options["program"]["command"];
     *command = json!(["no-such-program-of-this-test"]);
     let later = RecordedAgents { version: 2, ..llama.clone() };
     let mut unknown = llama.clone();
@@ -211,12 +244,28 @@ fn missing_parts_are_named_with_their_agent_and_the_remedy() {
             &without_engine,
             "executor `llama`: engine `tiny` is not configured; add [engines.tiny] with the model whose SHA-256 is abc",
         ),
-        (&pool, &present, "executor `openai`: pool `p` is not configured; add [pools.p] with servers of m"),
-        (&pool, &other_pool, "executor `openai`: pool `p` has changed: the run was accepted with m; restore [pools.p]"),
-        (&program, &present, "executor `process`: its program no-such-program-of-this-test does not exist"),
+        (
+            &pool,
+            &present,
+            "executor `openai`: pool `p` is not configured; add [pools.p] with servers of m",
+        ),
+        (
+            &pool,
+            &other_pool,
+            "executor `openai`: pool `p` has changed: the run was accepted with m; restore [pools.p]",
+        ),
+        (
+            &program,
+            &present,
+            "executor `process`: its program no-such-program-of-this-test does not exist",
+        ),
         (&replay, &present, "executor `replay`: recording "),
         (&later, &present, "the agents were recorded in form 2"),
-        (&unknown, &present, "coordinator `threshold`: this version has no implementation `oracle`"),
+        (
+            &unknown,
+            &present,
+            "coordinator `threshold`: this version has no implementation `oracle`",
+        ),
     ] {
         let error = record.restore(present, &environment()).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
@@ -235,7 +284,10 @@ fn file_digests_are_sha_256() {
     let file = folder.path().join("abc");
     std::fs::write(&file, "abc").unwrap();
     // FIPS 180-2, appendix B.1.
-    assert_eq!(file_digest(&file).unwrap(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_eq!(
+        file_digest(&file).unwrap(),
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    );
     assert!(file_digest(&folder.path().join("none")).is_err());
 }
 
@@ -254,7 +306,11 @@ fn a_node_meets_the_needs_of_a_record_exactly_when_it_can_restore_it() {
             for present in [&present, &without_engines] {
                 let met = needs_met(&needs, present, &environment(), digest);
                 let is_met = needs.iter().all(|need| met.contains(need));
-                assert_eq!(is_met, record.restore(present, &environment()).is_ok(), "{needs:?} in {met:?}");
+                assert_eq!(
+                    is_met,
+                    record.restore(present, &environment()).is_ok(),
+                    "{needs:?} in {met:?}"
+                );
             }
             if let Some(pool) = present.pools.get_mut("p") {
                 pool.upstreams[0].model = "other".to_owned();
@@ -281,7 +337,10 @@ fn needs_are_texts_that_people_read() {
     // Another model of the same name, or none that can be read.
     for digest in [Some("abd"), None] {
         let digest = |_: &str| digest.map(str::to_owned);
-        assert_eq!(needs_met(&engines, &Settings::default(), &environment(), digest), ["engine `sorts`"]);
+        assert_eq!(
+            needs_met(&engines, &Settings::default(), &environment(), digest),
+            ["engine `sorts`"]
+        );
     }
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.jsonl");

@@ -1,4 +1,5 @@
-//! One server of a pool as configured: URLs, model, key. Its mutable state is in `backend_state.rs`.
+//! One server of a pool as configured: URLs, model, key. Its mutable state is in
+//! `backend_state.rs`.
 
 use std::sync::Arc;
 
@@ -29,7 +30,8 @@ struct Key {
 }
 
 impl Backend {
-    /// `path` is the completion endpoint, relative to the server's URL; `lookup` reads the environment.
+    /// `path` is the completion endpoint, relative to the server's URL; `lookup` reads the
+    /// environment.
     ///
     /// # Errors
     /// The URL or the key is invalid.
@@ -84,8 +86,16 @@ impl Backend {
 }
 
 impl Key {
-    fn read(variable: &str, url: &str, lookup: impl Fn(&str) -> Option<String>) -> Result<Self, PoolError> {
-        let bad = |reason| PoolError::Key { url: without_secrets(url), variable: variable.to_owned(), reason };
+    fn read(
+        variable: &str,
+        url: &str,
+        lookup: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, PoolError> {
+        let bad = |reason| PoolError::Key {
+            url: without_secrets(url),
+            variable: variable.to_owned(),
+            reason,
+        };
         let text = lookup(variable).ok_or_else(|| bad("is not set"))?.trim().to_owned();
         if text.is_empty() {
             return Err(bad("is empty"));
@@ -100,13 +110,17 @@ impl Key {
 /// Parses and checks a server's URL.
 fn base(text: &str) -> Result<Url, PoolError> {
     let bad = |reason: String| PoolError::Url { url: without_secrets(text), reason };
-    let url = Url::parse(text).map_err(|error| bad(format!("not a URL ({error}): write it as http://host:port/v1")))?;
+    let url = Url::parse(text)
+        .map_err(|error| bad(format!("not a URL ({error}): write it as http://host:port/v1")))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(bad("a URL must begin with http:// or https:// and a host".to_owned()));
     }
-    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
-        let reason =
-            "a URL must have no user, no `?` and no `#`: put the key into the variable that `api_key_env` names";
+    if !url.username().is_empty()
+        || url.password().is_some()
+        || url.query().is_some()
+        || url.fragment().is_some()
+    {
+        let reason = "a URL must have no user, no `?` and no `#`: put the key into the variable that `api_key_env` names";
         return Err(bad(reason.to_owned()));
     }
     Ok(url)
@@ -116,7 +130,9 @@ fn base(text: &str) -> Result<Url, PoolError> {
 fn without_secrets(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     match (url.find("//"), url.rfind('@')) {
-        (Some(slashes), Some(at)) if slashes < at => format!("{}{}", &url[..slashes + 2], &url[at + 1..]),
+        (Some(slashes), Some(at)) if slashes < at => {
+            format!("{}{}", &url[..slashes + 2], &url[at + 1..])
+        }
         _ => url.to_owned(),
     }
 }
@@ -128,10 +144,20 @@ mod tests {
 
     fn upstream(url: &str) -> Upstream {
         let url = url.to_owned();
-        Upstream { url, model: "m/7b".to_owned(), api_key_env: None, concurrent_max: 4, weight: 1.0 }
+        Upstream {
+            url,
+            model: "m/7b".to_owned(),
+            api_key_env: None,
+            concurrent_max: 4,
+            weight: 1.0,
+        }
     }
 
-    fn backend(upstream: &Upstream, health_path: &str, key: Option<&str>) -> Result<Backend, PoolError> {
+    fn backend(
+        upstream: &Upstream,
+        health_path: &str,
+        key: Option<&str>,
+    ) -> Result<Backend, PoolError> {
         Backend::new(upstream, "chat/completions", health_path, |name| {
             key.filter(|_| name == "SOME_KEY").map(str::to_owned)
         })
@@ -154,11 +180,20 @@ mod tests {
                 "https://api.example.org/openai/v1/chat/completions",
                 "https://api.example.org/health",
             ),
-            ("http://[::1]:9", "models", "[::1]:9 m/7b", "http://[::1]:9/chat/completions", "http://[::1]:9/models"),
+            (
+                "http://[::1]:9",
+                "models",
+                "[::1]:9 m/7b",
+                "http://[::1]:9/chat/completions",
+                "http://[::1]:9/models",
+            ),
         ] {
             let backend = backend(&upstream(url), health_path, None).ok().unwrap();
             assert_eq!(&*backend.name, name);
-            assert_eq!((backend.completion_url.as_str(), backend.health_url.as_str()), (ask, health));
+            assert_eq!(
+                (backend.completion_url.as_str(), backend.health_url.as_str()),
+                (ask, health)
+            );
         }
     }
 
@@ -180,10 +215,13 @@ mod tests {
     fn a_key_comes_from_its_variable() {
         let mut upstream = upstream("http://127.0.0.1:1/v1");
         upstream.api_key_env = Some("SOME_KEY".to_owned());
-        let header = backend(&upstream, "models", Some(" abc\n")).ok().unwrap().authorization().unwrap();
+        let header =
+            backend(&upstream, "models", Some(" abc\n")).ok().unwrap().authorization().unwrap();
         assert_eq!(header.to_str().unwrap(), "Bearer abc");
         assert_eq!(format!("{header:?}"), "Sensitive");
-        for (key, reason) in [(None, "is not set"), (Some(" "), "is empty"), (Some("a\nhush"), "has characters")] {
+        for (key, reason) in
+            [(None, "is not set"), (Some(" "), "is empty"), (Some("a\nhush"), "has characters")]
+        {
             let message = backend(&upstream, "models", key).err().unwrap().to_string();
             let expected = format!(
                 "upstream http://127.0.0.1:1/v1: `api_key_env` names the environment variable SOME_KEY, which {reason}"

@@ -1,5 +1,5 @@
-//! Load balancing: the least loaded backend gets a request, unless the one with its prefix cached is not much busier.
-//! Pure.
+//! Load balancing: the least loaded backend gets a request, unless the one with its prefix cached
+//! is not much busier. Pure.
 
 /// How much higher the preferred backend's load may be than the lowest one.
 const AFFINITY_SLACK: f64 = 0.25;
@@ -32,8 +32,9 @@ impl Candidate {
         self.in_flight >= self.concurrent_max
     }
 
-    /// Weighted rendezvous hashing: each backend has the highest score for a share of the affinities that is its share
-    /// of the capacity, and no affinity moves between two backends when a third is added or removed.
+    /// Weighted rendezvous hashing: each backend has the highest score for a share of the
+    /// affinities that is its share of the capacity, and no affinity moves between two backends
+    /// when a third is added or removed.
     fn preference(&self, affinity: u64) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "53 bits")]
         let uniform = ((mix(self.hash ^ mix(affinity)) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
@@ -49,17 +50,25 @@ fn mix(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// The backend for a request; `None` while all are full. `avoid` has just failed it and is chosen only if there is no
-/// other.
-pub(super) fn choose(candidates: &[Candidate], affinity: u64, avoid: Option<usize>) -> Option<usize> {
+/// The backend for a request; `None` while all are full. `avoid` has just failed it and is chosen
+/// only if there is no other.
+pub(super) fn choose(
+    candidates: &[Candidate],
+    affinity: u64,
+    avoid: Option<usize>,
+) -> Option<usize> {
     let is_avoided = |candidate: &Candidate| Some(candidate.index) == avoid;
     let all_avoided = candidates.iter().all(is_avoided);
     let open = || candidates.iter().filter(|candidate| all_avoided || !is_avoided(candidate));
     let free = || open().filter(|candidate| !candidate.is_full());
-    let preferred = open().max_by(|a, b| a.preference(affinity).total_cmp(&b.preference(affinity)))?;
-    // Preferred among all, full ones included: its overflow goes to the least loaded backend, not to the next in rank.
+    let preferred =
+        open().max_by(|a, b| a.preference(affinity).total_cmp(&b.preference(affinity)))?;
+    // Preferred among all, full ones included: its overflow goes to the least loaded backend, not
+    // to the next in rank.
     let least = free().min_by(|a, b| {
-        a.load().total_cmp(&b.load()).then_with(|| b.preference(affinity).total_cmp(&a.preference(affinity)))
+        a.load()
+            .total_cmp(&b.load())
+            .then_with(|| b.preference(affinity).total_cmp(&a.preference(affinity)))
     })?;
     let is_near = !preferred.is_full() && preferred.load() <= least.load() + AFFINITY_SLACK;
     Some(if is_near { preferred.index } else { least.index })
@@ -109,10 +118,15 @@ mod tests {
 
     #[test]
     fn the_preferred_backend_is_skipped_when_it_is_much_busier() {
-        let affinity =
-            (0..1_000).find(|&affinity| choose(&pool(&[(0, 8, 1.0), (0, 8, 1.0)]), affinity, None) == Some(0));
+        let affinity = (0..1_000).find(|&affinity| {
+            choose(&pool(&[(0, 8, 1.0), (0, 8, 1.0)]), affinity, None) == Some(0)
+        });
         let chosen = |busy| choose(&pool(&[(busy, 8, 1.0), (0, 8, 1.0)]), affinity.unwrap(), None);
-        assert_eq!([chosen(0), chosen(1), chosen(2)], [Some(0); 3], "up to a quarter of its capacity");
+        assert_eq!(
+            [chosen(0), chosen(1), chosen(2)],
+            [Some(0); 3],
+            "up to a quarter of its capacity"
+        );
         assert_eq!([chosen(3), chosen(8)], [Some(1); 2]);
     }
 
@@ -129,7 +143,11 @@ mod tests {
     fn a_backend_that_failed_is_chosen_again_only_when_it_is_the_only_one() {
         let two = pool(&[(0, 8, 1.0), (7, 8, 1.0)]);
         assert!((0..100).all(|affinity| choose(&two, affinity, Some(0)) == Some(1)));
-        assert_eq!(choose(&pool(&[(0, 8, 1.0), (8, 8, 1.0)]), 0, Some(0)), None, "it waits for the other one");
+        assert_eq!(
+            choose(&pool(&[(0, 8, 1.0), (8, 8, 1.0)]), 0, Some(0)),
+            None,
+            "it waits for the other one"
+        );
         assert_eq!(choose(&two[..1], 0, Some(0)), Some(0));
     }
 }

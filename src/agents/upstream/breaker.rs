@@ -1,4 +1,5 @@
-//! Circuit breaker: opens after consecutive failures, and after a cooldown lets one trial request decide. Reads no clock.
+//! Circuit breaker: opens after consecutive failures, and after a cooldown lets one trial request
+//! decide. Reads no clock.
 
 use std::time::Duration;
 
@@ -127,13 +128,24 @@ mod tests {
         );
         assert_eq!(breaker.state(now), BreakerState::Closed);
         assert_eq!(breaker.failed(false, now), Some(now + COOLDOWN));
-        assert_eq!((breaker.state(now), breaker.admission(now + BEFORE)), (BreakerState::Open, Admission::Rejected));
+        assert_eq!(
+            (breaker.state(now), breaker.admission(now + BEFORE)),
+            (BreakerState::Open, Admission::Rejected)
+        );
 
         assert_eq!(breaker.admission(now + COOLDOWN), Admission::Trial);
         breaker.begin_trial();
-        assert_eq!(breaker.admission(now + COOLDOWN * 9), Admission::Rejected, "one trial at a time");
+        assert_eq!(
+            breaker.admission(now + COOLDOWN * 9),
+            Admission::Rejected,
+            "one trial at a time"
+        );
         assert_eq!(breaker.state(now), BreakerState::HalfOpen);
-        assert_eq!(breaker.failed(true, now + COOLDOWN), Some(now + COOLDOWN * 2), "one failure is enough");
+        assert_eq!(
+            breaker.failed(true, now + COOLDOWN),
+            Some(now + COOLDOWN * 2),
+            "one failure is enough"
+        );
         breaker.begin_trial();
         breaker.succeeded(true);
         assert_eq!(breaker.admission(now), Admission::Allowed);
@@ -146,7 +158,11 @@ mod tests {
         breaker.failed(false, now);
         breaker.succeeded(false);
         assert_eq!(breaker.failed(false, now + BEFORE), None);
-        assert_eq!(breaker.admission(now + COOLDOWN), Admission::Trial, "neither closed nor prolonged");
+        assert_eq!(
+            breaker.admission(now + COOLDOWN),
+            Admission::Trial,
+            "neither closed nor prolonged"
+        );
     }
 
     #[test]

@@ -36,7 +36,8 @@ pub(super) async fn probe_once(client: Arc<RetryingClient>, index: usize) -> Pro
     let backend = &client.pool.backends()[index];
     let probed = client.http.probe(backend, AWAITED_TIMEOUT_MAX).await;
     let answer = match probed {
-        // The health check's path may not exist, but a key that is refused there is refused everywhere.
+        // The health check's path may not exist, but a key that is refused there is refused
+        // everywhere.
         Ok(status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)) => {
             Err(AttemptError::from_status(status, "", None))
         }

@@ -1,4 +1,5 @@
-//! One request to one server and its response, with limits on time and size. Knows no other servers and does not retry.
+//! One request to one server and its response, with limits on time and size. Knows no other servers
+//! and does not retry.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -51,38 +52,60 @@ impl HttpClient {
     }
 
     /// Sends a request. Dropping the future closes the connection, which tells the server to stop.
-    pub async fn complete(&self, backend: &Backend, body: Vec<u8>) -> Result<Completion, AttemptError> {
+    pub async fn complete(
+        &self,
+        backend: &Backend,
+        body: Vec<u8>,
+    ) -> Result<Completion, AttemptError> {
         let url = backend.completion_url.clone();
         let request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
         let exchange = self.exchange(backend, request);
         timeout(self.timeout, exchange).await.unwrap_or_else(|_| Err(self.timed_out(self.timeout)))
     }
 
-    async fn exchange(&self, backend: &Backend, request: RequestBuilder) -> Result<Completion, AttemptError> {
-        let response = with_key(request, backend).send().await.map_err(|error| unreachable(&error))?;
+    async fn exchange(
+        &self,
+        backend: &Backend,
+        request: RequestBuilder,
+    ) -> Result<Completion, AttemptError> {
+        let response =
+            with_key(request, backend).send().await.map_err(|error| unreachable(&error))?;
         let sanitized = |text: &str| sanitized(text, backend.secret());
         if !response.status().is_success() {
             let (status, retry_after) = (response.status(), retry_after(response.headers()));
             let message = error_message(&head(response).await);
             return Err(AttemptError::from_status(status, &sanitized(&message), retry_after));
         }
-        let content_type = response.headers().get(CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()));
-        if let Some(other) = content_type.filter(|name| !name.to_ascii_lowercase().contains("json")) {
-            let reason = format!("response is `{}` instead of JSON: is `url` the API's URL?", sanitized(&other));
+        let content_type = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .map(|value| String::from_utf8_lossy(value.as_bytes()));
+        if let Some(other) = content_type.filter(|name| !name.to_ascii_lowercase().contains("json"))
+        {
+            let reason = format!(
+                "response is `{}` instead of JSON: is `url` the API's URL?",
+                sanitized(&other)
+            );
             return Err(AttemptError::transient(Failure::Malformed, reason));
         }
         let body = whole(response, self.response_bytes_max).await.map_err(|error| match error {
-            BodyError::Broken(error) => {
-                AttemptError::transient(Failure::Unreachable, format!("response broke off: {}", cause(&error)))
-            }
+            BodyError::Broken(error) => AttemptError::transient(
+                Failure::Unreachable,
+                format!("response broke off: {}", cause(&error)),
+            ),
             BodyError::TooLong => AttemptError::permanent(
                 Failure::TooLong,
-                format!("response has more than {} bytes (`response_bytes_max`)", self.response_bytes_max),
+                format!(
+                    "response has more than {} bytes (`response_bytes_max`)",
+                    self.response_bytes_max
+                ),
             ),
         })?;
         completion(&body, &backend.name).map_err(|error| {
             let reason = match error {
-                ResponseError::Error(message) => ResponseError::Error(sanitized(&message)).to_string(),
+                ResponseError::Error(message) => {
+                    ResponseError::Error(sanitized(&message)).to_string()
+                }
                 other => other.to_string(),
             };
             AttemptError::transient(Failure::Malformed, reason)
@@ -93,18 +116,33 @@ impl HttpClient {
     ///
     /// # Errors
     /// There is no such response within the limit or the pool's timeout.
-    pub async fn probe(&self, backend: &Backend, limit: Duration) -> Result<StatusCode, AttemptError> {
+    pub async fn probe(
+        &self,
+        backend: &Backend,
+        limit: Duration,
+    ) -> Result<StatusCode, AttemptError> {
         let limit = self.timeout.min(limit);
         let request = with_key(self.client.get(backend.health_url.clone()), backend);
         let response = timeout(limit, request.send()).await.map_err(|_| self.timed_out(limit))?;
         let response = response.map_err(|error| unreachable(&error))?;
         let status = response.status();
-        if status.is_server_error() { Err(AttemptError::from_status(status, "", None)) } else { Ok(status) }
+        if status.is_server_error() {
+            Err(AttemptError::from_status(status, "", None))
+        } else {
+            Ok(status)
+        }
     }
 
     fn timed_out(&self, limit: Duration) -> AttemptError {
-        let advice = if limit == self.timeout { ": raise `timeout_ms` or lower `concurrent_max`" } else { "" };
-        AttemptError::transient(Failure::Timeout, format!("no response within {} ms{advice}", limit.as_millis()))
+        let advice = if limit == self.timeout {
+            ": raise `timeout_ms` or lower `concurrent_max`"
+        } else {
+            ""
+        };
+        AttemptError::transient(
+            Failure::Timeout,
+            format!("no response within {} ms{advice}", limit.as_millis()),
+        )
     }
 }
 
@@ -127,7 +165,11 @@ fn unreachable(error: &reqwest::Error) -> AttemptError {
 }
 
 fn cause(error: &reqwest::Error) -> String {
-    if error.source().is_none() { "it was closed".to_owned() } else { sanitized(&root_cause(error), None) }
+    if error.source().is_none() {
+        "it was closed".to_owned()
+    } else {
+        sanitized(&root_cause(error), None)
+    }
 }
 
 async fn whole(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, BodyError> {

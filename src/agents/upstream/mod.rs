@@ -1,15 +1,17 @@
-//! A model behind OpenAI-compatible servers: llama-server, vLLM, SGLang or a hosted service. All cells share one
-//! [`OpenAiModel`] per pool.
+//! A model behind OpenAI-compatible servers: llama-server, vLLM, SGLang or a hosted service. All
+//! cells share one [`OpenAiModel`] per pool.
 //!
-//! Connections, timers and health probes run on one dedicated thread with its own Tokio runtime (`runtime_thread.rs`).
-//! A connection belongs to the runtime that opened it, and a cell's runtime ends with the cell: one client per cell
-//! could not share warm connections or concurrency limits. The price is one hop between threads per request.
+//! Connections, timers and health probes run on one dedicated thread with its own Tokio runtime
+//! (`runtime_thread.rs`). A connection belongs to the runtime that opened it, and a cell's runtime
+//! ends with the cell: one client per cell could not share warm connections or concurrency limits.
+//! The price is one hop between threads per request.
 //!
-//! A request passes `retry.rs` (attempts) → `pool.rs` (routing and queueing) → `http.rs` (one exchange). The decisions
-//! are pure: `balancer.rs`, `breaker.rs`, `wait_queue.rs`, `request.rs`, `response.rs`, `retry_after.rs`.
+//! A request passes `retry.rs` (attempts) → `pool.rs` (routing and queueing) → `http.rs` (one
+//! exchange). The decisions are pure: `balancer.rs`, `breaker.rs`, `wait_queue.rs`, `request.rs`,
+//! `response.rs`, `retry_after.rs`.
 //!
-//! Invariant: an API key never reaches a message, a log or a record. `backend.rs` holds it; `attempt_error.rs` removes
-//! it from text that servers send.
+//! Invariant: an API key never reaches a message, a log or a record. `backend.rs` holds it;
+//! `attempt_error.rs` removes it from text that servers send.
 
 mod attempt_error;
 mod backend;
@@ -61,16 +63,24 @@ pub struct OpenAiModel {
 }
 
 impl OpenAiModel {
-    /// Starts the pool's thread and its health probes; does not wait for any server. `lookup` returns the value of an
-    /// environment variable and is asked for keys only here.
+    /// Starts the pool's thread and its health probes; does not wait for any server. `lookup`
+    /// returns the value of an environment variable and is asked for keys only here.
     ///
     /// # Errors
     /// The settings are invalid, a key is not set, or no thread can be started.
-    pub fn new(settings: &UpstreamPool, lookup: impl Fn(&str) -> Option<String>) -> Result<Self, PoolError> {
-        let format = RequestFormat { api: settings.api, dialect: settings.dialect, extra: extra(&settings.extra)? };
+    pub fn new(
+        settings: &UpstreamPool,
+        lookup: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, PoolError> {
+        let format = RequestFormat {
+            api: settings.api,
+            dialect: settings.dialect,
+            extra: extra(&settings.extra)?,
+        };
         let mut backends: Vec<Backend> = Vec::new();
         for upstream in &settings.upstreams {
-            let mut backend = Backend::new(upstream, format.path(), &settings.health_path, &lookup)?;
+            let mut backend =
+                Backend::new(upstream, format.path(), &settings.health_path, &lookup)?;
             if let Some(other) = backends.iter().find(|other| other.name == backend.name) {
                 if other.completion_url == backend.completion_url {
                     return Err(PoolError::Duplicate { name: backend.name.to_string() });
@@ -82,10 +92,12 @@ impl OpenAiModel {
         if backends.is_empty() {
             return Err(PoolError::Empty);
         }
-        let http = HttpClient::new(settings, &backends).map_err(|error| PoolError::Client(error.to_string()))?;
+        let http = HttpClient::new(settings, &backends)
+            .map_err(|error| PoolError::Client(error.to_string()))?;
         let count = backends.len();
         let pool = Arc::new(Pool::new(settings, backends));
-        let client = Arc::new(RetryingClient { pool, http, format, policy: RetryPolicy::new(settings) });
+        let client =
+            Arc::new(RetryingClient { pool, http, format, policy: RetryPolicy::new(settings) });
         let thread = RuntimeThread::start("upstreams").map_err(PoolError::Thread)?;
         if settings.health_interval_ms > 0 {
             let interval = Duration::from_millis(settings.health_interval_ms);
@@ -104,7 +116,8 @@ impl OpenAiModel {
     /// Probes every server once, all at a time; takes seconds at most.
     pub async fn probe(&self) -> Vec<Probed> {
         let servers = 0..self.client.pool.backends().len();
-        let probes = servers.map(|index| self.thread.spawn(health::probe_once(Arc::clone(&self.client), index)));
+        let probes = servers
+            .map(|index| self.thread.spawn(health::probe_once(Arc::clone(&self.client), index)));
         join_all(probes).await.into_iter().filter_map(Result::ok).collect()
     }
 
@@ -126,10 +139,12 @@ impl Model for OpenAiModel {
 /// Parses the additional request fields.
 fn extra(text: &str) -> Result<Map<String, Value>, PoolError> {
     let invalid = |reason: String| PoolError::Extra { reason };
-    let extra: Map<String, Value> =
-        serde_json::from_str(text).map_err(|error| invalid(format!("is not a JSON object: {error}")))?;
+    let extra: Map<String, Value> = serde_json::from_str(text)
+        .map_err(|error| invalid(format!("is not a JSON object: {error}")))?;
     match RESERVED_FIELDS.into_iter().find(|name| extra.contains_key(*name)) {
-        Some(name) => Err(invalid(format!("has the field `{name}`, which every request sets: remove it"))),
+        Some(name) => {
+            Err(invalid(format!("has the field `{name}`, which every request sets: remove it")))
+        }
         None => Ok(extra),
     }
 }

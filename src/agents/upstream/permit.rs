@@ -1,4 +1,5 @@
-//! The right to have one request at a backend. Returned to the pool on drop, however the request ended.
+//! The right to have one request at a backend. Returned to the pool on drop, however the request
+//! ended.
 
 use std::sync::Arc;
 

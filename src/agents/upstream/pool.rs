@@ -47,9 +47,15 @@ impl Drop for Queued<'_> {
 impl Pool {
     pub fn new(settings: &UpstreamPool, backends: Vec<Backend>) -> Self {
         let cooldown = Duration::from_millis(settings.breaker_ms);
-        let new_state = |_: &Backend| BackendState::new(Breaker::new(settings.breaker_failures, cooldown));
-        let inner = Inner { states: backends.iter().map(new_state).collect(), waiting: WaitQueue::new() };
-        Self { backends, pause_max: Duration::from_millis(settings.backoff_max_ms), inner: Mutex::new(inner) }
+        let new_state =
+            |_: &Backend| BackendState::new(Breaker::new(settings.breaker_failures, cooldown));
+        let inner =
+            Inner { states: backends.iter().map(new_state).collect(), waiting: WaitQueue::new() };
+        Self {
+            backends,
+            pause_max: Duration::from_millis(settings.backoff_max_ms),
+            inner: Mutex::new(inner),
+        }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -64,7 +70,12 @@ impl Pool {
     pub fn snapshot(&self) -> Vec<UpstreamStatus> {
         let now = Instant::now();
         let inner = self.inner();
-        inner.states.iter().zip(&self.backends).map(|(state, backend)| state.status(backend, now)).collect()
+        inner
+            .states
+            .iter()
+            .zip(&self.backends)
+            .map(|(state, backend)| state.status(backend, now))
+            .collect()
     }
 
     /// Requests in the queue.
@@ -72,11 +83,16 @@ impl Pool {
         self.inner().waiting.len()
     }
 
-    /// Waits up to `patience` for a permit at the best backend. Must be called in the runtime that sends the requests.
+    /// Waits up to `patience` for a permit at the best backend. Must be called in the runtime that
+    /// sends the requests.
     ///
     /// # Errors
     /// No backend had capacity in time.
-    pub async fn acquire(self: &Arc<Self>, hint: RoutingHint, patience: Duration) -> Result<Permit, AttemptError> {
+    pub async fn acquire(
+        self: &Arc<Self>,
+        hint: RoutingHint,
+        patience: Duration,
+    ) -> Result<Permit, AttemptError> {
         // Earlier waiters go first where only time has changed.
         self.dispatch();
         let (ticket, receiver) = {
@@ -94,10 +110,16 @@ impl Pool {
         }
     }
 
-    fn pick(self: &Arc<Self>, states: &mut [BackendState], hint: RoutingHint, now: Instant) -> Option<Permit> {
+    fn pick(
+        self: &Arc<Self>,
+        states: &mut [BackendState],
+        hint: RoutingHint,
+        now: Instant,
+    ) -> Option<Permit> {
         let all = states.iter().zip(&self.backends).enumerate();
         let open = all.filter(|(_, (state, _))| state.accepts_requests(now));
-        let candidates: Vec<_> = open.map(|(index, (state, backend))| state.candidate(index, backend)).collect();
+        let candidates: Vec<_> =
+            open.map(|(index, (state, backend))| state.candidate(index, backend)).collect();
         let index = choose(&candidates, hint.affinity, hint.avoid)?;
         let state = &mut states[index];
         state.in_flight += 1;
@@ -116,7 +138,8 @@ impl Pool {
             waiting.serve(|hint| self.pick(states, hint, now))
         };
         for (sender, permit) in served {
-            // A waiter that has just left does not take the permit: it is dropped, and thereby released.
+            // A waiter that has just left does not take the permit: it is dropped, and thereby
+            // released.
             drop(sender.send(permit));
         }
     }
@@ -124,7 +147,11 @@ impl Pool {
     /// Whether a backend other than this one accepts requests.
     pub fn has_other(&self, index: usize) -> bool {
         let now = Instant::now();
-        self.inner().states.iter().enumerate().any(|(other, state)| other != index && state.accepts_requests(now))
+        self.inner()
+            .states
+            .iter()
+            .enumerate()
+            .any(|(other, state)| other != index && state.accepts_requests(now))
     }
 
     /// Counts a request that is about to be sent.
@@ -185,12 +212,14 @@ impl Pool {
         self.dispatch();
     }
 
-    /// Records the result of a health probe. A server that is decoding may answer nothing else meanwhile: it is not
-    /// unhealthy for that, and its requests have a timeout of their own.
+    /// Records the result of a health probe. A server that is decoding may answer nothing else
+    /// meanwhile: it is not unhealthy for that, and its requests have a timeout of their own.
     pub fn probed(self: &Arc<Self>, index: usize, result: Result<(), AttemptError>) {
         let changed = {
             let state = &mut self.inner().states[index];
-            if state.in_flight > 0 && result.as_ref().is_err_and(|error| error.failure == Failure::Timeout) {
+            if state.in_flight > 0
+                && result.as_ref().is_err_and(|error| error.failure == Failure::Timeout)
+            {
                 return;
             }
             let changed = state.is_healthy != result.is_ok();
@@ -207,7 +236,11 @@ impl Pool {
         match result {
             Ok(()) => tracing::info!(upstream, "healthy again"),
             Err(error) => {
-                tracing::warn!(upstream, reason = error.reason, "unhealthy: gets no requests until it answers");
+                tracing::warn!(
+                    upstream,
+                    reason = error.reason,
+                    "unhealthy: gets no requests until it answers"
+                );
             }
         }
         self.dispatch();
@@ -218,7 +251,8 @@ impl Pool {
         let now = Instant::now();
         let inner = self.inner();
         if inner.states.iter().any(|state| state.is_available(now)) {
-            let capacity: u64 = self.backends.iter().map(|backend| u64::from(backend.concurrent_max)).sum();
+            let capacity: u64 =
+                self.backends.iter().map(|backend| u64::from(backend.concurrent_max)).sum();
             let reason = format!(
                 "no server had capacity within `queue_timeout_ms` (capacity: {capacity} requests, waiting: {}): raise it \
                  or `concurrent_max`, or run fewer runs at once",
@@ -227,7 +261,11 @@ impl Pool {
             return AttemptError::permanent(Failure::Overloaded, reason);
         }
         let last_error = |(state, backend): (&BackendState, &Backend)| {
-            format!("{}: {}", backend.name, state.last_error.as_deref().unwrap_or("it does not answer"))
+            format!(
+                "{}: {}",
+                backend.name,
+                state.last_error.as_deref().unwrap_or("it does not answer")
+            )
         };
         let last_errors: Vec<_> = inner.states.iter().zip(&self.backends).map(last_error).collect();
         let reason = format!("no server is available: {}", last_errors.join("; "));

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use crate::agents::model::CompletionRequest;
 use crate::settings::{Api, Dialect};
 
-/// Fields that `extra` must not set: the response could not be parsed, or would answer another request.
+/// Fields that `extra` must not set: the response could not be parsed, or would answer another
+/// request.
 pub(super) const RESERVED_FIELDS: [&str; 5] = ["model", "messages", "prompt", "stream", "n"];
 
 /// How a pool formats its requests.
@@ -32,7 +33,10 @@ impl RequestFormat {
         put("model", model.into());
         match self.api {
             Api::Chat => {
-                let system = request.system.as_ref().map(|text| json!({ "role": "system", "content": text }));
+                let system = request
+                    .system
+                    .as_ref()
+                    .map(|text| json!({ "role": "system", "content": text }));
                 let user = json!({ "role": "user", "content": request.prompt });
                 put("messages", system.into_iter().chain([user]).collect());
             }
@@ -50,7 +54,8 @@ impl RequestFormat {
             match self.api {
                 Api::Chat => {
                     put("logprobs", true.into());
-                    // Otherwise llama-server computes the 20 most likely alternatives of each token.
+                    // Otherwise llama-server computes the 20 most likely alternatives of each
+                    // token.
                     put("top_logprobs", 1.into());
                 }
                 Api::Completions => {
@@ -129,7 +134,8 @@ mod tests {
     #[test]
     fn unrequested_and_unsupported_fields_are_omitted() {
         let request = CompletionRequest { system: None, logprobs: false, ..request() };
-        let extra = json!({"seed": null, "top_p": 0.5, "chat_template_kwargs": {"enable_thinking": false}});
+        let extra =
+            json!({"seed": null, "top_p": 0.5, "chat_template_kwargs": {"enable_thinking": false}});
         let body = format(Api::Chat, Dialect::Plain, extra).body(&request, "m");
         let expected = json!({
             "model": "m", "messages": [{"role": "user", "content": "State: 1"}],
@@ -137,8 +143,8 @@ mod tests {
             "chat_template_kwargs": {"enable_thinking": false},
         });
         assert_eq!(body, expected);
-        let body =
-            format(Api::Chat, Dialect::Sglang, json!({})).body(&CompletionRequest { grammar: None, ..request }, "m");
+        let body = format(Api::Chat, Dialect::Sglang, json!({}))
+            .body(&CompletionRequest { grammar: None, ..request }, "m");
         assert!(body.get("ebnf").is_none());
     }
 }

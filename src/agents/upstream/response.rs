@@ -1,5 +1,5 @@
-//! Parses a server's response into a completion. Fields that only some servers send may be missing; a missing required
-//! field is named. Pure.
+//! Parses a server's response into a completion. Fields that only some servers send may be missing;
+//! a missing required field is named. Pure.
 
 use std::sync::Arc;
 
@@ -20,7 +20,9 @@ pub(super) enum ResponseError {
     Error(String),
     #[error("response without `choices[0]`")]
     NoChoice,
-    #[error("response without text in `choices[0]`: if the model only produced reasoning, disable that in `extra`")]
+    #[error(
+        "response without text in `choices[0]`: if the model only produced reasoning, disable that in `extra`"
+    )]
     NoText,
 }
 
@@ -29,13 +31,17 @@ pub(super) fn completion(body: &[u8], source: &Arc<str>) -> Result<Completion, R
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(ResponseError::Empty);
     }
-    let answer: Value = serde_json::from_slice(body).map_err(|error| ResponseError::NotJson(offset(body, &error)))?;
+    let answer: Value = serde_json::from_slice(body)
+        .map_err(|error| ResponseError::NotJson(offset(body, &error)))?;
     if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
         return Err(ResponseError::Error(message(error)));
     }
     let balancer = answer.pointer("/choices/0").ok_or(ResponseError::NoChoice)?;
     let is_truncated = balancer["finish_reason"] == "length";
-    let text = balancer.pointer("/message/content").or_else(|| balancer.get("text")).and_then(Value::as_str);
+    let text = balancer
+        .pointer("/message/content")
+        .or_else(|| balancer.get("text"))
+        .and_then(Value::as_str);
     let text = match text {
         Some(text) => text.to_owned(),
         // All tokens went into reasoning.
@@ -55,7 +61,8 @@ pub(super) fn completion(body: &[u8], source: &Arc<str>) -> Result<Completion, R
     })
 }
 
-/// The message of an error response: `{"error": {"message": …}}`, one of its variants, or the whole body.
+/// The message of an error response: `{"error": {"message": …}}`, one of its variants, or the whole
+/// body.
 pub(super) fn error_message(body: &[u8]) -> String {
     match serde_json::from_slice::<Value>(body) {
         Ok(answer) => message(answer.get("error").unwrap_or(&answer)),
@@ -71,11 +78,14 @@ fn message(error: &Value) -> String {
     }
 }
 
-/// Log-probabilities: `content[].logprob` (chat, llama-server) or `token_logprobs` (completions). `None` if any is
-/// missing.
+/// Log-probabilities: `content[].logprob` (chat, llama-server) or `token_logprobs` (completions).
+/// `None` if any is missing.
 fn logprobs(balancer: &Value) -> Option<Vec<f32>> {
     let logprobs = balancer.get("logprobs")?;
-    #[expect(clippy::cast_possible_truncation, reason = "log-probabilities are kept in single precision")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "log-probabilities are kept in single precision"
+    )]
     let number = |value: &Value| value.as_f64().map(|number| number as f32);
     match logprobs.get("content").and_then(Value::as_array) {
         Some(entries) => entries.iter().map(|entry| number(&entry["logprob"])).collect(),
@@ -88,7 +98,12 @@ fn tokens(balancer: &Value) -> Option<Vec<u32>> {
     let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
     match balancer.get("token_ids").and_then(Value::as_array) {
         Some(ids) => ids.iter().map(number).collect(),
-        None => balancer.pointer("/logprobs/content")?.as_array()?.iter().map(|entry| number(&entry["id"])).collect(),
+        None => balancer
+            .pointer("/logprobs/content")?
+            .as_array()?
+            .iter()
+            .map(|entry| number(&entry["id"]))
+            .collect(),
     }
 }
 
@@ -134,7 +149,10 @@ mod tests {
                 "logprobs": {"token_logprobs": [-0.5, -1.5], "tokens": ["a", " b"]}}],
         }))
         .unwrap();
-        assert_eq!((found.text.as_str(), found.is_truncated, found.usage), ("a b", true, Usage::default()));
+        assert_eq!(
+            (found.text.as_str(), found.is_truncated, found.usage),
+            ("a b", true, Usage::default())
+        );
         assert_eq!((found.tokens, found.logprobs), (vec![4, 5], vec![-0.5, -1.5]));
     }
 
@@ -148,10 +166,16 @@ mod tests {
             ("token_ids", json!([1, "2"])),
             ("usage", json!("none")),
         ] {
-            let found = read(&json!({"choices": [{"message": {"content": ""}, extra: value}]})).unwrap();
-            assert_eq!((found.text, found.tokens, found.logprobs), (String::new(), vec![], vec![]), "{extra}");
+            let found =
+                read(&json!({"choices": [{"message": {"content": ""}, extra: value}]})).unwrap();
+            assert_eq!(
+                (found.text, found.tokens, found.logprobs),
+                (String::new(), vec![], vec![]),
+                "{extra}"
+            );
         }
-        let thinking = json!({"choices": [{"message": {"content": null}, "finish_reason": "length"}]});
+        let thinking =
+            json!({"choices": [{"message": {"content": null}, "finish_reason": "length"}]});
         assert!(read(&thinking).unwrap().is_truncated);
     }
 

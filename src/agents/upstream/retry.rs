@@ -1,4 +1,5 @@
-//! The attempts that one request may take: on another backend where there is one, with backoff, all bounded.
+//! The attempts that one request may take: on another backend where there is one, with backoff, all
+//! bounded.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,8 +42,8 @@ impl RetryPolicy {
         Self { retries_max: settings.retries_max, backoff, queue_timeout }
     }
 
-    /// The delay before retry `retry`, from 1. Full jitter, so that requests that failed together are not retried
-    /// together.
+    /// The delay before retry `retry`, from 1. Full jitter, so that requests that failed together
+    /// are not retried together.
     fn delay(&self, retry: u32, rng: &mut TaskRng) -> Duration {
         let longest = self.backoff.delay(retry.saturating_sub(1));
         let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX - 1);
@@ -51,8 +52,8 @@ impl RetryPolicy {
 }
 
 impl RetryingClient {
-    /// Sends a request until there is a completion, a permanent error, or no attempt left. Must be called in the pool's
-    /// runtime.
+    /// Sends a request until there is a completion, a permanent error, or no attempt left. Must be
+    /// called in the pool's runtime.
     ///
     /// # Errors
     /// The last attempt's error, with the backend's name.
@@ -65,7 +66,8 @@ impl RetryingClient {
             if let (Some((_, error)), Some(index)) = (&failed, hint.avoid) {
                 let delay = self.policy.delay(attempt, &mut rng);
                 // Another backend need not wait for the `Retry-After` of this one.
-                let retry_after = error.retry_after.filter(|_| !self.pool.has_other(index)).unwrap_or_default();
+                let retry_after =
+                    error.retry_after.filter(|_| !self.pool.has_other(index)).unwrap_or_default();
                 sleep(delay.max(retry_after.min(self.policy.backoff.max))).await;
             }
             let queued = Instant::now();
@@ -99,7 +101,11 @@ impl RetryingClient {
 }
 
 /// No permit for another attempt: an earlier failure says more than that.
-fn give_up(failed: Option<(Arc<str>, AttemptError)>, exhausted: AttemptError, attempts: u32) -> AgentError {
+fn give_up(
+    failed: Option<(Arc<str>, AttemptError)>,
+    exhausted: AttemptError,
+    attempts: u32,
+) -> AgentError {
     match failed {
         Some((name, error)) => agent_error(&name, &error, attempts),
         None => AgentError::new("upstreams", exhausted.failure, exhausted.reason),
@@ -110,7 +116,10 @@ fn agent_error(name: &str, error: &AttemptError, attempts: u32) -> AgentError {
     let count = if attempts > 1 { format!(" (attempt {attempts})") } else { String::new() };
     let agent = format!("upstream {name}");
     let is_transient = error.is_transient();
-    AgentError { is_transient, ..AgentError::new(agent, error.failure, format!("{}{count}", error.reason)) }
+    AgentError {
+        is_transient,
+        ..AgentError::new(agent, error.failure, format!("{}{count}", error.reason))
+    }
 }
 
 /// The error of a request whose task panicked or whose thread has ended.
@@ -118,7 +127,11 @@ pub(super) fn thread_failed(has_panicked: bool) -> AgentError {
     if has_panicked {
         AgentError::new("upstreams", Failure::Panicked, "the upstream client panicked: see the log")
     } else {
-        AgentError::new("upstreams", Failure::Died, "the upstream thread has ended: restart the daemon")
+        AgentError::new(
+            "upstreams",
+            Failure::Died,
+            "the upstream thread has ended: restart the daemon",
+        )
     }
 }
 
@@ -128,14 +141,25 @@ mod tests {
 
     #[test]
     fn delays_are_drawn_below_a_bound_that_doubles_to_a_limit() {
-        let settings = UpstreamPool { backoff_ms: 100, backoff_max_ms: 1_000, ..UpstreamPool::default() };
+        let settings =
+            UpstreamPool { backoff_ms: 100, backoff_max_ms: 1_000, ..UpstreamPool::default() };
         let policy = RetryPolicy::new(&settings);
-        for (retry, bound) in [(1, 100), (2, 200), (3, 400), (4, 800), (5, 1_000), (6, 1_000), (90, 1_000)] {
-            let delays: Vec<_> =
-                (0..200).map(|seed| policy.delay(retry, &mut TaskRng::new(seed)).as_millis()).collect();
+        for (retry, bound) in
+            [(1, 100), (2, 200), (3, 400), (4, 800), (5, 1_000), (6, 1_000), (90, 1_000)]
+        {
+            let delays: Vec<_> = (0..200)
+                .map(|seed| policy.delay(retry, &mut TaskRng::new(seed)).as_millis())
+                .collect();
             let (least, most) = (delays.iter().min().unwrap(), delays.iter().max().unwrap());
-            assert!(*least < bound / 10 && *most <= bound && *most > bound * 9 / 10, "{retry}: {least} to {most}");
+            assert!(
+                *least < bound / 10 && *most <= bound && *most > bound * 9 / 10,
+                "{retry}: {least} to {most}"
+            );
         }
-        assert_eq!(policy.delay(3, &mut TaskRng::new(7)), policy.delay(3, &mut TaskRng::new(7)), "by the turn's seed");
+        assert_eq!(
+            policy.delay(3, &mut TaskRng::new(7)),
+            policy.delay(3, &mut TaskRng::new(7)),
+            "by the turn's seed"
+        );
     }
 }

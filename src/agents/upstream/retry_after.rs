@@ -1,5 +1,5 @@
-//! The header `Retry-After`, in seconds or as a date. A date is compared with the server's own `Date`, so no local clock
-//! is read.
+//! The header `Retry-After`, in seconds or as a date. A date is compared with the server's own
+//! `Date`, so no local clock is read.
 
 use std::time::Duration;
 
@@ -45,7 +45,11 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(RETRY_AFTER, asked.parse().unwrap());
             now.map(|now| headers.insert(DATE, now.parse().unwrap()));
-            assert_eq!(retry_after(&headers), seconds.map(Duration::from_secs), "{asked:?} at {now:?}");
+            assert_eq!(
+                retry_after(&headers),
+                seconds.map(Duration::from_secs),
+                "{asked:?} at {now:?}"
+            );
         }
         assert_eq!(retry_after(&HeaderMap::new()), None);
     }

@@ -1,4 +1,5 @@
-//! A dedicated thread with a Tokio runtime that other threads spawn onto. Dropping it cancels its tasks.
+//! A dedicated thread with a Tokio runtime that other threads spawn onto. Dropping it cancels its
+//! tasks.
 
 use std::future::Future;
 use std::io;
@@ -32,7 +33,10 @@ impl RuntimeThread {
     }
 
     /// Spawns a task that is aborted when the returned future is dropped.
-    pub fn spawn<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> AbortOnDrop<T> {
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> AbortOnDrop<T> {
         AbortOnDrop(self.handle.spawn(future))
     }
 

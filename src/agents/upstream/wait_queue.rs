@@ -1,7 +1,9 @@
-//! Requests waiting for capacity, served in order of arrival. Pure: knows neither backends nor time.
+//! Requests waiting for capacity, served in order of arrival. Pure: knows neither backends nor
+//! time.
 //!
-//! Waiters that avoid the same backend are interchangeable as far as capacity goes, so there is one queue for each
-//! backend to avoid: when the first waiter of a queue cannot be served, none behind it can.
+//! Waiters that avoid the same backend are interchangeable as far as capacity goes, so there is one
+//! queue for each backend to avoid: when the first waiter of a queue cannot be served, none behind
+//! it can.
 
 use std::collections::BTreeMap;
 
@@ -58,24 +60,28 @@ impl<T> WaitQueue<T> {
         }
     }
 
-    /// Serves waiters in order of arrival until `serve` returns `None` for the first of every queue. Calls `serve` once
-    /// for each waiter served and at most once more for each queue.
+    /// Serves waiters in order of arrival until `serve` returns `None` for the first of every
+    /// queue. Calls `serve` once for each waiter served and at most once more for each queue.
     pub fn serve<P>(&mut self, mut serve: impl FnMut(RoutingHint) -> Option<P>) -> Vec<(T, P)> {
         let mut served = Vec::new();
         let mut blocked: Vec<Option<usize>> = Vec::new();
         loop {
             let open = self.queues.iter().filter(|(avoid, _)| !blocked.contains(avoid));
             let first = open.filter_map(|(avoid, queue)| Some((queue.first_key_value()?, *avoid)));
-            let Some(((arrival, waiter), avoid)) = first.min_by_key(|((arrival, _), _)| **arrival) else {
+            let Some(((arrival, waiter), avoid)) = first.min_by_key(|((arrival, _), _)| **arrival)
+            else {
                 return served;
             };
-            let (ticket, hint) =
-                (Ticket { avoid, arrival: *arrival }, RoutingHint { affinity: waiter.affinity, avoid });
+            let (ticket, hint) = (
+                Ticket { avoid, arrival: *arrival },
+                RoutingHint { affinity: waiter.affinity, avoid },
+            );
             let Some(permit) = serve(hint) else {
                 blocked.push(avoid);
                 continue;
             };
-            let waiter = self.queues.get_mut(&avoid).and_then(|queue| queue.remove(&ticket.arrival));
+            let waiter =
+                self.queues.get_mut(&avoid).and_then(|queue| queue.remove(&ticket.arrival));
             served.extend(waiter.map(|waiter| (waiter.value, permit)));
             self.remove(ticket);
         }
@@ -93,11 +99,13 @@ mod tests {
     #[test]
     fn waiters_are_served_by_arrival_and_a_blocked_queue_holds_up_no_other() {
         let mut queue = WaitQueue::new();
-        let tickets = [None, Some(0), None, Some(1), Some(0)].map(|avoid| queue.push(hint(avoid), avoid));
+        let tickets =
+            [None, Some(0), None, Some(1), Some(0)].map(|avoid| queue.push(hint(avoid), avoid));
         queue.remove(tickets[2]);
         queue.remove(tickets[2]);
         assert_eq!(queue.len(), 4);
-        let served: Vec<_> = queue.serve(|hint| (hint.avoid != Some(0)).then_some(())).into_iter().collect();
+        let served: Vec<_> =
+            queue.serve(|hint| (hint.avoid != Some(0)).then_some(())).into_iter().collect();
         assert_eq!(served, [(None, ()), (Some(1), ())]);
         assert_eq!(queue.len(), 2);
         let mut budget = 1;
@@ -120,7 +128,11 @@ mod tests {
                 calls += 1;
                 (calls == 1).then_some(())
             });
-            assert_eq!((served.len(), calls), (1, 4), "one served, and one more look at each of three queues");
+            assert_eq!(
+                (served.len(), calls),
+                (1, 4),
+                "one served, and one more look at each of three queues"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! `agents check`: finds mistakes that loading a configuration does not: renders the templates for every task, and looks for
-//! the models.
+//! `agents check`: finds mistakes that loading a configuration does not: renders the templates for
+//! every task, and looks for the models.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
@@ -53,15 +53,18 @@ pub fn check(settings: &Settings) -> anyhow::Result<ExitCode> {
             for role in Role::ALL {
                 for (template, agent) in with_role(role, &Asked(settings)) {
                     tried += 1;
-                    if let Err(error) = templates.check(&template, role, &BTreeMap::new(), &clients) {
+                    if let Err(error) = templates.check(&template, role, &BTreeMap::new(), &clients)
+                    {
                         findings.push(format!("{role} `{agent}`: {error}"));
                     }
                 }
             }
         }
     }
-    let used: BTreeSet<_> =
-        Role::ALL.into_iter().flat_map(|role| with_role(role, &Asked(settings)).into_keys()).collect();
+    let used: BTreeSet<_> = Role::ALL
+        .into_iter()
+        .flat_map(|role| with_role(role, &Asked(settings)).into_keys())
+        .collect();
     let unused = settings.definitions.templates.iter().filter(|(name, template)| {
         template.origin != BUILT_IN && !used.contains(*name) && !name.ends_with("/problem.j2")
     });
@@ -70,15 +73,20 @@ pub fn check(settings: &Settings) -> anyhow::Result<ExitCode> {
     }
     let mut models = Vec::new();
     for name in settings.engines_needed() {
-        let engine = settings.engines.get(&name).expect("invariant: validated settings name existing engines");
+        let engine = settings
+            .engines
+            .get(&name)
+            .expect("invariant: validated settings name existing engines");
         match model_source(&name, engine) {
             Ok(source) => models.push(format!("engine {name}: {source}\n")),
             Err(error) => findings.push(error.to_string()),
         }
     }
     if findings.is_empty() {
-        let definitions: usize = Role::ALL.into_iter().map(|role| settings.definitions.names(role).len()).sum();
-        let (definitions, templates) = (count(definitions as u64, "definition"), count(tried, "template"));
+        let definitions: usize =
+            Role::ALL.into_iter().map(|role| settings.definitions.names(role).len()).sum();
+        let (definitions, templates) =
+            (count(definitions as u64, "definition"), count(tried, "template"));
         print(format_args!(
             "{definitions} valid, {templates} usable on every task; the configuration's hash is {}
 ",

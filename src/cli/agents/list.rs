@@ -24,7 +24,11 @@ pub fn list(settings: &Settings) -> anyhow::Result<ExitCode> {
         let (configured, agents) = with_role(role, &Listed(settings));
         for agent in agents {
             let mark = if agent.name == configured { "*" } else { "" };
-            let implementation = if agent.implementation == agent.name { String::new() } else { agent.implementation };
+            let implementation = if agent.implementation == agent.name {
+                String::new()
+            } else {
+                agent.implementation
+            };
             rows.push([
                 role.to_string(),
                 format!("{}{mark}", agent.name),

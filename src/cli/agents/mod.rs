@@ -1,4 +1,5 @@
-//! `prime-agents agents`: lists, shows, checks and tries the configurable agents. One file for each subcommand.
+//! `prime-agents agents`: lists, shows, checks and tries the configurable agents. One file for each
+//! subcommand.
 
 mod check;
 mod list;
@@ -90,7 +91,9 @@ fn with_role<T: OfRole>(role: Role, act: &T) -> T::Out {
 pub fn agents(arguments: &AgentsArguments) -> anyhow::Result<ExitCode> {
     match &arguments.command {
         AgentsCommand::List { configuration } => list::list(&configuration.load()?),
-        AgentsCommand::Show(named) => show::show(&named.configuration.load()?, named.role.into(), &named.name),
+        AgentsCommand::Show(named) => {
+            show::show(&named.configuration.load()?, named.role.into(), &named.name)
+        }
         AgentsCommand::Check { configuration } => check::check(&configuration.load()?),
         AgentsCommand::Try(arguments) => turn::turn(arguments),
         AgentsCommand::Schema { role } => {

@@ -29,7 +29,8 @@ impl OfRole for Find<'_> {
 
     fn of<A: RoleOptions>(&self) -> Self::Out {
         let options: A = self.settings.agent(self.name)?;
-        let listed = self.settings.agent_list::<A>().into_iter().find(|agent| agent.name == self.name)?;
+        let listed =
+            self.settings.agent_list::<A>().into_iter().find(|agent| agent.name == self.name)?;
         Some(Shown {
             origin: listed.origin,
             implementation: options.implementation().to_owned(),
@@ -43,9 +44,13 @@ impl OfRole for Find<'_> {
 fn used(role: Role, shown: &Shown) -> Value {
     let known = implementations(role).iter().find(|known| known.name == shown.implementation);
     let used = known.map_or(&[][..], |known| known.options);
-    let is_used = |key: &str| ["description", "implementation"].contains(&key) || used.contains(&key);
+    let is_used =
+        |key: &str| ["description", "implementation"].contains(&key) || used.contains(&key);
     let options = shown.options.as_object().into_iter().flatten();
-    options.filter(|(key, _)| is_used(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+    options
+        .filter(|(key, _)| is_used(key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }
 
 pub fn show(settings: &Settings, role: Role, name: &str) -> anyhow::Result<ExitCode> {

@@ -43,7 +43,8 @@ pub struct TryArguments {
 /// The trajectory before the turn.
 fn trajectory(arguments: &TryArguments, settings: &Settings) -> anyhow::Result<Trajectory> {
     let task = tasks::find(&arguments.task)?;
-    let problem = InstanceId::new(task, arguments.difficulty, arguments.index, BASE_SEED)?.problem();
+    let problem =
+        InstanceId::new(task, arguments.difficulty, arguments.index, BASE_SEED)?.problem();
     let limits = Limits {
         attempts_max: settings.run.attempts_max,
         repetitions_max: settings.run.repetitions_max,
@@ -64,7 +65,11 @@ fn trajectory(arguments: &TryArguments, settings: &Settings) -> anyhow::Result<T
 
 fn shown_verdict(text: &mut String, verdict: &Verdict) {
     let names: Vec<_> = verdict.violations.iter().map(AsRef::as_ref).collect();
-    let what = if names.is_empty() { "no violation".to_owned() } else { format!("violations: {}", names.join(", ")) };
+    let what = if names.is_empty() {
+        "no violation".to_owned()
+    } else {
+        format!("violations: {}", names.join(", "))
+    };
     let mut line = |name: &str, value: &str| {
         writeln!(text, "{name:>10}  {value}").expect("invariant: writing to a string succeeds");
     };
@@ -85,7 +90,11 @@ fn shown_verdict(text: &mut String, verdict: &Verdict) {
 }
 
 /// Runs the turn and describes it.
-async fn describe_turn(agents: &AgentSet, arguments: &TryArguments, settings: &Settings) -> anyhow::Result<String> {
+async fn describe_turn(
+    agents: &AgentSet,
+    arguments: &TryArguments,
+    settings: &Settings,
+) -> anyhow::Result<String> {
     let mut trajectory = trajectory(arguments, settings)?;
     let role: Role = arguments.named.role.into();
     let mut text = String::new();
@@ -100,11 +109,18 @@ async fn describe_turn(agents: &AgentSet, arguments: &TryArguments, settings: &S
     let input = match (role, &arguments.action) {
         (Role::Executor, _) => {
             let run = run_sampling(settings);
-            TurnInput::Propose(Sampling { temperature: run.temperature, top_p: run.top_p, seed: run.seed })
+            TurnInput::Propose(Sampling {
+                temperature: run.temperature,
+                top_p: run.top_p,
+                seed: run.seed,
+            })
         }
         (_, Some(line)) => TurnInput::Judge(line.clone()),
         (_, None) => {
-            let line = trajectory.machine.reference().context("the trace has ended: give a smaller --after")?;
+            let line = trajectory
+                .machine
+                .reference()
+                .context("the trace has ended: give a smaller --after")?;
             TurnInput::Judge(line)
         }
     };
@@ -154,9 +170,16 @@ fn exchange(
         Ok(reply) => {
             indented(text, "answer", &reply.text)?;
             let cut = if reply.is_truncated { ", cut" } else { "" };
-            let source = reply.source.as_deref().map_or_else(String::new, |source| format!(" from {source}"));
+            let source = reply
+                .source
+                .as_deref()
+                .map_or_else(String::new, |source| format!(" from {source}"));
             let usage = reply.usage;
-            writeln!(text, "    ({} prompt and {} completion tokens{cut}{source})", usage.prompt, usage.completion)
+            writeln!(
+                text,
+                "    ({} prompt and {} completion tokens{cut}{source})",
+                usage.prompt, usage.completion
+            )
         }
         Err(error) => writeln!(text, "no answer: {error}"),
     }

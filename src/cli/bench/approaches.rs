@@ -45,8 +45,8 @@ fn baseline(settings: &Settings) -> (Approach, Settings) {
     (approach(&settings, "one round (baseline)", true), settings)
 }
 
-/// The settings with the executor `escalation`; `None` if its small and large executors are the same, which would only cost
-/// more.
+/// The settings with the executor `escalation`; `None` if its small and large executors are the
+/// same, which would only cost more.
 pub fn escalating(settings: &Settings) -> Option<Settings> {
     let escalation = &settings.agents.executor.escalation;
     if escalation.small == escalation.large {
@@ -63,7 +63,9 @@ fn varied(settings: &Settings, variants: &[Variant]) -> Vec<(String, Settings)> 
     for variant in variants {
         match variant {
             Variant::Votes => {
-                for vote in VoteName::value_variants().iter().filter(|vote| **vote != settings.run.vote) {
+                for vote in
+                    VoteName::value_variants().iter().filter(|vote| **vote != settings.run.vote)
+                {
                     let mut settings = settings.clone();
                     settings.run.vote = *vote;
                     all.push((format!("vote {}", named(vote)), settings));
@@ -72,13 +74,19 @@ fn varied(settings: &Settings, variants: &[Variant]) -> Vec<(String, Settings)> 
             Variant::Escalation => {
                 let Some(settings) = escalating(settings) else { continue };
                 let escalation = &settings.agents.executor.escalation;
-                let what = format!("escalation ({} × {}, {})", escalation.samples, escalation.small, escalation.large);
+                let what = format!(
+                    "escalation ({} × {}, {})",
+                    escalation.samples, escalation.small, escalation.large
+                );
                 all.push((what, settings));
             }
             Variant::DynamicGroup => {
                 let mut settings = settings.clone();
                 settings.run.group.size = GroupSize::Dynamic;
-                all.push((format!("group {} to {}", settings.run.group.min, settings.run.group.max), settings));
+                all.push((
+                    format!("group {} to {}", settings.run.group.min, settings.run.group.max),
+                    settings,
+                ));
             }
         }
     }
@@ -106,7 +114,9 @@ pub fn approaches(
         }
         if let (StrategyName::Iterative, Some(verifier)) = (strategy, verifiers.first()) {
             let varied = varied(&with(*strategy, verifier), variants).into_iter();
-            all.extend(varied.map(|(what, settings)| (approach(&settings, &what, false), settings)));
+            all.extend(
+                varied.map(|(what, settings)| (approach(&settings, &what, false), settings)),
+            );
         }
     }
     let mut unique = Approaches::new();
@@ -123,7 +133,9 @@ mod tests {
     use super::*;
 
     fn labels(all: &[(Approach, Settings)]) -> Vec<(&str, &str)> {
-        all.iter().map(|(approach, _)| (approach.name.as_str(), approach.verifier.as_str())).collect()
+        all.iter()
+            .map(|(approach, _)| (approach.name.as_str(), approach.verifier.as_str()))
+            .collect()
     }
 
     fn scripted() -> Settings {
@@ -147,13 +159,22 @@ mod tests {
         assert_eq!(labels(&all), expected, "a repeated strategy is measured once");
         assert!(all.iter().all(|(_, settings)| settings.validate().is_ok()));
         let (baseline, settings) = &all[0];
-        assert!(baseline.is_baseline && settings.run.max_rounds == 1 && settings.run.strategy == StrategyName::Greedy);
+        assert!(
+            baseline.is_baseline
+                && settings.run.max_rounds == 1
+                && settings.run.strategy == StrategyName::Greedy
+        );
     }
 
     #[test]
     fn variants_are_of_iterative_with_the_first_verifier() {
         let verifiers = ["strict".to_owned(), "none".to_owned()];
-        let all = approaches(&scripted(), &[StrategyName::Iterative], &verifiers, Variant::value_variants());
+        let all = approaches(
+            &scripted(),
+            &[StrategyName::Iterative],
+            &verifiers,
+            Variant::value_variants(),
+        );
         let expected = [
             ("greedy, one round (baseline)", "none"),
             ("iterative", "strict"),
@@ -173,7 +194,12 @@ mod tests {
         assert_eq!(escalating(&settings), None, "the shipped ones are the same");
         "scripted".clone_into(&mut settings.agents.executor.escalation.small);
         "reference".clone_into(&mut settings.agents.executor.escalation.large);
-        let all = approaches(&settings, &[StrategyName::Iterative], &["rules".to_owned()], &[Variant::Escalation]);
+        let all = approaches(
+            &settings,
+            &[StrategyName::Iterative],
+            &["rules".to_owned()],
+            &[Variant::Escalation],
+        );
         assert_eq!(labels(&all)[2], ("iterative, escalation (2 × scripted, reference)", "rules"));
         assert_eq!(all[2].0.executor, "escalation");
         assert!(all[2].1.validate().is_ok());

@@ -26,8 +26,8 @@ const FINDINGS_SHOWN: usize = 20;
 
 #[derive(Args)]
 pub struct CheckArguments {
-    /// JSON Lines of {"id": …, "output": "…"} or {"id": …, "actions": […], "answer": …}; .zst is decompressed, - is standard
-    /// input
+    /// JSON Lines of {"id": …, "output": "…"} or {"id": …, "actions": […], "answer": …}; .zst is
+    /// decompressed, - is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
     /// Base seed of the instances that the ids refer to
@@ -68,7 +68,10 @@ fn open(path: &Path) -> anyhow::Result<(Box<dyn BufRead>, Option<u64>)> {
     let length = file.metadata()?.len();
     let file = BufReader::with_capacity(1 << 18, file);
     if path.extension().is_some_and(|extension| extension == "zst") {
-        return Ok((Box::new(BufReader::with_capacity(1 << 18, zstd::Decoder::with_buffer(file)?)), None));
+        return Ok((
+            Box::new(BufReader::with_capacity(1 << 18, zstd::Decoder::with_buffer(file)?)),
+            None,
+        ));
     }
     Ok((Box::new(file), Some(length)))
 }
@@ -82,7 +85,8 @@ fn optional(value: Option<f64>, scale: f64) -> String {
 }
 
 fn row(row: &Row) -> [String; 12] {
-    let [format, syntax, semantic, result] = Stage::ALL.map(|stage| percent(row.stages[stage.name()]));
+    let [format, syntax, semantic, result] =
+        Stage::ALL.map(|stage| percent(row.stages[stage.name()]));
     [
         row.name.clone(),
         row.submissions.to_string(),
@@ -120,7 +124,12 @@ fn text(checked: &Checked) -> String {
         "faithful %",
         "critical / major / minor",
     ];
-    let rows = report.tasks.iter().chain(&report.categories).chain(&report.levels).chain([&report.overall]);
+    let rows = report
+        .tasks
+        .iter()
+        .chain(&report.categories)
+        .chain(&report.levels)
+        .chain([&report.overall]);
     let overall = &report.overall;
     format!(
         "{}\nAccuracy: {} % of the outputs; mean over tasks {} %\nFirst errors: {}\nWrong answers without a trace: {}\n\
@@ -148,34 +157,40 @@ pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         Some(_) => Box::new(BufReader::with_capacity(1 << 18, bar.wrap_read(input))),
         None => input,
     };
-    let details_failed = || arguments.details.as_ref().map_or(String::new(), |path| path.display().to_string());
-    let mut details = arguments.details.as_deref().map(Whole::create).transpose().with_context(details_failed)?;
+    let details_failed =
+        || arguments.details.as_ref().map_or(String::new(), |path| path.display().to_string());
+    let mut details =
+        arguments.details.as_deref().map(Whole::create).transpose().with_context(details_failed)?;
     let mut findings = Vec::new();
     let started = Instant::now();
     let input = interrupt.until(input);
-    let report = judge::check(input, arguments.base_seed, kinds, threads(arguments.threads), |judged| {
-        if let Some(details) = &mut details {
-            match judged {
-                Ok(judgement) => serde_json::to_writer(&mut *details, judgement)?,
-                Err(finding) => serde_json::to_writer(&mut *details, finding)?,
+    let report =
+        judge::check(input, arguments.base_seed, kinds, threads(arguments.threads), |judged| {
+            if let Some(details) = &mut details {
+                match judged {
+                    Ok(judgement) => serde_json::to_writer(&mut *details, judgement)?,
+                    Err(finding) => serde_json::to_writer(&mut *details, finding)?,
+                }
+                details.write_all(b"\n")?;
             }
-            details.write_all(b"\n")?;
-        }
-        if let Err(finding) = judged {
-            if findings.len() < FINDINGS_SHOWN {
-                bar.suspend(|| note!("line {}: {}", finding.line, finding.problem));
+            if let Err(finding) = judged {
+                if findings.len() < FINDINGS_SHOWN {
+                    bar.suspend(|| note!("line {}: {}", finding.line, finding.problem));
+                }
+                findings.push(finding.clone());
             }
-            findings.push(finding.clone());
-        }
-        Ok(())
-    });
+            Ok(())
+        });
     let report = report.with_context(|| format!("{}", arguments.file.display()))?;
     bar.finish_and_clear();
     if let Some(details) = details {
         details.finish().with_context(details_failed)?;
     }
     if findings.len() > FINDINGS_SHOWN {
-        note!("and {} more that cannot be judged", count((findings.len() - FINDINGS_SHOWN) as u64, "line"));
+        note!(
+            "and {} more that cannot be judged",
+            count((findings.len() - FINDINGS_SHOWN) as u64, "line")
+        );
     }
     let seconds = started.elapsed().as_secs_f64();
     let checked = Checked {

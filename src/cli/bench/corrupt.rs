@@ -25,7 +25,8 @@ pub struct CorruptArguments {
     /// Base seed of the instances
     #[arg(long, value_name = "SEED", default_value_t = BASE_SEED)]
     base_seed: u64,
-    /// Write the table that results quote: every set of kinds of constraints, with a fixed number of traces and base seed
+    /// Write the table that results quote: every set of kinds of constraints, with a fixed number
+    /// of traces and base seed
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tasks", "traces", "base_seed", "output"])]
     table: Option<PathBuf>,
     /// Output format
@@ -49,7 +50,10 @@ fn text(rows: &[CorruptionRow]) -> String {
     format!(
         "{}\n{corrupted} corrupted traces: {} % detected at the step by all kinds of constraints, {} % of those that have an \
          effect by format, invariant and terminal constraints\n",
-        Table::new(["task", "corrupted", "all kinds %", "harmless", "no transition %"], rows.iter().map(cells)),
+        Table::new(
+            ["task", "corrupted", "all kinds %", "harmless", "no transition %"],
+            rows.iter().map(cells)
+        ),
         percent(sum(|row| row.found_at_step), corrupted),
         percent(sum(|row| row.found_by_invariants), sum(CorruptionRow::meaningful)),
     )
@@ -57,10 +61,12 @@ fn text(rows: &[CorruptionRow]) -> String {
 
 /// Measures all tasks for the table. An incomplete one is not written.
 fn write_table(path: &Path) -> anyhow::Result<ExitCode> {
-    let (rows, finished) = measure_tasks(tasks::all().collect(), |task| detection::measure(task, TRACES, BASE_SEED))?;
+    let (rows, finished) =
+        measure_tasks(tasks::all().collect(), |task| detection::measure(task, TRACES, BASE_SEED))?;
     if rows.len() == tasks::all().count() {
         let table = DetectionTable::new(BASE_SEED, TRACES, rows);
-        std::fs::write(path, table.to_json()).with_context(|| format!("--table {}", path.display()))?;
+        std::fs::write(path, table.to_json())
+            .with_context(|| format!("--table {}", path.display()))?;
     }
     Ok(finished.exit_code())
 }
@@ -70,7 +76,8 @@ pub fn corrupt(arguments: &CorruptArguments) -> anyhow::Result<ExitCode> {
         return write_table(path);
     }
     let named = find_all(&arguments.tasks)?;
-    let chosen: Vec<&'static dyn AnyTask> = if named.is_empty() { tasks::all().collect() } else { named };
+    let chosen: Vec<&'static dyn AnyTask> =
+        if named.is_empty() { tasks::all().collect() } else { named };
     let (traces, base_seed) = (arguments.traces, arguments.base_seed);
     let (rows, finished) = measure_tasks(chosen, move |task| measure(task, traces, base_seed))?;
     match arguments.output {

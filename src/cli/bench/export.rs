@@ -27,8 +27,8 @@ pub struct ExportArguments {
     /// File format
     #[arg(long, value_enum)]
     format: FileFormat,
-    /// Style of the prompt column: baseline, structured, sorting, state-machine or mathematical; tasks that a style does
-    /// not suit get the structured prompt
+    /// Style of the prompt column: baseline, structured, sorting, state-machine or mathematical;
+    /// tasks that a style does not suit get the structured prompt
     #[arg(long, value_parser = style_of_one_reply, default_value_t = Style::Structured(Components::ALL))]
     style: Style,
     /// Folder to write
@@ -46,13 +46,20 @@ pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     ensure_folder_name("--out", &arguments.out, "")?;
     let style = arguments.style;
     let prompt = |problem: &dyn Problem| {
-        let style = if style.suits(problem.spec().category) { style } else { Style::Structured(Components::ALL) };
+        let style = if style.suits(problem.spec().category) {
+            style
+        } else {
+            Style::Structured(Components::ALL)
+        };
         whole(problem, style)
     };
     let bar = bar(tasks.len() as u64 * selection.per_task(), "instance");
     let (interrupted_bar, folder) = (bar.clone(), arguments.out.display().to_string());
     end_with(move || {
-        format!("{}; {folder} has no card yet: run the command again", interrupted(&interrupted_bar, "instance"))
+        format!(
+            "{}; {folder} has no card yet: run the command again",
+            interrupted(&interrupted_bar, "instance")
+        )
     })?;
     let (out, threads) = (&arguments.out, arguments.chosen.threads());
     write_export(out, &tasks, &selection, format, threads, &prompt, &|| bar.inc(1))?;

@@ -27,8 +27,8 @@ pub struct GenerateArguments {
     /// Add the state after every N actions, as `states`
     #[arg(long, value_name = "N")]
     states_every: Option<NonZeroU64>,
-    /// Folder (one file per task; a rerun continues an interrupted one), file (a name that ends in .jsonl or .zst), or - for
-    /// standard output
+    /// Folder (one file per task; a rerun continues an interrupted one), file (a name that ends in
+    /// .jsonl or .zst), or - for standard output
     #[arg(long, value_name = "DIR|FILE|-", value_hint = ValueHint::AnyPath)]
     out: PathBuf,
     /// Compress the files of a folder with zstd
@@ -54,7 +54,8 @@ fn what_is_left(out: &Path) -> String {
 
 fn summary(manifest: &Manifest, folder: &Path, seconds: f64) -> String {
     let records = manifest.files.values();
-    let (lines, steps) = records.fold((0, 0), |(lines, steps), file| (lines + file.lines, steps + file.steps));
+    let (lines, steps) =
+        records.fold((0, 0), |(lines, steps), file| (lines + file.lines, steps + file.steps));
     format!(
         "{}: {}, {}, {}; {seconds:.1} s",
         folder.display(),
@@ -67,7 +68,10 @@ fn summary(manifest: &Manifest, folder: &Path, seconds: f64) -> String {
 pub fn generate(arguments: &GenerateArguments) -> anyhow::Result<ExitCode> {
     let chosen = &arguments.chosen;
     let (tasks, selection, threads) = (chosen.tasks()?, chosen.selection(), chosen.threads());
-    let extras = Extras { traces: arguments.traces, states_every: arguments.states_every.map(NonZeroU64::get) };
+    let extras = Extras {
+        traces: arguments.traces,
+        states_every: arguments.states_every.map(NonZeroU64::get),
+    };
     let bar = bar(tasks.len() as u64 * selection.per_task(), "instance");
     let started = Instant::now();
     let out = &arguments.out;
@@ -80,15 +84,21 @@ pub fn generate(arguments: &GenerateArguments) -> anyhow::Result<ExitCode> {
     } else if is_file_name(out) {
         let named = || out.display().to_string();
         let mut file = Whole::create(out).with_context(named)?;
-        let steps = write_lines(&tasks, &selection, extras, threads, &mut file, || bar.inc(1)).with_context(named)?;
+        let steps = write_lines(&tasks, &selection, extras, threads, &mut file, || bar.inc(1))
+            .with_context(named)?;
         let content = file.finish().with_context(named)?;
         let lines = count(tasks.len() as u64 * selection.per_task(), "instance");
         let steps = count(steps, "reference step");
         note!("{}: {lines}, {steps}, sha256 {}", out.display(), content.sha256);
     } else {
-        ensure_folder_name("--out", out, ", of a file that ends in .jsonl or .zst, or - for standard output")?;
+        ensure_folder_name(
+            "--out",
+            out,
+            ", of a file that ends in .jsonl or .zst, or - for standard output",
+        )?;
         let finished = |lines| bar.inc(lines);
-        let manifest = fill_folder(out, &tasks, &selection, extras, arguments.compress, threads, finished)?;
+        let manifest =
+            fill_folder(out, &tasks, &selection, extras, arguments.compress, threads, finished)?;
         bar.finish_and_clear();
         note!("{}", summary(&manifest, out, started.elapsed().as_secs_f64()));
     }

@@ -1,4 +1,5 @@
-//! What the evaluations of agents share: options, systems made from settings, and the printed result.
+//! What the evaluations of agents share: options, systems made from settings, and the printed
+//! result.
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
@@ -30,7 +31,8 @@ pub struct Measurement {
     /// Instances (or steps) per task and difficulty
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
     pub instances: u32,
-    /// Base seed; the default is neither the benchmark's nor one that the shipped model was trained on
+    /// Base seed; the default is neither the benchmark's nor one that the shipped model was trained
+    /// on
     #[arg(long, value_name = "SEED", default_value_t = 7)]
     pub base_seed: u64,
     #[command(flatten)]
@@ -44,7 +46,9 @@ impl Measurement {
     pub fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
         if self.tasks.is_empty() {
             let is_known = |task: &&'static dyn AnyTask| {
-                BUILT_IN_MODELS.iter().any(|model| model.tasks.iter().any(|slug| slug == task.spec().slug))
+                BUILT_IN_MODELS
+                    .iter()
+                    .any(|model| model.tasks.iter().any(|slug| slug == task.spec().slug))
             };
             return Ok(tasks::all().filter(is_known).collect());
         }
@@ -91,7 +95,9 @@ impl Measurement {
             rows,
         };
         match self.output {
-            Output::Text => print(notes.iter().fold(table(rows).to_string(), |text, note| text + "- " + note + "\n")),
+            Output::Text => print(
+                notes.iter().fold(table(rows).to_string(), |text, note| text + "- " + note + "\n"),
+            ),
             Output::Json => print(json(&figures)),
         }
     }
@@ -128,8 +134,8 @@ pub fn turns_of<'s>(concurrent: usize, all: impl IntoIterator<Item = &'s Setting
     u32::try_from(concurrent).ok().map(|concurrent| concurrent.max(1).saturating_mul(fanout))
 }
 
-/// Works within an actix system, with the engines that any of the settings needs, for at most so many `turns` at once, and
-/// pools of which a server answers.
+/// Works within an actix system, with the engines that any of the settings needs, for at most so
+/// many `turns` at once, and pools of which a server answers.
 pub fn with_engines<'s, T>(
     all: impl IntoIterator<Item = &'s Settings> + Clone,
     turns: Option<u32>,

@@ -1,5 +1,5 @@
-//! `prime-agents bench`: the tasks of the benchmark, its files and prompts, the judge of outputs, and evaluations of the
-//! configured agents. One file for each subcommand.
+//! `prime-agents bench`: the tasks of the benchmark, its files and prompts, the judge of outputs,
+//! and evaluations of the configured agents. One file for each subcommand.
 
 mod approaches;
 mod check;
@@ -128,12 +128,19 @@ impl ChosenTasks {
     /// # Errors
     /// When a task is unknown.
     pub fn or_all(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
-        if self.tasks.is_empty() && self.categories.is_empty() { Ok(tasks::all().collect()) } else { self.tasks() }
+        if self.tasks.is_empty() && self.categories.is_empty() {
+            Ok(tasks::all().collect())
+        } else {
+            self.tasks()
+        }
     }
 
     fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
         let nothing = self.tasks.is_empty() && self.categories.is_empty();
-        ensure!(self.all == nothing, "choose tasks with --task or --category, or all of them with --all");
+        ensure!(
+            self.all == nothing,
+            "choose tasks with --task or --category, or all of them with --all"
+        );
         if self.all {
             return Ok(tasks::all().collect());
         }
@@ -142,7 +149,8 @@ impl ChosenTasks {
             "--task all: there is no such task; for all tasks, use --all"
         );
         let mut chosen: Vec<&'static dyn AnyTask> = Vec::new();
-        let of_categories = tasks::all().filter(|task| self.categories.contains(&task.spec().category));
+        let of_categories =
+            tasks::all().filter(|task| self.categories.contains(&task.spec().category));
         for task in find_all(&self.tasks)?.into_iter().chain(of_categories) {
             if chosen.iter().all(|other| other.spec().slug != task.spec().slug) {
                 chosen.push(task);
@@ -184,7 +192,9 @@ pub fn threads(asked: Option<NonZeroUsize>) -> usize {
 pub fn ensure_folder_name(option: &str, path: &Path, files: &str) -> anyhow::Result<()> {
     const OF_FILES: [&str; 8] = ["csv", "gz", "json", "ndjson", "parquet", "txt", "xz", "zip"];
     let is_file = (path.exists() && !path.is_dir())
-        || path.extension().is_some_and(|extension| OF_FILES.iter().any(|known| extension == *known));
+        || path
+            .extension()
+            .is_some_and(|extension| OF_FILES.iter().any(|known| extension == *known));
     ensure!(!is_file, "{option} {}: give the name of a folder{files}", path.display());
     Ok(())
 }
@@ -200,7 +210,9 @@ fn measure_tasks<Row: Send + 'static>(
         let mut rows = Vec::new();
         for task in tasks {
             let measure = measure.clone();
-            let Some(row) = session.next(async { Ok(spawn_blocking(move || measure(task)).await?) }).await? else {
+            let Some(row) =
+                session.next(async { Ok(spawn_blocking(move || measure(task)).await?) }).await?
+            else {
                 break;
             };
             rows.push(row);

@@ -47,20 +47,29 @@ const KINDS: [(Role, &str, &str); 6] = [
     (Role::Verifier, "ensemble", "ensemble of three, in process"),
 ];
 
-/// The settings with this agent, and no other agent that needs anything. A configured program is measured in place of the
-/// example.
-fn with(settings: &Settings, role: Role, implementation: &str, stub: &StubServer, side_by_side: u32) -> Settings {
+/// The settings with this agent, and no other agent that needs anything. A configured program is
+/// measured in place of the example.
+fn with(
+    settings: &Settings,
+    role: Role,
+    implementation: &str,
+    stub: &StubServer,
+    side_by_side: u32,
+) -> Settings {
     let mut settings = settings.clone();
-    let example = |role: Role| ["python3", "-B", &format!("agents/examples/{role}.py")].map(str::to_owned).to_vec();
+    let example = |role: Role| {
+        ["python3", "-B", &format!("agents/examples/{role}.py")].map(str::to_owned).to_vec()
+    };
     let agents = &mut settings.agents;
     let mut names = ["reference", "rules"];
     names[usize::from(role == Role::Verifier)] = implementation;
     names[0].clone_into(&mut agents.executor.implementation);
     names[1].clone_into(&mut agents.verifier.implementation);
     "threshold".clone_into(&mut agents.coordinator.implementation);
-    for (role, program) in
-        [(Role::Executor, &mut agents.executor.program), (Role::Verifier, &mut agents.verifier.program)]
-    {
+    for (role, program) in [
+        (Role::Executor, &mut agents.executor.program),
+        (Role::Verifier, &mut agents.verifier.program),
+    ] {
         if program.command.is_empty() {
             program.command = example(role);
         }
@@ -76,12 +85,17 @@ fn with(settings: &Settings, role: Role, implementation: &str, stub: &StubServer
         concurrent_max: side_by_side,
         weight: 1.0,
     };
-    settings.pools.insert(POOL.to_owned(), UpstreamPool { upstreams: vec![upstream], ..UpstreamPool::default() });
+    settings.pools.insert(
+        POOL.to_owned(),
+        UpstreamPool { upstreams: vec![upstream], ..UpstreamPool::default() },
+    );
     settings
 }
 
 fn cells(row: &OverheadRow) -> [String; 7] {
-    let figure = |given: Option<f64>, digits: usize| given.map_or("-".to_owned(), |given| format!("{given:.digits$}"));
+    let figure = |given: Option<f64>, digits: usize| {
+        given.map_or("-".to_owned(), |given| format!("{given:.digits$}"))
+    };
     let how = match (row.turns, row.side_by_side) {
         (0, _) => "-".to_owned(),
         (_, 1) => "sequential".to_owned(),
@@ -103,7 +117,10 @@ fn table(rows: &[OverheadRow]) -> Table {
     Table::new(header, rows.iter().map(cells))
 }
 
-async fn rows(arguments: &OverheadArguments, settings: &Settings) -> anyhow::Result<(Vec<OverheadRow>, Finished)> {
+async fn rows(
+    arguments: &OverheadArguments,
+    settings: &Settings,
+) -> anyhow::Result<(Vec<OverheadRow>, Finished)> {
     let scene = Scene::of(tasks::find(TASK)?).context("the trace of the measured task is empty")?;
     let line = scene.line.clone();
     let stub = StubServer::start(move |_| line.clone()).context("the local server cannot start")?;
@@ -132,10 +149,16 @@ pub fn overhead(arguments: &OverheadArguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.configuration.load()?;
     start_log(&settings);
     let (rows, finished) = actix::System::new().block_on(rows(arguments, &settings))?;
-    let not_measured = |row: &OverheadRow| Some(format!("- {} {}: {}\n", row.role, row.kind, row.failure.as_ref()?));
+    let not_measured = |row: &OverheadRow| {
+        Some(format!("- {} {}: {}\n", row.role, row.kind, row.failure.as_ref()?))
+    };
     match arguments.output {
         Output::Text => {
-            print(rows.iter().filter_map(not_measured).fold(table(&rows).to_string(), |text, line| text + &line))?;
+            print(
+                rows.iter()
+                    .filter_map(not_measured)
+                    .fold(table(&rows).to_string(), |text, line| text + &line),
+            )?;
         }
         Output::Json => print(serde_json::to_string_pretty(&rows)? + "\n")?,
     }

@@ -75,7 +75,10 @@ fn text(arguments: &PromptArguments) -> anyhow::Result<String> {
     let task = tasks::find(&arguments.task)?;
     let id = InstanceId::new(task, arguments.difficulty, arguments.index, arguments.base_seed)?;
     let structured = arguments.style == PromptStyle::Structured;
-    anyhow::ensure!(structured || arguments.without.is_empty(), "--without is for the structured prompt");
+    anyhow::ensure!(
+        structured || arguments.without.is_empty(),
+        "--without is for the structured prompt"
+    );
     let steps = matches!(arguments.style, PromptStyle::Verifier | PromptStyle::Compact);
     anyhow::ensure!(steps || arguments.step == 0, "--step is for the verifier and compact prompts");
     let judges = arguments.style == PromptStyle::Verifier;
@@ -83,7 +86,8 @@ fn text(arguments: &PromptArguments) -> anyhow::Result<String> {
     let style = match arguments.style {
         PromptStyle::Baseline => Style::Baseline,
         PromptStyle::Structured => {
-            let components = arguments.without.iter().try_fold(Components::ALL, |all, name| all.without(name));
+            let components =
+                arguments.without.iter().try_fold(Components::ALL, |all, name| all.without(name));
             Style::Structured(components.map_err(anyhow::Error::msg)?)
         }
         PromptStyle::Sorting => Style::Sorting,
@@ -94,8 +98,10 @@ fn text(arguments: &PromptArguments) -> anyhow::Result<String> {
         PromptStyle::Verifier => {
             let machine = state(arguments, &id)?;
             let given = arguments.action.clone().or_else(|| machine.reference());
-            let action = given.context("the trace has ended: give --action, or a smaller --step")?;
-            return verifier(machine.as_ref(), &action).with_context(|| format!("--action {action:?}"));
+            let action =
+                given.context("the trace has ended: give --action, or a smaller --step")?;
+            return verifier(machine.as_ref(), &action)
+                .with_context(|| format!("--action {action:?}"));
         }
     };
     let category = task.spec().category;

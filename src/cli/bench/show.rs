@@ -23,7 +23,9 @@ pub struct ShowArguments {
 }
 
 fn fields(head: &str, list: &[(&str, &str)]) -> String {
-    list.iter().fold(format!("\n{head}\n"), |text, (name, meaning)| text + &format!("  {name}: {meaning}\n"))
+    list.iter().fold(format!("\n{head}\n"), |text, (name, meaning)| {
+        text + &format!("  {name}: {meaning}\n")
+    })
 }
 
 fn indented(text: &str) -> String {
@@ -50,12 +52,18 @@ fn page(spec: &Spec) -> String {
     text += &fields("State", page.state);
     text += "\nActions\n";
     for action in page.actions {
-        text += &format!("  {}\n      {}; such as `{}`\n", action.line, action.effect, action.example);
+        text +=
+            &format!("  {}\n      {}; such as `{}`\n", action.line, action.effect, action.example);
     }
     text += "\nConstraints\n";
     for constraint in spec.constraints {
         let severity = format!("{:?}", constraint.severity).to_lowercase();
-        text += &format!("  {} ({}, {severity}): {}\n", constraint.name, constraint.kind.name(), constraint.meaning);
+        text += &format!(
+            "  {} ({}, {severity}): {}\n",
+            constraint.name,
+            constraint.kind.name(),
+            constraint.meaning
+        );
     }
     if !page.note.is_empty() {
         text += &format!("\nNote\n{}", indented(page.note));

@@ -104,13 +104,21 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
     let settings = measurement.configuration.load()?;
     start_log(&settings);
     let tasks = measurement.tasks()?;
-    let systems = arguments.system.map_or(vec![SystemName::SinglePass, SystemName::Prime], |system| vec![system]);
-    let (rows, finished) = with_engines([&settings], turns_of(arguments.concurrent, [&settings]), async |resources| {
-        let count = systems.len() * tasks.len() * measurement.difficulties.len();
-        let mut session = Session::with_parts(count, "measurement", measurement.instances, "run")?;
-        let rows = rows(arguments, &settings, resources, &tasks, &systems, &mut session).await?;
-        Ok((rows, session.finish()))
-    })?;
+    let systems = arguments
+        .system
+        .map_or(vec![SystemName::SinglePass, SystemName::Prime], |system| vec![system]);
+    let (rows, finished) = with_engines(
+        [&settings],
+        turns_of(arguments.concurrent, [&settings]),
+        async |resources| {
+            let count = systems.len() * tasks.len() * measurement.difficulties.len();
+            let mut session =
+                Session::with_parts(count, "measurement", measurement.instances, "run")?;
+            let rows =
+                rows(arguments, &settings, resources, &tasks, &systems, &mut session).await?;
+            Ok((rows, session.finish()))
+        },
+    )?;
     measurement.print_rows(&rows, table)?;
     Ok(finished.exit_code())
 }
@@ -130,17 +138,22 @@ async fn rows(
             let instances = Instances { concurrent: arguments.concurrent, ..instances };
             for name in systems {
                 let system = system(&name.settings(settings), resources)?;
-                let (started, done, on_part) = (Instant::now(), RefCell::new(Vec::new()), session.on_part());
+                let (started, done, on_part) =
+                    (Instant::now(), RefCell::new(Vec::new()), session.on_part());
                 let on_run = |run: &JudgedRun| {
                     done.borrow_mut().push(run.clone());
                     on_part();
                 };
                 let row = async {
-                    let row = measure(name.label(), system, &runtime, *task, instances, &on_run).await;
+                    let row =
+                        measure(name.label(), system, &runtime, *task, instances, &on_run).await;
                     row.map_err(anyhow::Error::msg)
                 };
                 let Some(row) = session.next(row).await? else {
-                    let runs = SystemRuns { judged: done.take(), seconds: started.elapsed().as_secs_f64() };
+                    let runs = SystemRuns {
+                        judged: done.take(),
+                        seconds: started.elapsed().as_secs_f64(),
+                    };
                     if !runs.judged.is_empty() {
                         let (of, all) = (runs.judged.len(), instances.count);
                         session.note(&format!(
@@ -153,7 +166,13 @@ async fn rows(
                     }
                     return Ok(rows);
                 };
-                session.note(&format!("{} {} {}: {}", row.task, row.difficulty, row.system, row.accuracy.text()));
+                session.note(&format!(
+                    "{} {} {}: {}",
+                    row.task,
+                    row.difficulty,
+                    row.system,
+                    row.accuracy.text()
+                ));
                 rows.push(row);
             }
         }

@@ -19,7 +19,8 @@ pub struct SpeedArguments {
 }
 
 fn text(rows: &[SpeedRow]) -> String {
-    let header = ["task", "instances", "steps", "generate s", "reference s", "reference M/s", "judged M/s"];
+    let header =
+        ["task", "instances", "steps", "generate s", "reference s", "reference M/s", "judged M/s"];
     let cells = |row: &SpeedRow| {
         [
             row.task.to_owned(),
@@ -44,7 +45,8 @@ fn text(rows: &[SpeedRow]) -> String {
 
 pub fn speed(arguments: &SpeedArguments) -> anyhow::Result<ExitCode> {
     let selection = arguments.chosen.selection();
-    let (rows, finished) = measure_tasks(arguments.chosen.tasks()?, move |task| task_speed(task, &selection))?;
+    let (rows, finished) =
+        measure_tasks(arguments.chosen.tasks()?, move |task| task_speed(task, &selection))?;
     match arguments.output {
         Output::Json => print(serde_json::to_string_pretty(&rows)? + "\n")?,
         Output::Text => print(text(&rows))?,

@@ -19,7 +19,10 @@ fn table(rows: &[StepRow]) -> Table {
             format!("{:.1}", row.completion_tokens),
         ]
     };
-    Table::new(["task", "level", "steps", "accuracy % (95 %)", "tokens/step"], rows.iter().map(cells))
+    Table::new(
+        ["task", "level", "steps", "accuracy % (95 %)", "tokens/step"],
+        rows.iter().map(cells),
+    )
 }
 
 pub fn steps(measurement: &Measurement) -> anyhow::Result<ExitCode> {
@@ -33,11 +36,19 @@ pub fn steps(measurement: &Measurement) -> anyhow::Result<ExitCode> {
         let mut rows = Vec::new();
         for task in &tasks {
             for instances in measurement.levels() {
-                let (on_step, difficulty, base_seed) = (session.on_part(), instances.difficulty, instances.base_seed);
+                let (on_step, difficulty, base_seed) =
+                    (session.on_part(), instances.difficulty, instances.base_seed);
                 let row = async {
-                    step_accuracy(executor.as_ref(), *task, difficulty, instances.count, base_seed, &on_step)
-                        .await
-                        .map_err(anyhow::Error::msg)
+                    step_accuracy(
+                        executor.as_ref(),
+                        *task,
+                        difficulty,
+                        instances.count,
+                        base_seed,
+                        &on_step,
+                    )
+                    .await
+                    .map_err(anyhow::Error::msg)
                 };
                 rows.extend(session.next(row).await?);
             }

@@ -48,7 +48,8 @@ impl StrategiesArguments {
             ([], false) => Variant::value_variants(),
             (chosen, false) => chosen,
         };
-        let is_wanted = variants.contains(&Variant::Escalation) && strategies.contains(&StrategyName::Iterative);
+        let is_wanted = variants.contains(&Variant::Escalation)
+            && strategies.contains(&StrategyName::Iterative);
         let note = (is_wanted && escalating(settings).is_none()).then(|| {
             format!(
                 "`escalation` is not measured: its small and its large executor are both `{}`; set \
@@ -83,7 +84,9 @@ fn cells(row: &StrategyRow) -> [String; 14] {
         figure(format!("{:.0}", row.completion_tokens)),
         figure(format!("{:.1}", row.seconds)),
         votes.map_or("-".to_owned(), |votes| votes.margin_min.to_string()),
-        votes.and_then(|votes| votes.error_bound).map_or("-".to_owned(), |bound| format!("{bound:.2e}")),
+        votes
+            .and_then(|votes| votes.error_bound)
+            .map_or("-".to_owned(), |bound| format!("{bound:.2e}")),
         (row.out_of_steps + row.out_of_time).to_string(),
         row.failed.to_string(),
     ]
@@ -109,7 +112,8 @@ fn table(rows: &[StrategyRow]) -> Table {
     Table::new(header, rows.iter().map(cells))
 }
 
-/// The rows of one approach: one for each task if wanted, and one for all that were measured before Ctrl-C.
+/// The rows of one approach: one for each task if wanted, and one for all that were measured before
+/// Ctrl-C.
 async fn rows(
     arguments: &StrategiesArguments,
     (approach, settings): &(Approach, Settings),
@@ -125,8 +129,11 @@ async fn rows(
             let system = system(settings, resources)?;
             let on_part = session.on_part();
             let on_run = |_: &JudgedRun| on_part();
-            let runs =
-                async { evaluate(system, &runtime, *task, instances, &on_run).await.map_err(anyhow::Error::msg) };
+            let runs = async {
+                evaluate(system, &runtime, *task, instances, &on_run)
+                    .await
+                    .map_err(anyhow::Error::msg)
+            };
             let Some(runs) = session.next(runs).await? else { break 'tasks };
             of_task.add(runs);
         }
@@ -151,27 +158,38 @@ pub fn strategies(arguments: &StrategiesArguments) -> anyhow::Result<ExitCode> {
         settings.validate()?;
     }
     let mut notes = Vec::new();
-    let (found, finished) = with_engines(approaches.iter().map(|(_, settings)| settings), None, async |resources| {
-        // A mistake must show before hours have gone into the approaches before it.
-        for (_, settings) in &approaches {
-            add_notes(&mut notes, AgentSet::from_settings(settings, resources)?.notes());
-        }
-        let units = approaches.len() * tasks.len() * measurement.difficulties.len();
-        let mut session = Session::with_parts(units, "measurement", measurement.instances, "run")?;
-        let mut found = Vec::new();
-        for approach in &approaches {
-            let rows = rows(arguments, approach, resources, &tasks, &mut session).await?;
-            if let Some(row) = rows.last() {
-                let brief = if row.is_void() { "all runs failed".to_owned() } else { row.accuracy.text() };
-                session.note(&format!("{}: {brief}", name(row)));
+    let (found, finished) =
+        with_engines(approaches.iter().map(|(_, settings)| settings), None, async |resources| {
+            // A mistake must show before hours have gone into the approaches before it.
+            for (_, settings) in &approaches {
+                add_notes(&mut notes, AgentSet::from_settings(settings, resources)?.notes());
             }
-            found.extend(rows);
-        }
-        Ok((found, session.finish()))
-    })?;
+            let units = approaches.len() * tasks.len() * measurement.difficulties.len();
+            let mut session =
+                Session::with_parts(units, "measurement", measurement.instances, "run")?;
+            let mut found = Vec::new();
+            for approach in &approaches {
+                let rows = rows(arguments, approach, resources, &tasks, &mut session).await?;
+                if let Some(row) = rows.last() {
+                    let brief = if row.is_void() {
+                        "all runs failed".to_owned()
+                    } else {
+                        row.accuracy.text()
+                    };
+                    session.note(&format!("{}: {brief}", name(row)));
+                }
+                found.extend(rows);
+            }
+            Ok((found, session.finish()))
+        })?;
     let failures = found.iter().filter(|row| row.task.is_none()).filter_map(|row| {
         let reason = row.failure.as_ref()?;
-        Some(format!("{}: {} of {} runs failed, the first: {reason}", name(row), row.failed, row.accuracy.of))
+        Some(format!(
+            "{}: {} of {} runs failed, the first: {reason}",
+            name(row),
+            row.failed,
+            row.accuracy.of
+        ))
     });
     notes.extend(failures.chain(not_compared).chain(finished.note().map(str::to_owned)));
     measurement.print(&tasks, &found, &notes, table)?;

@@ -24,7 +24,8 @@ const ALWAYS: [&str; 4] = ["rules", "strict", "reference", "none"];
 pub struct VerifiersArguments {
     #[command(flatten)]
     measurement: Measurement,
-    /// Verifier besides rules, strict, reference and none: the name of an implementation or a definition; repeatable
+    /// Verifier besides rules, strict, reference and none: the name of an implementation or a
+    /// definition; repeatable
     #[arg(long = "verifier", value_name = "VERIFIER")]
     verifiers: Vec<String>,
     /// Add a row for each task
@@ -66,7 +67,8 @@ fn share(share: Proportion) -> String {
 }
 
 fn cells(row: &VerifierRow) -> [String; 11] {
-    let probability = |given: Option<f64>| given.map_or("-".to_owned(), |given| format!("{given:.3}"));
+    let probability =
+        |given: Option<f64>| given.map_or("-".to_owned(), |given| format!("{given:.3}"));
     [
         row.verifier.clone(),
         row.task.unwrap_or("all").to_owned(),
@@ -108,7 +110,8 @@ async fn steps(measurement: &Measurement, task: &dyn AnyTask) -> Vec<Labelled> {
     steps
 }
 
-/// The rows of each verifier: one for each task if wanted, and one for all that were judged before Ctrl-C.
+/// The rows of each verifier: one for each task if wanted, and one for all that were judged before
+/// Ctrl-C.
 async fn rows(
     arguments: &VerifiersArguments,
     verifiers: &[Settings],
@@ -132,14 +135,16 @@ async fn rows(
     'tasks: for task in tasks {
         let steps = steps(&arguments.measurement, *task).await;
         for judge in &mut judges {
-            let verdicts = async { Ok(Verdicts::of(judge.verifier.as_ref(), judge.logprob, &steps).await) };
+            let verdicts =
+                async { Ok(Verdicts::of(judge.verifier.as_ref(), judge.logprob, &steps).await) };
             let Some(verdicts) = session.next(verdicts).await? else { break 'tasks };
             if arguments.by_task {
                 judge.rows.push(VerifierRow::new(judge.name, Some(task.spec().slug), &verdicts));
             }
             judge.verdicts.add(verdicts);
         }
-        let (steps, verifiers) = (count(steps.len() as u64, "step"), count(judges.len() as u64, "verifier"));
+        let (steps, verifiers) =
+            (count(steps.len() as u64, "step"), count(judges.len() as u64, "verifier"));
         session.note(&format!("{}: {steps} judged by {verifiers}", task.spec().slug));
     }
     let all = judges.into_iter().flat_map(|mut judge| {
@@ -172,7 +177,11 @@ pub fn verifiers(arguments: &VerifiersArguments) -> anyhow::Result<ExitCode> {
     notes.retain(|note| !note.starts_with("executor"));
     let failures = found.iter().filter(|row| row.task.is_none()).filter_map(|row| {
         let reason = row.failure.as_ref()?;
-        Some(format!("{}: {} without a verdict, the first: {reason}", row.verifier, count(row.failed, "step")))
+        Some(format!(
+            "{}: {} without a verdict, the first: {reason}",
+            row.verifier,
+            count(row.failed, "step")
+        ))
     });
     notes.extend(failures.chain(finished.note().map(str::to_owned)));
     measurement.print(&tasks, &found, &notes, table)?;

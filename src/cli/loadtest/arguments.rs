@@ -72,8 +72,8 @@ pub struct LoadtestArguments {
     /// What the load goes through.
     #[arg(long, value_enum, default_value_t = ModeName::Ring)]
     pub mode: ModeName,
-    /// Concurrent trajectories, 1 to 100000. Several counts are measured one after another. Defaults to 1000, or to 16 with
-    /// `--mode http` and `model`.
+    /// Concurrent trajectories, 1 to 100000. Several counts are measured one after another.
+    /// Defaults to 1000, or to 16 with `--mode http` and `model`.
     #[arg(
         long,
         value_name = "N[,N...]",
@@ -84,7 +84,8 @@ pub struct LoadtestArguments {
     /// Measure 1, 10, 100, 1000 and 10000 trajectories, one after another.
     #[arg(long, conflicts_with = "trajectories")]
     sweep: bool,
-    /// Measure this many steps per trajectory instead of a time (with `--mode http`, committed steps per client).
+    /// Measure this many steps per trajectory instead of a time (with `--mode http`, committed
+    /// steps per client).
     #[arg(
         long,
         value_name = "N",
@@ -98,8 +99,9 @@ pub struct LoadtestArguments {
     /// Warm-up before the measurement; 0 for none.
     #[arg(long, value_name = "TIME", value_parser = time_or_none, default_value = "1s")]
     warmup: Duration,
-    /// Open loop: steps due per second over all trajectories (runs, with `--mode http`). Latency then starts when a step is
-    /// due. Without it, a trajectory's next step is due when its last is decided.
+    /// Open loop: steps due per second over all trajectories (runs, with `--mode http`). Latency
+    /// then starts when a step is due. Without it, a trajectory's next step is due when its last is
+    /// decided.
     #[arg(long, value_name = "R", value_parser = rate, allow_negative_numbers = true)]
     rate: Option<f64>,
     /// Bytes added to each proposal's line; to the prompt, with `--mode engine`.
@@ -110,7 +112,8 @@ pub struct LoadtestArguments {
         value_parser = RangedU64ValueParser::<usize>::new().range(0..=PAYLOAD_BYTES_MAX)
     )]
     payload: usize,
-    /// Delay of each turn of a faulty agent, such as 200us, at most 10s; up to 0.1 ms longer in practice.
+    /// Delay of each turn of a faulty agent, such as 200us, at most 10s; up to 0.1 ms longer in
+    /// practice.
     #[arg(long, value_name = "TIME", value_parser = delay)]
     delay: Option<Duration>,
     /// Share of a faulty agent's turns that fail and are then retried.
@@ -197,7 +200,9 @@ impl LoadtestArguments {
             ("--failures", self.failures.is_some()),
             ("--faulty", !self.faulty.is_empty()),
         ];
-        if let Some((option, _)) = null_only.iter().find(|(_, is_given)| *is_given && !self.mode.is_null()) {
+        if let Some((option, _)) =
+            null_only.iter().find(|(_, is_given)| *is_given && !self.mode.is_null())
+        {
             bail!("{option} applies to null agents: it requires --mode ring or engine, not {mode}");
         }
         if !self.faulty.is_empty() && self.delay.is_none() && self.failures.is_none() {
@@ -213,8 +218,11 @@ impl LoadtestArguments {
             (ModeName::Http, Some(_)) | (_, None) => {}
             (_, Some(_)) => bail!("--url requires --mode http, not {mode}"),
         }
-        let of_task = [("--task", self.task.is_some()), ("--difficulty", self.difficulty.is_some())];
-        if let Some((option, _)) = of_task.iter().find(|(_, is_given)| *is_given && self.mode.is_null()) {
+        let of_task =
+            [("--task", self.task.is_some()), ("--difficulty", self.difficulty.is_some())];
+        if let Some((option, _)) =
+            of_task.iter().find(|(_, is_given)| *is_given && self.mode.is_null())
+        {
             bail!("{option} requires --mode http or model, not {mode}");
         }
         Ok(())
@@ -234,7 +242,9 @@ mod tests {
     }
 
     fn parsed(arguments: &[&str]) -> LoadtestArguments {
-        Line::try_parse_from([&["loadtest"], arguments].concat()).unwrap_or_else(|error| panic!("{error}")).arguments
+        Line::try_parse_from([&["loadtest"], arguments].concat())
+            .unwrap_or_else(|error| panic!("{error}"))
+            .arguments
     }
 
     #[test]
@@ -292,7 +302,8 @@ mod tests {
             ("--legs", &["--legs", "give --stages"]),
             ("--task n-queens", &["--task", "http or model"]),
         ] {
-            let error = parsed(&line.split(' ').collect::<Vec<_>>()).plan().unwrap_err().to_string();
+            let error =
+                parsed(&line.split(' ').collect::<Vec<_>>()).plan().unwrap_err().to_string();
             assert!(parts.iter().all(|part| error.contains(part)), "{line}: {error}");
         }
         for line in [

@@ -50,7 +50,8 @@ async fn measure(
     let most = counts.iter().copied().max().unwrap_or(1);
     match arguments.mode {
         ModeName::Ring if arguments.durable => {
-            let load = DurableLoad::start(settings.clone(), plan, arguments.journal.as_deref(), most)?;
+            let load =
+                DurableLoad::start(settings.clone(), plan, arguments.journal.as_deref(), most)?;
             let mut results = Results::of(ring::names());
             results.remarks.extend(load.remark());
             for trajectories in counts {

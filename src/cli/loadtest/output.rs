@@ -59,15 +59,20 @@ impl OutputArguments {
     /// # Errors
     /// If a file cannot be written, or the baseline cannot be read or compared with this load.
     pub fn check(&self, mode: Mode, trajectories: &[u32]) -> anyhow::Result<Outputs> {
-        let target =
-            |option, path: &Option<PathBuf>| path.as_deref().map(|path| Target::check(option, path)).transpose();
+        let target = |option, path: &Option<PathBuf>| {
+            path.as_deref().map(|path| Target::check(option, path)).transpose()
+        };
         let html = target("--html", &self.html)?;
         let raw = target("--raw", &self.raw)?;
         let save = target("--save", &self.save)?;
         let targets: Vec<_> = [&html, &raw, &save].into_iter().flatten().collect();
         for (index, one) in targets.iter().enumerate() {
             if let Some(other) = targets[index + 1..].iter().find(|other| one.is_same(other)) {
-                bail!("{} and {} name the same file: give different files", one.option(), other.option());
+                bail!(
+                    "{} and {} name the same file: give different files",
+                    one.option(),
+                    other.option()
+                );
             }
         }
         let baseline = self.baseline.as_deref().map(|path| {
@@ -82,24 +87,28 @@ impl OutputArguments {
 }
 
 impl Outputs {
-    /// Prints the report and writes the files. Returns 3 if a metric became worse than the baseline's. With
-    /// `--output json`, stdout has the report alone, and the comparison goes to stderr.
+    /// Prints the report and writes the files. Returns 3 if a metric became worse than the
+    /// baseline's. With `--output json`, stdout has the report alone, and the comparison goes to
+    /// stderr.
     ///
     /// # Errors
     /// If a file cannot be written. The others are still written, and the report is printed.
     pub fn write(&self, report: &Report) -> anyhow::Result<ExitCode> {
         let json = serde_json::to_string_pretty(report)? + "\n";
         let baseline = self.baseline.as_ref();
-        let comparison = baseline.map(|baseline| compare(report, baseline, self.tolerance)).transpose();
+        let comparison =
+            baseline.map(|baseline| compare(report, baseline, self.tolerance)).transpose();
         let compared = comparison.as_ref().ok().and_then(Option::as_ref);
         let printed = self.print(report, &json, compared);
 
         let html = self.html.as_ref().map(|target| {
-            let page = page(report, baseline.zip(compared)).context("--html: the page cannot be rendered")?;
+            let page = page(report, baseline.zip(compared))
+                .context("--html: the page cannot be rendered")?;
             target.write(&page)
         });
-        let raw =
-            self.raw.as_ref().map(|target| target.write(&hdr_log(report).context("--raw: the log cannot be written")?));
+        let raw = self.raw.as_ref().map(|target| {
+            target.write(&hdr_log(report).context("--raw: the log cannot be written")?)
+        });
         let save = self.save.as_ref().map(|target| target.write(&json));
         [html, raw, save].into_iter().flatten().collect::<anyhow::Result<()>>()?;
         printed?;
@@ -107,7 +116,12 @@ impl Outputs {
         Ok(if is_worse { ExitCode::from(REGRESSION) } else { ExitCode::SUCCESS })
     }
 
-    fn print(&self, report: &Report, json: &str, comparison: Option<&Comparison>) -> Result<(), OutputError> {
+    fn print(
+        &self,
+        report: &Report,
+        json: &str,
+        comparison: Option<&Comparison>,
+    ) -> Result<(), OutputError> {
         let compared = comparison.map(text::comparison).unwrap_or_default();
         let shown = match self.output {
             Output::Text if compared.is_empty() => text::text(report),
@@ -212,10 +226,14 @@ mod tests {
         let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let (html, raw, save) = (file("a.html"), file("a.hlog"), file("a.json"));
         let mut better = report();
-        better.points.iter_mut().for_each(|Point { allocations_per_step, .. }| *allocations_per_step = Some(3.0));
+        better
+            .points
+            .iter_mut()
+            .for_each(|Point { allocations_per_step, .. }| *allocations_per_step = Some(3.0));
         let baseline = saved(folder.path(), &better);
         let list = ["--html", &html, "--raw", &raw, "--save", &save, "--baseline", &baseline];
-        let code = |more: &[&str]| checked(&[&list[..], more].concat()).unwrap().write(&report()).unwrap();
+        let code =
+            |more: &[&str]| checked(&[&list[..], more].concat()).unwrap().write(&report()).unwrap();
         assert_eq!(code(&["--output", "json"]), ExitCode::from(3));
         assert_eq!(code(&["--tolerance", "50"]), ExitCode::SUCCESS);
         assert_eq!(baseline::read(Path::new(&save)).unwrap(), report());
@@ -239,7 +257,10 @@ mod tests {
             (&["--baseline", "/no/such/file"], "--baseline /no/such/file: cannot be read"),
             (&["--baseline", &http], "has mode `http`, this test has mode `ring`"),
             (&["--baseline", here], "cannot be read"),
-            (&["--html", &format!("{here}/x"), "--raw", &format!("{here}/x")], "name the same file"),
+            (
+                &["--html", &format!("{here}/x"), "--raw", &format!("{here}/x")],
+                "name the same file",
+            ),
         ];
         for (list, part) in rows {
             let error = format!("{:#}", checked(list).err().unwrap());

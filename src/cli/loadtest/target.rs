@@ -27,7 +27,8 @@ impl Target {
         let mut name = path.as_os_str().to_owned();
         name.push(".part");
         let part = PathBuf::from(name);
-        let failed = || format!("{option} {}: cannot be written: does its folder exist?", path.display());
+        let failed =
+            || format!("{option} {}: cannot be written: does its folder exist?", path.display());
         drop(File::create(&part).with_context(failed)?);
         std::fs::remove_file(&part).with_context(failed)?;
         Ok(target(Some(part)))
@@ -78,9 +79,10 @@ mod tests {
     #[test]
     fn unwritable_files_are_found_by_the_check() {
         let folder = tempfile::tempdir().unwrap();
-        for (path, part) in
-            [(folder.path().to_owned(), "is a folder"), (folder.path().join("no/x"), "does its folder exist")]
-        {
+        for (path, part) in [
+            (folder.path().to_owned(), "is a folder"),
+            (folder.path().join("no/x"), "does its folder exist"),
+        ] {
             let error = format!("{:#}", Target::check("--raw", &path).unwrap_err());
             assert!(error.contains("--raw") && error.contains(part), "{error}");
         }

@@ -13,7 +13,11 @@ const DELAY_MAX: Duration = Duration::from_secs(10);
 /// A time above zero, such as `200us`, `5ms` or `10s`.
 pub fn time(text: &str) -> Result<Duration, String> {
     let time = time_or_none(text)?;
-    if time.is_zero() { Err("give a time above zero, such as 200us, 5ms or 10s".to_owned()) } else { Ok(time) }
+    if time.is_zero() {
+        Err("give a time above zero, such as 200us, 5ms or 10s".to_owned())
+    } else {
+        Ok(time)
+    }
 }
 
 /// The delay of a turn.

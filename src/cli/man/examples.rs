@@ -16,7 +16,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "prime-agents-run",
         &[
-            ("Solve the fourth medium instance:", "prime-agents run n-queens --difficulty medium --index 3"),
+            (
+                "Solve the fourth medium instance:",
+                "prime-agents run n-queens --difficulty medium --index 3",
+            ),
             (
                 "Solve an input of your own without a model, and keep every step:",
                 "prime-agents run bubble-sort --input my.json --set agents.executor.implementation=reference --trace \
@@ -26,38 +29,65 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "prime-agents-runs",
-        &[("Submit a run and follow it:", "prime-agents runs watch \"$(prime-agents runs submit n-queens)\"")],
+        &[(
+            "Submit a run and follow it:",
+            "prime-agents runs watch \"$(prime-agents runs submit n-queens)\"",
+        )],
     ),
     (
         "prime-agents-runs-submit",
         &[
-            ("Submit a run and wait for its result:", "prime-agents runs submit n-queens --index 3 --wait"),
-            ("Submit a problem of your own:", "prime-agents runs submit --problem problem.json --strategy beam"),
-            ("Retry safely in a script:", "prime-agents runs submit n-queens --key nightly-2026-02-03"),
+            (
+                "Submit a run and wait for its result:",
+                "prime-agents runs submit n-queens --index 3 --wait",
+            ),
+            (
+                "Submit a problem of your own:",
+                "prime-agents runs submit --problem problem.json --strategy beam",
+            ),
+            (
+                "Retry safely in a script:",
+                "prime-agents runs submit n-queens --key nightly-2026-02-03",
+            ),
         ],
     ),
     (
         "prime-agents-runs-list",
-        &[("List all failed runs as JSON:", "prime-agents runs list --status failed --all --output json")],
+        &[(
+            "List all failed runs as JSON:",
+            "prime-agents runs list --status failed --all --output json",
+        )],
     ),
     (
         "prime-agents-runs-trace",
-        &[("Save a trace:", "prime-agents runs trace run_019a0b1c2d3e4f5061728394a5b --out trace.jsonl")],
+        &[(
+            "Save a trace:",
+            "prime-agents runs trace run_019a0b1c2d3e4f5061728394a5b --out trace.jsonl",
+        )],
     ),
     (
         "prime-agents-serve",
         &[
             ("Serve on another port:", "prime-agents serve --set server.bind=127.0.0.1:8080"),
-            ("Reload the configuration of a running daemon:", "kill -HUP \"$(pidof prime-agents)\""),
+            (
+                "Reload the configuration of a running daemon:",
+                "kill -HUP \"$(pidof prime-agents)\"",
+            ),
         ],
     ),
     (
         "prime-agents-mcp",
-        &[("Give an MCP client the runs of a daemon:", "prime-agents mcp --url http://127.0.0.1:7433")],
+        &[(
+            "Give an MCP client the runs of a daemon:",
+            "prime-agents mcp --url http://127.0.0.1:7433",
+        )],
     ),
     (
         "prime-agents-loadtest",
-        &[("Measure coordination with 1000 trajectories:", "prime-agents loadtest --trajectories 1000 --steps 2000")],
+        &[(
+            "Measure coordination with 1000 trajectories:",
+            "prime-agents loadtest --trajectories 1000 --steps 2000",
+        )],
     ),
     (
         "prime-agents-bench",
@@ -78,16 +108,25 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "prime-agents-data",
-        &[("Write training data of a task in the chat format:", "prime-agents data sft --task bubble-sort --out sft")],
+        &[(
+            "Write training data of a task in the chat format:",
+            "prime-agents data sft --task bubble-sort --out sft",
+        )],
     ),
     (
         "prime-agents-data-sft",
-        &[("Write reference steps of all sorts:", "prime-agents data sft --category comparison-sorting --out sft")],
+        &[(
+            "Write reference steps of all sorts:",
+            "prime-agents data sft --category comparison-sorting --out sft",
+        )],
     ),
     (
         "prime-agents-data-dpo",
         &[
-            ("Write preference pairs of a task:", "prime-agents data dpo --task n-queens --out dpo"),
+            (
+                "Write preference pairs of a task:",
+                "prime-agents data dpo --task n-queens --out dpo",
+            ),
             (
                 "Write what the verifier of a run preferred; `runs trace` writes its trace:",
                 "prime-agents data dpo --only-traces --trace trace.jsonl --out dpo",
@@ -100,9 +139,15 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "prime-agents-data-grpo",
-        &[("Write prompts at the easy level:", "prime-agents data grpo --difficulty easy --out grpo")],
+        &[(
+            "Write prompts at the easy level:",
+            "prime-agents data grpo --difficulty easy --out grpo",
+        )],
     ),
-    ("prime-agents-bench-export", &[("Write a dataset:", "prime-agents bench export --format parquet --out dataset")]),
+    (
+        "prime-agents-bench-export",
+        &[("Write a dataset:", "prime-agents bench export --format parquet --out dataset")],
+    ),
     (
         "prime-agents-bench-check",
         &[(
@@ -117,10 +162,22 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "prime-agents study run studies/smoke.toml\nprime-agents study report data/studies/smoke.jsonl",
         )],
     ),
-    ("prime-agents-study-check", &[("Check all shipped studies:", "prime-agents study check studies/*.toml")]),
-    ("prime-agents-study-schema", &[("Describe the columns of records:", "prime-agents study schema --records")]),
-    ("prime-agents-study-list", &[("List the shipped studies:", "prime-agents study list studies")]),
-    ("prime-agents-study-show", &[("Show what is asked:", "prime-agents study show studies/headline.toml")]),
+    (
+        "prime-agents-study-check",
+        &[("Check all shipped studies:", "prime-agents study check studies/*.toml")],
+    ),
+    (
+        "prime-agents-study-schema",
+        &[("Describe the columns of records:", "prime-agents study schema --records")],
+    ),
+    (
+        "prime-agents-study-list",
+        &[("List the shipped studies:", "prime-agents study list studies")],
+    ),
+    (
+        "prime-agents-study-show",
+        &[("Show what is asked:", "prime-agents study show studies/headline.toml")],
+    ),
     (
         "prime-agents-study-plan",
         &[(
@@ -130,11 +187,17 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "prime-agents-study-run",
-        &[("Run a study, or what is left of it:", "prime-agents study run studies/smoke.toml --concurrent 2")],
+        &[(
+            "Run a study, or what is left of it:",
+            "prime-agents study run studies/smoke.toml --concurrent 2",
+        )],
     ),
     (
         "prime-agents-study-report",
-        &[("Make some tables only:", "prime-agents study report data/studies/smoke.jsonl --out report --show T2,T61")],
+        &[(
+            "Make some tables only:",
+            "prime-agents study report data/studies/smoke.jsonl --out report --show T2,T61",
+        )],
     ),
     (
         "prime-agents-study-compare",
@@ -150,14 +213,26 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "prime-agents bench strategies --task n-queens --strategy iterative --strategy beam",
         )],
     ),
-    ("prime-agents-doctor", &[("Check memory and devices without loading a model:", "prime-agents doctor --no-load")]),
+    (
+        "prime-agents-doctor",
+        &[("Check memory and devices without loading a model:", "prime-agents doctor --no-load")],
+    ),
     (
         "prime-agents-agents-try",
-        &[("Show one turn of an executor:", "prime-agents agents try executor llama --task n-queens --after 2")],
+        &[(
+            "Show one turn of an executor:",
+            "prime-agents agents try executor llama --task n-queens --after 2",
+        )],
     ),
-    ("prime-agents-config-show", &[("Save the effective configuration:", "prime-agents config show >my.toml")]),
+    (
+        "prime-agents-config-show",
+        &[("Save the effective configuration:", "prime-agents config show >my.toml")],
+    ),
     ("prime-agents-key-new", &[("Make a key for a client:", "prime-agents key new ci")]),
-    ("prime-agents-completions", &[("Complete in bash, in this shell:", "source <(prime-agents completions bash)")]),
+    (
+        "prime-agents-completions",
+        &[("Complete in bash, in this shell:", "source <(prime-agents completions bash)")],
+    ),
     (
         "prime-agents-runs-show",
         &[(
@@ -171,7 +246,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "prime-agents-runs-cancel",
-        &[("Cancel a run; its committed steps stay:", "prime-agents runs cancel run_019a0b1c2d3e4f5061728394a5b")],
+        &[(
+            "Cancel a run; its committed steps stay:",
+            "prime-agents runs cancel run_019a0b1c2d3e4f5061728394a5b",
+        )],
     ),
     (
         "prime-agents-runs-fork",
@@ -203,7 +281,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "prime-agents-runs-gc",
-        &[("Remove runs that ended more than 90 days ago:", "prime-agents runs gc --older-than-days 90")],
+        &[(
+            "Remove runs that ended more than 90 days ago:",
+            "prime-agents runs gc --older-than-days 90",
+        )],
     ),
     (
         "prime-agents-runs-verify-chain",
@@ -212,8 +293,14 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "prime-agents runs verify-chain run_019a0b1c2d3e4f5061728394a5b",
         )],
     ),
-    ("prime-agents-bench-list", &[("List the tasks of a category:", "prime-agents bench list --category automata")]),
-    ("prime-agents-bench-show", &[("Print the page of a task:", "prime-agents bench show bubble-sort")]),
+    (
+        "prime-agents-bench-list",
+        &[("List the tasks of a category:", "prime-agents bench list --category automata")],
+    ),
+    (
+        "prime-agents-bench-show",
+        &[("Print the page of a task:", "prime-agents bench show bubble-sort")],
+    ),
     (
         "prime-agents-bench-prompt",
         &[(
@@ -223,7 +310,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "prime-agents-bench-corrupt",
-        &[("Measure what the checks of a task miss:", "prime-agents bench corrupt --task bubble-sort")],
+        &[(
+            "Measure what the checks of a task miss:",
+            "prime-agents bench corrupt --task bubble-sort",
+        )],
     ),
     ("prime-agents-bench-speed", &[("Measure all tasks:", "prime-agents bench speed")]),
     (
@@ -235,7 +325,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "prime-agents-bench-steps",
-        &[("Measure single steps of the executor:", "prime-agents bench steps --task n-queens --difficulty medium")],
+        &[(
+            "Measure single steps of the executor:",
+            "prime-agents bench steps --task n-queens --difficulty medium",
+        )],
     ),
     (
         "prime-agents-bench-verifiers",
@@ -243,13 +336,25 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "prime-agents-bench-overhead",
-        &[("Measure what a turn costs without a model:", "prime-agents bench overhead --turns 1000")],
+        &[(
+            "Measure what a turn costs without a model:",
+            "prime-agents bench overhead --turns 1000",
+        )],
     ),
-    ("prime-agents-agents", &[("Check all configured agents on every task:", "prime-agents agents check")]),
-    ("prime-agents-agents-list", &[("List all agents that can be named:", "prime-agents agents list")]),
+    (
+        "prime-agents-agents",
+        &[("Check all configured agents on every task:", "prime-agents agents check")],
+    ),
+    (
+        "prime-agents-agents-list",
+        &[("List all agents that can be named:", "prime-agents agents list")],
+    ),
     (
         "prime-agents-agents-show",
-        &[("Print the options and the prompt of a verifier:", "prime-agents agents show verifier tiny")],
+        &[(
+            "Print the options and the prompt of a verifier:",
+            "prime-agents agents show verifier tiny",
+        )],
     ),
     (
         "prime-agents-agents-check",
@@ -257,14 +362,26 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "prime-agents-agents-schema",
-        &[("Write the schema for an editor:", "prime-agents agents schema executor >executor.json")],
+        &[(
+            "Write the schema for an editor:",
+            "prime-agents agents schema executor >executor.json",
+        )],
     ),
     (
         "prime-agents-config-check",
-        &[("Check a file before the daemon reloads it:", "prime-agents config check --config my.toml")],
+        &[(
+            "Check a file before the daemon reloads it:",
+            "prime-agents config check --config my.toml",
+        )],
     ),
-    ("prime-agents-config-schema", &[("Write the schema for an editor:", "prime-agents config schema >schema.json")]),
-    ("prime-agents-cluster", &[("Show the nodes of a cluster:", "prime-agents cluster status --url http://db1:7433")]),
+    (
+        "prime-agents-config-schema",
+        &[("Write the schema for an editor:", "prime-agents config schema >schema.json")],
+    ),
+    (
+        "prime-agents-cluster",
+        &[("Show the nodes of a cluster:", "prime-agents cluster status --url http://db1:7433")],
+    ),
     (
         "prime-agents-cluster-status",
         &[(
@@ -274,15 +391,30 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "prime-agents-journal",
-        &[("Move to PostgreSQL:", "prime-agents journal copy data/runs.sqlite postgres://prime@db/prime")],
+        &[(
+            "Move to PostgreSQL:",
+            "prime-agents journal copy data/runs.sqlite postgres://prime@db/prime",
+        )],
     ),
     (
         "prime-agents-journal-copy",
-        &[("Move back to a file:", "prime-agents journal copy postgres://prime@db/prime data/runs.sqlite")],
+        &[(
+            "Move back to a file:",
+            "prime-agents journal copy postgres://prime@db/prime data/runs.sqlite",
+        )],
     ),
     ("prime-agents-key", &[("Make a key for a client:", "prime-agents key new ci")]),
-    ("prime-agents-health", &[("Ask whether a run submitted now would make progress:", "prime-agents health --ready")]),
+    (
+        "prime-agents-health",
+        &[("Ask whether a run submitted now would make progress:", "prime-agents health --ready")],
+    ),
     ("prime-agents-train", &[("List the arguments of the trainer:", "prime-agents train --help")]),
-    ("prime-agents-config", &[("Print the effective configuration:", "prime-agents config show --config my.toml")]),
-    ("prime-agents-man", &[("Install all pages:", "prime-agents man --dir ~/.local/share/man/man1")]),
+    (
+        "prime-agents-config",
+        &[("Print the effective configuration:", "prime-agents config show --config my.toml")],
+    ),
+    (
+        "prime-agents-man",
+        &[("Install all pages:", "prime-agents man --dir ~/.local/share/man/man1")],
+    ),
 ];

@@ -1,4 +1,5 @@
-//! `prime-agents man`: the manual pages, from the definitions behind `--help` and the sections of `sections.rs`.
+//! `prime-agents man`: the manual pages, from the definitions behind `--help` and the sections of
+//! `sections.rs`.
 
 mod examples;
 mod sections;
@@ -14,7 +15,8 @@ use super::output::print;
 
 #[derive(Args)]
 pub struct ManArguments {
-    /// Write the pages of all commands into this folder, creating it if needed [default: print the page of prime-agents]
+    /// Write the pages of all commands into this folder, creating it if needed [default: print the
+    /// page of prime-agents]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -59,6 +61,7 @@ fn page(command: &Command) -> std::io::Result<String> {
 
 /// The page with roff's names for other characters: not every reader of manuals takes UTF-8.
 fn ascii(page: &str) -> String {
-    let named = |c: char| if c.is_ascii() { c.to_string() } else { format!("\\[u{:04X}]", u32::from(c)) };
+    let named =
+        |c: char| if c.is_ascii() { c.to_string() } else { format!("\\[u{:04X}]", u32::from(c)) };
     page.chars().map(named).collect()
 }

@@ -20,13 +20,22 @@ const ENVIRONMENT: &[(&str, &str)] = &[
         "Sets section.key of the configuration, over the files and under --set: PRIME__RUN__FANOUT=4 sets run.fanout.",
     ),
     ("PRIME_API_KEY", "The key that runs sends to the daemon."),
-    ("NOTIFY_SOCKET", "Set by systemd: serve reports to it when it is ready, reloading and stopping."),
+    (
+        "NOTIFY_SOCKET",
+        "Set by systemd: serve reports to it when it is ready, reloading and stopping.",
+    ),
 ];
 
 const FILES: &[(&str, &str)] = &[
-    ("FILE of --config", "A configuration in TOML, over the defaults; prime-agents config show prints one."),
+    (
+        "FILE of --config",
+        "A configuration in TOML, over the defaults; prime-agents config show prints one.",
+    ),
     ("journal.path", "The journal of serve, an SQLite database; the configuration says where."),
-    ("agents.folder", "Definitions of agents and templates of prompts; the configuration says where."),
+    (
+        "agents.folder",
+        "Definitions of agents and templates of prompts; the configuration says where.",
+    ),
 ];
 
 /// The sections of a command's page, by its name with hyphens.
@@ -35,10 +44,16 @@ pub fn of(name: &str) -> String {
     if let Some((_, examples)) = EXAMPLES.iter().find(|(command, _)| *command == name) {
         text += ".SH EXAMPLES\n";
         for (purpose, command) in *examples {
-            text += &format!(".PP\n{}\n.PP\n.nf\n.RS\n{}\n.RE\n.fi\n", escaped(purpose), escaped(command));
+            text += &format!(
+                ".PP\n{}\n.PP\n.nf\n.RS\n{}\n.RE\n.fi\n",
+                escaped(purpose),
+                escaped(command)
+            );
         }
     }
-    for (title, entries) in [("EXIT STATUS", EXIT_STATUS), ("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)] {
+    for (title, entries) in
+        [("EXIT STATUS", EXIT_STATUS), ("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)]
+    {
         text += &format!(".SH \"{title}\"\n");
         for (term, meaning) in entries {
             text += &format!(".TP\n\\fB{}\\fR\n{}\n", escaped(term), escaped(meaning));
@@ -53,7 +68,11 @@ fn escaped(text: &str) -> String {
     // A line that begins with a dot or an apostrophe would be a request.
     escaped
         .lines()
-        .map(|line| if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line.to_owned() })
+        .map(
+            |line| {
+                if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line.to_owned() }
+            },
+        )
         .collect::<Vec<_>>()
         .join("\n")
 }
@@ -72,7 +91,8 @@ mod tests {
         for (name, examples) in EXAMPLES {
             for (_, example) in *examples {
                 for command in example.lines().filter(|line| line.starts_with("prime-agents")) {
-                    let command = command.split(" >").next().unwrap_or(command).trim_end_matches(" &");
+                    let command =
+                        command.split(" >").next().unwrap_or(command).trim_end_matches(" &");
                     if command.contains('$') {
                         continue;
                     }
@@ -94,7 +114,8 @@ mod tests {
         }
         let mut pages = BTreeSet::new();
         add(&Arguments::command(), "prime-agents", &mut pages);
-        let with_examples: BTreeSet<_> = EXAMPLES.iter().map(|(page, _)| (*page).to_owned()).collect();
+        let with_examples: BTreeSet<_> =
+            EXAMPLES.iter().map(|(page, _)| (*page).to_owned()).collect();
         assert_eq!(with_examples, pages);
     }
 

@@ -48,17 +48,24 @@ pub struct Live {
 
 /// Creates the trace file.
 pub fn create_trace(path: &Path) -> anyhow::Result<BufWriter<File>> {
-    let file = File::create(path).with_context(|| format!("--trace {}: cannot be written", path.display()))?;
+    let file = File::create(path)
+        .with_context(|| format!("--trace {}: cannot be written", path.display()))?;
     Ok(BufWriter::new(file))
 }
 
 impl Live {
     /// `steps_max` is the length of the longest valid trace.
     pub fn new(plan: &RunPlan, steps_max: u64, trace: Option<BufWriter<File>>) -> Self {
-        let bar = if std::io::stderr().is_terminal() { ProgressBar::new(steps_max) } else { ProgressBar::hidden() };
+        let bar = if std::io::stderr().is_terminal() {
+            ProgressBar::new(steps_max)
+        } else {
+            ProgressBar::hidden()
+        };
         bar.set_style(
-            ProgressStyle::with_template("{spinner} step {pos}/{len}, at most {eta} left {wide_msg}")
-                .expect("invariant: the template is well formed"),
+            ProgressStyle::with_template(
+                "{spinner} step {pos}/{len}, at most {eta} left {wide_msg}",
+            )
+            .expect("invariant: the template is well formed"),
         );
         bar.enable_steady_tick(Duration::from_millis(100));
         Self {
@@ -75,7 +82,8 @@ impl Live {
             mishaps: AtomicU64::new(0),
             reviews_needed: AtomicU64::new(0),
             started: Instant::now(),
-            limit: (plan.budget.wall_ms < WALL_MS_SHOWN_MAX).then(|| Duration::from_millis(plan.budget.wall_ms)),
+            limit: (plan.budget.wall_ms < WALL_MS_SHOWN_MAX)
+                .then(|| Duration::from_millis(plan.budget.wall_ms)),
             rejected: Mutex::default(),
             trace: trace.map(Mutex::new),
             trace_error: Mutex::default(),
@@ -157,7 +165,11 @@ impl Live {
 
     fn rejected(&self, depth: usize, line: &str, reason: Option<&str>) {
         if !self.bar.is_hidden() {
-            let text = format!(" · rejected at step {}: {line}: {}", depth + 1, reason.unwrap_or("no reason given"));
+            let text = format!(
+                " · rejected at step {}: {line}: {}",
+                depth + 1,
+                reason.unwrap_or("no reason given")
+            );
             *self.rejected.lock().unwrap_or_else(PoisonError::into_inner) = text.replace('\n', " ");
         }
     }
@@ -186,7 +198,9 @@ impl Observer for Live {
             Event::Voted { round, winner, agreement } => {
                 let votes = count(winner.map_or(0, |winner| winner.votes.into()), "vote");
                 if !self.bar.is_hidden() {
-                    self.note(&format!("round {round}: {votes} for the winner, agreement {agreement:.2}"));
+                    self.note(&format!(
+                        "round {round}: {votes} for the winner, agreement {agreement:.2}"
+                    ));
                 }
                 self.round.store(u64::from(*round) + 1, Ordering::Relaxed);
                 self.ended.store(0, Ordering::Relaxed);
@@ -209,7 +223,10 @@ impl Observer for Live {
                 self.bar.finish_and_clear();
                 let hidden = self.mishaps.load(Ordering::Relaxed).saturating_sub(MISHAPS_SHOWN);
                 if hidden > 0 {
-                    self.note(&format!("and {} (--trace FILE records all)", count(hidden, "more failure")));
+                    self.note(&format!(
+                        "and {} (--trace FILE records all)",
+                        count(hidden, "more failure")
+                    ));
                 }
             }
             Event::Started | Event::Chosen { .. } | Event::Stopped { .. } => {}

@@ -34,7 +34,8 @@ pub struct RunArguments {
     /// Base seed of the instances; 42 gives the benchmark, others give fresh instances
     #[arg(long, value_name = "SEED", default_value_t = BASE_SEED)]
     base_seed: u64,
-    /// An input of the task or a line of the benchmark (JSON, or a file with it), instead of difficulty and index
+    /// An input of the task or a line of the benchmark (JSON, or a file with it), instead of
+    /// difficulty and index
     #[arg(long, value_name = "FILE|JSON", value_hint = ValueHint::FilePath, conflicts_with_all = ["difficulty", "index", "base_seed"])]
     input: Option<PathBuf>,
     /// Try even if the built-in model has not learnt the task
@@ -55,11 +56,16 @@ fn instance(arguments: &RunArguments) -> anyhow::Result<(String, Arc<dyn Problem
     let task = tasks::find(&arguments.task)?;
     let Some(path) = &arguments.input else {
         let id = InstanceId::new(task, arguments.difficulty, arguments.index, arguments.base_seed)?;
-        let name = if id.base_seed == BASE_SEED { id.to_string() } else { format!("{id}@{}", id.base_seed) };
+        let name = if id.base_seed == BASE_SEED {
+            id.to_string()
+        } else {
+            format!("{id}@{}", id.base_seed)
+        };
         return Ok((name, id.problem()));
     };
     let value = json_or_file("--input", path)?;
-    let problem = read_problem(task, &value).with_context(|| format!("--input {}", path.display()))?;
+    let problem =
+        read_problem(task, &value).with_context(|| format!("--input {}", path.display()))?;
     Ok(("input".to_owned(), problem))
 }
 
@@ -68,10 +74,17 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     start_log(&settings);
     let (name, problem) = instance(arguments)?;
     let mut overrides = Overrides::default();
-    let split = split::assign(&settings.agents.split, &mut overrides, settings.run.seed, &name, problem.as_ref());
+    let split = split::assign(
+        &settings.agents.split,
+        &mut overrides,
+        settings.run.seed,
+        &name,
+        problem.as_ref(),
+    );
     let sampling = run_sampling(&settings);
     if !arguments.force {
-        let learnt = check_learnt(&overrides.apply(&settings), tasks::find(&arguments.task)?.spec());
+        let learnt =
+            check_learnt(&overrides.apply(&settings), tasks::find(&arguments.task)?.spec());
         learnt.map_err(|error| anyhow::anyhow!("{error}; to try all the same, add --force"))?;
     }
     settings.narrow_engines(problem.spec().slug);
@@ -86,7 +99,8 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let live = Arc::new(Live::new(&plan, problem.steps_max(), trace));
         let observer = Arc::clone(&live) as Arc<dyn Observer>;
         let strategy = plan.strategy;
-        let submission = Submission { problem: Arc::clone(&problem), plan, sampling, observer, suspended: None };
+        let submission =
+            Submission { problem: Arc::clone(&problem), plan, sampling, observer, suspended: None };
         let mut handle = app.runtime().submit_with(agents.clone(), submission);
         let outcome = tokio::select! {
             outcome = handle.outcome() => outcome,
@@ -112,8 +126,11 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         };
         let needed = live.reviews_needed();
         let reviews = Reviews::of(needed, needed, 0);
-        let result =
-            RunResult { correct: Some(correct), reviews, ..RunResult::new(outcome, &solved, wall_ms, live.steps()) };
+        let result = RunResult {
+            correct: Some(correct),
+            reviews,
+            ..RunResult::new(outcome, &solved, wall_ms, live.steps())
+        };
         app.shutdown();
         anyhow::Ok((result, live.take_trace_error()))
     })?;

@@ -19,7 +19,10 @@ pub struct CancelArguments {
 pub fn cancel(arguments: &CancelArguments) -> anyhow::Result<ExitCode> {
     let CancelArguments { id, common } = arguments;
     let path = format!("/v1/runs/{id}/cancel");
-    let record = common.client()?.post(&Post { path: &path, is_idempotent: true, ..Post::default() })?.json()?;
+    let record = common
+        .client()?
+        .post(&Post { path: &path, is_idempotent: true, ..Post::default() })?
+        .json()?;
     show::print(&record, common.output)?;
     Ok(ExitCode::SUCCESS)
 }

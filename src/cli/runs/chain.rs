@@ -1,5 +1,5 @@
-//! `runs verify-chain`: recomputes a run's hash chain from its trace and compares it with the record, and the record's answer
-//! and verdict with the event that ended the run.
+//! `runs verify-chain`: recomputes a run's hash chain from its trace and compares it with the
+//! record, and the record's answer and verdict with the event that ended the run.
 
 use std::io::{BufRead, BufReader};
 use std::process::ExitCode;
@@ -37,7 +37,8 @@ enum ChainError {
 /// How the run ended, according to its events.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 struct End {
-    /// Absent if no actor carried the run out when it ended, for example because it could not be resumed.
+    /// Absent if no actor carried the run out when it ended, for example because it could not be
+    /// resumed.
     outcome: Option<String>,
     #[serde(default)]
     verified: bool,
@@ -47,9 +48,11 @@ struct End {
 impl End {
     const PREFIX: &'static [u8] = br#"{"event":"finished""#;
 
-    /// Where a finished run's record says something else. Events give a run that has no answer none.
+    /// Where a finished run's record says something else. Events give a run that has no answer
+    /// none.
     fn contradiction(&self, status: Status, record: &RunResult) -> Option<String> {
-        let text = |value: Option<&Value>| value.map_or_else(|| "none".to_owned(), Value::to_string);
+        let text =
+            |value: Option<&Value>| value.map_or_else(|| "none".to_owned(), Value::to_string);
         if self.answer != record.answer {
             let (ours, theirs) = (text(self.answer.as_ref()), text(record.answer.as_ref()));
             return Some(format!("the record's answer is {theirs}, that of its last event {ours}"));
@@ -63,14 +66,18 @@ impl End {
         let recorded = record.outcome.as_deref().unwrap_or("none");
         let outcome = self.outcome.as_deref().unwrap_or(recorded);
         if outcome != recorded {
-            return Some(format!("the record's outcome is {recorded}, that of its last event {outcome}"));
+            return Some(format!(
+                "the record's outcome is {recorded}, that of its last event {outcome}"
+            ));
         }
         let ended = Status::of_ended(outcome, self.verified);
         if ended == status {
             return None;
         }
         let (said, ended) = (status.name(), ended.name());
-        Some(format!("the record's status is {said}, but a run that ends as its last event says is {ended}"))
+        Some(format!(
+            "the record's status is {said}, but a run that ends as its last event says is {ended}"
+        ))
     }
 }
 
@@ -81,15 +88,17 @@ fn whole(line: &[u8]) -> Option<&[u8]> {
 
 /// The chain over a trace without states, up to event `last` or to its end, and how the run ended.
 ///
-/// It begins with the SHA-256 of the run's spec as the trace has it; each event extends it to the SHA-256 of the previous
-/// hash and the event.
+/// It begins with the SHA-256 of the run's spec as the trace has it; each event extends it to the
+/// SHA-256 of the previous hash and the event.
 fn chain(id: &str, trace: &mut impl BufRead, last: Option<u64>) -> Result<(Head, End), ChainError> {
     let mut line = Vec::new();
     trace.read_until(b'\n', &mut line)?;
     let before = format!(r#"{{"seq":0,"event":"accepted","run":"{id}","spec":"#);
-    let spec = whole(&line).and_then(|line| line.strip_prefix(before.as_bytes())?.strip_suffix(b"}"));
+    let spec =
+        whole(&line).and_then(|line| line.strip_prefix(before.as_bytes())?.strip_suffix(b"}"));
     let spec = spec.and_then(|spec| std::str::from_utf8(spec).ok());
-    let spec = spec.ok_or_else(|| ChainError::Damaged { line: 1, expected: "the spec of this run".into() })?;
+    let spec = spec
+        .ok_or_else(|| ChainError::Damaged { line: 1, expected: "the spec of this run".into() })?;
     let mut head = Head::genesis(spec);
     let mut end = End::default();
     while last.is_none_or(|last| head.seq < last) {
@@ -98,13 +107,17 @@ fn chain(id: &str, trace: &mut impl BufRead, last: Option<u64>) -> Result<(Head,
             break;
         }
         let seq = head.seq + 1;
-        let rest = whole(&line).and_then(|line| line.strip_prefix(format!(r#"{{"seq":{seq},"#).as_bytes()));
+        let rest = whole(&line)
+            .and_then(|line| line.strip_prefix(format!(r#"{{"seq":{seq},"#).as_bytes()));
         let damaged = || ChainError::Damaged { line: seq + 1, expected: format!("event {seq}") };
         let event = [b"{", rest.ok_or_else(damaged)?].concat();
         head = Head { seq, hash: ChainHash::then(head.hash, &event) };
         if event.starts_with(End::PREFIX) {
             let read = serde_json::from_slice(&event);
-            end = read.map_err(|_| ChainError::Damaged { line: seq + 1, expected: "the end of a run".into() })?;
+            end = read.map_err(|_| ChainError::Damaged {
+                line: seq + 1,
+                expected: "the end of a run".into(),
+            })?;
         }
     }
     Ok((head, end))
@@ -119,15 +132,25 @@ pub fn verify_chain(arguments: &VerifyChainArguments) -> anyhow::Result<ExitCode
     let last = (!record.status.is_over()).then_some(record.events);
     let (url, from) = trace::open(&client, id, TraceContent::EVENTS)?;
     let (computed, reason) = match chain(id, &mut BufReader::with_capacity(64 << 10, from), last) {
-        Ok((head, _)) if head.seq != record.events => {
-            (Some(head), Some(format!("the trace has {}, the record {}", count(head.seq, "event"), record.events)))
+        Ok((head, _)) if head.seq != record.events => (
+            Some(head),
+            Some(format!(
+                "the trace has {}, the record {}",
+                count(head.seq, "event"),
+                record.events
+            )),
+        ),
+        Ok((head, _)) if head.hash.to_string() != record.chain => (
+            Some(head),
+            Some(format!("the trace hashes to {}, the record says {}", head.hash, record.chain)),
+        ),
+        Ok((head, end)) if record.status.is_over() => {
+            (Some(head), end.contradiction(record.status, &record.result))
         }
-        Ok((head, _)) if head.hash.to_string() != record.chain => {
-            (Some(head), Some(format!("the trace hashes to {}, the record says {}", head.hash, record.chain)))
-        }
-        Ok((head, end)) if record.status.is_over() => (Some(head), end.contradiction(record.status, &record.result)),
         Ok((head, _)) => (Some(head), None),
-        Err(ChainError::Read(error)) => return Err(ClientError::BrokenOff { url, reason: error.to_string() }.into()),
+        Err(ChainError::Read(error)) => {
+            return Err(ClientError::BrokenOff { url, reason: error.to_string() }.into());
+        }
         Err(damaged @ ChainError::Damaged { .. }) => (None, Some(damaged.to_string())),
     };
     let text = match (common.output, &reason) {
@@ -143,9 +166,16 @@ pub fn verify_chain(arguments: &VerifyChainArguments) -> anyhow::Result<ExitCode
             serde_json::to_string_pretty(&report)? + "\n"
         }
         (Output::Text, None) => {
-            format!("{id}: {} agree with chain {}{}\n", count(record.events, "event"), record.chain, ending(&record))
+            format!(
+                "{id}: {} agree with chain {}{}\n",
+                count(record.events, "event"),
+                record.chain,
+                ending(&record)
+            )
         }
-        (Output::Text, Some(reason)) => format!("{id}: the record does NOT agree with its events: {reason}\n"),
+        (Output::Text, Some(reason)) => {
+            format!("{id}: the record does NOT agree with its events: {reason}\n")
+        }
     };
     print(text)?;
     Ok(ExitCode::from(u8::from(reason.is_some())))
@@ -192,7 +222,12 @@ mod tests {
     #[test]
     fn traces_with_a_hole_are_damaged() {
         let without_event = |line: usize| {
-            TRACE.split_inclusive('\n').enumerate().filter(|(at, _)| *at != line).map(|(_, line)| line).collect()
+            TRACE
+                .split_inclusive('\n')
+                .enumerate()
+                .filter(|(at, _)| *at != line)
+                .map(|(_, line)| line)
+                .collect()
         };
         let rows: [(String, &str); 6] = [
             (String::new(), "line 1"),

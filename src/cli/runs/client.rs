@@ -1,4 +1,5 @@
-//! HTTP requests to a daemon, with errors that tell the user what to do. Blocking: must not be used within a Tokio runtime.
+//! HTTP requests to a daemon, with errors that tell the user what to do. Blocking: must not be used
+//! within a Tokio runtime.
 
 use std::io::Read;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +15,8 @@ use serde_json::Value;
 use crate::http_client::{self, root_cause};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Timeout of the response headers and of each read. The daemon sends a keep-alive every 10 seconds on a stream of events.
+/// Timeout of the response headers and of each read. The daemon sends a keep-alive every 10 seconds
+/// on a stream of events.
 const READ_TIMEOUT: Duration = Duration::from_secs(35);
 /// The same for long operations.
 const LONG_READ_TIMEOUT: Duration = Duration::from_hours(1);
@@ -33,11 +35,15 @@ pub enum ClientError {
         "{url} does not answer: {reason}: start a daemon there with `prime-agents serve`, or say with --url where it is"
     )]
     Silent { url: String, reason: String },
-    #[error("{url} answered with status {status}, but not as a daemon of prime-agents does: is --url right?")]
+    #[error(
+        "{url} answered with status {status}, but not as a daemon of prime-agents does: is --url right?"
+    )]
     Foreign { url: String, status: u16 },
     #[error("{url}: the answer broke off: {reason}: ask again")]
     BrokenOff { url: String, reason: String },
-    #[error("{url}: the answer cannot be read by this version: {reason}: take the client of the daemon's version")]
+    #[error(
+        "{url}: the answer cannot be read by this version: {reason}: take the client of the daemon's version"
+    )]
     Unreadable { url: String, reason: String },
     /// A well-formed response that makes no sense.
     #[error("{0}")]
@@ -50,7 +56,9 @@ impl ClientError {
         match self {
             Self::Silent { .. } | Self::BrokenOff { .. } => true,
             // 502 and 504 come from a proxy whose daemon is down.
-            Self::Refused { status, .. } | Self::Foreign { status, .. } => matches!(status, 408 | 429 | 502..=504),
+            Self::Refused { status, .. } | Self::Foreign { status, .. } => {
+                matches!(status, 408 | 429 | 502..=504)
+            }
             Self::Unreadable { .. } | Self::Senseless(_) => false,
         }
     }
@@ -106,10 +114,20 @@ impl Client {
     ///
     /// # Errors
     /// The system is out of threads or file descriptors.
-    pub fn new(bases: Vec<String>, authorization: Option<HeaderValue>) -> Result<Self, reqwest::Error> {
-        // A blocking client waits this long for the headers and then for each read, not for the whole response.
-        let http = ClientBuilder::from(http_client::builder(false).connect_timeout(CONNECT_TIMEOUT));
-        Ok(Self { http: http.timeout(READ_TIMEOUT).build()?, bases, current: AtomicUsize::new(0), authorization })
+    pub fn new(
+        bases: Vec<String>,
+        authorization: Option<HeaderValue>,
+    ) -> Result<Self, reqwest::Error> {
+        // A blocking client waits this long for the headers and then for each read, not for the
+        // whole response.
+        let http =
+            ClientBuilder::from(http_client::builder(false).connect_timeout(CONNECT_TIMEOUT));
+        Ok(Self {
+            http: http.timeout(READ_TIMEOUT).build()?,
+            bases,
+            current: AtomicUsize::new(0),
+            authorization,
+        })
     }
 
     /// How many daemons there are to ask.
@@ -117,7 +135,8 @@ impl Client {
         self.bases.len()
     }
 
-    /// An idempotency key of its own for a request that may have to be repeated at another daemon; `None` if there is none.
+    /// An idempotency key of its own for a request that may have to be repeated at another daemon;
+    /// `None` if there is none.
     pub fn own_key(&self) -> Option<String> {
         (self.daemons() > 1).then(|| format!("submit-{:032x}", rand::random::<u128>()))
     }
@@ -140,7 +159,9 @@ impl Client {
     /// # Errors
     /// [`ClientError`].
     pub fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Answer, ClientError> {
-        self.send(path, true, |url| with_query(url, query).map(|target| self.with_key(self.http.get(target))))
+        self.send(path, true, |url| {
+            with_query(url, query).map(|target| self.with_key(self.http.get(target)))
+        })
     }
 
     /// Opens the stream of a run's events after one of them, as server-sent events.
@@ -164,16 +185,21 @@ impl Client {
             with_query(url, query).map(|target| {
                 let request = self.with_key(self.http.post(target));
                 let request = if is_long { request.timeout(LONG_READ_TIMEOUT) } else { request };
-                let request = header.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+                let request = header
+                    .iter()
+                    .fold(request, |request, (name, value)| request.header(*name, *value));
                 match body {
-                    Some(body) => request.header(header::CONTENT_TYPE, "application/json").body(body.to_string()),
+                    Some(body) => request
+                        .header(header::CONTENT_TYPE, "application/json")
+                        .body(body.to_string()),
                     None => request.header(header::CONTENT_LENGTH, 0),
                 }
             })
         })
     }
 
-    /// Asks the daemons in turn, from the one that answered last, until one executes or refuses the request.
+    /// Asks the daemons in turn, from the one that answered last, until one executes or refuses the
+    /// request.
     fn send(
         &self,
         path: &str,
@@ -196,7 +222,8 @@ impl Client {
     }
 }
 
-/// Asks one daemon. With an error comes whether the request was surely not executed, although another daemon may do so.
+/// Asks one daemon. With an error comes whether the request was surely not executed, although
+/// another daemon may do so.
 fn send_to(
     base: &str,
     path: &str,
@@ -234,14 +261,18 @@ pub fn failure(error: &reqwest::Error) -> String {
 /// The error in a response.
 fn refusal(url: String, response: Response) -> ClientError {
     let status = response.status();
-    let retry_after = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let retry_after =
+        response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
     let retry_after = retry_after.and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
     let body = serde_json::from_reader(response.take(ERROR_BYTES_MAX));
     let Ok(Refusal { error: RefusalDetail { mut message, code } }) = body else {
         return ClientError::Foreign { url, status: status.as_u16() };
     };
     if status == StatusCode::UNAUTHORIZED {
-        message += &format!(": this command takes the key from the environment variable {}", super::KEY_VARIABLE);
+        message += &format!(
+            ": this command takes the key from the environment variable {}",
+            super::KEY_VARIABLE
+        );
     }
     if let Some(wait) = retry_after {
         message += &format!("; try again in {} s", wait.as_secs());
@@ -263,12 +294,16 @@ impl Answer {
         let (url, reader) = self.into_reader();
         let mut body = Vec::new();
         let read = reader.take(RESPONSE_BYTES_MAX + 1).read_to_end(&mut body);
-        read.map_err(|error| ClientError::BrokenOff { url: url.clone(), reason: error.to_string() })?;
+        read.map_err(|error| ClientError::BrokenOff {
+            url: url.clone(),
+            reason: error.to_string(),
+        })?;
         if body.len() as u64 > RESPONSE_BYTES_MAX {
             let reason = format!("it has more than {RESPONSE_BYTES_MAX} bytes");
             return Err(ClientError::Unreadable { url, reason });
         }
-        serde_json::from_slice(&body).map_err(|error| ClientError::Unreadable { url, reason: error.to_string() })
+        serde_json::from_slice(&body)
+            .map_err(|error| ClientError::Unreadable { url, reason: error.to_string() })
     }
 
     /// The URL and the body as a stream.
@@ -282,9 +317,11 @@ struct BodyReader(Response);
 
 impl Read for BodyReader {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        self.0.read(buffer).map_err(|error| match error.get_ref().and_then(|inner| inner.downcast_ref()) {
-            Some(inner) => std::io::Error::new(error.kind(), failure(inner)),
-            None => error,
+        self.0.read(buffer).map_err(|error| {
+            match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+                Some(inner) => std::io::Error::new(error.kind(), failure(inner)),
+                None => error,
+            }
         })
     }
 }

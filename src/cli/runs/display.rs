@@ -98,7 +98,9 @@ impl Lines {
         let Numbered { seq, line, .. } = event;
         match self.output {
             // The form of traces.
-            Output::Json => writeln!(self.out, r#"{{"seq":{seq},{}"#, line.strip_prefix('{').unwrap_or(line)),
+            Output::Json => {
+                writeln!(self.out, r#"{{"seq":{seq},{}"#, line.strip_prefix('{').unwrap_or(line))
+            }
             Output::Text => writeln!(self.out, "{}", described(event)),
         }
     }
@@ -108,7 +110,16 @@ impl Lines {
             Output::Json => writeln!(self.out, r#"{{"event":"result","record":{record}}}"#)?,
             Output::Text => {
                 let cell = |name: &str| record[name].to_string();
-                let names = ["id", "status", "outcome", "verified", "events", "steps", "proposals", "wall_ms"];
+                let names = [
+                    "id",
+                    "status",
+                    "outcome",
+                    "verified",
+                    "events",
+                    "steps",
+                    "proposals",
+                    "wall_ms",
+                ];
                 write!(self.out, "result")?;
                 names.iter().try_for_each(|name| write!(self.out, " {name}={}", cell(name)))?;
                 writeln!(self.out)?;
@@ -171,7 +182,8 @@ impl Counts {
     }
 
     fn text(&self) -> String {
-        let (retries, backtracks) = (count(self.retries, "retry"), count(self.backtracks, "backtrack"));
+        let (retries, backtracks) =
+            (count(self.retries, "retry"), count(self.backtracks, "backtrack"));
         format!("· round {} · {retries} · {backtracks}", self.round)
     }
 }
@@ -215,7 +227,11 @@ mod tests {
                 r#"7 step round=1 action="a\nb" decision="proceed""#,
             ),
             ("step", r#"{"event":"step","applicable":false}"#, "7 step applicable=false"),
-            ("of_tomorrow", r#"{"event":"of_tomorrow","x":{"y":null}}"#, r#"7 of_tomorrow x={"y":null}"#),
+            (
+                "of_tomorrow",
+                r#"{"event":"of_tomorrow","x":{"y":null}}"#,
+                r#"7 of_tomorrow x={"y":null}"#,
+            ),
         ];
         for (name, line, expected) in rows {
             assert_eq!(described(&Numbered { seq: 7, name, line }), expected);
@@ -225,12 +241,24 @@ mod tests {
     #[test]
     fn progress_counts_the_furthest_trajectory_of_the_round() {
         let mut counts = Counts::default();
-        let rows = [(1, 0, "proceed"), (1, 1, "proceed"), (1, 0, "proceed"), (1, 2, "retry"), (1, 2, "backtrack")];
+        let rows = [
+            (1, 0, "proceed"),
+            (1, 1, "proceed"),
+            (1, 0, "proceed"),
+            (1, 2, "retry"),
+            (1, 2, "backtrack"),
+        ];
         for (round, depth, decision) in rows {
             counts.add(&Step { round, depth, decision: decision.to_owned() });
         }
-        assert_eq!((counts.steps, counts.text().as_str()), (2, "· round 1 · 1 retry · 1 backtrack"));
+        assert_eq!(
+            (counts.steps, counts.text().as_str()),
+            (2, "· round 1 · 1 retry · 1 backtrack")
+        );
         counts.add(&Step { round: 2, depth: 0, decision: "proceed".to_owned() });
-        assert_eq!((counts.steps, counts.text().as_str()), (1, "· round 2 · 1 retry · 1 backtrack"));
+        assert_eq!(
+            (counts.steps, counts.text().as_str()),
+            (1, "· round 2 · 1 retry · 1 backtrack")
+        );
     }
 }

@@ -11,8 +11,8 @@ use crate::cli::output::{Output, count, print};
 
 #[derive(Args)]
 pub struct GcArguments {
-    /// Remove runs that ended more than N days ago; open runs always stay [default without --bytes-max: the daemon's
-    /// journal.retention_days and journal.retention_bytes]
+    /// Remove runs that ended more than N days ago; open runs always stay [default without
+    /// --bytes-max: the daemon's journal.retention_days and journal.retention_bytes]
     #[arg(long, value_name = "N")]
     older_than_days: Option<u32>,
     /// Remove the oldest runs while the journal is larger than N bytes
@@ -33,7 +33,8 @@ pub fn gc(arguments: &GcArguments) -> anyhow::Result<ExitCode> {
     let text = match common.output {
         Output::Json => serde_json::to_string_pretty(&removed)? + "\n",
         Output::Text => {
-            let removed = |name: &str, noun: &str| count(removed[name].as_u64().unwrap_or_default(), noun);
+            let removed =
+                |name: &str, noun: &str| count(removed[name].as_u64().unwrap_or_default(), noun);
             format!(
                 "removed {} with {}, {}\n",
                 removed("runs", "run"),

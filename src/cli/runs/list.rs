@@ -76,7 +76,10 @@ impl ListArguments {
                 return Ok(page.next);
             }
             if page.next == after {
-                let reason = format!("the daemon returned the same page twice, after {}", after.unwrap_or_default());
+                let reason = format!(
+                    "the daemon returned the same page twice, after {}",
+                    after.unwrap_or_default()
+                );
                 return Err(ClientError::Senseless(reason).into());
             }
             after = page.next;
@@ -93,7 +96,8 @@ fn row(run: &Value) -> [String; 7] {
     ["id", "status", "task", "instance", "steps", "events", "created_at"].map(cell)
 }
 
-/// Writes records as they arrive, one per line within one JSON value: a journal of any size can be listed.
+/// Writes records as they arrive, one per line within one JSON value: a journal of any size can be
+/// listed.
 struct Json {
     out: std::io::StdoutLock<'static>,
     separator: &'static str,
@@ -118,13 +122,17 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
             let (mut rows, mut waiting) = (Vec::new(), Vec::new());
             let next = arguments.each(&client, |run| {
                 rows.push(row(run));
-                if let (Some(id), Some(missing)) = (run["id"].as_str(), run["waiting_for"].as_str()) {
+                if let (Some(id), Some(missing)) = (run["id"].as_str(), run["waiting_for"].as_str())
+                {
                     waiting.push(format!("{id} waits for {missing}\n"));
                 }
                 Ok(())
             })?;
             let runs = count(rows.len() as u64, "run");
-            let table = Table::new(["id", "status", "task", "instance", "steps", "events", "created"], rows);
+            let table = Table::new(
+                ["id", "status", "task", "instance", "steps", "events", "created"],
+                rows,
+            );
             print(format_args!("{table}{runs}\n{}", waiting.concat()))?;
             if let Some(next) = next {
                 note!("there may be more: --after {next} lists the next page, --all lists all");

@@ -41,7 +41,8 @@ enum RunsCommand {
     List(list::ListArguments),
     /// Show the record of a run
     Show(show::ShowArguments),
-    /// Follow the events of a run until it ends, across restarts of the daemon; exit code 0 if verified
+    /// Follow the events of a run until it ends, across restarts of the daemon; exit code 0 if
+    /// verified
     Watch(watch::WatchArguments),
     /// Print the trace of a run as JSON Lines
     Trace(trace::TraceArguments),

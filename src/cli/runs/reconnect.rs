@@ -1,4 +1,5 @@
-//! Reconnecting to a daemon that has gone away: exponential backoff until a deadline. Does not sleep itself.
+//! Reconnecting to a daemon that has gone away: exponential backoff until a deadline. Does not
+//! sleep itself.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use tokio::time::Instant;
 use crate::backoff::Backoff;
 
 /// A daemon needs about as long to restart as the first delay. `Retry-After` may exceed the last.
-const BACKOFF: Backoff = Backoff { initial: Duration::from_millis(100), max: Duration::from_secs(5) };
+const BACKOFF: Backoff =
+    Backoff { initial: Duration::from_millis(100), max: Duration::from_secs(5) };
 
 #[derive(Debug)]
 pub struct Reconnect {
@@ -35,10 +37,12 @@ impl Reconnect {
         self.since.is_some()
     }
 
-    /// The delay before the next attempt, at least `retry_after`; `None` once `patience` has passed.
+    /// The delay before the next attempt, at least `retry_after`; `None` once `patience` has
+    /// passed.
     pub fn delay(&mut self, now: Instant, retry_after: Option<Duration>) -> Option<Duration> {
         let since = *self.since.get_or_insert(now);
-        let left = self.patience.checked_sub(now.duration_since(since)).filter(|left| !left.is_zero())?;
+        let left =
+            self.patience.checked_sub(now.duration_since(since)).filter(|left| !left.is_zero())?;
         let delay = BACKOFF.delay(self.failures).max(retry_after.unwrap_or_default());
         self.failures += 1;
         Some(delay.min(left))
@@ -67,12 +71,19 @@ mod tests {
     fn retry_after_is_honoured_within_patience() {
         let mut reconnect = Reconnect::new(Duration::from_mins(1));
         let now = Instant::now();
-        assert_eq!(reconnect.delay(now, Some(Duration::from_secs(7))), Some(Duration::from_secs(7)));
+        assert_eq!(
+            reconnect.delay(now, Some(Duration::from_secs(7))),
+            Some(Duration::from_secs(7))
+        );
         assert_eq!(
             reconnect.delay(now, Some(Duration::from_hours(1))),
             Some(Duration::from_mins(1)),
             "within patience"
         );
-        assert_eq!(Reconnect::new(Duration::ZERO).delay(now, None), None, "no patience, no second attempt");
+        assert_eq!(
+            Reconnect::new(Duration::ZERO).delay(now, None),
+            None,
+            "no patience, no second attempt"
+        );
     }
 }

@@ -76,7 +76,14 @@ fn row(step: &FlaggedStep) -> [String; 6] {
     };
     let opinions: Vec<_> = step.opinions.iter().map(opinion).collect();
     let place = format!("{}/{}/{}", step.round, step.trajectory, step.depth);
-    [step.seq.to_string(), place, step.action.clone(), step.decision.clone(), opinions.join(", "), newest_review(step)]
+    [
+        step.seq.to_string(),
+        place,
+        step.action.clone(),
+        step.decision.clone(),
+        opinions.join(", "),
+        newest_review(step),
+    ]
 }
 
 pub fn reviews(arguments: &ReviewsArguments) -> anyhow::Result<ExitCode> {
@@ -90,7 +97,8 @@ pub fn reviews(arguments: &ReviewsArguments) -> anyhow::Result<ExitCode> {
             if let Some(next) = next {
                 note!("there may be more: --after {next} lists the next page");
             }
-            let header = ["seq", "round/trajectory/depth", "action", "decision", "opinions", "review"];
+            let header =
+                ["seq", "round/trajectory/depth", "action", "decision", "opinions", "review"];
             let table = Table::new(header, steps.iter().map(row));
             format!("{table}{}\n", count(steps.len() as u64, "step"))
         }
@@ -103,7 +111,10 @@ pub fn review(arguments: &ReviewArguments) -> anyhow::Result<ExitCode> {
     let ReviewArguments { id, seq, verdict, note, common } = arguments;
     let body = json!({"seq": seq, "verdict": verdict, "note": note});
     let path = format!("/v1/runs/{id}/reviews");
-    let step: Value = common.client()?.post(&Post { path: &path, body: Some(&body), ..Post::default() })?.json()?;
+    let step: Value = common
+        .client()?
+        .post(&Post { path: &path, body: Some(&body), ..Post::default() })?
+        .json()?;
     let text = match common.output {
         Output::Json => serde_json::to_string_pretty(&step)? + "\n",
         Output::Text => {

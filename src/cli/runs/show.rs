@@ -38,7 +38,10 @@ fn text(record: &RunRecord) -> String {
         line("engines", &record.engines.keys().map(String::as_str).collect::<Vec<_>>().join(", "));
     }
     if record.resumed > 0 {
-        line("resumed", &format!("{}, each by another process", count(record.resumed.into(), "time")));
+        line(
+            "resumed",
+            &format!("{}, each by another process", count(record.resumed.into(), "time")),
+        );
     }
     if let Some(origin) = &record.forked_from {
         line("forked", &format!("from {} at event {}", origin.run, origin.seq));

@@ -57,11 +57,24 @@ impl Report {
     fn text(&self) -> String {
         let mut text = match &self.split {
             Some(Split { role, agent, other, share }) => {
-                format!("{role}: a is {agent}, b is {other} for {:.1} % of the runs\n", share * 100.0)
+                format!(
+                    "{role}: a is {agent}, b is {other} for {:.1} % of the runs\n",
+                    share * 100.0
+                )
             }
             None => "agents.split is off\n".to_owned(),
         };
-        let header = ["side", "agents", "runs", "finished", "verified %", "steps", "proposals", "tokens", "wall ms"];
+        let header = [
+            "side",
+            "agents",
+            "runs",
+            "finished",
+            "verified %",
+            "steps",
+            "proposals",
+            "tokens",
+            "wall ms",
+        ];
         text += &Table::new(header, self.arms.iter().map(row)).to_string();
         if !self.is_complete {
             text += "only the newest runs were counted\n";
@@ -79,7 +92,9 @@ pub fn split(arguments: &SplitArguments) -> anyhow::Result<ExitCode> {
         Output::Text => {
             let report = Report::deserialize(&report).map_err(|error| {
                 let advice = "use the client of the daemon's version, or --output json";
-                ClientError::Senseless(format!("this version cannot read the answer: {error}: {advice}"))
+                ClientError::Senseless(format!(
+                    "this version cannot read the answer: {error}: {advice}"
+                ))
             })?;
             report.text()
         }

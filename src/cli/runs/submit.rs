@@ -32,10 +32,12 @@ pub struct SubmitArguments {
     /// Index of the instance, 0 to 199 [default: 0]
     #[arg(long, value_parser = index, allow_negative_numbers = true)]
     index: Option<u32>,
-    /// Base seed of the instances; 42 gives the benchmark, others give fresh instances [default: 42]
+    /// Base seed of the instances; 42 gives the benchmark, others give fresh instances [default:
+    /// 42]
     #[arg(long, value_name = "SEED")]
     base_seed: Option<u64>,
-    /// An input of the task or a line of the benchmark (JSON, or a file with it), instead of difficulty and index
+    /// An input of the task or a line of the benchmark (JSON, or a file with it), instead of
+    /// difficulty and index
     #[arg(long, value_name = "FILE|JSON", value_hint = ValueHint::FilePath, conflicts_with_all = ["difficulty", "index", "base_seed"])]
     input: Option<PathBuf>,
     /// A problem of your own (JSON, or a file with it), instead of a task
@@ -46,8 +48,8 @@ pub struct SubmitArguments {
     /// Try even if the daemon's models have not learnt the task
     #[arg(long)]
     force: bool,
-    /// Idempotency key: submitting the same request again with the same key returns the same run. 1 to 255 visible ASCII
-    /// characters; not the API key, which is read from PRIME_API_KEY
+    /// Idempotency key: submitting the same request again with the same key returns the same run. 1
+    /// to 255 visible ASCII characters; not the API key, which is read from PRIME_API_KEY
     #[arg(long, value_name = "IDEMPOTENCY-KEY")]
     key: Option<String>,
     /// Wait until the run ends and print its record; exit code 0 if verified
@@ -114,7 +116,10 @@ struct RunOptions {
 
 /// A number that JSON can carry.
 fn finite(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(|| "give a number, such as 0.7".to_owned())
+    text.parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite())
+        .ok_or_else(|| "give a number, such as 0.7".to_owned())
 }
 
 /// The fields that are given.
@@ -124,7 +129,8 @@ fn given<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Valu
 
 impl RunOptions {
     fn fields(&self) -> Map<String, Value> {
-        let object = |fields: Map<String, Value>| (!fields.is_empty()).then_some(Value::Object(fields));
+        let object =
+            |fields: Map<String, Value>| (!fields.is_empty()).then_some(Value::Object(fields));
         let budget = given([
             ("steps", self.budget_steps.map(Value::from)),
             ("tokens", self.budget_tokens.map(Value::from)),
@@ -182,8 +188,12 @@ impl SubmitArguments {
                 "--key: this looks like your API key: put that into {KEY_VARIABLE}, and choose another idempotency key"
             );
         }
-        if !(1..=KEY_BYTES_MAX).contains(&key.len()) || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-            bail!("--key {key:?}: give 1 to {KEY_BYTES_MAX} visible ASCII characters without spaces");
+        if !(1..=KEY_BYTES_MAX).contains(&key.len())
+            || !key.bytes().all(|byte| byte.is_ascii_graphic())
+        {
+            bail!(
+                "--key {key:?}: give 1 to {KEY_BYTES_MAX} visible ASCII characters without spaces"
+            );
         }
         Ok(Some(key))
     }
@@ -214,7 +224,8 @@ pub fn submit(arguments: &SubmitArguments) -> anyhow::Result<ExitCode> {
     let own = if key.is_none() { client.own_key() } else { None };
     let header = key.or(own.as_deref()).map(|key| ("Idempotency-Key", key));
     let is_idempotent = header.is_some();
-    let post = Post { path: "/v1/runs", header, body: Some(&request), is_idempotent, ..Post::default() };
+    let post =
+        Post { path: "/v1/runs", header, body: Some(&request), is_idempotent, ..Post::default() };
     let answer = client.post(&post)?;
     if key.is_some() && answer.is_replayed() {
         note!("this idempotency key was used before: this is its run");

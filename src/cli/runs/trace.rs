@@ -35,7 +35,11 @@ pub struct TraceArguments {
 ///
 /// # Errors
 /// [`ClientError`].
-pub fn open(client: &Client, id: &str, content: TraceContent) -> Result<(String, impl Read + use<>), ClientError> {
+pub fn open(
+    client: &Client,
+    id: &str,
+    content: TraceContent,
+) -> Result<(String, impl Read + use<>), ClientError> {
     let TraceContent { states, prompts } = content;
     let mut query = vec![("states", states.to_string())];
     query.extend(prompts.then(|| ("prompts", prompts.to_string())));
@@ -65,7 +69,8 @@ fn broken_off(url: String, error: &std::io::Error) -> anyhow::Error {
     ClientError::BrokenOff { url, reason: error.to_string() }.into()
 }
 
-/// Copies into a temporary file and renames it at the end, so that a truncated trace is never mistaken for a whole one.
+/// Copies into a temporary file and renames it at the end, so that a truncated trace is never
+/// mistaken for a whole one.
 fn copy_to_file(url: String, from: &mut impl Read, path: &Path) -> anyhow::Result<()> {
     let failed = || format!("--out {}: cannot be written", path.display());
     let mut name = path.as_os_str().to_owned();
@@ -89,14 +94,19 @@ pub fn trace(arguments: &TraceArguments) -> anyhow::Result<ExitCode> {
     let content = TraceContent { states: !no_states, prompts: *prompts };
     let (url, mut from) = open(&common.client()?, id, content)?;
     // Devices and pipes are written in place.
-    let place = out.as_deref().map(|path| (path, path.metadata().map_or(true, |metadata| metadata.is_file())));
+    let place = out
+        .as_deref()
+        .map(|path| (path, path.metadata().map_or(true, |metadata| metadata.is_file())));
     match place {
         Some((path, true)) => copy_to_file(url, &mut from, path)?,
         place => {
             let copied = match place {
                 Some((path, _)) => {
                     let failed = || format!("--out {}: cannot be written", path.display());
-                    copy(&mut from, &mut File::options().write(true).open(path).with_context(failed)?)
+                    copy(
+                        &mut from,
+                        &mut File::options().write(true).open(path).with_context(failed)?,
+                    )
                 }
                 None => copy(&mut from, &mut std::io::stdout().lock()),
             };

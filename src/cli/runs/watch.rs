@@ -60,8 +60,9 @@ impl<'a> Watched<'a> {
         Self { client, id, reconnect, display, last: 0 }
     }
 
-    /// Follows the run until it ends. Returns its record and whether it was shown; `None` if nobody reads standard output.
-    /// `is_known`: the daemon has answered before, so a failure to connect may be temporary.
+    /// Follows the run until it ends. Returns its record and whether it was shown; `None` if nobody
+    /// reads standard output. `is_known`: the daemon has answered before, so a failure to connect
+    /// may be temporary.
     ///
     /// # Errors
     /// When the daemon refuses, or stays away for too long.
@@ -100,13 +101,16 @@ impl<'a> Watched<'a> {
     fn read(&mut self, answer: Answer) -> anyhow::Result<Ended> {
         let (url, reader) = answer.into_reader();
         let mut events = Events::new(reader);
-        let early = |reason: String| Ok(Ended::Early(ClientError::BrokenOff { url: url.clone(), reason }));
+        let early =
+            |reason: String| Ok(Ended::Early(ClientError::BrokenOff { url: url.clone(), reason }));
         loop {
             match events.next_message() {
                 Ok(Some(Message::KeepAlive)) => self.reconnect.succeeded(),
                 Ok(Some(Message::Event { id: Some(seq), name, data })) => {
                     self.reconnect.succeeded();
-                    if let Err(error) = self.see(&Numbered { seq, name: &name, line: &data }, events.is_drained())? {
+                    if let Err(error) =
+                        self.see(&Numbered { seq, name: &name, line: &data }, events.is_drained())?
+                    {
                         if error.kind() == ErrorKind::BrokenPipe {
                             return Ok(Ended::Unread);
                         }
@@ -115,8 +119,10 @@ impl<'a> Watched<'a> {
                 }
                 Ok(Some(Message::Event { id: None, name, data })) if name == "result" => {
                     let record = serde_json::from_str(&data);
-                    let unreadable =
-                        |error: serde_json::Error| ClientError::Unreadable { url, reason: error.to_string() };
+                    let unreadable = |error: serde_json::Error| ClientError::Unreadable {
+                        url,
+                        reason: error.to_string(),
+                    };
                     return Ok(Ended::Run(record.map_err(unreadable)?));
                 }
                 // An event of a later version.
@@ -128,13 +134,18 @@ impl<'a> Watched<'a> {
     }
 
     /// Shows an event, unless it was shown before. The inner error is standard output's.
-    fn see(&mut self, event: &Numbered<'_>, is_last_at_hand: bool) -> anyhow::Result<std::io::Result<()>> {
+    fn see(
+        &mut self,
+        event: &Numbered<'_>,
+        is_last_at_hand: bool,
+    ) -> anyhow::Result<std::io::Result<()>> {
         if event.seq <= self.last {
             return Ok(Ok(()));
         }
         if event.seq != self.last + 1 {
             let (id, last, seq) = (self.id, self.last, event.seq);
-            let reason = format!("event {seq} of {id} follows event {last}: the daemon skipped events");
+            let reason =
+                format!("event {seq} of {id} follows event {last}: the daemon skipped events");
             return Err(ClientError::Senseless(reason).into());
         }
         self.last = event.seq;

@@ -78,7 +78,11 @@ pub fn compare(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
     let choice = Choice { show: vec!["T45".to_owned(), "T43".to_owned()], ..choice };
     let report = Report::new(&records.records, records.torn_bytes, &choice)?;
     let is_pair = |id: &str| id == "comparison" || id.starts_with("tasks-");
-    let tables = report.tables.iter().filter(|table| is_pair(&table.id)).map(prime_study::tables::Table::markdown);
+    let tables = report
+        .tables
+        .iter()
+        .filter(|table| is_pair(&table.id))
+        .map(prime_study::tables::Table::markdown);
     let remarks = report.remarks.iter().map(|remark| format!("- {remark}\n"));
     print(tables.collect::<Vec<_>>().join("\n") + &remarks.collect::<String>())?;
     Ok(ExitCode::SUCCESS)

@@ -20,8 +20,8 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Args)]
 pub struct DaemonArguments {
-    /// A daemon that carries out the runs, as http://HOST:PORT; repeatable. Its configuration holds, with what a request
-    /// can change. Its key is read from PRIME_API_KEY
+    /// A daemon that carries out the runs, as http://HOST:PORT; repeatable. Its configuration
+    /// holds, with what a request can change. Its key is read from PRIME_API_KEY
     #[arg(long = "url", value_name = "URL")]
     urls: Vec<String>,
     /// How long runs wait while no daemon answers, before they count as not measured
@@ -40,8 +40,12 @@ impl DaemonArguments {
     /// If a URL or the key of the environment cannot be used.
     pub fn daemons(&self) -> anyhow::Result<Arc<Daemons>> {
         let urls = self.urls.iter().map(|url| given(url)).collect::<anyhow::Result<Vec<_>>>()?;
-        let http = http_client::builder(false).connect_timeout(CONNECT_TIMEOUT).timeout(TIMEOUT).build()?;
-        let authorization = key()?.map(|key| HeaderValue::from_str(&format!("Bearer {key}"))).transpose()?;
+        let http = http_client::builder(false)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(TIMEOUT)
+            .build()?;
+        let authorization =
+            key()?.map(|key| HeaderValue::from_str(&format!("Bearer {key}"))).transpose()?;
         Ok(Arc::new(Daemons::new(http, urls, authorization, Duration::from_secs(self.patience))))
     }
 }
@@ -72,8 +76,14 @@ pub fn fields(study: &Study, system: &System) -> anyhow::Result<Map<String, Valu
     if let Source::Run { preset: Some(preset) } = &system.source {
         fields.insert("preset".to_owned(), json!(preset));
     }
-    let limits = [("wall_ms", study.budget.wall_ms), ("tokens", study.budget.tokens), ("steps", study.budget.steps)];
-    let limits = limits.into_iter().filter_map(|(name, limit)| Some(format!("run.budget.{name}={}", limit?)));
+    let limits = [
+        ("wall_ms", study.budget.wall_ms),
+        ("tokens", study.budget.tokens),
+        ("steps", study.budget.steps),
+    ];
+    let limits = limits
+        .into_iter()
+        .filter_map(|(name, limit)| Some(format!("run.budget.{name}={}", limit?)));
     for set in limits.chain(study.sets.iter().cloned()).chain(system.sets.iter().cloned()) {
         let (key, text) = set.split_once('=').context("an option without a value")?;
         let Some((_, field)) = FIELDS.into_iter().find(|(known, _)| *known == key) else {
@@ -95,14 +105,27 @@ pub fn fields(study: &Study, system: &System) -> anyhow::Result<Map<String, Valu
     Ok(fields)
 }
 
-/// A system whose runs the daemons carry out. What its records say of verifier, configuration and models, the daemon says.
+/// A system whose runs the daemons carry out. What its records say of verifier, configuration and
+/// models, the daemon says.
 ///
 /// # Errors
 /// As [`fields`].
-pub fn contestant(study: &Study, system: &System, daemons: &Arc<Daemons>, version: &str) -> anyhow::Result<Contestant> {
-    let provenance = Provenance { version: version.to_owned(), verifier: "none".to_owned(), ..Provenance::default() };
+pub fn contestant(
+    study: &Study,
+    system: &System,
+    daemons: &Arc<Daemons>,
+    version: &str,
+) -> anyhow::Result<Contestant> {
+    let provenance = Provenance {
+        version: version.to_owned(),
+        verifier: "none".to_owned(),
+        ..Provenance::default()
+    };
     let fields = fields(study, system)?;
-    Ok(Contestant { system: StudySystem::Daemon(DaemonSystem { daemons: Arc::clone(daemons), fields }), provenance })
+    Ok(Contestant {
+        system: StudySystem::Daemon(DaemonSystem { daemons: Arc::clone(daemons), fields }),
+        provenance,
+    })
 }
 
 #[cfg(test)]
@@ -111,14 +134,20 @@ mod tests {
     use prime_study::definition::parse;
 
     fn study(system: &str) -> Study {
-        parse(&format!("[study]\nname = \"x\"\n[budget]\nwall_ms = 5\n[[system]]\nname = \"a\"\n{system}"), "x")
-            .unwrap()
+        parse(
+            &format!(
+                "[study]\nname = \"x\"\n[budget]\nwall_ms = 5\n[[system]]\nname = \"a\"\n{system}"
+            ),
+            "x",
+        )
+        .unwrap()
     }
 
     #[test]
     fn systems_become_requests() {
-        let study =
-            study("verifier = \"none\"\npreset = \"fast\"\nset = { \"run.fanout\" = 8, \"run.temperature\" = 0.0 }");
+        let study = study(
+            "verifier = \"none\"\npreset = \"fast\"\nset = { \"run.fanout\" = 8, \"run.temperature\" = 0.0 }",
+        );
         let fields = fields(&study, &study.systems[0]).unwrap();
         let expected = json!({
             "preset": "fast", "budget": {"wall_ms": 5}, "agents": {"verifier": "none"}, "fanout": 8, "temperature": 0.0,
@@ -130,6 +159,11 @@ mod tests {
     fn what_no_request_can_say_is_refused() {
         let study = study("set = { \"run.tau_soft\" = 0.1 }");
         let error = fields(&study, &study.systems[0]).unwrap_err().to_string();
-        assert!(error.contains("system `a`") && error.contains("`run.tau_soft`") && error.contains("--url"), "{error}");
+        assert!(
+            error.contains("system `a`")
+                && error.contains("`run.tau_soft`")
+                && error.contains("--url"),
+            "{error}"
+        );
     }
 }

@@ -69,7 +69,8 @@ pub fn schema(arguments: &SchemaArguments) -> anyhow::Result<ExitCode> {
 pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
     let folder = &arguments.folder;
     let entries = std::fs::read_dir(folder).with_context(|| format!("{}", folder.display()))?;
-    let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    let mut paths: Vec<PathBuf> =
+        entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     paths.sort();
     let row = |path: &PathBuf| {
@@ -104,7 +105,11 @@ fn source(source: &Source) -> String {
                 [] => String::new(),
                 parts => format!(" without {}", parts.join(", ")),
             };
-            format!("one answer of pool {} to the {} prompt{without}", one_shot.pool, one_shot.style.name())
+            format!(
+                "one answer of pool {} to the {} prompt{without}",
+                one_shot.pool,
+                one_shot.style.name()
+            )
         }
         Source::Run { preset: None } => "runs".to_owned(),
         Source::Run { preset: Some(preset) } => format!("runs of preset {preset}"),
@@ -147,7 +152,10 @@ pub fn show(arguments: &ShowArguments) -> anyhow::Result<ExitCode> {
             };
             let tasks: Vec<&str> = study.ask.tasks.iter().map(|task| task.spec().slug).collect();
             let kinds: Vec<&str> = study.kinds.iter().map(|kind| kind.name()).collect();
-            let table = Table::new(["system", "answers by", "over the configuration"], study.systems.iter().map(row));
+            let table = Table::new(
+                ["system", "answers by", "over the configuration"],
+                study.systems.iter().map(row),
+            );
             print(format!(
                 "{}: {}\n{}\ntasks: {}\nverifiers may see: {}\n\n{table}",
                 study.name,

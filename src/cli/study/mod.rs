@@ -66,7 +66,9 @@ struct RecordsFile {
 
 impl RecordsFile {
     fn path(&self, study: &str) -> PathBuf {
-        self.records.clone().unwrap_or_else(|| Path::new("data/studies").join(format!("{study}.jsonl")))
+        self.records
+            .clone()
+            .unwrap_or_else(|| Path::new("data/studies").join(format!("{study}.jsonl")))
     }
 }
 

@@ -1,4 +1,5 @@
-//! A part of a study: fewer systems, tasks, levels or instances. The records of a part are those of the whole.
+//! A part of a study: fewer systems, tasks, levels or instances. The records of a part are those of
+//! the whole.
 
 use anyhow::ensure;
 use clap::Args;
@@ -36,17 +37,31 @@ impl Narrowing {
         }
         let slugs: Vec<&str> = study.ask.tasks.iter().map(|task| task.spec().slug).collect();
         for task in &self.tasks {
-            ensure!(slugs.contains(&task.as_str()), "--task {task}: the study has {}", slugs.join(", "));
+            ensure!(
+                slugs.contains(&task.as_str()),
+                "--task {task}: the study has {}",
+                slugs.join(", ")
+            );
         }
         let levels: Vec<&str> = study.ask.difficulties.iter().map(|level| level.name()).collect();
         for level in &self.difficulties {
-            ensure!(levels.contains(&level.name()), "--difficulty {level}: the study has {}", levels.join(", "));
+            ensure!(
+                levels.contains(&level.name()),
+                "--difficulty {level}: the study has {}",
+                levels.join(", ")
+            );
         }
-        study.systems.retain(|system| self.systems.is_empty() || self.systems.contains(&system.name));
+        study
+            .systems
+            .retain(|system| self.systems.is_empty() || self.systems.contains(&system.name));
         let ask = &mut study.ask;
-        ask.tasks.retain(|task| self.tasks.is_empty() || self.tasks.iter().any(|slug| slug == task.spec().slug));
-        ask.difficulties.retain(|level| self.difficulties.is_empty() || self.difficulties.contains(level));
-        ask.instances = self.instances.map_or(ask.instances, |instances| instances.min(ask.instances));
+        ask.tasks.retain(|task| {
+            self.tasks.is_empty() || self.tasks.iter().any(|slug| slug == task.spec().slug)
+        });
+        ask.difficulties
+            .retain(|level| self.difficulties.is_empty() || self.difficulties.contains(level));
+        ask.instances =
+            self.instances.map_or(ask.instances, |instances| instances.min(ask.instances));
         Ok(())
     }
 }

@@ -30,7 +30,8 @@ pub struct PlanArguments {
     narrowing: Narrowing,
     #[command(flatten)]
     records: RecordsFile,
-    /// Runs of each system that are tried first; 0 estimates from the records alone. They are not recorded
+    /// Runs of each system that are tried first; 0 estimates from the records alone. They are not
+    /// recorded
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = RangedU64ValueParser::<usize>::new().range(0..=1_000))]
     trial: usize,
     /// Runs at a time
@@ -58,7 +59,8 @@ struct Shown<'p> {
     total: Option<Cost>,
 }
 
-/// The first runs of each system that can be tried, so many each, spread over the study's first cells.
+/// The first runs of each system that can be tried, so many each, spread over the study's first
+/// cells.
 fn tried(study: &Study, finished: &BTreeSet<Key>, each: usize) -> Vec<AskedRun> {
     let mut counts = vec![0; study.systems.len()];
     let mut runs = Vec::new();
@@ -80,12 +82,16 @@ pub fn plan(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
     arguments.narrowing.apply(&mut study)?;
     let path = arguments.records.path(&study.name);
     let mut known = if path.exists() { read_records(&[path])?.records } else { Vec::new() };
-    let finished: BTreeSet<Key> = known.iter().filter(|record| record.is_measured()).map(Record::key).collect();
+    let finished: BTreeSet<Key> =
+        known.iter().filter(|record| record.is_measured()).map(Record::key).collect();
     let runs = tried(&study, &finished, arguments.trial);
     if !runs.is_empty() {
         known.extend(trial(arguments, &study, &runs)?);
     }
-    let prices = Prices { prompt_million: arguments.prompt_price, completion_million: arguments.completion_price };
+    let prices = Prices {
+        prompt_million: arguments.prompt_price,
+        completion_million: arguments.completion_price,
+    };
     let plan = plan_of(&study, &finished, &known, arguments.concurrent, prices);
     let shown = Shown { plan: &plan, to_do: plan.to_do(), total: plan.total() };
     match arguments.output {
@@ -95,7 +101,11 @@ pub fn plan(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn trial(arguments: &PlanArguments, study: &Study, runs: &[AskedRun]) -> anyhow::Result<Vec<Record>> {
+fn trial(
+    arguments: &PlanArguments,
+    study: &Study,
+    runs: &[AskedRun],
+) -> anyhow::Result<Vec<Record>> {
     let all: Vec<Settings> = study
         .systems
         .iter()
@@ -109,7 +119,10 @@ fn trial(arguments: &PlanArguments, study: &Study, runs: &[AskedRun]) -> anyhow:
     with_engines(&all, turns_of(arguments.concurrent, &all), async |resources| {
         let mut places = PoolPlaces::default();
         let contestants = study.systems.iter().enumerate().map(|(place, system)| {
-            needed.contains(&place).then(|| start(study, system, &all[place], resources, &mut places)).transpose()
+            needed
+                .contains(&place)
+                .then(|| start(study, system, &all[place], resources, &mut places))
+                .transpose()
         });
         let contestants: Vec<_> = contestants.collect::<anyhow::Result<_>>()?;
         let mut records = Vec::new();
@@ -153,12 +166,22 @@ fn table(plan: &Plan) -> Table {
         .systems
         .iter()
         .map(|system| {
-            let counts = [system.runs.to_string(), system.finished.to_string(), system.trial_runs.to_string()];
+            let counts = [
+                system.runs.to_string(),
+                system.finished.to_string(),
+                system.trial_runs.to_string(),
+            ];
             row(system.system.clone(), counts, system.estimate)
         })
         .collect();
-    let sum = |of: fn(&prime_study::plan::SystemPlan) -> u64| plan.systems.iter().map(of).sum::<u64>().to_string();
-    let counts = [sum(|system| system.runs), sum(|system| system.finished), sum(|system| system.trial_runs as u64)];
+    let sum = |of: fn(&prime_study::plan::SystemPlan) -> u64| {
+        plan.systems.iter().map(of).sum::<u64>().to_string()
+    };
+    let counts = [
+        sum(|system| system.runs),
+        sum(|system| system.finished),
+        sum(|system| system.trial_runs as u64),
+    ];
     rows.push(row("all".to_owned(), counts, plan.total()));
     Table::new(header, rows)
 }

@@ -31,7 +31,8 @@ pub struct ReportArguments {
     /// The paper's number of a table or figure, such as T2 or F12; repeatable [default: all]
     #[arg(long = "show", value_name = "NUMBER", value_delimiter = ',')]
     show: Vec<String>,
-    /// Records of a training, which the trainer writes beside the model: adds its curves; repeatable
+    /// Records of a training, which the trainer writes beside the model: adds its curves;
+    /// repeatable
     #[arg(long = "training", value_name = "FILE", value_hint = ValueHint::FilePath)]
     trainings: Vec<PathBuf>,
 }
@@ -43,7 +44,8 @@ fn choice(arguments: &ReportArguments) -> anyhow::Result<Choice> {
     };
     if !arguments.pairs.is_empty() {
         let pair = |text: &String| {
-            let (left, right) = text.split_once('=').with_context(|| format!("--pair {text}: write LEFT=RIGHT"))?;
+            let (left, right) =
+                text.split_once('=').with_context(|| format!("--pair {text}: write LEFT=RIGHT"))?;
             anyhow::Ok((left.to_owned(), right.to_owned()))
         };
         choice.pairs = arguments.pairs.iter().map(pair).collect::<anyhow::Result<_>>()?;
@@ -52,16 +54,22 @@ fn choice(arguments: &ReportArguments) -> anyhow::Result<Choice> {
         check_items(&arguments.show)?;
         choice.show.clone_from(&arguments.show);
     }
-    choice.trainings = arguments.trainings.iter().map(|path| read_training(path)).collect::<Result<_, _>>()?;
+    choice.trainings =
+        arguments.trainings.iter().map(|path| read_training(path)).collect::<Result<_, _>>()?;
     Ok(choice)
 }
 
-/// Leaves out the study's pairs of systems that were not run, as in a part of the study. `--pair` must be right.
+/// Leaves out the study's pairs of systems that were not run, as in a part of the study. `--pair`
+/// must be right.
 fn keep_pairs_of(records: &[Record], pairs: &mut Vec<(String, String)>) {
     pairs.retain(|(left, right)| {
-        let missing = [left, right].into_iter().find(|name| records.iter().all(|record| record.system != **name));
+        let missing = [left, right]
+            .into_iter()
+            .find(|name| records.iter().all(|record| record.system != **name));
         if let Some(missing) = missing {
-            note!("`{left}` and `{right}` are not compared: the records have no runs of `{missing}`");
+            note!(
+                "`{left}` and `{right}` are not compared: the records have no runs of `{missing}`"
+            );
         }
         missing.is_none()
     });

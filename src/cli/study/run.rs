@@ -1,4 +1,5 @@
-//! `study run`: makes the runs of a study that have no record yet. Killed at any time, it goes on where it was.
+//! `study run`: makes the runs of a study that have no record yet. Killed at any time, it goes on
+//! where it was.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -63,7 +64,8 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let mut study = load(&arguments.file)?;
     arguments.narrowing.apply(&mut study)?;
     let daemons = arguments.daemons.is_given().then(|| arguments.daemons.daemons()).transpose()?;
-    let is_remote = |system: &System| daemons.is_some() && matches!(system.source, Source::Run { .. });
+    let is_remote =
+        |system: &System| daemons.is_some() && matches!(system.source, Source::Run { .. });
     let of = |system: &System| {
         if is_remote(system) {
             // Refused before anything runs; the daemons have the configuration.
@@ -83,22 +85,37 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     }
     let mut log = RecordLog::open(&path)?;
     if log.torn_bytes() > 0 {
-        note!("{}: removed a last line of {} bytes that was not written whole", path.display(), log.torn_bytes());
+        note!(
+            "{}: removed a last line of {} bytes that was not written whole",
+            path.display(),
+            log.torn_bytes()
+        );
     }
     take_answers(&study, &all, &mut log)?;
-    let is_answered = |run: &AskedRun| matches!(study.systems[run.system].source, Source::Answers(_));
+    let is_answered =
+        |run: &AskedRun| matches!(study.systems[run.system].source, Source::Answers(_));
     let is_due = |run: &AskedRun| !is_answered(run) && !log.is_measured(&run.key(&study));
     let due: Vec<AskedRun> = study.runs().filter(is_due).collect();
-    note!("{}: {} of {} runs to do; records in {}", study.name, due.len(), study.runs_count(), path.display());
+    note!(
+        "{}: {} of {} runs to do; records in {}",
+        study.name,
+        due.len(),
+        study.runs_count(),
+        path.display()
+    );
     if due.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
     let needed: BTreeSet<usize> = due.iter().map(|run| run.system).collect();
-    let used: Vec<&Settings> =
-        needed.iter().filter(|place| !is_remote(&study.systems[**place])).map(|place| &all[*place]).collect();
+    let used: Vec<&Settings> = needed
+        .iter()
+        .filter(|place| !is_remote(&study.systems[**place]))
+        .map(|place| &all[*place])
+        .collect();
     let turns = turns_of(arguments.concurrent, used.iter().copied());
     let (tally, finished) = with_engines(used, turns, async |resources| {
-        let mut session = Session::with_parts(1, "study", u32::try_from(due.len()).unwrap_or(u32::MAX), "run")?;
+        let mut session =
+            Session::with_parts(1, "study", u32::try_from(due.len()).unwrap_or(u32::MAX), "run")?;
         let (mut contestants, mut places) = (Vec::new(), PoolPlaces::default());
         let version = match &daemons {
             Some(daemons) => daemons.versions().await.map_err(anyhow::Error::msg)?,
@@ -107,7 +124,9 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         for (place, system) in study.systems.iter().enumerate() {
             contestants.push(match &daemons {
                 _ if !needed.contains(&place) => None,
-                Some(daemons) if is_remote(system) => Some(contestant(&study, system, daemons, &version)?),
+                Some(daemons) if is_remote(system) => {
+                    Some(contestant(&study, system, daemons, &version)?)
+                }
                 _ => Some(start(&study, system, &all[place], resources, &mut places)?),
             });
         }

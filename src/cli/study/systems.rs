@@ -17,13 +17,21 @@ use prime_bench::tasks::{Kinds, Problem};
 use prime_study::definition::{OneShot, PromptStyle, Source, Study, System};
 use prime_study::records::Provenance;
 
-/// The configuration of a system: the user's, the study's kinds, budget and options, the preset, and what the system
-/// sets.
-pub fn settings(study: &Study, system: &System, configuration: &Configuration) -> anyhow::Result<Settings> {
+/// The configuration of a system: the user's, the study's kinds, budget and options, the preset,
+/// and what the system sets.
+pub fn settings(
+    study: &Study,
+    system: &System,
+    configuration: &Configuration,
+) -> anyhow::Result<Settings> {
     let mut configuration = configuration.clone();
     let kinds: Vec<String> = study.kinds.iter().map(|kind| format!("\"{kind}\"")).collect();
     configuration.sets.push(format!("agents.verifier.kinds=[{}]", kinds.join(", ")));
-    let limits = [("wall_ms", study.budget.wall_ms), ("tokens", study.budget.tokens), ("steps", study.budget.steps)];
+    let limits = [
+        ("wall_ms", study.budget.wall_ms),
+        ("tokens", study.budget.tokens),
+        ("steps", study.budget.steps),
+    ];
     for (key, limit) in limits {
         configuration.sets.extend(limit.map(|limit| format!("run.budget.{key}={limit}")));
     }
@@ -42,8 +50,11 @@ pub fn settings(study: &Study, system: &System, configuration: &Configuration) -
     }
     if !matches!(system.source, Source::Run { .. }) {
         // No agent works, so no engine is needed.
-        let agents = [("executor", "reference"), ("verifier", "none"), ("coordinator", "threshold")];
-        configuration.sets.extend(agents.map(|(role, name)| format!("agents.{role}.implementation={name}")));
+        let agents =
+            [("executor", "reference"), ("verifier", "none"), ("coordinator", "threshold")];
+        configuration
+            .sets
+            .extend(agents.map(|(role, name)| format!("agents.{role}.implementation={name}")));
     }
     configuration.sets.extend(system.sets.iter().cloned());
     configuration.load().with_context(|| format!("system `{}`", system.name))
@@ -58,7 +69,9 @@ fn preset_sets(preset: &Preset) -> anyhow::Result<Vec<String>> {
                 sets.push(format!("agents.{key}.implementation={name}"));
             }
             (_, toml::Value::Table(options)) => {
-                sets.extend(options.iter().map(|(option, value)| format!("run.{key}.{option}={value}")));
+                sets.extend(
+                    options.iter().map(|(option, value)| format!("run.{key}.{option}={value}")),
+                );
             }
             (_, toml::Value::String(text)) => sets.push(format!("run.{key}={text}")),
             (_, value) => sets.push(format!("run.{key}={value}")),
@@ -83,7 +96,12 @@ pub fn check_shared(study: &Study, all: &[Settings]) -> anyhow::Result<()> {
 }
 
 /// What the records of a system say of it.
-fn provenance(settings: &Settings, verifier: &str, kinds: Kinds, model: Option<String>) -> Provenance {
+fn provenance(
+    settings: &Settings,
+    verifier: &str,
+    kinds: Kinds,
+    model: Option<String>,
+) -> Provenance {
     Provenance {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         // Whoever builds a release says it (config/Dockerfile).
@@ -108,8 +126,11 @@ pub fn provenance_of_answers(settings: &Settings) -> Provenance {
 
 /// The SHA-256 of the models of local engines, each after its engine's name; `None` without any.
 fn model_digests(resources: &Resources) -> Option<String> {
-    let digests: Vec<String> =
-        resources.model_digests.iter().map(|(engine, digest)| format!("{engine} {digest}")).collect();
+    let digests: Vec<String> = resources
+        .model_digests
+        .iter()
+        .map(|(engine, digest)| format!("{engine} {digest}"))
+        .collect();
     (!digests.is_empty()).then(|| digests.join(", "))
 }
 
@@ -135,14 +156,20 @@ pub fn start(
     places: &mut PoolPlaces,
 ) -> anyhow::Result<Contestant> {
     match &system.source {
-        Source::Answers(_) => bail!("system `{}` answers nothing here: its outputs were made elsewhere", system.name),
+        Source::Answers(_) => {
+            bail!("system `{}` answers nothing here: its outputs were made elsewhere", system.name)
+        }
         Source::OneShot(one_shot) => start_one_shot(system, one_shot, settings, resources, places),
         Source::Run { .. } => {
-            let agents =
-                AgentSet::from_settings(settings, resources).with_context(|| format!("system `{}`", system.name))?;
+            let agents = AgentSet::from_settings(settings, resources)
+                .with_context(|| format!("system `{}`", system.name))?;
             let (basis, names, planned) = (agents.basis(), Names::from(settings), settings.clone());
-            let hidden: Vec<&str> =
-                basis.kinds().iter().filter(|kind| !study.kinds.contains(*kind)).map(|kind| kind.name()).collect();
+            let hidden: Vec<&str> = basis
+                .kinds()
+                .iter()
+                .filter(|kind| !study.kinds.contains(*kind))
+                .map(|kind| kind.name())
+                .collect();
             ensure!(
                 hidden.is_empty(),
                 "system `{}`: its verifier `{}` sees {}, which `study.kinds` does not allow: add it there, or choose \
@@ -176,7 +203,8 @@ fn start_one_shot(
     let style = match one_shot.style {
         PromptStyle::Baseline => Style::Baseline,
         PromptStyle::Structured => {
-            let components = one_shot.without.iter().try_fold(Components::ALL, |all, name| all.without(name));
+            let components =
+                one_shot.without.iter().try_fold(Components::ALL, |all, name| all.without(name));
             Style::Structured(components.map_err(anyhow::Error::msg)?)
         }
     };
@@ -193,6 +221,11 @@ fn start_one_shot(
             max_tokens: one_shot.max_tokens,
             places: places.of(&one_shot.pool, settings),
         }),
-        provenance: provenance(settings, "none", Kinds::NONE, served.map(|upstream| upstream.model.clone())),
+        provenance: provenance(
+            settings,
+            "none",
+            Kinds::NONE,
+            served.map(|upstream| upstream.model.clone()),
+        ),
     })
 }

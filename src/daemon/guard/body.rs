@@ -1,4 +1,5 @@
-//! Reads request bodies within limits of size and time. actix-web itself waits forever for the rest of a body.
+//! Reads request bodies within limits of size and time. actix-web itself waits forever for the rest
+//! of a body.
 
 use std::time::Duration;
 
@@ -49,7 +50,8 @@ impl FromRequest for Body {
             return std::future::ready(Err(error)).boxed_local();
         }
         let mut payload = payload.take();
-        async move { read_body(&mut payload, limits.bytes_max, deadline).await.map(Body) }.boxed_local()
+        async move { read_body(&mut payload, limits.bytes_max, deadline).await.map(Body) }
+            .boxed_local()
     }
 }
 
@@ -63,7 +65,8 @@ fn check_head(request: &HttpRequest, bytes_max: usize) -> Result<(), ApiError> {
         return Err(ApiError::unsupported_media_type(message));
     }
     // actix-web has refused a length that is not a number.
-    let length = header(header::CONTENT_LENGTH).and_then(|length| length.trim().parse::<u64>().ok());
+    let length =
+        header(header::CONTENT_LENGTH).and_then(|length| length.trim().parse::<u64>().ok());
     if length.is_some_and(|length| length > bytes_max as u64) {
         return Err(ApiError::too_large(bytes_max));
     }
@@ -73,7 +76,8 @@ fn check_head(request: &HttpRequest, bytes_max: usize) -> Result<(), ApiError> {
 /// Reads a whole body.
 ///
 /// # Errors
-/// 413 as soon as there are more than `bytes_max` bytes, 408 at the deadline, 400 when the body is truncated or malformed.
+/// 413 as soon as there are more than `bytes_max` bytes, 408 at the deadline, 400 when the body is
+/// truncated or malformed.
 pub async fn read_body(
     payload: &mut (impl Stream<Item = Result<Bytes, PayloadError>> + Unpin),
     bytes_max: usize,
@@ -94,7 +98,9 @@ pub async fn read_body(
         Ok(body.freeze())
     };
     timeout_at(deadline, whole).await.unwrap_or_else(|_| {
-        Err(ApiError::timeout("the body was not complete in time (server.body_timeout_ms); send it faster"))
+        Err(ApiError::timeout(
+            "the body was not complete in time (server.body_timeout_ms); send it faster",
+        ))
     })
 }
 
@@ -105,18 +111,26 @@ mod tests {
     use futures::stream;
 
     fn pieces(texts: &[&'static str]) -> impl Stream<Item = Result<Bytes, PayloadError>> + Unpin {
-        stream::iter(texts.iter().map(|text| Ok(Bytes::from_static(text.as_bytes()))).collect::<Vec<_>>())
+        stream::iter(
+            texts.iter().map(|text| Ok(Bytes::from_static(text.as_bytes()))).collect::<Vec<_>>(),
+        )
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_may_have_exactly_the_limit() {
         let deadline = Instant::now() + Duration::from_secs(1);
         assert_eq!(read_body(&mut pieces(&[]), 0, deadline).await, Ok(Bytes::new()));
-        assert_eq!(read_body(&mut pieces(&["abc", "", "de"]), 5, deadline).await, Ok(Bytes::from("abcde")));
+        assert_eq!(
+            read_body(&mut pieces(&["abc", "", "de"]), 5, deadline).await,
+            Ok(Bytes::from("abcde"))
+        );
         for texts in [&["abcdef"][..], &["abc", "def"], &["abcde", "f"]] {
             let error = read_body(&mut pieces(texts), 5, deadline).await.unwrap_err();
             assert_eq!(error.status_code(), 413);
-            assert!(error.to_string().contains("more than 5 bytes (server.body_bytes_max)"), "{error}");
+            assert!(
+                error.to_string().contains("more than 5 bytes (server.body_bytes_max)"),
+                "{error}"
+            );
         }
     }
 
@@ -126,7 +140,10 @@ mod tests {
         let one_byte_and_no_more = pieces(&["a"]).chain(stream::pending());
         let deadline = started + Duration::from_secs(10);
         let error = read_body(&mut Box::pin(one_byte_and_no_more), 5, deadline).await.unwrap_err();
-        assert_eq!((error.status_code().as_u16(), started.elapsed()), (408, Duration::from_secs(10)));
+        assert_eq!(
+            (error.status_code().as_u16(), started.elapsed()),
+            (408, Duration::from_secs(10))
+        );
 
         // A byte each second, for ever: steady, but too slow.
         let seconds = tokio::time::interval(Duration::from_secs(1));
@@ -134,7 +151,9 @@ mod tests {
             seconds.tick().await;
             Some((Ok(Bytes::from_static(b"x")), seconds))
         });
-        let error = read_body(&mut Box::pin(trickle), 1_000, deadline + Duration::from_secs(10)).await.unwrap_err();
+        let error = read_body(&mut Box::pin(trickle), 1_000, deadline + Duration::from_secs(10))
+            .await
+            .unwrap_err();
         assert_eq!(error.status_code(), 408);
     }
 
@@ -142,6 +161,9 @@ mod tests {
     async fn a_truncated_body_is_a_bad_request() {
         let cut = pieces(&["a"]).chain(stream::iter([Err(PayloadError::Incomplete(None))]));
         let deadline = Instant::now() + Duration::from_secs(1);
-        assert_eq!(read_body(&mut Box::pin(cut), 5, deadline).await.unwrap_err().status_code(), 400);
+        assert_eq!(
+            read_body(&mut Box::pin(cut), 5, deadline).await.unwrap_err().status_code(),
+            400
+        );
     }
 }

@@ -1,6 +1,7 @@
-//! Admits connections: so many in all and of one client address. One beyond takes the place of the connection that has been
-//! idle longest; if none is idle, it goes to a reserve, on which only `/livez` and `/readyz` are answered. Any other request
-//! there looks for a place once more: of a burst, many connections were idle before their requests had been read.
+//! Admits connections: so many in all and of one client address. One beyond takes the place of the
+//! connection that has been idle longest; if none is idle, it goes to a reserve, on which only
+//! `/livez` and `/readyz` are answered. Any other request there looks for a place once more: of a
+//! burst, many connections were idle before their requests had been read.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -18,8 +19,8 @@ use crate::settings::Server;
 
 /// Connections that the server accepts beyond `server.connections_max`.
 pub const RESERVE: usize = 64;
-/// Connections of the reserve from which on a further one ends the one that has been idle longest. The other half is for
-/// those that are being closed.
+/// Connections of the reserve from which on a further one ends the one that has been idle longest.
+/// The other half is for those that are being closed.
 const RESERVE_IN_USE: usize = RESERVE / 2;
 /// Of a connection that is in use.
 const IN_USE: u64 = 0;
@@ -115,8 +116,9 @@ impl Entries {
         Some(entry)
     }
 
-    /// Ends a dispensable connection, or the one that has been idle longest, among those that fit. Returns whether there was
-    /// one. A client whose request was not read yet must not find its connection closed.
+    /// Ends a dispensable connection, or the one that has been idle longest, among those that fit.
+    /// Returns whether there was one. A client whose request was not read yet must not find its
+    /// connection closed.
     fn end_idle(&mut self, fits: impl Fn(&Entry) -> bool) -> bool {
         let idle = self.open.iter().filter(|(_, entry)| fits(entry)).filter_map(|(id, entry)| {
             let since = entry.socket.idle_since.load(Ordering::Acquire);
@@ -126,7 +128,9 @@ impl Entries {
         let ended = loop {
             let Some(Reverse((since, id))) = idle.pop() else { return false };
             // The reserve must not fill, whatever its clients send.
-            let is_free = |entry: &Entry| since == DISPENSABLE || entry.is_reserve || !entry.socket.has_input();
+            let is_free = |entry: &Entry| {
+                since == DISPENSABLE || entry.is_reserve || !entry.socket.has_input()
+            };
             if self.open.get(&id).is_some_and(is_free) {
                 break id;
             }
@@ -200,7 +204,10 @@ impl ConnectionTable {
         }
         entries.last_id += 1;
         let id = entries.last_id;
-        entries.insert(id, Entry { address, is_reserve: excess.is_some(), socket: Arc::clone(&socket) });
+        entries.insert(
+            id,
+            Entry { address, is_reserve: excess.is_some(), socket: Arc::clone(&socket) },
+        );
         drop(entries);
         let place = Place { table: Arc::clone(self), id, excess: Cell::new(excess), socket };
         place.set_idle();
@@ -226,8 +233,11 @@ impl Place {
     pub fn leave_reserve(&self) -> Option<Excess> {
         self.excess.get()?;
         let mut entries = self.table.entries();
-        // Not there if a further connection in the reserve has ended it, although its request was read: it stays refused.
-        let Some(address) = entries.open.get(&self.id).map(|entry| entry.address) else { return self.excess.get() };
+        // Not there if a further connection in the reserve has ended it, although its request was
+        // read: it stays refused.
+        let Some(address) = entries.open.get(&self.id).map(|entry| entry.address) else {
+            return self.excess.get();
+        };
         let excess = entries.find_place(self.table.counts, address);
         if excess.is_none()
             && let Some(entry) = entries.remove(self.id)
@@ -292,7 +302,10 @@ mod tests {
         first[1].0.set_idle();
         let next = connect(&table, ONE);
         assert_eq!(next.0.excess(), None);
-        assert_eq!(first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(), [true, true, false]);
+        assert_eq!(
+            first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(),
+            [true, true, false]
+        );
         assert!(is_open(&next.1));
     }
 
@@ -302,10 +315,17 @@ mod tests {
         let first: Vec<_> = (0..3).map(|_| connect(&table, ONE)).collect();
         (&first[0].1).write_all(b"GET /").unwrap();
         let next = connect(&table, ONE);
-        assert_eq!(first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(), [true, false, true]);
+        assert_eq!(
+            first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(),
+            [true, false, true]
+        );
         (&first[2].1).write_all(b"GET /").unwrap();
         (&next.1).write_all(b"GET /").unwrap();
-        assert_eq!(connect(&table, ONE).0.excess(), Some(Excess::OfAddress(3)), "each has a request");
+        assert_eq!(
+            connect(&table, ONE).0.excess(),
+            Some(Excess::OfAddress(3)),
+            "each has a request"
+        );
     }
 
     #[test]
@@ -317,7 +337,10 @@ mod tests {
         (&first[1].1).write_all(b"GET /").unwrap();
         first[2].0.set_in_use();
         let next = connect(&table, ONE);
-        assert_eq!(first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(), [true, false, true]);
+        assert_eq!(
+            first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(),
+            [true, false, true]
+        );
         next.0.set_dispensable();
         next.0.set_in_use();
         drop(connect(&table, ONE));
@@ -352,21 +375,33 @@ mod tests {
         let first: Vec<_> = (0..3).map(|_| connect(&table, ONE)).collect();
         first.iter().for_each(|(_, client)| (&mut &*client).write_all(b"GET /").unwrap());
         let beyond = connect(&table, ONE);
-        assert_eq!(beyond.0.excess(), Some(Excess::OfAddress(3)), "each has a request that was not read");
+        assert_eq!(
+            beyond.0.excess(),
+            Some(Excess::OfAddress(3)),
+            "each has a request that was not read"
+        );
         beyond.0.set_in_use();
         assert_eq!(beyond.0.leave_reserve(), Some(Excess::OfAddress(3)));
         first.iter().for_each(|(place, _)| place.set_in_use());
         assert_eq!(beyond.0.leave_reserve(), Some(Excess::OfAddress(3)));
         first[1].0.set_dispensable();
         assert_eq!((beyond.0.leave_reserve(), beyond.0.excess()), (None, None));
-        assert_eq!(first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(), [true, false, true]);
-        let counts = |entries: MutexGuard<'_, Entries>| (entries.reserve, entries.of_address(Some(ONE)));
+        assert_eq!(
+            first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(),
+            [true, false, true]
+        );
+        let counts =
+            |entries: MutexGuard<'_, Entries>| (entries.reserve, entries.of_address(Some(ONE)));
         assert_eq!(counts(table.entries()), (0, 3));
         assert_eq!(connect(&table, ONE).0.excess(), Some(Excess::OfAddress(3)));
         let ended = connect(&table, ONE);
         table.entries().end_idle(|entry| entry.is_reserve);
         first[2].0.set_dispensable();
-        assert_eq!(ended.0.leave_reserve(), Some(Excess::OfAddress(3)), "an ended connection gets no place");
+        assert_eq!(
+            ended.0.leave_reserve(),
+            Some(Excess::OfAddress(3)),
+            "an ended connection gets no place"
+        );
         assert!(is_open(&first[2].1));
         drop((first, beyond, ended));
         assert_eq!((table.open(), counts(table.entries())), (0, (0, 0)));

@@ -1,8 +1,9 @@
-//! Watches connections from outside actix-web. Its own timers close a connection whose first head does not arrive and one
-//! that is idle, but not one whose client reads nothing of its response, sends an incomplete second head, or keeps sending
-//! a body that no handler reads. So each connection has a second descriptor of its socket and a watchdog task that shuts the
-//! socket down; actix-web then drops everything that it holds for the client. How many there may be is the part of
-//! `connection_table`.
+//! Watches connections from outside actix-web. Its own timers close a connection whose first head
+//! does not arrive and one that is idle, but not one whose client reads nothing of its response,
+//! sends an incomplete second head, or keeps sending a body that no handler reads. So each
+//! connection has a second descriptor of its socket and a watchdog task that shuts the socket down;
+//! actix-web then drops everything that it holds for the client. How many there may be is the part
+//! of `connection_table`.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -23,8 +24,9 @@ use super::connection_table::{ConnectionCounts, ConnectionTable, Excess, Place};
 use crate::daemon::error::ApiError;
 use crate::settings::Server;
 
-/// The kernel's send buffer. Fixed, because it would otherwise grow to megabytes for a client that does not read. The
-/// kernel doubles it, and reports the socket writable when a third of that is free.
+/// The kernel's send buffer. Fixed, because it would otherwise grow to megabytes for a client that
+/// does not read. The kernel doubles it, and reports the socket writable when a third of that is
+/// free.
 const SEND_BUFFER_BYTES: usize = 128 * 1_024;
 /// How much later than `stalled_reader_ms` the kernel itself drops a client that reads nothing.
 const KERNEL_LATER: Duration = Duration::from_secs(5);
@@ -89,15 +91,20 @@ impl Connections {
         self.stalled.load(Ordering::Relaxed)
     }
 
-    /// For `HttpServer::on_connect`: watches the connection, and adds it to the data of its requests.
-    pub fn on_connect(self: &Arc<Self>) -> impl Fn(&dyn Any, &mut Extensions) + Send + Sync + 'static {
+    /// For `HttpServer::on_connect`: watches the connection, and adds it to the data of its
+    /// requests.
+    pub fn on_connect(
+        self: &Arc<Self>,
+    ) -> impl Fn(&dyn Any, &mut Extensions) + Send + Sync + 'static {
         let connections = Arc::clone(self);
         move |stream, data| {
             let Some(stream) = stream.downcast_ref::<TcpStream>() else { return };
             let address = stream.peer_addr().ok().map(|address| address.ip());
             match stream.as_fd().try_clone_to_owned() {
                 Ok(socket) => drop(data.insert(Connection::watch(socket, address, &connections))),
-                Err(error) => tracing::warn!(%error, "cannot watch a connection: out of file descriptors"),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot watch a connection: out of file descriptors")
+                }
             }
         }
     }
@@ -161,19 +168,25 @@ impl Connection {
         self.phase.set((phase, Instant::now()));
     }
 
-    /// Checks that the connection may be used for more than probes; one in the reserve looks for a place once more.
+    /// Checks that the connection may be used for more than probes; one in the reserve looks for a
+    /// place once more.
     ///
     /// # Errors
     /// 429 that names the limit.
     pub fn check_place(&self) -> Result<(), ApiError> {
         let message = match self.place.leave_reserve() {
             None => return Ok(()),
-            Some(Excess::All(most)) => format!("{most} connections are open (server.connections_max)"),
+            Some(Excess::All(most)) => {
+                format!("{most} connections are open (server.connections_max)")
+            }
             Some(Excess::OfAddress(most)) => {
-                format!("{most} connections of your address are open (server.address_connections_max)")
+                format!(
+                    "{most} connections of your address are open (server.address_connections_max)"
+                )
             }
         };
-        let message = format!("{message}, and all are in use: close some, or use those that you have");
+        let message =
+            format!("{message}, and all are in use: close some, or use those that you have");
         Err(ApiError::too_many("too_many_connections", message, SOON))
     }
 
@@ -186,15 +199,22 @@ impl Connection {
         let limits = &self.connections.limits;
         let (phase, since) = self.phase.get();
         let (limit, then) = match phase {
-            // No limit, but the watchdog must look again before the shortest limit of another phase could expire.
+            // No limit, but the watchdog must look again before the shortest limit of another phase
+            // could expire.
             Phase::Busy => return Due::Later(now + limits.stalled_reader.min(limits.disconnect)),
             Phase::Sending => (limits.stalled_reader, Due::Stalled),
             Phase::Idle if self.ends.get() => (limits.disconnect, Due::Ended),
-            Phase::Idle if self.is_in_reserve() => (limits.keep_alive / RESERVE_IDLE_SHARE, Due::Ended),
+            Phase::Idle if self.is_in_reserve() => {
+                (limits.keep_alive / RESERVE_IDLE_SHARE, Due::Ended)
+            }
             Phase::Idle => (limits.keep_alive + limits.head, Due::HalfHead),
         };
         let at = since + limit;
-        if at <= now { then } else { Due::Later(at.min(now + limits.stalled_reader.min(limits.disconnect))) }
+        if at <= now {
+            then
+        } else {
+            Due::Later(at.min(now + limits.stalled_reader.min(limits.disconnect)))
+        }
     }
 
     fn shut_down(&self) {
@@ -203,7 +223,8 @@ impl Connection {
 
     /// Also discards what the kernel still holds.
     fn reset(&self) {
-        if let Err(error) = sockopt::set_socket_linger(self.place.socket.fd(), Some(Duration::ZERO)) {
+        if let Err(error) = sockopt::set_socket_linger(self.place.socket.fd(), Some(Duration::ZERO))
+        {
             tracing::debug!(%error, "cannot discard the send buffer of a connection");
         }
         self.shut_down();
@@ -232,7 +253,9 @@ async fn watchdog(connection: Weak<Connection>) {
                 let Some(connection) = connection.upgrade() else { return };
                 if due == Due::Stalled {
                     connection.connections.stalled.fetch_add(1, Ordering::Relaxed);
-                    tracing::debug!("disconnecting a client that reads nothing (server.stalled_reader_ms)");
+                    tracing::debug!(
+                        "disconnecting a client that reads nothing (server.stalled_reader_ms)"
+                    );
                     connection.reset();
                 } else {
                     connection.shut_down();
@@ -244,10 +267,13 @@ async fn watchdog(connection: Weak<Connection>) {
     }
 }
 
-/// Responds 408 to an incomplete head, bypassing actix-web. The 408 must not interleave with an earlier response: a writable
-/// socket has room for everything that actix-web can still hold of one, and yielding lets it write that first.
+/// Responds 408 to an incomplete head, bypassing actix-web. The 408 must not interleave with an
+/// earlier response: a writable socket has room for everything that actix-web can still hold of
+/// one, and yielding lets it write that first.
 async fn send_timeout_response(connection: &Weak<Connection>) {
-    let Some(socket) = connection.upgrade().and_then(|connection| connection.place.socket.fd().try_clone().ok()) else {
+    let Some(socket) =
+        connection.upgrade().and_then(|connection| connection.place.socket.fd().try_clone().ok())
+    else {
         return;
     };
     let Ok(stream) = TcpStream::from_std(std::net::TcpStream::from(socket)) else { return };
@@ -255,14 +281,17 @@ async fn send_timeout_response(connection: &Weak<Connection>) {
         return;
     }
     tokio::task::yield_now().await;
-    let error = ApiError::timeout("the head of the request was not complete in time (server.head_timeout_ms)");
+    let error = ApiError::timeout(
+        "the head of the request was not complete in time (server.head_timeout_ms)",
+    );
     let Ok(body) = serde_json::to_string(&error.body()) else { return };
     let response = format!(
         "HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n\
          {body}",
         body.len()
     );
-    let is_idle = connection.upgrade().is_some_and(|connection| connection.phase.get().0 == Phase::Idle);
+    let is_idle =
+        connection.upgrade().is_some_and(|connection| connection.phase.get().0 == Phase::Idle);
     if is_idle {
         drop(stream.try_write(response.as_bytes()));
     }
@@ -417,7 +446,8 @@ mod tests {
         let mut body = GuardedBody::new(BoxBody::new(BodyStream::new(chunks)), exchange, None);
         for _ in 0..100 {
             // The server asks for the next piece when the client has read this one.
-            let piece = std::future::poll_fn(|context| Pin::new(&mut body).poll_next(context)).await;
+            let piece =
+                std::future::poll_fn(|context| Pin::new(&mut body).poll_next(context)).await;
             assert!(piece.is_some_and(|piece| piece.is_ok()));
             assert!(stays_open_for(just_before(LIMITS.stalled_reader), &client).await);
         }
@@ -431,7 +461,10 @@ mod tests {
         drop(Exchange::begin(Some(&connection)));
         assert!(stays_open_for(just_before(SECOND * 20), &client).await);
         drop(Exchange::begin(Some(&connection)));
-        assert!(stays_open_for(just_before(SECOND * 20), &client).await, "a request restarts the limit");
+        assert!(
+            stays_open_for(just_before(SECOND * 20), &client).await,
+            "a request restarts the limit"
+        );
         assert!(ends_now(&client).await);
         assert_eq!(connections.stalled(), 0);
     }

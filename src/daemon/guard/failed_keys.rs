@@ -1,6 +1,7 @@
-//! Requests without a valid key: the answers to an address that sends many are slowed, and a burst of them is logged once.
-//! Right keys are never held up, however many wrong ones come from the same address: keys have 256 random bits, so that the
-//! point is not to hinder guessing but to keep load and log small.
+//! Requests without a valid key: the answers to an address that sends many are slowed, and a burst
+//! of them is logged once. Right keys are never held up, however many wrong ones come from the same
+//! address: keys have 256 random bits, so that the point is not to hinder guessing but to keep load
+//! and log small.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -110,6 +111,10 @@ mod tests {
         assert!(failed.0.lock().unwrap().of_addresses.len() <= ADDRESSES_MAX + 1);
         tokio::time::advance(BURST_ENDS).await;
         note(&failed, [192, 0, 2, 1]);
-        assert_eq!(failed.0.lock().unwrap().of_addresses.len(), 1, "those that paused are forgotten");
+        assert_eq!(
+            failed.0.lock().unwrap().of_addresses.len(),
+            1,
+            "those that paused are forgotten"
+        );
     }
 }

@@ -4,12 +4,15 @@ use serde::de::DeserializeOwned;
 
 use crate::daemon::error::ApiError;
 
-/// Parses a body that must be one JSON object. serde_json limits nesting to 128 levels, so that no input exhausts the stack.
+/// Parses a body that must be one JSON object. serde_json limits nesting to 128 levels, so that no
+/// input exhausts the stack.
 ///
 /// # Errors
 /// 400: with the field's path when a value is invalid, without when the body is not a JSON object.
 pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    let not_json = |error: &serde_json::Error| ApiError::bad_request(format!("the body is not a JSON object: {error}"));
+    let not_json = |error: &serde_json::Error| {
+        ApiError::bad_request(format!("the body is not a JSON object: {error}"))
+    };
     let is_list = bytes.trim_ascii_start().first() == Some(&b'[');
     if is_list {
         // serde would read its elements as the fields in their order.
@@ -56,7 +59,10 @@ mod tests {
     #[test]
     fn an_object_is_read() {
         let read: Request = json(b" {\"task\": \"x\", \"budget\": {\"steps\": 3}} ").unwrap();
-        assert_eq!(read, Request { task: "x".to_owned(), budget: Budget { steps: Some(3) }, input: None });
+        assert_eq!(
+            read,
+            Request { task: "x".to_owned(), budget: Budget { steps: Some(3) }, input: None }
+        );
     }
 
     #[test]
@@ -64,7 +70,11 @@ mod tests {
         for (text, field, part) in [
             ("{\"task\": 5}", Some("task"), "field `task`: invalid type"),
             ("{\"task\": \"x\", \"budget\": {\"steps\": -1}}", Some("budget.steps"), "-1"),
-            ("{\"task\": \"x\", \"budget\": {\"stesp\": 1}}", Some("budget.stesp"), "unknown field"),
+            (
+                "{\"task\": \"x\", \"budget\": {\"stesp\": 1}}",
+                Some("budget.stesp"),
+                "unknown field",
+            ),
             ("{}", None, "body: missing field `task`"),
             ("", None, "the body is not a JSON object"),
             ("{", None, "the body is not a JSON object"),
@@ -81,8 +91,9 @@ mod tests {
 
     #[test]
     fn deep_nesting_is_refused() {
-        let nested =
-            |depth: usize| format!("{{\"task\": \"x\", \"input\": {}{}}}", "[".repeat(depth), "]".repeat(depth));
+        let nested = |depth: usize| {
+            format!("{{\"task\": \"x\", \"input\": {}{}}}", "[".repeat(depth), "]".repeat(depth))
+        };
         assert!(json::<Request>(nested(100).as_bytes()).is_ok());
         for depth in [200, 100_000] {
             let error = json::<Request>(nested(depth).as_bytes()).unwrap_err();

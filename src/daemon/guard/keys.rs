@@ -1,5 +1,5 @@
-//! API keys, which identify the owner of a request. Only hashes are kept; a key itself exists when it is made and when a
-//! client presents it.
+//! API keys, which identify the owner of a request. Only hashes are kept; a key itself exists when
+//! it is made and when a client presents it.
 
 use std::fmt::Write as _;
 
@@ -28,7 +28,8 @@ pub enum Rights {
     Admin,
 }
 
-/// The owner of a request: the name of its key, or "" without. In the extensions of every request that reaches a handler.
+/// The owner of a request: the name of its key, or "" without. In the extensions of every request
+/// that reaches a handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     pub name: String,
@@ -86,7 +87,9 @@ impl Keys {
     pub fn authenticate(&self, headers: &HeaderMap) -> Result<usize, ApiError> {
         let mut values = headers.get_all(AUTHORIZATION);
         let (Some(value), None) = (values.next(), values.next()) else {
-            return Err(ApiError::unauthorized("a key is needed: send one header `Authorization: Bearer KEY`"));
+            return Err(ApiError::unauthorized(
+                "a key is needed: send one header `Authorization: Bearer KEY`",
+            ));
         };
         let Some(key) = bearer(value.as_bytes()) else {
             return Err(ApiError::unauthorized("the header Authorization must be `Bearer KEY`"));
@@ -175,10 +178,14 @@ mod tests {
         let (one, other) = (NewKey::random(), NewKey::random());
         assert_ne!(one.key, other.key);
         let digits = one.key.strip_prefix("prime_").unwrap();
-        assert!(digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()), "{digits}");
+        assert!(
+            digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
+            "{digits}"
+        );
         let keys = Keys(vec![other.sha256, one.sha256]);
         let mut headers = HeaderMap::new();
-        headers.insert(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {}", one.key)).unwrap());
+        headers
+            .insert(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {}", one.key)).unwrap());
         assert_eq!(keys.authenticate(&headers), Ok(1));
     }
 }

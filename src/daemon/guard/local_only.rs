@@ -1,5 +1,6 @@
-//! Without keys, every program on this machine may use the daemon. That includes the browser, through which foreign pages
-//! could reach it (by DNS rebinding, or cross-origin); `Host` and `Origin` give those away.
+//! Without keys, every program on this machine may use the daemon. That includes the browser,
+//! through which foreign pages could reach it (by DNS rebinding, or cross-origin); `Host` and
+//! `Origin` give those away.
 
 use std::net::IpAddr;
 
@@ -28,7 +29,8 @@ pub fn check_local(head: &RequestHead) -> Result<(), ApiError> {
     }
     let own = host.map(|host| format!("http://{host}"));
     let mut origins = texts(head, &ORIGIN);
-    let foreign = origins.find(|origin| !own.as_ref().is_some_and(|own| own.eq_ignore_ascii_case(origin)));
+    let foreign =
+        origins.find(|origin| !own.as_ref().is_some_and(|own| own.eq_ignore_ascii_case(origin)));
     if let Some(origin) = foreign {
         return Err(ApiError::forbidden(
             "foreign_origin",
@@ -55,13 +57,15 @@ fn not_local(host: &str) -> ApiError {
     )
 }
 
-/// Whether `host` or `host:port` is a loopback address or `localhost`. Other names could resolve to anything.
+/// Whether `host` or `host:port` is a loopback address or `localhost`. Other names could resolve to
+/// anything.
 fn is_this_machine(host: &str) -> bool {
     let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, port)) => (address, port),
         None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
-    let port_fits = port.is_empty() || port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
+    let port_fits =
+        port.is_empty() || port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
     let is_six = host.starts_with('[');
     let name_fits = match name.parse::<IpAddr>() {
         Ok(address) => address.is_loopback() && address.is_ipv6() == is_six,
@@ -76,15 +80,23 @@ mod tests {
     use actix_web::test::TestRequest;
 
     fn code(uri: &str, headers: &[(&'static str, &str)]) -> Option<&'static str> {
-        let request = headers
-            .iter()
-            .fold(TestRequest::with_uri(uri), |request, (name, value)| request.append_header((*name, *value)));
+        let request = headers.iter().fold(TestRequest::with_uri(uri), |request, (name, value)| {
+            request.append_header((*name, *value))
+        });
         check_local(request.to_http_request().head()).err().map(|error| error.code())
     }
 
     #[test]
     fn only_names_of_this_machine_are_allowed() {
-        for host in ["127.0.0.1", "127.0.0.1:7433", "localhost", "LocalHost:80", "[::1]", "[::1]:7433", "127.1.2.3:1"] {
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1:7433",
+            "localhost",
+            "LocalHost:80",
+            "[::1]",
+            "[::1]:7433",
+            "127.1.2.3:1",
+        ] {
             assert_eq!(code("/", &[("Host", host)]), None, "{host}");
         }
         for host in [
@@ -127,8 +139,16 @@ mod tests {
         ] {
             assert_eq!(from(origin), Some("foreign_origin"), "{origin}");
         }
-        let two = [("Host", "localhost"), ("Origin", "http://localhost"), ("Origin", "http://example.org")];
+        let two = [
+            ("Host", "localhost"),
+            ("Origin", "http://localhost"),
+            ("Origin", "http://example.org"),
+        ];
         assert_eq!(code("/", &two), Some("foreign_origin"));
-        assert_eq!(code("/", &[("Origin", "http://localhost")]), Some("foreign_origin"), "no host to compare with");
+        assert_eq!(
+            code("/", &[("Origin", "http://localhost")]),
+            Some("foreign_origin"),
+            "no host to compare with"
+        );
     }
 }

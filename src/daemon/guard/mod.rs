@@ -1,15 +1,16 @@
 //! Everything between the network and the routes. The middleware, in this order:
 //!
 //! 1. The request gets an id, which the response and the log carry.
-//! 2. On a connection beyond the limits, only `/livez` and `/readyz` are answered, then it is closed (429).
+//! 2. On a connection beyond the limits, only `/livez` and `/readyz` are answered, then it is
+//!    closed (429).
 //! 3. A head that is too large is refused (431, 414).
 //! 4. Without keys: a request for another host, or from a page of another origin, is refused (403).
 //! 5. With keys: the key identifies the owner (401). The files of the studio need none.
 //! 6. The owner's limits apply (429).
 //! 7. The handler runs; if it panics, the client gets a 500 with the id.
 //!
-//! Every response carries the id and the security headers, and counts as in use until its last byte is sent. There is no
-//! CORS: pages of other origins cannot use the daemon.
+//! Every response carries the id and the security headers, and counts as in use until its last byte
+//! is sent. There is no CORS: pages of other origins cannot use the daemon.
 
 mod address;
 mod body;
@@ -33,7 +34,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use actix_web::body::{BoxBody, MessageBody};
-use actix_web::dev::{RequestHead, Service, ServiceRequest, ServiceResponse, Transform, forward_ready};
+use actix_web::dev::{
+    RequestHead, Service, ServiceRequest, ServiceResponse, Transform, forward_ready,
+};
 use actix_web::error::InternalError;
 use actix_web::http::ConnectionType;
 use actix_web::http::header::{self, HeaderMap, HeaderValue};
@@ -61,8 +64,8 @@ pub use server::{Bound, bind};
 /// Paths without key and limits: monitoring must always get a response.
 pub const OPEN: [&str; 2] = ["/livez", "/readyz"];
 
-/// Whether a path is that of the studio's files, which contain nothing of anybody: a browser sends no key when it loads a page.
-/// What the page then asks for needs one.
+/// Whether a path is that of the studio's files, which contain nothing of anybody: a browser sends
+/// no key when it loads a page. What the page then asks for needs one.
 fn is_studio(path: &str) -> bool {
     path == "/studio" || path.starts_with("/studio/")
 }
@@ -98,7 +101,10 @@ struct Rules {
 
 impl Guard {
     #[must_use]
-    pub fn new(server: &Server, measure: impl Fn(&ResponseHead<'_>) + Send + Sync + 'static) -> Self {
+    pub fn new(
+        server: &Server,
+        measure: impl Fn(&ResponseHead<'_>) + Send + Sync + 'static,
+    ) -> Self {
         Self(Arc::new(Rules {
             measure: Box::new(measure),
             heads: server.into(),
@@ -212,17 +218,24 @@ where
                         code: Some(error.code()),
                         seconds: arrived.elapsed().as_secs_f64(),
                     });
-                    return Ok(request.into_response(prepare(error.error_response(), &id, exchange, None)));
+                    return Ok(request.into_response(prepare(
+                        error.error_response(),
+                        &id,
+                        exchange,
+                        None,
+                    )));
                 }
             };
             request.extensions_mut().insert(owner);
             request.extensions_mut().insert(id.clone());
             // In a block, so that a panic before the first await is caught as well.
-            let handled = AssertUnwindSafe(async { service.call(request).await }).catch_unwind().await;
+            let handled =
+                AssertUnwindSafe(async { service.call(request).await }).catch_unwind().await;
             let error = match handled {
                 Ok(Ok(response)) => {
                     let pattern = response.request().match_pattern();
-                    let error = response.response().error().and_then(|error| error.as_error::<ApiError>());
+                    let error =
+                        response.response().error().and_then(|error| error.as_error::<ApiError>());
                     (rules.measure)(&ResponseHead {
                         pattern: pattern.as_deref(),
                         status: response.status().as_u16(),
@@ -236,7 +249,8 @@ where
             };
             // The request was consumed, so the response travels in an error.
             let response = as_api_error(error.error_response(), Some(ApiError::foreign(&error)));
-            Err(InternalError::from_response(error, prepare(response, &id, exchange, permit)).into())
+            Err(InternalError::from_response(error, prepare(response, &id, exchange, permit))
+                .into())
         }
         .instrument(span)
         .boxed_local()
@@ -248,7 +262,10 @@ fn panicked(panic: &(dyn Any + Send), id: &RequestId) -> ApiError {
     let reason = panic.downcast_ref::<&str>().copied().map(str::to_owned);
     let reason = reason.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
     tracing::error!("a handler panicked: {reason}");
-    ApiError::internal(format!("the daemon failed on this request: see its log under the id {}", id.as_str()))
+    ApiError::internal(format!(
+        "the daemon failed on this request: see its log under the id {}",
+        id.as_str()
+    ))
 }
 
 /// Completes the response of a handler.
@@ -260,14 +277,20 @@ fn finish<B: MessageBody + 'static>(
 ) -> ServiceResponse<BoxBody> {
     let (request, response) = response.into_parts();
     let response = response.map_into_boxed_body();
-    let foreign = response.error().map(ApiError::foreign).or_else(|| ApiError::bare(response.status()));
+    let foreign =
+        response.error().map(ApiError::foreign).or_else(|| ApiError::bare(response.status()));
     let response = as_api_error(response, foreign);
     tracing::debug!(status = response.status().as_u16(), "answered");
     ServiceResponse::new(request, prepare(response, id, exchange, permit))
 }
 
 /// Adds the common headers, and tracks the body.
-fn prepare(response: HttpResponse, id: &RequestId, exchange: Exchange, permit: Option<Permit>) -> HttpResponse {
+fn prepare(
+    response: HttpResponse,
+    id: &RequestId,
+    exchange: Exchange,
+    permit: Option<Permit>,
+) -> HttpResponse {
     response.map_body(|head, body| {
         if exchange.is_in_reserve() {
             head.set_connection_type(ConnectionType::Close);
@@ -283,7 +306,8 @@ fn prepare(response: HttpResponse, id: &RequestId, exchange: Exchange, permit: O
 /// Gives an error of the framework, which is plain text or empty, the shape of all errors.
 fn as_api_error(response: HttpResponse, foreign: Option<ApiError>) -> HttpResponse {
     let content_type = response.headers().get(header::CONTENT_TYPE);
-    let is_json = content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+    let is_json =
+        content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
     match foreign {
         Some(foreign) if !is_json => foreign.error_response(),
         _ => response,

@@ -92,19 +92,37 @@ impl Limits {
     pub fn of_key(key: &ApiKey, server: &Server) -> Arc<Self> {
         let rights = if key.admin { Rights::Admin } else { Rights::Key };
         let owner = Owner { name: key.name.clone(), rights };
-        Self::new(owner, (key.requests_per_second, key.concurrent_max), server, DefaultClock::default())
+        Self::new(
+            owner,
+            (key.requests_per_second, key.concurrent_max),
+            server,
+            DefaultClock::default(),
+        )
     }
 }
 
 impl<C: Clock + Clone> Limits<C> {
-    fn new(owner: Owner, (rate, concurrent): (Option<u32>, Option<u32>), server: &Server, clock: C) -> Arc<Self> {
+    fn new(
+        owner: Owner,
+        (rate, concurrent): (Option<u32>, Option<u32>),
+        server: &Server,
+        clock: C,
+    ) -> Arc<Self> {
         let rate = Limit::of("requests_per_second", &owner.name, rate, server.requests_per_second);
-        let concurrent = Limit::of("concurrent_max", &owner.name, concurrent, server.concurrent_max);
+        let concurrent =
+            Limit::of("concurrent_max", &owner.name, concurrent, server.concurrent_max);
         let streams = Limit::of("streams_max", &owner.name, None, server.streams_max);
         let quota = NonZeroU32::new(rate.most).zip(NonZeroU32::new(server.burst));
         let quota = quota.map(|(most, burst)| Quota::per_second(most).allow_burst(burst));
         let bucket = quota.map(|quota| RateLimiter::direct_with_clock(quota, clock.clone()));
-        Arc::new(Self { owner, rate, requests: Gauge::new(concurrent), streams: Gauge::new(streams), bucket, clock })
+        Arc::new(Self {
+            owner,
+            rate,
+            requests: Gauge::new(concurrent),
+            streams: Gauge::new(streams),
+            bucket,
+            clock,
+        })
     }
 
     pub fn owner(&self) -> &Owner {
@@ -129,8 +147,8 @@ impl<C: Clock + Clone> Limits<C> {
         Ok(permit)
     }
 
-    /// Admits a stream of events, which counts until the permit is dropped. Streams may be quiet for hours, so that there is
-    /// a limit of their own.
+    /// Admits a stream of events, which counts until the permit is dropped. Streams may be quiet
+    /// for hours, so that there is a limit of their own.
     ///
     /// # Errors
     /// 429 that names the limit.
@@ -162,7 +180,10 @@ mod tests {
         Server { requests_per_second, burst, concurrent_max, ..Settings::default().server }
     }
 
-    fn limits(server: &Server, own: (Option<u32>, Option<u32>)) -> (Arc<Limits<FakeRelativeClock>>, FakeRelativeClock) {
+    fn limits(
+        server: &Server,
+        own: (Option<u32>, Option<u32>),
+    ) -> (Arc<Limits<FakeRelativeClock>>, FakeRelativeClock) {
         let clock = FakeRelativeClock::default();
         let owner = Owner { name: "ci".to_owned(), rights: Rights::Key };
         (Limits::new(owner, own, server, clock.clone()), clock)
@@ -191,7 +212,12 @@ mod tests {
         }
         let error = refused(&limits);
         assert_eq!(wait_of(&error), 1);
-        assert!(error.to_string().contains("more than 2 requests per second (server.requests_per_second)"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("more than 2 requests per second (server.requests_per_second)"),
+            "{error}"
+        );
         clock.advance(Duration::from_millis(499));
         refused(&limits);
         clock.advance(Duration::from_millis(1));
@@ -211,7 +237,10 @@ mod tests {
         let (first, second) = (limits.enter().unwrap(), limits.enter().unwrap());
         let error = refused(&limits);
         assert_eq!(wait_of(&error), 1);
-        assert!(error.to_string().contains("2 requests are in progress (server.concurrent_max)"), "{error}");
+        assert!(
+            error.to_string().contains("2 requests are in progress (server.concurrent_max)"),
+            "{error}"
+        );
         drop(first);
         let third = limits.enter().unwrap();
         refused(&limits);
@@ -235,7 +264,11 @@ mod tests {
         assert!(error.to_string().contains("concurrent_max of the key \"ci\""), "{error}");
         drop(permit);
         let error = refused(&tight);
-        assert!(error.to_string().contains("more than 1 requests per second (requests_per_second of the key \"ci\")"));
+        assert!(
+            error.to_string().contains(
+                "more than 1 requests per second (requests_per_second of the key \"ci\")"
+            )
+        );
         let (free, _) = limits(&server(1, 1, 1), (Some(0), Some(0)));
         let permits: Vec<_> = (0..100).map(|_| free.enter().unwrap()).collect();
         assert_eq!((permits.len(), &free.owner().name[..]), (100, "ci"));
@@ -249,7 +282,10 @@ mod tests {
         let (first, _second) = (limits.enter_stream().unwrap(), limits.enter_stream().unwrap());
         let error = limits.enter_stream().err().expect("a refusal");
         assert_eq!(wait_of(&error), 1);
-        assert!(error.to_string().contains("2 streams of events are open (server.streams_max)"), "{error}");
+        assert!(
+            error.to_string().contains("2 streams of events are open (server.streams_max)"),
+            "{error}"
+        );
         drop(first);
         assert!(limits.enter_stream().is_ok());
     }

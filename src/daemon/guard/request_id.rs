@@ -14,7 +14,8 @@ const BYTES_MAX: usize = 64;
 pub struct RequestId(String);
 
 impl RequestId {
-    /// The client's id if it consists of 1 to 64 letters, digits, `-`, `_` and `.`; otherwise a new one.
+    /// The client's id if it consists of 1 to 64 letters, digits, `-`, `_` and `.`; otherwise a new
+    /// one.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
@@ -41,7 +42,8 @@ mod tests {
     #[test]
     fn plain_ids_are_accepted_and_others_replaced() {
         let of = |value: &[u8]| {
-            let headers = HeaderMap::from_iter([(X_REQUEST_ID, HeaderValue::from_bytes(value).unwrap())]);
+            let headers =
+                HeaderMap::from_iter([(X_REQUEST_ID, HeaderValue::from_bytes(value).unwrap())]);
             RequestId::of(&headers).0
         };
         for id in ["a", "4f7c-A_b.9", &"x".repeat(64)] {

@@ -1,4 +1,5 @@
-//! The body of a response: tells the connection whether the client reads it, and holds the request's permit until the end.
+//! The body of a response: tells the connection whether the client reads it, and holds the
+//! request's permit until the end.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -10,8 +11,8 @@ use actix_web::web::Bytes;
 use super::connections::Exchange;
 use super::rate_limit::Permit;
 
-/// Most bytes per piece. The server polls for the next piece when it has written this one, which shows that the client
-/// reads.
+/// Most bytes per piece. The server polls for the next piece when it has written this one, which
+/// shows that the client reads.
 const PIECE_BYTES: usize = 16 * 1_024;
 
 pub struct GuardedBody {
@@ -24,7 +25,8 @@ pub struct GuardedBody {
 }
 
 impl GuardedBody {
-    /// Sends `body` as part of `exchange`. Releases `permit` when the body ends or the client disconnects.
+    /// Sends `body` as part of `exchange`. Releases `permit` when the body ends or the client
+    /// disconnects.
     #[must_use]
     pub fn new(body: BoxBody, exchange: Exchange, permit: Option<Permit>) -> Self {
         Self { body, rest: Bytes::new(), exchange, _permit: permit }
@@ -38,7 +40,10 @@ impl MessageBody for GuardedBody {
         self.body.size()
     }
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
         let this = &mut *self;
         // No bytes would end a chunked response.
         while this.rest.is_empty() {
@@ -70,13 +75,16 @@ mod tests {
             .into_iter()
             .map(Bytes::copy_from_slice)
             .collect();
-        let streamed = BodyStream::new(stream::iter(chunks.into_iter().map(Ok::<_, actix_web::Error>)));
+        let streamed =
+            BodyStream::new(stream::iter(chunks.into_iter().map(Ok::<_, actix_web::Error>)));
         for body in [BoxBody::new(streamed), BoxBody::new(whole.clone())] {
             let size = body.size();
             let mut body = GuardedBody::new(body, Exchange::begin(None), None);
             assert_eq!(body.size(), size);
             let mut sent = Vec::new();
-            while let Some(piece) = std::future::poll_fn(|context| Pin::new(&mut body).poll_next(context)).await {
+            while let Some(piece) =
+                std::future::poll_fn(|context| Pin::new(&mut body).poll_next(context)).await
+            {
                 let piece = piece.unwrap();
                 assert!((1..=PIECE_BYTES).contains(&piece.len()));
                 sent.extend_from_slice(&piece);

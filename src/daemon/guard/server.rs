@@ -55,8 +55,8 @@ pub fn bind(
             .configure(configure.clone())
     })
     .workers(WORKERS)
-    // Each worker counts its own; one with room accepts the next connection. `Connections` keeps them below this, so that a
-    // probe never waits for a place.
+    // Each worker counts its own; one with room accepts the next connection. `Connections` keeps
+    // them below this, so that a probe never waits for a place.
     .max_connections((server.connections_max as usize + RESERVE).div_ceil(WORKERS))
     .keep_alive(KeepAlive::Timeout(Duration::from_millis(server.keep_alive_ms)))
     .client_request_timeout(Duration::from_millis(server.head_timeout_ms))

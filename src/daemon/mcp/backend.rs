@@ -123,7 +123,8 @@ impl Backend for Local {
         while found.is_empty() {
             let Ok(Some(batch)) = timeout_at(deadline, batches.next()).await else { break };
             for (seq, event) in batch?.events().take(EVENTS_MAX) {
-                let event = serde_json::from_slice(event).map_err(|error| ToolError(error.to_string()))?;
+                let event =
+                    serde_json::from_slice(event).map_err(|error| ToolError(error.to_string()))?;
                 found.push((seq, event));
             }
         }
@@ -148,7 +149,10 @@ pub struct WatchArguments {
 }
 
 /// Events of a run and its record. An event that came between the two is in the next call.
-pub async fn watch(backend: &Arc<dyn Backend>, arguments: &WatchArguments) -> Result<Watched, ToolError> {
+pub async fn watch(
+    backend: &Arc<dyn Backend>,
+    arguments: &WatchArguments,
+) -> Result<Watched, ToolError> {
     let wait = Duration::from_millis(arguments.wait_ms).min(WAIT_MAX);
     let events = backend.events(&arguments.run, Watch { after: arguments.after, wait }).await?;
     let after = events.last().map_or(arguments.after, |(seq, _)| *seq);

@@ -1,7 +1,10 @@
-//! The benchmark and its runs as tools of the Model Context Protocol (modelcontextprotocol.io), over stdio and over HTTP.
+//! The benchmark and its runs as tools of the Model Context Protocol (modelcontextprotocol.io),
+//! over stdio and over HTTP.
 //!
-//! - `tools`: what each tool is called, takes and is for. `server`: the protocol's handler, which dispatches to
-//! - `backend`: what carries a call out: this process, or a daemon elsewhere (the command line has that one).
+//! - `tools`: what each tool is called, takes and is for. `server`: the protocol's handler, which
+//!   dispatches to
+//! - `backend`: what carries a call out: this process, or a daemon elsewhere (the command line has
+//!   that one).
 //! - `route`: the streamable HTTP transport, behind the guard like every route.
 //!
 //! The protocol itself is rmcp's; nothing here knows its messages.
@@ -40,12 +43,15 @@ pub enum StdioError {
 /// [`StdioError::Protocol`] when the first message is none of the protocol.
 pub async fn serve_stdio(backend: Arc<dyn Backend>) -> Result<(), StdioError> {
     let failed = |error: &dyn std::fmt::Display| StdioError::Protocol(error.to_string());
-    let service = Server::new(backend).serve(rmcp::transport::stdio()).await.map_err(|error| failed(&error))?;
+    let service = Server::new(backend)
+        .serve(rmcp::transport::stdio())
+        .await
+        .map_err(|error| failed(&error))?;
     service.waiting().await.map(drop).map_err(|error| failed(&error))
 }
 
-/// Serves the tools over standard input and output with runs in this process, which resumes those that are open in its
-/// journal. Must be called within an actix system.
+/// Serves the tools over standard input and output with runs in this process, which resumes those
+/// that are open in its journal. Must be called within an actix system.
 ///
 /// # Errors
 /// When the journal cannot be opened, or as [`serve_stdio`].

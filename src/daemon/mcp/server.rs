@@ -5,8 +5,8 @@ use std::sync::Arc;
 use prime_bench::prompts::{Components, Style, view, visible, whole};
 use prime_bench::tasks::{self, Category};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -58,7 +58,8 @@ fn read<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, ToolEr
 
 /// An id that may stand in a path.
 fn run_name(name: &str) -> Result<&str, ToolError> {
-    let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_plain =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if is_plain {
         Ok(name)
     } else {
@@ -69,7 +70,9 @@ fn run_name(name: &str) -> Result<&str, ToolError> {
 fn list_tasks(arguments: &ListTasks) -> Result<Value, ToolError> {
     let category = arguments.category.as_deref().map(str::parse::<Category>).transpose();
     let category = category.map_err(|error| ToolError(format!("field `category`: {error}")))?;
-    let chosen = tasks::all().map(|task| task.spec()).filter(|spec| category.is_none_or(|only| spec.category == only));
+    let chosen = tasks::all()
+        .map(|task| task.spec())
+        .filter(|spec| category.is_none_or(|only| spec.category == only));
     let rows: Vec<_> = chosen
         .map(|spec| {
             let [easy, medium, hard] = spec.sizes;
@@ -83,7 +86,8 @@ fn list_tasks(arguments: &ListTasks) -> Result<Value, ToolError> {
 }
 
 fn describe_task(arguments: &TaskName) -> Result<Value, ToolError> {
-    let task = tasks::find(&arguments.task).map_err(|error| ToolError(format!("field `task`: {error}")))?;
+    let task = tasks::find(&arguments.task)
+        .map_err(|error| ToolError(format!("field `task`: {error}")))?;
     serde_json::to_value(view(task.spec())).map_err(|error| ToolError(error.to_string()))
 }
 
@@ -91,14 +95,19 @@ fn describe_task(arguments: &TaskName) -> Result<Value, ToolError> {
 fn make_instance(mut arguments: Map<String, Value>) -> Result<Value, ToolError> {
     let style = match arguments.remove("style") {
         None => Style::Structured(Components::ALL),
-        Some(Value::String(name)) => name.parse().map_err(|error| ToolError(format!("field `style`: {error}")))?,
+        Some(Value::String(name)) => {
+            name.parse().map_err(|error| ToolError(format!("field `style`: {error}")))?
+        }
         Some(other) => return Err(ToolError(format!("field `style`: {other} is no string"))),
     };
     let request: RunRequest = read(&arguments)?;
     let (id, problem) = problem_of(&request)?;
     let spec = problem.spec();
     if !style.suits(spec.category) {
-        return Err(ToolError(format!("field `style`: {style} is for sorting, and {} is no sort", spec.slug)));
+        return Err(ToolError(format!(
+            "field `style`: {style} is for sorting, and {} is no sort",
+            spec.slug
+        )));
     }
     Ok(json!({
         "id": id, "task": spec.slug,
@@ -119,7 +128,9 @@ impl Server {
             Tool::DescribeTask => describe_task(&read(&arguments)?),
             Tool::MakeInstance => {
                 let made = tokio::task::spawn_blocking(|| make_instance(arguments)).await;
-                made.map_err(|_| ToolError("the task could not make this instance: please report it".to_owned()))?
+                made.map_err(|_| {
+                    ToolError("the task could not make this instance: please report it".to_owned())
+                })?
             }
             Tool::JudgeStep | Tool::CheckAnswer => {
                 let field = if tool == Tool::JudgeStep { "action" } else { "answer" };
@@ -131,7 +142,9 @@ impl Server {
             Tool::StartRun => self.backend.start(arguments).await,
             Tool::ListRuns => self.backend.list(arguments).await,
             Tool::ReadRun => self.backend.read(run_name(&read::<RunName>(&arguments)?.run)?).await,
-            Tool::CancelRun => self.backend.cancel(run_name(&read::<RunName>(&arguments)?.run)?).await,
+            Tool::CancelRun => {
+                self.backend.cancel(run_name(&read::<RunName>(&arguments)?.run)?).await
+            }
             Tool::WatchRun => {
                 let wanted = read(&arguments)?;
                 let watched = watch(&self.backend, &wanted).await?;
@@ -165,7 +178,8 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = Tool::named(&request.name) else {
             let known: Vec<_> = Tool::ALL.iter().map(|tool| tool.name()).collect();
-            let message = format!("there is no tool {:?}; there are {}", request.name, known.join(", "));
+            let message =
+                format!("there is no tool {:?}; there are {}", request.name, known.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         };
         let result = match self.call(tool, request.arguments.unwrap_or_default()).await {

@@ -107,7 +107,9 @@ impl Tool {
                  verified. Returns its record at once; follow it with watch_run."
             }
             Self::ListRuns => "List runs, newest first.",
-            Self::ReadRun => "Read a run's record: status, answer, whether it is verified, steps, tokens.",
+            Self::ReadRun => {
+                "Read a run's record: status, answer, whether it is verified, steps, tokens."
+            }
             Self::WatchRun => {
                 "Wait for events of a run (steps with verdicts, ends of trajectories, votes), and return them with its \
                  record. Call it again with the returned `after` until run.status says that it is over."
@@ -120,7 +122,8 @@ impl Tool {
         let run = json!({"type": "string", "description": "The run's id"});
         match self {
             Self::ListTasks => {
-                let categories: Vec<_> = Category::ALL.iter().map(|category| category.name()).collect();
+                let categories: Vec<_> =
+                    Category::ALL.iter().map(|category| category.name()).collect();
                 object(&json!({"category": {"enum": categories}}), &[])
             }
             Self::DescribeTask => {
@@ -128,7 +131,9 @@ impl Tool {
                 task.retain(|name, _| name == "task");
                 with(task, json!({}), &["task"])
             }
-            Self::MakeInstance => with(instance(), json!({"style": {"enum": Style::NAMES}}), &["task"]),
+            Self::MakeInstance => {
+                with(instance(), json!({"style": {"enum": Style::NAMES}}), &["task"])
+            }
             Self::JudgeStep => {
                 let more = json!({
                     "state": {"description": "The state before the line, as judge_step or make_instance returned it"},
@@ -146,7 +151,8 @@ impl Tool {
                 with(instance(), more, &["task", "action"])
             }
             Self::CheckAnswer => {
-                let more = json!({"answer": {"type": "object", "description": "The answer's fields"}});
+                let more =
+                    json!({"answer": {"type": "object", "description": "The answer's fields"}});
                 with(instance(), more, &["task", "answer"])
             }
             Self::StartRun => json_schema("RunRequest"),
@@ -183,8 +189,12 @@ impl Tool {
             _ => JsonObject::new(),
         };
         let reads = !matches!(self, Self::StartRun | Self::CancelRun);
-        let hints = ToolAnnotations::new().read_only(reads).destructive(self == Self::CancelRun).open_world(false);
-        rmcp::model::Tool::new(self.name(), self.description(), Arc::new(schema)).with_annotations(hints)
+        let hints = ToolAnnotations::new()
+            .read_only(reads)
+            .destructive(self == Self::CancelRun)
+            .open_world(false);
+        rmcp::model::Tool::new(self.name(), self.description(), Arc::new(schema))
+            .with_annotations(hints)
     }
 }
 
@@ -199,7 +209,11 @@ mod tests {
             let schema = tool.schema();
             assert_eq!(schema["type"], "object", "{}", tool.name());
             for required in schema["required"].as_array().into_iter().flatten() {
-                assert!(schema["properties"][required.as_str().unwrap()].is_object(), "{}: {required}", tool.name());
+                assert!(
+                    schema["properties"][required.as_str().unwrap()].is_object(),
+                    "{}: {required}",
+                    tool.name()
+                );
             }
             assert!(jsonschema::validator_for(&schema).is_ok(), "{}: {schema}", tool.name());
         }
@@ -208,8 +222,14 @@ mod tests {
     #[test]
     fn arguments_of_a_run_are_those_of_the_route() {
         let schema = jsonschema::validator_for(&Tool::StartRun.schema()).unwrap();
-        assert!(schema.is_valid(&json!({"task": "n-queens", "difficulty": "easy", "budget": {"steps": 5}})));
-        assert!(schema.is_valid(&json!({"problem": {"statement": "x", "input": {}, "answer": {"schema": {}}}})));
+        assert!(
+            schema.is_valid(
+                &json!({"task": "n-queens", "difficulty": "easy", "budget": {"steps": 5}})
+            )
+        );
+        assert!(schema.is_valid(
+            &json!({"problem": {"statement": "x", "input": {}, "answer": {"schema": {}}}})
+        ));
         assert!(!schema.is_valid(&json!({"task": 3})));
         assert!(!schema.is_valid(&json!({"task": "n-queens", "budget": {"steps": 0}})));
     }

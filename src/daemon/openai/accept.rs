@@ -48,13 +48,15 @@ fn specs_of(runs: &Runs, chat: &ChatRequest) -> Result<(Vec<Checked>, Arc<Answer
     Ok((specs, requests.form))
 }
 
-/// The key of one choice of a request. No header can have a line break, so no client has chosen the same.
+/// The key of one choice of a request. No header can have a line break, so no client has chosen the
+/// same.
 fn key_of_choice(key: &IdempotencyKey, index: usize) -> IdempotencyKey {
     let text = if index == 0 { key.key.clone() } else { format!("{}\n{index}", key.key) };
     IdempotencyKey { key: text, fingerprint: key.fingerprint }
 }
 
-/// Accepts all runs, or cancels those already accepted; with a key they go on, for the request that comes again.
+/// Accepts all runs, or cancels those already accepted; with a key they go on, for the request that
+/// comes again.
 async fn accept_all(
     runs: Arc<Runs>,
     owner: String,
@@ -67,7 +69,8 @@ async fn accept_all(
         let expected = Expected { form: Arc::clone(&form), is_checked: spec.plan.is_checked };
         let own_key = key.as_ref().map(|key| key_of_choice(key, index));
         match runs.accept(NewRun { owner: owner.clone(), key: own_key, spec, problem }).await {
-            Ok(run) => accepted.push(AcceptedRun { run: CancelOnDrop::new(&runs, run.record, is_kept), expected }),
+            Ok(run) => accepted
+                .push(AcceptedRun { run: CancelOnDrop::new(&runs, run.record, is_kept), expected }),
             Err(error) => {
                 if key.is_none() {
                     accepted.iter_mut().for_each(|accepted| accepted.run.force());
@@ -79,8 +82,8 @@ async fn accept_all(
     Ok(accepted)
 }
 
-/// The runs of a request, whose body `chat` was read from. Those of a repeated `Idempotency-Key` are the ones of the first
-/// request.
+/// The runs of a request, whose body `chat` was read from. Those of a repeated `Idempotency-Key`
+/// are the ones of the first request.
 ///
 /// # Errors
 /// The first invalid field, or why no run is accepted now.
@@ -99,7 +102,8 @@ pub async fn accept(
     if key.is_none() {
         runs.has_room(&owner)?;
     }
-    // Generating an instance may take milliseconds, for which other requests of this worker must not wait.
+    // Generating an instance may take milliseconds, for which other requests of this worker must
+    // not wait.
     let specs = {
         let runs = Arc::clone(&runs);
         let system = actix::System::current();
@@ -115,5 +119,8 @@ pub async fn accept(
 
 /// The part of a response's id that is unique: that of the first run.
 pub fn unique_of(accepted: &[AcceptedRun]) -> &str {
-    accepted.first().map(|accepted| accepted.run.id().trim_start_matches("run_")).unwrap_or_default()
+    accepted
+        .first()
+        .map(|accepted| accepted.run.id().trim_start_matches("run_"))
+        .unwrap_or_default()
 }

@@ -46,9 +46,13 @@ fn rebased(schema: &Value, pointer: &str) -> Value {
     match schema {
         Value::Array(values) => values.iter().map(|value| rebased(value, pointer)).collect(),
         Value::Object(fields) => {
-            let moved = fields.iter().map(|(name, value)| match value.as_str().and_then(|to| to.strip_prefix('#')) {
-                Some(rest) if name == "$ref" => (name.clone(), Value::from(format!("#{pointer}{rest}"))),
-                _ => (name.clone(), rebased(value, pointer)),
+            let moved = fields.iter().map(|(name, value)| {
+                match value.as_str().and_then(|to| to.strip_prefix('#')) {
+                    Some(rest) if name == "$ref" => {
+                        (name.clone(), Value::from(format!("#{pointer}{rest}")))
+                    }
+                    _ => (name.clone(), rebased(value, pointer)),
+                }
             });
             Value::Object(moved.collect::<Map<_, _>>())
         }
@@ -75,12 +79,20 @@ impl AnswerForm {
     pub fn call(functions: &[(usize, &Function)]) -> Result<Self, ApiError> {
         let callable = |(place, function): &(usize, &Function)| {
             let field = format!("tools[{place}].function.parameters");
-            let parameters = function.parameters.clone().map_or_else(|| json!({"type": "object"}), Value::Object);
-            let check = Schema::read(&field, &parameters).map_err(|error| invalid(&field, &error))?;
+            let parameters = function
+                .parameters
+                .clone()
+                .map_or_else(|| json!({"type": "object"}), Value::Object);
+            let check =
+                Schema::read(&field, &parameters).map_err(|error| invalid(&field, &error))?;
             let description = function.description.clone().unwrap_or_default();
             Ok(Callable { name: function.name.clone(), description, parameters, check })
         };
-        functions.iter().map(callable).collect::<Result<_, _>>().map(|functions| Self(Form::Call(functions)))
+        functions
+            .iter()
+            .map(callable)
+            .collect::<Result<_, _>>()
+            .map(|functions| Self(Form::Call(functions)))
     }
 
     /// The JSON Schema of the line with the answer to a problem in words; `None` for any text.
@@ -88,10 +100,15 @@ impl AnswerForm {
         match &self.0 {
             Form::Text => None,
             Form::Json(schema, _) => Some(schema.clone()),
-            Form::Call(functions) if functions.len() == 1 => functions.first().map(|only| only.parameters.clone()),
+            Form::Call(functions) if functions.len() == 1 => {
+                functions.first().map(|only| only.parameters.clone())
+            }
             Form::Call(functions) => {
                 let calls = functions.iter().enumerate().map(|(place, function)| {
-                    let arguments = rebased(&function.parameters, &format!("/anyOf/{place}/properties/arguments"));
+                    let arguments = rebased(
+                        &function.parameters,
+                        &format!("/anyOf/{place}/properties/arguments"),
+                    );
                     json!({
                         "type": "object",
                         "properties": {"name": {"const": function.name}, "arguments": arguments},
@@ -135,11 +152,19 @@ impl AnswerForm {
             Form::Call(functions) => {
                 let call = |function: &Callable, arguments: &Value| {
                     function.check.check(arguments)?;
-                    Ok(Formed::Call { name: function.name.clone(), arguments: arguments.to_string() })
+                    Ok(Formed::Call {
+                        name: function.name.clone(),
+                        arguments: arguments.to_string(),
+                    })
                 };
-                // The answer to a problem in words names its function; the benchmark's tasks know none.
-                let named = functions.iter().find(|function| functions.len() > 1 && answer["name"] == function.name);
-                if let Some(called) = named.and_then(|function| call(function, answer.get("arguments")?).ok()) {
+                // The answer to a problem in words names its function; the benchmark's tasks know
+                // none.
+                let named = functions
+                    .iter()
+                    .find(|function| functions.len() > 1 && answer["name"] == function.name);
+                if let Some(called) =
+                    named.and_then(|function| call(function, answer.get("arguments")?).ok())
+                {
                     return Ok(called);
                 }
                 let mut refused = Err("there is no function".to_owned());
@@ -165,7 +190,8 @@ mod tests {
         let sum = json!({
             "type": "object", "properties": {"sum": {"$ref": "#/$defs/n"}}, "required": ["sum"], "$defs": {"n": leaf},
         });
-        let list = json!({"type": "object", "properties": {"of": {"type": "array"}}, "required": ["of"]});
+        let list =
+            json!({"type": "object", "properties": {"of": {"type": "array"}}, "required": ["of"]});
         serde_json::from_value(json!([with("add", sum), with("list", list)])).unwrap()
     }
 
@@ -181,9 +207,16 @@ mod tests {
     fn a_text_is_plain_and_everything_else_is_json() {
         let text = |answer: Value| AnswerForm::TEXT.of(&answer).unwrap();
         assert_eq!(text(json!("a \"b\"")), Formed::Text("a \"b\"".to_owned()));
-        assert_eq!(text(json!({"b": [1], "a": null})), Formed::Text(r#"{"b":[1],"a":null}"#.to_owned()));
+        assert_eq!(
+            text(json!({"b": [1], "a": null})),
+            Formed::Text(r#"{"b":[1],"a":null}"#.to_owned())
+        );
         let form = AnswerForm::json("f", json!({"type": ["string", "integer"]})).unwrap();
-        assert_eq!(form.of(&json!("x")), Ok(Formed::Text("\"x\"".to_owned())), "a client parses it");
+        assert_eq!(
+            form.of(&json!("x")),
+            Ok(Formed::Text("\"x\"".to_owned())),
+            "a client parses it"
+        );
         assert!(form.of(&json!([])).unwrap_err().contains("[]"));
     }
 
@@ -200,20 +233,27 @@ mod tests {
     #[test]
     fn a_call_of_several_functions_says_which() {
         let form = call(&functions());
-        let problem =
-            json!({"statement": "2 + 2?", "input": {}, "steps": "single", "answer": {"schema": form.schema()}});
+        let problem = json!({"statement": "2 + 2?", "input": {}, "steps": "single", "answer": {"schema": form.schema()}});
         assert!(prime_problems::Custom::read(&problem).is_ok(), "references still lead somewhere");
         let line = Schema::read("line", &form.schema().unwrap()).unwrap();
         assert!(line.check(&json!({"name": "add", "arguments": {"sum": 4}})).is_ok());
         assert!(line.check(&json!({"name": "add", "arguments": {"of": []}})).is_err());
-        assert_eq!(form.of(&json!({"name": "add", "arguments": {"sum": 4}})), Ok(called("add", r#"{"sum":4}"#)));
-        assert_eq!(form.of(&json!({"of": []})), Ok(called("list", r#"{"of":[]}"#)), "a task's own answer");
+        assert_eq!(
+            form.of(&json!({"name": "add", "arguments": {"sum": 4}})),
+            Ok(called("add", r#"{"sum":4}"#))
+        );
+        assert_eq!(
+            form.of(&json!({"of": []})),
+            Ok(called("list", r#"{"of":[]}"#)),
+            "a task's own answer"
+        );
         assert!(form.of(&json!({"name": "add", "arguments": {}})).is_err());
     }
 
     #[test]
     fn a_wrong_schema_names_its_field() {
-        let wrong: Function = serde_json::from_value(json!({"name": "f", "parameters": {"type": "x"}})).unwrap();
+        let wrong: Function =
+            serde_json::from_value(json!({"name": "f", "parameters": {"type": "x"}})).unwrap();
         let error = AnswerForm::call(&[(3, &wrong)]).unwrap_err();
         assert_eq!(error.body().error.param.as_deref(), Some("tools[3].function.parameters"));
     }

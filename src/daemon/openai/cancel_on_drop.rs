@@ -16,11 +16,12 @@ const KEEP: &str = "X-Prime-Keep";
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "never constructed")]
 pub struct ChatHeaders {
-    /// Keeps the runs going when the client disconnects. With an `Idempotency-Key`, they go on unless it is `false`.
+    /// Keeps the runs going when the client disconnects. With an `Idempotency-Key`, they go on
+    /// unless it is `false`.
     #[param(rename = "X-Prime-Keep", nullable = false)]
     keep: Option<bool>,
-    /// Makes retries safe, at any daemon of a shared journal: a repeated request gets the runs of the first. 1 to 255 visible
-    /// ASCII characters, unique per request.
+    /// Makes retries safe, at any daemon of a shared journal: a repeated request gets the runs of
+    /// the first. 1 to 255 visible ASCII characters, unique per request.
     #[param(rename = "Idempotency-Key", nullable = false, pattern = "^[!-~]{1,255}$")]
     key: Option<String>,
 }
@@ -53,7 +54,9 @@ impl Drop for CancelOnDrop {
         if self.is_kept {
             return;
         }
-        if let Some(live) = self.runs.live(self.id()).filter(|live| !live.stream.committed().is_over) {
+        if let Some(live) =
+            self.runs.live(self.id()).filter(|live| !live.stream.committed().is_over)
+        {
             tracing::info!(run = self.id(), "the client of this run is gone: cancelling it");
             live.cancel();
         }
@@ -80,7 +83,8 @@ mod tests {
 
     #[test]
     fn the_header_is_true_or_false() {
-        let with = |value| is_kept(&TestRequest::default().insert_header((KEEP, value)).to_http_request());
+        let with =
+            |value| is_kept(&TestRequest::default().insert_header((KEEP, value)).to_http_request());
         assert_eq!(is_kept(&TestRequest::default().to_http_request()), Ok(None));
         assert_eq!((with("true"), with("false")), (Ok(Some(true)), Ok(Some(false))));
         for wrong in ["", "1", "yes", "TRUE"] {

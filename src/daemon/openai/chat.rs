@@ -13,12 +13,14 @@ use crate::daemon::{State, now_ms};
 
 /// Solves the problem in the last user message.
 ///
-/// The message holds a run request as for `POST /v1/runs` or a line of the benchmark, as JSON, bare or fenced; any other
-/// text is a custom problem, if the configured model reads plain language. The field `prime` takes precedence. The content
-/// is the run's answer as JSON, or a call of a function that `tool_choice` forces; `reasoning_content` has the steps that
-/// led to it. Without an answer, or with one that the verifier objects to, `content` is null and `refusal` says why. With
-/// `stream`, steps arrive as they are committed: those of the first trajectory of each round. When the client disconnects,
-/// its runs are cancelled, unless `X-Prime-Keep` is `true` or it sent an `Idempotency-Key`, with which it gets them again.
+/// The message holds a run request as for `POST /v1/runs` or a line of the benchmark, as JSON, bare
+/// or fenced; any other text is a custom problem, if the configured model reads plain language. The
+/// field `prime` takes precedence. The content is the run's answer as JSON, or a call of a function
+/// that `tool_choice` forces; `reasoning_content` has the steps that led to it. Without an answer,
+/// or with one that the verifier objects to, `content` is null and `refusal` says why. With
+/// `stream`, steps arrive as they are committed: those of the first trajectory of each round. When
+/// the client disconnects, its runs are cancelled, unless `X-Prime-Keep` is `true` or it sent an
+/// `Idempotency-Key`, with which it gets them again.
 #[utoipa::path(
     post, path = "/v1/chat/completions", tag = "openai", operation_id = "complete_chat", params(ChatHeaders),
     request_body(content = ChatRequest, examples(
@@ -40,9 +42,14 @@ use crate::daemon::{State, now_ms};
         (status = 422, description = "The key was used before with another body", body = ErrorBody),
     ),
 )]
-pub async fn complete(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
+pub async fn complete(
+    state: web::Data<State>,
+    request: HttpRequest,
+    body: Body,
+) -> Result<HttpResponse, ApiError> {
     let chat: ChatRequest = json(&body.0)?;
-    let (model, is_streamed, wants_usage) = (chat.model.clone(), chat.is_streamed(), chat.wants_usage());
+    let (model, is_streamed, wants_usage) =
+        (chat.model.clone(), chat.is_streamed(), chat.wants_usage());
     let permit = if is_streamed { stream_permit(&request)? } else { None };
     let accepted = accept(&state, &request, &body.0, chat).await?;
     let runs = &state.runs;

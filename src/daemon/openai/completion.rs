@@ -27,10 +27,15 @@ pub async fn record_of(runs: &Arc<Runs>, id: &str) -> Result<RunRecord, ApiError
     let (_, record) = runs.get(id).await?;
     if record.status == Status::Failed {
         let reason = record.result.failure.as_deref().unwrap_or("unknown reason");
-        return Err(ApiError::unavailable("agent_failed", format!("run {id} failed: {reason}"), LATER));
+        return Err(ApiError::unavailable(
+            "agent_failed",
+            format!("run {id} failed: {reason}"),
+            LATER,
+        ));
     }
     if !record.status.is_over() {
-        let message = format!("the daemon is stopping, and run {id} is not over: ask again in a moment");
+        let message =
+            format!("the daemon is stopping, and run {id} is not over: ask again in a moment");
         return Err(ApiError::unavailable("draining", message, LATER));
     }
     Ok(record)
@@ -49,16 +54,27 @@ pub async fn ended(runs: &Arc<Runs>, id: &str) -> Result<(RunRecord, Option<Stri
     Ok((record, reasoning))
 }
 
-async fn choice_of(runs: &Arc<Runs>, index: u32, accepted: &AcceptedRun) -> Result<(Choice, Usage), ApiError> {
+async fn choice_of(
+    runs: &Arc<Runs>,
+    index: u32,
+    accepted: &AcceptedRun,
+) -> Result<(Choice, Usage), ApiError> {
     let (record, reasoning) = ended(runs, accepted.run.id()).await?;
-    Ok((Choice::new(index, &record, reasoning, accepted.expected.delivery(&record)), record.result.tokens))
+    Ok((
+        Choice::new(index, &record, reasoning, accepted.expected.delivery(&record)),
+        record.result.tokens,
+    ))
 }
 
 /// Waits for all runs, and responds.
 ///
 /// # Errors
 /// The error of the first run without a choice.
-pub async fn respond(runs: &Arc<Runs>, head: Head, accepted: &[AcceptedRun]) -> Result<HttpResponse, ApiError> {
+pub async fn respond(
+    runs: &Arc<Runs>,
+    head: Head,
+    accepted: &[AcceptedRun],
+) -> Result<HttpResponse, ApiError> {
     let waiting = (0..).zip(accepted).map(|(index, accepted)| choice_of(runs, index, accepted));
     let mut usage = Usage::default();
     let mut choices = Vec::with_capacity(accepted.len());

@@ -1,7 +1,9 @@
-//! What a client gets of a run that is over: its answer in the form asked for, or the reason why there is none.
+//! What a client gets of a run that is over: its answer in the form asked for, or the reason why
+//! there is none.
 //!
-//! An answer that the verifier objected to is never content: a client that looks at nothing else would take it for a
-//! solution. An answer that nothing checks (a problem in words, the verifier `none`) is content, as from any other model.
+//! An answer that the verifier objected to is never content: a client that looks at nothing else
+//! would take it for a solution. An answer that nothing checks (a problem in words, the verifier
+//! `none`) is content, as from any other model.
 
 use super::answer_form::{AnswerForm, Formed};
 use crate::runs::RunRecord;
@@ -20,7 +22,10 @@ pub enum Delivery {
 
 /// Whether a budget ended a run.
 pub fn is_spent(record: &RunRecord) -> bool {
-    matches!(record.result.outcome.as_deref(), Some("steps_spent" | "tokens_spent" | "wall_ms_spent"))
+    matches!(
+        record.result.outcome.as_deref(),
+        Some("steps_spent" | "tokens_spent" | "wall_ms_spent")
+    )
 }
 
 impl Delivery {
@@ -86,7 +91,10 @@ mod tests {
         assert_eq!(of(json!([1]), true, true), content("[1]"));
         assert_eq!(of(json!("x"), false, false), content("x"), "nothing checks it");
         let objected = refusal(of(json!([1]), false, true));
-        assert!(objected.contains("no verified answer") && objected.contains("/v1/runs/run_x"), "{objected}");
+        assert!(
+            objected.contains("no verified answer") && objected.contains("/v1/runs/run_x"),
+            "{objected}"
+        );
         for is_checked in [false, true] {
             let empty = refusal(of(Value::Null, false, is_checked));
             assert!(empty.contains("no answer") && empty.contains("`rounds_spent`"), "{empty}");

@@ -1,4 +1,5 @@
-//! The problem in the messages of a chat completion: a run request as JSON in the last user message, or prose.
+//! The problem in the messages of a chat completion: a run request as JSON in the last user
+//! message, or prose.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +8,8 @@ use crate::daemon::error::ApiError;
 use crate::daemon::wire::RunRequest;
 
 /// Fields of a line of the benchmark that a run request does not have.
-const LINE_FIELDS: [&str; 7] = ["id", "task_id", "category", "answer", "steps", "actions", "states"];
+const LINE_FIELDS: [&str; 7] =
+    ["id", "task_id", "category", "answer", "steps", "actions", "states"];
 
 /// Fields of a run request that select the problem.
 const PROBLEM_FIELDS: [&str; 2] = ["task", "problem"];
@@ -54,7 +56,9 @@ fn text_of(index: usize, message: &Message) -> Result<String, ApiError> {
 /// 400 when there is none.
 pub fn last_of_user(messages: &[Message]) -> Result<usize, ApiError> {
     let last = messages.iter().rposition(|message| message.role == Role::User);
-    last.ok_or_else(|| ApiError::bad_field("messages", "has no message of role user with the problem to solve"))
+    last.ok_or_else(|| {
+        ApiError::bad_field("messages", "has no message of role user with the problem to solve")
+    })
 }
 
 /// The task in the messages, and the part of the request that has it.
@@ -85,7 +89,9 @@ pub fn task_of(messages: &[Message]) -> Result<(ChatTask, String), ApiError> {
 /// The object with the problem: the whole text, or the first one in a JSON fence.
 fn object_in(text: &str) -> Result<Option<Map<String, Value>>, String> {
     let named = |value: Value| match value {
-        Value::Object(object) if PROBLEM_FIELDS.iter().any(|field| object.contains_key(*field)) => Some(object),
+        Value::Object(object) if PROBLEM_FIELDS.iter().any(|field| object.contains_key(*field)) => {
+            Some(object)
+        }
         _ => None,
     };
     match serde_json::from_str(text) {
@@ -122,7 +128,11 @@ fn request_of(object: Map<String, Value>) -> Result<RunRequest, String> {
         if !object.get("input").is_some_and(Value::is_object) {
             return Err("the line of the benchmark has no `input`, an object".to_owned());
         }
-        return Ok(RunRequest { task: Some(task), input: Some(Value::Object(object)), ..RunRequest::default() });
+        return Ok(RunRequest {
+            task: Some(task),
+            input: Some(Value::Object(object)),
+            ..RunRequest::default()
+        });
     }
     serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
         let path = error.path().to_string();
@@ -176,14 +186,20 @@ mod tests {
         });
         let read = run(&line.to_string());
         assert_eq!((read.task.as_deref(), &read.input), (Some("n-queens"), &Some(line)));
-        assert_eq!((read.difficulty, read.index, read.seed), (None, None, None), "its seed is not the run's");
+        assert_eq!(
+            (read.difficulty, read.index, read.seed),
+            (None, None, None),
+            "its seed is not the run's"
+        );
     }
 
     #[test]
     fn parts_of_a_text_are_one_text() {
         let parts = json!([{"type": "text", "text": "{\"task\":"}, {"type": "text", "text": "\"n-queens\"}"}]);
         let (read, _) = task_of(&messages(json!([{"role": "user", "content": parts}]))).unwrap();
-        assert!(matches!(read, ChatTask::Run(request) if request.task.as_deref() == Some("n-queens")));
+        assert!(
+            matches!(read, ChatTask::Run(request) if request.task.as_deref() == Some("n-queens"))
+        );
     }
 
     #[test]
@@ -196,7 +212,9 @@ mod tests {
         ]));
         let (read, place) = task_of(&all).unwrap();
         assert_eq!(place, "messages[2].content");
-        assert!(matches!(read, ChatTask::Run(request) if request.task.as_deref() == Some("n-queens")));
+        assert!(
+            matches!(read, ChatTask::Run(request) if request.task.as_deref() == Some("n-queens"))
+        );
     }
 
     #[test]
@@ -208,9 +226,21 @@ mod tests {
             {"role": "user", "content": "What is 2 + 2?"},
         ]));
         let (read, _) = task_of(&all).unwrap();
-        assert!(matches!(read, ChatTask::Text(words) if words == "Be exact.\n\nIn JSON.\n\nWhat is 2 + 2?"));
-        for text in ["{\"a\": 1}", "[1]", "{a} and {b}", "```json\n{\"a\": 1}\n```", "```json\n{\"task\": 1", "5"] {
-            assert!(matches!(task_of(&user(text)), Ok((ChatTask::Text(words), _)) if words == text), "{text}");
+        assert!(
+            matches!(read, ChatTask::Text(words) if words == "Be exact.\n\nIn JSON.\n\nWhat is 2 + 2?")
+        );
+        for text in [
+            "{\"a\": 1}",
+            "[1]",
+            "{a} and {b}",
+            "```json\n{\"a\": 1}\n```",
+            "```json\n{\"task\": 1",
+            "5",
+        ] {
+            assert!(
+                matches!(task_of(&user(text)), Ok((ChatTask::Text(words), _)) if words == text),
+                "{text}"
+            );
         }
     }
 
@@ -231,8 +261,13 @@ mod tests {
             (json!("{\"task\": \"n-queens\", \"id\": \"x\"}"), "no `input`"),
             (json!("{\"task\": 5, \"id\": \"x\", \"input\": {}}"), "not text"),
         ] {
-            let error = task_of(&messages(json!([{"role": "user", "content": content}]))).unwrap_err();
-            assert_eq!(error.body().error.param.as_deref(), Some("messages[0].content"), "{content}");
+            let error =
+                task_of(&messages(json!([{"role": "user", "content": content}]))).unwrap_err();
+            assert_eq!(
+                error.body().error.param.as_deref(),
+                Some("messages[0].content"),
+                "{content}"
+            );
             assert!(error.to_string().contains(part), "{part:?} is missing in {error}");
         }
         let error = task_of(&messages(json!([{"role": "system", "content": "x"}]))).unwrap_err();

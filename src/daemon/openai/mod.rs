@@ -27,12 +27,16 @@ use request::ChatRequest;
 use run_requests::RunRequests;
 
 /// Routes of OpenAI's that clients look for and that a run cannot answer.
-const MISSING: [(&str, &str); 2] =
-    [("/v1/completions", "there is no completion of bare text"), ("/v1/embeddings", "there are no embeddings")];
+const MISSING: [(&str, &str); 2] = [
+    ("/v1/completions", "there is no completion of bare text"),
+    ("/v1/embeddings", "there are no embeddings"),
+];
 
 pub fn configure(config: &mut web::ServiceConfig) {
     let resource = |path: &str, route, allowed: &'static str| {
-        web::resource(path).route(route).default_service(web::to(move || method_not_allowed(allowed)))
+        web::resource(path)
+            .route(route)
+            .default_service(web::to(move || method_not_allowed(allowed)))
     };
     config
         .service(resource("/v1/chat/completions", web::post().to(chat::complete), "POST"))
@@ -41,8 +45,9 @@ pub fn configure(config: &mut web::ServiceConfig) {
         // The names of models contain a slash.
         .service(resource("/v1/models/{model:.+}", web::get().to(models::show), "GET"));
     for (path, what) in MISSING {
-        let message =
-            format!("{what}: use POST /v1/chat/completions or POST /v1/responses; GET /docs/ shows all routes");
+        let message = format!(
+            "{what}: use POST /v1/chat/completions or POST /v1/responses; GET /docs/ shows all routes"
+        );
         let missing = move || {
             let error = ApiError::not_found("no_such_route", message.clone());
             async move { Err::<HttpResponse, _>(error) }

@@ -70,7 +70,10 @@ pub async fn list(state: web::Data<State>) -> HttpResponse {
     get, path = "/v1/models/{model}", tag = "openai", operation_id = "show_model", params(("model", description = "`prime` or `prime/<preset>`, the slash bare or as `%2F`", example = "prime/fast")),
     responses((status = 200, description = "The model", body = Model)),
 )]
-pub async fn show(state: web::Data<State>, name: web::Path<String>) -> Result<HttpResponse, ApiError> {
+pub async fn show(
+    state: web::Data<State>,
+    name: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
     let name = name.into_inner();
     let app = state.runs.app();
     preset_of(app.settings(), &name)?;
@@ -86,7 +89,8 @@ mod tests {
         let settings = Settings::default();
         assert_eq!(preset_of(&settings, "prime"), Ok(None));
         assert_eq!(preset_of(&settings, "prime/fast"), Ok(Some("fast")));
-        for unknown in ["", "prime/", "prime/fsat", "primefast", "Prime", "gpt-4o", "prime/fast/x"] {
+        for unknown in ["", "prime/", "prime/fsat", "primefast", "Prime", "gpt-4o", "prime/fast/x"]
+        {
             let error = preset_of(&settings, unknown).unwrap_err();
             assert_eq!((error.code(), error.body().error.param), ("model_not_found", None));
             assert!(error.to_string().contains("prime, prime/careful, prime/fast"), "{error}");

@@ -7,7 +7,8 @@ use crate::daemon::wire::RunRequest;
 
 /// The run that answers in one step, whose line is the answer in this form.
 pub fn run_of(statement: &str, form: &AnswerForm) -> RunRequest {
-    let instructions = form.instructions().map(|instructions| format!("\n\n{instructions}")).unwrap_or_default();
+    let instructions =
+        form.instructions().map(|instructions| format!("\n\n{instructions}")).unwrap_or_default();
     let mut problem = json!({ "statement": format!("{statement}{instructions}"), "input": {}, "steps": "single" });
     if let Some(schema) = form.schema() {
         problem["answer"] = json!({ "schema": schema });

@@ -1,4 +1,5 @@
-//! The steps of a run as text: those that led to the answer, or those of one trajectory as they are committed.
+//! The steps of a run as text: those that led to the answer, or those of one trajectory as they are
+//! committed.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -58,7 +59,8 @@ fn write(text: &mut String, step: &StepLine<'_>) {
     text.push('\n');
 }
 
-/// Finds the trajectory that gave an answer: of several, the one with the lowest scores, then the first to end.
+/// Finds the trajectory that gave an answer: of several, the one with the lowest scores, then the
+/// first to end.
 struct Search<'a> {
     answer: &'a Value,
     /// Scores above zero among the committed steps of each trajectory, by depth.
@@ -126,7 +128,8 @@ impl Committed {
     fn into_text(mut self, run: &str) -> String {
         if self.cut_at.is_some() {
             let (all, trace) = (self.ends.len(), format!("/v1/runs/{run}/trace"));
-            writeln!(self.text, "({all} steps in all: GET {trace})").expect("invariant: writing to a string succeeds");
+            writeln!(self.text, "({all} steps in all: GET {trace})")
+                .expect("invariant: writing to a string succeeds");
         }
         self.text.truncate(self.text.trim_end().len());
         self.text
@@ -169,7 +172,9 @@ impl ReasoningStream {
     /// # Errors
     /// When the event cannot be read.
     pub fn delta(&mut self, event: &[u8]) -> Result<Option<String>, RunError> {
-        let Some(step) = step_of(event)?.filter(|step| step.trajectory == STREAMED) else { return Ok(None) };
+        let Some(step) = step_of(event)?.filter(|step| step.trajectory == STREAMED) else {
+            return Ok(None);
+        };
         let mut text = String::new();
         let mut line = |arguments: std::fmt::Arguments<'_>| {
             text.write_fmt(arguments).expect("invariant: writing to a string succeeds");
@@ -193,7 +198,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn step(round: u32, trajectory: u32, depth: usize, action: &str, decision: &str, score: f64) -> Vec<u8> {
+    fn step(
+        round: u32,
+        trajectory: u32,
+        depth: usize,
+        action: &str,
+        decision: &str,
+        score: f64,
+    ) -> Vec<u8> {
         let event = json!({
             "event": "step", "round": round, "trajectory": trajectory, "depth": depth, "action": action,
             "applicable": true, "score": score, "violations": [], "decision": decision, "elapsed_ms": 1,
@@ -289,7 +301,12 @@ mod tests {
             (ended(1, 0, &json!(1)), None),
             (step(2, 0, 0, "f", "proceed", 0.0), Some("(round 2)\nf\n")),
         ] {
-            assert_eq!(reasoning.delta(&event).unwrap().as_deref(), expected, "{}", String::from_utf8_lossy(&event));
+            assert_eq!(
+                reasoning.delta(&event).unwrap().as_deref(),
+                expected,
+                "{}",
+                String::from_utf8_lossy(&event)
+            );
         }
         assert!(reasoning.delta(br#"{"event":"step","round":1}"#).is_err());
     }

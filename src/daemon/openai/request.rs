@@ -34,22 +34,26 @@ pub struct ChatRequest {
     #[schema(minimum = 1)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub max_tokens: Option<u64>,
-    /// Completion tokens of a choice: of all trajectories of its run. A run that spends them ends with `length`.
+    /// Completion tokens of a choice: of all trajectories of its run. A run that spends them ends
+    /// with `length`.
     #[schema(minimum = 1)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub max_completion_tokens: Option<u64>,
-    /// The seed of the first choice; the others have consecutive ones. Of a negative seed, the lower 63 bits are used.
+    /// The seed of the first choice; the others have consecutive ones. Of a negative seed, the
+    /// lower 63 bits are used.
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub seed: Option<i64>,
-    /// The form of the answer. A task of the benchmark defines its own: an answer of another form is a refusal.
+    /// The form of the answer. A task of the benchmark defines its own: an answer of another form
+    /// is a refusal.
     pub response_format: Option<ResponseFormat>,
     /// Functions that `tool_choice` can force. They are not called on the way to an answer.
     pub tools: Option<Vec<Tool>>,
-    /// Whether the answer is a function call; its arguments follow the function's schema. Takes precedence over
-    /// `response_format`.
+    /// Whether the answer is a function call; its arguments follow the function's schema. Takes
+    /// precedence over `response_format`.
     #[schema(value_type = Option<ToolChoice>)]
     pub tool_choice: Option<Value>,
-    /// A run request, as for `POST /v1/runs`. Takes precedence over the messages and the other fields.
+    /// A run request, as for `POST /v1/runs`. Takes precedence over the messages and the other
+    /// fields.
     pub prime: Option<RunRequest>,
 }
 
@@ -57,7 +61,8 @@ pub struct ChatRequest {
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 pub struct Message {
     pub role: Role,
-    /// A text, or a list of `{"type": "text", "text": …}`. Not read in messages of roles that have no effect.
+    /// A text, or a list of `{"type": "text", "text": …}`. Not read in messages of roles that have
+    /// no effect.
     #[schema(value_type = Value, required = false, example = "{\"task\": \"n-queens\"}")]
     pub content: Option<Value>,
 }
@@ -122,22 +127,34 @@ impl ChatRequest {
     /// 400 with the field.
     pub fn check(&self) -> Result<(), ApiError> {
         if self.messages.is_empty() {
-            return Err(ApiError::bad_field("messages", "is empty; give at least one of role user"));
+            return Err(ApiError::bad_field(
+                "messages",
+                "is empty; give at least one of role user",
+            ));
         }
         if let Some(n) = self.n
             && !(1..=CHOICES_MAX).contains(&n)
         {
-            return Err(ApiError::bad_field("n", format!("is {n}, but must be 1 to {CHOICES_MAX}")));
+            return Err(ApiError::bad_field(
+                "n",
+                format!("is {n}, but must be 1 to {CHOICES_MAX}"),
+            ));
         }
         if let Some(temperature) = self.temperature
             && !(0.0..=2.0).contains(&temperature)
         {
-            return Err(ApiError::bad_field("temperature", format!("is {temperature}, but must be 0 to 2")));
+            return Err(ApiError::bad_field(
+                "temperature",
+                format!("is {temperature}, but must be 0 to 2"),
+            ));
         }
         if let Some(top_p) = self.top_p
             && !(top_p > 0.0 && top_p <= 1.0)
         {
-            return Err(ApiError::bad_field("top_p", format!("is {top_p}, but must be above 0 and up to 1")));
+            return Err(ApiError::bad_field(
+                "top_p",
+                format!("is {top_p}, but must be above 0 and up to 1"),
+            ));
         }
         Ok(())
     }
@@ -159,18 +176,24 @@ impl ChatRequest {
     /// # Errors
     /// 400: there is no schema where one is needed, one is invalid, or the tool choice is.
     pub fn answer_form(&self) -> Result<AnswerForm, ApiError> {
-        let functions = forced(self.tools.as_deref().unwrap_or_default(), self.tool_choice.as_ref())?;
+        let functions =
+            forced(self.tools.as_deref().unwrap_or_default(), self.tool_choice.as_ref())?;
         if !functions.is_empty() {
             return AnswerForm::call(&functions);
         }
         let Some(format) = &self.response_format else { return Ok(AnswerForm::TEXT) };
         match format.kind {
             FormatKind::Text => Ok(AnswerForm::TEXT),
-            FormatKind::JsonObject => AnswerForm::json("response_format", serde_json::json!({ "type": "object" })),
+            FormatKind::JsonObject => {
+                AnswerForm::json("response_format", serde_json::json!({ "type": "object" }))
+            }
             FormatKind::JsonSchema => {
                 let schema = format.json_schema.as_ref().and_then(|format| format.schema.clone());
                 let schema = schema.filter(Value::is_object).ok_or_else(|| {
-                    ApiError::bad_field("response_format.json_schema.schema", "must be a JSON Schema, an object")
+                    ApiError::bad_field(
+                        "response_format.json_schema.schema",
+                        "must be a JSON Schema, an object",
+                    )
                 })?;
                 AnswerForm::json("response_format.json_schema.schema", schema)
             }
@@ -184,9 +207,11 @@ mod tests {
     use crate::daemon::guard::json;
     use serde_json::json as value;
 
-    /// What is said against a request with this field, if anything: the field named, and the message.
+    /// What is said against a request with this field, if anything: the field named, and the
+    /// message.
     fn refused(field: &str, given: &Value) -> Option<(Option<String>, String)> {
-        let mut request = value!({"model": "prime", "messages": [{"role": "user", "content": "x"}]});
+        let mut request =
+            value!({"model": "prime", "messages": [{"role": "user", "content": "x"}]});
         request[field] = given.clone();
         let read = json::<ChatRequest>(request.to_string().as_bytes());
         let checked = read.and_then(|chat| chat.check().and_then(|()| chat.answer_form()));
@@ -215,8 +240,14 @@ mod tests {
             ("stream_options", value!({"include_usage": true, "other": 1})),
             ("response_format", value!({"type": "text"})),
             ("response_format", value!({"type": "json_object"})),
-            ("response_format", value!({"type": "json_schema", "json_schema": {"name": "a", "schema": {}}})),
-            ("messages", value!([{"role": "developer", "content": "x", "name": "y"}, {"role": "assistant"}])),
+            (
+                "response_format",
+                value!({"type": "json_schema", "json_schema": {"name": "a", "schema": {}}}),
+            ),
+            (
+                "messages",
+                value!([{"role": "developer", "content": "x", "name": "y"}, {"role": "assistant"}]),
+            ),
             ("prime", value!({"task": "n-queens", "fanout": 2})),
         ] {
             assert_eq!(refused(field, &given), None, "{field} = {given}");
@@ -245,10 +276,20 @@ mod tests {
             ("stream", value!("yes"), "stream", "yes"),
             ("stream_options", value!({"include_usage": 1}), "stream_options.include_usage", "1"),
             ("tool_choice", value!("required"), "tool_choice", "`tools`"),
-            ("tool_choice", value!({"type": "function", "function": {"name": "f"}}), "tool_choice", "`tools`"),
+            (
+                "tool_choice",
+                value!({"type": "function", "function": {"name": "f"}}),
+                "tool_choice",
+                "`tools`",
+            ),
             ("tools", value!([{"function": {"name": "f"}}]), "tools[0]", "type"),
             ("response_format", value!({"type": "xml"}), "response_format.type", "xml"),
-            ("response_format", value!({"type": "json_schema"}), "response_format.json_schema.schema", "JSON Schema"),
+            (
+                "response_format",
+                value!({"type": "json_schema"}),
+                "response_format.json_schema.schema",
+                "JSON Schema",
+            ),
             (
                 "response_format",
                 value!({"type": "json_schema", "json_schema": {"schema": 5}}),
@@ -258,7 +299,8 @@ mod tests {
             ("prime", value!({"fan_out": 2}), "prime.fan_out", "fanout"),
             ("prime", value!({"budget": {"steps": "x"}}), "prime.budget.steps", "x"),
         ] {
-            let (named, message) = refused(field, &given).unwrap_or_else(|| panic!("{field} = {given} is taken"));
+            let (named, message) =
+                refused(field, &given).unwrap_or_else(|| panic!("{field} = {given} is taken"));
             assert_eq!(named.as_deref(), Some(param), "{message}");
             assert!(message.contains(part), "{part:?} is missing in {message:?}");
         }

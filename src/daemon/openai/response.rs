@@ -98,7 +98,8 @@ pub struct RunInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
     pub verifier: String,
-    /// The kinds of constraints that were evaluated, or that a program's owner says it checks. A model's opinion is none.
+    /// The kinds of constraints that were evaluated, or that a program's owner says it checks. A
+    /// model's opinion is none.
     pub checked_kinds: Vec<Kind>,
     /// The name of what ended the run.
     pub outcome: Option<String>,
@@ -129,7 +130,11 @@ pub struct Head {
 
 impl From<Usage> for TokenUsage {
     fn from(usage: Usage) -> Self {
-        Self { prompt_tokens: usage.prompt, completion_tokens: usage.completion, total_tokens: usage.total() }
+        Self {
+            prompt_tokens: usage.prompt,
+            completion_tokens: usage.completion,
+            total_tokens: usage.total(),
+        }
     }
 }
 
@@ -171,7 +176,13 @@ impl ToolCall {
 
 impl Answer {
     fn new(run: &str, delivery: Delivery, reasoning_content: Option<String>) -> Self {
-        let empty = Self { role: "assistant", content: None, reasoning_content, refusal: None, tool_calls: None };
+        let empty = Self {
+            role: "assistant",
+            content: None,
+            reasoning_content,
+            refusal: None,
+            tool_calls: None,
+        };
         match delivery {
             Delivery::Content(text) => Self { content: Some(text), ..empty },
             Delivery::Refusal(reason) => Self { refusal: Some(reason), ..empty },
@@ -184,7 +195,12 @@ impl Answer {
 
 impl Choice {
     /// The choice of a run that is over.
-    pub fn new(index: u32, record: &RunRecord, reasoning: Option<String>, delivery: Delivery) -> Self {
+    pub fn new(
+        index: u32,
+        record: &RunRecord,
+        reasoning: Option<String>,
+        delivery: Delivery,
+    ) -> Self {
         let finish_reason = finish_reason(record, &delivery);
         let message = Answer::new(&record.id, delivery, reasoning);
         Self { index, message, logprobs: None, finish_reason, prime: record.into() }
@@ -214,7 +230,8 @@ pub struct Chunk<'a> {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "never constructed")]
 pub struct ChunkEvent {
-    /// A chunk, of object `chat.completion.chunk`; an `ErrorBody` if the run fails; at the end `[DONE]`.
+    /// A chunk, of object `chat.completion.chunk`; an `ErrorBody` if the run fails; at the end
+    /// `[DONE]`.
     data: String,
 }
 
@@ -373,13 +390,20 @@ mod tests {
             })
         );
         let delta = serde_json::to_value(Delta::answer("run_x", called())).unwrap();
-        assert_eq!((&delta["tool_calls"][0]["index"], &delta["tool_calls"][0]["id"]), (&json!(0), &json!("call_x")));
+        assert_eq!(
+            (&delta["tool_calls"][0]["index"], &delta["tool_calls"][0]["id"]),
+            (&json!(0), &json!("call_x"))
+        );
     }
 
     #[test]
     fn a_chunk_has_only_what_it_adds() {
-        let head =
-            Head { id: "c".to_owned(), created: 9, model: "prime".to_owned(), system_fingerprint: "f".to_owned() };
+        let head = Head {
+            id: "c".to_owned(),
+            created: 9,
+            model: "prime".to_owned(),
+            system_fingerprint: "f".to_owned(),
+        };
         let delta = Delta { reasoning_content: Some("a\n".to_owned()), ..Delta::default() };
         assert_eq!(
             serde_json::to_value(head.delta(2, delta)).unwrap(),

@@ -117,7 +117,9 @@ fn completion_tokens_of(settings: &Settings, chat: &ChatRequest) -> Result<Optio
     // A configured limit of 0 means none.
     let limit = Some(settings.run.budget.completion_tokens).filter(|limit| *limit > 0);
     if tokens == 0 || limit.is_some_and(|limit| tokens > limit) {
-        let range = limit.map_or("1 or more".to_owned(), |limit| format!("1 to {limit}, the daemon's own limit"));
+        let range = limit.map_or("1 or more".to_owned(), |limit| {
+            format!("1 to {limit}, the daemon's own limit")
+        });
         return Err(ApiError::bad_field(field, format!("is {tokens}; give {range}")));
     }
     Ok(Some(tokens))
@@ -138,7 +140,10 @@ impl RunRequests {
             temperature: chat.temperature,
             top_p: chat.top_p,
             seed: chat.seed.map(|seed| seed.cast_unsigned() & SEED_MASK),
-            budget: BudgetRequest { completion_tokens: completion_tokens_of(settings, chat)?, ..Default::default() },
+            budget: BudgetRequest {
+                completion_tokens: completion_tokens_of(settings, chat)?,
+                ..Default::default()
+            },
             ..RunRequest::default()
         };
         let prime = chat.prime.clone().unwrap_or_default();
@@ -161,11 +166,13 @@ impl RunRequests {
             (merge(prime, request), source)
         };
         let inner_fields = fields_in(&inner);
-        let outer_fields = fields_in(&outer).into_iter().filter(|field| !inner_fields.contains(field)).collect();
+        let outer_fields =
+            fields_in(&outer).into_iter().filter(|field| !inner_fields.contains(field)).collect();
         let one = merge(inner, outer);
         let seed = one.seed.unwrap_or(settings.run.seed);
         let choice = |index: u32| {
-            // The first choice has the given seed, so that one out of range is refused and not mapped.
+            // The first choice has the given seed, so that one out of range is refused and not
+            // mapped.
             let seed = if index == 0 { seed } else { seed.wrapping_add(index.into()) & SEED_MASK };
             RunRequest { seed: Some(seed), ..one.clone() }
         };
@@ -222,18 +229,34 @@ mod tests {
 
     #[test]
     fn the_more_specific_field_takes_precedence() {
-        let run = one(&json!({"model": "prime/fast", "temperature": 0.5, "max_tokens": 9, "max_completion_tokens": 8}));
-        assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("n-queens"), Some(3), Some(2)));
+        let run = one(
+            &json!({"model": "prime/fast", "temperature": 0.5, "max_tokens": 9, "max_completion_tokens": 8}),
+        );
+        assert_eq!(
+            (run.task.as_deref(), run.index, run.fanout),
+            (Some("n-queens"), Some(3), Some(2))
+        );
         assert_eq!((run.preset.as_deref(), run.temperature), (Some("fast"), Some(0.5)));
-        assert_eq!((run.budget.completion_tokens, run.seed), (Some(8), Some(42)), "the configured seed is explicit");
+        assert_eq!(
+            (run.budget.completion_tokens, run.seed),
+            (Some(8), Some(42)),
+            "the configured seed is explicit"
+        );
 
-        let run = one(&json!({"temperature": 0.5, "prime": {"temperature": 0.1, "fanout": 7, "preset": "careful"}}));
-        assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("n-queens"), Some(3), Some(7)));
+        let run = one(
+            &json!({"temperature": 0.5, "prime": {"temperature": 0.1, "fanout": 7, "preset": "careful"}}),
+        );
+        assert_eq!(
+            (run.task.as_deref(), run.index, run.fanout),
+            (Some("n-queens"), Some(3), Some(7))
+        );
         assert_eq!((run.temperature, run.preset.as_deref()), (Some(0.1), Some("careful")));
 
         let run = one(&json!({"prime": {"task": "bubble-sort"}}));
         assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("bubble-sort"), None, None));
-        let run = one(&json!({"messages": [{"role": "user", "content": null}], "prime": {"task": "bubble-sort"}}));
+        let run = one(
+            &json!({"messages": [{"role": "user", "content": null}], "prime": {"task": "bubble-sort"}}),
+        );
         assert_eq!(run.task.as_deref(), Some("bubble-sort"), "the messages are ignored");
     }
 
@@ -248,7 +271,8 @@ mod tests {
             (json!({"seed": -5}), vec![0x7fff_ffff_ffff_fffb]),
             (json!({"seed": 7, "prime": {"seed": 9}}), vec![9]),
         ] {
-            let given: Vec<_> = requests(&fields).unwrap().runs.iter().map(|run| run.seed.unwrap()).collect();
+            let given: Vec<_> =
+                requests(&fields).unwrap().runs.iter().map(|run| run.seed.unwrap()).collect();
             assert_eq!(given, seeds, "{fields}");
         }
     }
@@ -260,11 +284,20 @@ mod tests {
         let (param, message) = wrong(requests(&json!({})).unwrap().locate(task()));
         assert_eq!(param, "messages[0].content");
         assert_eq!(message, "field `messages[0].content`: `task`: there is none");
-        let (param, message) = wrong(requests(&json!({"prime": {"task": "x"}})).unwrap().locate(task()));
-        assert_eq!((param.as_str(), message.as_str()), ("prime.task", "field `prime.task`: there is none"));
+        let (param, message) =
+            wrong(requests(&json!({"prime": {"task": "x"}})).unwrap().locate(task()));
+        assert_eq!(
+            (param.as_str(), message.as_str()),
+            ("prime.task", "field `prime.task`: there is none")
+        );
         let fanout = ApiError::bad_field("fanout", "is 0");
-        assert_eq!(wrong(requests(&json!({"prime": {"fanout": 0}})).unwrap().locate(fanout)).0, "prime.fanout");
-        let outer = requests(&json!({"temperature": 1})).unwrap().locate(ApiError::bad_field("temperature", "no"));
+        assert_eq!(
+            wrong(requests(&json!({"prime": {"fanout": 0}})).unwrap().locate(fanout)).0,
+            "prime.fanout"
+        );
+        let outer = requests(&json!({"temperature": 1}))
+            .unwrap()
+            .locate(ApiError::bad_field("temperature", "no"));
         assert_eq!(wrong(outer).0, "temperature");
     }
 
@@ -282,15 +315,24 @@ mod tests {
             assert_eq!(error.body().error.param.as_deref(), Some(field));
             assert!(error.to_string().contains(range), "{error}");
         }
-        assert_eq!(completion_tokens_of(&limited, &chat(&json!({"max_tokens": 1_000}))).unwrap(), Some(1_000));
-        assert_eq!(one(&json!({"max_tokens": 100_000_000})).budget.completion_tokens, Some(100_000_000));
+        assert_eq!(
+            completion_tokens_of(&limited, &chat(&json!({"max_tokens": 1_000}))).unwrap(),
+            Some(1_000)
+        );
+        assert_eq!(
+            one(&json!({"max_tokens": 100_000_000})).budget.completion_tokens,
+            Some(100_000_000)
+        );
     }
 
     #[test]
     fn an_instance_without_its_task_is_refused() {
-        for (field, given) in
-            [("input", json!({"n": 4})), ("difficulty", json!("easy")), ("index", json!(3)), ("base_seed", json!(7))]
-        {
+        for (field, given) in [
+            ("input", json!({"n": 4})),
+            ("difficulty", json!("easy")),
+            ("index", json!(3)),
+            ("base_seed", json!(7)),
+        ] {
             let error = requests(&json!({"prime": {field: given}})).unwrap_err();
             assert_eq!(error.body().error.param, Some(format!("prime.{field}")), "{error}");
         }
@@ -304,11 +346,16 @@ mod tests {
         let problem = requests.runs[0].problem.as_ref().unwrap();
         assert_eq!(problem["statement"], "Be exact.\n\n2 + 2?");
         assert_eq!(problem["answer"], json!({"schema": {"type": "integer"}}));
-        let wrong = |field| requests.locate(ApiError::bad_field(field, "no")).body().error.param.unwrap();
+        let wrong =
+            |field| requests.locate(ApiError::bad_field(field, "no")).body().error.param.unwrap();
         assert_eq!(wrong("problem.statement"), "messages[1].content");
-        let unread = requests.locate(ApiError::bad_field("problem", "the executor `x` cannot read it"));
+        let unread =
+            requests.locate(ApiError::bad_field("problem", "the executor `x` cannot read it"));
         assert_eq!(unread.body().error.param.as_deref(), Some("messages[1].content"));
         let message = unread.to_string();
-        assert!(message.contains("is in words, but the executor `x`") && message.contains("/v1/tasks"), "{message}");
+        assert!(
+            message.contains("is in words, but the executor `x`") && message.contains("/v1/tasks"),
+            "{message}"
+        );
     }
 }

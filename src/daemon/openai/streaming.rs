@@ -1,5 +1,5 @@
-//! The response to a chat completion with `stream`: chunks as server-sent events, steps as they become durable, then the
-//! answer.
+//! The response to a chat completion with `stream`: chunks as server-sent events, steps as they
+//! become durable, then the answer.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -55,7 +55,8 @@ fn choice(
         }
         Ok(Bytes::from(text))
     });
-    let (runs, head, id, usage) = (Arc::clone(runs), Rc::clone(head), id.to_owned(), Rc::clone(usage));
+    let (runs, head, id, usage) =
+        (Arc::clone(runs), Rc::clone(head), id.to_owned(), Rc::clone(usage));
     let expected = expected.clone();
     let end = stream::once(async move {
         let record = record_of(&runs, &id).await?;
@@ -76,7 +77,9 @@ fn choice(
 }
 
 /// Turns an error into the last event.
-fn with_errors(pieces: impl Stream<Item = Result<Bytes, ApiError>>) -> impl Stream<Item = Result<Bytes, Infallible>> {
+fn with_errors(
+    pieces: impl Stream<Item = Result<Bytes, ApiError>>,
+) -> impl Stream<Item = Result<Bytes, Infallible>> {
     stream::unfold(Some(Box::pin(pieces)), |pieces| async move {
         let mut pieces = pieces?;
         match pieces.next().await? {
@@ -99,7 +102,9 @@ pub fn respond(
     permit: Option<Permit>,
 ) -> HttpResponse {
     let (head, usage) = (Rc::new(head), Rc::new(Cell::new(Usage::default())));
-    let choices = (0..).zip(&accepted).map(|(index, run)| choice(runs, &head, index, run, &usage).boxed_local());
+    let choices = (0..)
+        .zip(&accepted)
+        .map(|(index, run)| choice(runs, &head, index, run, &usage).boxed_local());
     let choices = stream::select_all(choices.collect::<Vec<_>>());
     let end = stream::once(async move {
         let mut text = Vec::new();
@@ -110,7 +115,9 @@ pub fn respond(
         Ok(Bytes::from(text))
     });
     // An empty piece would end the body.
-    let pieces = choices.chain(end).filter(|piece| std::future::ready(!piece.as_ref().is_ok_and(Bytes::is_empty)));
+    let pieces = choices
+        .chain(end)
+        .filter(|piece| std::future::ready(!piece.as_ref().is_ok_and(Bytes::is_empty)));
     let body = with_heartbeat(with_errors(pieces), permit).map(move |piece| {
         let _cancelled_with_the_body = &accepted;
         piece
@@ -128,11 +135,13 @@ mod tests {
 
     #[actix_web::test]
     async fn an_error_is_the_last_event() {
-        let pieces = [Ok(Bytes::from("a")), Err(ApiError::internal("it broke")), Ok(Bytes::from("b"))];
+        let pieces =
+            [Ok(Bytes::from("a")), Err(ApiError::internal("it broke")), Ok(Bytes::from("b"))];
         let sent: Vec<_> = with_errors(stream::iter(pieces)).map(Result::unwrap).collect().await;
         assert_eq!(sent.len(), 2);
         let error = std::str::from_utf8(&sent[1]).unwrap();
-        let data: serde_json::Value = serde_json::from_str(error.strip_prefix("data: ").unwrap()).unwrap();
+        let data: serde_json::Value =
+            serde_json::from_str(error.strip_prefix("data: ").unwrap()).unwrap();
         assert!(error.ends_with("\n\n"));
         assert_eq!(data["error"]["message"], "it broke");
     }

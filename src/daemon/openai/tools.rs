@@ -74,11 +74,15 @@ fn named(choice: &Value) -> Option<&str> {
     (choice["type"] == "function").then(|| choice["function"]["name"].as_str()).flatten()
 }
 
-/// The functions of which the answer must be a call, each with its place in `tools`; none where the answer is a text.
+/// The functions of which the answer must be a call, each with its place in `tools`; none where the
+/// answer is a text.
 ///
 /// # Errors
 /// 400: the choice is not supported, or names no function of `tools`.
-pub fn forced<'a>(tools: &'a [Tool], choice: Option<&Value>) -> Result<Vec<(usize, &'a Function)>, ApiError> {
+pub fn forced<'a>(
+    tools: &'a [Tool],
+    choice: Option<&Value>,
+) -> Result<Vec<(usize, &'a Function)>, ApiError> {
     let refused = |message: String| Err(ApiError::bad_field("tool_choice", message));
     let functions = || {
         let functions = tools.iter().enumerate().filter(|(_, tool)| tool.kind == "function");
@@ -89,14 +93,21 @@ pub fn forced<'a>(tools: &'a [Tool], choice: Option<&Value>) -> Result<Vec<(usiz
         Some(Value::String(mode)) => match mode.as_str() {
             "none" | "auto" => return Ok(Vec::new()),
             "required" => functions().collect(),
-            other => return refused(format!("is {other:?}; give \"none\", \"auto\", \"required\" or a function")),
+            other => {
+                return refused(format!(
+                    "is {other:?}; give \"none\", \"auto\", \"required\" or a function"
+                ));
+            }
         },
         Some(choice) => {
             let Some(name) = named(choice) else {
                 let example = json!({"type": "function", "function": {"name": "NAME"}});
-                return refused(format!("is not supported; give \"none\", \"auto\", \"required\" or {example}"));
+                return refused(format!(
+                    "is not supported; give \"none\", \"auto\", \"required\" or {example}"
+                ));
             };
-            let chosen: Vec<_> = functions().filter(|(_, function)| function.name == name).take(1).collect();
+            let chosen: Vec<_> =
+                functions().filter(|(_, function)| function.name == name).take(1).collect();
             if chosen.is_empty() {
                 return refused(format!("names the function {name:?}, which is not in `tools`"));
             }
@@ -135,7 +146,8 @@ mod tests {
         ] {
             let tools = tools();
             let chosen = forced(&tools, choice.as_ref()).unwrap();
-            let chosen: Vec<_> = chosen.iter().map(|(place, function)| (*place, function.name.as_str())).collect();
+            let chosen: Vec<_> =
+                chosen.iter().map(|(place, function)| (*place, function.name.as_str())).collect();
             assert_eq!(chosen, expected, "{choice:?}");
         }
     }

@@ -50,7 +50,10 @@ mod tests {
             (&json!(1), &json!(18_446_744_073_709_551_615_u64))
         );
         assert_eq!(fields["seed"]["minimum"], json!(-9_223_372_036_854_775_808_i64));
-        assert_eq!((&fields["limit"]["minimum"], &fields["limit"]["maximum"]), (&json!(0), &json!(1000)));
+        assert_eq!(
+            (&fields["limit"]["minimum"], &fields["limit"]["maximum"]),
+            (&json!(0), &json!(1000))
+        );
         assert_eq!(fields["share"], json!({"type": "number", "format": "double"}));
     }
 }

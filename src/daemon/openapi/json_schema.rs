@@ -23,7 +23,8 @@ fn relocate(value: &mut Value, needed: &mut Vec<String>) {
     }
 }
 
-/// The schema of this name with everything that it refers to; one that accepts anything if there is none.
+/// The schema of this name with everything that it refers to; one that accepts anything if there is
+/// none.
 pub fn json_schema(name: &str) -> Value {
     let document = described(false);
     let component = |name: &str| document["components"]["schemas"][name].clone();

@@ -11,8 +11,8 @@ use serde_json::Value;
 use utoipa::OpenApi;
 
 use super::{
-    State, catalog, cluster, events, health, http_metrics, method_not_allowed, openai, reload, reports, reviews, runs,
-    split, steps, try_step, verify,
+    State, catalog, cluster, events, health, http_metrics, method_not_allowed, openai, reload,
+    reports, reviews, runs, split, steps, try_step, verify,
 };
 pub use json_schema::json_schema;
 use shared_responses::SharedResponses;
@@ -130,17 +130,33 @@ mod tests {
             let name = operation["operationId"].as_str().unwrap();
             assert!(names.insert(name.to_owned()), "{name} is there twice");
             assert_eq!(operation["tags"].as_array().unwrap().len(), 1, "{place}");
-            assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{place}");
+            assert!(
+                operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()),
+                "{place}"
+            );
             let mut parameters = BTreeSet::new();
             for parameter in operation["parameters"].as_array().into_iter().flatten() {
-                assert!(parameters.insert(parameter["name"].to_string()), "{place}: {parameter} is there twice");
-                assert_ne!(parameter["schema"]["type"][1], "null", "{place}: {parameter} cannot be null");
-                assert!(!parameter["description"].as_str().unwrap_or_default().is_empty(), "{place}: {parameter}");
+                assert!(
+                    parameters.insert(parameter["name"].to_string()),
+                    "{place}: {parameter} is there twice"
+                );
+                assert_ne!(
+                    parameter["schema"]["type"][1], "null",
+                    "{place}: {parameter} cannot be null"
+                );
+                assert!(
+                    !parameter["description"].as_str().unwrap_or_default().is_empty(),
+                    "{place}: {parameter}"
+                );
             }
             for (status, response) in operation["responses"].as_object().unwrap() {
                 assert_eq!(status.len(), 3, "{place}: {status} is exact");
-                assert!(status.bytes().all(|byte| byte.is_ascii_digit()), "{place}: {status} is exact");
-                let is_described = response["description"].as_str().is_some_and(|text| !text.is_empty());
+                assert!(
+                    status.bytes().all(|byte| byte.is_ascii_digit()),
+                    "{place}: {status} is exact"
+                );
+                let is_described =
+                    response["description"].as_str().is_some_and(|text| !text.is_empty());
                 assert!(is_described || response["$ref"].is_string(), "{place}: {status}");
             }
         }
@@ -172,18 +188,31 @@ mod tests {
         let schemas = document["components"]["schemas"].as_object().unwrap();
         for (name, schema) in schemas {
             let is_of_a_union = |part: &Value| {
-                let referred = part["$ref"].as_str().and_then(|to| document.pointer(to.strip_prefix('#')?));
+                let referred =
+                    part["$ref"].as_str().and_then(|to| document.pointer(to.strip_prefix('#')?));
                 referred.is_some_and(|schema| schema["oneOf"].is_array())
             };
-            assert!(!schema["allOf"].as_array().into_iter().flatten().any(is_of_a_union), "{name} adds to a union");
+            assert!(
+                !schema["allOf"].as_array().into_iter().flatten().any(is_of_a_union),
+                "{name} adds to a union"
+            );
             for variant in schema["oneOf"].as_array().into_iter().flatten() {
-                assert!(variant["properties"].is_null() && variant["allOf"].is_null(), "{name}: {variant} has no name");
+                assert!(
+                    variant["properties"].is_null() && variant["allOf"].is_null(),
+                    "{name}: {variant} has no name"
+                );
             }
         }
-        let reference = |name: &str| serde_json::json!({"$ref": format!("#/components/schemas/{name}")});
+        let reference =
+            |name: &str| serde_json::json!({"$ref": format!("#/components/schemas/{name}")});
         let lines = schemas["TraceRecord"]["oneOf"].as_array().unwrap();
         assert!(lines.contains(&reference("TraceRecordTrajectoryEnded")), "{lines:?}");
-        assert!(schemas["AnswerForm"]["oneOf"].as_array().unwrap().contains(&reference("AnswerFormPattern")));
+        assert!(
+            schemas["AnswerForm"]["oneOf"]
+                .as_array()
+                .unwrap()
+                .contains(&reference("AnswerFormPattern"))
+        );
     }
 
     #[test]
@@ -193,7 +222,8 @@ mod tests {
                 Value::Object(fields) => {
                     let kind = fields.get("type").unwrap_or(&Value::Null);
                     if kind == "integer" || kind[0] == "integer" {
-                        let bounded = fields.contains_key("minimum") && fields.contains_key("maximum");
+                        let bounded =
+                            fields.contains_key("minimum") && fields.contains_key("maximum");
                         assert!(bounded || !fields.contains_key("format"), "{place}: {value}");
                     }
                     if place.ends_with("_at") && kind == "string" {
@@ -214,11 +244,20 @@ mod tests {
     fn refusals_are_told_where_they_can_come() {
         let statuses = |document: &Value, place: &str| -> Vec<u16> {
             let (_, operation) = operations(document).find(|(name, _)| name == place).unwrap();
-            operation["responses"].as_object().unwrap().keys().map(|status| status.parse().unwrap()).collect()
+            operation["responses"]
+                .as_object()
+                .unwrap()
+                .keys()
+                .map(|status| status.parse().unwrap())
+                .collect()
         };
         let (open, closed) = (document(false), document(true));
         for (place, without, with) in [
-            ("get /livez", vec![200, 403, 405, 408, 414, 431, 500], vec![200, 405, 408, 414, 431, 500]),
+            (
+                "get /livez",
+                vec![200, 403, 405, 408, 414, 431, 500],
+                vec![200, 405, 408, 414, 431, 500],
+            ),
             (
                 "get /v1/tasks",
                 vec![200, 403, 405, 408, 414, 429, 431, 500],

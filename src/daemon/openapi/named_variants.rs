@@ -9,7 +9,10 @@ const SCHEMAS: &str = "#/components/schemas/";
 
 /// Moves the variants of all unions into schemas of their own.
 pub fn add(document: &mut Value) {
-    let Some(schemas) = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut) else { return };
+    let Some(schemas) = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut)
+    else {
+        return;
+    };
     let names: Vec<_> = schemas.keys().cloned().collect();
     for name in &names {
         distribute(schemas, name);
@@ -24,11 +27,14 @@ fn referred<'s>(schemas: &'s Schemas, schema: &Value) -> Option<&'s Value> {
     schemas.get(schema["$ref"].as_str()?.strip_prefix(SCHEMAS)?)
 }
 
-/// Makes a union with further fields a union whose variants each have these fields: generators cannot add fields to a union.
+/// Makes a union with further fields a union whose variants each have these fields: generators
+/// cannot add fields to a union.
 fn distribute(schemas: &mut Schemas, name: &str) {
     let Some(parts) = schemas[name]["allOf"].as_array() else { return };
     let variants_of = |part: &Value| referred(schemas, part)?["oneOf"].as_array();
-    let Some((at, variants)) = parts.iter().enumerate().find_map(|(at, part)| Some((at, variants_of(part)?))) else {
+    let Some((at, variants)) =
+        parts.iter().enumerate().find_map(|(at, part)| Some((at, variants_of(part)?)))
+    else {
         return;
     };
     let mut fields = parts.clone();
@@ -60,7 +66,9 @@ fn tag(variant: &Value) -> Option<&str> {
 
 /// `turn_failed` as `TurnFailed`.
 fn type_name(words: &str) -> String {
-    let word = |word: &str| word.get(..1).map(|first| first.to_uppercase() + &word[1..]).unwrap_or_default();
+    let word = |word: &str| {
+        word.get(..1).map(|first| first.to_uppercase() + &word[1..]).unwrap_or_default()
+    };
     words.split('_').map(word).collect()
 }
 
@@ -68,7 +76,9 @@ fn type_name(words: &str) -> String {
 fn move_variants(schemas: &mut Schemas, name: &str) {
     let Some(variants) = schemas[name]["oneOf"].as_array().cloned() else { return };
     for (at, variant) in variants.into_iter().enumerate() {
-        let Some(distinction) = tag(&variant).or_else(|| only(&variant["required"])) else { continue };
+        let Some(distinction) = tag(&variant).or_else(|| only(&variant["required"])) else {
+            continue;
+        };
         let own = format!("{name}{}", type_name(distinction));
         if !schemas.contains_key(&own) {
             schemas[name]["oneOf"][at] = json!({"$ref": format!("{SCHEMAS}{own}")});
@@ -87,7 +97,10 @@ mod tests {
 
     #[test]
     fn variants_are_named_after_their_tag_or_their_field() {
-        let ended = object(&json!({"why": {}, "event": {"type": "string", "enum": ["turn_ended"]}}), &["why", "event"]);
+        let ended = object(
+            &json!({"why": {}, "event": {"type": "string", "enum": ["turn_ended"]}}),
+            &["why", "event"],
+        );
         let pattern = object(&json!({"pattern": {"type": "string"}}), &["pattern"]);
         let mut document = json!({"components": {"schemas": {
             "Event": {"oneOf": [ended, {"$ref": "#/components/schemas/Other"}]},
@@ -109,7 +122,8 @@ mod tests {
 
     #[test]
     fn the_fields_beside_a_union_are_those_of_each_variant() {
-        let tagged = |tag: &str| object(&json!({"event": {"type": "string", "enum": [tag]}}), &["event"]);
+        let tagged =
+            |tag: &str| object(&json!({"event": {"type": "string", "enum": [tag]}}), &["event"]);
         let seq = object(&json!({"seq": {"type": "integer"}}), &["seq"]);
         let step = json!({"allOf": [{"$ref": "#/components/schemas/Step"}, tagged("step")]});
         let mut document = json!({"components": {"schemas": {

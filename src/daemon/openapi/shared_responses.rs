@@ -1,5 +1,5 @@
-//! Responses that many routes share: the refusals of the guard, of bodies and of paths. Each is defined once in the
-//! document, and the operations that can give it refer to it.
+//! Responses that many routes share: the refusals of the guard, of bodies and of paths. Each is
+//! defined once in the document, and the operations that can give it refer to it.
 
 use utoipa::ToSchema as _;
 use utoipa::openapi::header::Header;
@@ -191,7 +191,8 @@ impl SharedResponses {
         for shared in SHARED {
             components.responses.insert(shared.name.to_owned(), shared.response().into());
         }
-        let meaning = if self.has_keys { "A key of `server.keys`" } else { "This daemon has no keys" };
+        let meaning =
+            if self.has_keys { "A key of `server.keys`" } else { "This daemon has no keys" };
         let mut bearer = Http::new(HttpAuthScheme::Bearer);
         bearer.description = Some(meaning.to_owned());
         components.security_schemes.insert(BEARER.to_owned(), SecurityScheme::Http(bearer).into());

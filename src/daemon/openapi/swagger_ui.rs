@@ -22,7 +22,9 @@ const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-
 pub fn configure(config: &mut web::ServiceConfig) {
     config
         .service(
-            web::resource("/docs").route(web::get().to(moved)).default_service(web::to(|| method_not_allowed("GET"))),
+            web::resource("/docs")
+                .route(web::get().to(moved))
+                .default_service(web::to(|| method_not_allowed("GET"))),
         )
         .service(
             web::resource("/docs/{file:.*}")
@@ -43,10 +45,13 @@ pub(in crate::daemon) fn accepts_gzip(request: &HttpRequest) -> bool {
 
 /// The files are embedded gzipped, a quarter of their size.
 async fn file(request: HttpRequest, name: web::Path<String>) -> Result<HttpResponse, ApiError> {
-    let found = serve(&name, Arc::clone(&CONFIG)).map_err(|error| ApiError::internal(error.to_string()))?;
+    let found =
+        serve(&name, Arc::clone(&CONFIG)).map_err(|error| ApiError::internal(error.to_string()))?;
     let file = found.ok_or_else(ApiError::no_such_route)?;
     let mut response = HttpResponse::Ok();
-    response.insert_header((header::CONTENT_SECURITY_POLICY, POLICY)).insert_header((header::VARY, "Accept-Encoding"));
+    response
+        .insert_header((header::CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((header::VARY, "Accept-Encoding"));
     let mut body = file.bytes.into_owned();
     if file.gzpipped && accepts_gzip(&request) {
         response.insert_header(ContentEncoding::Gzip);
@@ -67,18 +72,26 @@ mod tests {
 
     async fn get(encodings: Option<&str>) -> (bool, Vec<u8>) {
         let request = TestRequest::default();
-        let request =
-            encodings.into_iter().fold(request, |request, list| request.insert_header(("Accept-Encoding", list)));
-        let response = file(request.to_http_request(), "index.html".to_owned().into()).await.unwrap();
-        let is_gzipped = response.headers().get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding == "gzip");
+        let request = encodings
+            .into_iter()
+            .fold(request, |request, list| request.insert_header(("Accept-Encoding", list)));
+        let response =
+            file(request.to_http_request(), "index.html".to_owned().into()).await.unwrap();
+        let is_gzipped = response
+            .headers()
+            .get(header::CONTENT_ENCODING)
+            .is_some_and(|encoding| encoding == "gzip");
         (is_gzipped, to_bytes(response.into_body()).await.unwrap().to_vec())
     }
 
     #[actix_web::test]
     async fn files_are_gzipped_for_clients_that_accept_it() {
-        for (encodings, expected) in
-            [(None, false), (Some("identity"), false), (Some("gzip;q=0"), false), (Some("br, gzip"), true)]
-        {
+        for (encodings, expected) in [
+            (None, false),
+            (Some("identity"), false),
+            (Some("gzip;q=0"), false),
+            (Some("br, gzip"), true),
+        ] {
             let (is_gzipped, mut body) = get(encodings).await;
             assert_eq!(is_gzipped, expected, "{encodings:?}");
             if is_gzipped {

@@ -1,4 +1,5 @@
-//! Judges steps and answers without a run, one at a time or in batches, with a limit on the work of a request.
+//! Judges steps and answers without a run, one at a time or in batches, with a limit on the work of
+//! a request.
 
 mod pool;
 
@@ -20,9 +21,11 @@ pub use pool::{Abandoned, Pool};
 
 /// Most requests of a batch.
 const BATCH_MAX: usize = 10_000;
-/// Most steps of references and lines that a request may take: eight times as many as one answer may.
+/// Most steps of references and lines that a request may take: eight times as many as one answer
+/// may.
 const STEPS_MAX: u64 = 1 << 24;
-/// Most time of a processor that a request may take: steps of some tasks cost far more than those of others.
+/// Most time of a processor that a request may take: steps of some tasks cost far more than those
+/// of others.
 const CPU_MAX: Duration = Duration::from_secs(10);
 /// `Retry-After` where the queue is full.
 const SOON: Duration = Duration::from_secs(1);
@@ -44,8 +47,8 @@ pub struct VerifyBatch {
     pub batch: Vec<VerifyRequest>,
 }
 
-/// One request, or `{"batch": [...]}`. Only for the OpenAPI document: the two are parsed separately, so that errors name
-/// the field.
+/// One request, or `{"batch": [...]}`. Only for the OpenAPI document: the two are parsed
+/// separately, so that errors name the field.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "never constructed")]
@@ -91,7 +94,9 @@ pub(super) fn judged(body: &[u8], abandoned: &Abandoned) -> Result<VerifyAnswer,
         }
         if cpu_time() >= until {
             let seconds = CPU_MAX.as_secs();
-            return Err(format!("one request may compute for {seconds} s, which are spent: send the rest in another"));
+            return Err(format!(
+                "one request may compute for {seconds} s, which are spent: send the rest in another"
+            ));
         }
         Ok(())
     };
@@ -102,13 +107,18 @@ pub(super) fn judged(body: &[u8], abandoned: &Abandoned) -> Result<VerifyAnswer,
         let request: VerifyRequest = json(body)?;
         return judge.judge(&request).map(VerifyAnswer::One).map_err(|error| match error.field {
             Some(field) => ApiError::bad_value(&field, error.message),
-            None if may_go_on().is_err() => ApiError::unprocessable("too_much_work", None, error.message),
+            None if may_go_on().is_err() => {
+                ApiError::unprocessable("too_much_work", None, error.message)
+            }
             None => ApiError::internal(error.message),
         });
     }
     let VerifyBatch { batch } = json(body)?;
     if batch.len() > BATCH_MAX {
-        return Err(ApiError::bad_field("batch", format!("has {} requests; give up to {BATCH_MAX}", batch.len())));
+        return Err(ApiError::bad_field(
+            "batch",
+            format!("has {} requests; give up to {BATCH_MAX}", batch.len()),
+        ));
     }
     for (place, request) in batch.iter().enumerate() {
         request.check().map_err(|error| {
@@ -125,11 +135,12 @@ pub(super) fn judged(body: &[u8], abandoned: &Abandoned) -> Result<VerifyAnswer,
 
 /// Judges a step in a given state, or an answer, without a run.
 ///
-/// The state is given in the task's own form, as in a trace, or by the action lines from the start. With `batch`, each
-/// request has its own result: one that cannot be judged has an error and does not affect the others. Only a batch with a
-/// request that does not follow the schema is refused as a whole. A request may take 16,777,216 steps of references
-/// and lines, and 10 s of a processor; what is left of a batch then has an error that says so. An instance that a batch
-/// names repeatedly counts once.
+/// The state is given in the task's own form, as in a trace, or by the action lines from the start.
+/// With `batch`, each request has its own result: one that cannot be judged has an error and does
+/// not affect the others. Only a batch with a request that does not follow the schema is refused as
+/// a whole. A request may take 16,777,216 steps of references and lines, and 10 s of a processor;
+/// what is left of a batch then has an error that says so. An instance that a batch names
+/// repeatedly counts once.
 #[utoipa::path(
     post, path = "/v1/verify", tag = "runs", operation_id = "verify",
     request_body(content = VerifyBody, examples(
@@ -142,12 +153,20 @@ pub(super) fn judged(body: &[u8], abandoned: &Abandoned) -> Result<VerifyAnswer,
         (status = 422, description = "It takes too much computing", body = ErrorBody),
     ),
 )]
-pub async fn judge(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
+pub async fn judge(
+    state: web::Data<State>,
+    request: HttpRequest,
+    body: Body,
+) -> Result<HttpResponse, ApiError> {
     Ok(HttpResponse::Ok().json(verify(&state, &owner_of(&request), body.0).await?))
 }
 
 /// Judges a body on one of the threads for that.
-pub(super) async fn verify(state: &State, owner: &str, body: web::Bytes) -> Result<VerifyAnswer, ApiError> {
+pub(super) async fn verify(
+    state: &State,
+    owner: &str,
+    body: web::Bytes,
+) -> Result<VerifyAnswer, ApiError> {
     let ticket = state.verify.submit(owner, move |abandoned| judged(&body, abandoned));
     let ticket = ticket.map_err(|QueueFull| {
         let message = "many requests wait to be judged already: wait for those that you have sent";
@@ -164,13 +183,17 @@ mod tests {
     fn batch(second: &Value) -> Result<Value, ApiError> {
         let first = json!({"task": "bubble-sort", "input": {"a": [2, 1]}, "action": "cmp 0 1"});
         let body = json!({"batch": [first, second]}).to_string();
-        judged(body.as_bytes(), &Abandoned::default()).map(|answer| serde_json::to_value(answer).unwrap())
+        judged(body.as_bytes(), &Abandoned::default())
+            .map(|answer| serde_json::to_value(answer).unwrap())
     }
 
     #[test]
     fn a_batch_is_refused_for_what_breaks_its_schema_and_for_nothing_else() {
         for (second, field) in [
-            (json!({"task": "bubble-sort", "input": {"a": [1]}, "action": "done", "kinds": []}), "batch[1].kinds"),
+            (
+                json!({"task": "bubble-sort", "input": {"a": [1]}, "action": "done", "kinds": []}),
+                "batch[1].kinds",
+            ),
             (json!({"task": "bubble-sort", "difficulty": "easy", "index": 200}), "batch[1].index"),
             (json!({"task": "bubble-sort", "action": 3}), "batch[1].action"),
         ] {

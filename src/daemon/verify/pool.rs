@@ -1,5 +1,5 @@
-//! Threads that judge, and the queue before them. It is bounded and refuses; owners take turns, and no owner may fill it. What
-//! nobody waits for any more leaves the queue, or is told to stop.
+//! Threads that judge, and the queue before them. It is bounded and refuses; owners take turns, and
+//! no owner may fill it. What nobody waits for any more leaves the queue, or is told to stop.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +43,9 @@ impl Queue {
     fn push(&mut self, owner: &str, job: Job) -> Result<(), QueueFull> {
         let waiting: usize = self.owners.iter().map(|(_, jobs)| jobs.len()).sum();
         let own = self.owners.iter_mut().find(|(name, _)| name == owner);
-        if waiting >= QUEUE_MAX || own.as_ref().is_some_and(|(_, jobs)| jobs.len() >= OWNER_QUEUE_MAX) {
+        if waiting >= QUEUE_MAX
+            || own.as_ref().is_some_and(|(_, jobs)| jobs.len() >= OWNER_QUEUE_MAX)
+        {
             return Err(QueueFull);
         }
         match own {

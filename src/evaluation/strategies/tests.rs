@@ -6,7 +6,8 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::agents::{
-    AgentError, AsyncExecutor, Executor, Proposal, ReferenceExecutor, RulesVerifier, Sampling, Verifier,
+    AgentError, AsyncExecutor, Executor, Proposal, ReferenceExecutor, RulesVerifier, Sampling,
+    Verifier,
 };
 use crate::evaluation::comparison::{Instances, evaluate};
 use crate::evaluation::systems::{plan, runtime_plan, scripted, system};
@@ -22,9 +23,12 @@ fn measured<V: Verifier + 'static>(
     plan: &RunPlan,
 ) -> StrategyRow {
     let task = tasks::find("tower-of-hanoi").unwrap();
-    let instances = Instances { difficulty: Difficulty::Easy, count: COUNT, base_seed: 7, concurrent: 8 };
+    let instances =
+        Instances { difficulty: Difficulty::Easy, count: COUNT, base_seed: 7, concurrent: 8 };
     let system = system(executor, verifier, plan);
-    let runs = actix::System::new().block_on(evaluate(system, &runtime_plan(), task, instances, &|_| ())).unwrap();
+    let runs = actix::System::new()
+        .block_on(evaluate(system, &runtime_plan(), task, instances, &|_| ()))
+        .unwrap();
     let approach = Approach {
         name: "test".into(),
         strategy: "test".into(),
@@ -71,10 +75,18 @@ fn without_errors_every_strategy_solves_everything_at_a_known_cost() {
         let plan = RunPlan { strategy, fanout: side_by_side, ..plan() };
         let row = measured(scripted(0.0), all, &plan);
         assert_eq!((row.accuracy.count, row.accuracy.of), (6, 6), "{strategy:?}");
-        assert_eq!((row.verified, row.verified_wrong, row.failed, row.out_of_steps), (6, 0, 0, 0), "{strategy:?}");
-        assert!((row.proposals - reference_steps() * f64::from(side_by_side)).abs() < 1e-9, "{strategy:?} {row:?}");
+        assert_eq!(
+            (row.verified, row.verified_wrong, row.failed, row.out_of_steps),
+            (6, 0, 0, 0),
+            "{strategy:?}"
+        );
+        assert!(
+            (row.proposals - reference_steps() * f64::from(side_by_side)).abs() < 1e-9,
+            "{strategy:?} {row:?}"
+        );
         assert_eq!((row.prompt_tokens, row.completion_tokens), (0.0, 0.0));
-        // Both votes of each step agree: a lead of two. 0.01 / (0.81 + 0.01) for each step is above one in all.
+        // Both votes of each step agree: a lead of two. 0.01 / (0.81 + 0.01) for each step is above
+        // one in all.
         let votes = row.step_votes.map(|votes| (votes.margin_min, votes.undecided));
         assert_eq!(votes, matches!(strategy, Strategy::Ahead(_)).then_some((2, 0)), "{strategy:?}");
     }
@@ -85,7 +97,11 @@ fn at_error_rate_one_no_strategy_solves_anything() {
     for (strategy, side_by_side) in strategies() {
         let plan = RunPlan { strategy, fanout: side_by_side, ..plan() };
         let row = measured(scripted(1.0), all, &plan);
-        assert_eq!((row.accuracy.count, row.accuracy.of, row.verified, row.failed), (0, 6, 0, 0), "{strategy:?}");
+        assert_eq!(
+            (row.accuracy.count, row.accuracy.of, row.verified, row.failed),
+            (0, 6, 0, 0),
+            "{strategy:?}"
+        );
         assert_eq!(row.step_votes, None, "no step was taken");
     }
 }
@@ -112,7 +128,11 @@ struct Silent;
 
 #[async_trait]
 impl AsyncExecutor for Silent {
-    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
+    async fn propose(
+        &self,
+        trajectory: &Trajectory,
+        sampling: Sampling,
+    ) -> Result<Proposal, AgentError> {
         ReferenceExecutor.propose(trajectory, sampling).await
     }
 }

@@ -24,8 +24,8 @@ pub enum AnswersError {
     NotAsked { path: PathBuf, line: usize, id: String },
 }
 
-/// Judges a file of outputs of one system, as `bench check` does. Further lines of an instance are repeats. Runs that
-/// have no line are not recorded: whoever wants them adds them to the file.
+/// Judges a file of outputs of one system, as `bench check` does. Further lines of an instance are
+/// repeats. Runs that have no line are not recorded: whoever wants them adds them to the file.
 ///
 /// # Errors
 /// If the file cannot be read, a line is no output, or is for an instance that was not asked.
@@ -35,7 +35,8 @@ pub fn records_of_answers(
     system: usize,
     provenance: &Provenance,
 ) -> Result<Vec<Record>, AnswersError> {
-    let text = fs::read_to_string(path).map_err(|reason| AnswersError::File { path: path.to_owned(), reason })?;
+    let text = fs::read_to_string(path)
+        .map_err(|reason| AnswersError::File { path: path.to_owned(), reason })?;
     let asked: BTreeMap<Key, AskedRun> =
         study.runs().filter(|run| run.system == system).map(|run| (run.key(study), run)).collect();
     let base_seed = study.ask.base_seeds.first().copied().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Systems whose runs daemons carry out. A run that a daemon cannot take goes to the next one; while none can, it waits.
+//! Systems whose runs daemons carry out. A run that a daemon cannot take goes to the next one;
+//! while none can, it waits.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,7 +38,8 @@ pub struct Daemons {
     authorization: Option<HeaderValue>,
     /// How long runs wait while no daemon answers, before they count as not measured.
     patience: Duration,
-    /// When a daemon last did what it was asked. Once all are away for longer, each of the remaining runs asks them once.
+    /// When a daemon last did what it was asked. Once all are away for longer, each of the
+    /// remaining runs asks them once.
     answered: Mutex<Instant>,
     /// The daemon that gets the next run.
     next: AtomicUsize,
@@ -95,8 +97,20 @@ impl DaemonRecord {
 
 impl Daemons {
     /// Daemons by their URLs, without slashes at the ends.
-    pub fn new(http: Client, urls: Vec<String>, authorization: Option<HeaderValue>, patience: Duration) -> Self {
-        Self { http, urls, authorization, patience, answered: Mutex::new(Instant::now()), next: AtomicUsize::new(0) }
+    pub fn new(
+        http: Client,
+        urls: Vec<String>,
+        authorization: Option<HeaderValue>,
+        patience: Duration,
+    ) -> Self {
+        Self {
+            http,
+            urls,
+            authorization,
+            patience,
+            answered: Mutex::new(Instant::now()),
+            next: AtomicUsize::new(0),
+        }
     }
 
     fn answered(&self) -> MutexGuard<'_, Instant> {
@@ -117,12 +131,14 @@ impl Daemons {
     pub async fn versions(&self) -> Result<String, String> {
         let mut versions: Vec<String> = Vec::new();
         for url in &self.urls {
-            let failed =
-                |reason: String| format!("--url {url}: {reason}; start a daemon there with `prime-agents serve`");
+            let failed = |reason: String| {
+                format!("--url {url}: {reason}; start a daemon there with `prime-agents serve`")
+            };
             let sent = self.http.get(format!("{url}/openapi.json")).send().await;
             let response = sent.map_err(|error| failed(root_cause(&error)))?;
-            let document: Value =
-                json(response).await.map_err(|_| failed("it answers, but not as a daemon".to_owned()))?;
+            let document: Value = json(response)
+                .await
+                .map_err(|_| failed("it answers, but not as a daemon".to_owned()))?;
             let Some(version) = document["info"]["version"].as_str() else {
                 return Err(failed("it answers, but not as a daemon".to_owned()));
             };
@@ -134,13 +150,18 @@ impl Daemons {
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, NotDone> {
-        let response = self.with_key(request).send().await.map_err(|error| NotDone::Later(root_cause(&error)))?;
+        let response = self
+            .with_key(request)
+            .send()
+            .await
+            .map_err(|error| NotDone::Later(root_cause(&error)))?;
         let status = response.status();
         if status.is_success() {
             *self.answered() = Instant::now();
             return Ok(response);
         }
-        let may_pass = matches!(status.as_u16(), 408 | 429 | 502..=504) || response.headers().contains_key(RETRY_AFTER);
+        let may_pass = matches!(status.as_u16(), 408 | 429 | 502..=504)
+            || response.headers().contains_key(RETRY_AFTER);
         let text = response.text().await.unwrap_or_default();
         let message = serde_json::from_str::<Value>(&text)
             .ok()
@@ -155,10 +176,20 @@ impl Daemons {
     }
 
     /// Has one daemon carry out a run.
-    async fn carry_out(&self, url: &str, request: &Value, key: &str) -> Result<(DaemonRecord, RunTrace), NotDone> {
+    async fn carry_out(
+        &self,
+        url: &str,
+        request: &Value,
+        key: &str,
+    ) -> Result<(DaemonRecord, RunTrace), NotDone> {
         let runs = format!("{url}/v1/runs");
-        let post = self.http.post(&runs).header(CONTENT_TYPE, "application/json").header("Idempotency-Key", key);
-        let mut record: DaemonRecord = json(self.send(post.body(request.to_string())).await?).await?;
+        let post = self
+            .http
+            .post(&runs)
+            .header(CONTENT_TYPE, "application/json")
+            .header("Idempotency-Key", key);
+        let mut record: DaemonRecord =
+            json(self.send(post.body(request.to_string())).await?).await?;
         let run = format!("{runs}/{}", record.id);
         let mut pause = PAUSES.0;
         let (mut away, absence_max): (Option<Instant>, _) = (None, ABSENCE_MAX.min(self.patience));
@@ -171,7 +202,9 @@ impl Daemons {
             };
             match asked {
                 Ok(newer) => (record, away) = (newer, None),
-                Err(NotDone::Later(reason)) if away.get_or_insert_with(Instant::now).elapsed() > absence_max => {
+                Err(NotDone::Later(reason))
+                    if away.get_or_insert_with(Instant::now).elapsed() > absence_max =>
+                {
                     return Err(NotDone::Later(reason));
                 }
                 Err(NotDone::Later(_)) => {}
@@ -232,7 +265,9 @@ impl DaemonSystem {
             for offset in 0..urls.len() {
                 let url = &urls[(first + offset) % urls.len()];
                 match self.daemons.carry_out(url, &request, &key).await {
-                    Ok((daemon, trace)) => return recorded(run, study, daemon, &trace, url, record),
+                    Ok((daemon, trace)) => {
+                        return recorded(run, study, daemon, &trace, url, record);
+                    }
                     Err(NotDone::Refused(message) | NotDone::Lost(message)) => {
                         return Record { failure: Some(format!("{url}: {message}")), ..record };
                     }
@@ -262,7 +297,10 @@ fn recorded(
     record.checked_kinds = daemon.checked_kinds.join(",");
     record.config_hash = daemon.config_hash;
     record.machine = format!("daemon at {url}");
-    let digests = daemon.engines.iter().filter_map(|(engine, digest)| Some(format!("{engine} {}", digest.as_ref()?)));
+    let digests = daemon
+        .engines
+        .iter()
+        .filter_map(|(engine, digest)| Some(format!("{engine} {}", digest.as_ref()?)));
     let digests: Vec<String> = digests.collect();
     record.model_digest = (!digests.is_empty()).then(|| digests.join(", "));
     record.wall_ms = daemon.wall_ms as f64;
@@ -277,11 +315,13 @@ fn recorded(
     record.prompt_tokens = daemon.tokens.prompt;
     record.completion_tokens = daemon.tokens.completion;
     let failed = daemon.outcome.as_deref() == Some(Ending::AgentFailed(String::new()).name());
-    record.failure =
-        daemon.failure.or_else(|| daemon.answer.is_none().then(|| daemon.outcome.unwrap_or(daemon.status)));
+    record.failure = daemon
+        .failure
+        .or_else(|| daemon.answer.is_none().then(|| daemon.outcome.unwrap_or(daemon.status)));
     let allowed = |kind: &String| study.kinds.iter().any(|allowed| allowed.name() == kind);
     if let Some(kind) = daemon.checked_kinds.iter().find(|kind| !allowed(kind)) {
-        record.failure = Some(format!("{url}: the verifier saw {kind}, which `study.kinds` does not allow"));
+        record.failure =
+            Some(format!("{url}: the verifier saw {kind}, which `study.kinds` does not allow"));
         return record;
     }
     if failed {

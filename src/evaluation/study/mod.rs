@@ -35,8 +35,8 @@ pub struct Contestant {
     pub provenance: Provenance,
 }
 
-/// Makes runs, so many at a time, and hands each over as it ends; `contestants` has the systems of the runs at their
-/// places. A run whose agents failed for good is handed over as not measured.
+/// Makes runs, so many at a time, and hands each over as it ends; `contestants` has the systems of
+/// the runs at their places. A run whose agents failed for good is handed over as not measured.
 ///
 /// # Errors
 /// The first of `on_record`; no other run is started then. When the runtime ends before the runs.

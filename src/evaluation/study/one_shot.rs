@@ -21,8 +21,8 @@ pub struct OneShotSystem {
     pub top_p: f32,
     /// Of the answer.
     pub max_tokens: u32,
-    /// As many as its servers take at a time, in all systems of the pool: a run's time does not include the others', and
-    /// none waits in the pool's queue until it is given up.
+    /// As many as its servers take at a time, in all systems of the pool: a run's time does not
+    /// include the others', and none waits in the pool's queue until it is given up.
     pub places: Arc<Semaphore>,
 }
 
@@ -31,7 +31,11 @@ impl OneShotSystem {
         let problem = run.instance().problem();
         record.set_problem(problem.as_ref());
         let request = CompletionRequest {
-            sampling: Sampling { temperature: self.temperature, top_p: self.top_p, seed: run.sampling_seed(study) },
+            sampling: Sampling {
+                temperature: self.temperature,
+                top_p: self.top_p,
+                seed: run.sampling_seed(study),
+            },
             max_tokens: self.max_tokens,
             ..CompletionRequest::raw(run.task.spec().slug, whole(problem.as_ref(), self.style))
         };
@@ -54,7 +58,8 @@ impl OneShotSystem {
         (record.rounds, record.trajectories) = (1, 1);
         record.prompt_tokens = completion.usage.prompt;
         record.completion_tokens = completion.usage.completion;
-        record.failure = completion.is_truncated.then(|| format!("cut after {} tokens", self.max_tokens));
+        record.failure =
+            completion.is_truncated.then(|| format!("cut after {} tokens", self.max_tokens));
         let submission = Submission { id: run.instance(), body: Body::Text(completion.text) };
         let judgement = judge(&submission, Kinds::ALL);
         record.set_judgement(&judgement);

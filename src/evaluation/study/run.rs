@@ -13,8 +13,8 @@ use crate::evaluation::comparison::System;
 use crate::evaluation::running_system::{RunningSystem, RuntimeEnded};
 use crate::runtime::RuntimePlan;
 
-/// Concurrent turns of a cell. The runs at a time limit them, so that no run queues before the engine on the clock of
-/// its budget.
+/// Concurrent turns of a cell. The runs at a time limit them, so that no run queues before the
+/// engine on the clock of its budget.
 const TURNS_IN_FLIGHT: u32 = 4_096;
 
 /// A running system.
@@ -30,18 +30,36 @@ impl RunSystem {
         Self { running: RunningSystem::start(system, runtime, TURNS_IN_FLIGHT), steps_max }
     }
 
-    pub(super) async fn run(&self, run: &AskedRun, study: &Study, record: Record) -> Result<Record, RuntimeEnded> {
+    pub(super) async fn run(
+        &self,
+        run: &AskedRun,
+        study: &Study,
+        record: Record,
+    ) -> Result<Record, RuntimeEnded> {
         let problem = run.instance().problem();
         let mut plan = self.running.plan(problem.as_ref());
         plan.budget.steps = self.steps_max.unwrap_or(plan.budget.steps);
         let trace = Arc::new(RunTrace::default());
-        let (outcome, seconds) = self.running.run(&problem, plan, run.sampling_seed(study), trace.clone()).await?;
-        Ok(recorded(run, problem.as_ref(), &outcome, &trace, Record { wall_ms: seconds * 1e3, ..record }))
+        let (outcome, seconds) =
+            self.running.run(&problem, plan, run.sampling_seed(study), trace.clone()).await?;
+        Ok(recorded(
+            run,
+            problem.as_ref(),
+            &outcome,
+            &trace,
+            Record { wall_ms: seconds * 1e3, ..record },
+        ))
     }
 }
 
 /// Completes the record of a run that has ended.
-fn recorded(run: &AskedRun, problem: &dyn Problem, outcome: &Outcome, trace: &RunTrace, mut record: Record) -> Record {
+fn recorded(
+    run: &AskedRun,
+    problem: &dyn Problem,
+    outcome: &Outcome,
+    trace: &RunTrace,
+    mut record: Record,
+) -> Record {
     record.set_problem(problem);
     record.steps = outcome.steps;
     record.proposals = outcome.proposals;

@@ -99,7 +99,8 @@ impl RunTrace {
         let key = (line.round, line.trajectory);
         self.seen(|seen| match (line.event.as_str(), &line.action, line.decision) {
             ("step", Some(action), Some(decision)) => {
-                let is_first_retry = seen.trajectories.entry(key).or_default().step(line.depth, action, decision);
+                let is_first_retry =
+                    seen.trajectories.entry(key).or_default().step(line.depth, action, decision);
                 seen.steps_retried += u64::from(is_first_retry);
             }
             ("trajectory_ended", ..) if line.answer.is_some() => {
@@ -118,13 +119,15 @@ impl RunTrace {
         self.seen(|seen| seen.times)
     }
 
-    /// The lines of the last trajectory that gave this answer or, without an answer, of the deepest one. `None` if
-    /// there are none, as where steps were chosen by vote from several trajectories.
+    /// The lines of the last trajectory that gave this answer or, without an answer, of the deepest
+    /// one. `None` if there are none, as where steps were chosen by vote from several trajectories.
     pub fn lines_for(&self, answer: Option<&Value>) -> Option<Vec<Box<str>>> {
         self.seen(|seen| {
             let trajectories = seen.trajectories.values();
             let found = match answer {
-                Some(answer) => trajectories.rev().find(|trajectory| trajectory.answer.as_ref() == Some(answer)),
+                Some(answer) => {
+                    trajectories.rev().find(|trajectory| trajectory.answer.as_ref() == Some(answer))
+                }
                 None => trajectories.max_by_key(|trajectory| trajectory.lines.len()),
             };
             found.map(|trajectory| trajectory.lines.clone()).filter(|lines| !lines.is_empty())
@@ -135,7 +138,14 @@ impl RunTrace {
 impl Observer for RunTrace {
     fn observe(&self, event: &Event<'_>) {
         self.seen(|seen| match event {
-            Event::Step { id: TurnId { round, trajectory }, depth, proposal, decision, timing, .. } => {
+            Event::Step {
+                id: TurnId { round, trajectory },
+                depth,
+                proposal,
+                decision,
+                timing,
+                ..
+            } => {
                 if let Some(timing) = timing {
                     seen.times.add(timing);
                 }
@@ -143,8 +153,13 @@ impl Observer for RunTrace {
                 let is_first_retry = trajectory.step(*depth, &proposal.line, *decision);
                 seen.steps_retried += u64::from(is_first_retry);
             }
-            Event::TrajectoryEnded { id: TurnId { round, trajectory }, end: End::Answered(answer), .. } => {
-                seen.trajectories.entry((*round, *trajectory)).or_default().answer = Some(answer.clone());
+            Event::TrajectoryEnded {
+                id: TurnId { round, trajectory },
+                end: End::Answered(answer),
+                ..
+            } => {
+                seen.trajectories.entry((*round, *trajectory)).or_default().answer =
+                    Some(answer.clone());
             }
             _ => {}
         });

@@ -48,7 +48,11 @@ fn every_run_is_recorded_once_and_judged() {
     let study = study("[[system]]\nname = \"prime\"\n");
     let records = records(&study, || {
         let verifier = || RulesVerifier::new(Kinds::WITHOUT_TRANSITION);
-        StudySystem::Run(Box::new(RunSystem::start(system(scripted(0.0), verifier, &plan()), &runtime_plan(), None)))
+        StudySystem::Run(Box::new(RunSystem::start(
+            system(scripted(0.0), verifier, &plan()),
+            &runtime_plan(),
+            None,
+        )))
     });
     let keys: BTreeSet<Key> = records.iter().map(Record::key).collect();
     assert_eq!((records.len(), keys.len()), (8, 8));
@@ -57,11 +61,24 @@ fn every_run_is_recorded_once_and_judged() {
         assert_eq!(record.status, Status::Measured);
         // The executor makes no mistakes: the trace is the reference's.
         assert_eq!(record.steps, record.reference_steps);
-        assert_eq!([record.format, record.syntax, record.semantic, record.result], [StageOutcome::Passed; 4]);
-        assert_eq!((record.partial_credit, record.efficiency, record.steps_retried), (Some(1.0), Some(1.0), Some(0)));
-        assert!(record.first_error_step.is_none() && record.severity.is_none() && record.failure.is_none());
+        assert_eq!(
+            [record.format, record.syntax, record.semantic, record.result],
+            [StageOutcome::Passed; 4]
+        );
+        assert_eq!(
+            (record.partial_credit, record.efficiency, record.steps_retried),
+            (Some(1.0), Some(1.0), Some(0))
+        );
+        assert!(
+            record.first_error_step.is_none()
+                && record.severity.is_none()
+                && record.failure.is_none()
+        );
         assert_eq!(record.checked_kinds, "format,invariant,terminal");
-        assert!(record.executor_ms.is_some() && record.coordination_share.is_some_and(|share| share <= 1.0));
+        assert!(
+            record.executor_ms.is_some()
+                && record.coordination_share.is_some_and(|share| share <= 1.0)
+        );
         assert!(record.started_at.ends_with('Z'));
     }
 }
@@ -71,12 +88,19 @@ fn wrong_steps_are_found_where_nobody_checks() {
     let study = study("[[system]]\nname = \"single pass\"\n");
     let records = records(&study, || {
         let verifier = || RulesVerifier::new(Kinds::NONE);
-        StudySystem::Run(Box::new(RunSystem::start(system(scripted(0.5), verifier, &plan()), &runtime_plan(), None)))
+        StudySystem::Run(Box::new(RunSystem::start(
+            system(scripted(0.5), verifier, &plan()),
+            &runtime_plan(),
+            None,
+        )))
     });
     let wrong: Vec<&Record> = records.iter().filter(|record| !record.right).collect();
     assert!(!wrong.is_empty(), "half of all steps are wrong");
     for record in wrong {
-        assert!(!record.verified && record.first_error_type.is_some() && record.severity.is_some(), "{record:?}");
+        assert!(
+            !record.verified && record.first_error_type.is_some() && record.severity.is_some(),
+            "{record:?}"
+        );
         assert_eq!(record.result, StageOutcome::Failed);
     }
 }
@@ -104,7 +128,9 @@ impl Model for Rote {
 }
 
 fn one_shot(answer: Result<&'static str, &'static str>) -> Vec<Record> {
-    let study = study("[[system]]\nname = \"baseline\"\nprompt = \"baseline\"\npool = \"mine\"\nmax_tokens = 77\n");
+    let study = study(
+        "[[system]]\nname = \"baseline\"\nprompt = \"baseline\"\npool = \"mine\"\nmax_tokens = 77\n",
+    );
     records(&study, || {
         StudySystem::OneShot(OneShotSystem {
             model: Arc::new(Rote(answer)),
@@ -120,7 +146,11 @@ fn one_shot(answer: Result<&'static str, &'static str>) -> Vec<Record> {
 #[test]
 fn texts_without_an_answer_are_apart_from_wrong_answers() {
     for record in one_shot(Ok("I do not know.")) {
-        assert_eq!((record.format, record.result), (StageOutcome::Failed, StageOutcome::Failed), "{record:?}");
+        assert_eq!(
+            (record.format, record.result),
+            (StageOutcome::Failed, StageOutcome::Failed),
+            "{record:?}"
+        );
         assert_eq!((record.prompt_tokens, record.completion_tokens, record.proposals), (100, 5, 1));
     }
     for record in one_shot(Ok("{\"moves\": 1}")) {
@@ -141,11 +171,13 @@ fn outputs_made_elsewhere_are_judged() {
     let study = study("[[system]]\nname = \"other\"\nanswers = \"o\"\n");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("outputs.jsonl");
-    let line =
-        |index: u32, answer: &str| format!("{{\"id\":\"tower-of-hanoi/easy/{index:03}\",\"output\":\"{answer}\"}}\n");
+    let line = |index: u32, answer: &str| {
+        format!("{{\"id\":\"tower-of-hanoi/easy/{index:03}\",\"output\":\"{answer}\"}}\n")
+    };
     std::fs::write(&path, line(0, "none") + &line(0, "none") + &line(3, "none")).unwrap();
     let records = records_of_answers(&path, &study, 0, &provenance()).unwrap();
-    let keys: Vec<_> = records.iter().map(|record| (record.index, record.repeat, record.right)).collect();
+    let keys: Vec<_> =
+        records.iter().map(|record| (record.index, record.repeat, record.right)).collect();
     assert_eq!(keys, [(0, 0, false), (0, 1, false), (3, 0, false)]);
     for (text, expected) in [
         (line(4, "none"), "line 1: tower-of-hanoi/easy/004 was not asked"),

@@ -30,8 +30,11 @@ impl IndexCache {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.questions += 1;
         let used = entries.questions;
-        let entry =
-            entries.of_runs.entry(id.to_owned()).or_insert_with(|| Entry { index: Arc::default(), bytes: 0, used });
+        let entry = entries.of_runs.entry(id.to_owned()).or_insert_with(|| Entry {
+            index: Arc::default(),
+            bytes: 0,
+            used,
+        });
         entry.used = used;
         Arc::clone(&entry.index)
     }
@@ -44,7 +47,9 @@ impl IndexCache {
         }
         while entries.of_runs.values().map(|entry| entry.bytes).sum::<usize>() > BYTES_MAX {
             let others = entries.of_runs.iter().filter(|(other, _)| *other != id);
-            let Some(oldest) = others.min_by_key(|(_, entry)| entry.used).map(|(other, _)| other.clone()) else {
+            let Some(oldest) =
+                others.min_by_key(|(_, entry)| entry.used).map(|(other, _)| other.clone())
+            else {
                 return;
             };
             entries.of_runs.remove(&oldest);

@@ -1,4 +1,5 @@
-//! Where two runs part: the first step of each trajectory that differs in action, violations or decision.
+//! Where two runs part: the first step of each trajectory that differs in action, violations or
+//! decision.
 
 use std::sync::{Arc, PoisonError};
 
@@ -38,11 +39,13 @@ pub struct RunComparison {
 }
 
 fn divergences(a: &RunIndex, b: &RunIndex) -> Vec<Divergence> {
-    let in_both = a.trajectories.iter().filter_map(|(key, of)| Some((*key, of, b.trajectories.get(key)?)));
+    let in_both =
+        a.trajectories.iter().filter_map(|(key, of)| Some((*key, of, b.trajectories.get(key)?)));
     in_both
         .map(|((round, trajectory), a, b)| {
             let pairs = a.steps.iter().zip(&b.steps);
-            let same = pairs.take_while(|(a, b)| a.hash == b.hash && a.depth() == b.depth()).count();
+            let same =
+                pairs.take_while(|(a, b)| a.hash == b.hash && a.depth() == b.depth()).count();
             Divergence {
                 round,
                 trajectory,
@@ -71,7 +74,8 @@ impl Runs {
             divergences(&index, &index)
         } else {
             // In the order of their ids, so that two comparisons never wait for each other.
-            let (first, second) = (self.indexes.get(a.as_str().min(&b)), self.indexes.get(a.as_str().max(&b)));
+            let (first, second) =
+                (self.indexes.get(a.as_str().min(&b)), self.indexes.get(a.as_str().max(&b)));
             let first = first.lock().unwrap_or_else(PoisonError::into_inner);
             let second = second.lock().unwrap_or_else(PoisonError::into_inner);
             if a < b { divergences(&first, &second) } else { divergences(&second, &first) }

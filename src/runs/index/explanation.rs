@@ -1,5 +1,5 @@
-//! A step in words: what was decided and why, and what happened next. Written for somebody who knows neither the paper nor
-//! the thresholds.
+//! A step in words: what was decided and why, and what happened next. Written for somebody who
+//! knows neither the paper nor the thresholds.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -49,21 +49,31 @@ fn finding(step: &StepLine<'_>, broken: &[ConstraintMeaning]) -> String {
     let is_sum = broken.len() == step.violations.len() && Score::from_value(weights) == Some(score);
     match (step.violations.len(), step.feedback.as_deref()) {
         (0, Some(feedback)) => {
-            format!("{} (a score of {score})", cut(feedback, FEEDBACK_BYTES_MAX).0.trim_end_matches('.'))
+            format!(
+                "{} (a score of {score})",
+                cut(feedback, FEEDBACK_BYTES_MAX).0.trim_end_matches('.')
+            )
         }
         (0, None) => format!("the verifier gave it a score of {score} without naming a constraint"),
-        (1, _) if is_sum => format!("this line breaks 1 constraint, {names}, which is a score of {score}"),
+        (1, _) if is_sum => {
+            format!("this line breaks 1 constraint, {names}, which is a score of {score}")
+        }
         (count, _) if is_sum => {
-            format!("this line breaks {count} constraints, {names}, whose weights add up to a score of {score}")
+            format!(
+                "this line breaks {count} constraints, {names}, whose weights add up to a score of {score}"
+            )
         }
         (count, _) => {
             let constraints = plural(count, "constraint", "constraints");
-            format!("this line breaks {constraints}, {names}, and the verifier gave it a score of {score}")
+            format!(
+                "this line breaks {constraints}, {names}, and the verifier gave it a score of {score}"
+            )
         }
     }
 }
 
-/// The thresholds by which it was decided; `None` where another coordinator decided, or none had a say.
+/// The thresholds by which it was decided; `None` where another coordinator decided, or none had a
+/// say.
 fn thresholds(spec: &RunSpec) -> Option<Thresholds> {
     let recorded: &RecordedAgents = spec.recorded.as_ref()?;
     let is_threshold = |agents: &RecordedAgent| agents.implementation == "threshold";
@@ -80,7 +90,12 @@ fn thresholds(spec: &RunSpec) -> Option<Thresholds> {
 }
 
 /// What was decided and why. `retries` are those at the same state before.
-pub(super) fn why(spec: &RunSpec, step: &StepLine<'_>, broken: &[ConstraintMeaning], retries: u32) -> String {
+pub(super) fn why(
+    spec: &RunSpec,
+    step: &StepLine<'_>,
+    broken: &[ConstraintMeaning],
+    retries: u32,
+) -> String {
     if step.exhausted {
         return "Given up in this state: every line that the executor could still write here had been rejected before."
             .to_owned();
@@ -97,7 +112,8 @@ pub(super) fn why(spec: &RunSpec, step: &StepLine<'_>, broken: &[ConstraintMeani
         };
     }
     let found = finding(step, broken);
-    let limits = thresholds(spec).filter(|limits| limits.decide(step.score, retries) == step.decision);
+    let limits =
+        thresholds(spec).filter(|limits| limits.decide(step.score, retries) == step.decision);
     let coordinator = &spec.agents.coordinator;
     let is_outright = limits.is_some_and(|limits| step.score > limits.hard);
     match (step.decision, limits) {
@@ -145,7 +161,12 @@ fn ended(end: &TrajectoryEnd) -> String {
         "stuck" => "too many lines had been proposed without progress",
         "pops_spent" => "too many committed steps had been undone",
         "steps_spent" => "it was as long as a solution can be, and had no answer",
-        "failed" => return format!("an agent failed: {}", end.failure.as_deref().unwrap_or("no reason is recorded")),
+        "failed" => {
+            return format!(
+                "an agent failed: {}",
+                end.failure.as_deref().unwrap_or("no reason is recorded")
+            );
+        }
         other => return other.replace('_', " "),
     };
     reason.to_owned()
@@ -170,14 +191,23 @@ pub(super) fn what_followed(
     let start = match decision {
         _ if pops > 0 => format!(
             "No line was left to try in this state, so the last {} undone, back to depth {}.",
-            if pops == 1 { "committed step was".to_owned() } else { format!("{pops} committed steps were") },
+            if pops == 1 {
+                "committed step was".to_owned()
+            } else {
+                format!("{pops} committed steps were")
+            },
             next.depth
         ),
         Decision::Proceed => "The state after it became the current one.".to_owned(),
-        Decision::Retry => "The executor was told what is wrong and asked again in the same state.".to_owned(),
-        Decision::Backtrack => "The line was dropped and ruled out in this state, which stayed as it was.".to_owned(),
+        Decision::Retry => {
+            "The executor was told what is wrong and asked again in the same state.".to_owned()
+        }
+        Decision::Backtrack => {
+            "The line was dropped and ruled out in this state, which stayed as it was.".to_owned()
+        }
     };
-    let what = if next.action.is_empty() { "no line".to_owned() } else { format!("`{}`", next.action) };
+    let what =
+        if next.action.is_empty() { "no line".to_owned() } else { format!("`{}`", next.action) };
     let fate = match (next.decision, decision) {
         (Decision::Proceed, _) => "accepted",
         (Decision::Retry, _) => "sent back",

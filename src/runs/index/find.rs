@@ -35,7 +35,9 @@ impl Wanted {
             "backtrack" => Self::Backtrack,
             "pop" => Self::Pop,
             "flag" => Self::Flag,
-            _ => Self::Violation(text.strip_prefix("violation:").filter(|name| !name.is_empty())?.to_owned()),
+            _ => Self::Violation(
+                text.strip_prefix("violation:").filter(|name| !name.is_empty())?.to_owned(),
+            ),
         })
     }
 
@@ -66,8 +68,8 @@ pub struct FoundStep {
 }
 
 impl Runs {
-    /// The first step of the kind after `position` of a trajectory or, `backwards`, the last before it; from the
-    /// trajectory's edge without a position.
+    /// The first step of the kind after `position` of a trajectory or, `backwards`, the last before
+    /// it; from the trajectory's edge without a position.
     ///
     /// # Errors
     /// When the run has no such trajectory, or the journal cannot be read.
@@ -89,7 +91,10 @@ impl Runs {
                 fitting.find(|finding| position.is_none_or(|position| finding.position > position))
             };
             let found = found.map(|finding| finding.position);
-            Ok(FoundStep { position: found.map(|at| at as u64), seq: found.map(|at| of.steps[at].seq) })
+            Ok(FoundStep {
+                position: found.map(|at| at as u64),
+                seq: found.map(|at| of.steps[at].seq),
+            })
         })
         .await
     }

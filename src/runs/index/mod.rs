@@ -1,13 +1,14 @@
-//! An index of a run's steps in memory: what every trajectory did, in 16 bytes a step. It answers questions about a
-//! whole run, however long, without reading its events again.
+//! An index of a run's steps in memory: what every trajectory did, in 16 bytes a step. It answers
+//! questions about a whole run, however long, without reading its events again.
 //!
-//! It is made from durable events only, at the first question, and then extended by the events since. It is never
-//! saved: the journal has everything that it holds.
+//! It is made from durable events only, at the first question, and then extended by the events
+//! since. It is never saved: the journal has everything that it holds.
 //!
-//! - `run_index`: the index; `trajectory_index`: its part for one trajectory. `summary`: counts and extremes of
-//!   consecutive steps. `cache`: those in use, bounded.
-//! - Answers: `tree` (rounds and trajectories), `shape` (a trajectory in columns), `find` (the next step of a kind),
-//!   `divergence` (of two runs), `steps` (steps as they were recorded), `step_detail` (one of them with its states), `explanation` (in words).
+//! - `run_index`: the index; `trajectory_index`: its part for one trajectory. `summary`: counts and
+//!   extremes of consecutive steps. `cache`: those in use, bounded.
+//! - Answers: `tree` (rounds and trajectories), `shape` (a trajectory in columns), `find` (the next
+//!   step of a kind), `divergence` (of two runs), `steps` (steps as they were recorded),
+//!   `step_detail` (one of them with its states), `explanation` (in words).
 
 mod cache;
 mod divergence;
@@ -39,23 +40,28 @@ use run_index::RunIndex;
 
 /// Bytes of events per read of the journal.
 const READ_BYTES: usize = 4 << 20;
-/// Bytes of events by which one question extends an index: as many as it has, so that the first answer comes soon, within
-/// these limits.
+/// Bytes of events by which one question extends an index: as many as it has, so that the first
+/// answer comes soon, within these limits.
 const EXTEND_BYTES: RangeInclusive<usize> = (1 << 20)..=(16 << 20);
 /// Steps of a run that are indexed: 128 MiB.
 const STEPS_MAX: usize = 8 << 20;
 
-/// Adds the durable events that the index lacks, up to a limit for one question. Returns whether there may be more.
+/// Adds the durable events that the index lacks, up to a limit for one question. Returns whether
+/// there may be more.
 fn extend(index: &mut RunIndex, journal: &dyn Journal, id: &str) -> Result<bool, JournalError> {
     let most = index.bytes_read.clamp(*EXTEND_BYTES.start(), *EXTEND_BYTES.end());
     let mut bytes = 0;
     while bytes < most && index.steps < STEPS_MAX {
         let segments = journal.segments(id, index.seq, READ_BYTES.min(most - bytes))?;
-        let Some(last) = segments.last().map(prime_journal::Segment::last_seq) else { return Ok(false) };
+        let Some(last) = segments.last().map(prime_journal::Segment::last_seq) else {
+            return Ok(false);
+        };
         let read = segments.iter().map(|segment| segment.body.len()).sum::<usize>();
         (bytes, index.bytes_read) = (bytes + read, index.bytes_read + read);
         let known = index.seq;
-        for (seq, event) in segments.iter().flat_map(prime_journal::Segment::events).filter(|(seq, _)| *seq > known) {
+        for (seq, event) in
+            segments.iter().flat_map(prime_journal::Segment::events).filter(|(seq, _)| *seq > known)
+        {
             index.add(seq, event);
         }
         index.seq = index.seq.max(last);
@@ -67,8 +73,8 @@ fn extend(index: &mut RunIndex, journal: &dyn Journal, id: &str) -> Result<bool,
 }
 
 impl Runs {
-    /// Asks a run's index, after bringing it up to date as far as one question may; the answer gets whether more
-    /// follows.
+    /// Asks a run's index, after bringing it up to date as far as one question may; the answer gets
+    /// whether more follows.
     async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
         id: &str,
@@ -77,7 +83,8 @@ impl Runs {
         let index = self.indexes.get(id);
         let (runs, id) = (Arc::clone(self), id.to_owned());
         self.read(move |journal| {
-            let mut index: MutexGuard<'_, RunIndex> = index.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut index: MutexGuard<'_, RunIndex> =
+                index.lock().unwrap_or_else(PoisonError::into_inner);
             let has_more = extend(&mut index, journal, &id)?;
             let answered = answer(&mut index, journal, has_more);
             let bytes = index.bytes();

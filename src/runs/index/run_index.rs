@@ -28,13 +28,14 @@ pub(super) struct RunIndex {
     pub constraints: Vec<String>,
     pub trajectories: BTreeMap<Key, TrajectoryIndex>,
     pub votes: BTreeMap<u32, RunVote>,
-    /// The run's plan applies steps itself, by votes, so that a step's decision does not say what was committed.
+    /// The run's plan applies steps itself, by votes, so that a step's decision does not say what
+    /// was committed.
     pub is_by_vote: bool,
     pub is_finished: bool,
 }
 
-/// What an index needs of a step ([`crate::report::StepLine`]): most of an event is tokens and their log-probabilities, which cost
-/// more than the rest to read.
+/// What an index needs of a step ([`crate::report::StepLine`]): most of an event is tokens and
+/// their log-probabilities, which cost more than the rest to read.
 #[derive(Deserialize)]
 struct IndexedStep<'a> {
     round: u32,
@@ -111,7 +112,10 @@ impl RunIndex {
     /// The names of violated constraints.
     pub fn names(&self, violations: u64) -> Vec<String> {
         let with_bits = self.constraints.iter().enumerate();
-        with_bits.filter(|(at, _)| violations & (1 << at) != 0).map(|(_, name)| name.clone()).collect()
+        with_bits
+            .filter(|(at, _)| violations & (1 << at) != 0)
+            .map(|(_, name)| name.clone())
+            .collect()
     }
 
     /// Adds the next event. One of another version that cannot be read counts as none.

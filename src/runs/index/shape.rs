@@ -1,5 +1,5 @@
-//! A trajectory in columns: as many steps in each as a picture of a given width needs. Counts and extremes, so that one
-//! bad step among a million is not lost.
+//! A trajectory in columns: as many steps in each as a picture of a given width needs. Counts and
+//! extremes, so that one bad step among a million is not lost.
 
 use std::sync::Arc;
 

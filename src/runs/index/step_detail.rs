@@ -1,8 +1,8 @@
-//! A step with everything that it was judged by: the states before and after, the stack below it, and what was decided,
-//! in words.
+//! A step with everything that it was judged by: the states before and after, the stack below it,
+//! and what was decided, in words.
 //!
-//! A state is computed from the last known one that nothing popped since, by the lines committed on top of it. States
-//! that were passed are kept as marks, so that the next step needs few lines.
+//! A state is computed from the last known one that nothing popped since, by the lines committed on
+//! top of it. States that were passed are kept as marks, so that the next step needs few lines.
 
 use std::sync::Arc;
 
@@ -69,11 +69,12 @@ pub struct StepDetail {
     pub step: Value,
     /// The constraints that it violated.
     pub broken: Vec<ConstraintMeaning>,
-    /// The state in which it was proposed; null where it cannot be computed from the trajectory alone, as under a
-    /// strategy that votes on steps.
+    /// The state in which it was proposed; null where it cannot be computed from the trajectory
+    /// alone, as under a strategy that votes on steps.
     #[schema(value_type = Value)]
     pub before: Option<Value>,
-    /// The state that its line leads to, whether or not it was committed; null if it cannot be applied.
+    /// The state that its line leads to, whether or not it was committed; null if it cannot be
+    /// applied.
     #[schema(value_type = Value)]
     pub after: Option<Value>,
     /// The state before as the executor's prompts show it; null if there is none.
@@ -110,7 +111,8 @@ fn mark_before(of: &TrajectoryIndex, at: usize) -> Option<&Mark> {
     let end = of.marks.partition_point(|mark| mark.position <= at);
     let (mut lowest, mut seen) = (of.steps[at].depth(), at);
     of.marks[..end].iter().rev().find(|mark| {
-        lowest = of.steps[mark.position..seen].iter().map(|step| step.depth()).fold(lowest, u32::min);
+        lowest =
+            of.steps[mark.position..seen].iter().map(|step| step.depth()).fold(lowest, u32::min);
         seen = mark.position;
         mark.depth <= lowest
     })
@@ -135,7 +137,11 @@ fn machine_before(
 ) -> Result<Box<dyn Machine>, RunError> {
     let unreadable = |error: &dyn std::fmt::Display| RunError::Unreadable(error.to_string());
     let (mut machine, from, depth) = match mark_before(of, at) {
-        Some(mark) => (problem.machine_at(&mark.state).map_err(|error| unreadable(&error))?, mark.position, mark.depth),
+        Some(mark) => (
+            problem.machine_at(&mark.state).map_err(|error| unreadable(&error))?,
+            mark.position,
+            mark.depth,
+        ),
         None => (problem.start(), 0, 0),
     };
     let positions = frames(of, at, depth, from, usize::MAX);
@@ -155,7 +161,8 @@ fn machine_before(
     Ok(machine)
 }
 
-/// Retries at the state in which a step was proposed, before it. `below` are the committed steps on the stack.
+/// Retries at the state in which a step was proposed, before it. `below` are the committed steps on
+/// the stack.
 fn retries_before(of: &TrajectoryIndex, at: usize, below: &[usize]) -> u32 {
     let depth = of.steps[at].depth();
     let since = below.last().map_or(0, |position| position + 1);
@@ -177,13 +184,18 @@ fn detail(
         Ok(())
     });
     match read {
-        Err(RunError::Journal(JournalError::Damaged(_))) if line.is_empty() => return Err(RunError::NoSuchStep(seq)),
+        Err(RunError::Journal(JournalError::Damaged(_))) if line.is_empty() => {
+            return Err(RunError::NoSuchStep(seq));
+        }
         read => read?,
     }
     let step = read_step(seq, &line)?;
     let is_by_vote = index.is_by_vote || spec.plan.strategy.is_synchronous();
     let turn: TurnId = step.id();
-    let of = index.trajectories.get_mut(&(turn.round, turn.trajectory)).ok_or_else(|| no_such_trajectory(turn))?;
+    let of = index
+        .trajectories
+        .get_mut(&(turn.round, turn.trajectory))
+        .ok_or_else(|| no_such_trajectory(turn))?;
     // Not indexed yet.
     let position = of.position_of(seq).ok_or(RunError::NoSuchStep(seq))?;
     let problem = spec.problem().map_err(RunError::Unreadable)?;
@@ -200,9 +212,15 @@ fn detail(
         })
         .collect();
     let pops = of.findings_in(position, position + 1).first().map_or(0, |finding| finding.pops);
-    let machine = if is_by_vote { None } else { Some(machine_before(of, journal, (id, position), &problem)?) };
-    let (before, view) =
-        (machine.as_ref().map(|machine| machine.state()), machine.as_ref().map(|machine| machine.view()));
+    let machine = if is_by_vote {
+        None
+    } else {
+        Some(machine_before(of, journal, (id, position), &problem)?)
+    };
+    let (before, view) = (
+        machine.as_ref().map(|machine| machine.state()),
+        machine.as_ref().map(|machine| machine.view()),
+    );
     let after = machine.filter(|_| step.applicable).and_then(|mut machine| {
         machine.replay(&step.action).ok()?;
         Some(machine.state())
@@ -230,7 +248,11 @@ fn detail(
                 decision: frame.decision,
             });
         } else if Some(seq) != is_extra {
-            stack.push(StackFrame { seq, depth: frame.depth as u64, action: cut(&frame.action, LINE_BYTES_MAX).0 });
+            stack.push(StackFrame {
+                seq,
+                depth: frame.depth as u64,
+                action: cut(&frame.action, LINE_BYTES_MAX).0,
+            });
         }
         Ok(())
     })?;
@@ -256,11 +278,13 @@ impl Runs {
     /// A step in full.
     ///
     /// # Errors
-    /// When the event is no step, this version does not know the run's task, or the journal cannot be read.
+    /// When the event is no step, this version does not know the run's task, or the journal cannot
+    /// be read.
     pub async fn step(self: &Arc<Self>, id: &str, seq: u64) -> Result<StepDetail, RunError> {
         let spec = self.spec(id).await?;
         let id = id.to_owned();
-        self.ask(&id.clone(), move |index, journal, _| detail((&id, seq), &spec, index, journal)).await
+        self.ask(&id.clone(), move |index, journal, _| detail((&id, seq), &spec, index, journal))
+            .await
     }
 
     /// Everything that a run was accepted with.

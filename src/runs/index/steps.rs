@@ -51,7 +51,8 @@ pub struct StepList {
     /// Steps of the trajectory, as far as they are indexed; null in a list of the whole run.
     #[schema(required)]
     pub total: Option<u64>,
-    /// `from` of the next page of a trajectory, `after` of the next page of the whole run; null at the end.
+    /// `from` of the next page of a trajectory, `after` of the next page of the whole run; null at
+    /// the end.
     #[schema(required)]
     pub next: Option<u64>,
     /// Whether more events of the run are durable than are indexed: ask again.
@@ -117,7 +118,9 @@ pub(super) fn read_events(
             }
         }
         if rest.first() == Some(&first) {
-            return Err(JournalError::Damaged(format!("run {id:?}: event {first} is missing")).into());
+            return Err(
+                JournalError::Damaged(format!("run {id:?}: event {first} is missing")).into()
+            );
         }
     }
     Ok(())
@@ -152,7 +155,8 @@ impl Runs {
             let of = index.trajectory(turn).ok_or_else(|| no_such_trajectory(turn))?;
             let total = of.steps.len();
             let start = usize::try_from(from).map_or(total, |from| from.min(total));
-            let seqs: Vec<u64> = of.steps[start..].iter().take(limit).map(|step| step.seq).collect();
+            let seqs: Vec<u64> =
+                of.steps[start..].iter().take(limit).map(|step| step.seq).collect();
             let mut steps = Vec::with_capacity(seqs.len());
             read_events(journal, &name, &seqs, |seq, event| {
                 let position = start as u64 + steps.len() as u64;
@@ -170,7 +174,12 @@ impl Runs {
     ///
     /// # Errors
     /// When the journal cannot be read.
-    pub async fn steps_after(self: &Arc<Self>, id: &str, after: u64, limit: usize) -> Result<StepList, RunError> {
+    pub async fn steps_after(
+        self: &Arc<Self>,
+        id: &str,
+        after: u64,
+        limit: usize,
+    ) -> Result<StepList, RunError> {
         let id = id.to_owned();
         let read = move |journal: &dyn Journal| {
             let (mut steps, mut seq) = (Vec::new(), after);

@@ -1,4 +1,5 @@
-//! Counts and extremes of consecutive steps, which add up: those of many blocks are those of all their steps.
+//! Counts and extremes of consecutive steps, which add up: those of many blocks are those of all
+//! their steps.
 
 use super::trajectory_index::Finding;
 

@@ -12,7 +12,8 @@ const BLOCK: usize = 256;
 /// The bit of `Step::depth` of steps that were committed.
 const COMMITTED: u32 = 1 << 31;
 
-/// A step: its event, the committed steps below it, whether it was committed, and a hash of its content.
+/// A step: its event, the committed steps below it, whether it was committed, and a hash of its
+/// content.
 #[derive(Clone, Copy)]
 pub(super) struct Step {
     pub seq: u64,
@@ -65,7 +66,8 @@ pub(super) struct TrajectoryIndex {
     pub steps: Vec<Step>,
     /// In the order of their steps.
     pub findings: Vec<Finding>,
-    /// Of whole blocks of steps, without the one that holds the last step: what this popped is not known yet.
+    /// Of whole blocks of steps, without the one that holds the last step: what this popped is not
+    /// known yet.
     blocks: Vec<Summary>,
     /// How often each constraint was violated, by its bit.
     pub violations: Vec<u32>,
@@ -103,8 +105,10 @@ impl TrajectoryIndex {
     pub fn push(&mut self, step: Step, finding: Option<Finding>) {
         let before = self.steps.last().copied();
         let position = self.steps.len();
-        if let Some(before) = before.filter(|before| before.depth() > step.depth() && !before.is_committed())
-            && let Some(finding) = self.findings.last_mut().filter(|finding| finding.position + 1 == position)
+        if let Some(before) =
+            before.filter(|before| before.depth() > step.depth() && !before.is_committed())
+            && let Some(finding) =
+                self.findings.last_mut().filter(|finding| finding.position + 1 == position)
         {
             finding.pops = before.depth() - step.depth();
         }
@@ -155,7 +159,10 @@ impl TrajectoryIndex {
     pub fn bytes(&self) -> usize {
         let marks: usize = self.marks.iter().map(|mark| mark.bytes).sum();
         let blocks = self.blocks.capacity() * size_of::<Summary>();
-        self.steps.capacity() * size_of::<Step>() + self.findings.capacity() * size_of::<Finding>() + blocks + marks
+        self.steps.capacity() * size_of::<Step>()
+            + self.findings.capacity() * size_of::<Finding>()
+            + blocks
+            + marks
     }
 }
 
@@ -163,7 +170,8 @@ impl TrajectoryIndex {
 mod tests {
     use super::*;
 
-    /// A trajectory that climbs, with a rejection at every step that one of these divides; those of 97 pop three states.
+    /// A trajectory that climbs, with a rejection at every step that one of these divides; those of
+    /// 97 pop three states.
     fn climbing(steps: usize) -> TrajectoryIndex {
         let mut index = TrajectoryIndex::default();
         let mut depth = 0;
@@ -192,11 +200,21 @@ mod tests {
     fn a_summary_by_blocks_is_that_of_all_its_steps() {
         let index = climbing(5 * BLOCK + 40);
         assert_eq!(index.blocks.len(), 5);
-        for (from, to) in [(0, 1), (0, 1320), (3, 255), (3, 257), (256, 512), (255, 513), (1000, 1320), (1279, 1320)] {
+        for (from, to) in [
+            (0, 1),
+            (0, 1320),
+            (3, 255),
+            (3, 257),
+            (256, 512),
+            (255, 513),
+            (1000, 1320),
+            (1279, 1320),
+        ] {
             assert_eq!(index.summary(from, to), index.scanned(from, to), "{from}..{to}");
         }
         let all = index.summary(0, index.steps.len());
-        // Of 1,320 positions, 188 leave 6 when divided by 7; 13 leave 96 when divided by 97, of which 1 is among those.
+        // Of 1,320 positions, 188 leave 6 when divided by 7; 13 leave 96 when divided by 97, of
+        // which 1 is among those.
         assert_eq!((all.retries + all.backtracks, all.pops), (200, 39));
         assert_eq!((index.first_rejected, index.violations.as_slice()), (Some(6), &[187, 13][..]));
         assert_eq!((all.depth_min, all.violations, all.worst), (0, 0b11, Some((2.0, 699))));

@@ -119,7 +119,8 @@ pub struct RunTree {
     /// Whether more events are durable: ask again.
     pub has_more: bool,
     pub rounds: Vec<RoundNode>,
-    /// Trajectories that are not in `rounds`: an answer has at most 1,024, those of the newest rounds.
+    /// Trajectories that are not in `rounds`: an answer has at most 1,024, those of the newest
+    /// rounds.
     pub left_out: u64,
 }
 
@@ -177,7 +178,13 @@ impl Runs {
                 vote: index.votes.get(&round).cloned(),
                 trajectories,
             });
-            Ok(RunTree { run, indexed: index.seq, has_more, rounds: rounds.collect(), left_out: left_out as u64 })
+            Ok(RunTree {
+                run,
+                indexed: index.seq,
+                has_more,
+                rounds: rounds.collect(),
+                left_out: left_out as u64,
+            })
         })
         .await
     }

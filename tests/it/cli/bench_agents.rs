@@ -6,7 +6,8 @@ use crate::binary::{SCRIPTED, done};
 
 /// The JSON of a measurement on a few instances of Tower of Hanoi.
 fn figures(command: &str, arguments: &[&str]) -> Value {
-    let fixed = ["bench", command, "--task", "tower-of-hanoi", "--instances", "3", "--output", "json"];
+    let fixed =
+        ["bench", command, "--task", "tower-of-hanoi", "--instances", "3", "--output", "json"];
     done(&[&fixed, &SCRIPTED[..], arguments].concat()).json(0)
 }
 
@@ -25,19 +26,26 @@ fn without_errors_every_strategy_is_right() {
     let escalation = ["small=scripted", "large=reference"]
         .map(|set| ["--set".to_owned(), format!("agents.executor.escalation.{set}")]);
     let escalation: Vec<&str> = escalation.iter().flatten().map(String::as_str).collect();
-    let figures =
-        strategies("0", &[&escalation[..], &["--verifier", "strict", "--verifier", "none", "--by-task"]].concat());
+    let figures = strategies(
+        "0",
+        &[&escalation[..], &["--verifier", "strict", "--verifier", "none", "--by-task"]].concat(),
+    );
     assert_eq!((&figures["tasks"], &figures["instances"]), (&json!(["tower-of-hanoi"]), &json!(3)));
     assert!(figures["notes"].to_string().contains("not a model"), "{figures}");
     let rows = rows(&figures);
-    // The baseline, five strategies with two verifiers, but for the variants; each for the task and for all.
+    // The baseline, five strategies with two verifiers, but for the variants; each for the task and
+    // for all.
     assert_eq!(rows.len(), 2 * (1 + 5 * 2 + 4));
     assert!(rows.iter().any(|row| row["executor"] == "escalation"));
     assert_eq!((&rows[0]["is_baseline"], &rows[0]["verifier"]), (&json!(true), &json!("none")));
     for row in rows {
         assert_eq!((&row["accuracy"]["count"], &row["failed"]), (&json!(3), &json!(0)), "{row}");
         let verified = if row["verifier"] == "strict" { 3 } else { 0 };
-        assert_eq!((&row["verified"], &row["verified_wrong"]), (&json!(verified), &json!(0)), "{row}");
+        assert_eq!(
+            (&row["verified"], &row["verified_wrong"]),
+            (&json!(verified), &json!(0)),
+            "{row}"
+        );
         assert_eq!(row["step_votes"].is_object(), row["strategy"] == "ahead", "{row}");
     }
 }
@@ -53,14 +61,26 @@ fn at_error_rate_one_nothing_is_right() {
 
 #[test]
 fn a_strategy_that_the_executor_cannot_do_is_a_row_with_the_reason() {
-    let sets = ["--set", "agents.executor.implementation=reference", "--strategy", "beam", "--verifier", "rules"];
+    let sets = [
+        "--set",
+        "agents.executor.implementation=reference",
+        "--strategy",
+        "beam",
+        "--verifier",
+        "rules",
+    ];
     let failed = figures("strategies", &sets);
     let row = &rows(&failed)[1];
     assert_eq!((&row["strategy"], &row["failed"]), (&json!("beam"), &json!(3)));
-    assert!(row["failure"].as_str().is_some_and(|reason| reason.contains("log-probabilities")), "{row}");
+    assert!(
+        row["failure"].as_str().is_some_and(|reason| reason.contains("log-probabilities")),
+        "{row}"
+    );
     assert_eq!(rows(&failed)[0]["accuracy"]["count"], 3, "the baseline goes on");
 
-    let text = [&["bench", "strategies", "--task", "tower-of-hanoi", "--instances", "2"], &sets[..]].concat();
+    let text =
+        [&["bench", "strategies", "--task", "tower-of-hanoi", "--instances", "2"], &sets[..]]
+            .concat();
     let text = done(&text);
     assert_eq!(text.code, 0, "{}", text.stderr);
     assert!(text.stdout.contains("- beam, rules: 2 of 2 runs failed"), "{}", text.stdout);
@@ -72,10 +92,16 @@ fn verifiers_are_compared_on_the_same_steps() {
     let of = |name: &str| rows(&figures).iter().find(|row| row["verifier"] == name).expect("a row");
     let counts = |row: &Value| {
         let shares = ["false_rejects", "false_accepts", "false_accepts_garbage"];
-        shares.map(|share| (row[share]["count"].as_u64().unwrap(), row[share]["of"].as_u64().unwrap()))
+        shares.map(|share| {
+            (row[share]["count"].as_u64().unwrap(), row[share]["of"].as_u64().unwrap())
+        })
     };
     assert_eq!(counts(of("reference")), [(0, 3), (0, 3), (0, 3)]);
-    assert_eq!(counts(of("strict")), [(0, 3), (0, 3), (0, 3)], "nothing but the reference's step is right here");
+    assert_eq!(
+        counts(of("strict")),
+        [(0, 3), (0, 3), (0, 3)],
+        "nothing but the reference's step is right here"
+    );
     assert_eq!(counts(of("none")), [(0, 3), (3, 3), (3, 3)]);
     assert_eq!(counts(of("rules"))[2], (0, 3));
     assert_eq!(rows(&figures).len(), 5, "the four, and the one that was named");
@@ -83,14 +109,25 @@ fn verifiers_are_compared_on_the_same_steps() {
 
 #[test]
 fn overhead_has_a_sequential_and_a_concurrent_row_for_each_kind() {
-    let printed = done(&["bench", "overhead", "--turns", "20", "--side-by-side", "4", "--output", "json"]).json(0);
+    let printed =
+        done(&["bench", "overhead", "--turns", "20", "--side-by-side", "4", "--output", "json"])
+            .json(0);
     let rows = printed.as_array().expect("rows");
-    for (role, kind) in
-        [("executor", "scripted"), ("executor", "openai"), ("verifier", "rules"), ("verifier", "ensemble")]
-    {
-        let of: Vec<&Value> =
-            rows.iter().filter(|row| row["role"] == role && row["kind"].as_str().unwrap().starts_with(kind)).collect();
-        assert_eq!(of.iter().map(|row| row["side_by_side"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 4], "{kind}");
+    for (role, kind) in [
+        ("executor", "scripted"),
+        ("executor", "openai"),
+        ("verifier", "rules"),
+        ("verifier", "ensemble"),
+    ] {
+        let of: Vec<&Value> = rows
+            .iter()
+            .filter(|row| row["role"] == role && row["kind"].as_str().unwrap().starts_with(kind))
+            .collect();
+        assert_eq!(
+            of.iter().map(|row| row["side_by_side"].as_u64().unwrap()).collect::<Vec<_>>(),
+            [1, 4],
+            "{kind}"
+        );
         for row in of {
             assert_eq!(row["turns"], 20);
             let figure = |name: &str| row[name].as_f64().unwrap();
@@ -108,11 +145,15 @@ fn overhead_has_a_sequential_and_a_concurrent_row_for_each_kind() {
 #[test]
 fn unknown_agents_are_refused_before_anything_is_measured() {
     let scripted = |arguments: &[&str]| done(&[arguments, &SCRIPTED[..]].concat());
-    scripted(&["bench", "strategies", "--verifier", "rule"]).refused(&["rule", "did you mean `rules`?"]);
-    scripted(&["bench", "verifiers", "--verifier", "stric"]).refused(&["stric", "did you mean `strict`?"]);
+    scripted(&["bench", "strategies", "--verifier", "rule"])
+        .refused(&["rule", "did you mean `rules`?"]);
+    scripted(&["bench", "verifiers", "--verifier", "stric"])
+        .refused(&["stric", "did you mean `strict`?"]);
     scripted(&["bench", "strategies", "--strategy", "greed"]).refused(&["greed", "best_of_n"]);
     scripted(&["bench", "verifiers", "--task", "bubble-sorting"]).refused(&["bubble-sorting"]);
-    scripted(&["bench", "strategies", "--variant", "votes", "--no-variants"]).refused(&["--no-variants"]);
-    scripted(&["bench", "strategies", "--variant", "escalation"]).refused(&["escalation.large", "`llama`"]);
+    scripted(&["bench", "strategies", "--variant", "votes", "--no-variants"])
+        .refused(&["--no-variants"]);
+    scripted(&["bench", "strategies", "--variant", "escalation"])
+        .refused(&["escalation.large", "`llama`"]);
     done(&["bench", "overhead", "--turns", "0"]).refused(&["--turns"]);
 }

@@ -32,9 +32,11 @@ fn lines(values: &[Value]) -> String {
 fn judged(text: &str, more: &[&str]) -> (Value, Vec<Value>) {
     let (folder, path) = file("outputs.jsonl", text);
     let details = folder.path().join("details.jsonl");
-    let arguments = ["bench", "check", shown(&path), "--output", "json", "--details", shown(&details)];
+    let arguments =
+        ["bench", "check", shown(&path), "--output", "json", "--details", shown(&details)];
     let checked = done(&[&arguments[..], more].concat());
-    let report: Value = serde_json::from_str(&checked.stdout).unwrap_or_else(|_| panic!("{}", checked.stderr));
+    let report: Value =
+        serde_json::from_str(&checked.stdout).unwrap_or_else(|_| panic!("{}", checked.stderr));
     let findings = report["findings"].as_array().unwrap().len();
     assert_eq!(checked.code, i32::from(findings > 0), "{}", checked.stderr);
     let details = std::fs::read_to_string(details).unwrap();
@@ -45,8 +47,14 @@ fn judged(text: &str, more: &[&str]) -> (Value, Vec<Value>) {
 fn generated_traces_are_right_in_every_respect() {
     let (report, verdicts) = judged(&lines(&right("heap-sort", "5")), &[]);
     let overall = &report["overall"];
-    assert_eq!((overall["submissions"].as_u64(), overall["accuracy"].as_f64()), (Some(5), Some(1.0)));
-    assert_eq!(overall["stages"], json!({"format": 1.0, "result": 1.0, "semantic": 1.0, "syntax": 1.0}));
+    assert_eq!(
+        (overall["submissions"].as_u64(), overall["accuracy"].as_f64()),
+        (Some(5), Some(1.0))
+    );
+    assert_eq!(
+        overall["stages"],
+        json!({"format": 1.0, "result": 1.0, "semantic": 1.0, "syntax": 1.0})
+    );
     for name in ["partial_credit", "efficiency", "faithfulness"] {
         assert_eq!(overall[name], 1.0, "{name}");
     }
@@ -90,9 +98,17 @@ fn each_fault_is_found_at_its_step_with_its_type() {
     for ((output, step, error), verdict) in cases.iter().zip(&verdicts) {
         assert_eq!(verdict["id"], output["id"]);
         let first = &verdict["first_error"];
-        assert_eq!((first["step"].as_u64(), first["type"].as_str()), (Some(*step as u64), Some(*error)), "{verdict}");
+        assert_eq!(
+            (first["step"].as_u64(), first["type"].as_str()),
+            (Some(*step as u64), Some(*error)),
+            "{verdict}"
+        );
     }
-    assert_eq!(report["overall"]["stages"]["semantic"], 0.0 + 1.0 / 9.0, "only the last trace is right");
+    assert_eq!(
+        report["overall"]["stages"]["semantic"],
+        0.0 + 1.0 / 9.0,
+        "only the last trace is right"
+    );
     assert_eq!(report["overall"]["correct"], 8, "and only its answer is wrong");
     // The share of right states: all but the last four, of the second output.
     let steps = outputs[1]["steps"].as_f64().unwrap();
@@ -110,7 +126,10 @@ fn free_text_is_read_and_stages_fail_in_order() {
     let said = |place: usize, text: String| json!({"id": outputs[place]["id"], "output": text});
     let answer = |place: usize| outputs[place]["answer"].to_string();
     let text = lines(&[
-        said(0, format!("Sure.\n<actions>\n{}</actions>\n<answer>{}</answer>", trace(0), answer(0))),
+        said(
+            0,
+            format!("Sure.\n<actions>\n{}</actions>\n<answer>{}</answer>", trace(0), answer(0)),
+        ),
         said(1, format!("The result is {}.", answer(1))),
         said(2, "I cannot do that.".to_owned()),
         said(3, format!("<actions>\nfirst compare\n</actions><answer>{}</answer>", answer(3))),
@@ -118,7 +137,8 @@ fn free_text_is_read_and_stages_fail_in_order() {
     ]);
     let (report, verdicts) = judged(&text, &[]);
     let stages = |verdict: &Value| {
-        ["format", "syntax", "semantic", "result"].map(|stage| verdict[stage].as_str().unwrap().to_owned())
+        ["format", "syntax", "semantic", "result"]
+            .map(|stage| verdict[stage].as_str().unwrap().to_owned())
     };
     let wanted = [
         ["passed", "passed", "passed", "passed"],
@@ -131,15 +151,20 @@ fn free_text_is_read_and_stages_fail_in_order() {
         assert_eq!(stages(verdict), wanted.map(str::to_owned), "{verdict}");
     }
     let rate = |stage: &str| report["overall"]["stages"][stage].as_f64().unwrap();
-    assert_eq!([rate("format"), rate("syntax"), rate("semantic"), rate("result")], [0.8, 0.4, 0.4, 0.4]);
-    let faithful: Vec<_> = verdicts.iter().map(|verdict| verdict["faithful"].as_bool().unwrap()).collect();
+    assert_eq!(
+        [rate("format"), rate("syntax"), rate("semantic"), rate("result")],
+        [0.8, 0.4, 0.4, 0.4]
+    );
+    let faithful: Vec<_> =
+        verdicts.iter().map(|verdict| verdict["faithful"].as_bool().unwrap()).collect();
     assert_eq!(faithful, [true, true, false, true, false]);
 }
 
 #[test]
 fn invalid_lines_are_named_and_the_rest_is_judged() {
     let good = right("bubble-sort", "2");
-    let huge = format!(r#"{{"id":"bubble-sort/easy/005","answer":{{"swaps":1{}}}}}"#, "0".repeat(400));
+    let huge =
+        format!(r#"{{"id":"bubble-sort/easy/005","answer":{{"swaps":1{}}}}}"#, "0".repeat(400));
     let text = [
         good[0].to_string(),
         "{\"id\":\"bubble-sort/easy/001\",\"outp".to_owned(),
@@ -176,7 +201,10 @@ fn invalid_lines_are_named_and_the_rest_is_judged() {
     ];
     assert_eq!(findings.len(), wanted.len(), "{findings:?}");
     for ((line, problem), (wanted_line, part)) in findings.iter().zip(wanted) {
-        assert!(*line == wanted_line && problem.contains(part), "{line} {problem}: {wanted_line} {part}");
+        assert!(
+            *line == wanted_line && problem.contains(part),
+            "{line} {problem}: {wanted_line} {part}"
+        );
     }
     assert_eq!(report["overall"]["submissions"], 2);
     assert!(checked.stderr.contains("line 2: "), "{}", checked.stderr);
@@ -187,10 +215,16 @@ fn invalid_lines_are_named_and_the_rest_is_judged() {
 #[test]
 fn lines_of_another_base_seed_are_not_judged() {
     let (report, _) = judged(&lines(&right("bubble-sort", "3")), &["--base-seed", "43"]);
-    assert_eq!((&report["overall"]["submissions"], report["findings"].as_array().map(Vec::len)), (&json!(0), Some(3)));
+    assert_eq!(
+        (&report["overall"]["submissions"], report["findings"].as_array().map(Vec::len)),
+        (&json!(0), Some(3))
+    );
     assert_eq!(report["accuracy_of_tasks"].to_string(), "0.0", "of no tasks");
     let problem = report["findings"][0]["problem"].as_str().unwrap();
-    assert!(problem.contains("base seed 42, not 43") && problem.contains("--base-seed 42"), "{problem}");
+    assert!(
+        problem.contains("base seed 42, not 43") && problem.contains("--base-seed 42"),
+        "{problem}"
+    );
 }
 
 #[test]
@@ -206,7 +240,11 @@ fn a_trace_beyond_the_limit_is_cut_off_there() {
     let verdict = &verdicts[0];
     // A trace of n values has at most n² lines; what comes after is not looked at.
     let first = &verdict["first_error"];
-    assert_eq!((first["type"].as_str(), first["step"].as_u64()), (Some("termination"), Some(n * n)), "{verdict}");
+    assert_eq!(
+        (first["type"].as_str(), first["step"].as_u64()),
+        (Some("termination"), Some(n * n)),
+        "{verdict}"
+    );
     assert_eq!(verdict["steps"], steps + 200_000);
     assert_eq!(verdict["semantic"], "failed");
 }

@@ -14,7 +14,8 @@ fn generate(arguments: &[&str]) -> Done {
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    let entry = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+    let entry =
+        |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
     let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(entry).collect();
     names.sort();
     names
@@ -24,12 +25,24 @@ fn names(folder: &Path) -> Vec<String> {
 fn lines_are_those_of_the_contract() {
     let task = ["--task", "bubble-sort", "--instances", "2", "--out", "-"];
     let printed = generate(&task);
-    let lines: Vec<Value> = printed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> =
+        printed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let ids: Vec<_> = lines.iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect();
     let wanted = ["easy/000", "easy/001", "medium/000", "medium/001", "hard/000", "hard/001"];
     assert_eq!(ids, wanted.map(|id| format!("bubble-sort/{id}")));
     let keys: Vec<_> = lines[0].as_object().unwrap().keys().cloned().collect();
-    let contract = ["id", "task", "task_id", "category", "difficulty", "index", "seed", "input", "answer", "steps"];
+    let contract = [
+        "id",
+        "task",
+        "task_id",
+        "category",
+        "difficulty",
+        "index",
+        "seed",
+        "input",
+        "answer",
+        "steps",
+    ];
     assert_eq!(keys, contract);
     assert_eq!(lines[3]["seed"], 42_001_001);
     // What any sort does, found without one of ours.
@@ -37,20 +50,26 @@ fn lines_are_those_of_the_contract() {
     values.sort_unstable();
     assert_eq!(lines[5]["answer"]["sorted"], serde_json::json!(values));
     assert_eq!(generate(&task).stdout, printed.stdout, "the same bytes again");
-    let other = [&task[..], &["--base-seed", "7", "--difficulty", "hard", "--threads", "1"]].concat();
-    let line: Value = serde_json::from_str(generate(&other).stdout.lines().next().unwrap()).unwrap();
+    let other =
+        [&task[..], &["--base-seed", "7", "--difficulty", "hard", "--threads", "1"]].concat();
+    let line: Value =
+        serde_json::from_str(generate(&other).stdout.lines().next().unwrap()).unwrap();
     assert_eq!(line["seed"], 7_002_000);
 }
 
 #[test]
 fn traces_and_snapshots_lead_from_the_input_to_the_answer() {
-    let arguments = ["--task", "bubble-sort", "--instances", "1", "--difficulty", "easy", "--out", "-"];
+    let arguments =
+        ["--task", "bubble-sort", "--instances", "1", "--difficulty", "easy", "--out", "-"];
     let printed = generate(&[&arguments[..], &["--traces", "--states-every", "10"]].concat());
     let line: Value = serde_json::from_str(&printed.stdout).unwrap();
     let steps = line["steps"].as_u64().unwrap();
     let actions = line["actions"].as_array().unwrap();
     assert_eq!(actions.len() as u64, steps);
-    assert_eq!((&actions[0], &actions[actions.len() - 1]), (&Value::from("cmp 0 1"), &Value::from("done")));
+    assert_eq!(
+        (&actions[0], &actions[actions.len() - 1]),
+        (&Value::from("cmp 0 1"), &Value::from("done"))
+    );
     let states = line["states"].as_array().unwrap();
     let at: Vec<u64> = states.iter().map(|state| state["step"].as_u64().unwrap()).collect();
     let wanted: Vec<u64> = (0..steps).step_by(10).chain([steps]).collect();
@@ -79,12 +98,18 @@ fn a_folder_is_filled_once_and_only_with_one_selection() {
     done(&["bench", "generate", "--all", "--out", "/proc/nowhere"]).refused(&["/proc/nowhere"]);
     for name in ["lines.json", "lines.csv", "manifest.txt"] {
         let path = folder.path().join(name);
-        done(&["bench", "generate", "--all", "--out", shown(&path)]).refused(&[shown(&path), "folder", ".jsonl"]);
+        done(&["bench", "generate", "--all", "--out", shown(&path)]).refused(&[
+            shown(&path),
+            "folder",
+            ".jsonl",
+        ]);
         assert!(!path.exists(), "no folder by the name of a file");
     }
-    done(&["bench", "generate", "--all", "--out", "/dev/full"]).refused(&["/dev/full", "name of a folder"]);
+    done(&["bench", "generate", "--all", "--out", "/dev/full"])
+        .refused(&["/dev/full", "name of a folder"]);
     let export = folder.path().join("dataset.parquet");
-    done(&["bench", "export", "--format", "parquet", "--out", shown(&export)]).refused(&[shown(&export), "folder"]);
+    done(&["bench", "export", "--format", "parquet", "--out", shown(&export)])
+        .refused(&[shown(&export), "folder"]);
 }
 
 #[test]
@@ -105,7 +130,16 @@ fn a_kill_leaves_whole_files_and_a_rerun_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let (killed, quiet) = (folder.path().join("killed"), folder.path().join("quiet"));
     let arguments = |out: &Path| {
-        let tasks = ["--task", "bubble-sort", "--task", "tower-of-hanoi", "--difficulty", "hard", "--instances", "12"];
+        let tasks = [
+            "--task",
+            "bubble-sort",
+            "--task",
+            "tower-of-hanoi",
+            "--difficulty",
+            "hard",
+            "--instances",
+            "12",
+        ];
         [&["bench", "generate", "--traces"], &tasks[..], &["--out", shown(out)]].concat().join(" ")
     };
     let run = |out: &Path| done(&arguments(out).split(' ').collect::<Vec<_>>());
@@ -119,13 +153,19 @@ fn a_kill_leaves_whole_files_and_a_rerun_goes_on() {
     child.kill().unwrap();
     child.wait().unwrap();
     for name in names(&killed) {
-        assert!(["bubble-sort.jsonl", "manifest.json"].contains(&name.as_str()), "{name} is half a file");
+        assert!(
+            ["bubble-sort.jsonl", "manifest.json"].contains(&name.as_str()),
+            "{name} is half a file"
+        );
     }
     assert_eq!(run(&killed).code, 0);
     assert_eq!(run(&quiet).code, 0);
     assert_eq!(names(&killed), ["bubble-sort.jsonl", "manifest.json", "tower-of-hanoi.jsonl"]);
     for name in names(&killed) {
-        assert!(fs::read(killed.join(&name)).unwrap() == fs::read(quiet.join(&name)).unwrap(), "{name} differs");
+        assert!(
+            fs::read(killed.join(&name)).unwrap() == fs::read(quiet.join(&name)).unwrap(),
+            "{name} differs"
+        );
     }
 }
 
@@ -135,12 +175,17 @@ fn an_export_has_a_card_and_a_file_for_each_task_and_level() {
     for (format, extension) in [("jsonl", "jsonl"), ("parquet", "parquet")] {
         let out = folder.path().join(format);
         let tasks = ["--task", "bubble-sort", "--task", "24-game", "--instances", "2"];
-        let exported = done(&[&["bench", "export", "--format", format, "--out", shown(&out)], &tasks[..]].concat());
+        let exported = done(
+            &[&["bench", "export", "--format", format, "--out", shown(&out)], &tasks[..]].concat(),
+        );
         assert_eq!(exported.code, 0, "{}", exported.stderr);
         let card = fs::read_to_string(out.join("README.md")).unwrap();
-        let easy = format!("  data_files:\n  - split: easy\n    path:\n    - data/bubble-sort/easy.{extension}\n");
-        let (_, sorting) =
-            card.split_once("- config_name: bubble-sort\n  description: data ").expect("a configuration");
+        let easy = format!(
+            "  data_files:\n  - split: easy\n    path:\n    - data/bubble-sort/easy.{extension}\n"
+        );
+        let (_, sorting) = card
+            .split_once("- config_name: bubble-sort\n  description: data ")
+            .expect("a configuration");
         assert_eq!(
             sorting.split_once('\n').map(|(digest, rest)| (digest.len(), rest.starts_with(&easy))),
             Some((16, true))
@@ -153,11 +198,25 @@ fn an_export_has_a_card_and_a_file_for_each_task_and_level() {
     let out = folder.path().join("jsonl");
     let card = || fs::read_to_string(out.join("README.md")).unwrap();
     let exported = |task: &str| {
-        done(&["bench", "export", "--format", "jsonl", "--out", shown(&out), "--instances", "2", "--task", task]);
+        done(&[
+            "bench",
+            "export",
+            "--format",
+            "jsonl",
+            "--out",
+            shown(&out),
+            "--instances",
+            "2",
+            "--task",
+            task,
+        ]);
         card()
     };
     let (sorts, games) = (exported("bubble-sort"), exported("24-game"));
-    assert!(sorts.contains("data/bubble-sort/easy.jsonl") && !games.contains("bubble-sort/easy"), "{games}");
+    assert!(
+        sorts.contains("data/bubble-sort/easy.jsonl") && !games.contains("bubble-sort/easy"),
+        "{games}"
+    );
     let digest = |card: &str| card.split_once("description: ").unwrap().1[..21].to_owned();
     assert_ne!(digest(&sorts), digest(&games));
     assert_eq!(exported("bubble-sort"), sorts, "the same data have the same card");

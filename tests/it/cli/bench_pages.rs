@@ -24,8 +24,13 @@ fn the_list_names_all_tasks_of_the_paper() {
         ("system-simulation", 8),
     ];
     for (category, count) in categories {
-        assert_eq!(tasks.iter().filter(|task| task["category"] == category).count(), count, "{category}");
-        let of_category = done(&["bench", "list", "--category", category, "--output", "json"]).json(0);
+        assert_eq!(
+            tasks.iter().filter(|task| task["category"] == category).count(),
+            count,
+            "{category}"
+        );
+        let of_category =
+            done(&["bench", "list", "--category", category, "--output", "json"]).json(0);
         assert_eq!(of_category.as_array().map(Vec::len), Some(count), "{category}");
     }
     assert_eq!(tasks[0]["paper"]["steps"], 1_000_000);
@@ -38,7 +43,13 @@ fn the_list_names_all_tasks_of_the_paper() {
 fn a_page_shows_the_worked_example() {
     let page = done(&["bench", "show", "bubble-sort"]);
     assert_eq!(page.code, 0, "{}", page.stderr);
-    for part in ["Algorithm", "cmp <i> <j>", "permutation (invariant, critical)", "[64,34,25,12]", "steps: 15"] {
+    for part in [
+        "Algorithm",
+        "cmp <i> <j>",
+        "permutation (invariant, critical)",
+        "[64,34,25,12]",
+        "steps: 15",
+    ] {
         assert!(page.stdout.contains(part), "{part}: {}", page.stdout);
     }
     let json = done(&["bench", "show", "bubble-sort", "--output", "json"]).json(0);
@@ -57,19 +68,33 @@ fn prompts_come_in_every_style() {
     assert!(prompt("baseline", &[]).starts_with("Solve the following problem:\n"));
     let structured = prompt("structured", &[]);
     assert!(
-        structured.contains("CONSTRAINTS:") && structured.contains("EXAMPLES:") && structured.contains("<actions>")
+        structured.contains("CONSTRAINTS:")
+            && structured.contains("EXAMPLES:")
+            && structured.contains("<actions>")
     );
     let bare = prompt("structured", &["--without", "constraints,examples,format,verification"]);
-    assert!(!bare.contains("CONSTRAINTS:") && !bare.contains("EXAMPLES:") && !bare.contains("<actions>"));
+    assert!(
+        !bare.contains("CONSTRAINTS:")
+            && !bare.contains("EXAMPLES:")
+            && !bare.contains("<actions>")
+    );
     assert!(prompt("sorting", &[]).contains("INPUT: array=["));
     assert!(prompt("compact", &["--step", "3"]).starts_with("bubble-sort "));
     let verifier = prompt("verifier", &["--step", "1", "--action", "pass"]);
     assert!(verifier.contains("Action: pass\n") && verifier.contains("Violation Score"));
 
-    let refused = |arguments: &[&str], parts: &[&str]| done(&[&["bench", "prompt"], arguments].concat()).refused(parts);
+    let refused = |arguments: &[&str], parts: &[&str]| {
+        done(&[&["bench", "prompt"], arguments].concat()).refused(parts)
+    };
     refused(&["n-queens", "--style", "sorting"], &["n-queens is no sort"]);
     refused(&["n-queens", "--without", "colour"], &["colour", "constraints"]);
     refused(&["n-queens", "--style", "baseline", "--without", "format"], &["--without"]);
-    refused(&["n-queens", "--style", "compact", "--step", "100000"], &["--step 100000", "ends after"]);
-    refused(&["n-queens", "--style", "verifier", "--action", "jump"], &["jump", "not an action line"]);
+    refused(
+        &["n-queens", "--style", "compact", "--step", "100000"],
+        &["--step 100000", "ends after"],
+    );
+    refused(
+        &["n-queens", "--style", "verifier", "--action", "jump"],
+        &["jump", "not an action line"],
+    );
 }

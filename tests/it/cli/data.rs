@@ -16,7 +16,8 @@ fn each_kind_has_a_card_and_a_file_for_each_task() {
         assert!(written.stderr.contains(": 1 file, "), "{}", written.stderr);
         let card = fs::read_to_string(out.join("README.md")).unwrap();
         assert!(
-            card.contains(&format!("pretty_name: PRIME-Bench {kind}\n")) && card.contains("base seed 1000,"),
+            card.contains(&format!("pretty_name: PRIME-Bench {kind}\n"))
+                && card.contains("base seed 1000,"),
             "{card}"
         );
         let parquet = fs::read(out.join("data/n-queens.parquet")).unwrap();
@@ -29,7 +30,8 @@ fn what_is_no_trace_of_a_run_gives_no_pairs() {
     let folder = tempfile::tempdir().unwrap();
     let (trace, out) = (folder.path().join("steps.jsonl"), folder.path().join("dpo"));
     fs::write(&trace, "{\"event\":\"started\"}\n").unwrap();
-    let pairs = |trace| done(&["data", "dpo", "--only-traces", "--trace", trace, "--out", shown(&out)]);
+    let pairs =
+        |trace| done(&["data", "dpo", "--only-traces", "--trace", trace, "--out", shown(&out)]);
     pairs(shown(&trace)).refused(&[shown(&trace), "accepted", "runs trace"]);
     pairs("/nowhere/steps.jsonl").refused(&["/nowhere/steps.jsonl"]);
 }
@@ -48,10 +50,17 @@ fn what_cannot_be_made_is_refused() {
     refused(&["dpo", "--only-traces"], &["--trace"]);
     refused(&["dpo", "--prefer", "rlaif"], &["--trace"]);
     refused(&["dpo", "--trace", "t.jsonl", "--margin", "0.1"], &["--margin", "--prefer rlaif"]);
-    refused(&["dpo", "--trace", "t.jsonl", "--prefer", "rlaif", "--margin", "-1"], &["--margin", "not negative"]);
+    refused(
+        &["dpo", "--trace", "t.jsonl", "--prefer", "rlaif", "--margin", "-1"],
+        &["--margin", "not negative"],
+    );
     refused(&["sft", "--style", "turns"], &["turns", "compact"]);
     refused(&["grpo", "--instances", "0"], &["--instances"]);
-    refused(&["sft", "--style", "baseline", "--lines-max", "1", "--task", "bubble-sort"], &["nothing to train on"]);
-    done(&["data", "sft", "--out", "/proc/nowhere", "--task", "n-queens"]).refused(&["/proc/nowhere"]);
+    refused(
+        &["sft", "--style", "baseline", "--lines-max", "1", "--task", "bubble-sort"],
+        &["nothing to train on"],
+    );
+    done(&["data", "sft", "--out", "/proc/nowhere", "--task", "n-queens"])
+        .refused(&["/proc/nowhere"]);
     done(&["data", "sft", "--out", "sft.parquet"]).refused(&["sft.parquet", "folder"]);
 }

@@ -20,7 +20,12 @@ fn a_new_key_comes_with_the_entry_that_lets_it_in() {
 
     let (_folder, path) = file("keys.toml", &format!("[[server.keys]]{entry}"));
     let shown_again = done(&["config", "show", "--config", shown(&path)]);
-    assert!(shown_again.stdout.contains("name = \"ci-1\""), "{}{}", shown_again.stdout, shown_again.stderr);
+    assert!(
+        shown_again.stdout.contains("name = \"ci-1\""),
+        "{}{}",
+        shown_again.stdout,
+        shown_again.stderr
+    );
     assert!(!shown_again.stdout.contains("admin"), "{}", shown_again.stdout);
     let admin = done(&["key", "new", "ops", "--admin"]).stdout;
     assert!(admin.ends_with("\nadmin = true\n"), "{admin}");

@@ -1,4 +1,5 @@
-//! Every mistake gets a message that names the field or file and says what to do, exit code 2, and never a panic.
+//! Every mistake gets a message that names the field or file and says what to do, exit code 2, and
+//! never a panic.
 
 use std::ffi::OsString;
 use std::net::TcpListener;
@@ -19,7 +20,8 @@ fn wrong_arguments() {
         refused.refused(&["invalid value '-1' for '--index <INDEX>'", "whole number"]);
     }
     run(&[&["n-queens", "--index", "five"], &REFERENCE]).refused(&["five", "--index"]);
-    run(&[&["n-queens", "--difficulty", "extreme"], &REFERENCE]).refused(&["extreme", "easy, medium, hard"]);
+    run(&[&["n-queens", "--difficulty", "extreme"], &REFERENCE])
+        .refused(&["extreme", "easy, medium, hard"]);
     done(&["run", "n-queens", "--output", "xml"]).refused(&["xml", "text, json"]);
     run(&[&["n-queens", "--colour"], &REFERENCE]).refused(&["--colour"]);
     run(&[&REFERENCE]).refused(&["<TASK>"]);
@@ -35,7 +37,8 @@ fn tasks_that_the_built_in_model_has_not_learnt() {
         "--force",
     ]);
     done(&["run", "logic"]).refused(&["is a category", "bench list --category logic"]);
-    done(&["bench", "generate", "--task", "all", "--out", "-"]).refused(&["--task all", "use --all"]);
+    done(&["bench", "generate", "--task", "all", "--out", "-"])
+        .refused(&["--task all", "use --all"]);
 }
 
 #[test]
@@ -43,10 +46,19 @@ fn servers_that_do_not_answer_are_named_before_a_run() {
     // Nobody listens on the first; nobody accepts on the second.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    for (address, reason) in [(free, "cannot connect"), (silent.local_addr().unwrap(), "no response within 200 ms")] {
-        let upstreams = format!("pools.gpu.upstreams=[{{url=\"http://{address}/v1\", model=\"m\", concurrent_max=1}}]");
-        let sets = ["agents.executor.implementation=openai", "agents.executor.pool=gpu", "pools.gpu.timeout_ms=200"];
-        let sets: Vec<&str> = sets.into_iter().chain([upstreams.as_str()]).flat_map(|set| ["--set", set]).collect();
+    for (address, reason) in
+        [(free, "cannot connect"), (silent.local_addr().unwrap(), "no response within 200 ms")]
+    {
+        let upstreams = format!(
+            "pools.gpu.upstreams=[{{url=\"http://{address}/v1\", model=\"m\", concurrent_max=1}}]"
+        );
+        let sets = [
+            "agents.executor.implementation=openai",
+            "agents.executor.pool=gpu",
+            "pools.gpu.timeout_ms=200",
+        ];
+        let sets: Vec<&str> =
+            sets.into_iter().chain([upstreams.as_str()]).flat_map(|set| ["--set", set]).collect();
         let server = format!("{address} m: {reason}");
         for command in [&["run", "sudoku"][..], &["bench", "steps", "--task", "sudoku"]] {
             done(&[command, &sets].concat()).refused(&["pool `gpu`: no server answers", &server]);
@@ -63,12 +75,20 @@ fn servers_that_do_not_answer_are_named_before_a_run() {
 #[test]
 fn wrong_inputs() {
     let (folder, path) = file("broken.json", r#"{"a": [1, 2"#);
-    run(&[&["bubble-sort", "--input", shown(&path)], &REFERENCE]).refused(&[shown(&path), "JSON", "line 1"]);
+    run(&[&["bubble-sort", "--input", shown(&path)], &REFERENCE]).refused(&[
+        shown(&path),
+        "JSON",
+        "line 1",
+    ]);
     let missing = folder.path().join("missing.json");
-    run(&[&["bubble-sort", "--input", shown(&missing)], &REFERENCE]).refused(&[shown(&missing), "cannot be read"]);
-    run(&[&["bubble-sort", "--input", shown(folder.path())], &REFERENCE]).refused(&[shown(folder.path())]);
-    run(&[&["bubble-sort", "--input", "{\"a\": [1, 2"], &REFERENCE]).refused(&["--input", "JSON", "line 1"]);
-    run(&[&["bubble-sort", "--input", shown(&path), "--index", "1"], &REFERENCE]).refused(&["--input", "--index"]);
+    run(&[&["bubble-sort", "--input", shown(&missing)], &REFERENCE])
+        .refused(&[shown(&missing), "cannot be read"]);
+    run(&[&["bubble-sort", "--input", shown(folder.path())], &REFERENCE])
+        .refused(&[shown(folder.path())]);
+    run(&[&["bubble-sort", "--input", "{\"a\": [1, 2"], &REFERENCE])
+        .refused(&["--input", "JSON", "line 1"]);
+    run(&[&["bubble-sort", "--input", shown(&path), "--index", "1"], &REFERENCE])
+        .refused(&["--input", "--index"]);
 
     let cases = [
         ("bubble-sort", "[1, 2]", &["input"][..]),
@@ -81,11 +101,16 @@ fn wrong_inputs() {
         ("n-queens", r#"{"n": 4, "order": [0, 0, 1, 2]}"#, &["`order`"]),
         ("long-division", r#"{"dividend": "12", "divisor": "0"}"#, &["`divisor`"]),
         ("long-division", r#"{"dividend": "1e5", "divisor": "3"}"#, &["`dividend`"]),
-        ("n-queens", r#"{"task": "bubble-sort", "input": {"a": [1]}}"#, &["`task`", "bubble-sort", "n-queens"]),
+        (
+            "n-queens",
+            r#"{"task": "bubble-sort", "input": {"a": [1]}}"#,
+            &["`task`", "bubble-sort", "n-queens"],
+        ),
     ];
     for (task, text, parts) in cases {
         let (_folder, path) = file("input.json", text);
-        run(&[&[task, "--input", shown(&path)], &REFERENCE]).refused(&[&[shown(&path), task], parts].concat());
+        run(&[&[task, "--input", shown(&path)], &REFERENCE])
+            .refused(&[&[shown(&path), task], parts].concat());
     }
 }
 
@@ -93,14 +118,21 @@ fn wrong_inputs() {
 fn settings_that_are_out_of_range_or_misspelt() {
     for fanout in ["0", "-1", "1e9", "1000000000", "many"] {
         let set = format!("run.fanout={fanout}");
-        run(&[&["n-queens", "--set", &set], &REFERENCE]).refused(&["--set", "`run.fanout`", "from 1 to 256"]);
+        run(&[&["n-queens", "--set", &set], &REFERENCE]).refused(&[
+            "--set",
+            "`run.fanout`",
+            "from 1 to 256",
+        ]);
     }
-    run(&[&["n-queens", "--set", "run.fan_out=2"], &REFERENCE]).refused(&["run.fan_out", "did you mean `run.fanout`?"]);
+    run(&[&["n-queens", "--set", "run.fan_out=2"], &REFERENCE])
+        .refused(&["run.fan_out", "did you mean `run.fanout`?"]);
     run(&[&["n-queens", "--set", "fanout"], &REFERENCE]).refused(&["fanout", "--set run.fanout=4"]);
-    run(&[&["n-queens", "--set", "agents.executor.implementation=lama"]]).refused(&["lama", "did you mean `llama`?"]);
+    run(&[&["n-queens", "--set", "agents.executor.implementation=lama"]])
+        .refused(&["lama", "did you mean `llama`?"]);
 
-    let in_environment =
-        prime(&[&["run", "n-queens"][..], &REFERENCE].concat()).env("PRIME__RUN__FANUOT", "2").output();
+    let in_environment = prime(&[&["run", "n-queens"][..], &REFERENCE].concat())
+        .env("PRIME__RUN__FANUOT", "2")
+        .output();
     let in_environment: Done = in_environment.unwrap().into();
     in_environment.refused(&["PRIME__RUN__FANUOT", "did you mean `run.fanout`?"]);
 
@@ -111,32 +143,43 @@ fn settings_that_are_out_of_range_or_misspelt() {
         "did you mean `run.fanout`?",
     ]);
     let missing = folder.path().join("missing.toml");
-    run(&[&["n-queens", "--config", shown(&missing)], &REFERENCE]).refused(&[shown(&missing), "--config"]);
-    for command in [&["config", "check"][..], &["config", "show"], &["serve"], &["loadtest"], &["doctor"]] {
+    run(&[&["n-queens", "--config", shown(&missing)], &REFERENCE])
+        .refused(&[shown(&missing), "--config"]);
+    for command in
+        [&["config", "check"][..], &["config", "show"], &["serve"], &["loadtest"], &["doctor"]]
+    {
         done(&[command, &["--config", shown(&path)]].concat()).refused(&["run.fanuot"]);
     }
 }
 
 #[test]
 fn variables_of_the_environment_that_would_be_ignored() {
-    let checked =
-        |name: &str, value: OsString| -> Done { prime(&["config", "check"]).env(name, value).output().unwrap().into() };
-    checked("PRIME_RUN_FANOUT", "4".into()).refused(&["PRIME_RUN_FANOUT", "did you mean PRIME__RUN__FANOUT?"]);
-    checked("PRIME__LOG__LEVEL", OsString::from_vec(vec![b'x', 0xff])).refused(&["PRIME__LOG__LEVEL", "not UTF-8"]);
+    let checked = |name: &str, value: OsString| -> Done {
+        prime(&["config", "check"]).env(name, value).output().unwrap().into()
+    };
+    checked("PRIME_RUN_FANOUT", "4".into())
+        .refused(&["PRIME_RUN_FANOUT", "did you mean PRIME__RUN__FANOUT?"]);
+    checked("PRIME__LOG__LEVEL", OsString::from_vec(vec![b'x', 0xff]))
+        .refused(&["PRIME__LOG__LEVEL", "not UTF-8"]);
     assert_eq!(checked("PRIME_OF_OTHERS", "4".into()).code, 0);
     assert_eq!(checked("LANG", OsString::from_vec(vec![0xff])).code, 0);
 }
 
 #[test]
 fn files_that_never_end() {
-    done(&["config", "check", "--config", "/dev/zero"]).refused(&["/dev/zero", "longer than", "--config"]);
+    done(&["config", "check", "--config", "/dev/zero"]).refused(&[
+        "/dev/zero",
+        "longer than",
+        "--config",
+    ]);
 }
 
 #[test]
 fn files_that_cannot_be_written() {
     let (_folder, path) = file("not-a-folder", "");
     let trace = path.join("trace.jsonl");
-    run(&[&["n-queens", "--trace", shown(&trace)], &REFERENCE]).refused(&["--trace", shown(&trace)]);
+    run(&[&["n-queens", "--trace", shown(&trace)], &REFERENCE])
+        .refused(&["--trace", shown(&trace)]);
 }
 
 #[test]
@@ -151,11 +194,8 @@ fn files_that_are_no_models() {
         let (_folder, path) = file("model.gguf", "This is a letter, not a model.");
         for isolation in ["process", "thread"] {
             let isolation = format!("engines.tiny.isolation={isolation}");
-            run(&[&["tower-of-hanoi", "--set", &model(shown(&path)), "--set", &isolation]]).refused(&[
-                "tiny",
-                shown(&path),
-                "GGUF",
-            ]);
+            run(&[&["tower-of-hanoi", "--set", &model(shown(&path)), "--set", &isolation]])
+                .refused(&["tiny", shown(&path), "GGUF"]);
         }
         let (_folder, path) = file("model.gguf", "GGUF\u{3}\0\0\0");
         run(&[&["tower-of-hanoi", "--set", &model(shown(&path))]]).refused(&["tiny", shown(&path)]);

@@ -38,13 +38,19 @@ fn output_to_a_full_device_fails() {
     ] {
         let failed: Done = prime(arguments).stdout(full()).output().unwrap().into();
         assert_eq!(failed.code, 74, "{arguments:?}: {}", failed.stderr);
-        assert!(failed.stderr.contains("standard output cannot be written: No space left"), "{}", failed.stderr);
+        assert!(
+            failed.stderr.contains("standard output cannot be written: No space left"),
+            "{}",
+            failed.stderr
+        );
     }
 }
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
-    for arguments in [&["--help"][..], &["bench", "list"], &["config", "show"], &["completions", "zsh"]] {
+    for arguments in
+        [&["--help"][..], &["bench", "list"], &["config", "show"], &["completions", "zsh"]]
+    {
         let ended: Done = prime(arguments).stdout(closed_pipe()).output().unwrap().into();
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{arguments:?}");
     }
@@ -54,7 +60,9 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 fn a_broken_standard_error_does_not_change_the_exit_code() {
     let solve = [&["run", "n-queens", "--set", "log.level=trace"][..], &REFERENCE].concat();
     let unreadable = ["bench", "check", "/nowhere.jsonl"];
-    for (arguments, code) in [(&solve[..], 0), (&unreadable, 2), (&["run", "n-quens"], 2), (&["--colour"], 2)] {
+    for (arguments, code) in
+        [(&solve[..], 0), (&unreadable, 2), (&["run", "n-quens"], 2), (&["--colour"], 2)]
+    {
         for stderr in [full(), closed_pipe()] {
             let ended = prime(arguments).stderr(stderr).output().unwrap();
             assert_eq!(ended.status.code(), Some(code), "{arguments:?}");
@@ -65,7 +73,8 @@ fn a_broken_standard_error_does_not_change_the_exit_code() {
 #[test]
 fn the_list_of_tasks_fits_into_80_columns() {
     let list = done(&["bench", "list"]).stdout;
-    let wide: Vec<_> = list.lines().filter(|line| line.starts_with('|') && line.chars().count() > 80).collect();
+    let wide: Vec<_> =
+        list.lines().filter(|line| line.starts_with('|') && line.chars().count() > 80).collect();
     assert!(wide.is_empty(), "{wide:#?}");
 }
 
@@ -82,7 +91,17 @@ fn help_names_no_argument_without_a_description() {
     for command in ["run", "serve", "bench", "runs", "doctor", "health", "mcp", "data"] {
         described(&[command]);
     }
-    for command in ["list", "generate", "export", "check", "prompt", "corrupt", "solve", "strategies", "overhead"] {
+    for command in [
+        "list",
+        "generate",
+        "export",
+        "check",
+        "prompt",
+        "corrupt",
+        "solve",
+        "strategies",
+        "overhead",
+    ] {
         described(&["bench", command]);
     }
 }
@@ -107,13 +126,19 @@ fn until_written(child: &mut Child, path: &Path) {
 fn an_interrupted_generation_says_what_it_leaves() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("bench");
-    let tasks = ["--task", "bubble-sort", "--task", "tower-of-hanoi", "--difficulty", "hard", "--traces"];
-    let mut child = prime(&[&["bench", "generate", "--out", shown(&out)], &tasks[..]].concat()).spawn().unwrap();
+    let tasks =
+        ["--task", "bubble-sort", "--task", "tower-of-hanoi", "--difficulty", "hard", "--traces"];
+    let mut child = prime(&[&["bench", "generate", "--out", shown(&out)], &tasks[..]].concat())
+        .spawn()
+        .unwrap();
     // The traces of the second task take much longer.
     until_written(&mut child, &out.join("bubble-sort.jsonl"));
     let (code, _, notes) = interrupted(child);
     assert_eq!(code, Some(130), "{notes}");
-    assert!(notes.contains("interrupted after ") && notes.contains(" of 400 instances; "), "{notes}");
+    assert!(
+        notes.contains("interrupted after ") && notes.contains(" of 400 instances; "),
+        "{notes}"
+    );
     assert!(notes.contains("the same command goes on"), "{notes}");
 
     let export = folder.path().join("dataset");
@@ -122,12 +147,17 @@ fn an_interrupted_generation_says_what_it_leaves() {
     until_written(&mut child, &export.join("data/bubble-sort/easy.jsonl"));
     let (code, _, notes) = interrupted(child);
     assert_eq!(code, Some(130), "{notes}");
-    assert!(notes.contains(" of 51600 instances; ") && notes.contains("run the command again"), "{notes}");
+    assert!(
+        notes.contains(" of 51600 instances; ") && notes.contains("run the command again"),
+        "{notes}"
+    );
 }
 
 #[test]
 fn an_interrupted_check_reports_what_it_has_judged() {
-    let line = |index: u32| format!("{{\"id\": \"bubble-sort/easy/{:03}\", \"output\": \"\"}}\n", index % 200);
+    let line = |index: u32| {
+        format!("{{\"id\": \"bubble-sort/easy/{:03}\", \"output\": \"\"}}\n", index % 200)
+    };
     let mut child = prime(&["bench", "check", "-"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -139,9 +169,15 @@ fn an_interrupted_check_reports_what_it_has_judged() {
     while input.write_all(line(0).as_bytes()).is_ok() {}
     let last = notes.map(Result::unwrap).last().unwrap();
     let ended = child.wait_with_output().unwrap();
-    assert_eq!((ended.status.code(), last.as_str()), (Some(130), "interrupted: 200 outputs judged"));
+    assert_eq!(
+        (ended.status.code(), last.as_str()),
+        (Some(130), "interrupted: 200 outputs judged")
+    );
     let report = String::from_utf8(ended.stdout).unwrap();
-    assert!(report.contains("bubble-sort") && report.contains("Accuracy: 0.0 % of the outputs"), "{report}");
+    assert!(
+        report.contains("bubble-sort") && report.contains("Accuracy: 0.0 % of the outputs"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -161,10 +197,16 @@ fn an_interrupted_measurement_prints_what_is_complete() {
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));
     let rows: Vec<Value> = serde_json::from_slice(&ended.stdout).expect("whole JSON");
-    let done = last.strip_prefix("interrupted after ").and_then(|text| text.strip_suffix(" of 516 measurements"));
-    let done: usize = done.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{last:?}"));
+    let done = last
+        .strip_prefix("interrupted after ")
+        .and_then(|text| text.strip_suffix(" of 516 measurements"));
+    let done: usize =
+        done.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{last:?}"));
     assert!(done > 0 && rows.len() < 516, "{} rows", rows.len());
     // What is complete, and perhaps the runs of the one under way.
     let (complete, under_way) = rows.split_at(done);
-    assert!(complete.iter().all(|row| row["accuracy"]["of"] == 20) && under_way.len() <= 1, "{rows:?}");
+    assert!(
+        complete.iter().all(|row| row["accuracy"]["of"] == 20) && under_way.len() <= 1,
+        "{rows:?}"
+    );
 }

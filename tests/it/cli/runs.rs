@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::binary::{REFERENCE, SCRIPTED, file, run, shown};
 
-const TASKS: [&str; 5] = ["bubble-sort", "tower-of-hanoi", "n-queens", "dfa-simulation", "long-division"];
+const TASKS: [&str; 5] =
+    ["bubble-sort", "tower-of-hanoi", "n-queens", "dfa-simulation", "long-division"];
 
 /// The fields that every result has, each of its type.
 fn check_fields(result: &Value) {
@@ -32,7 +33,12 @@ fn check_fields(result: &Value) {
 }
 
 fn label_of<'a>(result: &'a Value, part: &str) -> Option<&'a str> {
-    result["labels"].as_array().unwrap().iter().filter_map(Value::as_str).find(|label| label.contains(part))
+    result["labels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .find(|label| label.contains(part))
 }
 
 #[test]
@@ -40,13 +46,22 @@ fn every_task_is_solved_and_the_result_has_every_field() {
     for task in TASKS {
         let result = run(&[&[task], &REFERENCE]).json(0);
         check_fields(&result);
-        assert_eq!((&result["task"], &result["instance"]), (&json!(task), &json!(format!("{task}/easy/000"))));
+        assert_eq!(
+            (&result["task"], &result["instance"]),
+            (&json!(task), &json!(format!("{task}/easy/000")))
+        );
         assert_eq!((&result["verified"], &result["correct"]), (&json!(true), &json!(true)));
         assert_eq!(result["outcome"], "agreed");
         assert_eq!(result["checked_kinds"], json!(["format", "invariant", "terminal"]));
         assert_eq!(result["tokens"], json!({"prompt": 0, "completion": 0}));
-        assert_eq!(result["agents"], json!({"executor": "reference", "verifier": "rules", "coordinator": "threshold"}));
-        assert!(label_of(&result, "reference").is_some_and(|label| label.contains("not a model")), "{result}");
+        assert_eq!(
+            result["agents"],
+            json!({"executor": "reference", "verifier": "rules", "coordinator": "threshold"})
+        );
+        assert!(
+            label_of(&result, "reference").is_some_and(|label| label.contains("not a model")),
+            "{result}"
+        );
     }
 }
 
@@ -62,7 +77,10 @@ fn errors_are_drawn_caught_and_labelled() {
     assert_eq!(result["instance"], "bubble-sort/easy/003");
     assert!(result["backtracks"].as_u64().unwrap() > 0, "{result}");
     assert_eq!(result["agents"]["executor"], "scripted");
-    assert!(label_of(&result, "scripted").is_some_and(|label| label.contains("not a model")), "{result}");
+    assert!(
+        label_of(&result, "scripted").is_some_and(|label| label.contains("not a model")),
+        "{result}"
+    );
 }
 
 #[test]
@@ -73,7 +91,8 @@ fn an_answer_that_nobody_checked_is_not_verified() {
     assert_eq!((&result["verified"], &result["correct"]), (&json!(false), &json!(true)));
     assert_eq!((&result["verifier"], &result["checked_kinds"]), (&json!("none"), &json!([])));
     assert_eq!(result.get("verification"), None);
-    let text = crate::binary::done(&[&["run", "long-division"][..], &REFERENCE, &none].concat()).stdout;
+    let text =
+        crate::binary::done(&[&["run", "long-division"][..], &REFERENCE, &none].concat()).stdout;
     assert!(text.contains("not verified (none: nothing)"), "{text}");
 }
 
@@ -92,8 +111,12 @@ fn verification(arguments: &[&[&str]]) -> (Value, Value) {
     let result = run(arguments).json(0);
     let mut verification = result["verification"].clone();
     assert_eq!(verification["steps"], result["steps"], "{result}");
-    assert_eq!((&verification["verifier"], &verification["kinds"]), (&result["verifier"], &result["checked_kinds"]));
-    let misses = verification.as_object_mut().expect("verified").remove("misses").unwrap_or_default();
+    assert_eq!(
+        (&verification["verifier"], &verification["kinds"]),
+        (&result["verifier"], &result["checked_kinds"])
+    );
+    let misses =
+        verification.as_object_mut().expect("verified").remove("misses").unwrap_or_default();
     (verification, misses)
 }
 
@@ -102,9 +125,15 @@ fn a_verified_result_says_what_its_verifier_looked_at_and_misses() {
     let steps = run(&[&["n-queens"], &REFERENCE]).json(0)["steps"].clone();
     let (rules, missed) = verification(&[&["n-queens"], &REFERENCE]);
     let kinds = json!(["format", "invariant", "terminal"]);
-    assert_eq!(rules, json!({"verifier": "rules", "methods": ["rules"], "kinds": kinds, "steps": steps}));
+    assert_eq!(
+        rules,
+        json!({"verifier": "rules", "methods": ["rules"], "kinds": kinds, "steps": steps})
+    );
     let count = |misses: &Value, name: &str| misses[name].as_u64().expect("a count");
-    assert!(count(&missed, "found") <= count(&missed, "tried") && count(&missed, "tried") > 0, "{missed}");
+    assert!(
+        count(&missed, "found") <= count(&missed, "tried") && count(&missed, "tried") > 0,
+        "{missed}"
+    );
     let bound = missed["rate_bound"].as_f64().expect("a rate");
     assert!(bound > 0.0 && missed["rate"].as_f64() < Some(bound), "{missed}");
     assert!(missed["table"].is_string(), "{missed}");
@@ -114,8 +143,11 @@ fn a_verified_result_says_what_its_verifier_looked_at_and_misses() {
     assert_eq!((&of_format["tried"], &of_format["table"]), (&missed["tried"], &missed["table"]));
     assert!(count(&of_format, "found") < count(&missed, "found"), "{of_format} {missed}");
 
-    let (reference, missed) =
-        verification(&[&["n-queens"], &REFERENCE, &["--set", "agents.verifier.implementation=reference"]]);
+    let (reference, missed) = verification(&[
+        &["n-queens"],
+        &REFERENCE,
+        &["--set", "agents.verifier.implementation=reference"],
+    ]);
     assert_eq!(reference["methods"], json!(["reference"]));
     assert_eq!(missed["found"], missed["tried"], "the algorithm finds every wrong step");
 
@@ -130,7 +162,8 @@ fn a_verified_result_says_what_its_verifier_looked_at_and_misses() {
 fn a_likelihood_is_not_called_transition_and_was_not_measured() {
     // A server without grammars writes a line of its own, which must be the proposed one.
     let stub = StubServer::start(|_| "move 1 0 2".to_owned()).expect("a server");
-    let pool = format!("pools.stub.upstreams=[{{url=\"{}\", model=\"m\", concurrent_max=4}}]", stub.url);
+    let pool =
+        format!("pools.stub.upstreams=[{{url=\"{}\", model=\"m\", concurrent_max=4}}]", stub.url);
     let sets = [
         "agents.verifier.implementation=openai",
         "agents.verifier.pool=stub",
@@ -143,16 +176,23 @@ fn a_likelihood_is_not_called_transition_and_was_not_measured() {
     let (model, misses) = verification(&[&["tower-of-hanoi"], &REFERENCE, &arguments]);
     assert_eq!((&model["methods"], &model["kinds"]), (&json!(["likelihood"]), &json!(["format"])));
     assert_eq!((&model["steps"], misses), (&json!(1), Value::Null));
-    let text = crate::binary::done(&[&["run", "tower-of-hanoi"][..], &REFERENCE, &arguments].concat()).stdout;
+    let text =
+        crate::binary::done(&[&["run", "tower-of-hanoi"][..], &REFERENCE, &arguments].concat())
+            .stdout;
     let verdict = "verified (openai: format, likelihood; not measured for this task; 1 step)";
     assert!(text.contains(verdict), "{verdict:?} is missing in {text}");
 }
 
 #[test]
 fn another_base_seed_gives_another_instance_and_its_name_says_so() {
-    let result = run(&[&["long-division", "--base-seed", "7", "--difficulty", "medium"], &REFERENCE]).json(0);
+    let result =
+        run(&[&["long-division", "--base-seed", "7", "--difficulty", "medium"], &REFERENCE])
+            .json(0);
     assert_eq!(result["instance"], "long-division/medium/000@7");
-    assert_ne!(result["answer"], run(&[&["long-division", "--difficulty", "medium"], &REFERENCE]).json(0)["answer"]);
+    assert_ne!(
+        result["answer"],
+        run(&[&["long-division", "--difficulty", "medium"], &REFERENCE]).json(0)["answer"]
+    );
 }
 
 #[test]
@@ -172,12 +212,15 @@ fn an_input_of_ones_own_is_an_input_object_or_an_instance_line() {
 #[test]
 fn a_trace_has_every_proposal_and_the_end() {
     let (_folder, path) = file("trace.jsonl", "an old trace");
-    let arguments = ["bubble-sort", "--trace", shown(&path), "--set", "agents.executor.error_rate=0.2"];
+    let arguments =
+        ["bubble-sort", "--trace", shown(&path), "--set", "agents.executor.error_rate=0.2"];
     let result = run(&[&arguments, &SCRIPTED]).json(0);
     let text = std::fs::read_to_string(&path).unwrap();
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+    let lines: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
     let count = |event: &str| lines.iter().filter(|line| line["event"] == event).count() as u64;
-    let decided = |decision: &str| lines.iter().filter(|line| line["decision"] == decision).count() as u64;
+    let decided =
+        |decision: &str| lines.iter().filter(|line| line["decision"] == decision).count() as u64;
 
     assert_eq!(count("step"), result["proposals"]);
     assert_eq!(decided("backtrack"), result["backtracks"]);
@@ -190,7 +233,8 @@ fn a_trace_has_every_proposal_and_the_end() {
 
 #[test]
 fn the_same_seed_gives_the_same_result_and_the_budget_ends_a_run_by_name() {
-    let arguments: [&[&str]; 2] = [&["dfa-simulation", "--set", "agents.executor.error_rate=0.3"], &SCRIPTED];
+    let arguments: [&[&str]; 2] =
+        [&["dfa-simulation", "--set", "agents.executor.error_rate=0.3"], &SCRIPTED];
     let results = [(); 2].map(|()| {
         let mut result = run(&arguments).json(0);
         result["wall_ms"] = json!(0);
@@ -198,8 +242,11 @@ fn the_same_seed_gives_the_same_result_and_the_budget_ends_a_run_by_name() {
     });
     assert_eq!(results[0], results[1]);
 
-    let spent =
-        run(&[&["tower-of-hanoi", "--set", "run.budget.steps=10", "--set", "run.fanout=2"], &REFERENCE]).json(1);
+    let spent = run(&[
+        &["tower-of-hanoi", "--set", "run.budget.steps=10", "--set", "run.fanout=2"],
+        &REFERENCE,
+    ])
+    .json(1);
     assert_eq!((&spent["outcome"], &spent["proposals"]), (&json!("steps_spent"), &json!(10)));
 }
 
@@ -207,9 +254,11 @@ fn the_same_seed_gives_the_same_result_and_the_budget_ends_a_run_by_name() {
 fn text_for_people_says_what_was_checked_and_that_this_was_no_model() {
     let done = crate::binary::done(&[&["run", "n-queens"][..], &REFERENCE].concat());
     assert_eq!(done.code, 0);
-    for part in
-        ["n-queens/easy/000", "verified (rules: format, invariant, terminal; misses fewer than 1 in ", "not a model"]
-    {
+    for part in [
+        "n-queens/easy/000",
+        "verified (rules: format, invariant, terminal; misses fewer than 1 in ",
+        "not a model",
+    ] {
         assert!(done.stdout.contains(part), "{part:?} is missing in {}", done.stdout);
     }
 }

@@ -49,9 +49,13 @@ fn completed_by_bash(lines: &[&[&str]]) -> Vec<Vec<String>> {
         program += &format!("complete_words prime-agents {}\n", quoted.join(" "));
     }
     let run = Command::new("bash").args(["--norc", "-c", &program]).output().expect("bash");
-    let (stdout, stderr) = (String::from_utf8(run.stdout).unwrap(), String::from_utf8(run.stderr).unwrap());
+    let (stdout, stderr) =
+        (String::from_utf8(run.stdout).unwrap(), String::from_utf8(run.stderr).unwrap());
     assert!(run.status.success() && stderr.is_empty(), "{stderr}");
-    stdout.lines().map(|line| line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()).collect()
+    stdout
+        .lines()
+        .map(|line| line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect())
+        .collect()
 }
 
 #[test]
@@ -84,21 +88,34 @@ fn every_command_has_a_page_of_the_manual() {
     let pages = folder.path().join("share/man1");
     let written = done(&["man", "--dir", shown(&pages)]);
     assert_eq!((written.code, written.stdout.as_str(), written.stderr.as_str()), (0, "", ""));
-    let page = |name: &str| std::fs::read_to_string(pages.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let page = |name: &str| {
+        std::fs::read_to_string(pages.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    };
     for command in COMMANDS {
         let page = page(&format!("prime-agents-{command}.1"));
-        for section in [".SH SYNOPSIS", ".SH \"EXIT STATUS\"", ".SH \"ENVIRONMENT\"", ".SH \"FILES\""] {
+        for section in
+            [".SH SYNOPSIS", ".SH \"EXIT STATUS\"", ".SH \"ENVIRONMENT\"", ".SH \"FILES\""]
+        {
             assert!(page.contains(section), "{command}: {section}");
         }
     }
     let nested = page("prime-agents-bench-check.1");
-    assert!(nested.contains(".SH EXAMPLES") && nested.contains("\\[u2026]"), "nested commands too: {nested}");
+    assert!(
+        nested.contains(".SH EXAMPLES") && nested.contains("\\[u2026]"),
+        "nested commands too: {nested}"
+    );
     for entry in std::fs::read_dir(&pages).unwrap() {
         let path = entry.unwrap().path();
         assert!(std::fs::read(&path).unwrap().is_ascii(), "{}", path.display());
     }
     let main = page("prime-agents.1");
-    for part in ["serve", ".SH EXAMPLES", "prime\\-agents run tower\\-of\\-hanoi", "PRIME_API_KEY", "\\fB130\\fR"] {
+    for part in [
+        "serve",
+        ".SH EXAMPLES",
+        "prime\\-agents run tower\\-of\\-hanoi",
+        "PRIME_API_KEY",
+        "\\fB130\\fR",
+    ] {
         assert!(main.contains(part), "{part:?} is missing");
     }
     assert_eq!(done(&["man"]).stdout, main);
@@ -115,11 +132,18 @@ fn health_reports_that_nobody_answers() {
     // The port was free a moment ago, and nobody listens on it.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("http://{free}");
-    for arguments in [&["health", "--url", &url][..], &["health", "--set", &format!("server.bind={free}")]] {
+    for arguments in
+        [&["health", "--url", &url][..], &["health", "--set", &format!("server.bind={free}")]]
+    {
         let answer = done(arguments);
         assert_eq!((answer.code, answer.stdout.as_str()), (1, ""));
-        assert!(answer.stderr.contains(&format!("{url}/livez does not answer")), "{}", answer.stderr);
+        assert!(
+            answer.stderr.contains(&format!("{url}/livez does not answer")),
+            "{}",
+            answer.stderr
+        );
     }
-    done(&["health", "--url", "https://localhost:1"]).refused(&["--url https://localhost:1", "http://HOST:PORT"]);
+    done(&["health", "--url", "https://localhost:1"])
+        .refused(&["--url https://localhost:1", "http://HOST:PORT"]);
     done(&["health", "--set", "server.bind=127.0.0.1:0"]).refused(&["server.bind", "--url"]);
 }

@@ -60,32 +60,56 @@ fn a_study_is_run_widened_reported_and_compared() {
     assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (20, 20));
 
     let out = folder.path().join("report");
-    let report = done(&["study", "report", shown(&records), "--out", shown(&out), "--study", shown(&path)]);
-    assert!(report.code == 0 && report.stdout.contains("of 20 runs"), "{}{}", report.stdout, report.stderr);
+    let report =
+        done(&["study", "report", shown(&records), "--out", shown(&out), "--study", shown(&path)]);
+    assert!(
+        report.code == 0 && report.stdout.contains("of 20 runs"),
+        "{}{}",
+        report.stdout,
+        report.stderr
+    );
     let page = std::fs::read_to_string(out.join("report.html")).expect("the page");
     assert!(page.contains("unchecked → checked") && page.contains("Method"));
-    assert!(out.join("tables/summary.tex").is_file() && out.join("figures/categories.svg").is_file());
+    assert!(
+        out.join("tables/summary.tex").is_file() && out.join("figures/categories.svg").is_file()
+    );
     assert!(out.join("records.parquet").is_file());
 
     let compared = done(&["study", "compare", "unchecked", "checked", shown(&records)]);
-    assert!(compared.code == 0 && compared.stdout.contains("tower-of-hanoi"), "{}", compared.stderr);
+    assert!(
+        compared.code == 0 && compared.stdout.contains("tower-of-hanoi"),
+        "{}",
+        compared.stderr
+    );
     // A study is as good as itself.
     let same = done(&["study", "compare", shown(&records), shown(&records)]);
-    assert!(same.code == 0 && same.stdout.contains("left: checked → right: checked"), "{}{}", same.stdout, same.stderr);
+    assert!(
+        same.code == 0 && same.stdout.contains("left: checked → right: checked"),
+        "{}{}",
+        same.stdout,
+        same.stderr
+    );
 }
 
 #[test]
 fn a_part_of_a_study_is_reported_without_its_pairs() {
-    let (folder, path) = file("pair.toml", &(study(2) + "[report]\npairs = [[\"unchecked\", \"checked\"]]\n"));
+    let (folder, path) =
+        file("pair.toml", &(study(2) + "[report]\npairs = [[\"unchecked\", \"checked\"]]\n"));
     let (records, out) = (folder.path().join("part.jsonl"), folder.path().join("report"));
-    let arguments = ["study", "run", shown(&path), "--records", shown(&records), "--system", "checked"];
+    let arguments =
+        ["study", "run", shown(&path), "--records", shown(&records), "--system", "checked"];
     let part = done(&[&arguments[..], &SCRIPTED].concat());
     assert_eq!(part.code, 0, "{}", part.stderr);
     let report = ["study", "report", shown(&records), "--out", shown(&out)];
     let whole = done(&[&report[..], &["--study", shown(&path)]].concat());
-    assert!(whole.stderr.contains("are not compared: the records have no runs of `unchecked`"), "{}", whole.stderr);
+    assert!(
+        whole.stderr.contains("are not compared: the records have no runs of `unchecked`"),
+        "{}",
+        whole.stderr
+    );
     assert!(whole.code == 0 && out.join("report.html").is_file(), "{}", whole.stderr);
-    done(&[&report[..], &["--pair", "unchecked=checked"]].concat()).refused(&["no system `unchecked`", "`checked`"]);
+    done(&[&report[..], &["--pair", "unchecked=checked"]].concat())
+        .refused(&["no system `unchecked`", "`checked`"]);
 }
 
 #[test]
@@ -94,8 +118,10 @@ fn a_killed_study_goes_on_without_repeating_or_losing_a_run() {
     let records = folder.path().join("pair.jsonl");
     // Killed after the first records, several times.
     for _ in 0..3 {
-        let arguments =
-            [&["study", "run", shown(&path), "--records", shown(&records), "--concurrent", "1"][..], &SCRIPTED];
+        let arguments = [
+            &["study", "run", shown(&path), "--records", shown(&records), "--concurrent", "1"][..],
+            &SCRIPTED,
+        ];
         let mut child = prime(&arguments.concat()).spawn().expect("the binary starts");
         let before = if records.exists() { keys_so_far(&records) } else { 0 };
         while keys_so_far(&records) == before && child.try_wait().expect("a child").is_none() {
@@ -122,7 +148,8 @@ fn mistakes_are_named() {
         .refused(&["pair.toml: ask.tasks: unknown task \"hanoi\"", "tower-of-hanoi"]);
     std::fs::write(&path, study(3)).expect("written");
     let records = folder.path().join("pair.jsonl");
-    let refused = |arguments: &[&str], parts: &[&str]| done(&[&["study"], arguments].concat()).refused(parts);
+    let refused =
+        |arguments: &[&str], parts: &[&str]| done(&[&["study"], arguments].concat()).refused(parts);
     refused(&["run", shown(&path), "--system", "none"], &["--system none", "unchecked, checked"]);
     refused(&["report", shown(&records)], &["pair.jsonl", "No such file"]);
     std::fs::write(&records, "{\"schema\": 99}\n").expect("written");
@@ -145,11 +172,18 @@ fn mistakes_are_named() {
 fn shipped_studies_are_good() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let listed = done(&["study", "list", shown(&root.join("studies"))]);
-    assert!(listed.code == 0 && listed.stdout.contains("smoke") && !listed.stdout.contains("cannot be used"));
-    let runs =
-        |file: &str| done(&["study", "show", shown(&root.join(file)), "--output", "json"]).json(0)["runs"].clone();
+    assert!(
+        listed.code == 0
+            && listed.stdout.contains("smoke")
+            && !listed.stdout.contains("cannot be used")
+    );
+    let runs = |file: &str| {
+        done(&["study", "show", shown(&root.join(file)), "--output", "json"]).json(0)["runs"]
+            .clone()
+    };
     let engines = Settings::default().engines;
-    let is_known = |slug: &str| engines.values().any(|engine| engine.has_learnt(slug) == Some(true));
+    let is_known =
+        |slug: &str| engines.values().any(|engine| engine.has_learnt(slug) == Some(true));
     let known = tasks::all().filter(|task| is_known(task.spec().slug)).count();
     assert_eq!(
         runs("studies/headline.toml"),
@@ -165,16 +199,37 @@ fn shipped_studies_are_good() {
 fn a_plan_estimates_from_a_trial() {
     let (folder, path) = file("pair.toml", &study(10));
     let records = folder.path().join("pair.jsonl");
-    let arguments = ["study", "plan", shown(&path), "--records", shown(&records), "--trial", "2", "--output", "json"];
+    let arguments = [
+        "study",
+        "plan",
+        shown(&path),
+        "--records",
+        shown(&records),
+        "--trial",
+        "2",
+        "--output",
+        "json",
+    ];
     let plan = done(&[&arguments[..], &SCRIPTED].concat()).json(0);
-    assert_eq!((plan["to_do"].as_u64(), plan["systems"][0]["trial_runs"].as_u64()), (Some(40), Some(2)));
-    assert!(plan["total"]["proposals"].as_f64().is_some_and(|proposals| proposals > 40.0), "{plan}");
+    assert_eq!(
+        (plan["to_do"].as_u64(), plan["systems"][0]["trial_runs"].as_u64()),
+        (Some(40), Some(2))
+    );
+    assert!(
+        plan["total"]["proposals"].as_f64().is_some_and(|proposals| proposals > 40.0),
+        "{plan}"
+    );
     assert!(!records.exists(), "a plan records nothing");
 }
 
 #[test]
 fn the_documentation_has_every_column() {
     let columns = done(&["study", "schema", "--records"]);
-    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/study.md")).expect("the page");
-    assert!(columns.code == 0 && page.contains(&columns.stdout), "update docs/study.md:\n{}", columns.stdout);
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/study.md"))
+        .expect("the page");
+    assert!(
+        columns.code == 0 && page.contains(&columns.stdout),
+        "update docs/study.md:\n{}",
+        columns.stdout
+    );
 }

@@ -30,7 +30,11 @@ pool = "mine"
 /// A daemon whose executor gives the same answer to every problem in words.
 fn server() -> Daemon {
     let lines = r#"agents.executor.lines=["{\"column\": 1}"]"#;
-    Daemon::start(&["agents.executor.implementation=replay", lines, "agents.verifier.implementation=none"])
+    Daemon::start(&[
+        "agents.executor.implementation=replay",
+        lines,
+        "agents.verifier.implementation=none",
+    ])
 }
 
 fn pool(daemon: &Daemon) -> String {
@@ -45,10 +49,20 @@ fn records(path: &Path) -> Vec<Value> {
 /// Instances of the benchmark whose answer is column 1, by index.
 fn right(instances: usize) -> Vec<bool> {
     let count = instances.to_string();
-    let arguments =
-        ["--task", "n-queens-last-queen", "--difficulty", "easy", "--instances", &count, "--base-seed", "7"];
+    let arguments = [
+        "--task",
+        "n-queens-last-queen",
+        "--difficulty",
+        "easy",
+        "--instances",
+        &count,
+        "--base-seed",
+        "7",
+    ];
     let generated = done(&[&["bench", "generate", "--out", "-"][..], &arguments].concat());
-    let line = |line: &str| serde_json::from_str::<Value>(line).expect("an instance")["answer"]["column"] == 1;
+    let line = |line: &str| {
+        serde_json::from_str::<Value>(line).expect("an instance")["answer"]["column"] == 1
+    };
     generated.stdout.lines().map(line).collect()
 }
 
@@ -57,7 +71,8 @@ fn a_servers_texts_are_judged_for_each_prompt() {
     let daemon = server();
     let (folder, path) = file("prompts.toml", &PROMPTS.replace("INSTANCES", "12"));
     let out = folder.path().join("prompts.jsonl");
-    let ran = done(&["study", "run", shown(&path), "--records", shown(&out), "--set", &pool(&daemon)]);
+    let ran =
+        done(&["study", "run", shown(&path), "--records", shown(&out), "--set", &pool(&daemon)]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let (records, right) = (records(&out), right(12));
     assert_eq!(records.len(), 24);
@@ -65,7 +80,11 @@ fn a_servers_texts_are_judged_for_each_prompt() {
     for record in &records {
         assert_eq!(record["status"], "measured", "{record}");
         assert_eq!(record["format"], "passed", "an answer can be extracted: {record}");
-        assert_eq!(record["right"], right[usize::try_from(record["index"].as_u64().unwrap()).unwrap()], "{record}");
+        assert_eq!(
+            record["right"],
+            right[usize::try_from(record["index"].as_u64().unwrap()).unwrap()],
+            "{record}"
+        );
         let prompt = format!("prompt={}", record["system"].as_str().unwrap());
         assert_eq!(record["factors"], prompt.as_str());
         assert!(record["size"].as_u64().is_some_and(|size| (4..=6).contains(&size)), "{record}");
@@ -85,9 +104,13 @@ fn a_server_that_dies_leaves_runs_that_are_not_measured_and_due_again() {
     };
     let first = arguments(&pool(&daemon));
     let first: Vec<&str> = first.iter().map(String::as_str).collect();
-    let mut child = prime(&[&first[..], &["--concurrent", "4"]].concat()).spawn().expect("the binary starts");
+    let mut child =
+        prime(&[&first[..], &["--concurrent", "4"]].concat()).spawn().expect("the binary starts");
     while !std::fs::read_to_string(&out).is_ok_and(|text| text.lines().count() > 2) {
-        assert!(child.try_wait().expect("a child").is_none(), "the study ended before the server did");
+        assert!(
+            child.try_wait().expect("a child").is_none(),
+            "the study ended before the server did"
+        );
         std::thread::yield_now();
     }
     drop(daemon.kill());
@@ -96,7 +119,11 @@ fn a_server_that_dies_leaves_runs_that_are_not_measured_and_due_again() {
     assert!(said.contains("were not measured, and are due at the next"), "{said}");
     let so_far = records(&out);
     let measured = so_far.iter().filter(|record| record["status"] == "measured").count();
-    assert!(measured > 2 && measured < so_far.len() && so_far.len() == 400, "{measured} of {}", so_far.len());
+    assert!(
+        measured > 2 && measured < so_far.len() && so_far.len() == 400,
+        "{measured} of {}",
+        so_far.len()
+    );
     for lost in so_far.iter().filter(|record| record["status"] == "not_measured") {
         assert!(lost["failure"].is_string() && lost["format"] == "not_judged", "{lost}");
     }
@@ -137,28 +164,53 @@ fn daemons_share_the_runs_of_a_study() {
     let records = records(&out);
     assert_eq!(records.len(), 12);
     for record in &records {
-        assert!(record["status"] == "measured" && record["right"] == true && record["verified"] == true, "{record}");
+        assert!(
+            record["status"] == "measured" && record["right"] == true && record["verified"] == true,
+            "{record}"
+        );
         // The executor follows the reference.
         assert_eq!(record["steps"], record["reference_steps"], "{record}");
-        assert_eq!((&record["semantic"], &record["result"]), (&"passed".into(), &"passed".into()), "{record}");
-        assert_eq!(record["trajectories"], if record["system"] == "one" { 1 } else { 4 }, "{record}");
+        assert_eq!(
+            (&record["semantic"], &record["result"]),
+            (&"passed".into(), &"passed".into()),
+            "{record}"
+        );
+        assert_eq!(
+            record["trajectories"],
+            if record["system"] == "one" { 1 } else { 4 },
+            "{record}"
+        );
         assert_eq!(record["version"], env!("CARGO_PKG_VERSION"));
     }
     for url in &urls {
-        assert!(records.iter().any(|record| record["machine"] == format!("daemon at {url}")), "{url} did nothing");
+        assert!(
+            records.iter().any(|record| record["machine"] == format!("daemon at {url}")),
+            "{url} did nothing"
+        );
     }
     // The first part of the study is there already.
-    let again = done(&[&run[..], &["--url", &urls[0], "--instances", "1", "--task", "bubble-sort"]].concat());
+    let again = done(
+        &[&run[..], &["--url", &urls[0], "--instances", "1", "--task", "bubble-sort"]].concat(),
+    );
     assert!(again.stderr.contains("0 of 2 runs to do"), "{}", again.stderr);
 }
 
 /// Starts a study on a daemon that is killed after the first records.
-fn killed_in_the_middle(study: &Path, out: &Path, daemon: Daemon, more: &[&str]) -> (std::process::Child, Arc<Home>) {
+fn killed_in_the_middle(
+    study: &Path,
+    out: &Path,
+    daemon: Daemon,
+    more: &[&str],
+) -> (std::process::Child, Arc<Home>) {
     let url = daemon.url("");
-    let run = ["study", "run", shown(study), "--records", shown(out), "--url", &url, "--concurrent", "4"];
+    let run =
+        ["study", "run", shown(study), "--records", shown(out), "--url", &url, "--concurrent", "4"];
     let mut child = prime(&[&run[..], more].concat()).spawn().expect("the binary starts");
     while !std::fs::read_to_string(out).is_ok_and(|text| text.lines().count() > 2) {
-        assert!(child.try_wait().expect("a child").is_none(), "the study ended before the daemon did");
+        assert!(
+            child.try_wait().expect("a child").is_none(),
+            "the study ended before the daemon did"
+        );
         std::thread::yield_now();
     }
     (child, daemon.kill())
@@ -168,19 +220,33 @@ fn killed_in_the_middle(study: &Path, out: &Path, daemon: Daemon, more: &[&str])
 fn runs_of_a_daemon_that_dies_are_not_measured_and_never_wrong() {
     let (folder, path) = file("runs.toml", &RUNS.replace("instances = 3", "instances = 100"));
     let out = folder.path().join("runs.jsonl");
-    let (child, _home) = killed_in_the_middle(&path, &out, Daemon::start(&[]), &["--patience", "1"]);
+    let (child, _home) =
+        killed_in_the_middle(&path, &out, Daemon::start(&[]), &["--patience", "1"]);
     let ended = child.wait_with_output().expect("ended");
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(said.contains("were not measured, and are due at the next"), "{said}");
     let so_far = records(&out);
-    let (measured, lost): (Vec<_>, Vec<_>) = so_far.iter().partition(|record| record["status"] == "measured");
-    assert!(measured.len() > 2 && !lost.is_empty() && so_far.len() == 400, "{} of {}", measured.len(), so_far.len());
+    let (measured, lost): (Vec<_>, Vec<_>) =
+        so_far.iter().partition(|record| record["status"] == "measured");
+    assert!(
+        measured.len() > 2 && !lost.is_empty() && so_far.len() == 400,
+        "{} of {}",
+        measured.len(),
+        so_far.len()
+    );
     assert!(measured.iter().all(|record| record["right"] == true));
-    assert!(lost.iter().all(|record| record["status"] == "not_measured" && record["format"] == "not_judged"));
-    assert!(lost.iter().all(|record| record["failure"].as_str().is_some_and(|why| why.starts_with("http://"))));
+    assert!(
+        lost.iter()
+            .all(|record| record["status"] == "not_measured" && record["format"] == "not_judged")
+    );
+    assert!(
+        lost.iter()
+            .all(|record| record["failure"].as_str().is_some_and(|why| why.starts_with("http://")))
+    );
     // What is left is made up for elsewhere, and nothing twice.
     let daemon = Daemon::start(&[]);
-    let again = done(&["study", "run", shown(&path), "--records", shown(&out), "--url", &daemon.url("")]);
+    let again =
+        done(&["study", "run", shown(&path), "--records", shown(&out), "--url", &daemon.url("")]);
     let due = format!("{} of 400 runs to do", lost.len());
     assert!(again.code == 0 && again.stderr.contains(&due), "{}", again.stderr);
     let all = records(&out);
@@ -198,8 +264,10 @@ fn runs_wait_for_a_daemon_that_is_killed_and_started_again() {
     let ended = child.wait_with_output().expect("ended");
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
     let records = records(&out);
-    let keys: BTreeSet<_> =
-        records.iter().map(|it| format!("{} {} {}", it["system"], it["task"], it["index"])).collect();
+    let keys: BTreeSet<_> = records
+        .iter()
+        .map(|it| format!("{} {} {}", it["system"], it["task"], it["index"]))
+        .collect();
     assert_eq!((records.len(), keys.len()), (400, 400));
     assert!(records.iter().all(|record| record["status"] == "measured" && record["right"] == true));
 }
@@ -209,8 +277,14 @@ fn daemons_that_cannot_do_it_are_named() {
     let daemon = Daemon::start(&[]);
     let (folder, path) = file("runs.toml", &RUNS.replace("run.fanout", "run.stuck_after"));
     let out = folder.path().join("runs.jsonl");
-    let run = |more: &[&str]| done(&[&["study", "run", shown(&path), "--records", shown(&out)], more].concat());
-    run(&["--url", &daemon.url("")]).refused(&["system `one`", "`run.stuck_after`", "without --url"]);
+    let run = |more: &[&str]| {
+        done(&[&["study", "run", shown(&path), "--records", shown(&out)], more].concat())
+    };
+    run(&["--url", &daemon.url("")]).refused(&[
+        "system `one`",
+        "`run.stuck_after`",
+        "without --url",
+    ]);
     run(&["--url", "ftp://x"]).refused(&["--url ftp://x", "http://HOST:PORT"]);
     let address = daemon.url("");
     drop(daemon);

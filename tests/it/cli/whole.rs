@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::binary::{Done, REFERENCE, file, prime, shown};
 
-/// Longest wait for anything that must happen; far above what it takes, because the machine may be busy.
+/// Longest wait for anything that must happen; far above what it takes, because the machine may be
+/// busy.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A number of `/proc/<pid>/status`, in its unit; `None` when the process is over.
@@ -21,13 +22,23 @@ fn status_of(child: &Child, field: &str, radix: u32) -> Option<u64> {
 #[test]
 fn a_million_steps_take_seconds_and_little_memory() {
     let (_folder, path) = file("input.json", r#"{"n": 20, "from": 0, "to": 2}"#);
-    let arguments = ["run", "tower-of-hanoi", "--output", "json", "--input", shown(&path), "--set", "run.fanout=1"];
+    let arguments = [
+        "run",
+        "tower-of-hanoi",
+        "--output",
+        "json",
+        "--input",
+        shown(&path),
+        "--set",
+        "run.fanout=1",
+    ];
     let started = Instant::now();
     let mut child = prime(&[&arguments[..], &REFERENCE].concat()).spawn().unwrap();
     let mut peak_kib = 0;
     while child.try_wait().unwrap().is_none() {
         assert!(started.elapsed() < PATIENCE, "not in time");
-        // The kernel keeps the peak itself: looking now and then misses only what comes after the last look.
+        // The kernel keeps the peak itself: looking now and then misses only what comes after the
+        // last look.
         peak_kib = status_of(&child, "VmHWM", 10).unwrap_or(peak_kib);
         std::thread::yield_now();
     }
@@ -43,7 +54,16 @@ fn a_million_steps_take_seconds_and_little_memory() {
 fn an_interrupt_ends_a_run_cleanly_with_what_is_known() {
     let (folder, path) = file("input.json", r#"{"n": 30, "from": 0, "to": 2}"#);
     let trace = folder.path().join("trace.jsonl");
-    let arguments = ["run", "tower-of-hanoi", "--output", "json", "--input", shown(&path), "--trace", shown(&trace)];
+    let arguments = [
+        "run",
+        "tower-of-hanoi",
+        "--output",
+        "json",
+        "--input",
+        shown(&path),
+        "--trace",
+        shown(&trace),
+    ];
     let limits = ["--set", "run.budget.steps=1000000000000"];
     let child = prime(&[&arguments[..], &limits, &REFERENCE].concat()).spawn().unwrap();
     let interrupt = 1 << (Signal::INT.as_raw() - 1);
@@ -61,11 +81,20 @@ fn an_interrupt_ends_a_run_cleanly_with_what_is_known() {
     assert_eq!((&result["outcome"], &result["verified"]), (&json!("cancelled"), &json!(false)));
     assert!(result["proposals"].as_u64().unwrap() > 0);
     let text = std::fs::read_to_string(&trace).unwrap();
-    assert_eq!(text.lines().filter(|line| line.contains(r#""event":"step""#)).count() as u64, result["proposals"]);
+    assert_eq!(
+        text.lines().filter(|line| line.contains(r#""event":"step""#)).count() as u64,
+        result["proposals"]
+    );
     assert!(text.ends_with("\"verified\":false}\n"), "the trace is whole");
     let steps = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let committed = steps.filter(|step| step["decision"] == "proceed").map(|step| step["depth"].as_u64().unwrap() + 1);
-    assert_eq!(committed.max(), result["steps"].as_u64(), "without an answer, of the deepest trajectory");
+    let committed = steps
+        .filter(|step| step["decision"] == "proceed")
+        .map(|step| step["depth"].as_u64().unwrap() + 1);
+    assert_eq!(
+        committed.max(),
+        result["steps"].as_u64(),
+        "without an answer, of the deepest trajectory"
+    );
 }
 
 #[cfg(feature = "llama")]
@@ -78,8 +107,12 @@ fn a_model_of_random_weights_ends_within_its_budget() {
     TinyModel::default().write(&path).unwrap();
     let model = format!("engines.tiny.model={}", path.display());
     let arguments = ["run", "dfa-simulation", "--output", "json", "--set", &model];
-    let limits =
-        ["run.budget.steps=200", "run.fanout=4", "agents.executor.max_tokens=40", "engines.tiny.isolation=process"];
+    let limits = [
+        "run.budget.steps=200",
+        "run.fanout=4",
+        "agents.executor.max_tokens=40",
+        "engines.tiny.isolation=process",
+    ];
     let sets: Vec<_> = limits.into_iter().flat_map(|limit| ["--set", limit]).collect();
     let done = Done::from(prime(&[&arguments[..], &sets].concat()).output().unwrap());
     assert!(done.code == 0 || done.code == 1, "{}", done.stderr);
@@ -87,7 +120,10 @@ fn a_model_of_random_weights_ends_within_its_budget() {
     assert_eq!(result["verified"] == json!(true), done.code == 0);
     assert!(result["failure"].is_null(), "{result}");
     assert!((1..=200).contains(&result["proposals"].as_u64().unwrap()), "{result}");
-    assert!(result["tokens"]["prompt"].as_u64().unwrap() > 0 && result["tokens"]["completion"].as_u64().unwrap() > 0);
+    assert!(
+        result["tokens"]["prompt"].as_u64().unwrap() > 0
+            && result["tokens"]["completion"].as_u64().unwrap() > 0
+    );
     assert_eq!(result["agents"]["executor"], "llama");
     assert_eq!(result["labels"], json!([]), "a model and invariants need no remark");
 }

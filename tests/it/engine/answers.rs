@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use crossbeam_channel::unbounded;
-use prime_engine::{Device, Engine, EngineError, EngineSpec, Finish, Generation, Isolation, KvPool, Request, Sampling};
+use prime_engine::{
+    Device, Engine, EngineError, EngineSpec, Finish, Generation, Isolation, KvPool, Request,
+    Sampling,
+};
 use prime_engine_testing::{END, teacher_forced};
 
 use super::{PATIENCE, ask, collect, fixture, one, request, spec, submit_all};
@@ -11,15 +14,21 @@ use super::{PATIENCE, ask, collect, fixture, one, request, spec, submit_all};
 #[test]
 fn the_same_seed_gives_the_same_text_alone_and_in_company() {
     let fixture = fixture();
-    // On a GPU, the kernels themselves depend on the size of a batch, and choices change: an H100 failed here.
-    let on_cpu = EngineSpec { device: Device::Cpu.into(), ..spec(&fixture.model, Isolation::Thread) };
+    // On a GPU, the kernels themselves depend on the size of a batch, and choices change: an H100
+    // failed here.
+    let on_cpu =
+        EngineSpec { device: Device::Cpu.into(), ..spec(&fixture.model, Isolation::Thread) };
     let engine = Engine::start(on_cpu).expect("started");
     let alone = one(&engine, request("the answer is ", 7)).expect("generated");
-    let requests =
-        (0..8).map(|n| request(if n % 2 == 0 { "the answer is " } else { "a longer prompt: 1 2 3 " }, 7 + n / 2));
-    let together: Vec<Generation> =
-        ask(&engine, requests.collect()).into_iter().collect::<Result<_, _>>().expect("all generated");
-    // The shape of a batch changes the low bits of the logits, which with so few tokens changes no choice.
+    let requests = (0..8).map(|n| {
+        request(if n % 2 == 0 { "the answer is " } else { "a longer prompt: 1 2 3 " }, 7 + n / 2)
+    });
+    let together: Vec<Generation> = ask(&engine, requests.collect())
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .expect("all generated");
+    // The shape of a batch changes the low bits of the logits, which with so few tokens changes no
+    // choice.
     assert_eq!(together[0].tokens, alone.tokens);
     assert_ne!(together[2].tokens, alone.tokens, "another seed");
     assert_ne!(together[1].tokens, alone.tokens, "another prompt");
@@ -47,7 +56,11 @@ fn an_answer_is_counted_before_it_arrives() {
             });
             let (result, counts) = answers.recv_timeout(PATIENCE).expect("an answer in time");
             generated += result.expect("generated").tokens.len() as u64;
-            assert_eq!((counts.generated_tokens, counts.live), (generated, 0), "{isolation:?}: {counts:?}");
+            assert_eq!(
+                (counts.generated_tokens, counts.live),
+                (generated, 0),
+                "{isolation:?}: {counts:?}"
+            );
         }
     }
 }
@@ -56,9 +69,15 @@ fn an_answer_is_counted_before_it_arrives() {
 fn greedy_choices_do_not_depend_on_the_seed() {
     let fixture = fixture();
     let engine = Engine::start(spec(&fixture.model, Isolation::Thread)).expect("started");
-    let greedy = |seed| Request { sampling: Sampling { temperature: 0.0, top_p: 1.0, seed }, ..request("x", seed) };
+    let greedy = |seed| Request {
+        sampling: Sampling { temperature: 0.0, top_p: 1.0, seed },
+        ..request("x", seed)
+    };
     let texts = ask(&engine, vec![greedy(1), greedy(2)]);
-    assert_eq!(texts[0].as_ref().expect("generated").tokens, texts[1].as_ref().expect("generated").tokens);
+    assert_eq!(
+        texts[0].as_ref().expect("generated").tokens,
+        texts[1].as_ref().expect("generated").tokens
+    );
 }
 
 #[test]
@@ -72,7 +91,11 @@ fn a_grammar_constrains_every_way_of_sampling() {
         seed,
     });
     let requests: Vec<Request> = samplings
-        .map(|sampling| Request { grammar: Some(Arc::clone(&grammar)), sampling, ..request("say: ", 0) })
+        .map(|sampling| Request {
+            grammar: Some(Arc::clone(&grammar)),
+            sampling,
+            ..request("say: ", 0)
+        })
         .collect();
     let mut texts = std::collections::BTreeSet::new();
     for generation in ask(&engine, requests) {
@@ -101,7 +124,8 @@ fn logprobs_are_those_of_a_teacher_forced_pass() {
     });
     for generation in ask(&engine, free.chain(tempered).collect()) {
         let generation = generation.expect("generated");
-        let exact = teacher_forced(&fixture.model, "what comes next? ", &generation.tokens).expect("recomputed");
+        let exact = teacher_forced(&fixture.model, "what comes next? ", &generation.tokens)
+            .expect("recomputed");
         assert_eq!(exact.len(), generation.logprobs.len());
         for (got, exact) in generation.logprobs.iter().zip(&exact) {
             assert!((f64::from(*got) - exact).abs() < 2e-2, "{got} instead of {exact}");
@@ -118,7 +142,8 @@ fn lengths_are_limited_and_impossible_ones_refused() {
     let endless = Request { grammar: Some("root ::= [a-z]*  [A-Z]".into()), ..request("x", 0) };
     let greedy = Sampling::GREEDY;
     for max_tokens in [1, 2, 9] {
-        let generation = one(&engine, Request { max_tokens, sampling: greedy, ..endless.clone() }).expect("generated");
+        let generation = one(&engine, Request { max_tokens, sampling: greedy, ..endless.clone() })
+            .expect("generated");
         if generation.finish == Finish::Length {
             assert_eq!(generation.tokens.len(), max_tokens as usize);
         }
@@ -129,8 +154,14 @@ fn lengths_are_limited_and_impossible_ones_refused() {
     );
     let long = Request { max_tokens: 100, ..request(&"y".repeat(2040), 0) };
     let fits = one(&engine, long).expect("the whole pool for one turn");
-    assert!(fits.prompt_tokens == 2041 && fits.tokens.len() <= 7, "the prompt leaves room for seven tokens");
-    assert!(matches!(one(&engine, Request { max_tokens: 0, ..request("x", 0) }), Err(EngineError::BadRequest { .. })));
+    assert!(
+        fits.prompt_tokens == 2041 && fits.tokens.len() <= 7,
+        "the prompt leaves room for seven tokens"
+    );
+    assert!(matches!(
+        one(&engine, Request { max_tokens: 0, ..request("x", 0) }),
+        Err(EngineError::BadRequest { .. })
+    ));
 }
 
 #[test]
@@ -147,7 +178,9 @@ fn wrong_grammars_fail_alone() {
         "\0root",
     ];
     let mut requests = vec![request("x", 1)];
-    requests.extend(wrong.iter().map(|text| Request { grammar: Some((*text).into()), ..request("x", 1) }));
+    requests.extend(
+        wrong.iter().map(|text| Request { grammar: Some((*text).into()), ..request("x", 1) }),
+    );
     requests.push(request("x", 1));
     let answers = ask(&engine, requests);
     assert!(answers[0].is_ok() && answers[answers.len() - 1].is_ok());
@@ -193,7 +226,10 @@ async fn generate_waits_without_blocking_and_shutdown_answers() {
     let engine = Engine::start(spec(&fixture.model, Isolation::Process)).expect("started");
     let (a, b) = futures::join!(engine.generate(request("a", 1)), engine.generate(request("b", 1)));
     assert!(a.is_ok() && b.is_ok());
-    let pending = submit_all(&engine, (0..40).map(|seed| Request { max_tokens: 200, ..request("x", seed) }).collect());
+    let pending = submit_all(
+        &engine,
+        (0..40).map(|seed| Request { max_tokens: 200, ..request("x", seed) }).collect(),
+    );
     engine.shutdown();
     let answers = collect(&pending, 40);
     assert!(answers.contains(&Err(EngineError::Shutdown)), "{answers:?}");
@@ -204,10 +240,17 @@ async fn generate_waits_without_blocking_and_shutdown_answers() {
 #[test]
 fn a_split_pool_gives_each_sequence_its_part() {
     let fixture = fixture();
-    let split = EngineSpec { kv: KvPool::Split, context_tokens: 1024, ..spec(&fixture.model, Isolation::Process) };
+    let split = EngineSpec {
+        kv: KvPool::Split,
+        context_tokens: 1024,
+        ..spec(&fixture.model, Isolation::Process)
+    };
     let engine = Engine::start(split).expect("started");
     assert_eq!(engine.status().turn_tokens_max, 256, "8 parts of 1024 are rounded up to 256");
     let requests = (0..30).map(|n| request(&"s".repeat(1 + 11 * (n % 20)), n as u64)).collect();
     assert!(ask(&engine, requests).iter().all(Result::is_ok));
-    assert_eq!(one(&engine, request(&"s".repeat(255), 0)), Err(EngineError::PromptTooLong { tokens: 256, limit: 256 }));
+    assert_eq!(
+        one(&engine, request(&"s".repeat(255), 0)),
+        Err(EngineError::PromptTooLong { tokens: 256, limit: 256 })
+    );
 }

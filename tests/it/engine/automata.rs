@@ -1,7 +1,7 @@
 //! The engine's automata permit what llama.cpp's sampler permits.
 //!
-//! llama.cpp also permits bytes that are not UTF-8, the texts of control tokens, and an end inside a character. Ours do not,
-//! so there they need only permit a subset.
+//! llama.cpp also permits bytes that are not UTF-8, the texts of control tokens, and an end inside
+//! a character. Ours do not, so there they need only permit a subset.
 
 use prime_bench::tasks::{self, pattern};
 use prime_engine::automaton::Automaton;
@@ -29,7 +29,8 @@ fn automata_permit_what_llama_cpp_permits() {
     let fixture = fixture();
     let mut sampler = GrammarSampler::new(&fixture.model).expect("loaded");
     let words = byte_vocabulary();
-    let actions = tasks::all().map(|task| format!("root ::= action\n{}", pattern::gbnf(task.spec().actions)));
+    let actions =
+        tasks::all().map(|task| format!("root ::= action\n{}", pattern::gbnf(task.spec().actions)));
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     for grammar in GRAMMARS.into_iter().map(str::to_owned).chain(actions) {
         let mut automaton = Automaton::new(&grammar, &words).expect("a grammar");
@@ -46,12 +47,18 @@ fn automata_permit_what_llama_cpp_permits() {
                     ours.iter().filter(is_comparable).eq(theirs.iter().filter(is_comparable)),
                     "{grammar}\nstep {step}: {ours:?} and {theirs:?}"
                 );
-                assert!(ours.iter().all(|token| theirs.contains(token)), "{grammar}\nstep {step}: {ours:?}");
+                assert!(
+                    ours.iter().all(|token| theirs.contains(token)),
+                    "{grammar}\nstep {step}: {ours:?}"
+                );
                 let letters: Vec<u32> = ours.into_iter().filter(|token| *token != END).collect();
                 // Mostly ASCII, and a character of several bytes now and then.
                 let ascii = &letters[..letters.partition_point(|token| *token < 128)];
                 let preferred = if rng.random_bool(0.9) { ascii } else { &letters[..] };
-                let Some(token) = preferred.choose(&mut rng).or_else(|| letters.choose(&mut rng)) else { break };
+                let Some(token) = preferred.choose(&mut rng).or_else(|| letters.choose(&mut rng))
+                else {
+                    break;
+                };
                 text.extend_from_slice(words.piece(*token));
                 state = automaton.after(&state, *token).expect("permitted");
                 sampler.accept(*token);

@@ -29,7 +29,9 @@ fn a_greedy_model_writes_every_line_once_and_then_says_that_none_is_left() {
                 let generation = one(&engine, greedy).expect("generated");
                 if generation.finish == Finish::Exhausted {
                     assert!(
-                        generation.text.is_empty() && generation.tokens.is_empty() && generation.logprobs.is_empty()
+                        generation.text.is_empty()
+                            && generation.tokens.is_empty()
+                            && generation.logprobs.is_empty()
                     );
                     break;
                 }
@@ -50,10 +52,12 @@ fn a_turn_that_is_exhausted_leaves_the_others_alone() {
     let engine = Engine::start(spec(&fixture.model, Isolation::Thread)).expect("started");
     let only = Request { grammar: Some("root ::= \"yes\"".into()), ..request("well? ", 1) };
     let barred = Request { excluded: vec!["yes".into()], ..only.clone() };
-    let requests = (0..12).map(|turn| if turn % 2 == 0 { only.clone() } else { barred.clone() }).collect();
+    let requests =
+        (0..12).map(|turn| if turn % 2 == 0 { only.clone() } else { barred.clone() }).collect();
     for (turn, generation) in super::ask(&engine, requests).into_iter().enumerate() {
         let generation = generation.expect("generated");
-        let expected = if turn % 2 == 0 { ("yes", Finish::EndOfText) } else { ("", Finish::Exhausted) };
+        let expected =
+            if turn % 2 == 0 { ("yes", Finish::EndOfText) } else { ("", Finish::Exhausted) };
         assert_eq!((generation.text.as_str(), generation.finish), expected);
     }
 }

@@ -15,12 +15,14 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, unbounded};
 use prime_engine::{
-    Device, Devices, Engine, EngineError, EngineSpec, EngineStatus, Format, Generation, Isolation, Request, Sampling,
+    Device, Devices, Engine, EngineError, EngineSpec, EngineStatus, Format, Generation, Isolation,
+    Request, Sampling,
 };
 use prime_engine_testing::TinyModel;
 use tempfile::TempDir;
 
-/// Longest wait for anything that must happen; far longer than it takes, because the machine may be busy.
+/// Longest wait for anything that must happen; far longer than it takes, because the machine may be
+/// busy.
 pub const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A folder with one tiny model.
@@ -38,7 +40,9 @@ pub fn fixture() -> Fixture {
 
 /// The binary built with these tests, or the one that `PRIME_TEST_WORKER` names.
 pub fn worker() -> PathBuf {
-    std::env::var_os("PRIME_TEST_WORKER").unwrap_or_else(|| env!("CARGO_BIN_EXE_prime-agents").into()).into()
+    std::env::var_os("PRIME_TEST_WORKER")
+        .unwrap_or_else(|| env!("CARGO_BIN_EXE_prime-agents").into())
+        .into()
 }
 
 /// The shipped model, or the file that `PRIME_TEST_MODEL` names.

@@ -1,5 +1,5 @@
-//! Derivations that look values up: the engine stops at the end of a query, and goes on behind the value without computing
-//! again what stands before it.
+//! Derivations that look values up: the engine stops at the end of a query, and goes on behind the
+//! value without computing again what stands before it.
 
 use std::sync::{Arc, Mutex};
 
@@ -38,7 +38,10 @@ impl Model for Asking {
             "root ::= [a-z] [a-z] \"\\ndone\"".to_owned()
         };
         let prompt = request.prompt.clone();
-        let completion = self.model.complete(CompletionRequest { grammar: Some(grammar.into()), ..request }).await?;
+        let completion = self
+            .model
+            .complete(CompletionRequest { grammar: Some(grammar.into()), ..request })
+            .await?;
         self.completed.lock().expect("no panic with the lock").push((prompt, completion.clone()));
         Ok(completion)
     }
@@ -51,14 +54,18 @@ fn trajectory() -> Trajectory {
 
 fn proposed(model: Arc<dyn Model>, trajectory: &Trajectory, seed: u64) -> Proposal {
     let options = ExecutorOptions::compact("test", 120);
-    let executor = LlmExecutor::new(model, &Templates::default(), options).expect("built-in templates");
+    let executor =
+        LlmExecutor::new(model, &Templates::default(), options).expect("built-in templates");
     let sampling = Sampling { temperature: 1.0, top_p: 1.0, seed };
     futures::executor::block_on(executor.propose(trajectory, sampling)).expect("a proposal")
 }
 
 /// The counts once the engine is idle.
 fn counts(engine: &Engine) -> EngineCounts {
-    wait_for(engine, |status| status.in_flight == 0 && status.counts.live == 0 && status.counts.queued == 0).counts
+    wait_for(engine, |status| {
+        status.in_flight == 0 && status.counts.live == 0 && status.counts.queued == 0
+    })
+    .counts
 }
 
 #[test]
@@ -66,7 +73,9 @@ fn a_model_reads_values_and_goes_on_with_the_same_prefix() {
     let fixture = fixture();
     let trajectory = trajectory();
     let cells = trajectory.machine.state()["a"].as_array().expect("an array").clone();
-    for (kv, behind_query) in [(KvPool::Shared, ""), (KvPool::Split, ""), (KvPool::Shared, "=9999 not read")] {
+    for (kv, behind_query) in
+        [(KvPool::Shared, ""), (KvPool::Split, ""), (KvPool::Shared, "=9999 not read")]
+    {
         let spec = EngineSpec { kv, ..spec(&fixture.model, Isolation::Process) };
         let engine = Engine::start(spec).expect("started");
         let asking = Arc::new(Asking {
@@ -84,7 +93,12 @@ fn a_model_reads_values_and_goes_on_with_the_same_prefix() {
             let (address, after) = rest.split_once('?').expect("a query");
             let (value, after) = after.split_once(' ').expect("a value");
             let cell = &cells[address.parse::<usize>().expect("a place")];
-            assert_eq!(value, format!("={:+05}", cell.as_i64().expect("a number")), "{}", proposal.derivation);
+            assert_eq!(
+                value,
+                format!("={:+05}", cell.as_i64().expect("a number")),
+                "{}",
+                proposal.derivation
+            );
             rest = after;
         }
         assert_eq!(rest.len(), 2, "{}", proposal.derivation);
@@ -93,10 +107,14 @@ fn a_model_reads_values_and_goes_on_with_the_same_prefix() {
         assert_eq!(completed.len(), READS + 1);
         for (prompt, completion) in completed.iter() {
             assert_eq!(completion.is_stopped, completion.text.ends_with('?'), "{completion:?}");
-            let right = teacher_forced(&fixture.model, prompt, &completion.tokens).expect("computed");
+            let right =
+                teacher_forced(&fixture.model, prompt, &completion.tokens).expect("computed");
             assert_eq!(completion.logprobs.len(), right.len());
             for (got, right) in completion.logprobs.iter().zip(right) {
-                assert!((f64::from(*got) - right).abs() < TOLERANCE, "{kv:?}: {got} instead of {right}");
+                assert!(
+                    (f64::from(*got) - right).abs() < TOLERANCE,
+                    "{kv:?}: {got} instead of {right}"
+                );
             }
         }
 
@@ -105,7 +123,8 @@ fn a_model_reads_values_and_goes_on_with_the_same_prefix() {
         let prompt = prime_lessons::compact(trajectory.machine.as_ref()).len() as u64 + 1;
         let read = READS as u64 * VALUE_TOKENS;
         assert_eq!(proposal.usage.prompt, prompt + read, "values are part of the prompt");
-        let computed = (counts.prompt_tokens - counts.shared_tokens) - (before.prompt_tokens - before.shared_tokens);
+        let computed = (counts.prompt_tokens - counts.shared_tokens)
+            - (before.prompt_tokens - before.shared_tokens);
         // The last token of a query is computed with its value.
         assert_eq!(computed, prompt + read + READS as u64, "{kv:?}: {counts:?}");
         engine.shutdown();
@@ -119,10 +138,16 @@ fn a_random_model_that_asks_for_anything_makes_proposals() {
     let trajectory = trajectory();
     let mut failed = 0;
     for seed in 0..60 {
-        let proposal = proposed(Arc::new(EngineModel::new(engine.clone(), false)), &trajectory, seed);
-        if let Some(reason) = proposal.unfinished.as_ref().filter(|reason| !reason.starts_with("cut off")) {
+        let proposal =
+            proposed(Arc::new(EngineModel::new(engine.clone(), false)), &trajectory, seed);
+        if let Some(reason) =
+            proposal.unfinished.as_ref().filter(|reason| !reason.starts_with("cut off"))
+        {
             failed += 1;
-            assert!(proposal.line.ends_with('?') && trajectory.machine.fork().propose(&proposal.line).is_err());
+            assert!(
+                proposal.line.ends_with('?')
+                    && trajectory.machine.fork().propose(&proposal.line).is_err()
+            );
             assert!(reason.contains(proposal.line.trim_end_matches('?')), "{reason}");
         }
     }

@@ -33,12 +33,12 @@ fn take(stream: &TcpStream, taken: &Sender<(String, Vec<u8>)>) {
         }
         head.push(line.trim().to_ascii_lowercase());
     }
-    let length = head.iter().find_map(|line| line.strip_prefix("content-length:")).expect("a length");
+    let length =
+        head.iter().find_map(|line| line.strip_prefix("content-length:")).expect("a length");
     let mut body = vec![0; length.trim().parse().unwrap()];
     reader.read_exact(&mut body).unwrap();
     taken.send((head[0].clone(), body)).unwrap();
-    let answer =
-        "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let mut stream = stream;
     stream.write_all(answer.as_bytes()).unwrap();
 }
@@ -65,7 +65,8 @@ fn traced(telemetry: &Telemetry, parent: Option<&str>) -> Outcome {
         "runtime.cells=1",
         "run.fanout=2",
     ]);
-    let id = InstanceId::new(tasks::find("n-queens").unwrap(), Difficulty::Easy, 0, BASE_SEED).unwrap();
+    let id =
+        InstanceId::new(tasks::find("n-queens").unwrap(), Difficulty::Easy, 0, BASE_SEED).unwrap();
     let run = TracedRun {
         id: "run_0123".to_owned(),
         task: "n-queens".to_owned(),
@@ -77,7 +78,8 @@ fn traced(telemetry: &Telemetry, parent: Option<&str>) -> Outcome {
         let app = App::start(settings).unwrap();
         let problem = id.problem();
         let plan = app.plan(problem.as_ref());
-        let mut handle = app.submit(problem, plan, sampling, telemetry.observer(&run, Arc::new(Silent)));
+        let mut handle =
+            app.submit(problem, plan, sampling, telemetry.observer(&run, Arc::new(Silent)));
         handle.outcome().await.unwrap()
     })
 }
@@ -85,7 +87,8 @@ fn traced(telemetry: &Telemetry, parent: Option<&str>) -> Outcome {
 /// What a collector got of a run with this `traceparent` by the time that telemetry was shut down.
 fn collected(parent: Option<&str>) -> (Outcome, Vec<Span>) {
     let (address, requests) = collector();
-    let telemetry = Telemetry::start(&format!("http://{address}/")).unwrap().expect("an endpoint is given");
+    let telemetry =
+        Telemetry::start(&format!("http://{address}/")).unwrap().expect("an endpoint is given");
     let outcome = traced(&telemetry, parent);
     telemetry.shutdown();
     let mut all = Vec::new();
@@ -101,10 +104,12 @@ fn collected(parent: Option<&str>) -> (Outcome, Vec<Span>) {
 #[test]
 fn a_run_is_a_span_below_its_callers_and_each_step_one_below_it() {
     let (outcome, spans) = collected(Some(PARENT));
-    let (roots, steps): (Vec<_>, Vec<_>) = spans.iter().partition(|span| span.name == "invoke_workflow prime");
+    let (roots, steps): (Vec<_>, Vec<_>) =
+        spans.iter().partition(|span| span.name == "invoke_workflow prime");
     assert_eq!((roots.len(), steps.len() as u64), (1, outcome.proposals));
     let root = roots[0];
-    let (trace, parent) = (0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c_u128, 0xb7ad_6b71_6920_3331_u64);
+    let (trace, parent) =
+        (0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c_u128, 0xb7ad_6b71_6920_3331_u64);
     assert_eq!(root.parent_id, parent.to_be_bytes());
     assert!(spans.iter().all(|span| span.trace_id == trace.to_be_bytes()));
     let rows = [
@@ -119,23 +124,37 @@ fn a_run_is_a_span_below_its_callers_and_each_step_one_below_it() {
         assert_eq!(attribute(&root.attributes, name), value, "{name}");
     }
     assert_eq!(root.start, 1_770_091_506_000_000_000);
-    assert_eq!(root.events.iter().filter(|event| event.name == "prime.vote").count(), outcome.rounds as usize);
+    assert_eq!(
+        root.events.iter().filter(|event| event.name == "prime.vote").count(),
+        outcome.rounds as usize
+    );
 
     let mut failed = 0;
     for step in &steps {
         assert_eq!((step.name.as_str(), &step.parent_id), ("invoke_agent executor", &root.id));
-        assert!(root.start <= step.start && step.start <= step.end && step.end <= root.end, "{step:?}");
+        assert!(
+            root.start <= step.start && step.start <= step.end && step.end <= root.end,
+            "{step:?}"
+        );
         assert_eq!(attribute(&step.attributes, "gen_ai.agent.name"), "executor");
         assert_eq!(attribute(&step.attributes, "gen_ai.usage.output_tokens"), "0");
         assert_eq!(step.events.len(), 1, "{step:?}");
         let verdict = &step.events[0];
         assert_eq!(verdict.name, "gen_ai.evaluation.result");
-        assert_eq!(attribute(&verdict.attributes, "gen_ai.evaluation.name"), "prime.violation_score");
-        let score: f64 = attribute(&verdict.attributes, "gen_ai.evaluation.score.value").parse().unwrap();
+        assert_eq!(
+            attribute(&verdict.attributes, "gen_ai.evaluation.name"),
+            "prime.violation_score"
+        );
+        let score: f64 =
+            attribute(&verdict.attributes, "gen_ai.evaluation.score.value").parse().unwrap();
         let label = attribute(&verdict.attributes, "gen_ai.evaluation.score.label");
         assert_eq!(label, if score == 0.0 { "pass" } else { "fail" });
         let decision = attribute(&step.attributes, "prime.decision");
-        assert_eq!(decision == "proceed", score == 0.0, "nothing is tolerated in a clean run: {step:?}");
+        assert_eq!(
+            decision == "proceed",
+            score == 0.0,
+            "nothing is tolerated in a clean run: {step:?}"
+        );
         if score > 0.0 {
             assert!(!attribute(&verdict.attributes, "prime.violations").is_empty());
             failed += 1;
@@ -165,7 +184,8 @@ fn what_the_caller_does_not_record_is_not_sent() {
 fn a_collector_that_is_not_there_holds_nothing_up() {
     // The port was free a moment ago, and nobody listens on it.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let telemetry = Telemetry::start(&format!("http://{free}")).unwrap().expect("an endpoint is given");
+    let telemetry =
+        Telemetry::start(&format!("http://{free}")).unwrap().expect("an endpoint is given");
     assert!(traced(&telemetry, None).verified);
     telemetry.shutdown();
 }
@@ -176,6 +196,9 @@ fn an_endpoint_that_is_none_is_named() {
     for endpoint in ["127.0.0.1:4318", "https://collector:4318", "http://"] {
         let Err(error) = Telemetry::start(endpoint) else { panic!("{endpoint} was taken") };
         let message = error.to_string();
-        assert!(message.contains("telemetry.otlp_endpoint") && message.contains(endpoint), "{message}");
+        assert!(
+            message.contains("telemetry.otlp_endpoint") && message.contains(endpoint),
+            "{message}"
+        );
     }
 }

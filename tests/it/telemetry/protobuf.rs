@@ -61,7 +61,9 @@ fn value(any: &[u8]) -> String {
         [(2, Field::Number(flag))] => (flag == 1).to_string(),
         [(3, Field::Number(number))] => number.to_string(),
         [(4, Field::Bytes(double))] => f64::from_le_bytes(double.try_into().unwrap()).to_string(),
-        [(5, Field::Bytes(list))] => all(list, 1).iter().map(|any| value(any)).collect::<Vec<_>>().join(","),
+        [(5, Field::Bytes(list))] => {
+            all(list, 1).iter().map(|any| value(any)).collect::<Vec<_>>().join(",")
+        }
         ref other => panic!("{other:?}"),
     }
 }
@@ -102,9 +104,12 @@ pub fn spans(request: &[u8]) -> (String, Vec<Span>) {
     for resource_spans in all(request, 1) {
         let resource = all(resource_spans, 1).concat();
         attribute(&attributes(&resource, 1), "service.name").clone_into(&mut service);
-        let time = |span: &[u8], number| u64::from_le_bytes(all(span, number).concat().try_into().unwrap());
+        let time = |span: &[u8], number| {
+            u64::from_le_bytes(all(span, number).concat().try_into().unwrap())
+        };
         for span in all(resource_spans, 2).iter().flat_map(|scope| all(scope, 2)) {
-            let event = |event: &&[u8]| Event { name: text(event, 2), attributes: attributes(event, 3) };
+            let event =
+                |event: &&[u8]| Event { name: text(event, 2), attributes: attributes(event, 3) };
             spans.push(Span {
                 trace_id: all(span, 1).concat(),
                 id: all(span, 2).concat(),

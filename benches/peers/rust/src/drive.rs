@@ -18,12 +18,17 @@ pub type Kick = Box<dyn Fn(Request) + Send + Sync>;
 /// If the system gives no threads.
 #[must_use]
 pub fn runtime(is_multi_thread: bool) -> Runtime {
-    let mut builder = if is_multi_thread { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+    let mut builder =
+        if is_multi_thread { Builder::new_multi_thread() } else { Builder::new_current_thread() };
     builder.enable_all().build().expect("a runtime can be started")
 }
 
 /// Two laps through actors that are wired already.
-pub async fn drive(kicks: &[Kick], phase: &Arc<Phase>, ended: &mut UnboundedReceiver<()>) -> Measured {
+pub async fn drive(
+    kicks: &[Kick],
+    phase: &Arc<Phase>,
+    ended: &mut UnboundedReceiver<()>,
+) -> Measured {
     let spec = phase.spec;
     lap(kicks, phase, ended, 0, spec.warm).await;
     phase.take_samples();
@@ -38,7 +43,11 @@ pub async fn drive(kicks: &[Kick], phase: &Arc<Phase>, ended: &mut UnboundedRece
 }
 
 /// [`drive`] for actors that are threads.
-pub fn drive_blocking(kicks: &[Kick], phase: &Arc<Phase>, ended: &mut UnboundedReceiver<()>) -> Measured {
+pub fn drive_blocking(
+    kicks: &[Kick],
+    phase: &Arc<Phase>,
+    ended: &mut UnboundedReceiver<()>,
+) -> Measured {
     runtime(false).block_on(drive(kicks, phase, ended))
 }
 

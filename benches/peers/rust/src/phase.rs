@@ -1,4 +1,5 @@
-//! One phase of a program: how many trajectories go through how many actors, and how their coordinators count.
+//! One phase of a program: how many trajectories go through how many actors, and how their
+//! coordinators count.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,21 +37,31 @@ impl Spec {
     /// What is wrong with it.
     pub fn parse(word: &str) -> Result<Self, String> {
         let parts: Vec<&str> = word.split(':').collect();
-        let number = |text: &str| text.parse::<u64>().map_err(|error| format!("`{text}` in `{word}`: {error}"));
+        let number = |text: &str| {
+            text.parse::<u64>().map_err(|error| format!("`{text}` in `{word}`: {error}"))
+        };
         let many = |topology, trajectories: &str, steps| {
-            let trajectories =
-                u32::try_from(number(trajectories)?).map_err(|_| format!("`{word}`: too many trajectories"))?;
+            let trajectories = u32::try_from(number(trajectories)?)
+                .map_err(|_| format!("`{word}`: too many trajectories"))?;
             Ok(Self { topology, trajectories, warm: WARM, steps: number(steps)?, is_timed: false })
         };
         match parts[..] {
             ["seq", steps] => {
                 let steps = number(steps)?;
                 let warm = (steps / 10).clamp(10, 20_000);
-                Ok(Self { topology: Topology::Shared, trajectories: 1, warm, steps, is_timed: true })
+                Ok(Self {
+                    topology: Topology::Shared,
+                    trajectories: 1,
+                    warm,
+                    steps,
+                    is_timed: true,
+                })
             }
             ["shared", trajectories, steps] => many(Topology::Shared, trajectories, steps),
             ["trios", trajectories, steps] => many(Topology::Trios, trajectories, steps),
-            _ => Err(format!("`{word}` is none of seq:STEPS, shared:TRAJECTORIES:STEPS, trios:TRAJECTORIES:STEPS")),
+            _ => Err(format!(
+                "`{word}` is none of seq:STEPS, shared:TRAJECTORIES:STEPS, trios:TRAJECTORIES:STEPS"
+            )),
         }
     }
 

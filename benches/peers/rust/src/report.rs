@@ -48,13 +48,19 @@ fn entry(measured: &mut Measured) -> String {
             let place = ((samples.len() - 1) as f64 * share).round() as usize;
             samples[place] as f64 / 1e3 / f64::from(*steps_per_sample)
         };
-        text += &format!(r#","p50_us":{:.4},"p99_us":{:.4},"max_us":{:.3}"#, at(0.5), at(0.99), at(1.0));
+        text += &format!(
+            r#","p50_us":{:.4},"p99_us":{:.4},"max_us":{:.3}"#,
+            at(0.5),
+            at(0.99),
+            at(1.0)
+        );
     }
     text + "}"
 }
 
-/// Does every phase of the command line and prints what was measured. A phase that `run` has no answer to is left out.
-/// The process ends here: actors that hold each other's addresses do not stop by themselves.
+/// Does every phase of the command line and prints what was measured. A phase that `run` has no
+/// answer to is left out. The process ends here: actors that hold each other's addresses do not
+/// stop by themselves.
 pub fn report(run: impl Fn(&str, Spec) -> Result<Option<Measured>, String>) -> ! {
     match phases(run) {
         Ok(entries) => {
@@ -68,7 +74,9 @@ pub fn report(run: impl Fn(&str, Spec) -> Result<Option<Measured>, String>) -> !
     }
 }
 
-fn phases(run: impl Fn(&str, Spec) -> Result<Option<Measured>, String>) -> Result<Vec<String>, String> {
+fn phases(
+    run: impl Fn(&str, Spec) -> Result<Option<Measured>, String>,
+) -> Result<Vec<String>, String> {
     let mut words = std::env::args().skip(1);
     let variant = words.next().ok_or("usage: PROGRAM VARIANT PHASE...")?;
     let mut entries = Vec::new();

@@ -1,4 +1,5 @@
-//! The one step that every framework carries out: its messages, and the work of executor and verifier, which is none.
+//! The one step that every framework carries out: its messages, and the work of executor and
+//! verifier, which is none.
 
 use std::hint::black_box;
 
@@ -40,12 +41,21 @@ impl Request {
 #[inline]
 #[must_use]
 pub fn execute(request: Request) -> Action {
-    Action { trajectory: request.trajectory, step: request.step, payload: black_box(request.payload) }
+    Action {
+        trajectory: request.trajectory,
+        step: request.step,
+        payload: black_box(request.payload),
+    }
 }
 
 /// The score is always 0: nothing is violated.
 #[inline]
 #[must_use]
 pub fn verify(action: Action) -> Verdict {
-    Verdict { trajectory: action.trajectory, step: action.step, score: black_box(0.0), payload: action.payload }
+    Verdict {
+        trajectory: action.trajectory,
+        step: action.step,
+        score: black_box(0.0),
+        payload: action.payload,
+    }
 }

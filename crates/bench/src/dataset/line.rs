@@ -1,4 +1,5 @@
-//! The lines of a generated benchmark, written as a stream: a trace of a million actions is never held.
+//! The lines of a generated benchmark, written as a stream: a trace of a million actions is never
+//! held.
 
 use std::io::{self, Write};
 
@@ -22,7 +23,8 @@ fn field(out: &mut dyn Write, name: &str, value: &impl Serialize) -> io::Result<
     Ok(())
 }
 
-/// Writes the contract's line of an instance, with what `extras` asks for; returns its reference's steps.
+/// Writes the contract's line of an instance, with what `extras` asks for; returns its reference's
+/// steps.
 ///
 /// # Errors
 /// When `out` fails.

@@ -1,4 +1,5 @@
-//! The benchmark as JSON Lines: the selection of instances, and the line of each, with or without traces.
+//! The benchmark as JSON Lines: the selection of instances, and the line of each, with or without
+//! traces.
 
 pub mod line;
 pub mod selection;

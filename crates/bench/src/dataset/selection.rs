@@ -16,7 +16,12 @@ impl Selection {
     pub fn of(&self, task: &'static dyn AnyTask) -> Vec<InstanceId> {
         let level = |difficulty: &Difficulty| {
             let difficulty = *difficulty;
-            (0..self.instances).map(move |index| InstanceId { task, difficulty, index, base_seed: self.base_seed })
+            (0..self.instances).map(move |index| InstanceId {
+                task,
+                difficulty,
+                index,
+                base_seed: self.base_seed,
+            })
         };
         self.difficulties.iter().flat_map(level).collect()
     }

@@ -38,7 +38,12 @@ fn batch<R: BufRead>(lines: &mut Lines<R>) -> io::Result<Vec<Numbered>> {
     Ok(batch)
 }
 
-fn judge_batch(batch: &[Numbered], base_seed: u64, kinds: Kinds, threads: usize) -> Vec<Result<Judgement, String>> {
+fn judge_batch(
+    batch: &[Numbered],
+    base_seed: u64,
+    kinds: Kinds,
+    threads: usize,
+) -> Vec<Result<Judgement, String>> {
     let next = AtomicUsize::new(0);
     let judged = Mutex::new(BTreeMap::new());
     thread::scope(|scope| {
@@ -54,7 +59,10 @@ fn judge_batch(batch: &[Numbered], base_seed: u64, kinds: Kinds, threads: usize)
                         .map_err(Clone::clone)
                         .and_then(|text| read_submission(text, base_seed))
                         .map(|submission| judge(&submission, kinds));
-                    judged.lock().expect("invariant: no thread panics with the lock").insert(place, judgement);
+                    judged
+                        .lock()
+                        .expect("invariant: no thread panics with the lock")
+                        .insert(place, judgement);
                 }
             });
         }
@@ -62,8 +70,8 @@ fn judge_batch(batch: &[Numbered], base_seed: u64, kinds: Kinds, threads: usize)
     judged.into_inner().expect("invariant: no thread panics with the lock").into_values().collect()
 }
 
-/// Judges every line of `input` and passes each judgement or finding to `each`, in file order. Only the first
-/// submission for an instance counts.
+/// Judges every line of `input` and passes each judgement or finding to `each`, in file order. Only
+/// the first submission for an instance counts.
 ///
 /// # Errors
 /// When `input` cannot be read or `each` fails.
@@ -86,11 +94,18 @@ pub fn check<R: BufRead>(
             let finding = |problem| Finding { line: line.number, problem };
             match judgement {
                 Ok(judgement) if seen.contains(&judgement.id) => {
-                    each(Err(&finding(format!("{} was judged before; this line is passed over", judgement.id))))?;
+                    each(Err(&finding(format!(
+                        "{} was judged before; this line is passed over",
+                        judgement.id
+                    ))))?;
                 }
                 Ok(judgement) => {
                     let key = (judgement.spec.id, judgement.difficulty);
-                    tallies.entry(key).or_insert_with(|| (Tally::default(), judgement.spec)).0.add(&judgement);
+                    tallies
+                        .entry(key)
+                        .or_insert_with(|| (Tally::default(), judgement.spec))
+                        .0
+                        .add(&judgement);
                     each(Ok(&judgement))?;
                     seen.insert(judgement.id);
                 }

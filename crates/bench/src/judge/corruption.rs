@@ -1,5 +1,5 @@
-//! What a task's constraints are worth: reference traces with one corrupted step, judged with all kinds of constraints and
-//! without those that run the algorithm.
+//! What a task's constraints are worth: reference traces with one corrupted step, judged with all
+//! kinds of constraints and without those that run the algorithm.
 
 use std::sync::Arc;
 
@@ -44,8 +44,11 @@ impl Corruption {
 /// The line with one of its numbers off by one.
 pub fn other_number(line: &str, rng: &mut TaskRng) -> Option<String> {
     let digits = |c: char| c.is_ascii_digit();
-    let starts: Vec<usize> =
-        line.char_indices().filter(|(at, c)| digits(*c) && !line[..*at].ends_with(digits)).map(|(at, _)| at).collect();
+    let starts: Vec<usize> = line
+        .char_indices()
+        .filter(|(at, c)| digits(*c) && !line[..*at].ends_with(digits))
+        .map(|(at, _)| at)
+        .collect();
     if starts.is_empty() {
         return None;
     }
@@ -80,9 +83,11 @@ pub struct CorruptionRow {
     pub found_at_step: u64,
     /// Detected, at any line, by format, invariant and terminal constraints.
     pub found_by_invariants: u64,
-    /// Traces whose right lines break one of these constraints: a fault of the task, which would hide what they miss.
+    /// Traces whose right lines break one of these constraints: a fault of the task, which would
+    /// hide what they miss.
     pub false_alarms: u64,
-    /// Not detected by these, and without effect: all lines apply, and the trace leads to the reference's state.
+    /// Not detected by these, and without effect: all lines apply, and the trace leads to the
+    /// reference's state.
     pub harmless: u64,
     /// The others that were not detected.
     #[serde(skip)]
@@ -101,8 +106,8 @@ impl CorruptionRow {
     }
 }
 
-/// The first line that breaks a constraint of these kinds. A trace that should have ended but has not breaks one after its
-/// last line.
+/// The first line that breaks a constraint of these kinds. A trace that should have ended but has
+/// not breaks one after its last line.
 fn first_found(problem: &dyn Problem, lines: &[String], kinds: Kinds, ends: bool) -> Option<usize> {
     let mut machine = problem.start();
     for (step, line) in lines.iter().enumerate() {
@@ -173,12 +178,23 @@ pub(super) fn corrupted_traces(
         // The end of a trace that was cut off cannot be judged.
         let differs = corrupted.iter().zip(&lines).position(|(ours, right)| ours != right);
         let at = differs.or_else(|| ends.then(|| corrupted.len().min(lines.len())))?;
-        Some(CorruptedTrace { difficulty, index, problem, lines, corrupted, corruption, at, ends, machine })
+        Some(CorruptedTrace {
+            difficulty,
+            index,
+            problem,
+            lines,
+            corrupted,
+            corruption,
+            at,
+            ends,
+            machine,
+        })
     });
     attempts.take(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-/// Corrupts `count` reference traces of a task, of all levels in turn, and judges each of them twice.
+/// Corrupts `count` reference traces of a task, of all levels in turn, and judges each of them
+/// twice.
 pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> CorruptionRow {
     let mut row = CorruptionRow {
         task: task.spec().slug,
@@ -190,10 +206,23 @@ pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> Corrup
         missed: Vec::new(),
     };
     for trace in corrupted_traces(task, count, base_seed) {
-        let CorruptedTrace { difficulty, index, problem, lines, corrupted, corruption, at, ends, machine } = trace;
+        let CorruptedTrace {
+            difficulty,
+            index,
+            problem,
+            lines,
+            corrupted,
+            corruption,
+            at,
+            ends,
+            machine,
+        } = trace;
         row.corrupted += 1;
-        row.false_alarms += u64::from(first_found(problem.as_ref(), &lines, Kinds::WITHOUT_TRANSITION, ends).is_some());
-        row.found_at_step += u64::from(first_found(problem.as_ref(), &corrupted, Kinds::ALL, ends) == Some(at));
+        row.false_alarms += u64::from(
+            first_found(problem.as_ref(), &lines, Kinds::WITHOUT_TRANSITION, ends).is_some(),
+        );
+        row.found_at_step +=
+            u64::from(first_found(problem.as_ref(), &corrupted, Kinds::ALL, ends) == Some(at));
         if first_found(problem.as_ref(), &corrupted, Kinds::WITHOUT_TRANSITION, ends).is_some() {
             row.found_by_invariants += 1;
         } else if leads_to(problem.as_ref(), &corrupted, machine.as_ref()) {

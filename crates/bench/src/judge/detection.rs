@@ -1,5 +1,6 @@
-//! What a verdict is worth: for each task and each set of constraint kinds, how many of the wrong steps that were tried
-//! the constraints found. The figures are a file that `bench corrupt --table` measures anew; nothing is measured here.
+//! What a verdict is worth: for each task and each set of constraint kinds, how many of the wrong
+//! steps that were tried the constraints found. The figures are a file that `bench corrupt --table`
+//! measures anew; nothing is measured here.
 
 mod measure;
 mod table;
@@ -21,13 +22,14 @@ pub struct Detection {
     pub found: u64,
 }
 
-/// What constraints of these kinds find of the wrong steps of a task; `None` if the task is not in the table, or `kinds` is
-/// empty.
+/// What constraints of these kinds find of the wrong steps of a task; `None` if the task is not in
+/// the table, or `kinds` is empty.
 pub fn detection(task: &str, kinds: Kinds) -> Option<Detection> {
     DetectionTable::current().detection(task, kinds)
 }
 
-/// The probability of at most `missed` misses among `tried` at this miss rate, between 0 and 1 exclusive.
+/// The probability of at most `missed` misses among `tried` at this miss rate, between 0 and 1
+/// exclusive.
 #[expect(clippy::cast_precision_loss, reason = "counts of traces lie far below 2^53")]
 fn at_most(missed: u64, tried: u64, rate: f64) -> f64 {
     let odds = (rate / (1.0 - rate)).ln();
@@ -51,8 +53,9 @@ impl Detection {
         self.missed() as f64 / self.tried.max(1) as f64
     }
 
-    /// The upper end of the one-sided 95 % confidence interval of the miss rate (Clopper and Pearson's, which is exact). It
-    /// is above 0 although nothing was missed: about 3/n after n steps.
+    /// The upper end of the one-sided 95 % confidence interval of the miss rate (Clopper and
+    /// Pearson's, which is exact). It is above 0 although nothing was missed: about 3/n after n
+    /// steps.
     pub fn miss_rate_bound(self) -> f64 {
         /// Halvings: the result is exact to 2^-40.
         const HALVINGS: u32 = 40;
@@ -62,7 +65,11 @@ impl Detection {
         let (mut low, mut high) = (self.miss_rate(), 1.0);
         for _ in 0..HALVINGS {
             let middle = f64::midpoint(low, high);
-            if at_most(self.missed(), self.tried, middle) > 1.0 - CONFIDENCE { low = middle } else { high = middle }
+            if at_most(self.missed(), self.tried, middle) > 1.0 - CONFIDENCE {
+                low = middle
+            } else {
+                high = middle
+            }
         }
         high
     }

@@ -1,8 +1,9 @@
 //! Extracts actions and answer from a model's free text (the first of the four stages).
 //!
-//! Prompts ask for `<actions>` with one action per line and `<answer>` with a JSON object. Without these tags, the last
-//! fenced block of JSON is the answer and the last other fenced block the actions; without fences, the last JSON object
-//! is the answer. The last of several counts, because models correct themselves.
+//! Prompts ask for `<actions>` with one action per line and `<answer>` with a JSON object. Without
+//! these tags, the last fenced block of JSON is the answer and the last other fenced block the
+//! actions; without fences, the last JSON object is the answer. The last of several counts, because
+//! models correct themselves.
 
 use serde_json::Value;
 
@@ -47,8 +48,8 @@ fn object(text: &str) -> Option<Value> {
 /// The last JSON object in a text.
 fn last_object(text: &str) -> Option<Value> {
     const TRIES: usize = 64;
-    // The widest object that ends at the last closing brace: try its opening braces from the left, but not too many,
-    // because a text of braces alone would take quadratic time.
+    // The widest object that ends at the last closing brace: try its opening braces from the left,
+    // but not too many, because a text of braces alone would take quadratic time.
     let end = text.rfind('}')? + 1;
     let opens: Vec<usize> = text[..end].match_indices('{').map(|(at, _)| at).collect();
     let from = opens.len().saturating_sub(TRIES);
@@ -74,12 +75,19 @@ fn action_lines(block: &str, keep: impl Fn(&str) -> bool) -> ActionList {
     block.lines().filter(|text| !text.trim().is_empty()).map(line).collect()
 }
 
-/// Extracts actions and answer from a text. `is_action` says whether a line is an action of the task.
+/// Extracts actions and answer from a text. `is_action` says whether a line is an action of the
+/// task.
 pub fn extract(text: &str, is_action: impl Fn(&str) -> bool) -> Extracted {
     let blocks = fenced(text);
     let answer = match marked(text, "answer") {
-        Some(inside) => object(inside).or_else(|| object(without_fence(inside))).or_else(|| last_object(inside)),
-        None => blocks.iter().rev().find_map(|(_, content)| object(content)).or_else(|| last_object(text)),
+        Some(inside) => {
+            object(inside).or_else(|| object(without_fence(inside))).or_else(|| last_object(inside))
+        }
+        None => blocks
+            .iter()
+            .rev()
+            .find_map(|(_, content)| object(content))
+            .or_else(|| last_object(text)),
     };
     let actions = match marked(text, "actions") {
         Some(inside) => Some(action_lines(without_fence(inside), is_action)),
@@ -98,7 +106,8 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> (Option<ActionList>, Option<Value>) {
-        let extracted = extract(text, |line| line.starts_with("cmp ") || line == "done" || line == "4 17");
+        let extracted =
+            extract(text, |line| line.starts_with("cmp ") || line == "done" || line == "4 17");
         (extracted.actions, extracted.answer)
     }
 
@@ -110,8 +119,15 @@ mod tests {
     fn marks_are_read_and_the_last_ones_count() {
         let text = "Let me see.\n<actions>\ncmp 9 9\n</actions>\nNo:\n<actions>\n1. cmp 0 1\n- `done`\n4 17\n\n</actions>\n\
                     <answer>{\"a\": 1}</answer> or rather <answer>\n```json\n{\"a\": [2]}\n```\n</answer>.";
-        assert_eq!(found(text), (Some(lines(&["cmp 0 1", "done", "4 17"])), Some(json!({"a": [2]}))));
-        assert_eq!(found("<answer>{\"a\":1}"), (None, Some(json!({"a": 1}))), "a text that was cut off");
+        assert_eq!(
+            found(text),
+            (Some(lines(&["cmp 0 1", "done", "4 17"])), Some(json!({"a": [2]})))
+        );
+        assert_eq!(
+            found("<answer>{\"a\":1}"),
+            (None, Some(json!({"a": 1}))),
+            "a text that was cut off"
+        );
         assert_eq!(found("<answer>none</answer> {\"a\":1}"), (None, None), "what is marked counts");
     }
 
@@ -119,7 +135,10 @@ mod tests {
     fn without_marks_fences_and_objects_are_read() {
         let text = "```\ncmp 0 1\ndone\n```\nso\n```json\n{\"a\": 3}\n```";
         assert_eq!(found(text), (Some(lines(&["cmp 0 1", "done"])), Some(json!({"a": 3}))));
-        assert_eq!(found("It is {\"a\": {\"b\": 1}} I think."), (None, Some(json!({"a": {"b": 1}}))));
+        assert_eq!(
+            found("It is {\"a\": {\"b\": 1}} I think."),
+            (None, Some(json!({"a": {"b": 1}})))
+        );
         assert_eq!(found("It is {1,2}, so {\"a\": 1}"), (None, Some(json!({"a": 1}))));
         assert_eq!(found("I do not know"), (None, None));
         assert_eq!(found("[1, 2]"), (None, None), "an answer is an object");
@@ -127,7 +146,9 @@ mod tests {
 
     #[test]
     fn hostile_text_never_panics() {
-        for text in ["{".repeat(100_000), "}".repeat(100_000), "{}".repeat(50_000), "```".repeat(50_000)] {
+        for text in
+            ["{".repeat(100_000), "}".repeat(100_000), "{}".repeat(50_000), "```".repeat(50_000)]
+        {
             found(&text);
             found(&format!("<answer>{text}"));
         }

@@ -9,7 +9,9 @@ use super::actions::ActionList;
 use super::extract::{Extracted, extract};
 use super::submission::{Body, Submission};
 use super::taxonomy::{Circumstances, ErrorType, classify};
-use crate::tasks::{Difficulty, Kind, Kinds, Machine, Problem, Refusal, Severity, Spec, Violations, pattern};
+use crate::tasks::{
+    Difficulty, Kind, Kinds, Machine, Problem, Refusal, Severity, Spec, Violations, pattern,
+};
 
 /// The paper's four stages (appendix, "Verification Protocol").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -202,7 +204,8 @@ fn error_at(
     }
 }
 
-/// Walks a trace. Errors and counts cover constraints of `kinds`; the comparison with the reference covers all.
+/// Walks a trace. Errors and counts cover constraints of `kinds`; the comparison with the reference
+/// covers all.
 fn walk(problem: &dyn Problem, lines: &ActionList, kinds: Kinds) -> Walk {
     let spec = problem.spec();
     let mut machine = problem.start();
@@ -239,7 +242,14 @@ fn walk(problem: &dyn Problem, lines: &ActionList, kinds: Kinds) -> Walk {
         let (line, expected) = (lines.get(limit).map(str::to_owned), machine.reference());
         let step = judged as u64;
         let error = ErrorType::Termination;
-        first_error = Some(FirstError { step, percentile: 0.0, error, line, expected, violations: Vec::new() });
+        first_error = Some(FirstError {
+            step,
+            percentile: 0.0,
+            error,
+            line,
+            expected,
+            violations: Vec::new(),
+        });
     }
     let answer = machine.answer();
     let shadow = shadow.unwrap_or_else(|| Shadow::new(machine, judged as u64));
@@ -253,9 +263,13 @@ fn same_type(a: &Value, b: &Value) -> bool {
 
 /// Whether an answer has exactly the reference's fields, each of the same type.
 fn has_shape(answer: &Value, reference: &Value) -> bool {
-    let (Some(answer), Some(reference)) = (answer.as_object(), reference.as_object()) else { return false };
+    let (Some(answer), Some(reference)) = (answer.as_object(), reference.as_object()) else {
+        return false;
+    };
     answer.len() == reference.len()
-        && reference.iter().all(|(name, wanted)| answer.get(name).is_some_and(|given| same_type(given, wanted)))
+        && reference
+            .iter()
+            .all(|(name, wanted)| answer.get(name).is_some_and(|given| same_type(given, wanted)))
 }
 
 fn sorted_texts(values: Option<&Value>) -> Option<Vec<String>> {
@@ -264,7 +278,8 @@ fn sorted_texts(values: Option<&Value>) -> Option<Vec<String>> {
     Some(texts)
 }
 
-/// Judges a submission. Constraints of `kinds` count; with [`Kind::Transition`] the algorithm runs beside the trace.
+/// Judges a submission. Constraints of `kinds` count; with [`Kind::Transition`] the algorithm runs
+/// beside the trace.
 pub fn judge(submission: &Submission, kinds: Kinds) -> Judgement {
     let id = &submission.id;
     judge_body(id.problem().as_ref(), id.to_string(), id.difficulty, &submission.body, kinds)
@@ -305,17 +320,27 @@ fn answer_of_trace(problem: &dyn Problem, lines: &ActionList) -> Option<Value> {
     machine.answer()
 }
 
-/// Whether the answer is right: [`Stage::Result`] of [`judge_body`] without the other stages. `accepts` judges an answer, as
-/// [`Problem::accepts`] does.
-pub fn is_correct(problem: &dyn Problem, body: &Body, accepts: impl FnOnce(&Value) -> bool) -> bool {
+/// Whether the answer is right: [`Stage::Result`] of [`judge_body`] without the other stages.
+/// `accepts` judges an answer, as [`Problem::accepts`] does.
+pub fn is_correct(
+    problem: &dyn Problem,
+    body: &Body,
+    accepts: impl FnOnce(&Value) -> bool,
+) -> bool {
     let (actions, answer) = taken(body, problem.spec());
     let answer = answer.or_else(|| answer_of_trace(problem, actions.as_deref()?));
     answer.is_some_and(|answer| accepts(&answer))
 }
 
-/// Judges what was submitted for a problem, which need not be one of the benchmark's. Reports name it by `id` and count it
-/// under `difficulty`.
-pub fn judge_body(problem: &dyn Problem, id: String, difficulty: Difficulty, body: &Body, kinds: Kinds) -> Judgement {
+/// Judges what was submitted for a problem, which need not be one of the benchmark's. Reports name
+/// it by `id` and count it under `difficulty`.
+pub fn judge_body(
+    problem: &dyn Problem,
+    id: String,
+    difficulty: Difficulty,
+    body: &Body,
+    kinds: Kinds,
+) -> Judgement {
     let spec = problem.spec();
     let is_action = |line: &str| pattern::parse(spec.actions, line).is_some();
     let (actions, mut answer) = taken(body, spec);
@@ -328,13 +353,17 @@ pub fn judge_body(problem: &dyn Problem, id: String, difficulty: Difficulty, bod
         }
     };
     // The last state of a complete trace holds its answer.
-    answer = answer.or_else(|| walk.as_ref().filter(|walk| walk.ended).and_then(|walk| walk.answer.clone()));
+    answer = answer
+        .or_else(|| walk.as_ref().filter(|walk| walk.ended).and_then(|walk| walk.answer.clone()));
 
     let format = answer.is_some();
-    let lines_parse = actions.as_ref().is_none_or(|lines| !lines.is_empty() && lines.iter().all(is_action));
-    let syntax = lines_parse && answer.as_ref().is_some_and(|answer| has_shape(answer, &reference_answer));
-    let correct =
-        answer.as_ref().is_some_and(|answer| problem.goal(answer).unwrap_or_else(|| *answer == reference_answer));
+    let lines_parse =
+        actions.as_ref().is_none_or(|lines| !lines.is_empty() && lines.iter().all(is_action));
+    let syntax =
+        lines_parse && answer.as_ref().is_some_and(|answer| has_shape(answer, &reference_answer));
+    let correct = answer
+        .as_ref()
+        .is_some_and(|answer| problem.goal(answer).unwrap_or_else(|| *answer == reference_answer));
     let clean = walk.as_ref().map(|walk| walk.first_error.is_none());
 
     let steps = actions.as_ref().map(|lines| lines.len() as u64);
@@ -342,8 +371,14 @@ pub fn judge_body(problem: &dyn Problem, id: String, difficulty: Difficulty, bod
     if clean == Some(true) && !correct {
         // The trace is right and the answer is not: the last state did not reach it.
         let (step, error) = (steps.unwrap_or_default(), ErrorType::Carryover);
-        first_error =
-            Some(FirstError { step, percentile: 0.0, error, line: None, expected: None, violations: Vec::new() });
+        first_error = Some(FirstError {
+            step,
+            percentile: 0.0,
+            error,
+            line: None,
+            expected: None,
+            violations: Vec::new(),
+        });
     }
     if let Some(error) = &mut first_error {
         error.percentile = (100.0 * error.step as f64 / reference_steps.max(1) as f64).min(100.0);
@@ -365,7 +400,9 @@ pub fn judge_body(problem: &dyn Problem, id: String, difficulty: Difficulty, bod
         result: StageResult::of(correct),
         steps,
         reference_steps,
-        partial_credit: walk.as_ref().map(|walk| walk.right_states as f64 / reference_steps.max(1) as f64),
+        partial_credit: walk
+            .as_ref()
+            .map(|walk| walk.right_states as f64 / reference_steps.max(1) as f64),
         efficiency: steps.map(|steps| steps as f64 / reference_steps.max(1) as f64),
         first_error,
         violations,

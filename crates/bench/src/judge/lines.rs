@@ -64,8 +64,9 @@ impl<R: BufRead> Lines<R> {
             let text = if too_long {
                 Err(format!("longer than {} MiB", self.longest >> 20))
             } else {
-                String::from_utf8(bytes)
-                    .map_err(|error| format!("not UTF-8: byte {} of the line", error.utf8_error().valid_up_to() + 1))
+                String::from_utf8(bytes).map_err(|error| {
+                    format!("not UTF-8: byte {} of the line", error.utf8_error().valid_up_to() + 1)
+                })
             };
             if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
                 continue;

@@ -1,5 +1,6 @@
-//! Judges submitted outputs in the paper's four stages: format parsing, syntax validation, semantic verification of the
-//! steps, comparison of the result. Says where a trace first goes wrong, and how.
+//! Judges submitted outputs in the paper's four stages: format parsing, syntax validation, semantic
+//! verification of the steps, comparison of the result. Says where a trace first goes wrong, and
+//! how.
 
 mod actions;
 pub mod check;
@@ -18,7 +19,9 @@ pub use actions::ActionList;
 pub use check::{Finding, check};
 pub use detection::{Detection, detection};
 pub use extract::Extracted;
-pub use judgement::{FirstError, Judgement, Stage, StageResult, extract_from, is_correct, judge, judge_body};
+pub use judgement::{
+    FirstError, Judgement, Stage, StageResult, extract_from, is_correct, judge, judge_body,
+};
 pub use single::{Verification, VerifyError, VerifyRequest};
 pub use step::is_right;
 pub use submission::{Body, INDEX_LIMIT, Submission, read_submission};

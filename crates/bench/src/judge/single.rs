@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::actions::ActionList;
 use crate::tasks::instance::NoSuchIndex;
 use crate::tasks::{
-    self, BASE_SEED, Difficulty, INSTANCES, InstanceId, Kind, Kinds, Machine, Problem, Refusal, Severity,
+    self, BASE_SEED, Difficulty, INSTANCES, InstanceId, Kind, Kinds, Machine, Problem, Refusal,
+    Severity,
 };
 use limited::Instance;
 
@@ -51,8 +52,8 @@ pub struct VerifyRequest {
     /// The state before `action`, as the task writes it. It need not lie on any trace.
     #[cfg_attr(feature = "schema", schema(value_type = Value, required = false))]
     pub state: Option<Value>,
-    /// Lines from the start of the trace to `action`, instead of `state`: up to 100,000. They are carried out, not
-    /// judged. Without either, `action` is the first line.
+    /// Lines from the start of the trace to `action`, instead of `state`: up to 100,000. They are
+    /// carried out, not judged. Without either, `action` is the first line.
     #[cfg_attr(feature = "schema", schema(value_type = Option<Vec<String>>, max_items = 100_000))]
     pub actions: Option<ActionList>,
     /// The line to judge.
@@ -77,10 +78,16 @@ impl VerifyRequest {
         }
         let count = self.actions.as_ref().map_or(0, ActionList::len);
         if count > ACTIONS_MAX {
-            return Err(VerifyError::at("actions", format!("has {count} lines; give up to {ACTIONS_MAX}")));
+            return Err(VerifyError::at(
+                "actions",
+                format!("has {count} lines; give up to {ACTIONS_MAX}"),
+            ));
         }
         if self.kinds.as_ref().is_some_and(Vec::is_empty) {
-            return Err(VerifyError::at("kinds", "give at least one of format, invariant, transition, terminal"));
+            return Err(VerifyError::at(
+                "kinds",
+                "give at least one of format, invariant, transition, terminal",
+            ));
         }
         Ok(())
     }
@@ -188,15 +195,22 @@ pub fn judge(request: &VerifyRequest) -> Result<Verification, VerifyError> {
     Judge::new(u64::MAX, &|| Ok(())).judge(request)
 }
 
-fn judge_caught(judge: &mut Judge<'_>, request: &VerifyRequest) -> Result<Verification, VerifyError> {
+fn judge_caught(
+    judge: &mut Judge<'_>,
+    request: &VerifyRequest,
+) -> Result<Verification, VerifyError> {
     // States are untrusted: a case that their checks miss must not reach the caller as a panic.
     catch_unwind(AssertUnwindSafe(|| judge_request(judge, request))).unwrap_or_else(|_| {
-        let message = "the task could not judge this; that is a fault of the task, please report the request";
+        let message =
+            "the task could not judge this; that is a fault of the task, please report the request";
         Err(VerifyError { field: None, message: message.to_owned() })
     })
 }
 
-fn judge_request(judge: &mut Judge<'_>, request: &VerifyRequest) -> Result<Verification, VerifyError> {
+fn judge_request(
+    judge: &mut Judge<'_>,
+    request: &VerifyRequest,
+) -> Result<Verification, VerifyError> {
     request.check()?;
     let kinds = request.kinds.as_deref().unwrap_or(&KINDS).iter().copied().collect();
     let name = instance_name(request);
@@ -207,13 +221,21 @@ fn judge_request(judge: &mut Judge<'_>, request: &VerifyRequest) -> Result<Verif
             Ok(Verification::Step(Box::new(judge_step(machine.as_mut(), action, kinds))))
         }
         (None, Some(answer)) => {
-            for (field, given) in [("state", request.state.is_some()), ("actions", request.actions.is_some())] {
+            for (field, given) in
+                [("state", request.state.is_some()), ("actions", request.actions.is_some())]
+            {
                 if given {
-                    return Err(VerifyError::at(field, "goes with `action`; an answer is judged by itself"));
+                    return Err(VerifyError::at(
+                        field,
+                        "goes with `action`; an answer is judged by itself",
+                    ));
                 }
             }
             if let Some(right) = problem.goal(answer) {
-                return Ok(Verification::Answer(AnswerVerdict { right, judged_by: AnswerTest::Goal }));
+                return Ok(Verification::Answer(AnswerVerdict {
+                    right,
+                    judged_by: AnswerTest::Goal,
+                }));
             }
             let reference = match reference {
                 Some(known) => known,
@@ -226,7 +248,9 @@ fn judge_request(judge: &mut Judge<'_>, request: &VerifyRequest) -> Result<Verif
             let right = reference.as_ref().as_ref() == Some(answer);
             Ok(Verification::Answer(AnswerVerdict { right, judged_by: AnswerTest::Reference }))
         }
-        (None, None) => Err(VerifyError::at("action", "give `action` or `answer`: there is nothing to judge")),
+        (None, None) => {
+            Err(VerifyError::at("action", "give `action` or `answer`: there is nothing to judge"))
+        }
         (Some(_), Some(_)) => Err(VerifyError::at("answer", "give `action` or `answer`, not both")),
     }
 }
@@ -234,7 +258,8 @@ fn judge_request(judge: &mut Judge<'_>, request: &VerifyRequest) -> Result<Verif
 /// The fields that name or contain the instance, as one text.
 fn instance_name(request: &VerifyRequest) -> String {
     let VerifyRequest { task, difficulty, index, base_seed, input, .. } = request;
-    serde_json::to_string(&(task, difficulty, index, base_seed, input)).expect("invariant: requests serialise")
+    serde_json::to_string(&(task, difficulty, index, base_seed, input))
+        .expect("invariant: requests serialise")
 }
 
 fn problem(request: &VerifyRequest) -> Result<Arc<dyn Problem>, VerifyError> {
@@ -246,11 +271,15 @@ fn problem(request: &VerifyRequest) -> Result<Arc<dyn Problem>, VerifyError> {
             ("base_seed", request.base_seed.is_some()),
         ];
         if let Some((field, _)) = fields.into_iter().find(|(_, given)| *given) {
-            return Err(VerifyError::at(field, "names an instance of the benchmark; leave it out beside `input`"));
+            return Err(VerifyError::at(
+                field,
+                "names an instance of the benchmark; leave it out beside `input`",
+            ));
         }
         return task.read_input(input).map_err(|error| VerifyError::at("input", error.detail));
     }
-    let missing = |field| VerifyError::at(field, "is missing: give `difficulty` and `index`, or `input`");
+    let missing =
+        |field| VerifyError::at(field, "is missing: give `difficulty` and `index`, or `input`");
     let difficulty = request.difficulty.ok_or_else(|| missing("difficulty"))?;
     let index = request.index.ok_or_else(|| missing("index"))?;
     let id = InstanceId::new(task, difficulty, index, request.base_seed.unwrap_or(BASE_SEED));
@@ -280,7 +309,10 @@ fn machine(
         };
         if let Some(reason) = refused {
             let start: String = line.chars().take(80).collect();
-            return Err(VerifyError::at(&format!("actions[{place}]"), format!("{start:?}: {reason}")));
+            return Err(VerifyError::at(
+                &format!("actions[{place}]"),
+                format!("{start:?}: {reason}"),
+            ));
         }
     }
     Ok(machine)
@@ -301,7 +333,11 @@ fn judge_step(machine: &mut dyn Machine, action: &str, kinds: Kinds) -> StepVerd
     StepVerdict {
         applicable,
         refusal: refusal.map(|refusal| RefusalVerdict {
-            kind: if refusal == Refusal::Unparsable { RefusalKind::Unparsable } else { RefusalKind::Illegal },
+            kind: if refusal == Refusal::Unparsable {
+                RefusalKind::Unparsable
+            } else {
+                RefusalKind::Illegal
+            },
             reason: refusal.to_string(),
         }),
         score: f64::from(found.tenths(spec)) / 10.0,
@@ -312,7 +348,10 @@ fn judge_step(machine: &mut dyn Machine, action: &str, kinds: Kinds) -> StepVerd
     }
 }
 
-fn reference_answer(judge: &mut Judge<'_>, problem: &dyn Problem) -> Result<Option<Value>, VerifyError> {
+fn reference_answer(
+    judge: &mut Judge<'_>,
+    problem: &dyn Problem,
+) -> Result<Option<Value>, VerifyError> {
     let mut machine = problem.start();
     for _ in 0..REFERENCE_STEPS_MAX {
         if !machine.follow_reference() {
@@ -320,7 +359,8 @@ fn reference_answer(judge: &mut Judge<'_>, problem: &dyn Problem) -> Result<Opti
         }
         judge.step()?;
     }
-    let message =
-        format!("its reference takes more than {REFERENCE_STEPS_MAX} steps, too many to compare an answer with");
+    let message = format!(
+        "its reference takes more than {REFERENCE_STEPS_MAX} steps, too many to compare an answer with"
+    );
     Err(VerifyError::at("input", message))
 }

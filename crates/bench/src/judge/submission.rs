@@ -39,12 +39,16 @@ struct Line {
 fn check_seed(seed: Option<&Value>, id: &InstanceId) -> Result<(), String> {
     const INSTANCES_OF_BASE_SEED: u64 = 1_000_000;
     let (Some(seed), own) = (seed.and_then(Value::as_u64), id.seed()) else { return Ok(()) };
-    let is_generated = seed >= INSTANCES_OF_BASE_SEED && seed % INSTANCES_OF_BASE_SEED == own % INSTANCES_OF_BASE_SEED;
+    let is_generated = seed >= INSTANCES_OF_BASE_SEED
+        && seed % INSTANCES_OF_BASE_SEED == own % INSTANCES_OF_BASE_SEED;
     if seed == own || !is_generated {
         return Ok(());
     }
     let base_seed = seed / INSTANCES_OF_BASE_SEED;
-    Err(format!("the line is of base seed {base_seed}, not {}: judge it with --base-seed {base_seed}", id.base_seed))
+    Err(format!(
+        "the line is of base seed {base_seed}, not {}: judge it with --base-seed {base_seed}",
+        id.base_seed
+    ))
 }
 
 /// Why a line is not a submission. Parses it again, tracking the path.
@@ -54,7 +58,9 @@ fn mistake(text: &str) -> String {
     }
     let mut json = serde_json::Deserializer::from_str(text);
     match serde_path_to_error::deserialize::<_, Line>(&mut json) {
-        Err(error) if error.inner().is_data() => format!("field `{}`: {}", error.path(), error.inner()),
+        Err(error) if error.inner().is_data() => {
+            format!("field `{}`: {}", error.path(), error.inner())
+        }
         Err(error) => format!("not a JSON object: {}", error.inner()),
         Ok(_) => "not a JSON object: more text follows it".to_owned(),
     }
@@ -63,17 +69,23 @@ fn mistake(text: &str) -> String {
 fn read_id(text: &str, base_seed: u64) -> Result<InstanceId, String> {
     const FORM: &str = "an id reads <task>/<difficulty>/<index>, such as bubble-sort/easy/007";
     let parts: Vec<&str> = text.split('/').collect();
-    let [slug, difficulty, index] = parts[..] else { return Err(format!("field `id`: {text:?}: {FORM}")) };
+    let [slug, difficulty, index] = parts[..] else {
+        return Err(format!("field `id`: {text:?}: {FORM}"));
+    };
     let task = tasks::find(slug).map_err(|error| format!("field `id`: {error}"))?;
     let difficulty = difficulty.parse().map_err(|error| format!("field `id`: {error}"))?;
-    let digits = !index.is_empty() && index.len() <= 9 && index.bytes().all(|byte| byte.is_ascii_digit());
-    let number = digits.then(|| index.parse::<u32>().ok()).flatten().filter(|index| *index < INDEX_LIMIT);
-    let index =
-        number.ok_or_else(|| format!("field `id`: index {index:?} is not a number below {INDEX_LIMIT}: {FORM}"))?;
+    let digits =
+        !index.is_empty() && index.len() <= 9 && index.bytes().all(|byte| byte.is_ascii_digit());
+    let number =
+        digits.then(|| index.parse::<u32>().ok()).flatten().filter(|index| *index < INDEX_LIMIT);
+    let index = number.ok_or_else(|| {
+        format!("field `id`: index {index:?} is not a number below {INDEX_LIMIT}: {FORM}")
+    })?;
     Ok(InstanceId { task, difficulty, index, base_seed })
 }
 
-/// Reads a line of a file of submissions: `{"id":…, "output":"…"}` or `{"id":…, "actions":[…], "answer":…}`.
+/// Reads a line of a file of submissions: `{"id":…, "output":"…"}` or
+/// `{"id":…, "actions":[…], "answer":…}`.
 ///
 /// # Errors
 /// Says which field is wrong and what would be right.
@@ -83,8 +95,12 @@ pub fn read_submission(text: &str, base_seed: u64) -> Result<Submission, String>
     check_seed(line.seed.as_ref(), &id)?;
     let body = match (line.output, line.actions, line.answer) {
         (Some(output), None, None) => Body::Text(output),
-        (Some(_), _, _) => return Err("give either `output` or `actions` and `answer`, not both".to_owned()),
-        (None, None, None) => return Err("neither `output` nor `actions` nor `answer` is there".to_owned()),
+        (Some(_), _, _) => {
+            return Err("give either `output` or `actions` and `answer`, not both".to_owned());
+        }
+        (None, None, None) => {
+            return Err("neither `output` nor `actions` nor `answer` is there".to_owned());
+        }
         (None, actions, answer) => Body::Structured { actions, answer },
     };
     Ok(Submission { id, body })
@@ -96,11 +112,16 @@ mod tests {
 
     #[test]
     fn both_forms_are_read() {
-        let text = read_submission(r#"{"id":"bubble-sort/easy/007","output":"so {\"a\":1}"}"#, 42).expect("read");
-        assert_eq!((text.id.to_string().as_str(), text.id.seed()), ("bubble-sort/easy/007", 42_000_007));
+        let text = read_submission(r#"{"id":"bubble-sort/easy/007","output":"so {\"a\":1}"}"#, 42)
+            .expect("read");
+        assert_eq!(
+            (text.id.to_string().as_str(), text.id.seed()),
+            ("bubble-sort/easy/007", 42_000_007)
+        );
         assert_eq!(text.body, Body::Text("so {\"a\":1}".to_owned()));
         let line = r#"{"id":"n-queens/hard/199","actions":["place 0 1"],"answer":{"queens":[]},"extra":1}"#;
-        let Body::Structured { actions, answer } = read_submission(line, 42).expect("read").body else {
+        let Body::Structured { actions, answer } = read_submission(line, 42).expect("read").body
+        else {
             panic!("structured");
         };
         assert_eq!(
@@ -111,12 +132,21 @@ mod tests {
 
     #[test]
     fn lines_of_another_base_seed_are_refused() {
-        let line = |seed: &str| format!(r#"{{"id":"bubble-sort/medium/007","seed":{seed},"answer":1}}"#);
+        let line =
+            |seed: &str| format!(r#"{{"id":"bubble-sort/medium/007","seed":{seed},"answer":1}}"#);
         let error = read_submission(&line("42001007"), 43).expect_err("another base seed");
-        assert!(error.contains("base seed 42, not 43") && error.contains("--base-seed 42"), "{error}");
-        for (seed, base_seed) in
-            [("42001007", 42), ("43001007", 43), ("7", 43), ("1007", 43), ("42001008", 43), ("null", 43)]
-        {
+        assert!(
+            error.contains("base seed 42, not 43") && error.contains("--base-seed 42"),
+            "{error}"
+        );
+        for (seed, base_seed) in [
+            ("42001007", 42),
+            ("43001007", 43),
+            ("7", 43),
+            ("1007", 43),
+            ("42001008", 43),
+            ("null", 43),
+        ] {
             assert!(read_submission(&line(seed), base_seed).is_ok(), "{seed}");
         }
     }

@@ -83,7 +83,9 @@ impl Tally {
         }
         match &judgement.first_error {
             Some(error) => self.errors[error.error as usize] += 1,
-            None if judgement.format == StageResult::Failed => self.errors[ErrorType::Format as usize] += 1,
+            None if judgement.format == StageResult::Failed => {
+                self.errors[ErrorType::Format as usize] += 1
+            }
             None => self.unlocated += u64::from(!judgement.correct()),
         }
     }
@@ -108,7 +110,10 @@ impl Tally {
 
     fn row(&self, name: String) -> Row {
         let share = |count: u64| count as f64 / self.submissions.max(1) as f64;
-        let stages = Stage::ALL.into_iter().zip(self.passed).map(|(stage, passed)| (stage.name(), share(passed)));
+        let stages = Stage::ALL
+            .into_iter()
+            .zip(self.passed)
+            .map(|(stage, passed)| (stage.name(), share(passed)));
         let severity = |severity: Severity| self.severities[severity as usize];
         Row {
             name,
@@ -146,8 +151,8 @@ pub struct Row {
     pub traces: u64,
     /// Lines of these traces.
     pub lines: u64,
-    /// Share that passed the stage and all before it, 0 to 1. A submission without a trace is not held back by the
-    /// semantic stage.
+    /// Share that passed the stage and all before it, 0 to 1. A submission without a trace is not
+    /// held back by the semantic stage.
     pub stages: BTreeMap<&'static str, f64>,
     pub correct: u64,
     /// Right answers over submissions.
@@ -156,7 +161,8 @@ pub struct Row {
     pub partial_credit: Option<f64>,
     /// Mean of steps over reference steps, over traces.
     pub efficiency: Option<f64>,
-    /// Mean position of the first error, per cent of the reference trace, over traces that have one.
+    /// Mean position of the first error, per cent of the reference trace, over traces that have
+    /// one.
     pub first_error_mean: Option<f64>,
     pub first_error_deviation: Option<f64>,
     /// For sorts: share of answers that hold the values of the input.
@@ -186,7 +192,9 @@ pub struct Report {
 impl Report {
     /// Sums judgements by task, category and level, in benchmark order.
     pub fn of<'v>(
-        judgements: impl IntoIterator<Item = (&'v (u16, Difficulty), &'v (Tally, &'static crate::tasks::Spec))>,
+        judgements: impl IntoIterator<
+            Item = (&'v (u16, Difficulty), &'v (Tally, &'static crate::tasks::Spec)),
+        >,
     ) -> Self {
         let mut overall = Tally::default();
         let mut categories: BTreeMap<usize, (&str, Tally)> = BTreeMap::new();
@@ -195,17 +203,29 @@ impl Report {
         for ((id, difficulty), (tally, spec)) in judgements {
             overall.merge(tally);
             let category = spec.category;
-            categories.entry(category as usize).or_insert((category.name(), Tally::default())).1.merge(tally);
+            categories
+                .entry(category as usize)
+                .or_insert((category.name(), Tally::default()))
+                .1
+                .merge(tally);
             tasks.entry((*id, spec.slug)).or_default().merge(tally);
             levels.entry(*difficulty).or_default().merge(tally);
         }
-        let tasks: Vec<Row> = tasks.into_iter().map(|((_, slug), tally)| tally.row(slug.to_owned())).collect();
+        let tasks: Vec<Row> =
+            tasks.into_iter().map(|((_, slug), tally)| tally.row(slug.to_owned())).collect();
         Self {
             overall: overall.row("all".to_owned()),
             // The sum of no floats is -0.
-            accuracy_of_tasks: tasks.iter().fold(0.0, |sum, row| sum + row.accuracy) / tasks.len().max(1) as f64,
-            categories: categories.into_values().map(|(name, tally)| tally.row(name.to_owned())).collect(),
-            levels: levels.into_iter().map(|(level, tally)| tally.row(level.name().to_owned())).collect(),
+            accuracy_of_tasks: tasks.iter().fold(0.0, |sum, row| sum + row.accuracy)
+                / tasks.len().max(1) as f64,
+            categories: categories
+                .into_values()
+                .map(|(name, tally)| tally.row(name.to_owned()))
+                .collect(),
+            levels: levels
+                .into_iter()
+                .map(|(level, tally)| tally.row(level.name().to_owned()))
+                .collect(),
             tasks,
         }
     }

@@ -1,7 +1,9 @@
-//! The paper's error taxonomy (appendix, "Error Taxonomy"): how the first wrong step of a trace is wrong.
+//! The paper's error taxonomy (appendix, "Error Taxonomy"): how the first wrong step of a trace is
+//! wrong.
 //!
-//! The paper names nine types and gives each half a sentence. The rules here decide in order, from the wrong line, the
-//! right one and their neighbours; the documentation of the benchmark carries them as a table.
+//! The paper names nine types and gives each half a sentence. The rules here decide in order, from
+//! the wrong line, the right one and their neighbours; the documentation of the benchmark carries
+//! them as a table.
 
 use serde::Serialize;
 
@@ -45,8 +47,17 @@ impl ErrorType {
     ];
 
     pub fn name(self) -> &'static str {
-        ["carryover", "reset", "index", "wrong-operation", "ordering", "termination", "boundary", "invariant", "format"]
-            [self as usize]
+        [
+            "carryover",
+            "reset",
+            "index",
+            "wrong-operation",
+            "ordering",
+            "termination",
+            "boundary",
+            "invariant",
+            "format",
+        ][self as usize]
     }
 }
 
@@ -80,7 +91,8 @@ fn shape(line: &str) -> (String, Vec<&str>) {
     let mut numbers = Vec::new();
     let mut rest = line;
     while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
-        let end = rest[start..].find(|c: char| !c.is_ascii_digit()).map_or(rest.len(), |end| start + end);
+        let end =
+            rest[start..].find(|c: char| !c.is_ascii_digit()).map_or(rest.len(), |end| start + end);
         words.push_str(&rest[..start]);
         words.push('#');
         numbers.push(&rest[start..end]);
@@ -93,7 +105,10 @@ fn shape(line: &str) -> (String, Vec<&str>) {
 /// Whether the numbers of a category's actions are mostly places and not values.
 fn names_places(category: Category) -> bool {
     category.sorts()
-        || matches!(category, Category::GraphTraversal | Category::TreeStructures | Category::ClassicPuzzles)
+        || matches!(
+            category,
+            Category::GraphTraversal | Category::TreeStructures | Category::ClassicPuzzles
+        )
 }
 
 fn is_off_by_one(given: &str, expected: &str) -> bool {
@@ -116,7 +131,8 @@ pub fn classify(of: &Circumstances<'_>) -> ErrorType {
     }
     let Some(expected) = of.expected else { return ErrorType::WrongOperation };
     let ((given_words, given), (expected_words, wanted)) = (shape(of.given), shape(expected));
-    let out_of_turn = of.previous == Some(of.given) || of.upcoming.iter().any(|line| line == of.given);
+    let out_of_turn =
+        of.previous == Some(of.given) || of.upcoming.iter().any(|line| line == of.given);
     if given_words != expected_words {
         return match () {
             () if out_of_turn => ErrorType::Ordering,
@@ -129,12 +145,16 @@ pub fn classify(of: &Circumstances<'_>) -> ErrorType {
     if out_of_turn && given.len() > 1 {
         return ErrorType::Ordering;
     }
-    let differing: Vec<_> = given.iter().zip(&wanted).filter(|(given, wanted)| given != wanted).collect();
+    let differing: Vec<_> =
+        given.iter().zip(&wanted).filter(|(given, wanted)| given != wanted).collect();
     let places = names_places(of.category);
     if differing.iter().any(|(given, _)| **given == "0") && !places {
         return ErrorType::Reset;
     }
-    if places || (!differing.is_empty() && differing.iter().all(|(given, wanted)| is_off_by_one(given, wanted))) {
+    if places
+        || (!differing.is_empty()
+            && differing.iter().all(|(given, wanted)| is_off_by_one(given, wanted)))
+    {
         return ErrorType::Index;
     }
     ErrorType::Carryover
@@ -165,18 +185,45 @@ mod tests {
         let sorting = |given, expected| of(Category::ComparisonSorting, given, expected);
         let upcoming = ["cmp 1 2".to_owned()];
         let cases = [
-            (Circumstances { refusal: Some(Refusal::Unparsable), ..sorting("compare", "cmp 0 1") }, ErrorType::Format),
             (
-                Circumstances { refusal: Some(Refusal::Illegal("")), ..sorting("cmp 0 99", "cmp 0 1") },
+                Circumstances {
+                    refusal: Some(Refusal::Unparsable),
+                    ..sorting("compare", "cmp 0 1")
+                },
+                ErrorType::Format,
+            ),
+            (
+                Circumstances {
+                    refusal: Some(Refusal::Illegal("")),
+                    ..sorting("cmp 0 99", "cmp 0 1")
+                },
                 ErrorType::Boundary,
             ),
-            (Circumstances { given_ends: true, ..sorting("done", "cmp 0 1") }, ErrorType::Termination),
-            (Circumstances { expected_ends: true, ..sorting("cmp 0 1", "done") }, ErrorType::Termination),
+            (
+                Circumstances { given_ends: true, ..sorting("done", "cmp 0 1") },
+                ErrorType::Termination,
+            ),
+            (
+                Circumstances { expected_ends: true, ..sorting("cmp 0 1", "done") },
+                ErrorType::Termination,
+            ),
             (Circumstances { after_end: true, ..sorting("cmp 0 1", "") }, ErrorType::Termination),
-            (Circumstances { upcoming: &upcoming, ..sorting("cmp 1 2", "swap 0 1") }, ErrorType::Ordering),
-            (Circumstances { previous: Some("swap 0 1"), ..sorting("swap 0 1", "cmp 1 2") }, ErrorType::Ordering),
-            (Circumstances { first: Some("cmp 0 1"), ..sorting("cmp 0 1", "swap 3 4") }, ErrorType::Reset),
-            (Circumstances { breaks_invariant: true, ..sorting("swap 1 2", "cmp 1 2") }, ErrorType::Invariant),
+            (
+                Circumstances { upcoming: &upcoming, ..sorting("cmp 1 2", "swap 0 1") },
+                ErrorType::Ordering,
+            ),
+            (
+                Circumstances { previous: Some("swap 0 1"), ..sorting("swap 0 1", "cmp 1 2") },
+                ErrorType::Ordering,
+            ),
+            (
+                Circumstances { first: Some("cmp 0 1"), ..sorting("cmp 0 1", "swap 3 4") },
+                ErrorType::Reset,
+            ),
+            (
+                Circumstances { breaks_invariant: true, ..sorting("swap 1 2", "cmp 1 2") },
+                ErrorType::Invariant,
+            ),
             (sorting("pass", "cmp 1 2"), ErrorType::WrongOperation),
             (sorting("cmp 0 2", "cmp 1 2"), ErrorType::Index),
             (of(Category::Mathematical, "4 17", "4 18"), ErrorType::Index),

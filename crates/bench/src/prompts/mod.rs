@@ -1,6 +1,6 @@
-//! Whole-problem prompts for the benchmark: the paper's baseline, its structured prompt with optional components, its
-//! templates by kind of task, one for environments that are stepped, and the verifier's prompt (appendix, "Prompt
-//! Templates").
+//! Whole-problem prompts for the benchmark: the paper's baseline, its structured prompt with
+//! optional components, its templates by kind of task, one for environments that are stepped, and
+//! the verifier's prompt (appendix, "Prompt Templates").
 
 mod skeleton;
 
@@ -35,7 +35,9 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
     templates.set_keep_trailing_newline(true);
     for (name, text) in TEMPLATES {
-        templates.add_template(name, text).expect("invariant: the built-in templates parse, as a test shows");
+        templates
+            .add_template(name, text)
+            .expect("invariant: the built-in templates parse, as a test shows");
     }
     templates
 });
@@ -67,7 +69,8 @@ pub struct Components {
 }
 
 impl Components {
-    pub const ALL: Self = Self { constraints: true, verification: true, examples: true, format: true };
+    pub const ALL: Self =
+        Self { constraints: true, verification: true, examples: true, format: true };
     pub const NAMES: [&'static str; 4] = ["constraints", "verification", "examples", "format"];
 
     /// Removes one component.
@@ -167,7 +170,8 @@ pub fn visible(spec: &Spec, mut input: Value) -> Value {
 /// What templates are shown of a task.
 pub fn view(spec: &'static Spec) -> TaskView {
     let page = spec.page;
-    let example = serde_json::from_str(page.example.input).expect("invariant: examples are JSON, as a test shows");
+    let example = serde_json::from_str(page.example.input)
+        .expect("invariant: examples are JSON, as a test shows");
     TaskView {
         slug: spec.slug,
         title: spec.title,
@@ -187,7 +191,9 @@ pub fn view(spec: &'static Spec) -> TaskView {
 
 fn render(name: &str, variables: Variable) -> String {
     let template = ENVIRONMENT.get_template(name).expect("invariant: the template was added");
-    template.render(variables).expect("invariant: the built-in templates use these variables, as a test shows")
+    template
+        .render(variables)
+        .expect("invariant: the built-in templates use these variables, as a test shows")
 }
 
 /// The prompt for a whole problem.
@@ -226,7 +232,8 @@ mod tests {
 
     /// A prompt as the template itself renders it.
     fn rendered(problem: &dyn Problem, style: Style) -> String {
-        let components = if let Style::Structured(components) = style { components } else { Components::ALL };
+        let components =
+            if let Style::Structured(components) = style { components } else { Components::ALL };
         let input = visible(problem.spec(), problem.input());
         let fields = input.as_object().expect("inputs are objects");
         let values: BTreeMap<&str, String> =
@@ -249,7 +256,11 @@ mod tests {
                 let style: Style = name.parse().expect("a style");
                 if style.suits(task.spec().category) {
                     let problem = task.generate(Difficulty::Easy, index);
-                    assert_eq!(whole(problem.as_ref(), style), rendered(problem.as_ref(), style), "{name}");
+                    assert_eq!(
+                        whole(problem.as_ref(), style),
+                        rendered(problem.as_ref(), style),
+                        "{name}"
+                    );
                 }
             }
         }
@@ -275,7 +286,11 @@ mod tests {
             let start = problem.start();
             let action = start.reference().expect("a first step");
             let prompt = verifier(start.as_ref(), &action).expect("legal");
-            assert!(prompt.contains(&format!("Action: {action}\n")) && prompt.contains("Violation Score"), "{prompt}");
+            assert!(
+                prompt.contains(&format!("Action: {action}\n"))
+                    && prompt.contains("Violation Score"),
+                "{prompt}"
+            );
         }
     }
 
@@ -284,7 +299,10 @@ mod tests {
         let problem = tasks::find("blind-maze").expect("listed").generate(Difficulty::Easy, 3);
         for style in Style::ALL.into_iter().filter(|style| *style != Style::Sorting) {
             let prompt = whole(problem.as_ref(), style);
-            assert!(!prompt.contains("\"passages\"") && !prompt.contains("passages ("), "{style}: {prompt}");
+            assert!(
+                !prompt.contains("\"passages\"") && !prompt.contains("passages ("),
+                "{style}: {prompt}"
+            );
             assert!(prompt.contains("goal"), "{style}: {prompt}");
         }
     }
@@ -292,12 +310,17 @@ mod tests {
     #[test]
     fn components_of_the_structured_prompt_are_independent() {
         let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3);
-        let heads = ["\nCONSTRAINTS:\n", "\nVERIFICATION PROCEDURE:\n", "\nEXAMPLES:\n", "<actions>"];
+        let heads =
+            ["\nCONSTRAINTS:\n", "\nVERIFICATION PROCEDURE:\n", "\nEXAMPLES:\n", "<actions>"];
         for (off, name) in Components::NAMES.into_iter().enumerate() {
             let components = Components::ALL.without(name).expect("a component");
             let prompt = whole(problem.as_ref(), Style::Structured(components));
             for (place, head) in heads.into_iter().enumerate() {
-                assert_eq!(prompt.contains(head), place != off, "without {name}: {head:?} in\n{prompt}");
+                assert_eq!(
+                    prompt.contains(head),
+                    place != off,
+                    "without {name}: {head:?} in\n{prompt}"
+                );
             }
         }
         assert!(Components::ALL.without("colour").is_err());

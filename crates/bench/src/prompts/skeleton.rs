@@ -1,4 +1,5 @@
-//! Prompts without their instance: a template is rendered once for a task and a style, and then only filled in.
+//! Prompts without their instance: a template is rendered once for a task and a style, and then
+//! only filled in.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -43,7 +44,8 @@ static KNOWN: LazyLock<RwLock<HashMap<Key, Arc<Skeleton>>>> = LazyLock::new(RwLo
 
 /// The skeleton of a task's prompt in a style.
 pub fn of(spec: &'static Spec, style: Style) -> Arc<Skeleton> {
-    let components = if let Style::Structured(components) = style { components } else { Components::ALL };
+    let components =
+        if let Style::Structured(components) = style { components } else { Components::ALL };
     let key = (std::ptr::from_ref(spec) as usize, style.name(), components);
     if let Some(known) = KNOWN.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
         return Arc::clone(known);
@@ -57,7 +59,8 @@ impl Skeleton {
     fn made(spec: &'static Spec, style: Style, components: Components) -> Self {
         let mark = |name: &str| format!("{OPEN}{name}{CLOSE}");
         let names = spec.page.input.iter().map(|(name, _)| *name);
-        let values: BTreeMap<&str, String> = names.map(|name| (name, mark(&format!("{FIELD}{name}")))).collect();
+        let values: BTreeMap<&str, String> =
+            names.map(|name| (name, mark(&format!("{FIELD}{name}")))).collect();
         let variables = context! {
             task => view(spec),
             input => mark(INPUT),

@@ -1,4 +1,5 @@
-//! Actions: the forms of their lines, how a line is read and written, and the state field that keeps the last one.
+//! Actions: the forms of their lines, how a line is read and written, and the state field that
+//! keeps the last one.
 
 use std::fmt;
 
@@ -16,7 +17,8 @@ pub trait TaskAction: Clone + PartialEq + fmt::Display + fmt::Debug + Send + Syn
     /// The action of a line that matched `FORMS[form]`; `None` if a value is out of range.
     fn read(form: usize, fields: &Fields<'_>) -> Option<Self>;
 
-    /// Whether this is the action `done`, after which a trace has ended unless the task says otherwise.
+    /// Whether this is the action `done`, after which a trace has ended unless the task says
+    /// otherwise.
     fn is_done(&self) -> bool {
         false
     }
@@ -87,7 +89,9 @@ impl<'de, A: TaskAction> Deserialize<'de> for Last<A> {
         if line.is_empty() {
             return Ok(Self(None));
         }
-        A::parse(&line).map(|action| Self(Some(action))).ok_or_else(|| serde::de::Error::custom(no_action(&line)))
+        A::parse(&line)
+            .map(|action| Self(Some(action)))
+            .ok_or_else(|| serde::de::Error::custom(no_action(&line)))
     }
 }
 

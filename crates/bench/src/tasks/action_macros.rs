@@ -1,7 +1,7 @@
 //! Macros that write an action type, its forms, its reader and its `Display` from one declaration.
 
-/// Defines an action type whose lines are a word followed by natural numbers: `Cmp(i, j) = "cmp"` reads and writes
-/// `cmp 0 1`, and `Done = "done"` ends the trace.
+/// Defines an action type whose lines are a word followed by natural numbers: `Cmp(i, j) = "cmp"`
+/// reads and writes `cmp 0 1`, and `Done = "done"` ends the trace.
 macro_rules! word_actions {
     (@form $field:ident) => { " <nat>" };
     (@type $field:ident) => { usize };
@@ -49,8 +49,9 @@ macro_rules! word_actions {
     };
 }
 
-/// Defines an action type from pairs of a line's form ([`pattern`]) and the format string that writes it:
-/// `Solve(i: usize, value: Rational) = "x<nat> = <rat>", "x{i} = {value}";`. The fields stand in the order of the form.
+/// Defines an action type from pairs of a line's form ([`pattern`]) and the format string that
+/// writes it: `Solve(i: usize, value: Rational) = "x<nat> = <rat>", "x{i} = {value}";`. The fields
+/// stand in the order of the form.
 macro_rules! line_actions {
     (
         $(#[$attribute:meta])*

@@ -14,7 +14,11 @@ pub const LENGTH_MAX: usize = 4_096;
 /// Names the field and the range.
 pub fn validate(field: &'static str, a: &[i64]) -> Result<(), InvalidInput> {
     let n = a.len();
-    InvalidInput::unless((2..=LENGTH_MAX).contains(&n), field, format!("has {n} values; give 2 to {LENGTH_MAX}"))?;
+    InvalidInput::unless(
+        (2..=LENGTH_MAX).contains(&n),
+        field,
+        format!("has {n} values; give 2 to {LENGTH_MAX}"),
+    )?;
     let bounded = a.iter().all(|x| x.unsigned_abs() < NUMBER_LIMIT);
     InvalidInput::unless(bounded, field, "every value must lie between -2^53 and 2^53")
 }
@@ -29,9 +33,11 @@ pub fn check(field: &'static str, a: &[i64], input: &[i64]) -> Result<(), Invali
     InvalidInput::unless(bounded, field, "every value must lie between -2^53 and 2^53")
 }
 
-/// Pairs of places i < j with a greater value at i than at j; with `or_equal`, an equal one counts too.
+/// Pairs of places i < j with a greater value at i than at j; with `or_equal`, an equal one counts
+/// too.
 pub fn wrong_pairs(values: &[i64], or_equal: bool) -> usize {
-    // Merge sort: a value taken from the right half is less than everything that remains in the left half.
+    // Merge sort: a value taken from the right half is less than everything that remains in the
+    // left half.
     let (mut runs, mut spare) = (values.to_vec(), Vec::with_capacity(values.len()));
     let (mut width, mut pairs) = (1, 0);
     while width < values.len() {
@@ -66,7 +72,8 @@ pub fn is_permutation(a: &[i64], b: &[i64]) -> bool {
     // The common prefix and suffix need no sorting.
     let agree = |(x, y): &(&i64, &i64)| x == y;
     let start = a.iter().zip(b).take_while(agree).count();
-    let end = a.len() - a[start..].iter().rev().zip(b[start..].iter().rev()).take_while(agree).count();
+    let end =
+        a.len() - a[start..].iter().rev().zip(b[start..].iter().rev()).take_while(agree).count();
     let sorted = |values: &[i64]| {
         let mut values = values[start..end].to_vec();
         values.sort_unstable();

@@ -23,12 +23,15 @@ suite! {
 const PER_LEVEL: u32 = 6;
 /// Steps of a trace that are judged; of longer traces only this prefix.
 const STEPS_MAX: usize = 400;
-/// Traces that are longer than this, such as those of large towers of Hanoi, are not followed to their end.
+/// Traces that are longer than this, such as those of large towers of Hanoi, are not followed to
+/// their end.
 const STEPS_FOLLOWED_MAX: usize = 200_000;
 
 fn instances(task: &'static dyn AnyTask) -> impl Iterator<Item = InstanceId> {
     Difficulty::ALL.into_iter().flat_map(move |difficulty| {
-        (0..PER_LEVEL).map(move |index| InstanceId::new(task, difficulty, index, BASE_SEED).expect("in range"))
+        (0..PER_LEVEL).map(move |index| {
+            InstanceId::new(task, difficulty, index, BASE_SEED).expect("in range")
+        })
     })
 }
 
@@ -56,7 +59,8 @@ fn a_seed_gives_the_same_instance_and_another_seed_another(task: &'static dyn An
     for id in instances(task) {
         assert_eq!(id.problem().input(), id.problem().input(), "{id}");
     }
-    let inputs: BTreeSet<_> = (0..50).map(|seed| task.generate(Difficulty::Medium, seed).input().to_string()).collect();
+    let inputs: BTreeSet<_> =
+        (0..50).map(|seed| task.generate(Difficulty::Medium, seed).input().to_string()).collect();
     assert!(inputs.len() > 10, "{}: {} distinct inputs of 50", task.spec().slug, inputs.len());
 }
 
@@ -75,10 +79,13 @@ fn the_reference_is_legal_breaks_nothing_and_ends(task: &'static dyn AnyTask) {
         let mut machine = problem.start();
         for step in 0.. {
             let Some(line) = machine.reference() else { break };
-            machine.propose(&line).unwrap_or_else(|refusal| panic!("{id} step {step}: {line}: {refusal}"));
+            machine
+                .propose(&line)
+                .unwrap_or_else(|refusal| panic!("{id} step {step}: {line}: {refusal}"));
             // The prefix of a long trace exercises every check.
             if step < STEPS_MAX || machine.candidate_ends() {
-                let found: Vec<_> = machine.violations(Kinds::ALL).iter(machine.spec()).map(|c| c.name).collect();
+                let found: Vec<_> =
+                    machine.violations(Kinds::ALL).iter(machine.spec()).map(|c| c.name).collect();
                 assert!(found.is_empty(), "{id} step {step}: {line} breaks {found:?}");
             }
             machine.commit();
@@ -87,7 +94,10 @@ fn the_reference_is_legal_breaks_nothing_and_ends(task: &'static dyn AnyTask) {
             }
         }
         assert!(machine.ended(), "{id} ends");
-        assert!(problem.reference().steps <= problem.steps_max(), "{id}: T_max bounds the reference trace");
+        assert!(
+            problem.reference().steps <= problem.steps_max(),
+            "{id}: T_max bounds the reference trace"
+        );
         let answer = machine.answer().expect("a final state has an answer");
         assert!(problem.accepts(&answer), "{id}: its own answer is right");
         assert!(!problem.accepts(&serde_json::Value::Null), "{id}: null is wrong");
@@ -109,10 +119,16 @@ fn the_grammar_parses_every_reference_action_back_to_itself(task: &'static dyn A
     }
 }
 
-/// Near misses of an action line: each must be refused as unparsable or illegal, or judged; never a panic.
+/// Near misses of an action line: each must be refused as unparsable or illegal, or judged; never a
+/// panic.
 fn mutations(line: &str) -> Vec<String> {
-    let mut mutants =
-        vec![String::new(), format!("{line} "), format!(" {line}"), line.to_uppercase(), format!("{line}9")];
+    let mut mutants = vec![
+        String::new(),
+        format!("{line} "),
+        format!(" {line}"),
+        line.to_uppercase(),
+        format!("{line}9"),
+    ];
     mutants.push(format!("{line}\n"));
     mutants.push(line.replace(' ', "  "));
     mutants.push(format!("{line} 18446744073709551616"));
@@ -127,7 +143,9 @@ fn mutations(line: &str) -> Vec<String> {
         mutants.push(format!("{}99999999999999999999{}", &line[..at], &line[at..]));
     }
     let words: Vec<_> = line.split(' ').collect();
-    for (place, _) in words.iter().enumerate().filter(|(_, word)| word.bytes().all(|byte| byte.is_ascii_digit())) {
+    for (place, _) in
+        words.iter().enumerate().filter(|(_, word)| word.bytes().all(|byte| byte.is_ascii_digit()))
+    {
         let mut mutant = words.clone();
         // The largest number a line can hold.
         mutant[place] = "9007199254740991";
@@ -150,21 +168,36 @@ fn a_refused_line_leaves_the_state_and_a_changed_step_is_found(task: &'static dy
             let before = json(machine.as_ref());
             for mutant in mutations(&line).into_iter().filter(|mutant| *mutant != line) {
                 match machine.propose(&mutant) {
-                    Err(_) => assert_eq!(machine.violations(Kinds::ALL), Violations::FORMAT, "{id}: {mutant:?}"),
+                    Err(_) => assert_eq!(
+                        machine.violations(Kinds::ALL),
+                        Violations::FORMAT,
+                        "{id}: {mutant:?}"
+                    ),
                     Ok(()) => {
                         let found = machine.violations(Kinds::ALL);
                         assert!(!found.is_empty(), "{id}: {mutant:?} for {line:?} goes unnoticed");
                         let mut fork = machine.fork();
                         fork.replay(&mutant).expect("legal");
                         if let Some(next) = fork.reference() {
-                            assert!(fork.propose(&next).is_ok(), "{id}: after {mutant:?} comes {next:?}");
+                            assert!(
+                                fork.propose(&next).is_ok(),
+                                "{id}: after {mutant:?} comes {next:?}"
+                            );
                         }
                     }
                 }
-                assert_eq!(json(machine.as_ref()), before, "{id}: {mutant:?} leaves the state until it is committed");
+                assert_eq!(
+                    json(machine.as_ref()),
+                    before,
+                    "{id}: {mutant:?} leaves the state until it is committed"
+                );
                 let mut replayed = machine.fork();
                 if replayed.replay(&mutant).is_err() {
-                    assert_eq!(json(replayed.as_ref()), before, "{id}: {mutant:?} is refused and changes nothing");
+                    assert_eq!(
+                        json(replayed.as_ref()),
+                        before,
+                        "{id}: {mutant:?} is refused and changes nothing"
+                    );
                 }
             }
             machine.replay(&line).expect("legal");
@@ -198,30 +231,41 @@ fn states_drawn_from_the_path_lead_to_the_reference_answer(task: &'static dyn An
 
 #[test]
 fn some_tasks_draw_states_from_the_path() {
-    assert!(
-        every()
-            .any(|task| task.generate(Difficulty::Easy, 1).on_path(PathDraw::Uniform, &mut TaskRng::new(1)).is_some())
-    );
+    assert!(every().any(|task| {
+        task.generate(Difficulty::Easy, 1)
+            .on_path(PathDraw::Uniform, &mut TaskRng::new(1))
+            .is_some()
+    }));
 }
 
 fn inputs_of_the_wrong_shape_are_refused_with_the_field(task: &'static dyn AnyTask) {
     let input = task.generate(Difficulty::Easy, 1).input();
     for (key, _) in input.as_object().expect("inputs are objects") {
-        for wrong in
-            [serde_json::json!(-1), serde_json::json!({"x": 1}), serde_json::json!(1e300), serde_json::Value::Null]
-        {
+        for wrong in [
+            serde_json::json!(-1),
+            serde_json::json!({"x": 1}),
+            serde_json::json!(1e300),
+            serde_json::Value::Null,
+        ] {
             let mut changed = input.clone();
             changed[key] = wrong;
-            let error = task.read_input(&changed).err().unwrap_or_else(|| panic!("{}: {changed}", task.spec().slug));
+            let error = task
+                .read_input(&changed)
+                .err()
+                .unwrap_or_else(|| panic!("{}: {changed}", task.spec().slug));
             assert!(error.to_string().contains(key), "{error}");
         }
         let mut missing = input.clone();
         missing.as_object_mut().expect("an object").shift_remove(key);
-        assert!(task.read_input(&missing).err().is_some_and(|error| error.to_string().contains(key)));
+        assert!(
+            task.read_input(&missing).err().is_some_and(|error| error.to_string().contains(key))
+        );
     }
     let mut extra = input.clone();
     extra["surplus"] = 1.into();
-    assert!(task.read_input(&extra).err().is_some_and(|error| error.to_string().contains("surplus")));
+    assert!(
+        task.read_input(&extra).err().is_some_and(|error| error.to_string().contains("surplus"))
+    );
     for wrong in [serde_json::json!([]), serde_json::json!("x"), serde_json::json!({})] {
         assert!(task.read_input(&wrong).is_err());
     }
@@ -233,7 +277,11 @@ fn the_worked_example_comes_out_as_published(task: &'static dyn AnyTask) {
     let (slug, example) = (spec.slug, &spec.page.example);
     let input: serde_json::Value = serde_json::from_str(example.input).expect("JSON");
     let problem = task.read_input(&input).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(serde_json::to_string(&problem.input()).expect("JSON"), example.input, "{slug}: order of fields");
+    assert_eq!(
+        serde_json::to_string(&problem.input()).expect("JSON"),
+        example.input,
+        "{slug}: order of fields"
+    );
     let mut machine = problem.start();
     let mut lines = Vec::new();
     while let Some(line) = machine.reference() {
@@ -251,28 +299,35 @@ fn the_worked_example_comes_out_as_published(task: &'static dyn AnyTask) {
 }
 
 fn page_and_code_name_the_same_fields_and_forms(task: &'static dyn AnyTask) {
-    let keys =
-        |value: &serde_json::Value| -> Vec<String> { value.as_object().expect("an object").keys().cloned().collect() };
-    let named =
-        |fields: &[(&str, &str)]| -> Vec<String> { fields.iter().map(|(name, _)| (*name).to_owned()).collect() };
+    let keys = |value: &serde_json::Value| -> Vec<String> {
+        value.as_object().expect("an object").keys().cloned().collect()
+    };
+    let named = |fields: &[(&str, &str)]| -> Vec<String> {
+        fields.iter().map(|(name, _)| (*name).to_owned()).collect()
+    };
     let (spec, page) = (task.spec(), task.spec().page);
     let problem = task.generate(Difficulty::Easy, 1);
     assert_eq!(keys(&problem.input()), named(page.input), "{}", spec.slug);
     assert_eq!(keys(&problem.reference().answer), named(page.answer), "{}", spec.slug);
     assert_eq!(keys(&problem.start().state()), named(page.state), "{}", spec.slug);
     for action in page.actions {
-        assert!(pattern::parse(spec.actions, action.example).is_some(), "{}: {}", spec.slug, action.example);
+        assert!(
+            pattern::parse(spec.actions, action.example).is_some(),
+            "{}: {}",
+            spec.slug,
+            action.example
+        );
     }
 }
 
-/// Traces with one wrong step: two neighbours exchanged, one omitted, one repeated, or one number changed. Each is found
-/// at the first line that differs.
+/// Traces with one wrong step: two neighbours exchanged, one omitted, one repeated, or one number
+/// changed. Each is found at the first line that differs.
 fn a_corrupted_trace_is_found_at_the_step(task: &'static dyn AnyTask) {
     for id in instances(task) {
         let mut machine = id.problem().start();
         let mut lines = Vec::new();
-        // The state before each line. A corrupted trace is judged from its first difference on: up to there it is the
-        // reference, in which no step is found.
+        // The state before each line. A corrupted trace is judged from its first difference on: up
+        // to there it is the reference, in which no step is found.
         let mut before = Vec::new();
         while lines.len() < 60 {
             let Some(line) = machine.reference() else { break };
@@ -290,10 +345,17 @@ fn a_corrupted_trace_is_found_at_the_step(task: &'static dyn AnyTask) {
             corrupted[3][at] = lines[at].replace(|c: char| c.is_ascii_digit(), "7");
             for trace in corrupted {
                 // Truncating or extending a trace changes nothing within the lines that are judged.
-                let Some(differs) = trace.iter().zip(&lines).position(|(ours, right)| ours != right) else { continue };
+                let Some(differs) =
+                    trace.iter().zip(&lines).position(|(ours, right)| ours != right)
+                else {
+                    continue;
+                };
                 let machine = &mut before[differs];
                 let refused = machine.propose(&trace[differs]).is_err();
-                assert!(refused || !machine.violations(Kinds::ALL).is_empty(), "{id}: corrupted at {at}: {trace:?}");
+                assert!(
+                    refused || !machine.violations(Kinds::ALL).is_empty(),
+                    "{id}: corrupted at {at}: {trace:?}"
+                );
             }
         }
     }

@@ -1,4 +1,5 @@
-//! The parser of a task against its GBNF grammar and its regular expression, on reference actions and near misses.
+//! The parser of a task against its GBNF grammar and its regular expression, on reference actions
+//! and near misses.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ suite! { parser_and_grammar_accept_the_same_lines }
 /// Actions of a trace that are tested.
 const LINES_MAX: usize = 3_000;
 
-/// A GBNF grammar as a regular expression: literals are escaped and rules inlined. Independent of the forms.
+/// A GBNF grammar as a regular expression: literals are escaped and rules inlined. Independent of
+/// the forms.
 fn regex_of(grammar: &str) -> Regex {
     let rules: BTreeMap<&str, &str> =
         grammar.lines().map(|line| line.split_once(" ::= ").expect("one rule a line")).collect();
@@ -28,7 +30,11 @@ fn expand(rule: &str, rules: &BTreeMap<&str, &str>) -> String {
             '"' => {
                 let mut literal = String::new();
                 while let Some(c) = chars.next().filter(|c| *c != '"') {
-                    literal.push(if c == '\\' { chars.next().expect("an escaped character") } else { c });
+                    literal.push(if c == '\\' {
+                        chars.next().expect("an escaped character")
+                    } else {
+                        c
+                    });
                 }
                 out += &regex::escape(&literal);
             }
@@ -58,7 +64,8 @@ fn expand(rule: &str, rules: &BTreeMap<&str, &str>) -> String {
 
 /// The line with one character deleted, inserted or replaced.
 fn near(line: &str) -> Vec<String> {
-    let mut lines = vec![format!("{line} "), format!(" {line}"), line.to_uppercase(), String::new()];
+    let mut lines =
+        vec![format!("{line} "), format!(" {line}"), line.to_uppercase(), String::new()];
     for (at, c) in line.char_indices() {
         let end = at + c.len_utf8();
         lines.push(format!("{}{}", &line[..at], &line[end..]));
@@ -78,12 +85,17 @@ fn has_huge_number(line: &str) -> bool {
 fn parser_and_grammar_accept_the_same_lines(task: &'static dyn AnyTask) {
     let spec = task.spec();
     let grammar = regex_of(&pattern::gbnf(spec.actions));
-    let expression = Regex::new(&format!("^{}$", pattern::regex(spec.actions))).expect("a regular expression");
+    let expression =
+        Regex::new(&format!("^{}$", pattern::regex(spec.actions))).expect("a regular expression");
     let page: Vec<Option<Regex>> = spec
         .page
         .actions
         .iter()
-        .map(|action| action.regex.map(|regex| Regex::new(&format!("^(?:{regex})$")).expect("a regular expression")))
+        .map(|action| {
+            action
+                .regex
+                .map(|regex| Regex::new(&format!("^(?:{regex})$")).expect("a regular expression"))
+        })
         .collect();
     for difficulty in Difficulty::ALL {
         let mut machine = task.generate(difficulty, 11).start();
@@ -92,7 +104,11 @@ fn parser_and_grammar_accept_the_same_lines(task: &'static dyn AnyTask) {
             if !machine.advance(&mut line) {
                 break;
             }
-            assert!(pattern::parse(spec.actions, &line).is_some(), "{}: {line:?} is parsed", spec.slug);
+            assert!(
+                pattern::parse(spec.actions, &line).is_some(),
+                "{}: {line:?} is parsed",
+                spec.slug
+            );
             assert!(grammar.is_match(&line), "{}: {line:?} is in the grammar {grammar}", spec.slug);
             assert!(expression.is_match(&line), "{}: {line:?} matches {expression}", spec.slug);
             if place % 50 > 0 {
@@ -101,9 +117,16 @@ fn parser_and_grammar_accept_the_same_lines(task: &'static dyn AnyTask) {
             for mutant in near(&line).iter().filter(|mutant| !has_huge_number(mutant)) {
                 let parsed = pattern::parse(spec.actions, mutant).is_some();
                 assert_eq!(parsed, grammar.is_match(mutant), "{}: {mutant:?}", spec.slug);
-                assert_eq!(parsed, expression.is_match(mutant), "{}: {mutant:?}, {expression}", spec.slug);
+                assert_eq!(
+                    parsed,
+                    expression.is_match(mutant),
+                    "{}: {mutant:?}, {expression}",
+                    spec.slug
+                );
                 // If the page gives a pattern for every form, the parser accepts nothing else.
-                let allowed = page.iter().any(|regex| regex.as_ref().is_none_or(|regex| regex.is_match(mutant)));
+                let allowed = page
+                    .iter()
+                    .any(|regex| regex.as_ref().is_none_or(|regex| regex.is_match(mutant)));
                 assert!(!parsed || allowed, "{}: {mutant:?} is not one of the page", spec.slug);
             }
         }

@@ -71,7 +71,9 @@ impl Graph {
         while let Some(Reverse((distance, u))) = reached.pop() {
             if found[u].is_none() {
                 found[u] = Some(distance);
-                reached.extend(self.arcs(u).iter().map(|(v, weight)| Reverse((distance + weight, *v))));
+                reached.extend(
+                    self.arcs(u).iter().map(|(v, weight)| Reverse((distance + weight, *v))),
+                );
             }
         }
         found
@@ -88,10 +90,15 @@ impl Graph {
 /// # Errors
 /// Names the range.
 pub fn validate_vertices(n: usize) -> Result<(), InvalidInput> {
-    InvalidInput::unless((1..=VERTICES_MAX).contains(&n), "n", format!("is {n}; give 1 to {VERTICES_MAX}"))
+    InvalidInput::unless(
+        (1..=VERTICES_MAX).contains(&n),
+        "n",
+        format!("is {n}; give 1 to {VERTICES_MAX}"),
+    )
 }
 
-/// Checks that edges join distinct vertices below `n`, each pair (ordered, if `directed`) at most once.
+/// Checks that edges join distinct vertices below `n`, each pair (ordered, if `directed`) at most
+/// once.
 ///
 /// # Errors
 /// Says what is wrong with the field `edges`.
@@ -101,7 +108,8 @@ pub fn validate_edges(n: usize, edges: &[Pair], directed: bool) -> Result<(), In
     unless(m <= EDGES_MAX, format!("has {m} entries; give at most {EDGES_MAX}"))?;
     unless(edges.iter().flatten().all(|v| *v < n), format!("must join vertices below {n}"))?;
     unless(edges.iter().all(|[u, v]| u != v), "must not join a vertex to itself".to_owned())?;
-    let distinct: BTreeSet<_> = edges.iter().map(|edge| if directed { *edge } else { sorted(*edge) }).collect();
+    let distinct: BTreeSet<_> =
+        edges.iter().map(|edge| if directed { *edge } else { sorted(*edge) }).collect();
     unless(distinct.len() == m, "must not hold an edge twice".to_owned())
 }
 
@@ -114,7 +122,8 @@ pub fn random_tree(labels: &[usize], rng: &mut TaskRng) -> Vec<Pair> {
     (1..labels.len()).map(|v| [labels[rng.index(v)], labels[v]]).collect()
 }
 
-/// Adds new edges between uniform pairs of vertices until there are m; `pair` draws one of distinct vertices.
+/// Adds new edges between uniform pairs of vertices until there are m; `pair` draws one of distinct
+/// vertices.
 pub fn add_edges(edges: &mut Vec<Pair>, m: usize, directed: bool, mut pair: impl FnMut() -> Pair) {
     let same = |edge: Pair| if directed { edge } else { sorted(edge) };
     let mut known: BTreeSet<_> = edges.iter().map(|edge| same(*edge)).collect();

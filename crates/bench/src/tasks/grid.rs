@@ -1,4 +1,5 @@
-//! Square grids of free cells and walls: `.` and `#` in JSON. Cell (row r, column c) of side n has the number r·n + c.
+//! Square grids of free cells and walls: `.` and `#` in JSON. Cell (row r, column c) of side n has
+//! the number r·n + c.
 
 use std::collections::VecDeque;
 
@@ -48,7 +49,8 @@ impl Grid {
         (a / side).abs_diff(b / side) + (a % side).abs_diff(b % side)
     }
 
-    /// The length of a shortest path of free cells from a free cell to another, by breadth-first search.
+    /// The length of a shortest path of free cells from a free cell to another, by breadth-first
+    /// search.
     pub fn steps(&self, from: usize, to: usize) -> Option<usize> {
         let mut found = vec![None; self.cells()];
         found[from] = Some(0);

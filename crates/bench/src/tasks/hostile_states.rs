@@ -15,7 +15,8 @@ suite! { accepted_states_never_panic }
 
 /// Cases per task.
 const CASES: u64 = 300;
-/// A case takes milliseconds. One that takes longer than this would block a server: a limit is missing.
+/// A case takes milliseconds. One that takes longer than this would block a server: a limit is
+/// missing.
 const CASE_MAX: Duration = Duration::from_secs(20);
 
 /// Real states of some instances of a task, and the lines that the algorithm prescribes there.
@@ -68,7 +69,15 @@ fn other_number(number: i64, lengths: &[i64], rng: &mut TaskRng) -> Value {
         0 => json!(-1),
         1 => json!(0),
         2..5 => json!(number.saturating_add(rng.one_of(&[-1, 1]))),
-        5 => json!(rng.one_of(&[1_i64 << 62, -(1 << 62), (1 << 53) - 1, 1 << 53, 1 << 40, i64::MAX, i64::MIN])),
+        5 => json!(rng.one_of(&[
+            1_i64 << 62,
+            -(1 << 62),
+            (1 << 53) - 1,
+            1 << 53,
+            1 << 40,
+            i64::MAX,
+            i64::MIN
+        ])),
         6..9 if !lengths.is_empty() => json!(rng.one_of(lengths) + around),
         9 => json!(rng.one_of(&[u64::MAX, 255, 256, 65_535, 65_532, 1 << 32])),
         10 => rng.one_of(&[&json!("1"), &json!(1.5), &json!(null), &json!([1])]).clone(),
@@ -82,7 +91,8 @@ fn other_text(text: &str, rng: &mut TaskRng) -> Value {
     let letter = if letters.is_empty() { 'a' } else { letters[rng.index(letters.len())] };
     match rng.below(8) {
         0 => return json!(""),
-        1 => letters.insert(place, rng.one_of(&['é', '0', '9', 'Z', '-', ' ', '/', '(', 't', '\u{1F600}'])),
+        1 => letters
+            .insert(place, rng.one_of(&['é', '0', '9', 'Z', '-', ' ', '/', '(', 't', '\u{1F600}'])),
         2 => drop(letters.pop()),
         3 => letters.extend(text.chars()),
         4 => return json!(text.repeat(300)),
@@ -101,7 +111,11 @@ fn mutate(value: &mut Value, lengths: &[i64], rng: &mut TaskRng) {
                 let place = rng.index(entries.len());
                 return mutate(&mut entries[place], lengths, rng);
             }
-            let some = if entries.is_empty() { json!(rng.below(4)) } else { entries[rng.index(entries.len())].clone() };
+            let some = if entries.is_empty() {
+                json!(rng.below(4))
+            } else {
+                entries[rng.index(entries.len())].clone()
+            };
             match rng.below(8) {
                 0 => entries.clear(),
                 1 => drop(entries.pop()),
@@ -125,7 +139,9 @@ fn mutate(value: &mut Value, lengths: &[i64], rng: &mut TaskRng) {
                 mutate(&mut entries[key.as_str()], lengths, rng);
             }
         }
-        Value::Number(number) => *value = other_number(number.as_i64().unwrap_or_default(), lengths, rng),
+        Value::Number(number) => {
+            *value = other_number(number.as_i64().unwrap_or_default(), lengths, rng)
+        }
         Value::String(text) => *value = other_text(text, rng),
         Value::Bool(truth) => *value = json!(!*truth),
         Value::Null => *value = json!(rng.below(4)),

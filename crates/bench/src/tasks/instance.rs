@@ -45,7 +45,11 @@ impl InstanceId {
         index: u32,
         base_seed: u64,
     ) -> Result<Self, NoSuchIndex> {
-        if index < INSTANCES { Ok(Self { task, difficulty, index, base_seed }) } else { Err(NoSuchIndex { index }) }
+        if index < INSTANCES {
+            Ok(Self { task, difficulty, index, base_seed })
+        } else {
+            Err(NoSuchIndex { index })
+        }
     }
 
     pub fn seed(&self) -> u64 {
@@ -57,18 +61,23 @@ impl InstanceId {
     }
 }
 
-/// Reads a user's problem: the task's `input` object, or a whole line of a dataset whose `task` is this one.
+/// Reads a user's problem: the task's `input` object, or a whole line of a dataset whose `task` is
+/// this one.
 ///
 /// # Errors
 /// Says which field is wrong.
-pub fn read_problem(task: &'static dyn AnyTask, value: &Value) -> Result<Arc<dyn Problem>, BadInput> {
+pub fn read_problem(
+    task: &'static dyn AnyTask,
+    value: &Value,
+) -> Result<Arc<dyn Problem>, BadInput> {
     let slug = task.spec().slug;
     let is_line = value.get("input").is_some_and(Value::is_object) && value.get("task").is_some();
     if !is_line {
         return task.read_input(value);
     }
     if value["task"] != slug {
-        let detail = format!("field `task`: the instance is one of {}, not of {slug}", value["task"]);
+        let detail =
+            format!("field `task`: the instance is one of {}, not of {slug}", value["task"]);
         return Err(BadInput { task: slug, detail });
     }
     task.read_input(&value["input"])

@@ -1,15 +1,16 @@
 //! Reads a value of JSON into a type, and says which field of it does not fit.
 //!
-//! All tasks' instances and states are read by this one deserialiser, in one layer, and its parts are never inlined into
-//! what serde generates for each of their types: a layer around `serde_json`'s that tracks the path took a third of the
-//! crate's compilation.
+//! All tasks' instances and states are read by this one deserialiser, in one layer, and its parts
+//! are never inlined into what serde generates for each of their types: a layer around
+//! `serde_json`'s that tracks the path took a third of the crate's compilation.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected,
+    Visitor,
 };
 use serde::forward_to_deserialize_any;
 use serde_json::{Error, Map, Value};
@@ -28,7 +29,8 @@ enum Segment<'de> {
     Index(usize),
 }
 
-/// The way from the whole value to the part that is being read. After an error it stays where the error is.
+/// The way from the whole value to the part that is being read. After an error it stays where the
+/// error is.
 #[derive(Default)]
 struct Path<'de>(RefCell<Vec<Segment<'de>>>);
 
@@ -51,7 +53,11 @@ impl<'de> Path<'de> {
             };
             written.expect("invariant: writing to memory succeeds");
         }
-        if path.is_empty() { format!("{what}: {error}") } else { format!("{what} field `{path}`: {error}") }
+        if path.is_empty() {
+            format!("{what}: {error}")
+        } else {
+            format!("{what} field `{path}`: {error}")
+        }
     }
 }
 
@@ -79,14 +85,26 @@ fn unexpected(value: &Value) -> Unexpected<'_> {
 
 impl<'de> Reader<'_, 'de> {
     #[inline(never)]
-    fn read_object<V: Visitor<'de>>(self, fields: &'de Map<String, Value>, visitor: V) -> Result<V::Value, Error> {
+    fn read_object<V: Visitor<'de>>(
+        self,
+        fields: &'de Map<String, Value>,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         let mut rest = Fields { rest: fields.iter(), value: None, path: self.path };
         let read = visitor.visit_map(&mut rest)?;
-        if rest.rest.len() == 0 { Ok(read) } else { Err(Error::invalid_length(fields.len(), &"fewer elements in map")) }
+        if rest.rest.len() == 0 {
+            Ok(read)
+        } else {
+            Err(Error::invalid_length(fields.len(), &"fewer elements in map"))
+        }
     }
 
     #[inline(never)]
-    fn read_array<V: Visitor<'de>>(self, elements: &'de [Value], visitor: V) -> Result<V::Value, Error> {
+    fn read_array<V: Visitor<'de>>(
+        self,
+        elements: &'de [Value],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         let mut rest = Elements { all: elements, next: 0, path: self.path };
         let read = visitor.visit_seq(&mut rest)?;
         if rest.next == elements.len() {
@@ -116,7 +134,11 @@ impl<'de> Deserializer<'de> for Reader<'_, 'de> {
         if self.value.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -163,7 +185,10 @@ impl<'de> SeqAccess<'de> for &mut Elements<'_, 'de> {
     type Error = Error;
 
     #[inline(never)]
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Error> {
         let Some(value) = self.all.get(self.next) else { return Ok(None) };
         self.path.enter(Segment::Index(self.next));
         self.next += 1;
@@ -187,7 +212,10 @@ impl<'de> MapAccess<'de> for &mut Fields<'_, 'de> {
     type Error = Error;
 
     #[inline(never)]
-    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Error> {
         let Some((name, value)) = self.rest.next() else { return Ok(None) };
         self.path.enter(Segment::Field(name));
         self.value = Some(value);
@@ -248,13 +276,15 @@ mod tests {
         let inner = [("x", "a", Side::Left), ("y", "", Side::Right)]
             .map(|(key, name, side)| (key.to_owned(), Inner { name: name.to_owned(), side }));
         let pairs = vec![(1, -2), (255, 9_007_199_254_740_993)];
-        assert_eq!(read::<Outer>("input", &value), Ok(Outer { pairs, inner: inner.into(), optional: None }));
+        assert_eq!(
+            read::<Outer>("input", &value),
+            Ok(Outer { pairs, inner: inner.into(), optional: None })
+        );
     }
 
     #[test]
     fn an_error_names_the_field_in_which_it_is() {
-        let whole =
-            json!({ "pairs": [[1, 2], [3, 4]], "inner": { "x": { "name": "a", "side": "left" } }, "optional": true });
+        let whole = json!({ "pairs": [[1, 2], [3, 4]], "inner": { "x": { "name": "a", "side": "left" } }, "optional": true });
         let with = |pointer: &str, value: Value| {
             let mut changed = whole.clone();
             *changed.pointer_mut(pointer).expect("it is there") = value;
@@ -276,7 +306,10 @@ mod tests {
             with("/pairs/0", json!([1, 2, 3])),
             "input field `pairs[0]`: invalid length 3, expected fewer elements in array"
         );
-        assert_eq!(with("/inner/x", json!({ "name": "a" })), "input field `inner.x`: missing field `side`");
+        assert_eq!(
+            with("/inner/x", json!({ "name": "a" })),
+            "input field `inner.x`: missing field `side`"
+        );
         assert_eq!(
             with("/inner/x", json!(["a", "left"])),
             "input field `inner.x`: invalid type: sequence, expected struct Inner"

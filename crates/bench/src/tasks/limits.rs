@@ -12,7 +12,11 @@ pub const COUNT_MAX: u64 = 1 << 40;
 /// # Errors
 /// Names the field and both numbers.
 pub fn length(field: &'static str, len: usize, wanted: usize) -> Result<(), InvalidInput> {
-    InvalidInput::unless(len == wanted, field, format!("has {len} entries; the input calls for {wanted}"))
+    InvalidInput::unless(
+        len == wanted,
+        field,
+        format!("has {len} entries; the input calls for {wanted}"),
+    )
 }
 
 /// Checks that a list has at most `most` entries.
@@ -40,8 +44,12 @@ pub fn below<P: Into<Option<usize>>>(
 ///
 /// # Errors
 /// Names the field and the range.
-pub fn counts<N: TryInto<u64>>(field: &'static str, numbers: impl IntoIterator<Item = N>) -> Result<(), InvalidInput> {
-    let small = numbers.into_iter().all(|number| number.try_into().is_ok_and(|count| count <= COUNT_MAX));
+pub fn counts<N: TryInto<u64>>(
+    field: &'static str,
+    numbers: impl IntoIterator<Item = N>,
+) -> Result<(), InvalidInput> {
+    let small =
+        numbers.into_iter().all(|number| number.try_into().is_ok_and(|count| count <= COUNT_MAX));
     InvalidInput::unless(small, field, format!("every count must lie in 0 … {COUNT_MAX}"))
 }
 
@@ -62,9 +70,13 @@ pub fn within(
 ///
 /// # Errors
 /// Names the field and the range.
-pub fn sayable<N: TryInto<u64>>(field: &'static str, numbers: impl IntoIterator<Item = N>) -> Result<(), InvalidInput> {
+pub fn sayable<N: TryInto<u64>>(
+    field: &'static str,
+    numbers: impl IntoIterator<Item = N>,
+) -> Result<(), InvalidInput> {
     let limit = super::pattern::NUMBER_LIMIT;
-    let small = numbers.into_iter().all(|number| number.try_into().is_ok_and(|number| number < limit));
+    let small =
+        numbers.into_iter().all(|number| number.try_into().is_ok_and(|number| number < limit));
     InvalidInput::unless(small, field, "every number must lie in 0 … 2^53 - 1")
 }
 
@@ -73,5 +85,9 @@ pub fn sayable<N: TryInto<u64>>(field: &'static str, numbers: impl IntoIterator<
 /// # Errors
 /// Names the field and the characters.
 pub fn letters(field: &'static str, text: &str, of: &str) -> Result<(), InvalidInput> {
-    InvalidInput::unless(text.chars().all(|c| of.contains(c)), field, format!("must consist of characters of {of:?}"))
+    InvalidInput::unless(
+        text.chars().all(|c| of.contains(c)),
+        field,
+        format!("must consist of characters of {of:?}"),
+    )
 }

@@ -1,5 +1,5 @@
-//! Object-safe interface to tasks: a [`Problem`] is an instance of some task, a [`Machine`] a state of one.
-//! JSON is confined to this module; the typed tasks never see it.
+//! Object-safe interface to tasks: a [`Problem`] is an instance of some task, a [`Machine`] a state
+//! of one. JSON is confined to this module; the typed tasks never see it.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -106,7 +106,8 @@ pub trait Problem: Send + Sync {
     fn input(&self) -> Value;
     fn start(&self) -> Box<dyn Machine>;
 
-    /// A machine in a state read from the JSON that [`Machine::state`] writes. The state need not lie on any trace.
+    /// A machine in a state read from the JSON that [`Machine::state`] writes. The state need not
+    /// lie on any trace.
     ///
     /// # Errors
     /// Names the field of the state that is missing, of the wrong type, unknown or out of range.
@@ -155,7 +156,8 @@ pub trait Problem: Send + Sync {
     /// Judges an answer by the task's goal test; `None` if only the reference answer is right.
     fn goal(&self, answer: &Value) -> Option<bool>;
 
-    /// Whether an answer is right. Runs the reference unless the task has a goal test. Must not reach a model.
+    /// Whether an answer is right. Runs the reference unless the task has a goal test. Must not
+    /// reach a model.
     fn accepts(&self, answer: &Value) -> bool {
         self.goal(answer).unwrap_or_else(|| *answer == self.reference().answer)
     }
@@ -182,14 +184,17 @@ pub trait Machine: Send + Sync {
     /// [`Refusal`]; there is then no candidate, and the state is unchanged.
     fn propose(&mut self, line: &str) -> Result<(), Refusal>;
 
-    /// The constraints of these kinds that the candidate breaks. Without a candidate the last line was refused, which
-    /// breaks `format` alone.
+    /// The constraints of these kinds that the candidate breaks. Without a candidate the last line
+    /// was refused, which breaks `format` alone.
     fn violations(&self, kinds: Kinds) -> Violations;
 
     /// The constraints in a result of [`Machine::violations`], by name.
     fn broken(&self, violations: Violations) -> Vec<Broken> {
-        let name =
-            |c: &'static Constraint| Broken { name: c.name.into(), meaning: c.meaning.into(), severity: c.severity };
+        let name = |c: &'static Constraint| Broken {
+            name: c.name.into(),
+            meaning: c.meaning.into(),
+            severity: c.severity,
+        };
         violations.iter(self.spec()).map(name).collect()
     }
 
@@ -227,7 +232,8 @@ pub trait Machine: Send + Sync {
     fn choices(&self) -> Option<Vec<String>>;
     fn state(&self) -> Value;
 
-    /// The state as text for a model that does not know the task: its JSON, unless the problem has a view of its own.
+    /// The state as text for a model that does not know the task: its JSON, unless the problem has
+    /// a view of its own.
     fn view(&self) -> String {
         self.state().to_string()
     }
@@ -294,14 +300,15 @@ fn bad_state(spec: &Spec, error: &InvalidInput) -> BadInput {
     bad_input(spec, format!("state field `{}`: {}", error.field, error.reason))
 }
 
-/// Refuses a state that the task would write in another way: a field that is unknown or not in canonical form would be judged
-/// as something other than was submitted.
+/// Refuses a state that the task would write in another way: a field that is unknown or not in
+/// canonical form would be judged as something other than was submitted.
 fn check_canonical(spec: &Spec, state: &Value, written: &Value) -> Result<(), BadInput> {
     match state_json::first_difference(state, written) {
         None => Ok(()),
-        Some(field) => {
-            Err(bad_input(spec, format!("state field `{field}`: is unknown, or not in the form that the task writes")))
-        }
+        Some(field) => Err(bad_input(
+            spec,
+            format!("state field `{field}`: is unknown, or not in the form that the task writes"),
+        )),
     }
 }
 
@@ -331,16 +338,30 @@ impl<T: Task> Problem for Arc<Instance<T>> {
     }
 
     fn start(&self) -> Box<dyn Machine> {
-        Box::new(Run::<T> { instance: Arc::clone(self), state: T::start(&self.0), candidate: None, spare: None })
+        Box::new(Run::<T> {
+            instance: Arc::clone(self),
+            state: T::start(&self.0),
+            candidate: None,
+            spare: None,
+        })
     }
 
     fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
         state_json::check_limits(state).map_err(|detail| bad_input(&T::SPEC, detail))?;
         let mut read: T::State = read(&T::SPEC, "state", state)?;
         T::check_state(&self.0, &read).map_err(|error| bad_state(&T::SPEC, &error))?;
-        check_canonical(&T::SPEC, state, &serde_json::to_value(&read).expect("invariant: states serialise"))?;
+        check_canonical(
+            &T::SPEC,
+            state,
+            &serde_json::to_value(&read).expect("invariant: states serialise"),
+        )?;
         T::complete(&self.0, &mut read);
-        Ok(Box::new(Run::<T> { instance: Arc::clone(self), state: read, candidate: None, spare: None }))
+        Ok(Box::new(Run::<T> {
+            instance: Arc::clone(self),
+            state: read,
+            candidate: None,
+            spare: None,
+        }))
     }
 
     fn steps_max(&self) -> u64 {
@@ -392,7 +413,8 @@ impl<T: Task> Machine for Run<T> {
             }
             None => self.state.clone(),
         };
-        T::step(&self.instance.0, &mut next, action).map_err(|illegal| Refusal::Illegal(illegal.0))?;
+        T::step(&self.instance.0, &mut next, action)
+            .map_err(|illegal| Refusal::Illegal(illegal.0))?;
         self.candidate = Some(next);
         Ok(())
     }
@@ -410,7 +432,10 @@ impl<T: Task> Machine for Run<T> {
         if kinds.contains(Kind::Transition)
             && let Some(index) = transition_index(&T::SPEC)
         {
-            found.require(index, T::reference(&self.instance.0, &self.state).as_ref() == Some(action));
+            found.require(
+                index,
+                T::reference(&self.instance.0, &self.state).as_ref() == Some(action),
+            );
         }
         found
     }
@@ -427,13 +452,15 @@ impl<T: Task> Machine for Run<T> {
 
     fn replay(&mut self, line: &str) -> Result<(), Refusal> {
         let action = Self::action_of(line)?;
-        T::step(&self.instance.0, &mut self.state, action).map_err(|illegal| Refusal::Illegal(illegal.0))
+        T::step(&self.instance.0, &mut self.state, action)
+            .map_err(|illegal| Refusal::Illegal(illegal.0))
     }
 
     fn follow_reference(&mut self) -> bool {
         match T::reference(&self.instance.0, &self.state) {
             Some(action) => {
-                T::step(&self.instance.0, &mut self.state, action).expect("invariant: reference actions are legal");
+                T::step(&self.instance.0, &mut self.state, action)
+                    .expect("invariant: reference actions are legal");
                 true
             }
             None => false,
@@ -448,7 +475,8 @@ impl<T: Task> Machine for Run<T> {
         line.clear();
         let Some(action) = T::reference(&self.instance.0, &self.state) else { return false };
         write!(line, "{action}").expect("invariant: writing to memory succeeds");
-        T::step(&self.instance.0, &mut self.state, action).expect("invariant: reference actions are legal");
+        T::step(&self.instance.0, &mut self.state, action)
+            .expect("invariant: reference actions are legal");
         true
     }
 
@@ -491,6 +519,11 @@ impl<T: Task> Machine for Run<T> {
     }
 
     fn fork(&self) -> Box<dyn Machine> {
-        Box::new(Self { instance: Arc::clone(&self.instance), state: self.state.clone(), candidate: None, spare: None })
+        Box::new(Self {
+            instance: Arc::clone(&self.instance),
+            state: self.state.clone(),
+            candidate: None,
+            spare: None,
+        })
     }
 }

@@ -1,4 +1,5 @@
-//! PRIME-Bench's step machines. Pure: no I/O, no clock, no async. Must not import the rest of the crate.
+//! PRIME-Bench's step machines. Pure: no I/O, no clock, no async. Must not import the rest of the
+//! crate.
 
 mod action;
 mod action_macros;
@@ -57,7 +58,9 @@ pub mod tree_structures;
 
 pub use action::{Last, TaskAction};
 pub use instance::InstanceId;
-pub use machine::{AnyTask, BadInput, Broken, Machine, Problem, Reference, Refusal, Rule, Snapshot};
+pub use machine::{
+    AnyTask, BadInput, Broken, Machine, Problem, Reference, Refusal, Rule, Snapshot,
+};
 pub use page::pages;
 pub use rational::Rational;
 pub use rng::TaskRng;
@@ -94,7 +97,8 @@ pub fn all() -> impl Iterator<Item = &'static dyn AnyTask> {
     .copied()
 }
 
-/// Further forms of tasks, outside the benchmark's 86. A variant uses the seeds of the task with its id.
+/// Further forms of tasks, outside the benchmark's 86. A variant uses the seeds of the task with
+/// its id.
 pub fn variants() -> impl Iterator<Item = &'static dyn AnyTask> {
     classic_puzzles::VARIANTS.iter().copied()
 }

@@ -1,4 +1,5 @@
-//! Random walks off the reference trace: what a machine guarantees in every state that legal lines can reach.
+//! Random walks off the reference trace: what a machine guarantees in every state that legal lines
+//! can reach.
 
 use super::suite::suite;
 use super::*;
@@ -26,12 +27,14 @@ fn value(field: &str, small: u64, rng: &mut TaskRng) -> String {
         "int" | "bigint" | "rat" => signed(rng),
         "digit" => rng.below(10).to_string(),
         "nats" | "nats?" | "ints" => {
-            let values: Vec<String> =
-                (0..=rng.below(3)).map(|_| if field == "ints" { signed(rng) } else { number(small, rng) }).collect();
+            let values: Vec<String> = (0..=rng.below(3))
+                .map(|_| if field == "ints" { signed(rng) } else { number(small, rng) })
+                .collect();
             values.join(" ")
         }
         class if class.starts_with('[') => {
-            let inside: Vec<char> = class[1..class.find(']').expect("a class ends")].chars().collect();
+            let inside: Vec<char> =
+                class[1..class.find(']').expect("a class ends")].chars().collect();
             (0..=rng.below(6)).map(|_| inside[rng.index(inside.len())]).collect()
         }
         words => rng.one_of(&words.split('|').collect::<Vec<_>>()).to_owned(),
@@ -45,7 +48,8 @@ pub(super) fn random_line(forms: &[&'static str], small: u64, rng: &mut TaskRng)
     while let Some(open) = rest.find('<') {
         line += &rest[..open];
         let inside = &rest[open + 1..];
-        let class = if inside.starts_with('[') { inside.find(']').expect("a class ends") } else { 0 };
+        let class =
+            if inside.starts_with('[') { inside.find(']').expect("a class ends") } else { 0 };
         let end = class + inside[class..].find('>').expect("a field ends");
         line += &value(&inside[..end], small, rng);
         rest = &inside[end + 1..];
@@ -91,14 +95,28 @@ fn guarantees_hold_off_the_trace(task: &'static dyn AnyTask) {
                     assert_eq!(machine.state()["last"], line, "{}", place());
                 }
                 Err(_) => {
-                    assert!(right.as_deref() != Some(line.as_str()), "{}: the prescribed line is legal", place());
-                    assert_eq!(machine.state(), before, "{}: a refused line changes nothing", place());
+                    assert!(
+                        right.as_deref() != Some(line.as_str()),
+                        "{}: the prescribed line is legal",
+                        place()
+                    );
+                    assert_eq!(
+                        machine.state(),
+                        before,
+                        "{}: a refused line changes nothing",
+                        place()
+                    );
                 }
             }
             if machine.ended() {
                 assert!(machine.answer().is_some_and(|answer| answer.is_object()), "{}", place());
                 assert!(machine.propose(&line).is_err(), "{}: nothing follows the end", place());
-                assert_eq!(machine.reference(), None, "{}: nothing is prescribed at the end", place());
+                assert_eq!(
+                    machine.reference(),
+                    None,
+                    "{}: nothing is prescribed at the end",
+                    place()
+                );
                 break;
             }
         }
@@ -119,12 +137,15 @@ fn arbitrary_text_never_panics(task: &'static dyn AnyTask) {
         let letters: Vec<char> = letters.chars().collect();
         let noise: String = (0..rng.below(40)).map(|_| rng.one_of(&letters)).collect();
         let right = machine.reference().unwrap_or_default();
-        for text in [noise.clone(), format!("{right}{noise}"), format!("{noise}{right}"), right.repeat(50)] {
+        for text in
+            [noise.clone(), format!("{right}{noise}"), format!("{noise}{right}"), right.repeat(50)]
+        {
             drop(machine.propose(&text));
         }
         machine.follow_reference();
     }
-    for huge in ["(".repeat(100_000), "9".repeat(100_000), "a".repeat(100_000), "1 ".repeat(50_000)] {
+    for huge in ["(".repeat(100_000), "9".repeat(100_000), "a".repeat(100_000), "1 ".repeat(50_000)]
+    {
         let right = machine.reference().unwrap_or_default();
         let word = right.split(' ').next().unwrap_or_default();
         for text in [huge.clone(), format!("{word} {huge}"), format!("{word}{huge}")] {

@@ -30,7 +30,9 @@ macro_rules! as_text {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = String::deserialize(deserializer)?;
                 let forms = <Self as $crate::tasks::TaskAction>::FORMS;
-                let refuse = || serde::de::Error::custom(format!("{text:?} has none of the forms {forms:?}"));
+                let refuse = || {
+                    serde::de::Error::custom(format!("{text:?} has none of the forms {forms:?}"))
+                };
                 <Self as $crate::tasks::TaskAction>::parse(&text).ok_or_else(refuse)
             }
         }

@@ -1,11 +1,13 @@
-//! An index (of a vertex, node, cell or tick) that may be absent: `-1` in JSON, `-` in action lines.
+//! An index (of a vertex, node, cell or tick) that may be absent: `-1` in JSON, `-` in action
+//! lines.
 
 use std::fmt;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Half the size of an `Option<usize>`: states hold thousands of these and are copied at every step.
+/// Half the size of an `Option<usize>`: states hold thousands of these and are copied at every
+/// step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionalIndex(i64);
 
@@ -51,9 +53,9 @@ impl Serialize for OptionalIndex {
 impl<'de> Deserialize<'de> for OptionalIndex {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match i64::deserialize(deserializer)? {
-            number if number < -1 => {
-                Err(D::Error::custom(format!("{number} is not a natural number; write -1 for none")))
-            }
+            number if number < -1 => Err(D::Error::custom(format!(
+                "{number} is not a natural number; write -1 for none"
+            ))),
             number => Ok(Self(number)),
         }
     }

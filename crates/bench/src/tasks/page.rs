@@ -1,4 +1,5 @@
-//! A task's page in the benchmark: texts for people and prompts, and the size parameters of each level.
+//! A task's page in the benchmark: texts for people and prompts, and the size parameters of each
+//! level.
 
 use serde::Serialize;
 
@@ -15,7 +16,8 @@ pub struct Page {
     pub algorithm: &'static str,
     /// What one step of the trace is.
     pub step: &'static str,
-    /// What was decided where the paper is silent or wrong; may be empty. For readers of the page: no prompt shows it.
+    /// What was decided where the paper is silent or wrong; may be empty. For readers of the page:
+    /// no prompt shows it.
     pub note: &'static str,
     pub actions: &'static [ActionPage],
     /// Field and meaning.
@@ -113,7 +115,8 @@ impl Sizes {
     }
 }
 
-/// Constants that the build script generates from the pages: one module per task, named after its slug.
+/// Constants that the build script generates from the pages: one module per task, named after its
+/// slug.
 #[allow(
     clippy::unreadable_literal,
     clippy::wildcard_imports,

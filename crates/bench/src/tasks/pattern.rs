@@ -1,11 +1,12 @@
-//! One-line action grammars: from the same forms come the parser, the GBNF grammar and a regular expression.
+//! One-line action grammars: from the same forms come the parser, the GBNF grammar and a regular
+//! expression.
 //!
-//! A form is literal text with fields in angle brackets:
-//! `<nat>` a natural number below 2^53 without leading zeros; `<int>` the same with an optional minus sign (no `-0`);
-//! `<big>` and `<bigint>` are the same without a limit; `<digit>` is one digit; `<rat>` an integer or a fraction,
-//! `<ratio>` one that is not negative;
-//! `<nats>` and `<ints>` are numbers separated by single spaces; `<nat?>` and `<nats?>` may be `-` instead;
-//! `<asc|desc>` is one of the words; `<[a-d]{1,2}>` one to two characters of a class, `<[a-d]+>` one or more.
+//! A form is literal text with fields in angle brackets: `<nat>` a natural number below 2^53
+//! without leading zeros; `<int>` the same with an optional minus sign (no `-0`); `<big>` and
+//! `<bigint>` are the same without a limit; `<digit>` is one digit; `<rat>` an integer or a
+//! fraction, `<ratio>` one that is not negative; `<nats>` and `<ints>` are numbers separated by
+//! single spaces; `<nat?>` and `<nats?>` may be `-` instead; `<asc|desc>` is one of the words;
+//! `<[a-d]{1,2}>` one to two characters of a class, `<[a-d]+>` one or more.
 
 use std::fmt::Write as _;
 
@@ -64,7 +65,9 @@ impl<'a> Fields<'a> {
     pub fn nats<N: TryFrom<u64>>(&self, index: usize) -> Option<Vec<N>> {
         match self.fields[..self.count].get(index)? {
             Field::Absent => Some(Vec::new()),
-            Field::Text(text) => text.split(' ').map(|digits| N::try_from(nat_of(digits)?).ok()).collect(),
+            Field::Text(text) => {
+                text.split(' ').map(|digits| N::try_from(nat_of(digits)?).ok()).collect()
+            }
             _ => None,
         }
     }
@@ -120,7 +123,8 @@ fn parts(form: &str) -> impl Iterator<Item = Part<'_>> {
         if let Some(inside) = rest.strip_prefix('<') {
             // A class may contain the closing bracket.
             let class = if inside.starts_with('[') { find(inside, b']').unwrap_or(0) } else { 0 };
-            let end = class + find(&inside[class..], b'>').expect("invariant: forms close their brackets");
+            let end = class
+                + find(&inside[class..], b'>').expect("invariant: forms close their brackets");
             rest = &inside[end + 1..];
             return Some(Part::Field(&inside[..end]));
         }
@@ -227,13 +231,17 @@ fn take<'a>(field: &str, text: &'a str) -> Option<(Field<'a>, &'a str)> {
         class if class.starts_with('[') => {
             let (ranges, min, max) = class_of(class);
             let taken = text.chars().take(max).take_while(|c| in_class(ranges, *c));
-            let (count, len) = taken.fold((0, 0), |(count, len), c| (count + 1, len + c.len_utf8()));
+            let (count, len) =
+                taken.fold((0, 0), |(count, len), c| (count + 1, len + c.len_utf8()));
             let (word, rest) = cut(len);
             (count >= min).then_some((Field::Text(word), rest))
         }
         words => {
             // The longest word that fits, so that one word may begin another.
-            let word = words.split('|').filter(|word| text.starts_with(*word)).max_by_key(|word| word.len())?;
+            let word = words
+                .split('|')
+                .filter(|word| text.starts_with(*word))
+                .max_by_key(|word| word.len())?;
             let (word, rest) = cut(word.len());
             Some((Field::Text(word), rest))
         }
@@ -345,8 +353,8 @@ fn field_regex(field: &str, out: &mut String) {
     };
 }
 
-/// A regular expression for one form, without anchors: it matches one whole action line. It uses what all common dialects
-/// share, and no capturing groups.
+/// A regular expression for one form, without anchors: it matches one whole action line. It uses
+/// what all common dialects share, and no capturing groups.
 pub fn form_regex(form: &str) -> String {
     let mut out = String::new();
     for part in parts(form) {
@@ -363,8 +371,8 @@ pub fn regex(forms: &[&str]) -> String {
     format!("(?:{})", forms.iter().map(|form| form_regex(form)).collect::<Vec<_>>().join("|"))
 }
 
-/// GBNF rules for the forms: the rule `action` matches one action line; `nat`, `int` and `big` are its
-/// numbers.
+/// GBNF rules for the forms: the rule `action` matches one action line; `nat`, `int` and `big` are
+/// its numbers.
 pub fn gbnf(forms: &[&str]) -> String {
     let mut out = String::from("action ::= ");
     for (index, form) in forms.iter().enumerate() {
@@ -407,29 +415,53 @@ mod tests {
     fn numbers_have_no_sign_and_no_leading_zeros() {
         let forms = ["cmp <nat> <nat>"];
         assert!(parse(&forms, "cmp 0 12").is_some());
-        for wrong in
-            ["cmp 00 1", "cmp 01 2", "cmp -1 2", "cmp 1", "cmp 1 2 ", " cmp 1 2", "cmp  1 2", "cmp 1 9007199254740992"]
-        {
+        for wrong in [
+            "cmp 00 1",
+            "cmp 01 2",
+            "cmp -1 2",
+            "cmp 1",
+            "cmp 1 2 ",
+            " cmp 1 2",
+            "cmp  1 2",
+            "cmp 1 9007199254740992",
+        ] {
             assert!(parse(&forms, wrong).is_none(), "{wrong:?}");
         }
     }
 
     #[test]
     fn fields_of_every_sort_are_read() {
-        let forms =
-            ["x<nat> = <rat>", "run <nat> <asc|desc>", "link <nat?>", "move <nats>", "<[_0-3]{1}> <L|R>", "acc <int>"];
-        let text = |line: &'static str, place| parse(&forms, line).and_then(|(_, fields)| fields.text(place));
+        let forms = [
+            "x<nat> = <rat>",
+            "run <nat> <asc|desc>",
+            "link <nat?>",
+            "move <nats>",
+            "<[_0-3]{1}> <L|R>",
+            "acc <int>",
+        ];
+        let text = |line: &'static str, place| {
+            parse(&forms, line).and_then(|(_, fields)| fields.text(place))
+        };
         assert_eq!(text("x2 = -7/4", 1), Some("-7/4"));
         assert_eq!(text("run 43 desc", 1), Some("desc"));
         assert_eq!(text("move 0 4 17", 0), Some("0 4 17"));
         assert_eq!(text("_ R", 0), Some("_"));
         assert_eq!(parse(&forms, "acc -35").and_then(|(_, fields)| fields.int(0)), Some(-35));
         assert!(parse(&forms, "link -").is_some());
-        assert_eq!(parse(&["res <ints>"], "res -2 5").and_then(|(_, fields)| fields.ints(0)), Some(vec![-2, 5]));
-        assert_eq!(parse(&["set <nats?>"], "set -").and_then(|(_, fields)| fields.nats::<u8>(0)), Some(Vec::new()));
+        assert_eq!(
+            parse(&["res <ints>"], "res -2 5").and_then(|(_, fields)| fields.ints(0)),
+            Some(vec![-2, 5])
+        );
+        assert_eq!(
+            parse(&["set <nats?>"], "set -").and_then(|(_, fields)| fields.nats::<u8>(0)),
+            Some(Vec::new())
+        );
         assert_eq!(text_of("<[a-z >-]+> end", "a -> b end"), None, "a class takes all that it can");
         assert_eq!(text_of("<[A-Za-z >-]+>", "Int -> a"), Some("Int -> a".to_owned()));
-        assert_eq!(text_of("<big>", "123456789012345678901234567890").map(|text| text.len()), Some(30));
+        assert_eq!(
+            text_of("<big>", "123456789012345678901234567890").map(|text| text.len()),
+            Some(30)
+        );
         for wrong in ["acc -0", "run 1 up", "4 R", "move ", "x1 = 1/", "link"] {
             assert!(parse(&forms, wrong).is_none(), "{wrong:?}");
         }
@@ -449,6 +481,9 @@ mod tests {
 
     #[test]
     fn listed_lines_are_quoted() {
-        assert_eq!(gbnf_of_lines(["place 3", "say \"\\\""]), "action ::= \"place 3\" | \"say \\\"\\\\\\\"\"\n");
+        assert_eq!(
+            gbnf_of_lines(["place 3", "say \"\\\""]),
+            "action ::= \"place 3\" | \"say \\\"\\\\\\\"\"\n"
+        );
     }
 }

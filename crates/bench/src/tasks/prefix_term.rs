@@ -1,5 +1,5 @@
-//! Terms as flat lists of symbols in prefix order, shared between states. Nothing recurses: nesting cannot overflow the
-//! stack.
+//! Terms as flat lists of symbols in prefix order, shared between states. Nothing recurses: nesting
+//! cannot overflow the stack.
 
 use std::fmt;
 use std::ops::Deref;
@@ -61,7 +61,9 @@ impl<'de, S: Symbol> Deserialize<'de> for Term<S> {
         let text = String::deserialize(deserializer)?;
         let refuse = || {
             let start: String = text.chars().take(40).collect();
-            serde::de::Error::custom(format!("{start:?} is not a term of the task, written in its one form"))
+            serde::de::Error::custom(format!(
+                "{start:?} is not a term of the task, written in its one form"
+            ))
         };
         S::read(&text).ok_or_else(refuse)
     }
@@ -94,7 +96,8 @@ pub fn end_of<S: Symbol>(term: &[S], start: usize) -> usize {
 pub fn arguments<S: Symbol>(term: &[S]) -> impl Iterator<Item = &[S]> {
     let mut rest = &term[1..];
     std::iter::from_fn(move || {
-        let (argument, after) = rest.split_at(if rest.is_empty() { return None } else { end_of(rest, 0) });
+        let (argument, after) =
+            rest.split_at(if rest.is_empty() { return None } else { end_of(rest, 0) });
         rest = after;
         Some(argument)
     })
@@ -120,7 +123,8 @@ pub fn depth<S: Symbol>(term: &[S]) -> usize {
     deepest
 }
 
-/// Writes a term in bracketed syntax: `before` and `after` write what surrounds a symbol's arguments.
+/// Writes a term in bracketed syntax: `before` and `after` write what surrounds a symbol's
+/// arguments.
 pub fn write_bracketed<S: Symbol>(
     term: &[S],
     separator: char,
@@ -155,7 +159,10 @@ pub fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         rest = rest.trim_start_matches(' ');
-        let end = rest.find(['(', ')', ',', ' ']).unwrap_or(rest.len()).max(usize::from(!rest.is_empty()));
+        let end = rest
+            .find(['(', ')', ',', ' '])
+            .unwrap_or(rest.len())
+            .max(usize::from(!rest.is_empty()));
         let (piece, after) = rest.split_at(end);
         rest = after;
         (!piece.is_empty()).then_some(piece)

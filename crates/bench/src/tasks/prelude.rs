@@ -8,7 +8,8 @@ pub(crate) use super::action_macros::{line_actions, word_actions, words};
 pub(crate) use super::rng::TaskRng;
 pub(crate) use super::spec::{Difficulty, Spec};
 pub(crate) use super::task::{
-    Illegal, InvalidInput, PathDraw, Task, reference_end, reference_is_clean, reference_steps, task_items,
+    Illegal, InvalidInput, PathDraw, Task, reference_end, reference_is_clean, reference_steps,
+    task_items,
 };
 pub(crate) use super::violations::Violations;
 pub(crate) use super::{array, limits};

@@ -26,8 +26,8 @@ impl Rational {
     }
 }
 
-/// By cross-multiplication. The library compares continued fractions recursively, and lines can hold numbers that share
-/// ten thousand terms.
+/// By cross-multiplication. The library compares continued fractions recursively, and lines can
+/// hold numbers that share ten thousand terms.
 impl Ord for Rational {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.0.numer() * other.0.denom()).cmp(&(other.0.numer() * self.0.denom()))
@@ -104,9 +104,15 @@ mod tests {
     #[test]
     fn only_the_one_form_is_read() {
         for text in ["0", "4", "-3/2", "7/4", "100000000000000000000000000001/2"] {
-            assert_eq!(text.parse::<Rational>().map(|value| value.to_string()).as_deref(), Ok(text));
+            assert_eq!(
+                text.parse::<Rational>().map(|value| value.to_string()).as_deref(),
+                Ok(text)
+            );
         }
-        for text in ["", "2/4", "3/1", "1/0", "-0", "05", "+1", "1/-2", "1/", "/2", "1.5", " 1", "1/2/3", "0/5"] {
+        for text in [
+            "", "2/4", "3/1", "1/0", "-0", "05", "+1", "1/-2", "1/", "/2", "1.5", " 1", "1/2/3",
+            "0/5",
+        ] {
             assert!(text.parse::<Rational>().is_err(), "{text:?}");
         }
     }
@@ -119,7 +125,8 @@ mod tests {
             (a, b) = (b.clone(), a + &b);
         }
         let next = &a + &b;
-        let (first, second) = (Rational(BigRational::new(a, b.clone())), Rational(BigRational::new(b, next)));
+        let (first, second) =
+            (Rational(BigRational::new(a, b.clone())), Rational(BigRational::new(b, next)));
         assert_ne!(first.cmp(&second), Ordering::Equal);
         assert_eq!(first < second, second > first);
         for (less, more) in [("-3/2", "-1"), ("0", "1/3"), ("1/3", "1/2"), ("3/2", "4")] {

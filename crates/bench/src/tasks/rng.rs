@@ -1,5 +1,5 @@
-//! Random draws of the generators: ChaCha8 from a 64-bit seed, with ranges by rejection.
-//! The range sampling is our own, so that an upgrade of a random-number crate cannot change the benchmark.
+//! Random draws of the generators: ChaCha8 from a 64-bit seed, with ranges by rejection. The range
+//! sampling is our own, so that an upgrade of a random-number crate cannot change the benchmark.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -37,7 +37,8 @@ impl TaskRng {
 
     /// Uniform in `min..=max`.
     pub fn between(&mut self, min: i64, max: i64) -> i64 {
-        min + i64::try_from(self.below(max.abs_diff(min) + 1)).expect("invariant: ranges drawn from are small")
+        min + i64::try_from(self.below(max.abs_diff(min) + 1))
+            .expect("invariant: ranges drawn from are small")
     }
 
     /// Uniform size in `min..=max`.

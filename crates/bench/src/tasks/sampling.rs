@@ -1,4 +1,5 @@
-//! Random steps of reference traces: where supervised data and measurements of single steps come from.
+//! Random steps of reference traces: where supervised data and measurements of single steps come
+//! from.
 
 use std::sync::Arc;
 
@@ -9,12 +10,21 @@ const BASE_SEEDS: u64 = 1_000;
 const INDICES: u64 = 1_000;
 
 /// A random instance under a base seed in `base_seed..base_seed + 1000`.
-pub fn instance(task: &dyn AnyTask, difficulty: Difficulty, base_seed: u64, rng: &mut TaskRng) -> Arc<dyn Problem> {
+pub fn instance(
+    task: &dyn AnyTask,
+    difficulty: Difficulty,
+    base_seed: u64,
+    rng: &mut TaskRng,
+) -> Arc<dyn Problem> {
     let index = u32::try_from(rng.below(INDICES)).expect("invariant: below 1,000");
-    task.generate(difficulty, task.spec().seed(base_seed + rng.below(BASE_SEEDS), difficulty, index))
+    task.generate(
+        difficulty,
+        task.spec().seed(base_seed + rng.below(BASE_SEEDS), difficulty, index),
+    )
 }
 
-/// A random non-final state on the reference trace of a random [`instance`]; all its steps are equally likely.
+/// A random non-final state on the reference trace of a random [`instance`]; all its steps are
+/// equally likely.
 pub fn state_on_trace(
     task: &dyn AnyTask,
     difficulty: Difficulty,
@@ -44,11 +54,13 @@ mod tests {
 
     #[test]
     fn late_steps_of_long_traces_are_drawn() {
-        // A hard instance has thousands of steps, and writes its first output in the last part of them.
+        // A hard instance has thousands of steps, and writes its first output in the last part of
+        // them.
         let task = find("counting-sort").expect("a task");
         let mut rng = TaskRng::new(1);
-        let lines =
-            (0..40).map(|_| state_on_trace(task, Difficulty::Hard, 7, &mut rng).reference().expect("a next step"));
+        let lines = (0..40).map(|_| {
+            state_on_trace(task, Difficulty::Hard, 7, &mut rng).reference().expect("a next step")
+        });
         let late = lines.filter(|line| line.starts_with("place")).count();
         assert!(late >= 4, "{late} of 40");
     }

@@ -1,4 +1,5 @@
-//! What the sorts of one array of integers share: their input, how it is drawn, and the frame of their tasks.
+//! What the sorts of one array of integers share: their input, how it is drawn, and the frame of
+//! their tasks.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +36,12 @@ impl Input {
     }
 
     /// Draws [uniform](Self::uniform) arrays until `accepts` takes one.
-    pub fn draw(sizes: &Sizes, difficulty: Difficulty, rng: &mut TaskRng, accepts: impl Fn(&Self) -> bool) -> Self {
+    pub fn draw(
+        sizes: &Sizes,
+        difficulty: Difficulty,
+        rng: &mut TaskRng,
+        accepts: impl Fn(&Self) -> bool,
+    ) -> Self {
         loop {
             let input = Self::uniform(sizes, difficulty, rng);
             if accepts(&input) {
@@ -45,12 +51,17 @@ impl Input {
     }
 
     /// An array whose reference trace has at least n·n/4 steps, as most pages ask.
-    pub fn laborious<T: Task<Instance = Self>>(sizes: &Sizes, difficulty: Difficulty, rng: &mut TaskRng) -> Self {
+    pub fn laborious<T: Task<Instance = Self>>(
+        sizes: &Sizes,
+        difficulty: Difficulty,
+        rng: &mut TaskRng,
+    ) -> Self {
         Self::draw(sizes, difficulty, rng, Self::is_laborious_for::<T>)
     }
 
     pub fn is_laborious_for<T: Task<Instance = Self>>(&self) -> bool {
-        reference_steps::<T>(self, u64::MAX).is_some_and(|steps| 4 * steps >= self.len() * self.len())
+        reference_steps::<T>(self, u64::MAX)
+            .is_some_and(|steps| 4 * steps >= self.len() * self.len())
     }
 
     /// # Errors
@@ -68,7 +79,8 @@ impl Input {
         self.len() * (self.len() - 1) / 2
     }
 
-    /// The pairs that the first `passes` passes compare when the first has n-1 of them and each other one fewer.
+    /// The pairs that the first `passes` passes compare when the first has n-1 of them and each
+    /// other one fewer.
     pub fn pairs_of_passes(&self, passes: u64) -> u64 {
         let passes = passes.min(self.len() - 1);
         passes * (self.len() - 1) - passes * passes.saturating_sub(1) / 2
@@ -83,7 +95,11 @@ impl Input {
 /// # Errors
 /// When the array lacks one of the places.
 pub fn require_places(a: &[i64], i: usize, j: usize) -> Result<(), Illegal> {
-    if i < a.len() && j < a.len() { Ok(()) } else { Err(Illegal("there is no such place in the array")) }
+    if i < a.len() && j < a.len() {
+        Ok(())
+    } else {
+        Err(Illegal("there is no such place in the array"))
+    }
 }
 
 /// `task_items!` and `validate` of a sort that accepts every [`Input`].

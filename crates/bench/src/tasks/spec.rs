@@ -1,4 +1,5 @@
-//! A task as data: identity, sizes, constraints, the paper's figures. No behaviour of any particular task.
+//! A task as data: identity, sizes, constraints, the paper's figures. No behaviour of any
+//! particular task.
 
 use std::fmt;
 use std::str::FromStr;
@@ -113,10 +114,12 @@ impl fmt::Display for Category {
 impl FromStr for Category {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|category| category.name() == text)
-            .ok_or_else(|| format!("unknown category {text:?}: use one of {}", Self::ALL.map(Self::name).join(", ")))
+        Self::ALL.into_iter().find(|category| category.name() == text).ok_or_else(|| {
+            format!(
+                "unknown category {text:?}: use one of {}",
+                Self::ALL.map(Self::name).join(", ")
+            )
+        })
     }
 }
 
@@ -127,7 +130,8 @@ impl FromStr for Category {
 pub enum Kind {
     /// The line parses and can be applied.
     Format,
-    /// A property that every valid state of the algorithm keeps; it does not give the next step away.
+    /// A property that every valid state of the algorithm keeps; it does not give the next step
+    /// away.
     Invariant,
     /// The step is the one that the algorithm prescribes. Checking it means running the algorithm.
     Transition,
@@ -152,10 +156,9 @@ impl fmt::Display for Kind {
 impl FromStr for Kind {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.name() == text)
-            .ok_or_else(|| format!("unknown kind {text:?}: use one of {}", Self::ALL.map(Self::name).join(", ")))
+        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
+            format!("unknown kind {text:?}: use one of {}", Self::ALL.map(Self::name).join(", "))
+        })
     }
 }
 
@@ -273,8 +276,8 @@ pub struct Spec {
 impl Spec {
     /// Seed of an instance: `base·1,000,000 + id·10,000 + d·1,000 + index`.
     pub fn seed(&self, base_seed: u64, difficulty: Difficulty, index: u32) -> u64 {
-        base_seed
-            .wrapping_mul(1_000_000)
-            .wrapping_add(u64::from(self.id) * 10_000 + difficulty.rank() as u64 * 1_000 + u64::from(index))
+        base_seed.wrapping_mul(1_000_000).wrapping_add(
+            u64::from(self.id) * 10_000 + difficulty.rank() as u64 * 1_000 + u64::from(index),
+        )
     }
 }

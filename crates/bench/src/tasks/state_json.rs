@@ -1,8 +1,10 @@
-//! Submitted states as JSON: limits that hold for all tasks, and the first difference of two states.
+//! Submitted states as JSON: limits that hold for all tasks, and the first difference of two
+//! states.
 
 use serde_json::Value;
 
-/// Bound on the absolute value of numbers in a state, so that a step can add to them without overflow.
+/// Bound on the absolute value of numbers in a state, so that a step can add to them without
+/// overflow.
 const NUMBER_MAX: u64 = 1 << 62;
 
 /// Bound on the number of values in a state.
@@ -28,7 +30,9 @@ pub fn check_limits(state: &Value) -> Result<(), String> {
                 Value::Number(number) => {
                     let size = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
                     if size.is_some_and(|size| size > NUMBER_MAX) {
-                        return Err(format!("state field `{field}`: numbers must lie between -2^62 and 2^62"));
+                        return Err(format!(
+                            "state field `{field}`: numbers must lie between -2^62 and 2^62"
+                        ));
                     }
                 }
                 _ => {}
@@ -57,8 +61,14 @@ mod tests {
     fn great_numbers_and_other_shapes_are_refused() {
         let greatest = 1_u64 << 62;
         assert_eq!(check_limits(&json!({ "a": [greatest], "b": { "c": -(1_i64 << 62) } })), Ok(()));
-        assert!(check_limits(&json!({ "a": [1, [greatest + 1]] })).is_err_and(|error| error.contains("`a`")));
-        assert!(check_limits(&json!({ "b": { "c": -(1_i64 << 62) - 1 } })).is_err_and(|error| error.contains("`b`")));
+        assert!(
+            check_limits(&json!({ "a": [1, [greatest + 1]] }))
+                .is_err_and(|error| error.contains("`a`"))
+        );
+        assert!(
+            check_limits(&json!({ "b": { "c": -(1_i64 << 62) - 1 } }))
+                .is_err_and(|error| error.contains("`b`"))
+        );
         assert!(check_limits(&json!({ "a": vec![0; (1 << 20) + 1] })).is_err());
         for other in [json!(1), json!([]), json!(null), json!("x")] {
             assert!(check_limits(&other).is_err());
@@ -68,7 +78,10 @@ mod tests {
     #[test]
     fn differences_are_found_whatever_the_order_of_fields() {
         assert_eq!(first_difference(&json!({ "a": 1, "b": 2 }), &json!({ "b": 2, "a": 1 })), None);
-        assert_eq!(first_difference(&json!({ "a": 1, "b": 2 }), &json!({ "a": 1, "b": 3 })), Some("b"));
+        assert_eq!(
+            first_difference(&json!({ "a": 1, "b": 2 }), &json!({ "a": 1, "b": 3 })),
+            Some("b")
+        );
         assert_eq!(first_difference(&json!({ "a": 1, "x": 2 }), &json!({ "a": 1 })), Some("x"));
         assert_eq!(first_difference(&json!({ "a": 1 }), &json!({ "a": 1, "y": 2 })), Some("y"));
     }

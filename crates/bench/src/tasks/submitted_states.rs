@@ -10,10 +10,14 @@ suite! {
     invalid_states_are_refused_with_the_field,
 }
 
-/// Compares a machine with one read from its state: they must agree on everything, including the next line.
+/// Compares a machine with one read from its state: they must agree on everything, including the
+/// next line.
 fn compare(machine: &mut dyn Machine, line: &str, same_history: bool, place: &str) {
     let state = machine.state();
-    let mut read = machine.problem().machine_at(&state).unwrap_or_else(|error| panic!("{place}: {error}: {state}"));
+    let mut read = machine
+        .problem()
+        .machine_at(&state)
+        .unwrap_or_else(|error| panic!("{place}: {error}: {state}"));
     let text = |value: serde_json::Value| serde_json::to_string(&value).expect("JSON");
     assert_eq!(text(read.state()), text(state), "{place}");
     assert_eq!(read.reference(), machine.reference(), "{place}");
@@ -23,7 +27,11 @@ fn compare(machine: &mut dyn Machine, line: &str, same_history: bool, place: &st
     assert_eq!(read.propose(line), machine.propose(line), "{place}: {line:?}");
     if same_history {
         let names = |machine: &dyn Machine| -> Vec<_> {
-            machine.broken(machine.violations(Kinds::ALL)).into_iter().map(|broken| broken.name).collect()
+            machine
+                .broken(machine.violations(Kinds::ALL))
+                .into_iter()
+                .map(|broken| broken.name)
+                .collect()
         };
         assert_eq!(names(read.as_ref()), names(machine), "{place}: {line:?}");
     }
@@ -82,16 +90,30 @@ fn invalid_states_are_refused_with_the_field(task: &'static dyn AnyTask) {
     machine.follow_reference();
     let state = machine.state();
     let refusal = |state: &serde_json::Value| {
-        problem.machine_at(state).err().unwrap_or_else(|| panic!("{}: {state}", task.spec().slug)).to_string()
+        problem
+            .machine_at(state)
+            .err()
+            .unwrap_or_else(|| panic!("{}: {state}", task.spec().slug))
+            .to_string()
     };
     for (field, _) in state.as_object().expect("states are objects") {
         let mut missing = state.clone();
         missing.as_object_mut().expect("an object").shift_remove(field);
         // A missing optional field is found by comparing with the canonical form.
-        assert!(refusal(&missing).contains(field.as_str()), "{}: {}", task.spec().slug, refusal(&missing));
+        assert!(
+            refusal(&missing).contains(field.as_str()),
+            "{}: {}",
+            task.spec().slug,
+            refusal(&missing)
+        );
         let mut wrong = state.clone();
         wrong[field] = serde_json::json!({ "x": [1.5] });
-        assert!(refusal(&wrong).contains(field.as_str()), "{}: {}", task.spec().slug, refusal(&wrong));
+        assert!(
+            refusal(&wrong).contains(field.as_str()),
+            "{}: {}",
+            task.spec().slug,
+            refusal(&wrong)
+        );
     }
     let mut extra = state.clone();
     extra["surplus"] = 1.into();

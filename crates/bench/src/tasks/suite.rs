@@ -1,11 +1,13 @@
-//! Declares the tests of a suite. A suite is a file of functions of one task; each function makes a test for each task,
-//! `<suite>::<task>::<function>`, so that a failure names its task and a task can be tested alone.
+//! Declares the tests of a suite. A suite is a file of functions of one task; each function makes a
+//! test for each task, `<suite>::<task>::<function>`, so that a failure names its task and a task
+//! can be tested alone.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-// `suite!`, which takes the names of the functions, and `SLUGS`, written by the build script from the pages.
+// `suite!`, which takes the names of the functions, and `SLUGS`, written by the build script from
+// the pages.
 include!(concat!(env!("OUT_DIR"), "/suite.rs"));
 
 /// The tests of one task.

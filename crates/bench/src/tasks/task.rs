@@ -1,4 +1,5 @@
-//! The typed interface of a task: pure functions of an instance, a state and an action. No I/O, no clock.
+//! The typed interface of a task: pure functions of an instance, a state and an action. No I/O, no
+//! clock.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -40,8 +41,8 @@ impl InvalidInput {
 
 /// A step machine of PRIME-Bench.
 ///
-/// The reference trace is the fold of [`Task::reference`] and [`Task::step`] from [`Task::start`]. `task_items!` writes
-/// the items from `Instance` to `set_last`.
+/// The reference trace is the fold of [`Task::reference`] and [`Task::step`] from [`Task::start`].
+/// `task_items!` writes the items from `Instance` to `set_last`.
 pub trait Task: Send + Sync + 'static {
     /// The page's `input`, with its fields in order.
     type Instance: Clone + Send + Sync + Serialize + DeserializeOwned + 'static;
@@ -49,7 +50,8 @@ pub trait Task: Send + Sync + 'static {
     type State: Clone + Send + Sync + Serialize + DeserializeOwned + 'static;
     type Action: TaskAction;
 
-    /// The constants of the task's page, with the answer fields that decide and the hidden input fields.
+    /// The constants of the task's page, with the answer fields that decide and the hidden input
+    /// fields.
     const PAGE: Spec;
     const SPEC: Spec = Spec { actions: Self::Action::FORMS, ..Self::PAGE };
 
@@ -69,8 +71,9 @@ pub trait Task: Send + Sync + 'static {
 
     fn start(instance: &Self::Instance) -> Self::State;
 
-    /// Checks a state that a client submitted for everything that the functions below rely on, so that none of them
-    /// panics, overflows or runs long. It need not lie on any trace. Its numbers already lie between -2^62 and 2^62.
+    /// Checks a state that a client submitted for everything that the functions below rely on, so
+    /// that none of them panics, overflows or runs long. It need not lie on any trace. Its numbers
+    /// already lie between -2^62 and 2^62.
     ///
     /// # Errors
     /// The first field of the state that is out of range, with the range.
@@ -83,23 +86,33 @@ pub trait Task: Send + Sync + 'static {
     ///
     /// # Errors
     /// When the action cannot be applied; the state is then unchanged.
-    fn apply(instance: &Self::Instance, state: &mut Self::State, action: &Self::Action) -> Result<(), Illegal>;
+    fn apply(
+        instance: &Self::Instance,
+        state: &mut Self::State,
+        action: &Self::Action,
+    ) -> Result<(), Illegal>;
 
     /// Applies an action and records it as the last one.
     ///
     /// # Errors
     /// As [`Task::apply`].
-    fn step(instance: &Self::Instance, state: &mut Self::State, action: Self::Action) -> Result<(), Illegal> {
+    fn step(
+        instance: &Self::Instance,
+        state: &mut Self::State,
+        action: Self::Action,
+    ) -> Result<(), Illegal> {
         Self::apply(instance, state, &action)?;
         Self::set_last(state, action);
         Ok(())
     }
 
-    /// The next step of the algorithm; `None` at the end, and where the algorithm prescribes nothing.
+    /// The next step of the algorithm; `None` at the end, and where the algorithm prescribes
+    /// nothing.
     fn reference(instance: &Self::Instance, state: &Self::State) -> Option<Self::Action>;
 
-    /// Adds the invariant constraints (and, when the trace has ended, the terminal ones) that `after` breaks.
-    /// Never calls [`Task::reference`]; the caller judges `format` and `transition`.
+    /// Adds the invariant constraints (and, when the trace has ended, the terminal ones) that
+    /// `after` breaks. Never calls [`Task::reference`]; the caller judges `format` and
+    /// `transition`.
     fn violations(
         instance: &Self::Instance,
         before: &Self::State,
@@ -108,7 +121,8 @@ pub trait Task: Send + Sync + 'static {
         found: &mut Violations,
     );
 
-    /// Whether the trace has ended in this state: after the action `done`, unless the task says otherwise.
+    /// Whether the trace has ended in this state: after the action `done`, unless the task says
+    /// otherwise.
     fn ended(_instance: &Self::Instance, state: &Self::State) -> bool {
         Self::last(state).is_some_and(TaskAction::is_done)
     }
@@ -116,30 +130,37 @@ pub trait Task: Send + Sync + 'static {
     /// The page's `answer`, read off a final state.
     fn answer(instance: &Self::Instance, state: &Self::State) -> Value;
 
-    /// T_max: no valid trace of an instance of this size is longer. It follows from the input's size alone, never from
-    /// running the reference.
+    /// T_max: no valid trace of an instance of this size is longer. It follows from the input's
+    /// size alone, never from running the reference.
     fn steps_max(_instance: &Self::Instance) -> u64 {
         1 << 24
     }
 
-    /// Judges an answer where several are right, by the goal test; `None` means that only equality with the
-    /// reference answer counts.
+    /// Judges an answer where several are right, by the goal test; `None` means that only equality
+    /// with the reference answer counts.
     fn goal(_instance: &Self::Instance, _answer: &Value) -> Option<bool> {
         None
     }
 
-    /// All actions that a search may try in this state, if they are few; `None` for tasks that do not search.
+    /// All actions that a search may try in this state, if they are few; `None` for tasks that do
+    /// not search.
     fn choices(_instance: &Self::Instance, _state: &Self::State) -> Option<Vec<Self::Action>> {
         None
     }
 
-    /// A random state of the reference trace, if one can be computed without running the trace up to it.
-    fn state_on_path(_instance: &Self::Instance, _draw: PathDraw, _rng: &mut TaskRng) -> Option<Self::State> {
+    /// A random state of the reference trace, if one can be computed without running the trace up
+    /// to it.
+    fn state_on_path(
+        _instance: &Self::Instance,
+        _draw: PathDraw,
+        _rng: &mut TaskRng,
+    ) -> Option<Self::State> {
         None
     }
 }
 
-/// Writes the items of [`Task`] that differ in types only. The state keeps its last action in a field `last`.
+/// Writes the items of [`Task`] that differ in types only. The state keeps its last action in a
+/// field `last`.
 macro_rules! task_items {
     ($instance:ty, $state:ty, $action:ty, $page:expr) => {
         type Instance = $instance;
@@ -160,7 +181,8 @@ macro_rules! task_items {
 
 pub(crate) use task_items;
 
-/// Steps of the reference trace, or `None` when it is longer than `max`: for generators that reject by length.
+/// Steps of the reference trace, or `None` when it is longer than `max`: for generators that reject
+/// by length.
 pub fn reference_steps<T: Task>(instance: &T::Instance, max: u64) -> Option<u64> {
     reference_end::<T>(instance, max).map(|(_, steps)| steps)
 }

@@ -29,7 +29,9 @@ impl UnknownTask {
 }
 
 fn command(category: Option<Category>) -> String {
-    category.map_or("prime-agents bench list".to_owned(), |of| format!("prime-agents bench list --category {of}"))
+    category.map_or("prime-agents bench list".to_owned(), |of| {
+        format!("prime-agents bench list --category {of}")
+    })
 }
 
 fn suggestion(name: &str, list: impl Fn(Option<Category>) -> String) -> String {
@@ -38,16 +40,24 @@ fn suggestion(name: &str, list: impl Fn(Option<Category>) -> String) -> String {
         return format!("that is a category; `{}` names its tasks", list(Some(category)));
     }
     let with_name = containing(&name);
-    let categories: Vec<_> = Category::ALL.into_iter().filter(|of| of.name().contains(&name)).collect();
+    let categories: Vec<_> =
+        Category::ALL.into_iter().filter(|of| of.name().contains(&name)).collect();
     if let ([], [first, ..], false) = (&with_name[..], &categories[..], name.is_empty()) {
         let names = categories.iter().map(|of| of.name()).collect::<Vec<_>>().join(", ");
         let list = list(Some(*first));
-        return format!("no task, but part of the name of a category ({names}); `{list}` names its tasks");
+        return format!(
+            "no task, but part of the name of a category ({names}); `{list}` names its tasks"
+        );
     }
     let meant = if with_name.is_empty() { vec![nearest(&name)] } else { with_name };
-    let mut named: Vec<_> = meant.iter().take(SUGGESTIONS_MAX).map(|slug| format!("`{slug}`")).collect();
+    let mut named: Vec<_> =
+        meant.iter().take(SUGGESTIONS_MAX).map(|slug| format!("`{slug}`")).collect();
     let further = meant.len().saturating_sub(SUGGESTIONS_MAX);
-    let last = if further > 0 { Some(format!("one of {further} more with {name:?}")) } else { named.pop() };
+    let last = if further > 0 {
+        Some(format!("one of {further} more with {name:?}"))
+    } else {
+        named.pop()
+    };
     let (first, last) = (named.join(", "), last.unwrap_or_default());
     let either = if first.is_empty() { last } else { format!("{first} or {last}") };
     format!("did you mean {either}? `{}` names all", list(None))
@@ -79,7 +89,8 @@ fn shared_words(slug: &str, name: &str) -> usize {
     words.iter().filter(|word| is_shared(word)).count()
 }
 
-/// The slug most like a name: one that shares words with it, then by spelling, of the whole or of a word.
+/// The slug most like a name: one that shares words with it, then by spelling, of the whole or of a
+/// word.
 fn nearest(name: &str) -> &'static str {
     let likeness = |slug: &str| {
         // A misspelt part of a name: `hanio` is `tower-of-hanoi`.
@@ -89,7 +100,10 @@ fn nearest(name: &str) -> &'static str {
     let known = slugs(all().chain(variants())).map(|slug| (likeness(slug), slug));
     let order = |((words, spelling), slug): &((usize, f64), &str),
                  ((other_words, other_spelling), other): &((usize, f64), &str)| {
-        words.cmp(other_words).then(spelling.total_cmp(other_spelling)).then(other.len().cmp(&slug.len()))
+        words
+            .cmp(other_words)
+            .then(spelling.total_cmp(other_spelling))
+            .then(other.len().cmp(&slug.len()))
     };
     known.max_by(order).map(|(_, slug)| slug).expect("invariant: there are tasks")
 }
@@ -121,25 +135,41 @@ mod tests {
             ("simplx", "simplex-method"),
         ] {
             let message = message(name);
-            assert!(message.contains(&format!(": did you mean `{meant}`? `prime-agents bench list`")), "{message}");
+            assert!(
+                message.contains(&format!(": did you mean `{meant}`? `prime-agents bench list`")),
+                "{message}"
+            );
         }
     }
 
     #[test]
     fn all_that_may_be_meant_are_suggested() {
         let queens = message("queens");
-        assert!(queens.contains("did you mean `n-queens` or `n-queens-last-queen`? `prime-agents"), "{queens}");
+        assert!(
+            queens.contains("did you mean `n-queens` or `n-queens-last-queen`? `prime-agents"),
+            "{queens}"
+        );
         let sorting = message("sorting");
-        assert!(sorting.contains("(comparison-sorting, non-comparison-sorting, advanced-sorting)"), "{sorting}");
+        assert!(
+            sorting.contains("(comparison-sorting, non-comparison-sorting, advanced-sorting)"),
+            "{sorting}"
+        );
         let sorts = message("sort");
-        assert!(sorts.contains("`tree-sort` or one of ") && sorts.contains(" more with \"sort\"? `prime"), "{sorts}");
+        assert!(
+            sorts.contains("`tree-sort` or one of ")
+                && sorts.contains(" more with \"sort\"? `prime"),
+            "{sorts}"
+        );
     }
 
     #[test]
     fn the_name_of_a_category_is_recognised() {
         for name in ["logic", "comparison-sorting", "Graph Traversal"] {
             let error = message(name);
-            assert!(error.contains("is a category") && error.contains("bench list --category "), "{error}");
+            assert!(
+                error.contains("is a category") && error.contains("bench list --category "),
+                "{error}"
+            );
         }
     }
 

@@ -39,7 +39,11 @@ impl Violations {
     }
 
     pub fn iter(self, spec: &'static Spec) -> impl Iterator<Item = &'static Constraint> {
-        spec.constraints.iter().enumerate().filter(move |(index, _)| self.contains(*index)).map(|(_, c)| c)
+        spec.constraints
+            .iter()
+            .enumerate()
+            .filter(move |(index, _)| self.contains(*index))
+            .map(|(_, c)| c)
     }
 
     /// V(s) = Σ weight · \[violated\], in tenths.

@@ -20,7 +20,9 @@ pub struct WorkedExample {
 /// Solves the example of a task's page, and keeps its first steps.
 pub fn worked_example(task: &dyn AnyTask, steps_kept: usize) -> WorkedExample {
     let example = &task.spec().page.example;
-    let json = |text: &str| serde_json::from_str::<Value>(text).expect("invariant: examples are JSON, as a test shows");
+    let json = |text: &str| {
+        serde_json::from_str::<Value>(text).expect("invariant: examples are JSON, as a test shows")
+    };
     let input = json(example.input);
     let problem = task.read_input(&input).expect("invariant: examples are inputs, as a test shows");
     let mut machine = problem.start();

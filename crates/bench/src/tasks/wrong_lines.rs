@@ -2,7 +2,8 @@
 
 use super::{Kinds, find};
 
-/// A task, the steps of its example that come before the line, the line, and a constraint that it breaks.
+/// A task, the steps of its example that come before the line, the line, and a constraint that it
+/// breaks.
 pub type WrongLine = (&'static str, usize, &'static str, &'static str);
 
 /// Asserts that each line breaks its constraint, and that the right line in its place breaks none.
@@ -15,9 +16,16 @@ pub fn assert_broken(wrong: &[WrongLine]) {
         assert_eq!(followed, *steps, "{slug}: the example is long enough");
         let right = machine.reference().expect("the example goes on");
         for (line, breaks) in [(*line, true), (right.as_str(), false)] {
-            machine.propose(line).unwrap_or_else(|refusal| panic!("{slug} step {steps}: {line}: {refusal}"));
-            let found: Vec<_> = machine.violations(Kinds::ALL).iter(machine.spec()).map(|c| c.name).collect();
-            assert_eq!(found.contains(name), breaks, "{slug} step {steps}: {line} breaks {found:?}");
+            machine
+                .propose(line)
+                .unwrap_or_else(|refusal| panic!("{slug} step {steps}: {line}: {refusal}"));
+            let found: Vec<_> =
+                machine.violations(Kinds::ALL).iter(machine.spec()).map(|c| c.name).collect();
+            assert_eq!(
+                found.contains(name),
+                breaks,
+                "{slug} step {steps}: {line} breaks {found:?}"
+            );
         }
     }
 }

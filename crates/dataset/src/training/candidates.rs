@@ -15,8 +15,8 @@ pub fn fault(machine: &dyn Machine, line: &str) -> Option<u32> {
     (!is_right(judged.as_ref(), line)).then(|| judged.violations(Kinds::ALL).tenths(machine.spec()))
 }
 
-/// A line that is wrong in this state, with its V in tenths: another choice where the task has some, otherwise the right line
-/// with a number changed.
+/// A line that is wrong in this state, with its V in tenths: another choice where the task has
+/// some, otherwise the right line with a number changed.
 pub fn wrong_line(machine: &dyn Machine, right: &str, rng: &mut TaskRng) -> Option<(String, u32)> {
     let mut candidates = machine.choices().unwrap_or_default();
     candidates.retain(|choice| choice != right);

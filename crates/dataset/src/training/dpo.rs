@@ -25,10 +25,13 @@ pub struct Row {
 
 /// The completion with another action line.
 fn with_line(completion: &str, line: &str) -> String {
-    completion.rsplit_once('\n').map_or_else(|| line.to_owned(), |(derivation, _)| format!("{derivation}\n{line}"))
+    completion
+        .rsplit_once('\n')
+        .map_or_else(|| line.to_owned(), |(derivation, _)| format!("{derivation}\n{line}"))
 }
 
-/// The rows of an instance: the reference's completion against the same with a wrong line. Only of single steps.
+/// The rows of an instance: the reference's completion against the same with a wrong line. Only of
+/// single steps.
 pub fn rows(id: &InstanceId, options: &Options) -> Vec<Row> {
     let problem = id.problem();
     let mut rng = TaskRng::new(id.seed());
@@ -51,7 +54,8 @@ pub fn rows(id: &InstanceId, options: &Options) -> Vec<Row> {
     rows
 }
 
-/// The row of a pair from a run's trace. The difficulty of an input that is no instance of the benchmark is empty.
+/// The row of a pair from a run's trace. The difficulty of an input that is no instance of the
+/// benchmark is empty.
 pub fn row_of(pair: Pair, source: &str) -> Row {
     let level = pair.difficulty;
     Row {
@@ -72,7 +76,10 @@ pub fn columns(rows: &[Row]) -> Vec<Column> {
         Column::conversations("prompt", rows.iter().map(|row| user(row.prompt.clone()))),
         Column::conversations("chosen", rows.iter().map(|row| assistant(row.chosen.clone()))),
         Column::conversations("rejected", rows.iter().map(|row| assistant(row.rejected.clone()))),
-        Column::small("rejected_v_tenths", rows.iter().map(|row| i32::try_from(row.tenths).unwrap_or(i32::MAX))),
+        Column::small(
+            "rejected_v_tenths",
+            rows.iter().map(|row| i32::try_from(row.tenths).unwrap_or(i32::MAX)),
+        ),
         Column::numbers("chosen_score", rows.iter().map(|row| row.scores[0])),
         Column::numbers("rejected_score", rows.iter().map(|row| row.scores[1])),
         Column::texts("source", rows.iter().map(|row| row.source.clone())),

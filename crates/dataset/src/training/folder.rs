@@ -1,4 +1,5 @@
-//! Writes the rows: `data/<task>.parquet` below a folder, those of runs as `data/runs.parquet`, and a card.
+//! Writes the rows: `data/<task>.parquet` below a folder, those of runs as `data/runs.parquet`, and
+//! a card.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -43,7 +44,9 @@ fn made<R: Send>(
     let mut rows: Vec<_> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
         let joined = workers.into_iter().map(|worker| worker.join());
-        joined.flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        joined
+            .flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
     });
     rows.sort_by_key(|(place, _)| *place);
     rows.into_iter().map(|(_, rows)| rows).collect()
@@ -56,16 +59,25 @@ fn table(
     threads: usize,
     finished: &(dyn Fn() + Sync),
 ) -> (Vec<Column>, u64, u64) {
-    fn counted<R>(rows: Vec<Vec<R>>, columns: impl Fn(&[R]) -> Vec<Column>) -> (Vec<Column>, u64, u64) {
+    fn counted<R>(
+        rows: Vec<Vec<R>>,
+        columns: impl Fn(&[R]) -> Vec<Column>,
+    ) -> (Vec<Column>, u64, u64) {
         let left_out = rows.iter().filter(|rows| rows.is_empty()).count() as u64;
         let rows: Vec<R> = rows.into_iter().flatten().collect();
         let count = rows.len() as u64;
         (columns(&rows), count, left_out)
     }
     match options.kind {
-        Kind::Sft => counted(made(ids, threads, finished, |id| sft::rows(id, options)), sft::columns),
-        Kind::Dpo => counted(made(ids, threads, finished, |id| dpo::rows(id, options)), dpo::columns),
-        Kind::Grpo => counted(made(ids, threads, finished, |id| grpo::rows(id, options)), grpo::columns),
+        Kind::Sft => {
+            counted(made(ids, threads, finished, |id| sft::rows(id, options)), sft::columns)
+        }
+        Kind::Dpo => {
+            counted(made(ids, threads, finished, |id| dpo::rows(id, options)), dpo::columns)
+        }
+        Kind::Grpo => {
+            counted(made(ids, threads, finished, |id| grpo::rows(id, options)), grpo::columns)
+        }
     }
 }
 
@@ -89,10 +101,16 @@ fn description(kind: Kind) -> &'static str {
     }
 }
 
-fn card(options: &Options, selection: &Selection, rows: u64, files: &[(String, Content)]) -> String {
+fn card(
+    options: &Options,
+    selection: &Selection,
+    rows: u64,
+    files: &[(String, Content)],
+) -> String {
     let levels: Vec<_> = selection.difficulties.iter().map(|level| level.name()).collect();
     let styles: Vec<_> = options.asks.iter().map(|ask| ask.name()).collect();
-    let of_the_benchmark = if selection.base_seed == BASE_SEED { ", the benchmark's own" } else { "" };
+    let of_the_benchmark =
+        if selection.base_seed == BASE_SEED { ", the benchmark's own" } else { "" };
     format!(
         "---\npretty_name: PRIME-Bench {kind}\nlicense: apache-2.0\ntask_categories:\n- text-generation\nsize_categories:\n\
          - {size}\nconfigs:\n- config_name: default\n  description: {data}\n  data_files:\n  - split: train\n    path:\n{paths}---\n\n\
@@ -157,7 +175,9 @@ pub fn write(
     }
     let pairs: Vec<_> = recorded
         .into_iter()
-        .flat_map(|Recorded { run, pairs }| pairs.into_iter().map(move |pair| dpo::row_of(pair, &run)))
+        .flat_map(|Recorded { run, pairs }| {
+            pairs.into_iter().map(move |pair| dpo::row_of(pair, &run))
+        })
         .collect();
     let count = pairs.len() as u64;
     add("runs", &dpo::columns(&pairs), count)?;

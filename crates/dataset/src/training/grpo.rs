@@ -1,5 +1,6 @@
-//! Reinforcement learning: prompts with what reward functions need to judge a completion. TRL's get `task`, `difficulty`,
-//! `index` and `base_seed` as columns, verl's `data_source`, `reward_model.ground_truth` and `extra_info`, OpenRLHF's `label`.
+//! Reinforcement learning: prompts with what reward functions need to judge a completion. TRL's get
+//! `task`, `difficulty`, `index` and `base_seed` as columns, verl's `data_source`,
+//! `reward_model.ground_truth` and `extra_info`, OpenRLHF's `label`.
 
 use prime_bench::tasks::InstanceId;
 
@@ -18,7 +19,8 @@ pub struct Row {
 pub fn rows(id: &InstanceId, options: &Options) -> Vec<Row> {
     let problem = id.problem();
     let ask = match options.ask(id, problem.as_ref()) {
-        // Reward functions judge whole traces, and environments write their prompts from these columns.
+        // Reward functions judge whole traces, and environments write their prompts from these
+        // columns.
         Ask::Step => return Vec::new(),
         ask @ Ask::Whole(_) => ask,
     };
@@ -36,7 +38,10 @@ pub fn columns(rows: &[Row]) -> Vec<Column> {
         Column::texts("reward_model.ground_truth", labels()),
         Column::texts("extra_info.task", rows.iter().map(|row| row.id.task.spec().slug)),
         Column::texts("extra_info.difficulty", rows.iter().map(|row| row.id.difficulty.name())),
-        Column::small("extra_info.index", rows.iter().map(|row| i32::try_from(row.id.index).unwrap_or(i32::MAX))),
+        Column::small(
+            "extra_info.index",
+            rows.iter().map(|row| i32::try_from(row.id.index).unwrap_or(i32::MAX)),
+        ),
         Column::large(
             "extra_info.base_seed",
             rows.iter().map(|row| i64::try_from(row.id.base_seed).unwrap_or(i64::MAX)),

@@ -1,7 +1,8 @@
-//! Data to train models elsewhere: a folder of Parquet files, one for each task, in the chat format, with a card.
+//! Data to train models elsewhere: a folder of Parquet files, one for each task, in the chat
+//! format, with a card.
 //!
-//! - `sft`: reference steps, or whole reference traces. `dpo`: preference pairs, from references and from traces of runs.
-//!   `grpo`: prompts with the columns that reward functions need.
+//! - `sft`: reference steps, or whole reference traces. `dpo`: preference pairs, from references
+//!   and from traces of runs. `grpo`: prompts with the columns that reward functions need.
 //! - `folder`: writes them.
 
 mod candidates;
@@ -91,7 +92,11 @@ pub struct Options {
 impl Options {
     fn ask(&self, id: &InstanceId, problem: &dyn Problem) -> Ask {
         let place = id.seed() % self.asks.len().max(1) as u64;
-        let ask = usize::try_from(place).ok().and_then(|place| self.asks.get(place)).copied().unwrap_or(Ask::Step);
+        let ask = usize::try_from(place)
+            .ok()
+            .and_then(|place| self.asks.get(place))
+            .copied()
+            .unwrap_or(Ask::Step);
         ask.suited(problem)
     }
 }
@@ -110,7 +115,8 @@ fn assistant(content: String) -> Vec<Message> {
     vec![Message { role: "assistant", content }]
 }
 
-/// An instance as JSON, for reward functions that get one text: `prime_bench.dataset.instance_of` reads it.
+/// An instance as JSON, for reward functions that get one text: `prime_bench.dataset.instance_of`
+/// reads it.
 fn label(id: &InstanceId) -> String {
     let InstanceId { task, difficulty, index, base_seed } = id;
     json!({"task": task.spec().slug, "difficulty": difficulty.name(), "index": index, "base_seed": base_seed})

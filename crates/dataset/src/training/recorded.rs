@@ -1,5 +1,5 @@
-//! Preference pairs from the trace of a run: two lines that were proposed in the same state, of which its verifier preferred
-//! one.
+//! Preference pairs from the trace of a run: two lines that were proposed in the same state, of
+//! which its verifier preferred one.
 
 use std::collections::BTreeMap;
 
@@ -32,19 +32,26 @@ pub struct Pair {
 pub enum Preference {
     /// The verifier let it pass, and found fault with the other. The score is −V.
     Verdict,
-    /// RLAIF (eq. 12 of the paper): its score is higher by `margin` at least. The score is −V, the mean of the line's verdicts,
-    /// plus `consistency` times the line's share of the proposals in its state. It tells faults apart, and needs no clean line.
+    /// RLAIF (eq. 12 of the paper): its score is higher by `margin` at least. The score is −V, the
+    /// mean of the line's verdicts, plus `consistency` times the line's share of the proposals in
+    /// its state. It tells faults apart, and needs no clean line.
     Score { margin: f64, consistency: f64 },
 }
 
 /// Why a trace gives no pairs.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    #[error("line {line} is no event of a trace: {error}: give what `prime-agents runs trace` writes")]
+    #[error(
+        "line {line} is no event of a trace: {error}: give what `prime-agents runs trace` writes"
+    )]
     Line { line: usize, error: serde_json::Error },
-    #[error("there is no event `accepted`: give a whole trace, as `prime-agents runs trace` writes it")]
+    #[error(
+        "there is no event `accepted`: give a whole trace, as `prime-agents runs trace` writes it"
+    )]
     Headless,
-    #[error("its run is of a problem of a client's own, which has no one-line prompt: leave it out")]
+    #[error(
+        "its run is of a problem of a client's own, which has no one-line prompt: leave it out"
+    )]
     Custom,
     #[error("its steps have no states: write it again without --no-states")]
     Stateless,
@@ -83,14 +90,22 @@ enum Event {
 
 impl Step {
     fn completion(&self) -> String {
-        if self.derivation.is_empty() { self.action.clone() } else { format!("{}\n{}", self.derivation, self.action) }
+        if self.derivation.is_empty() {
+            self.action.clone()
+        } else {
+            format!("{}\n{}", self.derivation, self.action)
+        }
     }
 
     fn is_clean(&self) -> bool {
         self.applicable && self.score == 0.0
     }
 
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "V is a sum of a few weights")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "V is a sum of a few weights"
+    )]
     fn tenths(&self) -> u32 {
         (self.score * 10.0).round().max(0.0) as u32
     }
@@ -123,7 +138,9 @@ impl Preference {
     fn pairs(self, steps: &[Step]) -> Vec<[(&Step, f64); 2]> {
         match self {
             Self::Verdict => {
-                let Some(clean) = steps.iter().find(|step| step.is_clean()) else { return Vec::new() };
+                let Some(clean) = steps.iter().find(|step| step.is_clean()) else {
+                    return Vec::new();
+                };
                 let faulty = lines(steps).into_iter().filter_map(|line| {
                     // A line with several verdicts counts by its first fault.
                     steps.iter().find(|step| step.action == line.step.action && !step.is_clean())
@@ -135,7 +152,8 @@ impl Preference {
                 #[expect(clippy::cast_precision_loss, reason = "proposals in a state are few")]
                 let all = steps.len() as f64;
                 let score = |line: &Line<'_>| consistency * line.times / all - line.v / line.times;
-                let mut scored: Vec<_> = lines(steps).into_iter().map(|line| (line.step, score(&line))).collect();
+                let mut scored: Vec<_> =
+                    lines(steps).into_iter().map(|line| (line.step, score(&line))).collect();
                 // The first of equals.
                 scored.sort_by(|(_, a), (_, b)| b.total_cmp(a));
                 let Some((best, others)) = scored.split_first() else { return Vec::new() };
@@ -147,7 +165,8 @@ impl Preference {
     }
 }
 
-/// The pairs of a trace (JSON Lines): for each state, the line that is preferred most against each other one.
+/// The pairs of a trace (JSON Lines): for each state, the line that is preferred most against each
+/// other one.
 ///
 /// # Errors
 /// [`TraceError`].
@@ -155,7 +174,8 @@ pub fn read_trace(text: &str, preference: Preference) -> Result<Recorded, TraceE
     let mut head = None;
     let mut by_state: BTreeMap<String, Vec<Step>> = BTreeMap::new();
     for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
-        let event = serde_json::from_str(line).map_err(|error| TraceError::Line { line: place + 1, error })?;
+        let event = serde_json::from_str(line)
+            .map_err(|error| TraceError::Line { line: place + 1, error })?;
         match event {
             Event::Accepted { run, spec } => head = Some((run, spec)),
             Event::Step(step) if step.action.is_empty() => {}

@@ -32,7 +32,8 @@ fn whole_trace(problem: &dyn Problem) -> String {
 pub fn rows(id: &InstanceId, options: &Options) -> Vec<Row> {
     let problem = id.problem();
     let ask = options.ask(id, problem.as_ref());
-    let row = |prompt, completion, step| Row { id: *id, style: ask.name(), prompt, completion, step };
+    let row =
+        |prompt, completion, step| Row { id: *id, style: ask.name(), prompt, completion, step };
     if let Ask::Whole(_) = ask {
         if problem.reference().steps > options.lines_max {
             return Vec::new();
@@ -52,7 +53,10 @@ pub fn rows(id: &InstanceId, options: &Options) -> Vec<Row> {
 pub fn columns(rows: &[Row]) -> Vec<Column> {
     let mut columns = vec![
         Column::conversations("prompt", rows.iter().map(|row| user(row.prompt.clone()))),
-        Column::conversations("completion", rows.iter().map(|row| assistant(row.completion.clone()))),
+        Column::conversations(
+            "completion",
+            rows.iter().map(|row| assistant(row.completion.clone())),
+        ),
         Column::texts("style", rows.iter().map(|row| row.style)),
         Column::large("step", rows.iter().map(|row| i64::try_from(row.step).unwrap_or(i64::MAX))),
     ];

@@ -1,4 +1,5 @@
-//! Equivalence classes of bytes that a grammar never distinguishes, which keep transition tables narrow.
+//! Equivalence classes of bytes that a grammar never distinguishes, which keep transition tables
+//! narrow.
 
 use super::network::Network;
 
@@ -22,7 +23,8 @@ impl ByteClasses {
             if begins[usize::from(byte)] {
                 examples.push(byte);
             }
-            of[usize::from(byte)] = u8::try_from(examples.len() - 1).expect("invariant: there are at most 256 classes");
+            of[usize::from(byte)] =
+                u8::try_from(examples.len() - 1).expect("invariant: there are at most 256 classes");
         }
         Self { of, examples }
     }

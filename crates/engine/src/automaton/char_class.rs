@@ -2,7 +2,8 @@
 
 use regex_syntax::utf8::{Utf8Sequence, Utf8Sequences};
 
-/// All characters that a text can contain. NUL is excluded: llama.cpp ends a text there, and no answer needs it.
+/// All characters that a text can contain. NUL is excluded: llama.cpp ends a text there, and no
+/// answer needs it.
 const ALL: [(char, char); 2] = [('\u{1}', '\u{D7FF}'), ('\u{E000}', char::MAX)];
 
 /// Inclusive ranges of code points, as a class lists them, in any order.

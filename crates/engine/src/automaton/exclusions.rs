@@ -1,9 +1,11 @@
-//! A grammar without some of its texts: those whose last line is one of a list, or begins with one of a list.
+//! A grammar without some of its texts: those whose last line is one of a list, or begins with one
+//! of a list.
 //!
-//! The automaton is shared by all generations under its grammar and knows nothing of exclusions. A state here is one of the
-//! automaton's, and how far the current line follows the trie of the excluded ones. A mask is the automaton's own, less what
-//! would lead to an excluded line alone: only tokens that follow the trie, or that have a newline, are looked at, unless
-//! the mask is short.
+//! The automaton is shared by all generations under its grammar and knows nothing of exclusions. A
+//! state here is one of the automaton's, and how far the current line follows the trie of the
+//! excluded ones. A mask is the automaton's own, less what would lead to an excluded line alone:
+//! only tokens that follow the trie, or that have a newline, are looked at, unless the mask is
+//! short.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,8 +16,8 @@ use super::states::{DEAD, State, StateId, States};
 use super::token_mask::TokenMask;
 use super::vocabulary::{ROOT, Vocabulary};
 
-/// States that one search for an end visits; what it has not found by then is taken to exist. Grammars of actions have
-/// some hundred.
+/// States that one search for an end visits; what it has not found by then is taken to exist.
+/// Grammars of actions have some hundred.
 const VISITED_MAX: usize = 4096;
 
 /// A state of the automaton, and where the current line stands among the excluded ones.
@@ -31,20 +33,27 @@ impl ExclusionState {
     }
 }
 
-/// Lines that a text may not end with. Earlier lines of a text are free, so a derivation may quote them.
+/// Lines that a text may not end with. Earlier lines of a text are free, so a derivation may quote
+/// them.
 ///
-/// The masks permit every text of the grammar that does not end with an excluded line, and no other. They leave no dead
-/// end, except where what can follow a newline depends on the lines before it, and every last line is excluded there.
+/// The masks permit every text of the grammar that does not end with an excluded line, and no
+/// other. They leave no dead end, except where what can follow a newline depends on the lines
+/// before it, and every last line is excluded there.
 #[derive(Debug, Default)]
 pub struct Exclusions {
     lines: LineTrie,
-    /// Whether some text ends after this state. The state is held, so that its number stays its own.
+    /// Whether some text ends after this state. The state is held, so that its number stays its
+    /// own.
     is_live: HashMap<(StateId, Place), (State, bool)>,
 }
 
 impl Exclusions {
-    /// Excludes `lines`, and all lines that begin with one of `prefixes`. Costs nothing if there are none.
-    pub fn new<'l>(lines: impl IntoIterator<Item = &'l str>, prefixes: impl IntoIterator<Item = &'l str>) -> Self {
+    /// Excludes `lines`, and all lines that begin with one of `prefixes`. Costs nothing if there
+    /// are none.
+    pub fn new<'l>(
+        lines: impl IntoIterator<Item = &'l str>,
+        prefixes: impl IntoIterator<Item = &'l str>,
+    ) -> Self {
         Self { lines: LineTrie::new(lines, prefixes), is_live: HashMap::new() }
     }
 
@@ -64,21 +73,32 @@ impl Exclusions {
     }
 
     /// The state after `token`, as [`Automaton::after`].
-    pub fn after(&self, automaton: &mut Automaton, at: &ExclusionState, token: u32) -> Option<ExclusionState> {
+    pub fn after(
+        &self,
+        automaton: &mut Automaton,
+        at: &ExclusionState,
+        token: u32,
+    ) -> Option<ExclusionState> {
         let state = automaton.after(&at.state, token)?;
         let place = self.place_after(at.place, automaton.vocabulary.piece(token));
         Some(ExclusionState { state, place })
     }
 
-    /// The bytes that must follow, and the state after them, as [`Automaton::forced`]. From a state that is not exhausted
-    /// they lead to one that is not: where the text may not end and only one byte fits, that byte leads to the end.
-    pub fn forced(&self, automaton: &mut Automaton, at: &ExclusionState) -> (Arc<[u8]>, ExclusionState) {
+    /// The bytes that must follow, and the state after them, as [`Automaton::forced`]. From a state
+    /// that is not exhausted they lead to one that is not: where the text may not end and only one
+    /// byte fits, that byte leads to the end.
+    pub fn forced(
+        &self,
+        automaton: &mut Automaton,
+        at: &ExclusionState,
+    ) -> (Arc<[u8]>, ExclusionState) {
         let (bytes, state) = automaton.forced(&at.state);
         let place = self.place_after(at.place, &bytes);
         (bytes, ExclusionState { state, place })
     }
 
-    /// The tokens that may come next, including the end tokens where the text may end; none if it is exhausted.
+    /// The tokens that may come next, including the end tokens where the text may end; none if it
+    /// is exhausted.
     pub fn permitted(&mut self, automaton: &mut Automaton, at: &ExclusionState) -> Arc<TokenMask> {
         let mask = automaton.mask(&at.state);
         if self.lines.is_empty() {
@@ -111,10 +131,12 @@ impl Exclusions {
     }
 
     fn is_dead_end(&mut self, automaton: &mut Automaton, at: &ExclusionState, token: u32) -> bool {
-        self.after(automaton, at, token).is_none_or(|after| !self.is_live(&mut automaton.states, &after))
+        self.after(automaton, at, token)
+            .is_none_or(|after| !self.is_live(&mut automaton.states, &after))
     }
 
-    /// Bars the tokens that follow the trie to a dead end. Where a token leaves the trie, nothing is excluded.
+    /// Bars the tokens that follow the trie to a dead end. Where a token leaves the trie, nothing
+    /// is excluded.
     fn bar_along_lines(
         &mut self,
         states: &mut States,
@@ -142,7 +164,8 @@ impl Exclusions {
         }
     }
 
-    /// Whether some text ends after this state: a depth-first search, whose result is kept for all states that it settles.
+    /// Whether some text ends after this state: a depth-first search, whose result is kept for all
+    /// states that it settles.
     fn is_live(&mut self, states: &mut States, from: &ExclusionState) -> bool {
         if let Some((_, is_live)) = self.is_live.get(&from.key()) {
             return *is_live;
@@ -173,7 +196,8 @@ impl Exclusions {
             }
         }
         if is_live {
-            // Those that were left without success may still lead on through one that is on the path.
+            // Those that were left without success may still lead on through one that is on the
+            // path.
             self.is_live.extend(path.into_iter().map(|(at, _)| (at.key(), (at.state, true))));
         } else {
             self.is_live.extend(seen.into_iter().map(|(key, state)| (key, (state, false))));

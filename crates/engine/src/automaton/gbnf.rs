@@ -1,8 +1,9 @@
 //! Parses GBNF as llama.cpp does.
 //!
-//! A rule ends with its line, unless the line ends inside a group or right after `::=` or `|`. The last definition of a rule
-//! wins. Refuses what llama.cpp accepts and then never matches, overflows on or repeats endlessly: classes and ranges without
-//! a character, `{3,2}`, bounds above [`REPETITIONS_MAX`]. Tokens (`<think>`) are not supported.
+//! A rule ends with its line, unless the line ends inside a group or right after `::=` or `|`. The
+//! last definition of a rule wins. Refuses what llama.cpp accepts and then never matches, overflows
+//! on or repeats endlessly: classes and ranges without a character, `{3,2}`, bounds above
+//! [`REPETITIONS_MAX`]. Tokens (`<think>`) are not supported.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -17,8 +18,14 @@ const REPETITIONS_MAX: u32 = 2000;
 const NESTING_MAX: usize = 128;
 
 pub(super) fn parse(text: &str) -> Result<Syntax, GrammarError> {
-    let mut parser =
-        Parser { text, at: 0, counted_to: Cell::new((0, 1)), depth: 0, rules: Vec::new(), places: HashMap::new() };
+    let mut parser = Parser {
+        text,
+        at: 0,
+        counted_to: Cell::new((0, 1)),
+        depth: 0,
+        rules: Vec::new(),
+        places: HashMap::new(),
+    };
     parser.skip_space(true);
     while parser.peek().is_some() {
         parser.rule()?;
@@ -88,7 +95,8 @@ impl<'g> Parser<'g> {
 
     fn expected(&self, expected: &'static str) -> GrammarError {
         const SHOWN: usize = 20;
-        let shown: String = self.rest().chars().take_while(|c| !matches!(c, '\n' | '\r')).take(SHOWN).collect();
+        let shown: String =
+            self.rest().chars().take_while(|c| !matches!(c, '\n' | '\r')).take(SHOWN).collect();
         let found = match (self.peek(), shown.is_empty()) {
             (None, _) => "the end".to_owned(),
             (Some(_), true) => "the end of the line".to_owned(),
@@ -99,7 +107,9 @@ impl<'g> Parser<'g> {
 
     fn skip_space(&mut self, also_newlines: bool) {
         loop {
-            self.take_while(|byte| matches!(byte, b' ' | b'\t') || also_newlines && matches!(byte, b'\r' | b'\n'));
+            self.take_while(|byte| {
+                matches!(byte, b' ' | b'\t') || also_newlines && matches!(byte, b'\r' | b'\n')
+            });
             if self.peek() != Some('#') {
                 return;
             }
@@ -247,14 +257,21 @@ impl<'g> Parser<'g> {
                 high = self.character("`]`")?;
             }
             if high < low {
-                return Err(GrammarError::EmptyClass { line, class: format!("`{}`", &self.text[start..self.at]) });
+                return Err(GrammarError::EmptyClass {
+                    line,
+                    class: format!("`{}`", &self.text[start..self.at]),
+                });
             }
             characters.add(low, high);
             count += 1;
         }
-        let sequences = if is_negated { characters.other_sequences() } else { characters.sequences() };
+        let sequences =
+            if is_negated { characters.other_sequences() } else { characters.sequences() };
         if count == 0 || sequences.is_empty() {
-            return Err(GrammarError::EmptyClass { line, class: format!("`{}`", &self.text[from..self.at]) });
+            return Err(GrammarError::EmptyClass {
+                line,
+                class: format!("`{}`", &self.text[from..self.at]),
+            });
         }
         Ok(Expression::Class(sequences))
     }
@@ -281,12 +298,20 @@ impl<'g> Parser<'g> {
                 };
                 return Ok(u32::from(meant));
             }
-            _ => return Err(self.expected("one of \\n \\r \\t \\\\ \\\" \\[ \\] \\- \\xNN \\uNNNN \\UNNNNNNNN")),
+            _ => {
+                return Err(self.expected(
+                    "one of \\n \\r \\t \\\\ \\\" \\[ \\] \\- \\xNN \\uNNNN \\UNNNNNNNN",
+                ));
+            }
         };
-        let hex = self.rest().get(2..2 + digits).filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let hex = self
+            .rest()
+            .get(2..2 + digits)
+            .filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let code = hex.and_then(|hex| u32::from_str_radix(hex, 16).ok());
-        let code =
-            code.ok_or_else(|| self.expected("an escape with 2 (\\x), 4 (\\u) or 8 (\\U) hexadecimal digits"))?;
+        let code = code.ok_or_else(|| {
+            self.expected("an escape with 2 (\\x), 4 (\\u) or 8 (\\U) hexadecimal digits")
+        })?;
         self.at += 2 + digits;
         Ok(code)
     }
@@ -335,7 +360,11 @@ impl<'g> Parser<'g> {
         }
         match digits.parse() {
             Ok(number) if number <= REPETITIONS_MAX => Ok(Some(number)),
-            _ => Err(GrammarError::Repetitions { line: self.line(), count: digits.to_owned(), max: REPETITIONS_MAX }),
+            _ => Err(GrammarError::Repetitions {
+                line: self.line(),
+                count: digits.to_owned(),
+                max: REPETITIONS_MAX,
+            }),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Finds left-recursive rules, which reach themselves before any byte: their closure would never end.
+//! Finds left-recursive rules, which reach themselves before any byte: their closure would never
+//! end.
 
 use std::collections::HashSet;
 
@@ -29,8 +30,8 @@ impl Visit {
 
 /// A left-recursive rule, if there is one.
 ///
-/// Whether a rule can be empty matters only where it is entered without a byte, so one depth-first search answers both. It
-/// keeps its own stack, because chains of rules may be long.
+/// Whether a rule can be empty matters only where it is entered without a byte, so one depth-first
+/// search answers both. It keeps its own stack, because chains of rules may be long.
 pub(super) fn left_recursive(network: &Network) -> Option<usize> {
     let mut known = vec![Known::Nothing; network.rules()];
     for rule in 0..network.rules() {

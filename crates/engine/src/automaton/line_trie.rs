@@ -21,8 +21,8 @@ pub(super) struct LineTrie {
 }
 
 impl LineTrie {
-    /// `prefixes` stand for all lines that begin with one. A line with a newline in it never occurs as one, so it is left
-    /// out.
+    /// `prefixes` stand for all lines that begin with one. A line with a newline in it never occurs
+    /// as one, so it is left out.
     pub(super) fn new<'l>(
         lines: impl IntoIterator<Item = &'l str>,
         prefixes: impl IntoIterator<Item = &'l str>,
@@ -50,7 +50,8 @@ impl LineTrie {
             at = match children.binary_search_by_key(byte, |(byte, _)| *byte) {
                 Ok(place) => children[place].1,
                 Err(place) => {
-                    let new = u32::try_from(self.nodes.len()).expect("invariant: a request bounds the lines' bytes");
+                    let new = u32::try_from(self.nodes.len())
+                        .expect("invariant: a request bounds the lines' bytes");
                     self.nodes[at as usize].children.insert(place, (*byte, new));
                     self.nodes.push(Node::default());
                     new
@@ -84,6 +85,8 @@ impl LineTrie {
 
     /// Whether the current line is one of the lines, or begins with one of the prefixes.
     pub(super) fn is_line(&self, place: Place) -> bool {
-        place.is_some_and(|node| self.nodes[node as usize].is_line || self.nodes[node as usize].is_prefix)
+        place.is_some_and(|node| {
+            self.nodes[node as usize].is_line || self.nodes[node as usize].is_prefix
+        })
     }
 }

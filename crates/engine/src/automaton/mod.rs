@@ -1,8 +1,9 @@
 //! Compiles GBNF grammars to automata over bytes, whose states know the tokens that may come next.
 //!
-//! The text is parsed into a network of nodes. States are sets of positions in it, built lazily. A state's mask is computed
-//! once, by a walk through a trie of the vocabulary. Without recursion there are finitely many states, and a token costs a
-//! table look-up for each of its bytes. Needs neither a model nor llama.cpp.
+//! The text is parsed into a network of nodes. States are sets of positions in it, built lazily. A
+//! state's mask is computed once, by a walk through a trie of the vocabulary. Without recursion
+//! there are finitely many states, and a token costs a table look-up for each of its bytes. Needs
+//! neither a model nor llama.cpp.
 
 mod byte_classes;
 mod char_class;
@@ -52,7 +53,11 @@ impl Automaton {
         Self::with_limits(gbnf, vocabulary, Limits::default())
     }
 
-    fn with_limits(gbnf: &str, vocabulary: &Arc<Vocabulary>, limits: Limits) -> Result<Self, GrammarError> {
+    fn with_limits(
+        gbnf: &str,
+        vocabulary: &Arc<Vocabulary>,
+        limits: Limits,
+    ) -> Result<Self, GrammarError> {
         let mut states = States::new(Network::new(&gbnf::parse(gbnf)?)?, limits);
         let start = states.start();
         let path = vec![DEAD; vocabulary.depth() + 1];
@@ -69,8 +74,8 @@ impl Automaton {
         self.states.is_end(state.id())
     }
 
-    /// The tokens that may come next, including the end tokens where the text may end. The mask is empty if no token of
-    /// the vocabulary fits.
+    /// The tokens that may come next, including the end tokens where the text may end. The mask is
+    /// empty if no token of the vocabulary fits.
     pub fn permitted(&mut self, state: &State) -> &TokenMask {
         self.computed(state.id())
     }
@@ -101,8 +106,8 @@ impl Automaton {
         (at != DEAD).then(|| self.states.handle(at))
     }
 
-    /// The bytes that must follow, and the state after them: as long as exactly one byte may come and the text may not end,
-    /// at most 1024. They may end inside a character.
+    /// The bytes that must follow, and the state after them: as long as exactly one byte may come
+    /// and the text may not end, at most 1024. They may end inside a character.
     pub fn forced(&mut self, state: &State) -> (Arc<[u8]>, State) {
         let id = state.id();
         let (bytes, after) = self.states.forced(id).unwrap_or_else(|| {

@@ -1,5 +1,5 @@
-//! A grammar as a recursive transition network over bytes: one start node for each rule, and one node where every rule
-//! ends.
+//! A grammar as a recursive transition network over bytes: one start node for each rule, and one
+//! node where every rule ends.
 
 use std::collections::HashMap;
 
@@ -51,7 +51,10 @@ impl Network {
         let mut starts = Vec::with_capacity(syntax.rules.len());
         for rule in &syntax.rules {
             let start = builder.expression(&rule.body, RETURN);
-            starts.push(start.ok_or_else(|| GrammarError::TooLarge { line: rule.line, rule: rule.name.clone() })?);
+            starts.push(start.ok_or_else(|| GrammarError::TooLarge {
+                line: rule.line,
+                rule: rule.name.clone(),
+            })?);
         }
         let network = Self { nodes: builder.nodes, starts, root: syntax.root };
         match left_recursion::left_recursive(&network) {
@@ -101,7 +104,8 @@ impl Network {
     }
 }
 
-/// Builds back to front, so that a node's successor exists before it. `None` means that the grammar is too large.
+/// Builds back to front, so that a node's successor exists before it. `None` means that the grammar
+/// is too large.
 struct Builder {
     nodes: Vec<Node>,
     /// Nodes by their edges: equal suffixes are shared.
@@ -110,7 +114,8 @@ struct Builder {
 
 impl Builder {
     fn add(&mut self, node: Node) -> Option<NodeId> {
-        let id = NodeId::try_from(self.nodes.len()).ok().filter(|_| self.nodes.len() < NODES_MAX)?;
+        let id =
+            NodeId::try_from(self.nodes.len()).ok().filter(|_| self.nodes.len() < NODES_MAX)?;
         self.nodes.push(node);
         Some(id)
     }
@@ -127,17 +132,21 @@ impl Builder {
 
     fn expression(&mut self, expression: &Expression, next: NodeId) -> Option<NodeId> {
         match expression {
-            Expression::Text(text) => {
-                text.bytes().rev().try_fold(next, |next, byte| self.bytes(vec![Edge { low: byte, high: byte, next }]))
-            }
+            Expression::Text(text) => text.bytes().rev().try_fold(next, |next, byte| {
+                self.bytes(vec![Edge { low: byte, high: byte, next }])
+            }),
             Expression::Class(sequences) => {
-                let sequences: Vec<&[Utf8Range]> = sequences.iter().map(Utf8Sequence::as_slice).collect();
+                let sequences: Vec<&[Utf8Range]> =
+                    sequences.iter().map(Utf8Sequence::as_slice).collect();
                 self.class(&sequences, next)
             }
             Expression::Rule(rule) => self.add(Node::Call { rule: *rule, next }),
-            Expression::Sequence(parts) => parts.iter().rev().try_fold(next, |next, part| self.expression(part, next)),
+            Expression::Sequence(parts) => {
+                parts.iter().rev().try_fold(next, |next, part| self.expression(part, next))
+            }
             Expression::Either(parts) => {
-                let starts: Option<_> = parts.iter().map(|part| self.expression(part, next)).collect();
+                let starts: Option<_> =
+                    parts.iter().map(|part| self.expression(part, next)).collect();
                 self.add(Node::Either(starts?))
             }
             Expression::Repeat { what, min, max } => self.repeat(what, *min, *max, next),
@@ -156,7 +165,13 @@ impl Builder {
         self.bytes(edges)
     }
 
-    fn repeat(&mut self, what: &Expression, min: u32, max: Option<u32>, next: NodeId) -> Option<NodeId> {
+    fn repeat(
+        &mut self,
+        what: &Expression,
+        min: u32,
+        max: Option<u32>,
+        next: NodeId,
+    ) -> Option<NodeId> {
         let mut start = next;
         let mut left = min;
         if let Some(max) = max {

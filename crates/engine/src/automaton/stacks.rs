@@ -29,7 +29,11 @@ pub(super) const FRAME_BYTES: usize = 48;
 
 impl Stacks {
     pub(super) fn new(depth_max: u32) -> Self {
-        Self { frames: vec![Frame { node: 0, below: EMPTY, depth: 0 }], known: HashMap::new(), depth_max }
+        Self {
+            frames: vec![Frame { node: 0, below: EMPTY, depth: 0 }],
+            known: HashMap::new(),
+            depth_max,
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -57,7 +61,8 @@ impl Stacks {
         (stack != EMPTY).then_some((frame.node, frame.below))
     }
 
-    /// Drops all but the stacks in `live` and those below them; returns the new number of each. Their order stays.
+    /// Drops all but the stacks in `live` and those below them; returns the new number of each.
+    /// Their order stays.
     pub(super) fn keep(&mut self, live: impl Iterator<Item = StackId>) -> Vec<StackId> {
         let mut is_live = vec![false; self.frames.len()];
         is_live[EMPTY as usize] = true;

@@ -1,8 +1,8 @@
 //! The states of an automaton and the transitions between them, built lazily.
 //!
-//! A state is a set of positions: a node that waits for a byte, and the stack of the rules around it. Equal sets are one
-//! state. When all states together outgrow the limit, those without a handle are dropped, and with them everything that can
-//! be recomputed.
+//! A state is a set of positions: a node that waits for a byte, and the stack of the rules around
+//! it. Equal sets are one state. When all states together outgrow the limit, those without a handle
+//! are dropped, and with them everything that can be recomputed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -37,7 +37,8 @@ pub(super) struct Limits {
     pub(super) bytes: usize,
     /// Nesting of rules; deeper continuations are not permitted.
     pub(super) depth: u32,
-    /// Positions of a state, in addition to twice the grammar's nodes; continuations that need more are not permitted.
+    /// Positions of a state, in addition to twice the grammar's nodes; continuations that need more
+    /// are not permitted.
     pub(super) positions: usize,
 }
 
@@ -47,8 +48,8 @@ impl Default for Limits {
     }
 }
 
-/// A node, and the stack of nodes to return to. [`RETURN`] on an empty stack is the end of the text, and the smallest
-/// position.
+/// A node, and the stack of nodes to return to. [`RETURN`] on an empty stack is the end of the
+/// text, and the smallest position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Position {
     node: NodeId,
@@ -157,7 +158,8 @@ impl States {
         let positions = &self.entries[id as usize].positions;
         let mut edges = positions.iter().flat_map(|position| self.network.edges(position.node));
         let first = edges.next()?;
-        let is_only = first.low == first.high && edges.all(|edge| (edge.low, edge.high) == (first.low, first.low));
+        let is_only = first.low == first.high
+            && edges.all(|edge| (edge.low, edge.high) == (first.low, first.low));
         is_only.then_some(first.low)
     }
 
@@ -177,7 +179,11 @@ impl States {
         let byte = self.classes.example(class);
         let positions = Arc::clone(&self.entries[from as usize].positions);
         for position in positions.iter() {
-            let edges = self.network.edges(position.node).iter().filter(|edge| (edge.low..=edge.high).contains(&byte));
+            let edges = self
+                .network
+                .edges(position.node)
+                .iter()
+                .filter(|edge| (edge.low..=edge.high).contains(&byte));
             self.todo.extend(edges.map(|edge| Position { node: edge.next, stack: position.stack }));
         }
         let next = self.closed();
@@ -200,7 +206,9 @@ impl States {
             let stack = position.stack;
             match self.network.node(position.node) {
                 Node::Bytes(_) => closed.push(position),
-                Node::Either(next) => self.todo.extend(next.iter().map(|node| Position { node: *node, stack })),
+                Node::Either(next) => {
+                    self.todo.extend(next.iter().map(|node| Position { node: *node, stack }))
+                }
                 Node::Call { rule, next } => {
                     let (node, next) = (self.network.start(*rule), *next);
                     // Tail call: return directly to where the outer rule returns.
@@ -239,10 +247,15 @@ impl States {
         }
         self.used += self.bytes_of(positions);
         let positions: Arc<[Position]> = positions.into();
-        let next = StateId::try_from(self.entries.len()).expect("invariant: the memory bound comes first");
+        let next =
+            StateId::try_from(self.entries.len()).expect("invariant: the memory bound comes first");
         let id = self.free.pop().unwrap_or(next);
-        let entry =
-            Entry { positions: Arc::clone(&positions), handle: State(Arc::new(id)), permitted: None, forced: None };
+        let entry = Entry {
+            positions: Arc::clone(&positions),
+            handle: State(Arc::new(id)),
+            permitted: None,
+            forced: None,
+        };
         self.known.insert(positions, id);
         if id == next {
             self.entries.push(entry);
@@ -257,12 +270,15 @@ impl States {
     /// Drops states without a handle, and everything that can be recomputed.
     fn clear(&mut self, from: StateId, live: &[StateId]) {
         // The entry itself holds one.
-        let mut is_live: Vec<bool> = self.entries.iter().map(|entry| Arc::strong_count(&entry.handle.0) > 1).collect();
+        let mut is_live: Vec<bool> =
+            self.entries.iter().map(|entry| Arc::strong_count(&entry.handle.0) > 1).collect();
         for id in live.iter().chain([&DEAD, &from]) {
             is_live[*id as usize] = true;
         }
-        let places = || is_live.iter().enumerate().filter(|(_, live)| **live).map(|(place, _)| place);
-        let stacks = places().flat_map(|place| self.entries[place].positions.iter().map(|position| position.stack));
+        let places =
+            || is_live.iter().enumerate().filter(|(_, live)| **live).map(|(place, _)| place);
+        let stacks = places()
+            .flat_map(|place| self.entries[place].positions.iter().map(|position| position.stack));
         let moved = self.stacks.keep(stacks);
         self.masks.clear();
         self.known.clear();
@@ -280,14 +296,17 @@ impl States {
                 continue;
             }
             // Renumbered stacks keep their order, so positions stay sorted.
-            let positions: Arc<[Position]> =
-                old.iter().map(|position| Position { stack: moved[position.stack as usize], ..*position }).collect();
+            let positions: Arc<[Position]> = old
+                .iter()
+                .map(|position| Position { stack: moved[position.stack as usize], ..*position })
+                .collect();
             self.used += self.bytes_of(&positions);
             self.entries[place].positions = Arc::clone(&positions);
             self.known.insert(positions, id);
         }
         self.row_mut(DEAD).fill(DEAD);
-        // If more than half of the limit stays in use, a fixed threshold would clear after every few states.
+        // If more than half of the limit stays in use, a fixed threshold would clear after every
+        // few states.
         self.clear_at = self.limits.bytes.max(2 * self.used);
     }
 

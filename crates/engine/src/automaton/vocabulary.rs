@@ -11,7 +11,8 @@ pub(super) struct TrieNode {
     pub(super) depth: u32,
     /// The node after its last descendant.
     pub(super) end: u32,
-    /// Index of its first token in the list of all tokens; they end where those of the next node start.
+    /// Index of its first token in the list of all tokens; they end where those of the next node
+    /// start.
     tokens: u32,
 }
 
@@ -32,8 +33,8 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// `pieces[id]` is the text of token `id`, empty for control tokens, which no grammar permits. `ends` are the tokens
-    /// that end a text; their own texts are ignored.
+    /// `pieces[id]` is the text of token `id`, empty for control tokens, which no grammar permits.
+    /// `ends` are the tokens that end a text; their own texts are ignored.
     pub fn new(mut pieces: Vec<Vec<u8>>, mut ends: Vec<u32>) -> Self {
         ends.retain(|id| (*id as usize) < pieces.len());
         ends.sort_unstable();
@@ -41,7 +42,9 @@ impl Vocabulary {
         for id in &ends {
             pieces[*id as usize].clear();
         }
-        let small = |length: usize| u32::try_from(length).expect("invariant: a vocabulary is far below 4 GiB");
+        let small = |length: usize| {
+            u32::try_from(length).expect("invariant: a vocabulary is far below 4 GiB")
+        };
         let mut offsets = Vec::with_capacity(pieces.len() + 1);
         offsets.push(0);
         let mut length = 0;
@@ -49,22 +52,36 @@ impl Vocabulary {
             length += piece.len();
             offsets.push(small(length));
         }
-        let breaks = (0..).zip(&pieces).filter(|(_, piece)| piece.contains(&b'\n')).map(|(id, _)| id).collect();
-        let mut order: Vec<u32> = (0..small(pieces.len())).filter(|id| !pieces[*id as usize].is_empty()).collect();
+        let breaks = (0..)
+            .zip(&pieces)
+            .filter(|(_, piece)| piece.contains(&b'\n'))
+            .map(|(id, _)| id)
+            .collect();
+        let mut order: Vec<u32> =
+            (0..small(pieces.len())).filter(|id| !pieces[*id as usize].is_empty()).collect();
         order.sort_by(|a, b| pieces[*a as usize].cmp(&pieces[*b as usize]));
         let mut nodes: Vec<TrieNode> = Vec::new();
         // The path to the last piece.
         let mut path: Vec<usize> = Vec::new();
         for (place, id) in order.iter().enumerate() {
             let piece = &pieces[*id as usize];
-            let shared = path.iter().zip(piece).take_while(|(node, byte)| nodes[**node].byte == **byte).count();
+            let shared = path
+                .iter()
+                .zip(piece)
+                .take_while(|(node, byte)| nodes[**node].byte == **byte)
+                .count();
             for node in path.drain(shared..) {
                 nodes[node].end = small(nodes.len());
             }
             for byte in &piece[shared..] {
                 path.push(nodes.len());
                 // An inner node has no token: its list is empty.
-                nodes.push(TrieNode { byte: *byte, depth: small(path.len()), end: 0, tokens: small(place) });
+                nodes.push(TrieNode {
+                    byte: *byte,
+                    depth: small(path.len()),
+                    end: 0,
+                    tokens: small(place),
+                });
             }
         }
         for node in path {
@@ -107,7 +124,8 @@ impl Vocabulary {
 
     /// The nodes one byte below `node`, or those of the first bytes below [`ROOT`].
     pub(super) fn children(&self, node: Option<usize>) -> impl Iterator<Item = usize> {
-        let (first, end) = node.map_or((0, self.nodes.len()), |node| (node + 1, self.nodes[node].end as usize));
+        let (first, end) =
+            node.map_or((0, self.nodes.len()), |node| (node + 1, self.nodes[node].end as usize));
         let next = |child: &usize| self.nodes.get(*child).map(|node| node.end as usize);
         std::iter::successors(Some(first), next).take_while(move |child| *child < end)
     }

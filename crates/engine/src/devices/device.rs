@@ -15,8 +15,8 @@ use super::pci::PciId;
 pub enum Device {
     /// The CPU.
     Cpu,
-    /// `CUDA<n>`: the n-th GPU in PCI bus order, from 0; if this process has `CUDA_VISIBLE_DEVICES`, the n-th of that
-    /// list.
+    /// `CUDA<n>`: the n-th GPU in PCI bus order, from 0; if this process has
+    /// `CUDA_VISIBLE_DEVICES`, the n-th of that list.
     Cuda(u32),
     /// A GPU, or a slice of one, by UUID: `GPU-…` or `MIG-…` with a full UUID.
     Uuid(String),
@@ -49,17 +49,20 @@ impl FromStr for Device {
             return Ok(Self::Cpu);
         }
         if let Some(index) = upper.strip_prefix("CUDA") {
-            let plain = !index.is_empty() && index.len() <= 3 && index.bytes().all(|b| b.is_ascii_digit());
+            let plain =
+                !index.is_empty() && index.len() <= 3 && index.bytes().all(|b| b.is_ascii_digit());
             return index.parse().ok().filter(|_| plain).map(Self::Cuda).ok_or_else(refuse);
         }
         if let Some(id) = upper.strip_prefix("PCI:") {
             return id.parse().map(Self::Pci).map_err(|_| refuse());
         }
-        let uuid = upper.strip_prefix("GPU-").or_else(|| upper.strip_prefix("MIG-")).ok_or_else(refuse)?;
+        let uuid =
+            upper.strip_prefix("GPU-").or_else(|| upper.strip_prefix("MIG-")).ok_or_else(refuse)?;
         let groups: Vec<&str> = uuid.split('-').collect();
         let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();
         if lengths == [8, 4, 4, 4, 12] && groups.concat().bytes().all(|b| b.is_ascii_hexdigit()) {
-            // CUDA_VISIBLE_DEVICES needs the prefix in upper case and the digits in lower case, as the driver prints them.
+            // CUDA_VISIBLE_DEVICES needs the prefix in upper case and the digits in lower case, as
+            // the driver prints them.
             Ok(Self::Uuid(format!("{}-{}", &upper[..3], uuid.to_ascii_lowercase())))
         } else {
             Err(refuse())
@@ -103,8 +106,14 @@ mod tests {
             ("CPU", "cpu"),
             ("CUDA0", "CUDA0"),
             ("cuda12", "CUDA12"),
-            ("GPU-8F2C1B6E-0d5a-4c5e-9b5f-1f2e3d4c5b6a", "GPU-8f2c1b6e-0d5a-4c5e-9b5f-1f2e3d4c5b6a"),
-            ("mig-8f2c1b6e-0d5a-4c5e-9b5f-1f2e3d4c5b6a", "MIG-8f2c1b6e-0d5a-4c5e-9b5f-1f2e3d4c5b6a"),
+            (
+                "GPU-8F2C1B6E-0d5a-4c5e-9b5f-1f2e3d4c5b6a",
+                "GPU-8f2c1b6e-0d5a-4c5e-9b5f-1f2e3d4c5b6a",
+            ),
+            (
+                "mig-8f2c1b6e-0d5a-4c5e-9b5f-1f2e3d4c5b6a",
+                "MIG-8f2c1b6e-0d5a-4c5e-9b5f-1f2e3d4c5b6a",
+            ),
             ("pci:0000:65:00.0", "pci:0000:65:00.0"),
             ("PCI:C1:00.0", "pci:0000:c1:00.0"),
         ] {

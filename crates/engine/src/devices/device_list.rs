@@ -1,4 +1,5 @@
-//! The devices of one engine, as users write them: one, or several GPUs among which the model's layers are split.
+//! The devices of one engine, as users write them: one, or several GPUs among which the model's
+//! layers are split.
 
 use std::fmt;
 
@@ -161,9 +162,16 @@ mod tests {
             assert_eq!(read.to_string(), shown);
             assert_eq!(serde_json::to_string(&read).unwrap(), json);
             let bytes = postcard::to_stdvec(&read).unwrap();
-            assert_eq!(postcard::from_bytes::<Devices>(&bytes).unwrap(), read, "{shown} between two processes");
+            assert_eq!(
+                postcard::from_bytes::<Devices>(&bytes).unwrap(),
+                read,
+                "{shown} between two processes"
+            );
         }
-        assert_eq!(serde_json::from_str::<Devices>("[\"CUDA1\"]").unwrap(), Devices::from(Device::Cuda(1)));
+        assert_eq!(
+            serde_json::from_str::<Devices>("[\"CUDA1\"]").unwrap(),
+            Devices::from(Device::Cuda(1))
+        );
     }
 
     #[test]
@@ -171,7 +179,10 @@ mod tests {
         let slice = "MIG-8f2c1b6e-0d5a-4c5e-9b5f-1f2e3d4c5b6a";
         assert_eq!(devices(&[]), Err(DevicesError::None));
         assert_eq!(devices(&["CUDA0", "cpu"]), Err(DevicesError::Mixed));
-        assert_eq!(devices(&["CUDA0", "CUDA1", "cuda0"]), Err(DevicesError::Twice(Device::Cuda(0))));
+        assert_eq!(
+            devices(&["CUDA0", "CUDA1", "cuda0"]),
+            Err(DevicesError::Twice(Device::Cuda(0)))
+        );
         assert_eq!(devices(&["CUDA0", slice]), Err(DevicesError::Slice(slice.parse().unwrap())));
         assert!(devices(&[slice]).is_ok());
         let many = |count: u32| Devices::new((0..count).map(Device::Cuda).collect());

@@ -1,7 +1,7 @@
 //! Lists the devices that an engine could run on.
 //!
-//! A short-lived child process lists them: initialising a GPU backend takes memory on every GPU and cannot be undone, so it
-//! must not happen in the daemon.
+//! A short-lived child process lists them: initialising a GPU backend takes memory on every GPU and
+//! cannot be undone, so it must not happen in the daemon.
 
 use std::io::{self, Read as _};
 use std::path::PathBuf;
@@ -50,13 +50,14 @@ pub enum DeviceKind {
 /// Lists the devices.
 ///
 /// # Errors
-/// [`EngineError::NotBuilt`] without llama.cpp; [`EngineError::WorkerDied`] or [`EngineError::WorkerHung`] if the
-/// child does not report a list.
+/// [`EngineError::NotBuilt`] without llama.cpp; [`EngineError::WorkerDied`] or
+/// [`EngineError::WorkerHung`] if the child does not report a list.
 pub fn devices() -> Result<Vec<DeviceInfo>, EngineError> {
     devices_of(None)
 }
 
-/// Lists the devices that `worker` sees (the running binary if absent), run as `<worker> engine-worker devices`.
+/// Lists the devices that `worker` sees (the running binary if absent), run as
+/// `<worker> engine-worker devices`.
 ///
 /// # Errors
 /// As [`devices`].
@@ -67,7 +68,8 @@ pub fn devices_of(worker: Option<&PathBuf>) -> Result<Vec<DeviceInfo>, EngineErr
 /// Lists the devices that the worker of `spec` sees: the CPU and the requested GPUs.
 ///
 /// # Errors
-/// As [`devices`], and [`EngineError::DeviceMissing`] and [`EngineError::BadSpec`] for GPUs that cannot be used.
+/// As [`devices`], and [`EngineError::DeviceMissing`] and [`EngineError::BadSpec`] for GPUs that
+/// cannot be used.
 pub(crate) fn devices_seen_by(spec: &EngineSpec) -> Result<Vec<DeviceInfo>, EngineError> {
     list(worker_command_for(spec)?)
 }
@@ -106,7 +108,9 @@ fn list(mut command: Command) -> Result<Vec<DeviceInfo>, EngineError> {
     frames.push(&bytes.map_err(|error| failed(&error))?);
     match frames.next() {
         Ok(Some(devices)) => Ok(devices),
-        Ok(None) => Err(EngineError::WorkerDied { detail: format!("it listed no devices: {status}") }),
+        Ok(None) => {
+            Err(EngineError::WorkerDied { detail: format!("it listed no devices: {status}") })
+        }
         Err(error) => Err(EngineError::WorkerDied { detail: format!("{error}: {status}") }),
     }
 }

@@ -1,7 +1,8 @@
-//! The NVIDIA GPUs that this process may use, according to driver and environment, and the mapping of devices to them.
+//! The NVIDIA GPUs that this process may use, according to driver and environment, and the mapping
+//! of devices to them.
 //!
-//! CUDA accepts indices and UUIDs, so a PCI id is looked up in the driver's tree below `/proc`. Without that tree (in some
-//! sandboxes), indices and UUIDs still work.
+//! CUDA accepts indices and UUIDs, so a PCI id is looked up in the driver's tree below `/proc`.
+//! Without that tree (in some sandboxes), indices and UUIDs still work.
 
 use std::path::Path;
 
@@ -33,7 +34,8 @@ impl HostGpus {
         let mut found: Vec<Gpu> = entries
             .filter_map(|entry| {
                 let pci = entry.file_name().to_str()?.parse().ok()?;
-                let text = std::fs::read_to_string(entry.path().join("information")).unwrap_or_default();
+                let text =
+                    std::fs::read_to_string(entry.path().join("information")).unwrap_or_default();
                 Some(Gpu { pci, uuid: uuid_of(&text) })
             })
             .collect();
@@ -41,21 +43,26 @@ impl HostGpus {
         let entries = |list: &str| {
             // As CUDA does: the first invalid entry ends the list.
             let entries = list.split(',').map(str::trim);
-            entries.take_while(|entry| !entry.is_empty() && !entry.starts_with('-')).map(str::to_owned).collect()
+            entries
+                .take_while(|entry| !entry.is_empty() && !entry.starts_with('-'))
+                .map(str::to_owned)
+                .collect()
         };
         Self { found, visible: visible.map(entries) }
     }
 
-    /// The value of `CUDA_VISIBLE_DEVICES` with which a process sees only these devices, in this order.
+    /// The value of `CUDA_VISIBLE_DEVICES` with which a process sees only these devices, in this
+    /// order.
     ///
     /// # Errors
-    /// [`EngineError::DeviceMissing`] for a device that is known to be absent, and [`EngineError::BadSpec`] for names that
-    /// CUDA does not accept together.
+    /// [`EngineError::DeviceMissing`] for a device that is known to be absent, and
+    /// [`EngineError::BadSpec`] for names that CUDA does not accept together.
     pub(crate) fn bind(&self, devices: &Devices) -> Result<String, EngineError> {
         if devices.is_cpu() {
             return Ok(String::new());
         }
-        let entries = devices.all().iter().map(|device| self.entry(device)).collect::<Result<Vec<_>, _>>()?;
+        let entries =
+            devices.all().iter().map(|device| self.entry(device)).collect::<Result<Vec<_>, _>>()?;
         let is_index = |entry: &String| entry.bytes().all(|b| b.is_ascii_digit());
         if entries.iter().any(is_index) && !entries.iter().all(is_index) {
             return Err(EngineError::BadSpec {
@@ -65,7 +72,10 @@ impl HostGpus {
             });
         }
         if let Some(at) = (1..entries.len()).find(|at| entries[..*at].contains(&entries[*at])) {
-            let detail = format!("device: {} names a GPU that is already in the list {devices}", devices.all()[at]);
+            let detail = format!(
+                "device: {} names a GPU that is already in the list {devices}",
+                devices.all()[at]
+            );
             return Err(EngineError::BadSpec { detail });
         }
         Ok(entries.join(","))
@@ -73,40 +83,58 @@ impl HostGpus {
 
     /// The entry of `CUDA_VISIBLE_DEVICES` for this GPU.
     fn entry(&self, device: &Device) -> Result<String, EngineError> {
-        let missing = || EngineError::DeviceMissing { device: device.to_string(), found: self.described() };
+        let missing =
+            || EngineError::DeviceMissing { device: device.to_string(), found: self.described() };
         match device {
             Device::Cpu => Err(missing()),
             Device::Uuid(uuid) => Ok(uuid.clone()),
-            Device::Pci(id) => {
-                self.found.iter().find(|gpu| gpu.pci == *id).and_then(|gpu| gpu.uuid.clone()).ok_or_else(missing)
-            }
+            Device::Pci(id) => self
+                .found
+                .iter()
+                .find(|gpu| gpu.pci == *id)
+                .and_then(|gpu| gpu.uuid.clone())
+                .ok_or_else(missing),
             Device::Cuda(index) => match &self.visible {
                 Some(entries) => entries.get(*index as usize).cloned().ok_or_else(missing),
-                // There cannot be more GPUs than in the tree, only fewer: a container may hide some.
-                None if !self.found.is_empty() && *index as usize >= self.found.len() => Err(missing()),
+                // There cannot be more GPUs than in the tree, only fewer: a container may hide
+                // some.
+                None if !self.found.is_empty() && *index as usize >= self.found.len() => {
+                    Err(missing())
+                }
                 None => Ok(index.to_string()),
             },
         }
     }
 
-    /// The PCI id that a device must have, if known. An index does not identify a GPU: in a container the driver may hide
-    /// GPUs that its tree still lists.
+    /// The PCI id that a device must have, if known. An index does not identify a GPU: in a
+    /// container the driver may hide GPUs that its tree still lists.
     pub(crate) fn identity(&self, device: &Device) -> Option<PciId> {
         match device {
             Device::Pci(id) => Some(*id),
-            Device::Uuid(uuid) => self.found.iter().find(|gpu| gpu.uuid.as_ref() == Some(uuid)).map(|gpu| gpu.pci),
+            Device::Uuid(uuid) => {
+                self.found.iter().find(|gpu| gpu.uuid.as_ref() == Some(uuid)).map(|gpu| gpu.pci)
+            }
             Device::Cpu | Device::Cuda(_) => None,
         }
     }
 
     /// For messages: the GPUs of the host, and those visible to this process.
     pub(crate) fn described(&self) -> Vec<String> {
-        let gpu = |gpu: &Gpu| format!("pci:{} ({})", gpu.pci, gpu.uuid.as_deref().unwrap_or("UUID unknown"));
+        let gpu = |gpu: &Gpu| {
+            format!("pci:{} ({})", gpu.pci, gpu.uuid.as_deref().unwrap_or("UUID unknown"))
+        };
         let mut all = vec!["cpu".to_owned()];
         match &self.visible {
-            Some(entries) if entries.is_empty() => all.push("no GPU, because CUDA_VISIBLE_DEVICES is empty".to_owned()),
+            Some(entries) if entries.is_empty() => {
+                all.push("no GPU, because CUDA_VISIBLE_DEVICES is empty".to_owned())
+            }
             Some(entries) => {
-                all.extend(entries.iter().enumerate().map(|(index, entry)| format!("CUDA{index} (GPU {entry})")));
+                all.extend(
+                    entries
+                        .iter()
+                        .enumerate()
+                        .map(|(index, entry)| format!("CUDA{index} (GPU {entry})")),
+                );
             }
             None => {}
         }
@@ -115,7 +143,8 @@ impl HostGpus {
     }
 }
 
-/// The UUID in a GPU's `information`. The driver writes question marks until it has initialised the GPU.
+/// The UUID in a GPU's `information`. The driver writes question marks until it has initialised the
+/// GPU.
 fn uuid_of(information: &str) -> Option<String> {
     let line = information.lines().find_map(|line| line.strip_prefix("GPU UUID:"))?;
     match line.trim().parse() {
@@ -169,7 +198,11 @@ mod tests {
             (Some("2, 0"), &["CUDA1"], "0"),
             (Some("2,0"), &["CUDA0", "CUDA1"], "2,0"),
             (Some(SLICE), &["CUDA0"], SLICE),
-            (Some(&format!("{SECOND},{FIRST}")), &["CUDA1", "pci:0000:65:00.0"], &format!("{FIRST},{SECOND}")),
+            (
+                Some(&format!("{SECOND},{FIRST}")),
+                &["CUDA1", "pci:0000:65:00.0"],
+                &format!("{FIRST},{SECOND}"),
+            ),
         ] {
             let gpus = HostGpus::read(root.path(), visible);
             assert_eq!(gpus.bind(&devices(names)), Ok(bound.to_owned()), "{visible:?} {names:?}");
@@ -204,7 +237,10 @@ mod tests {
             (Some(both.as_str()), ["CUDA0", FIRST], "already"),
         ] {
             let error = HostGpus::read(root.path(), visible).bind(&devices(&names)).unwrap_err();
-            assert!(matches!(&error, EngineError::BadSpec { detail } if detail.contains(part)), "{names:?}: {error}");
+            assert!(
+                matches!(&error, EngineError::BadSpec { detail } if detail.contains(part)),
+                "{names:?}: {error}"
+            );
         }
     }
 
@@ -214,7 +250,10 @@ mod tests {
         let gpus = HostGpus::read(root.path(), None);
         assert_eq!(gpus.bind(&devices(&["CUDA7"])), Ok("7".to_owned()));
         assert_eq!(gpus.bind(&devices(&[FIRST])), Ok(FIRST.to_owned()));
-        assert!(matches!(gpus.bind(&devices(&["pci:65:00.0"])), Err(EngineError::DeviceMissing { .. })));
+        assert!(matches!(
+            gpus.bind(&devices(&["pci:65:00.0"])),
+            Err(EngineError::DeviceMissing { .. })
+        ));
     }
 
     #[test]

@@ -26,7 +26,8 @@ fn hex(text: &str, digits: usize) -> Result<u32, PciIdError> {
 impl FromStr for PciId {
     type Err = PciIdError;
 
-    /// Parses `[domain:]bus:device.function`. The driver prints domains with four digits, NVML with eight.
+    /// Parses `[domain:]bus:device.function`. The driver prints domains with four digits, NVML with
+    /// eight.
     fn from_str(text: &str) -> Result<Self, PciIdError> {
         let (place, function) = text.rsplit_once('.').ok_or(PciIdError)?;
         let (place, device) = place.rsplit_once(':').ok_or(PciIdError)?;
@@ -67,9 +68,19 @@ mod tests {
 
     #[test]
     fn other_text_is_refused() {
-        for text in
-            ["", ".", "65", "65:00", "65.0", ":65:00.0", "165:00.0", "65:20.0", "65:00.8", "+5:00.0", "x:65:00.0"]
-        {
+        for text in [
+            "",
+            ".",
+            "65",
+            "65:00",
+            "65.0",
+            ":65:00.0",
+            "165:00.0",
+            "65:20.0",
+            "65:00.8",
+            "+5:00.0",
+            "x:65:00.0",
+        ] {
             assert_eq!(text.parse::<PciId>(), Err(PciIdError), "{text:?}");
         }
     }

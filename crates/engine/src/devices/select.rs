@@ -5,8 +5,9 @@ use crate::{Device, DeviceInfo, DeviceKind, Devices, EngineError, Isolation};
 
 /// The indices in `present` of the devices `wanted`, in the order wanted.
 ///
-/// A worker process must see exactly the requested GPUs, because its environment hides all others. Their names there start
-/// at `CUDA0`, so their number and PCI ids are checked instead. In a thread the names are those of this process.
+/// A worker process must see exactly the requested GPUs, because its environment hides all others.
+/// Their names there start at `CUDA0`, so their number and PCI ids are checked instead. In a thread
+/// the names are those of this process.
 ///
 /// # Errors
 /// [`EngineError::DeviceMissing`], with what is present.
@@ -20,7 +21,10 @@ pub(crate) fn select(
         let seen = present.iter().map(|device| format!("{} ({})", device.name, device.description));
         // The CPU is in both lists.
         let hidden = gpus.described().into_iter().filter(|name| name != "cpu");
-        EngineError::DeviceMissing { device: wanted.to_string(), found: seen.chain(hidden).collect() }
+        EngineError::DeviceMissing {
+            device: wanted.to_string(),
+            found: seen.chain(hidden).collect(),
+        }
     };
     if wanted.is_cpu() {
         let cpu = present.iter().position(|device| device.kind == DeviceKind::Cpu);
@@ -33,7 +37,8 @@ pub(crate) fn select(
         };
         return wanted.all().iter().map(named).collect::<Option<_>>().ok_or_else(missing);
     }
-    let seen: Vec<usize> = (0..present.len()).filter(|at| present[*at].kind == DeviceKind::Gpu).collect();
+    let seen: Vec<usize> =
+        (0..present.len()).filter(|at| present[*at].kind == DeviceKind::Gpu).collect();
     let is_another = |(device, at): (&Device, &usize)| {
         let found = present[*at].pci.as_deref().and_then(|id| id.parse().ok());
         matches!((gpus.identity(device), found), (Some(asked), Some(found)) if asked != found)
@@ -79,7 +84,11 @@ mod tests {
             super::select(&wanted(names), Isolation::Process, present, &HostGpus::default())
         };
         assert_eq!(select(&["cpu"], &both), Ok(vec![2]));
-        assert_eq!(select(&["CUDA5", "CUDA3"], &both), Ok(vec![0, 1]), "a process numbers its GPUs itself");
+        assert_eq!(
+            select(&["CUDA5", "CUDA3"], &both),
+            Ok(vec![0, 1]),
+            "a process numbers its GPUs itself"
+        );
         assert_eq!(select(&["pci:0a:00.0", "pci:65:00.0"], &both), Ok(vec![0, 1]));
         for (names, present) in [
             (&["CUDA0"][..], &both[..]),
@@ -89,7 +98,9 @@ mod tests {
             (&["pci:65:00.0", "pci:0a:00.0"], &both),
             (&["pci:66:00.0"], &both[1..]),
         ] {
-            let Err(EngineError::DeviceMissing { device, found }) = select(names, present) else { panic!("{names:?}") };
+            let Err(EngineError::DeviceMissing { device, found }) = select(names, present) else {
+                panic!("{names:?}")
+            };
             assert_eq!(device, names.join(" + ").replace("pci:", "pci:0000:"));
             assert_eq!(found.len(), present.len(), "{found:?}");
         }
@@ -98,13 +109,18 @@ mod tests {
     #[test]
     fn a_gpu_without_a_pci_id_is_accepted() {
         let unknown = [device("CUDA0", DeviceKind::Gpu, None)];
-        assert_eq!(select(&wanted(&["pci:65:00.0"]), Isolation::Process, &unknown, &HostGpus::default()), Ok(vec![0]));
+        assert_eq!(
+            select(&wanted(&["pci:65:00.0"]), Isolation::Process, &unknown, &HostGpus::default()),
+            Ok(vec![0])
+        );
     }
 
     #[test]
     fn a_thread_finds_gpus_by_the_names_of_its_process() {
         let both = present();
-        let select = |names: &[&str]| super::select(&wanted(names), Isolation::Thread, &both, &HostGpus::default());
+        let select = |names: &[&str]| {
+            super::select(&wanted(names), Isolation::Thread, &both, &HostGpus::default())
+        };
         assert_eq!(select(&["CUDA1", "CUDA0"]), Ok(vec![1, 0]));
         assert!(matches!(select(&["CUDA1", "CUDA2"]), Err(EngineError::DeviceMissing { .. })));
     }

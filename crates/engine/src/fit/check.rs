@@ -16,11 +16,12 @@ pub struct Fit {
     pub free: Vec<FreeMemory>,
 }
 
-/// Reads the model's header and compares the estimate with what is free on the devices of `spec`. Another process may
-/// take that memory before the engine starts.
+/// Reads the model's header and compares the estimate with what is free on the devices of `spec`.
+/// Another process may take that memory before the engine starts.
 ///
 /// # Errors
-/// [`EngineError::WontFit`], and errors of the file and the devices. [`EngineError::NotBuilt`] for GPUs without llama.cpp.
+/// [`EngineError::WontFit`], and errors of the file and the devices. [`EngineError::NotBuilt`] for
+/// GPUs without llama.cpp.
 pub fn check_fit(spec: &EngineSpec) -> Result<Fit, EngineError> {
     spec.check()?;
     let shape = ModelShape::new(&gguf::read(&spec.model)?);
@@ -28,9 +29,13 @@ pub fn check_fit(spec: &EngineSpec) -> Result<Fit, EngineError> {
         free_memory(spec, &[])
     } else {
         let seen = devices_seen_by(spec)?;
-        let gpus: Vec<&DeviceInfo> = seen.iter().filter(|device| device.kind == DeviceKind::Gpu).collect();
+        let gpus: Vec<&DeviceInfo> =
+            seen.iter().filter(|device| device.kind == DeviceKind::Gpu).collect();
         if gpus.len() != spec.device.all().len() {
-            let found = seen.iter().map(|device| format!("{} ({})", device.name, device.description)).collect();
+            let found = seen
+                .iter()
+                .map(|device| format!("{} ({})", device.name, device.description))
+                .collect();
             return Err(EngineError::DeviceMissing { device: spec.device.to_string(), found });
         }
         free_memory(spec, &gpus)
@@ -43,7 +48,10 @@ pub(crate) fn free_memory(spec: &EngineSpec, seen: &[&DeviceInfo]) -> Vec<FreeMe
     if spec.device.is_cpu() {
         // ggml reports the machine's total memory as free.
         let free = host_memory::available(Path::new("/"));
-        return free.map(|free_bytes| FreeMemory { device: "cpu".to_owned(), free_bytes }).into_iter().collect();
+        return free
+            .map(|free_bytes| FreeMemory { device: "cpu".to_owned(), free_bytes })
+            .into_iter()
+            .collect();
     }
     let known = spec.device.all().iter().zip(seen).filter(|(_, seen)| seen.memory_total_bytes > 0);
     let free = |(device, seen): (&crate::Device, &&DeviceInfo)| FreeMemory {

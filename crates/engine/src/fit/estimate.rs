@@ -1,7 +1,9 @@
-//! Whether weights, KV pool and computation fit into the free memory, estimated from the file's header.
+//! Whether weights, KV pool and computation fit into the free memory, estimated from the file's
+//! header.
 //!
-//! llama.cpp aborts, or is killed by the kernel, when memory runs out; this refuses first, with numbers. Pure: the free
-//! memory is an argument. The estimate is an upper bound, so an engine that would just fit may be refused.
+//! llama.cpp aborts, or is killed by the kernel, when memory runs out; this refuses first, with
+//! numbers. Pure: the free memory is an argument. The estimate is an upper bound, so an engine that
+//! would just fit may be refused.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,8 +15,9 @@ use crate::{Bytes, EngineError, EngineSpec, FlashAttention, KvPool};
 
 /// Most tokens computed at once, whatever the batch: the memory for activations grows with it.
 pub(crate) const MICRO_BATCH_TOKENS_MAX: u32 = 512;
-/// From this many tokens at once, llama.cpp's attention on a CPU computes over the whole pool. With fewer it skips the cells
-/// that a token does not attend to, in a shared pool those of all other sequences.
+/// From this many tokens at once, llama.cpp's attention on a CPU computes over the whole pool. With
+/// fewer it skips the cells that a token does not attend to, in a shared pool those of all other
+/// sequences.
 const DENSE_TOKENS: u32 = 64;
 /// Taken by CUDA on a GPU before any model: context, kernels, cuBLAS's workspace.
 const GPU_RESERVE_BYTES: u64 = 512 << 20;
@@ -26,9 +29,11 @@ const PIPELINE_COPIES: u64 = 4;
 /// The memory that an engine needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryEstimate {
-    /// Weights on all devices together. On the CPU they are mapped from the file and shared by all engines of the host.
+    /// Weights on all devices together. On the CPU they are mapped from the file and shared by all
+    /// engines of the host.
     pub weights_bytes: u64,
-    /// The embedding table, which stays on the host, mapped from the file, when the rest is on GPUs.
+    /// The embedding table, which stays on the host, mapped from the file, when the rest is on
+    /// GPUs.
     pub host_bytes: u64,
     /// The KV pool, on all devices together.
     pub kv_bytes: u64,
@@ -38,18 +43,19 @@ pub struct MemoryEstimate {
     pub compute_bytes: u64,
     /// Taken by the driver or the worker process, on each device.
     pub reserve_bytes: u64,
-    /// The largest layer with its part of the KV pool: of several GPUs, one may get that much more than its share. 0 for
-    /// one device.
+    /// The largest layer with its part of the KV pool: of several GPUs, one may get that much more
+    /// than its share. 0 for one device.
     largest_layer_bytes: u64,
 }
 
 impl MemoryEstimate {
     /// The memory that `spec` needs with a model of this shape.
     ///
-    /// Compute is, for u tokens at once: u × (6 × vocabulary + 48 × width + 16 × hidden + 4 × KV tokens of a part)
-    /// bytes. That is logits in 32 and in 16 bits, twelve rows of the residual stream or of attention, four of the
-    /// feed-forward part, and the attention mask, all in 32 bits. Without flash attention, scores and their softmax come on
-    /// top: 8 × heads × KV tokens of a part. This assumes that llama.cpp can use it unless it is off.
+    /// Compute is, for u tokens at once: u × (6 × vocabulary + 48 × width + 16 × hidden + 4 × KV
+    /// tokens of a part) bytes. That is logits in 32 and in 16 bits, twelve rows of the residual
+    /// stream or of attention, four of the feed-forward part, and the attention mask, all in 32
+    /// bits. Without flash attention, scores and their softmax come on top: 8 × heads × KV tokens
+    /// of a part. This assumes that llama.cpp can use it unless it is off.
     pub(crate) fn new(spec: &EngineSpec, shape: &ModelShape) -> Self {
         let on_cpu = spec.device.is_cpu();
         let devices = spec.device.all().len() as u64;
@@ -65,12 +71,20 @@ impl MemoryEstimate {
             product([48, shape.width]),
             product([16, shape.hidden]),
             product([4, part, copies]),
-            if spec.flash_attention == FlashAttention::Off { product([8, shape.heads, part]) } else { 0 },
+            if spec.flash_attention == FlashAttention::Off {
+                product([8, shape.heads, part])
+            } else {
+                0
+            },
         ]);
         // The host keeps the logits of a decode.
         let kept = if on_cpu { product([4, shape.vocabulary, sequences]) } else { 0 };
         let kv = |layer: u64| product([layer, u64::from(kv_tokens)]);
-        let layers = shape.layers.iter().zip(&shape.kv).map(|(weights, layer)| weights.saturating_add(kv(*layer)));
+        let layers = shape
+            .layers
+            .iter()
+            .zip(&shape.kv)
+            .map(|(weights, layer)| weights.saturating_add(kv(*layer)));
         Self {
             weights_bytes: if on_cpu { shape.on_host() } else { shape.on_gpus() },
             host_bytes: if on_cpu { 0 } else { shape.embedding },
@@ -78,7 +92,11 @@ impl MemoryEstimate {
             kv_tokens,
             compute_bytes: product([u64::from(micro_batch(spec)), row]).saturating_add(kept),
             reserve_bytes: if on_cpu { HOST_RESERVE_BYTES } else { GPU_RESERVE_BYTES },
-            largest_layer_bytes: if devices > 1 { layers.chain([shape.output]).max().unwrap_or(0) } else { 0 },
+            largest_layer_bytes: if devices > 1 {
+                layers.chain([shape.output]).max().unwrap_or(0)
+            } else {
+                0
+            },
         }
     }
 
@@ -88,7 +106,8 @@ impl MemoryEstimate {
         sum(&[self.weights_bytes, self.kv_bytes, product([each, devices as u64])])
     }
 
-    /// The device that lacks most memory for its share, if any does. llama.cpp splits layers in proportion to free memory.
+    /// The device that lacks most memory for its share, if any does. llama.cpp splits layers in
+    /// proportion to free memory.
     fn shortest(&self, free: &[FreeMemory]) -> Option<(usize, Share)> {
         let all: u128 = free.iter().map(|device| u128::from(device.free_bytes)).sum();
         let share = |bytes: u64, device: &FreeMemory| {
@@ -96,7 +115,8 @@ impl MemoryEstimate {
             part.map_or(bytes, |part| u64::try_from(part).unwrap_or(u64::MAX))
         };
         let shares = free.iter().enumerate().map(|(at, device)| {
-            let weights = share(self.weights_bytes, device).saturating_add(self.largest_layer_bytes);
+            let weights =
+                share(self.weights_bytes, device).saturating_add(self.largest_layer_bytes);
             let kv = share(self.kv_bytes, device);
             let needed = sum(&[weights, kv, self.compute_bytes, self.reserve_bytes]);
             (at, Share { weights, kv, needed }, needed.saturating_sub(device.free_bytes))
@@ -160,7 +180,8 @@ impl fmt::Display for Shortage {
             self.reserve_bytes,
         ]
         .map(Bytes);
-        let (mapped, holder) = if self.on_cpu { (" mapped from the file", "process") } else { ("", "driver") };
+        let (mapped, holder) =
+            if self.on_cpu { (" mapped from the file", "process") } else { ("", "driver") };
         write!(
             f,
             "model {} does not fit on {}: it needs {needed} (weights {weights}{mapped}, KV pool of {} tokens {kv}, \
@@ -180,12 +201,16 @@ impl fmt::Display for Shortage {
     }
 }
 
-/// Checks that `spec` fits into the free memory of its devices, given in their order. The caller omits devices whose memory
-/// is unknown; without any there is nothing to check.
+/// Checks that `spec` fits into the free memory of its devices, given in their order. The caller
+/// omits devices whose memory is unknown; without any there is nothing to check.
 ///
 /// # Errors
 /// [`EngineError::WontFit`].
-pub(crate) fn check(spec: &EngineSpec, shape: &ModelShape, free: &[FreeMemory]) -> Result<MemoryEstimate, EngineError> {
+pub(crate) fn check(
+    spec: &EngineSpec,
+    shape: &ModelShape,
+    free: &[FreeMemory],
+) -> Result<MemoryEstimate, EngineError> {
     let estimate = MemoryEstimate::new(spec, shape);
     let Some((at, share)) = estimate.shortest(free) else { return Ok(estimate) };
     Err(EngineError::WontFit(Box::new(Shortage {
@@ -234,12 +259,15 @@ pub(crate) fn micro_batch(spec: &EngineSpec) -> u32 {
     spec.batch_tokens.min(most)
 }
 
-/// Tokens of the actual KV pool: llama.cpp rounds it, or each part of a split one, up to a multiple of 256.
+/// Tokens of the actual KV pool: llama.cpp rounds it, or each part of a split one, up to a multiple
+/// of 256.
 fn pool_tokens(spec: &EngineSpec) -> u32 {
     let sequences = u32::from(spec.sequences()).max(1);
     match spec.kv {
         KvPool::Shared => spec.context_tokens.checked_next_multiple_of(256).unwrap_or(u32::MAX),
-        KvPool::Split => spec.context_tokens.div_ceil(sequences).next_multiple_of(256).saturating_mul(sequences),
+        KvPool::Split => {
+            spec.context_tokens.div_ceil(sequences).next_multiple_of(256).saturating_mul(sequences)
+        }
     }
 }
 
@@ -250,8 +278,8 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Llama 3 8B in 16 bits: 32 layers of 416 MiB, 8 heads of 128 for keys and values, embeddings and output of
-    /// 1002 MiB each.
+    /// Llama 3 8B in 16 bits: 32 layers of 416 MiB, 8 heads of 128 for keys and values, embeddings
+    /// and output of 1002 MiB each.
     fn eight_billion() -> ModelShape {
         ModelShape {
             layers: vec![416 * MIB; 32],
@@ -269,11 +297,20 @@ mod tests {
     fn spec(devices: &[u32], context_tokens: u32) -> EngineSpec {
         let gpus = || Devices::new(devices.iter().copied().map(Device::Cuda).collect()).unwrap();
         let device = if devices.is_empty() { Device::Cpu.into() } else { gpus() };
-        EngineSpec { device, context_tokens, sequences_max: 32, batch_tokens: 512, ..EngineSpec::default() }
+        EngineSpec {
+            device,
+            context_tokens,
+            sequences_max: 32,
+            batch_tokens: 512,
+            ..EngineSpec::default()
+        }
     }
 
     fn free(mib: &[u64]) -> Vec<FreeMemory> {
-        let device = |(at, mib): (usize, &u64)| FreeMemory { device: format!("CUDA{at}"), free_bytes: mib * MIB };
+        let device = |(at, mib): (usize, &u64)| FreeMemory {
+            device: format!("CUDA{at}"),
+            free_bytes: mib * MIB,
+        };
         mib.iter().enumerate().map(device).collect()
     }
 
@@ -281,7 +318,8 @@ mod tests {
     fn without_flash_attention_scores_come_on_top() {
         let with = spec(&[0], 8192);
         let without = EngineSpec { flash_attention: FlashAttention::Off, ..with.clone() };
-        let [with, without] = [with, without].map(|spec| MemoryEstimate::new(&spec, &eight_billion()).compute_bytes);
+        let [with, without] =
+            [with, without].map(|spec| MemoryEstimate::new(&spec, &eight_billion()).compute_bytes);
         // 512 tokens at once, 32 heads, 8,192 cells, scores and softmax of 4 bytes.
         assert_eq!(without - with, 512 * 32 * 8192 * 8);
     }
@@ -295,19 +333,33 @@ mod tests {
             (&[0][..], KvPool::Shared, 14_314, 1002, 8192, 1024, compute, 512),
             // Sparse attention.
             (&[], KvPool::Shared, 15_316, 0, 8192, 1024, 63 * row + 4 * 128_256 * 32, 64),
-            (&[], KvPool::Split, 15_316, 0, 8192, 1024, compute - 512 * 4 * (8192 - 256) + 4 * 128_256 * 32, 64),
+            (
+                &[],
+                KvPool::Split,
+                15_316,
+                0,
+                8192,
+                1024,
+                compute - 512 * 4 * (8192 - 256) + 4 * 128_256 * 32,
+                64,
+            ),
             // Four copies of the mask.
             (&[0, 1], KvPool::Shared, 14_314, 1002, 8192, 1024, compute + 512 * 3 * 32_768, 512),
             // 32 parts of 256 tokens.
             (&[0], KvPool::Split, 14_314, 1002, 8192, 1024, compute - 512 * 4 * (8192 - 256), 512),
         ] {
-            let estimate = MemoryEstimate::new(&EngineSpec { kv, ..spec(devices, 8192) }, &eight_billion());
+            let estimate =
+                MemoryEstimate::new(&EngineSpec { kv, ..spec(devices, 8192) }, &eight_billion());
             assert_eq!(
                 (estimate.weights_bytes, estimate.host_bytes),
                 (weights * MIB, host * MIB),
                 "{devices:?} {kv:?}"
             );
-            assert_eq!((estimate.kv_tokens, estimate.kv_bytes), (kv_tokens, kv_mib * MIB), "{devices:?} {kv:?}");
+            assert_eq!(
+                (estimate.kv_tokens, estimate.kv_bytes),
+                (kv_tokens, kv_mib * MIB),
+                "{devices:?} {kv:?}"
+            );
             assert_eq!(
                 (estimate.compute_bytes, estimate.reserve_bytes),
                 (compute, reserve * MIB),
@@ -325,7 +377,11 @@ mod tests {
             (KvPool::Split, 8193, 16_384),
             (KvPool::Split, 1000, 8192),
         ] {
-            assert_eq!(pool_tokens(&EngineSpec { kv, ..spec(&[0], context_tokens) }), tokens, "{kv:?}");
+            assert_eq!(
+                pool_tokens(&EngineSpec { kv, ..spec(&[0], context_tokens) }),
+                tokens,
+                "{kv:?}"
+            );
         }
     }
 
@@ -360,19 +416,28 @@ mod tests {
     fn gpus_split_layers_by_free_memory_and_the_scarcest_decides() {
         let shape = eight_billion();
         let spec = spec(&[0, 1], 8192);
-        // Each may hold half of 15338 MiB, the output as the largest layer (1002), the driver's 512, and compute of
-        // 628_883_456 + 512 × 3 × 32768 = 679_215_104 bytes, less than 648 MiB: 9831 MiB.
+        // Each may hold half of 15338 MiB, the output as the largest layer (1002), the driver's
+        // 512, and compute of 628_883_456 + 512 × 3 × 32768 = 679_215_104 bytes, less than 648 MiB:
+        // 9831 MiB.
         assert!(check(&spec, &shape, &free(&[9831, 9831])).is_ok());
         assert!(check(&spec, &shape, &free(&[9830, 9830])).is_err());
         // The same total, but the small one cannot hold one layer more than its share.
         let error = check(&spec, &shape, &free(&[18_662, 1000])).unwrap_err();
-        assert!(matches!(&error, EngineError::WontFit(shortage) if shortage.device == "CUDA1"), "{error}");
+        assert!(
+            matches!(&error, EngineError::WontFit(shortage) if shortage.device == "CUDA1"),
+            "{error}"
+        );
     }
 
     #[test]
     fn on_a_cpu_the_message_says_that_weights_are_mapped() {
-        let error = check(&spec(&[], 8192), &eight_billion(), &free(&[1000])).unwrap_err().to_string();
-        for part in ["weights 15.0 GiB mapped from the file", "process 64.0 MiB", "smaller model or quantisation"] {
+        let error =
+            check(&spec(&[], 8192), &eight_billion(), &free(&[1000])).unwrap_err().to_string();
+        for part in [
+            "weights 15.0 GiB mapped from the file",
+            "process 64.0 MiB",
+            "smaller model or quantisation",
+        ] {
             assert!(error.contains(part), "{part}: {error}");
         }
     }
@@ -384,8 +449,12 @@ mod tests {
 
     #[test]
     fn absurd_sizes_are_refused_without_overflow() {
-        let shape = ModelShape { layers: vec![u64::MAX; 2], kv: vec![u64::MAX; 2], ..eight_billion() };
+        let shape =
+            ModelShape { layers: vec![u64::MAX; 2], kv: vec![u64::MAX; 2], ..eight_billion() };
         let free = free(&[80 << 10, 80 << 10]);
-        assert!(matches!(check(&spec(&[0, 1], u32::MAX), &shape, &free), Err(EngineError::WontFit(_))));
+        assert!(matches!(
+            check(&spec(&[0, 1], u32::MAX), &shape, &free),
+            Err(EngineError::WontFit(_))
+        ));
     }
 }

@@ -1,4 +1,5 @@
-//! The host memory available to this process: what the kernel reports as available, within the limits of its cgroups.
+//! The host memory available to this process: what the kernel reports as available, within the
+//! limits of its cgroups.
 
 use std::path::Path;
 
@@ -22,8 +23,8 @@ fn number(path: &Path) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// What remains of the tightest limit of the process's cgroup and its ancestors. Page cache counts as used there, but the
-/// kernel reclaims it when memory is short.
+/// What remains of the tightest limit of the process's cgroup and its ancestors. Page cache counts
+/// as used there, but the kernel reclaims it when memory is short.
 fn version_two(root: &Path) -> Option<u64> {
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
@@ -50,7 +51,8 @@ fn version_one(root: &Path) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const MEMINFO: &str = "MemTotal:       16000000 kB\nMemFree:          100000 kB\nMemAvailable:    8000000 kB\n";
+    const MEMINFO: &str =
+        "MemTotal:       16000000 kB\nMemFree:          100000 kB\nMemAvailable:    8000000 kB\n";
 
     fn host(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
@@ -73,8 +75,12 @@ mod tests {
             ("sys/fs/cgroup/system.slice/memory.max".to_owned(), "max\n"),
             ("sys/fs/cgroup/system.slice/memory.current".to_owned(), "1\n"),
         ];
-        let service: Vec<(&str, &str)> = service.iter().map(|(path, text)| (path.as_str(), *text)).collect();
-        let above = [("sys/fs/cgroup/memory.max", "2000000000"), ("sys/fs/cgroup/memory.current", "1000000000")];
+        let service: Vec<(&str, &str)> =
+            service.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        let above = [
+            ("sys/fs/cgroup/memory.max", "2000000000"),
+            ("sys/fs/cgroup/memory.current", "1000000000"),
+        ];
         let old = [
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "500000000"),
             ("sys/fs/cgroup/memory/memory.usage_in_bytes", "300000000"),

@@ -1,4 +1,5 @@
-//! Estimates the memory that an engine needs, and compares it with what is free, before llama.cpp is called.
+//! Estimates the memory that an engine needs, and compares it with what is free, before llama.cpp
+//! is called.
 
 mod bytes;
 mod check;

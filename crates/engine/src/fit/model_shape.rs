@@ -31,21 +31,25 @@ pub(crate) struct ModelShape {
 impl ModelShape {
     pub(crate) fn new(header: &Header) -> Self {
         let numbers = |key: &str| header.numbers(&format!("{}.{key}", header.architecture));
-        let number = |key: &str| numbers(key).and_then(|all| all.iter().copied().max()).unwrap_or(0);
+        let number =
+            |key: &str| numbers(key).and_then(|all| all.iter().copied().max()).unwrap_or(0);
         // A list has a number per layer; a single number applies to all.
         let of_layer = |key: &str, layer: usize| match numbers(key) {
             Some([one]) => Some(*one),
             Some(all) => all.get(layer).copied(),
             None => None,
         };
-        let count = usize::try_from(number("block_count")).unwrap_or(usize::MAX).min(header.tensors.len());
+        let count =
+            usize::try_from(number("block_count")).unwrap_or(usize::MAX).min(header.tensors.len());
         let embedding_length = number("embedding_length");
         let heads = number("attention.head_count");
         let head = embedding_length.checked_div(heads).unwrap_or(0);
-        let length = |key: &str| numbers(key).map_or(head, |all| all.iter().copied().max().unwrap_or(0));
+        let length =
+            |key: &str| numbers(key).map_or(head, |all| all.iter().copied().max().unwrap_or(0));
         let (keys, values) = (length("attention.key_length"), length("attention.value_length"));
         let kv = (0..count).map(|layer| {
-            let heads = of_layer("attention.head_count_kv", layer).or_else(|| of_layer("attention.head_count", layer));
+            let heads = of_layer("attention.head_count_kv", layer)
+                .or_else(|| of_layer("attention.head_count", layer));
             product([heads.unwrap_or(0), keys.saturating_add(values), KV_ELEMENT_BYTES])
         });
         let mut shape = Self {
@@ -67,7 +71,10 @@ impl ModelShape {
     }
 
     fn add(&mut self, tensor: &Tensor) {
-        let layer = tensor.name.strip_prefix("blk.").and_then(|rest| rest.split('.').next()?.parse::<usize>().ok());
+        let layer = tensor
+            .name
+            .strip_prefix("blk.")
+            .and_then(|rest| rest.split('.').next()?.parse::<usize>().ok());
         let part = match layer.and_then(|layer| self.layers.get_mut(layer)) {
             Some(layer) => layer,
             None if tensor.name == "token_embd.weight" => &mut self.embedding,
@@ -79,7 +86,8 @@ impl ModelShape {
 
     /// Weights if the model is on the host, mapped from the file.
     pub(crate) fn on_host(&self) -> u64 {
-        let output = if self.is_tied { self.output.saturating_sub(self.embedding) } else { self.output };
+        let output =
+            if self.is_tied { self.output.saturating_sub(self.embedding) } else { self.output };
         sum(&self.layers).saturating_add(output).saturating_add(self.embedding)
     }
 
@@ -107,11 +115,17 @@ mod tests {
     use crate::gguf::read;
 
     fn header(numbers: &[(&str, &[u64])], tensors: &[(&str, u64)]) -> Header {
-        let tensor =
-            |(name, bytes): &(&str, u64)| Tensor { name: (*name).to_owned(), bytes: *bytes, ..Tensor::default() };
+        let tensor = |(name, bytes): &(&str, u64)| Tensor {
+            name: (*name).to_owned(),
+            bytes: *bytes,
+            ..Tensor::default()
+        };
         Header {
             architecture: "llama".to_owned(),
-            numbers: numbers.iter().map(|(key, all)| (format!("llama.{key}"), all.to_vec())).collect(),
+            numbers: numbers
+                .iter()
+                .map(|(key, all)| (format!("llama.{key}"), all.to_vec()))
+                .collect(),
             vocabulary: 1000,
             tensors: tensors.iter().map(tensor).collect(),
             ..Header::default()
@@ -128,7 +142,10 @@ mod tests {
         // a layer has 2 norms, 4 squares and 3 of 128 x 384.
         let layer = 4 * (2 * 128 + 4 * 128 * 128 + 3 * 128 * 384);
         assert_eq!(shape.layers, [layer; 4]);
-        assert_eq!((shape.embedding, shape.output, shape.is_tied), (4 * 128 * 259, 4 * (128 * 259 + 128), false));
+        assert_eq!(
+            (shape.embedding, shape.output, shape.is_tied),
+            (4 * 128 * 259, 4 * (128 * 259 + 128), false)
+        );
         // A token has 128 keys and 128 values of two bytes in each layer.
         assert_eq!(shape.kv, [512; 4]);
         assert_eq!((shape.vocabulary, shape.width, shape.hidden), (259, 128, 384));
@@ -137,7 +154,8 @@ mod tests {
 
     #[test]
     fn a_tied_output_is_copied_to_the_gpu() {
-        let tensors = [("token_embd.weight", 700), ("output_norm.weight", 5), ("blk.0.attn_q.weight", 30)];
+        let tensors =
+            [("token_embd.weight", 700), ("output_norm.weight", 5), ("blk.0.attn_q.weight", 30)];
         let tied = ModelShape::new(&header(&[("block_count", &[1])], &tensors));
         assert_eq!((tied.on_host(), tied.on_gpus()), (735, 735));
         let own = [&tensors[..], &[("output.weight", 600)]].concat();
@@ -150,12 +168,17 @@ mod tests {
         let base: [(&str, &[u64]); 3] =
             [("block_count", &[3]), ("embedding_length", &[64]), ("attention.head_count", &[8])];
         let tensors = [("blk.0.x", 1), ("blk.1.x", 1), ("blk.2.x", 1)];
-        let kv = |more: &[(&str, &[u64])]| ModelShape::new(&header(&[&base[..], more].concat(), &tensors)).kv;
+        let kv = |more: &[(&str, &[u64])]| {
+            ModelShape::new(&header(&[&base[..], more].concat(), &tensors)).kv
+        };
         assert_eq!(kv(&[]), [256; 3], "8 heads of 8, keys and values, 2 bytes");
         assert_eq!(kv(&[("attention.head_count_kv", &[2])]), [64; 3]);
         assert_eq!(kv(&[("attention.head_count_kv", &[2, 0, 4])]), [64, 0, 128]);
-        let wide: [(&str, &[u64]); 3] =
-            [("attention.head_count_kv", &[1]), ("attention.key_length", &[192]), ("attention.value_length", &[128])];
+        let wide: [(&str, &[u64]); 3] = [
+            ("attention.head_count_kv", &[1]),
+            ("attention.key_length", &[192]),
+            ("attention.value_length", &[128]),
+        ];
         assert_eq!(kv(&wide), [640; 3]);
         let shape = ModelShape::new(&header(&[&base[..], &wide].concat(), &tensors));
         assert_eq!(shape.width, 8 * 192);
@@ -170,7 +193,10 @@ mod tests {
 
     #[test]
     fn absurd_claims_of_a_header_cost_nothing() {
-        let shape = ModelShape::new(&header(&[("block_count", &[u64::MAX]), ("embedding_length", &[u64::MAX])], &[]));
+        let shape = ModelShape::new(&header(
+            &[("block_count", &[u64::MAX]), ("embedding_length", &[u64::MAX])],
+            &[],
+        ));
         assert_eq!((shape.layers.len(), shape.kv.len()), (0, 0));
     }
 }

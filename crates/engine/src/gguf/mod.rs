@@ -1,7 +1,8 @@
 //! Reads the header of a GGUF file: metadata and tensors, and whether the file is complete.
 //!
-//! Knows nothing of architectures: llama.cpp may still refuse a file that passes. Reads the header only, never the
-//! weights, and allocates nothing on a claim of the file's that its length does not support.
+//! Knows nothing of architectures: llama.cpp may still refuse a file that passes. Reads the header
+//! only, never the weights, and allocates nothing on a claim of the file's that its length does not
+//! support.
 
 mod reader;
 mod tensor_type;
@@ -18,7 +19,8 @@ use reader::Reader;
 
 use super::EngineError;
 
-/// The key of the slugs of the tasks that a model was trained on, a list of strings; `prime-agents train` writes it.
+/// The key of the slugs of the tasks that a model was trained on, a list of strings;
+/// `prime-agents train` writes it.
 pub const TASKS_KEY: &str = "prime.tasks";
 
 /// A file's header.
@@ -89,7 +91,8 @@ pub fn parse(bytes: &[u8]) -> Result<Header, GgufError> {
 /// Reads the header of a file.
 ///
 /// # Errors
-/// [`EngineError::ModelMissing`], [`EngineError::ModelForeign`] and [`EngineError::ModelTruncated`].
+/// [`EngineError::ModelMissing`], [`EngineError::ModelForeign`] and
+/// [`EngineError::ModelTruncated`].
 pub fn read(path: &Path) -> Result<Header, EngineError> {
     let missing = |detail: String| EngineError::ModelMissing { path: path.to_owned(), detail };
     let file = File::open(path).map_err(|e| missing(e.to_string()))?;

@@ -27,7 +27,8 @@ fn damaged<T>(detail: impl Into<String>) -> Result<T, GgufError> {
     Err(GgufError::Damaged(detail.into()))
 }
 
-/// A tensor whose offset counts from the start of the data, and whose size is not known if its type is not.
+/// A tensor whose offset counts from the start of the data, and whose size is not known if its type
+/// is not.
 struct Entry {
     tensor: Tensor,
     bytes: Option<u64>,
@@ -65,7 +66,10 @@ impl<R: Read> Reader<R> {
             Err(_) => return Err(GgufError::Foreign(format!("a file of {} bytes", self.size))),
         };
         if &magic != b"GGUF" {
-            return Err(GgufError::Foreign(format!("the first bytes {:?}", magic.escape_ascii().to_string())));
+            return Err(GgufError::Foreign(format!(
+                "the first bytes {:?}",
+                magic.escape_ascii().to_string()
+            )));
         }
         let version = self.u32()?;
         if !(2..=3).contains(&version) {
@@ -101,10 +105,17 @@ impl<R: Read> Reader<R> {
             entries.push(self.entry(alignment)?);
         }
         let data = self.at.next_multiple_of(alignment);
-        let ends = entries.iter().map(|entry| entry.tensor.offset.saturating_add(entry.bytes.unwrap_or(0)));
+        let ends = entries
+            .iter()
+            .map(|entry| entry.tensor.offset.saturating_add(entry.bytes.unwrap_or(0)));
         match ends.max().unwrap_or(0).checked_add(data) {
             Some(need) if need <= self.size => {}
-            need => return damaged(format!("the file has {} bytes, its tensors need {need:?}", self.size)),
+            need => {
+                return damaged(format!(
+                    "the file has {} bytes, its tensors need {need:?}",
+                    self.size
+                ));
+            }
         }
         header.tensors = located(entries, data, self.size);
         Ok(header)
@@ -135,12 +146,15 @@ impl<R: Read> Reader<R> {
         } else if !key.starts_with(b"tokenizer.") && length <= STRINGS_MAX && element == STRING {
             let strings = (0..length).map(|_| self.name()).collect::<Result<Vec<_>, _>>()?;
             let strings = strings.into_iter().map(String::from_utf8).collect();
-            if let (Ok(key), Ok(strings), true) = (str::from_utf8(key), strings, header.strings.len() < VALUES_MAX) {
+            if let (Ok(key), Ok(strings), true) =
+                (str::from_utf8(key), strings, header.strings.len() < VALUES_MAX)
+            {
                 header.strings.insert(key.to_owned(), strings);
             }
             return Ok(());
         } else if is_kept && length <= LIST_MAX && scalar_bytes(element).is_some() {
-            let numbers = (0..length).map(|_| self.integer(element)).collect::<Result<Vec<_>, _>>()?;
+            let numbers =
+                (0..length).map(|_| self.integer(element)).collect::<Result<Vec<_>, _>>()?;
             keep(numbers.into_iter().collect());
             return Ok(());
         }
@@ -188,8 +202,11 @@ impl<R: Read> Reader<R> {
         }
         let row = dimensions[0];
         let tensor = Tensor { name, dimensions, kind, offset, bytes: 0 };
-        // llama.cpp may know types that are newer than our table; the offset is checked all the same.
-        let Some((block, bytes)) = block_size(kind) else { return Ok(Entry { tensor, bytes: None }) };
+        // llama.cpp may know types that are newer than our table; the offset is checked all the
+        // same.
+        let Some((block, bytes)) = block_size(kind) else {
+            return Ok(Entry { tensor, bytes: None });
+        };
         let name = &tensor.name;
         if !row.is_multiple_of(block) {
             return damaged(format!("tensor {name} has rows of {row}, not a multiple of {block}"));
@@ -225,7 +242,8 @@ impl<R: Read> Reader<R> {
     fn skip_elements(&mut self, kind: u32, length: u64, depth: u8) -> Result<(), GgufError> {
         match scalar_bytes(kind) {
             Some(width) => self.skip(length.saturating_mul(width)),
-            // Each element takes at least eight bytes, so a wrong length fails at the end of the file.
+            // Each element takes at least eight bytes, so a wrong length fails at the end of the
+            // file.
             None => (0..length).try_for_each(|_| self.skip_value(kind, depth + 1)),
         }
     }

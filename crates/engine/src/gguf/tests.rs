@@ -30,7 +30,8 @@ fn missing_and_foreign_files_are_told_apart() {
     }
 }
 
-/// A header with these entries (key, kind, value) and tensors (name, kind, offset), of 64 elements each, and data.
+/// A header with these entries (key, kind, value) and tensors (name, kind, offset), of 64 elements
+/// each, and data.
 fn file(entries: &[(&str, u32, &[u8])], tensors: &[(&str, u32, u64)], data: usize) -> Vec<u8> {
     let text = |out: &mut Vec<u8>, text: &str| {
         out.extend((text.len() as u64).to_le_bytes());
@@ -61,8 +62,9 @@ fn parsed(bytes: &[u8]) -> Header {
 
 #[test]
 fn integers_and_short_lists_are_kept_and_the_rest_is_skipped() {
-    let list =
-        |kind: u32, length: u64, elements: &[u8]| [&kind.to_le_bytes()[..], &length.to_le_bytes(), elements].concat();
+    let list = |kind: u32, length: u64, elements: &[u8]| {
+        [&kind.to_le_bytes()[..], &length.to_le_bytes(), elements].concat()
+    };
     let text = [&3_u64.to_le_bytes()[..], b"gpt"].concat();
     let strings = [&1_u64.to_le_bytes()[..], b"x", &2_u64.to_le_bytes(), b"yz"].concat();
     let entries: [(&str, u32, &[u8]); 9] = [
@@ -78,14 +80,23 @@ fn integers_and_short_lists_are_kept_and_the_rest_is_skipped() {
     ];
     let bytes = file(&entries, &[], 0);
     let header = parsed(&bytes);
-    let numbers: Vec<_> = header.numbers.iter().map(|(key, all)| (key.as_str(), all.as_slice())).collect();
+    let numbers: Vec<_> =
+        header.numbers.iter().map(|(key, all)| (key.as_str(), all.as_slice())).collect();
     assert_eq!(numbers, [("a.byte", &[200][..]), ("a.list", &[3, 4]), ("a.long", &[1 << 32])]);
     assert_eq!(header.vocabulary, 2);
-    let strings: Vec<_> = header.strings.iter().map(|(key, all)| (key.as_str(), all.as_slice())).collect();
+    let strings: Vec<_> =
+        header.strings.iter().map(|(key, all)| (key.as_str(), all.as_slice())).collect();
     assert_eq!(strings, [("b.strings", &["x".to_owned(), "yz".to_owned()][..])]);
     let values: Vec<(&str, u64)> =
         header.values.iter().map(|(key, place)| (key.as_str(), place.end - place.start)).collect();
-    let expected = [("a.byte", 5), ("a.last", 5), ("a.list", 24), ("a.long", 12), ("a.negative", 8), ("a.real", 8)];
+    let expected = [
+        ("a.byte", 5),
+        ("a.last", 5),
+        ("a.list", 24),
+        ("a.long", 12),
+        ("a.negative", 8),
+        ("a.real", 8),
+    ];
     assert_eq!(values[..6], expected, "a type of four bytes, and the value");
     let place = &header.values["a.byte"];
     assert_eq!(bytes[usize::try_from(place.end).unwrap() - 1], 200);
@@ -96,13 +107,17 @@ fn tensors_have_the_size_of_their_type_and_unknown_types_extend_to_the_next() {
     let tensors = [("last", 999, 512), ("q8_0", 8, 0), ("f16", 1, 384), ("new", 998, 96)];
     let bytes = file(&[], &tensors, 640);
     let header = parsed(&bytes);
-    let sizes: Vec<_> = header.tensors.iter().map(|tensor| (tensor.name.as_str(), tensor.bytes)).collect();
+    let sizes: Vec<_> =
+        header.tensors.iter().map(|tensor| (tensor.name.as_str(), tensor.bytes)).collect();
     // 64 elements of q8_0 are two blocks of 34 bytes.
     assert_eq!(sizes, [("q8_0", 68), ("new", 288), ("f16", 128), ("last", 128)]);
     let first = &header.tensors[0];
     assert_eq!((&first.dimensions[..], first.kind), (&[64][..], 8));
     let data = bytes.len() as u64 - 640;
-    assert_eq!(header.tensors.iter().map(|tensor| tensor.offset - data).collect::<Vec<_>>(), [0, 96, 384, 512]);
+    assert_eq!(
+        header.tensors.iter().map(|tensor| tensor.offset - data).collect::<Vec<_>>(),
+        [0, 96, 384, 512]
+    );
 }
 
 #[test]

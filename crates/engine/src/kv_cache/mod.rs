@@ -1,9 +1,11 @@
-//! The contents of a context's KV cache: which sequence holds which tokens, which is in use, and what to evict.
+//! The contents of a context's KV cache: which sequence holds which tokens, which is in use, and
+//! what to evict.
 //!
-//! A turn continues a cached sequence, or copies a prefix from one, wherever its prompt has a cached prefix. A prefix common
-//! to many turns is computed once, a retry starts where its prompt ended, and a pop goes back to what remains of the
-//! history. Unused sequences stay cached until their place is needed; eviction is LRU. This is bookkeeping only: the owner of
-//! the context applies the [`CacheOp`]s.
+//! A turn continues a cached sequence, or copies a prefix from one, wherever its prompt has a
+//! cached prefix. A prefix common to many turns is computed once, a retry starts where its prompt
+//! ended, and a pop goes back to what remains of the history. Unused sequences stay cached until
+//! their place is needed; eviction is LRU. This is bookkeeping only: the owner of the context
+//! applies the [`CacheOp`]s.
 
 mod prefix_tree;
 
@@ -14,7 +16,8 @@ use prefix_tree::{Match, PrefixTree};
 
 use super::KvPool;
 
-/// A sequence of a context. Only [`KvCache`] makes them, because llama.cpp aborts on one that is out of range.
+/// A sequence of a context. Only [`KvCache`] makes them, because llama.cpp aborts on one that is
+/// out of range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct SeqId(u8);
 
@@ -77,7 +80,8 @@ pub(super) struct KvCache {
     reserved: usize,
     /// Tokens computed so far.
     computed: u64,
-    /// In a shared pool, a cached sequence is evicted when it was not used while more tokens than these were computed.
+    /// In a shared pool, a cached sequence is evicted when it was not used while more tokens than
+    /// these were computed.
     unused_max: u64,
     stats: CacheStats,
 }
@@ -91,9 +95,16 @@ pub(super) struct Slot {
 }
 
 impl KvCache {
-    /// An empty pool of `cells` tokens with `sequences` (1..=256) sequences, of which at most `active_max` are active at
-    /// once. In a shared pool, a cached sequence is evicted when unused while more than `unused_max` tokens were computed.
-    pub(super) fn new(pool: KvPool, cells: u32, sequences: u16, active_max: u16, unused_max: u64) -> Self {
+    /// An empty pool of `cells` tokens with `sequences` (1..=256) sequences, of which at most
+    /// `active_max` are active at once. In a shared pool, a cached sequence is evicted when unused
+    /// while more than `unused_max` tokens were computed.
+    pub(super) fn new(
+        pool: KvPool,
+        cells: u32,
+        sequences: u16,
+        active_max: u16,
+        unused_max: u64,
+    ) -> Self {
         let sequences = usize::from(sequences.clamp(1, 256));
         Self {
             pool,
@@ -118,14 +129,20 @@ impl KvCache {
         self.active == self.active_max
     }
 
-    /// Length of the cached prefix of `prompt`, less than its length: the last token must be computed for its logits.
+    /// Length of the cached prefix of `prompt`, less than its length: the last token must be
+    /// computed for its logits.
     pub(super) fn cached(&self, prompt: &[Token]) -> usize {
         self.tree.find(&prompt[..prompt.len().saturating_sub(1)]).length
     }
 
-    /// Allocates a sequence to a turn, if one is free and there is room for `prompt` and `tokens_max` more. Appends the
-    /// operations that must be applied first to `ops`.
-    pub(super) fn allocate(&mut self, prompt: &[Token], tokens_max: usize, ops: &mut Vec<CacheOp>) -> Option<Slot> {
+    /// Allocates a sequence to a turn, if one is free and there is room for `prompt` and
+    /// `tokens_max` more. Appends the operations that must be applied first to `ops`.
+    pub(super) fn allocate(
+        &mut self,
+        prompt: &[Token],
+        tokens_max: usize,
+        ops: &mut Vec<CacheOp>,
+    ) -> Option<Slot> {
         if self.is_full() {
             return None;
         }
@@ -140,7 +157,8 @@ impl KvCache {
         let whole = prompt.len() + tokens_max;
         let wanted = whole - found.length;
         let fits = self.fits(wanted, |seq| Some(seq) == source);
-        let continues = is_cached && (!fits || source.is_some_and(|seq| self.is_worth_continuing(seq, found.length)));
+        let continues = is_cached
+            && (!fits || source.is_some_and(|seq| self.is_worth_continuing(seq, found.length)));
         // The rest of a sequence that is continued is evictable, too.
         let has_room = if continues { self.fits(whole, |_| false) } else { fits };
         if !has_room {
@@ -175,16 +193,17 @@ impl KvCache {
         found.holders.iter().min_by_key(|seq| (self.is_active(*seq), self.tree.length(*seq)))
     }
 
-    /// Whether little is lost when a turn continues a cached sequence after its first `length` tokens, instead of copying
-    /// them. In a split pool a copy is expensive, so there it always is.
+    /// Whether little is lost when a turn continues a cached sequence after its first `length`
+    /// tokens, instead of copying them. In a split pool a copy is expensive, so there it always is.
     fn is_worth_continuing(&self, seq: SeqId, length: usize) -> bool {
         self.pool == KvPool::Split || self.tree.length(seq) - length <= length / 8
     }
 
-    /// Whether there is room for `wanted` more tokens after evicting all cached sequences except those that `is_needed`.
-    /// The parts of a split pool are as long as a turn can be.
+    /// Whether there is room for `wanted` more tokens after evicting all cached sequences except
+    /// those that `is_needed`. The parts of a split pool are as long as a turn can be.
     fn fits(&self, wanted: usize, is_needed: impl Fn(SeqId) -> bool) -> bool {
-        let evictable = || self.tree.tokens_held_only_by_others(|seq| self.is_active(seq) || is_needed(seq));
+        let evictable =
+            || self.tree.tokens_held_only_by_others(|seq| self.is_active(seq) || is_needed(seq));
         let taken = self.reserved + self.tree.tokens() + wanted;
         self.pool == KvPool::Split || taken <= self.cells || taken - evictable() <= self.cells
     }
@@ -206,18 +225,29 @@ impl KvCache {
         (0..=u8::MAX).map(SeqId).zip(self.states.iter().copied())
     }
 
-    /// The cached sequence to evict next, except `except`. `source`, whose prefix is wanted now, comes last.
+    /// The cached sequence to evict next, except `except`. `source`, whose prefix is wanted now,
+    /// comes last.
     fn least_recently_used(&self, source: Option<SeqId>, except: Option<SeqId>) -> Option<SeqId> {
         let cached = self.sequences().filter_map(|(seq, state)| match state {
-            State::Cached { last_used } if Some(seq) != except => Some((Some(seq) == source, last_used, seq)),
+            State::Cached { last_used } if Some(seq) != except => {
+                Some((Some(seq) == source, last_used, seq))
+            }
             _ => None,
         });
         cached.min().map(|(.., seq)| seq)
     }
 
     /// Evicts cached sequences until a shared pool has room for `wanted` more tokens.
-    fn make_room(&mut self, wanted: usize, seq: SeqId, source: Option<SeqId>, ops: &mut Vec<CacheOp>) {
-        while self.pool == KvPool::Shared && self.reserved + self.tree.tokens() + wanted > self.cells {
+    fn make_room(
+        &mut self,
+        wanted: usize,
+        seq: SeqId,
+        source: Option<SeqId>,
+        ops: &mut Vec<CacheOp>,
+    ) {
+        while self.pool == KvPool::Shared
+            && self.reserved + self.tree.tokens() + wanted > self.cells
+        {
             let Some(oldest) = self.least_recently_used(source, Some(seq)) else { break };
             self.evict(oldest, ops);
         }
@@ -225,16 +255,18 @@ impl KvCache {
 
     /// Evicts, before a decode of `ahead` tokens, what will have been unused for too long after it.
     ///
-    /// In a shared pool every token attends over all cells up to the last one in use, cached ones included. After a certain
-    /// number of tokens that has cost as much as recomputing the cached ones, whatever their number. Eviction comes before
-    /// the decode, so that the decode reuses the freed cells instead of those above them.
+    /// In a shared pool every token attends over all cells up to the last one in use, cached ones
+    /// included. After a certain number of tokens that has cost as much as recomputing the cached
+    /// ones, whatever their number. Eviction comes before the decode, so that the decode reuses the
+    /// freed cells instead of those above them.
     pub(super) fn evict_unused(&mut self, ahead: usize, ops: &mut Vec<CacheOp>) {
         if self.pool == KvPool::Split {
             return;
         }
         let computed = self.computed + ahead as u64;
         let is_unused = |state| matches!(state, State::Cached { last_used } if computed - last_used > self.unused_max);
-        let unused: Vec<SeqId> = self.sequences().filter(|(_, state)| is_unused(*state)).map(|(seq, _)| seq).collect();
+        let unused: Vec<SeqId> =
+            self.sequences().filter(|(_, state)| is_unused(*state)).map(|(seq, _)| seq).collect();
         for seq in unused {
             self.evict(seq, ops);
         }
@@ -280,7 +312,8 @@ impl KvCache {
         }
     }
 
-    /// Releases a turn's sequence. Its tokens stay cached if they are sound and no other sequence holds them, too.
+    /// Releases a turn's sequence. Its tokens stay cached if they are sound and no other sequence
+    /// holds them, too.
     pub(super) fn release(&mut self, seq: SeqId, is_sound: bool, ops: &mut Vec<CacheOp>) {
         let state = &mut self.states[usize::from(seq.0)];
         if let State::Active { reserved } = *state {
@@ -297,7 +330,8 @@ impl KvCache {
 }
 
 fn position(length: usize) -> u32 {
-    u32::try_from(length).expect("invariant: a sequence is no longer than the pool, which is counted by a u32")
+    u32::try_from(length)
+        .expect("invariant: a sequence is no longer than the pool, which is counted by a u32")
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! A radix tree of the token sequences that a context holds; sequences with a common prefix share its nodes.
+//! A radix tree of the token sequences that a context holds; sequences with a common prefix share
+//! its nodes.
 //!
-//! A node is a run of tokens with the set of sequences that hold it, which serves as its reference count. The runs from the
-//! root to a sequence's node are its tokens. In a shared KV pool every token of the tree is one cell. Knows nothing of
-//! llama.cpp.
+//! A node is a run of tokens with the set of sequences that hold it, which serves as its reference
+//! count. The runs from the root to a sequence's node are its tokens. In a shared KV pool every
+//! token of the tree is one cell. Knows nothing of llama.cpp.
 
 use super::SeqId;
 
@@ -38,7 +39,9 @@ impl Holders {
 
     /// The sequences in ascending order.
     pub(super) fn iter(self) -> impl Iterator<Item = SeqId> {
-        (0..=u8::MAX).map(SeqId).filter(move |seq| self.0[usize::from(seq.0 / 64)] >> (seq.0 % 64) & 1 == 1)
+        (0..=u8::MAX)
+            .map(SeqId)
+            .filter(move |seq| self.0[usize::from(seq.0 / 64)] >> (seq.0 % 64) & 1 == 1)
     }
 }
 
@@ -83,7 +86,12 @@ pub(crate) fn common_prefix(a: &[Token], b: &[Token]) -> usize {
 impl PrefixTree {
     /// An empty tree for the sequences below `sequences`.
     pub(super) fn new(sequences: usize) -> Self {
-        Self { nodes: vec![Node::default()], vacant: Vec::new(), ends: vec![(ROOT, 0); sequences], tokens: 0 }
+        Self {
+            nodes: vec![Node::default()],
+            vacant: Vec::new(),
+            ends: vec![(ROOT, 0); sequences],
+            tokens: 0,
+        }
     }
 
     /// Length of `seq` in tokens.
@@ -104,7 +112,8 @@ impl PrefixTree {
 
     /// Tokens held only by sequences that are not wanted.
     pub(super) fn tokens_held_only_by_others(&self, is_wanted: impl Fn(SeqId) -> bool) -> usize {
-        let unwanted = |node: &&Node| !node.holders.is_empty() && !node.holders.iter().any(&is_wanted);
+        let unwanted =
+            |node: &&Node| !node.holders.is_empty() && !node.holders.iter().any(&is_wanted);
         self.nodes.iter().filter(unwanted).map(|node| node.tokens.len()).sum()
     }
 
@@ -124,7 +133,8 @@ impl PrefixTree {
             if length < child.tokens.len() {
                 return here;
             }
-            self.find_below(at, &tokens[length..]).map_or(here, |rest| Match { length: length + rest.length, ..rest })
+            self.find_below(at, &tokens[length..])
+                .map_or(here, |rest| Match { length: length + rest.length, ..rest })
         });
         found.max_by_key(|found| found.length)
     }
@@ -138,7 +148,8 @@ impl PrefixTree {
         id
     }
 
-    /// Splits a node after `at` of its tokens and returns the upper part. The lower part keeps its index.
+    /// Splits a node after `at` of its tokens and returns the upper part. The lower part keeps its
+    /// index.
     fn split(&mut self, id: NodeId, at: usize) -> NodeId {
         let node = &mut self.nodes[id];
         let rest = node.tokens.split_off(at);
@@ -159,8 +170,8 @@ impl PrefixTree {
         upper
     }
 
-    /// The node of `seq` that ends after `length` tokens, which is split off if necessary. `length` is at most the
-    /// sequence's.
+    /// The node of `seq` that ends after `length` tokens, which is split off if necessary. `length`
+    /// is at most the sequence's.
     fn node_at(&mut self, seq: SeqId, length: usize) -> NodeId {
         let (mut id, mut end) = self.ends[usize::from(seq.0)];
         loop {
@@ -187,7 +198,12 @@ impl PrefixTree {
             node.tokens.extend_from_slice(tokens);
             end
         } else {
-            let child = Node { tokens: tokens.to_vec(), parent: end, children: Vec::new(), holders: Holders::of(seq) };
+            let child = Node {
+                tokens: tokens.to_vec(),
+                parent: end,
+                children: Vec::new(),
+                holders: Holders::of(seq),
+            };
             let child = self.add(child);
             self.nodes[end].children.push(child);
             child
@@ -321,7 +337,8 @@ mod tests {
                 let list = &mut lists[usize::from(seq.0)];
                 match rng.random_range(0..4) {
                     0 | 1 => {
-                        let tokens: Vec<Token> = (0..rng.random_range(0..4)).map(|_| rng.random_range(0..3)).collect();
+                        let tokens: Vec<Token> =
+                            (0..rng.random_range(0..4)).map(|_| rng.random_range(0..3)).collect();
                         tree.extend(seq, &tokens);
                         list.extend(tokens);
                     }
@@ -336,19 +353,28 @@ mod tests {
                             tree.truncate(seq, 0);
                             let length = rng.random_range(0..=lists[usize::from(from.0)].len());
                             tree.share(from, seq, length);
-                            lists[usize::from(seq.0)] = lists[usize::from(from.0)][..length].to_vec();
+                            lists[usize::from(seq.0)] =
+                                lists[usize::from(from.0)][..length].to_vec();
                         }
                     }
                 }
                 for (seq, list) in (0..SEQUENCES).map(SeqId).zip(&lists) {
-                    assert_eq!((&held(&tree, seq), tree.length(seq)), (list, list.len()), "seed {seed}");
+                    assert_eq!(
+                        (&held(&tree, seq), tree.length(seq)),
+                        (list, list.len()),
+                        "seed {seed}"
+                    );
                 }
                 let wanted: Vec<Token> = (0..6).map(|_| rng.random_range(0..3)).collect();
                 let longest = lists.iter().map(|list| common_prefix(list, &wanted)).max();
                 let found = tree.find(&wanted);
                 assert_eq!(Some(found.length), longest, "seed {seed}");
                 for holder in found.holders.iter() {
-                    assert_eq!(common_prefix(&lists[usize::from(holder.0)], &wanted), found.length, "seed {seed}");
+                    assert_eq!(
+                        common_prefix(&lists[usize::from(holder.0)], &wanted),
+                        found.length,
+                        "seed {seed}"
+                    );
                 }
             }
             // No node is left behind.

@@ -1,4 +1,5 @@
-//! The cache against a model of llama.cpp's KV pool, made of plain lists, that applies the operations.
+//! The cache against a model of llama.cpp's KV pool, made of plain lists, that applies the
+//! operations.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -30,15 +31,21 @@ impl Pool {
             }
             CacheOp::Copy { from, to, end } => {
                 assert!(self.read(to).is_empty(), "the target of a copy is empty");
-                let copied = |cell: &Cell| cell.holders.contains(&from) && end.is_none_or(|end| cell.position < end);
+                let copied = |cell: &Cell| {
+                    cell.holders.contains(&from) && end.is_none_or(|end| cell.position < end)
+                };
                 if self.kind == KvPool::Shared {
                     for cell in self.cells.iter_mut().filter(|cell| copied(cell)) {
                         cell.holders.push(to);
                     }
                 } else {
                     assert_eq!(end, None, "a partial copy aborts");
-                    let copies: Vec<_> =
-                        self.cells.iter().filter(|cell| copied(cell)).map(|c| (c.token, c.position)).collect();
+                    let copies: Vec<_> = self
+                        .cells
+                        .iter()
+                        .filter(|cell| copied(cell))
+                        .map(|c| (c.token, c.position))
+                        .collect();
                     self.cells.extend(copies.into_iter().map(|(token, position)| Cell {
                         token,
                         position,
@@ -58,10 +65,17 @@ impl Pool {
 
     /// The tokens of a sequence, by position.
     fn read(&self, seq: SeqId) -> Vec<Token> {
-        let mut held: Vec<_> =
-            self.cells.iter().filter(|c| c.holders.contains(&seq)).map(|c| (c.position, c.token)).collect();
+        let mut held: Vec<_> = self
+            .cells
+            .iter()
+            .filter(|c| c.holders.contains(&seq))
+            .map(|c| (c.position, c.token))
+            .collect();
         held.sort_unstable();
-        assert!(held.iter().zip(0..).all(|((position, _), at)| *position == at), "a gap in {held:?}");
+        assert!(
+            held.iter().zip(0..).all(|((position, _), at)| *position == at),
+            "a gap in {held:?}"
+        );
         held.into_iter().map(|(_, token)| token).collect()
     }
 }
@@ -115,7 +129,8 @@ fn tokens(text: &str) -> Vec<Token> {
 
 #[test]
 fn a_retry_starts_where_its_prompt_ended() {
-    // A shared pool keeps the rejected answer while there is room; in a split one the next turn overwrites it.
+    // A shared pool keeps the rejected answer while there is room; in a split one the next turn
+    // overwrites it.
     for (kind, rejected) in [(KvPool::Shared, 8), (KvPool::Split, 7)] {
         let mut both = Both::new(kind, 400, 4, 4);
         let prompt = tokens("the head, the instance and a state of it; ");
@@ -171,15 +186,23 @@ fn a_shared_pool_evicts_what_was_unused_for_long() {
             both.cache.evict_unused(0, &mut both.ops);
             both.apply();
         }
-        // Those after which at most 20 tokens were computed; the parts of a split pool cost the others nothing.
-        assert_eq!((0..40).filter(|turn| both.cache.cached(&prompt(*turn)) == 2).count(), kept, "{kind:?}");
+        // Those after which at most 20 tokens were computed; the parts of a split pool cost the
+        // others nothing.
+        assert_eq!(
+            (0..40).filter(|turn| both.cache.cached(&prompt(*turn)) == 2).count(),
+            kept,
+            "{kind:?}"
+        );
         assert_eq!(both.pool.cells.len(), 3 * kept, "{kind:?}");
     }
 }
 
 #[test]
 fn eviction_counts_the_tokens_of_the_next_decode() {
-    let mut both = Both { cache: KvCache::new(KvPool::Shared, 256, 4, 4, 20), ..Both::new(KvPool::Shared, 0, 1, 1) };
+    let mut both = Both {
+        cache: KvCache::new(KvPool::Shared, 256, 4, 4, 20),
+        ..Both::new(KvPool::Shared, 0, 1, 1)
+    };
     both.turn(&[1, 2, 3], &[]);
     both.cache.evict_unused(20, &mut both.ops);
     assert!(both.ops.is_empty(), "20 tokens are not too many");
@@ -218,17 +241,26 @@ fn cache_and_pool_agree_under_random_turns() {
             if rng.random_bool(0.5) {
                 // One of few prefixes of up to 40 tokens, and a few tokens of its own.
                 let head = rng.random_range(0..3) * 100;
-                let mut prompt: Vec<Token> = (0..rng.random_range(1..40)).map(|at| head + at).collect();
+                let mut prompt: Vec<Token> =
+                    (0..rng.random_range(1..40)).map(|at| head + at).collect();
                 prompt.extend((0..rng.random_range(0..5)).map(|_| rng.random_range(0..2)));
-                let answer: Vec<Token> = (0..rng.random_range(0..10)).map(|_| rng.random_range(0..2)).collect();
+                let answer: Vec<Token> =
+                    (0..rng.random_range(0..10)).map(|_| rng.random_range(0..2)).collect();
                 let cached = both.cache.cached(&prompt);
                 let slot = both.allocate(&prompt, answer.len());
-                assert!(slot.is_some() || !active.is_empty(), "seed {seed}: an idle cache has no room");
+                assert!(
+                    slot.is_some() || !active.is_empty(),
+                    "seed {seed}: an idle cache has no room"
+                );
                 let Some(slot) = slot else { continue };
                 assert!(slot.cached < prompt.len() && slot.cached <= cached, "seed {seed}");
                 assert_eq!(both.pool.read(slot.seq), prompt[..slot.cached], "seed {seed}");
                 assert!(active.iter().all(|turn| turn.slot.seq != slot.seq), "seed {seed}");
-                active.push(Turn { slot, computed: slot.cached, tokens: [prompt, answer].concat() });
+                active.push(Turn {
+                    slot,
+                    computed: slot.cached,
+                    tokens: [prompt, answer].concat(),
+                });
                 assert!(active.len() <= usize::from(active_max), "seed {seed}");
             } else if !active.is_empty() {
                 let at = rng.random_range(0..active.len());
@@ -242,10 +274,17 @@ fn cache_and_pool_agree_under_random_turns() {
                 }
             }
             for turn in &active {
-                assert_eq!(both.pool.read(turn.slot.seq), turn.tokens[..turn.computed], "seed {seed}");
+                assert_eq!(
+                    both.pool.read(turn.slot.seq),
+                    turn.tokens[..turn.computed],
+                    "seed {seed}"
+                );
             }
             if kind == KvPool::Shared {
-                assert!(both.pool.cells.len() <= cells as usize, "seed {seed}: more cells than there are");
+                assert!(
+                    both.pool.cells.len() <= cells as usize,
+                    "seed {seed}: more cells than there are"
+                );
                 assert_eq!(both.pool.cells.len(), both.cache.tree.tokens(), "seed {seed}");
             }
         }

@@ -8,10 +8,14 @@ use prime_journal::conformance::{accept, append, events, row};
 use prime_journal::{Journal, JournalError};
 
 fn error(url: &str) -> String {
-    let error = PostgresJournal::open(url, PostgresOptions::default()).err().expect("it is refused");
+    let error =
+        PostgresJournal::open(url, PostgresOptions::default()).err().expect("it is refused");
     assert!(matches!(error, JournalError::Database { .. }), "{error:?}");
     let shown = error.to_string();
-    assert!(shown.starts_with("journal.url = postgres://") && !shown.contains("topsecret"), "{shown}");
+    assert!(
+        shown.starts_with("journal.url = postgres://") && !shown.contains("topsecret"),
+        "{shown}"
+    );
     shown
 }
 
@@ -27,7 +31,9 @@ fn role(schema: &Schema, rights: &str) -> String {
 
 fn tcp(schema: &Schema, role: &str, password: &str, host: &str, rest: &str) -> String {
     let (port, name) = (server().port, &schema.name);
-    format!("postgres://{role}:{password}@{host}:{port}/postgres?options=-csearch_path%3D{name}&{rest}")
+    format!(
+        "postgres://{role}:{password}@{host}:{port}/postgres?options=-csearch_path%3D{name}&{rest}"
+    )
 }
 
 #[test]
@@ -51,12 +57,21 @@ fn unusable_servers_are_explained() {
 #[test]
 fn other_schemas_are_left_alone() {
     let newer = Schema::new();
-    newer.sql("CREATE TABLE meta (name text, value bigint); INSERT INTO meta VALUES ('version', 99)");
-    assert!(error(&newer.url()).contains("its schema has version 99, but this program knows versions up to 4"));
+    newer.sql(
+        "CREATE TABLE meta (name text, value bigint); INSERT INTO meta VALUES ('version', 99)",
+    );
+    assert!(
+        error(&newer.url())
+            .contains("its schema has version 99, but this program knows versions up to 4")
+    );
     let foreign = Schema::new();
     foreign.sql("CREATE TABLE meta (colour text)");
     assert!(error(&foreign.url()).contains("another program's, and were left unchanged"));
-    assert_eq!(foreign.sql(&format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{}'", foreign.name)), ["1"]);
+    assert_eq!(
+        foreign
+            .sql(&format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{}'", foreign.name)),
+        ["1"]
+    );
 }
 
 #[test]
@@ -66,7 +81,9 @@ fn certificates_are_checked_as_far_as_asked() {
     let ca = server().folder.join("ca.crt").display().to_string();
     let open = |host: &str, rest: &str| {
         let url = tcp(&schema, &role, "topsecret", host, rest);
-        PostgresJournal::open(&url, PostgresOptions::default()).map(drop).map_err(|error| error.to_string())
+        PostgresJournal::open(&url, PostgresOptions::default())
+            .map(drop)
+            .map_err(|error| error.to_string())
     };
     let with_ca = |mode: &str| format!("sslmode={mode}&sslrootcert={ca}");
     for (host, rest) in [
@@ -109,11 +126,13 @@ fn a_read_only_database_takes_nothing_and_recovers() {
     let schema = Schema::new();
     let role = role(&schema, "USAGE, CREATE");
     let url = tcp(&schema, &role, "topsecret", "localhost", "sslmode=disable");
-    let options = PostgresOptions { patience: Duration::from_millis(200), ..PostgresOptions::default() };
+    let options =
+        PostgresOptions { patience: Duration::from_millis(200), ..PostgresOptions::default() };
     let journal = PostgresJournal::open(&url, options).unwrap();
     journal.commit(&[accept("r")]).unwrap();
     // For new connections; those that exist end.
-    let end = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{role}'");
+    let end =
+        format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{role}'");
     sql(&format!("ALTER ROLE {role} SET default_transaction_read_only = on; {end}"));
     for error in [journal.commit(&[accept("s")]).unwrap_err(), journal.probe().unwrap_err()] {
         assert!(matches!(error, JournalError::NotWritable(_)), "{error:?}");
@@ -139,9 +158,15 @@ fn a_full_database_takes_nothing_and_recovers() {
     let first = events(row("r").head, 1);
     let both = [append("r", &first), accept("s")];
     let error = journal.commit(&both).unwrap_err();
-    assert!(matches!(&error, JournalError::NotWritable(reason) if reason.contains("No space left")), "{error:?}");
+    assert!(
+        matches!(&error, JournalError::NotWritable(reason) if reason.contains("No space left")),
+        "{error:?}"
+    );
     assert_eq!((journal.run("r").unwrap(), journal.run("s").unwrap()), (Some(row("r")), None));
     schema.sql("DROP TRIGGER refuse ON segment");
     journal.commit(&both).unwrap();
-    assert_eq!((journal.run("r").unwrap().unwrap().head, journal.run("s").unwrap()), (first.head(), Some(row("s"))));
+    assert_eq!(
+        (journal.run("r").unwrap().unwrap().head, journal.run("s").unwrap()),
+        (first.head(), Some(row("s")))
+    );
 }

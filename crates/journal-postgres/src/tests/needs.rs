@@ -54,7 +54,11 @@ fn node(schema: &Schema, capacity: usize, words: &[&'static str]) -> Node {
 
 /// A run that needs the lines of its spec.
 fn accept(id: &str, spec: &str) -> Write {
-    let row = RunRow { spec: spec.to_owned(), head: Head { seq: 0, hash: ChainHash::genesis(spec) }, ..row(id) };
+    let row = RunRow {
+        spec: spec.to_owned(),
+        head: Head { seq: 0, hash: ChainHash::genesis(spec) },
+        ..row(id)
+    };
     Write::Accept { row, key: None }
 }
 
@@ -75,14 +79,20 @@ fn until_blocked(journal: &PostgresJournal, expected: &[(&str, &[&str])]) {
 #[test]
 fn a_node_takes_the_runs_whose_needs_it_meets() {
     let schema = Schema::new();
-    let runs = [accept("r0", "pool a"), accept("r1", "pool a\npool b"), accept("r2", ""), accept("r3", "pool c")];
+    let runs = [
+        accept("r0", "pool a"),
+        accept("r1", "pool a\npool b"),
+        accept("r2", ""),
+        accept("r3", "pool c"),
+    ];
     let acceptor = node(&schema, 0, &[]);
     acceptor.journal.commit(&runs).unwrap();
     assert_eq!(acceptor.journal.blocked().unwrap(), [], "they are held by a node");
     drop(acceptor);
 
     let one = node(&schema, 9, &["pool a"]);
-    let mut taken = [one.taken.recv_timeout(PATIENCE).unwrap(), one.taken.recv_timeout(PATIENCE).unwrap()];
+    let mut taken =
+        [one.taken.recv_timeout(PATIENCE).unwrap(), one.taken.recv_timeout(PATIENCE).unwrap()];
     taken.sort();
     assert_eq!(taken, ["r0", "r2"]);
     until_blocked(&one.journal, &[("r1", &["pool b"]), ("r3", &["pool c"])]);
@@ -141,14 +151,19 @@ fn nodes_of_the_version_before_work_beside_new_ones() {
     };
     accepted(1_000_001, "before");
     let new = node(&schema, 9, &[]);
-    assert_eq!(new.taken.recv_timeout(PATIENCE).unwrap(), "before", "its needs are not known, so there are none");
+    assert_eq!(
+        new.taken.recv_timeout(PATIENCE).unwrap(),
+        "before",
+        "its needs are not known, so there are none"
+    );
     accepted(1_000_002, "beside");
     assert_eq!(new.taken.recv_timeout(PATIENCE).unwrap(), "beside");
     let acceptor = node(&schema, 0, &[]);
     acceptor.journal.commit(&[accept("r", "pool a")]).unwrap();
     drop(acceptor);
     until_blocked(&new.journal, &[("r", &["pool a"])]);
-    let lags: Vec<_> = new.journal.status().unwrap().nodes.iter().map(|node| node.lag_ms.is_some()).collect();
+    let lags: Vec<_> =
+        new.journal.status().unwrap().nodes.iter().map(|node| node.lag_ms.is_some()).collect();
     assert_eq!(lags, [false, true], "an old node does not say when it sent its last heartbeat");
     let taken = schema.sql(&format!(
         "WITH me AS (SELECT id FROM node WHERE id = {old} AND NOT is_dead FOR SHARE),

@@ -22,7 +22,11 @@ fn lost(error: &JournalError) -> &[String] {
     }
 }
 
-fn taking(schema: &Schema, capacity: usize, timing: Timing) -> (PostgresJournal, Receiver<Effect<String>>) {
+fn taking(
+    schema: &Schema,
+    capacity: usize,
+    timing: Timing,
+) -> (PostgresJournal, Receiver<Effect<String>>) {
     let (sender, effects) = channel();
     let on_notice = move |notice| {
         if let Notice::Lease(effect) = notice {
@@ -31,7 +35,12 @@ fn taking(schema: &Schema, capacity: usize, timing: Timing) -> (PostgresJournal,
         }
     };
     let on_notice: OnNotice = Arc::new(on_notice);
-    let options = PostgresOptions { capacity, timing, on_notice: Some(on_notice), ..PostgresOptions::default() };
+    let options = PostgresOptions {
+        capacity,
+        timing,
+        on_notice: Some(on_notice),
+        ..PostgresOptions::default()
+    };
     (PostgresJournal::open(&schema.url(), options).unwrap(), effects)
 }
 
@@ -83,7 +92,9 @@ fn nodes_take_different_runs_at_the_same_time() {
     let mut taken = BTreeMap::new();
     for (journal, effects) in &nodes {
         for _ in 0..10 {
-            let Effect::Start(run) = effects.recv_timeout(PATIENCE).unwrap() else { panic!("a run is lost") };
+            let Effect::Start(run) = effects.recv_timeout(PATIENCE).unwrap() else {
+                panic!("a run is lost")
+            };
             assert!(taken.insert(run, journal).is_none(), "taken twice");
         }
     }
@@ -104,7 +115,10 @@ fn the_runs_of_a_dead_node_go_to_another() {
     sleeping.commit(&[accept("r"), append("r", &first)]).unwrap();
     let (other, effects) = taking(&schema, 5, QUICK);
     assert_eq!(effects.recv_timeout(PATIENCE).unwrap(), Effect::Start("r".to_owned()));
-    assert_eq!(lost(&sleeping.commit(&[append("r", &events(first.head(), 1))]).unwrap_err()), ["r"]);
+    assert_eq!(
+        lost(&sleeping.commit(&[append("r", &events(first.head(), 1))]).unwrap_err()),
+        ["r"]
+    );
     assert_eq!(stopped.recv_timeout(PATIENCE).unwrap(), Effect::Stop("r".to_owned()));
     let next = events(other.run("r").unwrap().unwrap().head, 1);
     other.commit(&[append("r", &next), end("r", 3)]).unwrap();
@@ -129,7 +143,8 @@ fn a_node_whose_capacity_grows_takes_more() {
 #[test]
 fn a_server_whose_clock_is_set_back_keeps_no_dead_node_alive() {
     let schema = Schema::new();
-    let (sleeping, _stopped) = taking(&schema, 0, Timing { lease_ms: 400, heartbeat_ms: 3_600_000 });
+    let (sleeping, _stopped) =
+        taking(&schema, 0, Timing { lease_ms: 400, heartbeat_ms: 3_600_000 });
     sleeping.commit(&[accept("r")]).unwrap();
     schema.sql("UPDATE node SET expires = clock_timestamp() + interval '9 hours'");
     let (_other, effects) = taking(&schema, 5, Timing { lease_ms: 400, heartbeat_ms: 50 });
@@ -179,7 +194,8 @@ fn a_node_that_was_taken_for_dead_registers_again() {
 #[test]
 fn a_commit_takes_no_run_where_effects_alone_start_them() {
     let schema = Schema::new();
-    let options = PostgresOptions { commits_take: false, timing: QUICK, ..PostgresOptions::default() };
+    let options =
+        PostgresOptions { commits_take: false, timing: QUICK, ..PostgresOptions::default() };
     let journal = PostgresJournal::open(&schema.url(), options).unwrap();
     let first = events(row("r").head, 1);
     journal.commit(&[accept("r"), append("r", &first)]).unwrap();
@@ -197,7 +213,8 @@ fn what_one_node_asks_for_another_hears() {
     let schema = Schema::new();
     let (sender, heard) = channel();
     let on_notice: OnNotice = Arc::new(move |notice| drop(sender.send(notice)));
-    let options = PostgresOptions { timing: QUICK, on_notice: Some(on_notice), ..PostgresOptions::default() };
+    let options =
+        PostgresOptions { timing: QUICK, on_notice: Some(on_notice), ..PostgresOptions::default() };
     let holder = PostgresJournal::open(&schema.url(), options).unwrap();
     let (other, _effects) = taking(&schema, 0, QUICK);
     holder.commit(&[accept("r"), accept("s")]).unwrap();
@@ -209,7 +226,8 @@ fn what_one_node_asks_for_another_hears() {
     other.request_cancel("none").unwrap();
     let status = other.status().unwrap();
     assert_eq!((status.open_runs, status.waiting_runs, status.oldest_waiting_ms), (1, 0, None));
-    let held: Vec<_> = status.nodes.iter().map(|node| (node.is_this, node.held, node.lease_left_ms > 0)).collect();
+    let held: Vec<_> =
+        status.nodes.iter().map(|node| (node.is_this, node.held, node.lease_left_ms > 0)).collect();
     assert_eq!(held, [(false, 1, true), (true, 0, true)]);
     // Obsolete cancellations go with the next round.
     while schema.sql("SELECT count(*) FROM cancellation") != ["0"] {
@@ -229,8 +247,13 @@ fn released_runs_are_free_at_once() {
     assert_eq!(schema.sql("SELECT count(*) FROM head WHERE holder IS NULL"), ["2"]);
     assert_eq!(schema.sql("SELECT count(*) FROM node"), ["0"]);
     let (one, effects) = taking(&schema, 2, QUICK);
-    let started = [effects.recv_timeout(PATIENCE).unwrap(), effects.recv_timeout(PATIENCE).unwrap()];
-    assert_eq!(started, ["r", "s"].map(|run| Effect::Start(run.to_owned())), "in the order of acceptance");
+    let started =
+        [effects.recv_timeout(PATIENCE).unwrap(), effects.recv_timeout(PATIENCE).unwrap()];
+    assert_eq!(
+        started,
+        ["r", "s"].map(|run| Effect::Start(run.to_owned())),
+        "in the order of acceptance"
+    );
     one.drain();
     one.release("s");
     let (_other, effects) = taking(&schema, 2, QUICK);
@@ -262,7 +285,9 @@ fn one_key_makes_one_run() {
             scope.spawn(move || {
                 let submit = |at: usize| {
                     let key = Some(IdempotencyKey { key: "k".to_owned(), fingerprint: [1; 32] });
-                    match journal.commit(&[Write::Accept { row: row(&format!("r{node}-{at}")), key }]) {
+                    match journal
+                        .commit(&[Write::Accept { row: row(&format!("r{node}-{at}")), key }])
+                    {
                         Ok(()) => true,
                         Err(JournalError::Refused(reason)) => {
                             assert!(reason.contains("belongs to run"), "{reason}");
@@ -279,11 +304,13 @@ fn one_key_makes_one_run() {
     assert_eq!((accepted, journals[0].size().unwrap().runs), (1, 1));
 }
 
-/// A journal whose answers come through a proxy: without heartbeats, so that they are those of commits.
+/// A journal whose answers come through a proxy: without heartbeats, so that they are those of
+/// commits.
 pub(super) fn behind(proxy: &Proxy, schema: &Schema) -> PostgresJournal {
     let timing = Timing { lease_ms: 3_600_000, heartbeat_ms: 3_600_000 };
     let options = PostgresOptions { timing, ..PostgresOptions::default() };
-    PostgresJournal::open(&schema.url_at(&proxy.folder.path().display().to_string()), options).unwrap()
+    PostgresJournal::open(&schema.url_at(&proxy.folder.path().display().to_string()), options)
+        .unwrap()
 }
 
 #[test]
@@ -312,7 +339,9 @@ fn retention_on_many_nodes_removes_each_run_once() {
     let journals: Vec<_> = (0..3).map(|_| open(&schema)).collect();
     let runs: Vec<_> = (0..150).map(|at| format!("r{at:03}")).collect();
     for run in &runs {
-        journals[0].commit(&[accept(run), append(run, &events(row(run).head, 2)), end(run, 5)]).unwrap();
+        journals[0]
+            .commit(&[accept(run), append(run, &events(row(run).head, 2)), end(run, 5)])
+            .unwrap();
     }
     let all = Retention { updated_before_ms: Some(u64::MAX), ..Retention::default() };
     let removed: Vec<_> = std::thread::scope(|scope| {
@@ -325,7 +354,8 @@ fn retention_on_many_nodes_removes_each_run_once() {
             }
             (runs, removed_events)
         };
-        let threads: Vec<_> = journals.iter().map(|journal| scope.spawn(move || remove(journal))).collect();
+        let threads: Vec<_> =
+            journals.iter().map(|journal| scope.spawn(move || remove(journal))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(removed.iter().map(|(runs, _)| runs).sum::<u64>(), 150);

@@ -40,7 +40,8 @@ fn runs_of_other_nodes_take_room() {
     assert_eq!(other.open_elsewhere(), 2);
     other.commit(&both[..2]).unwrap();
     assert_eq!(full(one.commit(&accepts(&["v"]))), (4, 4));
-    // The run that a commit ends leaves its place to one that it accepts, and what is over takes none.
+    // The run that a commit ends leaves its place to one that it accepts, and what is over takes
+    // none.
     one.commit(&[end("r", 1), accept("v")]).unwrap();
     let over = |name: &str| [accept(name), end(name, 1)];
     one.commit(&over("w")).unwrap();
@@ -94,7 +95,8 @@ fn nodes_that_race_never_exceed_the_limit() {
             assert!(found <= MOST, "{found} runs are open");
             // From empty to full and back, again and again.
             if (at / 20) % 2 == 1 || open.len() > 20 {
-                let ends: Vec<_> = open.drain(..open.len().min(2)).map(|run| end(&run, 1)).collect();
+                let ends: Vec<_> =
+                    open.drain(..open.len().min(2)).map(|run| end(&run, 1)).collect();
                 journal.commit(&ends).unwrap();
             }
         }

@@ -21,14 +21,23 @@ pub(super) struct Server {
 /// Where Debian and others put them.
 fn binaries() -> PathBuf {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let folders = versions.map(|version| version.path().join("bin")).filter(|bin| bin.join("initdb").exists());
-    let bin = ["/usr/bin", "/usr/local/bin"].map(PathBuf::from).into_iter().filter(|bin| bin.join("initdb").exists());
-    folders.max().or_else(|| bin.max()).expect("PostgreSQL's server is missing: run scripts/setup --postgres")
+    let folders = versions
+        .map(|version| version.path().join("bin"))
+        .filter(|bin| bin.join("initdb").exists());
+    let bin = ["/usr/bin", "/usr/local/bin"]
+        .map(PathBuf::from)
+        .into_iter()
+        .filter(|bin| bin.join("initdb").exists());
+    folders
+        .max()
+        .or_else(|| bin.max())
+        .expect("PostgreSQL's server is missing: run scripts/setup --postgres")
 }
 
 fn start() -> Server {
     // Its path and a socket's name must fit into 107 bytes.
-    let folder = tempfile::Builder::new().prefix("prime-postgres-").tempdir_in("/tmp").unwrap().keep();
+    let folder =
+        tempfile::Builder::new().prefix("prime-postgres-").tempdir_in("/tmp").unwrap().keep();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut shell = Command::new("/bin/sh")
         .args(["-c", include_str!("server.sh"), "server.sh"])
@@ -54,7 +63,14 @@ pub(super) fn server() -> &'static Server {
 pub(super) fn sql(statements: &str) -> Vec<String> {
     let server = server();
     let command = Command::new(binaries().join("psql"))
-        .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1", "--username=prime"])
+        .args([
+            "--no-psqlrc",
+            "--quiet",
+            "--tuples-only",
+            "--no-align",
+            "--set=ON_ERROR_STOP=1",
+            "--username=prime",
+        ])
         .arg(format!("--host={}", server.folder.display()))
         .arg(format!("--port={}", server.port))
         .args(["--dbname=postgres", "--command", statements])
@@ -94,7 +110,8 @@ impl Schema {
     }
 }
 
-/// Stands before the server's socket. It can pass a request and drop the answer with the connection.
+/// Stands before the server's socket. It can pass a request and drop the answer with the
+/// connection.
 pub(super) struct Proxy {
     pub(super) folder: TempDir,
     drops_answers: Arc<AtomicBool>,
@@ -110,10 +127,13 @@ impl Proxy {
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let upstream = UnixStream::connect(server().folder.join(&name)).unwrap();
-                let (from_client, to_server) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
+                let (from_client, to_server) =
+                    (client.try_clone().unwrap(), upstream.try_clone().unwrap());
                 let drops = Arc::clone(&drops);
                 std::thread::spawn(move || copy(from_client, to_server, || false));
-                std::thread::spawn(move || copy(upstream, client, || drops.swap(false, Ordering::SeqCst)));
+                std::thread::spawn(move || {
+                    copy(upstream, client, || drops.swap(false, Ordering::SeqCst))
+                });
             }
         });
         Self { folder, drops_answers }

@@ -7,8 +7,8 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::{Make, row};
 use crate::{
-    ChainHash, FlaggedEvent, Head, IdempotencyKey, Journal, JournalError, Query, Review, ReviewCounts, RunRow, Segment,
-    Snapshot, Write,
+    ChainHash, FlaggedEvent, Head, IdempotencyKey, Journal, JournalError, Query, Review,
+    ReviewCounts, RunRow, Segment, Snapshot, Write,
 };
 
 const IDS: [&str; 4] = ["a", "b", "c", "d"];
@@ -84,11 +84,16 @@ fn changes() -> impl Strategy<Value = Change> {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    // Short batches are mostly right, and so are the first: only runs that are there can get something.
+    // Short batches are mostly right, and so are the first: only runs that are there can get
+    // something.
     let batch = prop::collection::vec(changes(), 1..4).prop_map(Step::Commit);
     let begin = (0..OWNERS.len(), 0_u64..3).prop_map(|(owner, created_ms)| {
-        let accept =
-            |id| Change::Accept { id, owner: (owner + id) % 2, created_ms: created_ms + id as u64 % 2, key: None };
+        let accept = |id| Change::Accept {
+            id,
+            owner: (owner + id) % 2,
+            created_ms: created_ms + id as u64 % 2,
+            key: None,
+        };
         Step::Commit(vec![accept(0), accept(2)])
     });
     let later = prop::collection::vec(prop_oneof![12 => batch, 1 => Just(Step::Reopen)], 1..14);
@@ -109,7 +114,9 @@ struct Known {
 
 impl Known {
     fn count(&mut self) {
-        let of = |has: fn(&Vec<Review>) -> bool| self.flags.values().filter(|reviews| has(reviews)).count() as u64;
+        let of = |has: fn(&Vec<Review>) -> bool| {
+            self.flags.values().filter(|reviews| has(reviews)).count() as u64
+        };
         self.row.reviews = ReviewCounts {
             needed: of(|_| true),
             open: of(Vec::is_empty),
@@ -118,7 +125,10 @@ impl Known {
     }
 
     fn flagged(&self) -> Vec<FlaggedEvent> {
-        self.flags.iter().map(|(seq, reviews)| FlaggedEvent { seq: *seq, reviews: reviews.clone() }).collect()
+        self.flags
+            .iter()
+            .map(|(seq, reviews)| FlaggedEvent { seq: *seq, reviews: reviews.clone() })
+            .collect()
     }
 }
 
@@ -160,7 +170,10 @@ impl Model {
             },
             Change::Save { id, ahead, length } => {
                 let seq = self.head(IDS[*id]).seq.saturating_add_signed(*ahead);
-                Write::Save { id: IDS[*id].to_owned(), snapshot: Snapshot { seq, body: vec![b'y'; *length] } }
+                Write::Save {
+                    id: IDS[*id].to_owned(),
+                    snapshot: Snapshot { seq, body: vec![b'y'; *length] },
+                }
             }
             Change::Flag { id, ahead } => {
                 let last = self.head(IDS[*id]).seq;
@@ -169,7 +182,8 @@ impl Model {
             }
             Change::Review { id, ahead, is_rejected, at } => {
                 let seq = self.head(IDS[*id]).seq.saturating_add_signed(*ahead);
-                let (by, note) = (OWNERS[*at as usize % 2].to_owned(), "n".repeat(*at as usize % 3));
+                let (by, note) =
+                    (OWNERS[*at as usize % 2].to_owned(), "n".repeat(*at as usize % 3));
                 let review = Review { at_ms: u64::from(*at), by, is_rejected: *is_rejected, note };
                 Write::Review { id: IDS[*id].to_owned(), seq, review }
             }
@@ -183,13 +197,19 @@ impl Model {
                 let is_taken = |known: &Known| {
                     key.is_some()
                         && known.row.owner == row.owner
-                        && known.key.as_ref().map(|key| &key.key) == key.as_ref().map(|key| &key.key)
+                        && known.key.as_ref().map(|key| &key.key)
+                            == key.as_ref().map(|key| &key.key)
                 };
                 if self.runs.contains_key(&row.id) || self.runs.values().any(is_taken) {
                     return false;
                 }
-                let known =
-                    Known { row: row.clone(), key, segments: Vec::new(), snapshot: None, flags: BTreeMap::new() };
+                let known = Known {
+                    row: row.clone(),
+                    key,
+                    segments: Vec::new(),
+                    snapshot: None,
+                    flags: BTreeMap::new(),
+                };
                 self.runs.insert(row.id, known).is_none()
             }
             Write::Append { id, segment } => {
@@ -202,18 +222,24 @@ impl Model {
                 true
             }
             Write::Update { id, updated_ms, status, is_over, resumed, summary } => {
-                let Some(known) = self.runs.get_mut(&id).filter(|known| !known.row.is_over || is_over) else {
+                let Some(known) =
+                    self.runs.get_mut(&id).filter(|known| !known.row.is_over || is_over)
+                else {
                     return false;
                 };
-                known.row = RunRow { updated_ms, status, is_over, resumed, summary, ..known.row.clone() };
+                known.row =
+                    RunRow { updated_ms, status, is_over, resumed, summary, ..known.row.clone() };
                 true
             }
             Write::Save { id, snapshot } => {
-                let known = self.runs.get_mut(&id).filter(|known| snapshot.seq <= known.row.head.seq);
+                let known =
+                    self.runs.get_mut(&id).filter(|known| snapshot.seq <= known.row.head.seq);
                 known.map(|known| known.snapshot = Some(snapshot)).is_some()
             }
             Write::Flag { id, seqs } => {
-                let is_there = |known: &&mut Known| seqs.iter().all(|seq| (1..=known.row.head.seq).contains(seq));
+                let is_there = |known: &&mut Known| {
+                    seqs.iter().all(|seq| (1..=known.row.head.seq).contains(seq))
+                };
                 let Some(known) = self.runs.get_mut(&id).filter(is_there) else { return false };
                 for seq in seqs {
                     known.flags.entry(seq).or_default();
@@ -238,7 +264,8 @@ impl Model {
     fn listed(&self, owner: Option<&str>, status: Option<&str>) -> Vec<RunRow> {
         let rows = self.runs.values().map(|known| &known.row);
         let passes = |row: &&RunRow| {
-            owner.is_none_or(|owner| row.owner == owner) && status.is_none_or(|status| row.status == status)
+            owner.is_none_or(|owner| row.owner == owner)
+                && status.is_none_or(|status| row.status == status)
         };
         let mut rows: Vec<_> = rows.filter(passes).cloned().collect();
         rows.sort_by(|one, other| (other.created_ms, &other.id).cmp(&(one.created_ms, &one.id)));
@@ -250,15 +277,24 @@ impl Model {
         for id in IDS {
             let known = self.runs.get(id);
             assert_eq!(journal.run(id).unwrap().as_ref(), known.map(|known| &known.row));
-            assert_eq!(journal.snapshot(id).unwrap(), known.and_then(|known| known.snapshot.clone()));
+            assert_eq!(
+                journal.snapshot(id).unwrap(),
+                known.and_then(|known| known.snapshot.clone())
+            );
             let all = known.map(|known| &known.segments[..]).unwrap_or_default();
             assert!(journal.segments(id, 0, usize::MAX).unwrap() == all, "{id}");
-            assert_eq!(journal.reviews(id, 0, u32::MAX).unwrap(), known.map(Known::flagged).unwrap_or_default());
+            assert_eq!(
+                journal.reviews(id, 0, u32::MAX).unwrap(),
+                known.map(Known::flagged).unwrap_or_default()
+            );
         }
         let mut open = self.listed(None, None);
         open.retain(|row| !row.is_over);
         open.reverse();
-        assert_eq!(journal.open_runs().unwrap(), crate::RunRows { rows: open.clone(), ..crate::RunRows::default() });
+        assert_eq!(
+            journal.open_runs().unwrap(),
+            crate::RunRows { rows: open.clone(), ..crate::RunRows::default() }
+        );
         let size = journal.size().unwrap();
         assert_eq!((size.runs, size.open_runs), (self.runs.len() as u64, open.len() as u64));
     }
@@ -269,7 +305,10 @@ impl Model {
             let all = self.runs.get(id).map(|known| &known.segments[..]).unwrap_or_default();
             for after in 0..=self.head(id).seq + 1 {
                 let from = all.partition_point(|segment| segment.last_seq() <= after);
-                assert!(journal.segments(id, after, usize::MAX).unwrap() == all[from..], "{id} after {after}");
+                assert!(
+                    journal.segments(id, after, usize::MAX).unwrap() == all[from..],
+                    "{id} after {after}"
+                );
                 let one = &all[from..all.len().min(from + 1)];
                 assert!(journal.segments(id, after, 0).unwrap() == one, "{id} after {after}");
             }
@@ -277,10 +316,12 @@ impl Model {
         for owner in OWNERS {
             for key in KEYS {
                 let has = |known: &&Known| {
-                    known.row.owner == owner && known.key.as_ref().is_some_and(|given| given.key == key)
+                    known.row.owner == owner
+                        && known.key.as_ref().is_some_and(|given| given.key == key)
                 };
                 let expected = self.runs.values().find(has);
-                let expected = expected.map(|known| (known.row.id.clone(), known.key.as_ref().unwrap().fingerprint));
+                let expected = expected
+                    .map(|known| (known.row.id.clone(), known.key.as_ref().unwrap().fingerprint));
                 assert_eq!(journal.run_of_key(owner, key).unwrap(), expected);
             }
         }
@@ -288,7 +329,11 @@ impl Model {
             for status in [None, Some(STATUSES[0]), Some(STATUSES[1])] {
                 for limit in [1, 3, 9] {
                     let expected = self.listed(owner, status);
-                    assert_eq!(paged(journal, owner, status, limit), expected, "{owner:?} {status:?} by {limit}");
+                    assert_eq!(
+                        paged(journal, owner, status, limit),
+                        expected,
+                        "{owner:?} {status:?} by {limit}"
+                    );
                 }
             }
         }
@@ -296,12 +341,18 @@ impl Model {
 }
 
 /// A listing, page by page.
-fn paged(journal: &dyn Journal, owner: Option<&str>, status: Option<&str>, limit: u32) -> Vec<RunRow> {
+fn paged(
+    journal: &dyn Journal,
+    owner: Option<&str>,
+    status: Option<&str>,
+    limit: u32,
+) -> Vec<RunRow> {
     let mut rows: Vec<RunRow> = Vec::new();
     loop {
         let after = rows.last().map(|row| row.id.clone());
         let (owner, status) = (owner.map(str::to_owned), status.map(str::to_owned));
-        let page = journal.list(&Query { owner, status, after, limit, ..Query::default() }).unwrap();
+        let page =
+            journal.list(&Query { owner, status, after, limit, ..Query::default() }).unwrap();
         assert_eq!(page.damaged, []);
         let last = page.rows.last().map(|row| row.id.clone());
         assert_eq!(page.next, last.filter(|_| page.rows.len() == limit as usize));
@@ -312,7 +363,8 @@ fn paged(journal: &dyn Journal, owner: Option<&str>, status: Option<&str>, limit
     }
 }
 
-/// After any batches, reopened at any time, a journal holds what the model holds, and refuses what it refuses.
+/// After any batches, reopened at any time, a journal holds what the model holds, and refuses what
+/// it refuses.
 pub fn agrees_with_the_model(make: Make<'_>) {
     let config = Config { cases: 32, failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config).run(&steps(), |steps| {

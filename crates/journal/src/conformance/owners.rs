@@ -19,7 +19,12 @@ pub fn keys_outlive_their_run(make: Make<'_>) {
     let mut store = make();
     let accept = |id| accept_of("ada", id, Some("k"));
     store.journal().commit(&[accept("a"), end("a", 5)]).unwrap();
-    let removal = Retention { updated_before_ms: Some(6), now_ms: 100, keep_keys_ms: 50, ..Retention::default() };
+    let removal = Retention {
+        updated_before_ms: Some(6),
+        now_ms: 100,
+        keep_keys_ms: 50,
+        ..Retention::default()
+    };
     assert_eq!(collect(store.journal(), &removal).runs, 1);
     for _ in 0..2 {
         let journal = store.journal();
@@ -51,7 +56,14 @@ pub fn an_owner_is_cleaned_up_alone(make: Make<'_>) {
     assert_eq!(collect(journal, &Retention { bytes_max: Some(160_000), ..of("bob") }).runs, 1);
     assert_eq!(all_ids(journal), ["ada5", "bob4"]);
     assert_eq!(collect(journal, &Retention { bytes_max: Some(0), ..of("bob") }).runs, 1);
-    assert_eq!(collect(journal, &Retention { bytes_max: Some(0), updated_before_ms: Some(99), ..of("cy") }).runs, 0);
+    assert_eq!(
+        collect(
+            journal,
+            &Retention { bytes_max: Some(0), updated_before_ms: Some(99), ..of("cy") }
+        )
+        .runs,
+        0
+    );
     assert_eq!(all_ids(journal), ["ada5"]);
 }
 
@@ -65,15 +77,27 @@ pub fn the_largest_owner_makes_room(make: Make<'_>) {
         finished(journal, "bob", &format!("b{place}"), 100_000, 10 + place);
     }
     let full = journal.size().unwrap().bytes;
-    assert_eq!(collect(journal, &Retention { bytes_max: Some(full - 350_000), ..Retention::default() }).runs, 4);
+    assert_eq!(
+        collect(journal, &Retention { bytes_max: Some(full - 350_000), ..Retention::default() })
+            .runs,
+        4
+    );
     assert_eq!(all_ids(journal), ["a1", "a2", "b5", "b6"]);
     store.reopen();
     let journal = store.journal();
     // With this one, the runs of `ada` hold more than what is left of `bob`.
     finished(journal, "ada", "a3", 400_000, 30);
     let full = journal.size().unwrap().bytes;
-    assert_eq!(collect(journal, &Retention { bytes_max: Some(full - 60_000), ..Retention::default() }).runs, 2);
-    assert_eq!(all_ids(journal), ["a3", "b5", "b6"], "now ada's come first, in the order of their ends");
+    assert_eq!(
+        collect(journal, &Retention { bytes_max: Some(full - 60_000), ..Retention::default() })
+            .runs,
+        2
+    );
+    assert_eq!(
+        all_ids(journal),
+        ["a3", "b5", "b6"],
+        "now ada's come first, in the order of their ends"
+    );
     // With nothing left of the largest, the next one's go.
     collect(journal, &Retention { bytes_max: Some(1), ..Retention::default() });
     assert_eq!(all_ids(journal), [""; 0]);

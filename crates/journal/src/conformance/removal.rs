@@ -1,7 +1,9 @@
 //! Retention: what goes, in which order, and what stays.
 
 use super::{Make, accept, append, end, events, ids, noise, random, row};
-use crate::{IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow, Segment, Write};
+use crate::{
+    IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow, Segment, Write,
+};
 
 /// All rounds of retention, in one.
 pub(super) fn collect(journal: &dyn Journal, retention: &Retention) -> Removed {
@@ -32,11 +34,21 @@ pub fn old_runs_are_removed(make: Make<'_>) {
     let journal = store.journal();
     for (id, ended) in [("a", 10), ("b", 30), ("c", 20), ("d", 20)] {
         let first = events(row(id).head, 3);
-        journal.commit(&[Write::Accept { row: row(id), key: key(id) }, append(id, &first), end(id, ended)]).unwrap();
+        journal
+            .commit(&[
+                Write::Accept { row: row(id), key: key(id) },
+                append(id, &first),
+                end(id, ended),
+            ])
+            .unwrap();
     }
     assert_eq!(collect(journal, &Retention::default()).runs, 0);
-    assert_eq!(collect(journal, &Retention { updated_before_ms: Some(10), ..Retention::default() }).runs, 0);
-    let removed = collect(journal, &Retention { updated_before_ms: Some(21), ..Retention::default() });
+    assert_eq!(
+        collect(journal, &Retention { updated_before_ms: Some(10), ..Retention::default() }).runs,
+        0
+    );
+    let removed =
+        collect(journal, &Retention { updated_before_ms: Some(21), ..Retention::default() });
     assert_eq!((removed.runs, removed.events), (3, 9));
     for _ in 0..2 {
         let journal = store.journal();
@@ -58,7 +70,8 @@ pub fn open_runs_are_never_removed(make: Make<'_>) {
     let store = make();
     let first = noise(row("a").head, 100_000);
     store.journal().commit(&[accept("a"), append("a", &first), accept("b"), end("b", 1)]).unwrap();
-    let all = Retention { updated_before_ms: Some(u64::MAX), bytes_max: Some(0), ..Retention::default() };
+    let all =
+        Retention { updated_before_ms: Some(u64::MAX), bytes_max: Some(0), ..Retention::default() };
     assert_eq!(collect(store.journal(), &all).runs, 1);
     assert_eq!(all_ids(store.journal()), ["a"]);
     assert_eq!(store.journal().segments("a", 0, 1).unwrap(), [first]);
@@ -77,9 +90,15 @@ pub fn bytes_are_removed_from_the_oldest_end(make: Make<'_>) {
         journal.commit(&[end(id, ended)]).unwrap();
     }
     let full = journal.size().unwrap().bytes;
-    assert_eq!(collect(journal, &Retention { bytes_max: Some(full), ..Retention::default() }).runs, 0);
+    assert_eq!(
+        collect(journal, &Retention { bytes_max: Some(full), ..Retention::default() }).runs,
+        0
+    );
     let one = full / 7;
-    let removed = collect(journal, &Retention { bytes_max: Some(full - one - one / 2), ..Retention::default() });
+    let removed = collect(
+        journal,
+        &Retention { bytes_max: Some(full - one - one / 2), ..Retention::default() },
+    );
     let size = journal.size().unwrap();
     assert_eq!((removed.runs, size.runs, size.open_runs), (2, 5, 1));
     assert_eq!(all_ids(journal), ["b", "d", "e", "f", "open"]);
@@ -94,14 +113,18 @@ fn letters(bytes: Vec<u8>) -> Vec<u8> {
     bytes.into_iter().map(|byte| 0x80 | byte).collect()
 }
 
-/// Accepts a run that one round cannot remove, however its events are stored, with one beside it; both are over.
+/// Accepts a run that one round cannot remove, however its events are stored, with one beside it;
+/// both are over.
 fn with_a_large_run(journal: &dyn Journal) {
     journal.commit(&[accept("r"), accept("s"), end("s", 2)]).unwrap();
     let mut head = row("r").head;
     for _ in 0..3 {
         let mut writes = Vec::new();
         for _ in 0..1_500 {
-            let segment = Segment::following(head, [random(head.seq, 700), random(head.seq + 1, 700)].map(letters));
+            let segment = Segment::following(
+                head,
+                [random(head.seq, 700), random(head.seq + 1, 700)].map(letters),
+            );
             head = segment.head();
             writes.push(append("r", &segment));
         }
@@ -133,7 +156,10 @@ pub fn a_removal_is_finished_by_another_process(make: Make<'_>) {
     let mut store = make();
     with_a_large_run(store.journal());
     let before = store.journal().size().unwrap();
-    let first = store.journal().collect(&Retention { updated_before_ms: Some(2), ..Retention::default() }).unwrap();
+    let first = store
+        .journal()
+        .collect(&Retention { updated_before_ms: Some(2), ..Retention::default() })
+        .unwrap();
     store.reopen();
     let journal = store.journal();
     assert_eq!(all_ids(journal), ["s"]);

@@ -31,10 +31,20 @@ pub fn flags_are_events_of_the_run(make: Make<'_>) {
     let mut store = make();
     let first = events(row("r").head, 6);
     // In the batch of their events.
-    store.journal().commit(&[accept("r"), accept("s"), append("r", &first), flag("r", &[2, 5])]).unwrap();
-    store.journal().commit(&[append("s", &events(row("s").head, 3)), flag("s", &[3]), flag("r", &[])]).unwrap();
+    store
+        .journal()
+        .commit(&[accept("r"), accept("s"), append("r", &first), flag("r", &[2, 5])])
+        .unwrap();
+    store
+        .journal()
+        .commit(&[append("s", &events(row("s").head, 3)), flag("s", &[3]), flag("r", &[])])
+        .unwrap();
     for seq in [0, 7, u64::MAX] {
-        refused(store.journal(), &[flag("r", &[1, seq])], &["\"r\"", &format!("event {seq} "), "1 to 6"]);
+        refused(
+            store.journal(),
+            &[flag("r", &[1, seq])],
+            &["\"r\"", &format!("event {seq} "), "1 to 6"],
+        );
     }
     refused(store.journal(), &[flag("nowhere", &[1])], &["\"nowhere\""]);
     // Again, and when the run is over.
@@ -62,7 +72,10 @@ pub fn flags_are_events_of_the_run(make: Make<'_>) {
 pub fn reviews_keep_their_history(make: Make<'_>) {
     let mut store = make();
     let first = events(row("r").head, 4);
-    store.journal().commit(&[accept("r"), append("r", &first), flag("r", &[1, 3]), end("r", 9)]).unwrap();
+    store
+        .journal()
+        .commit(&[accept("r"), append("r", &first), flag("r", &[1, 3]), end("r", 9)])
+        .unwrap();
     let (yes, no) = (said(5, "ada", false, ""), said(6, "ada", true, "a \"note\"\nof two lines"));
     let later = said(7, "bob", true, &no.note);
     let steps = [
@@ -79,12 +92,19 @@ pub fn reviews_keep_their_history(make: Make<'_>) {
         assert_eq!(counts(store.journal(), "r"), expected, "{seq} {said:?}");
     }
     for seq in [0, 2, 5, 1 << 40, u64::MAX] {
-        refused(store.journal(), &[review("r", seq, &yes)], &["\"r\"", &format!("event {seq} "), "not flagged"]);
+        refused(
+            store.journal(),
+            &[review("r", seq, &yes)],
+            &["\"r\"", &format!("event {seq} "), "not flagged"],
+        );
     }
     refused(store.journal(), &[review("nowhere", 1, &yes)], &["\"nowhere\""]);
     refused(store.journal(), &[review("r", 1, &said(u64::MAX, "ada", false, ""))], &["too large"]);
     let history = vec![yes.clone(), no.clone(), later.clone(), yes.clone()];
-    let expected = [FlaggedEvent { seq: 1, reviews: vec![no.clone()] }, FlaggedEvent { seq: 3, reviews: history }];
+    let expected = [
+        FlaggedEvent { seq: 1, reviews: vec![no.clone()] },
+        FlaggedEvent { seq: 3, reviews: history },
+    ];
     for _ in 0..2 {
         assert_eq!(store.journal().reviews("r", 0, 9).unwrap(), expected);
         assert_eq!(store.journal().reviews("r", 1, 1).unwrap(), expected[1..]);
@@ -113,11 +133,18 @@ pub fn runs_to_review_are_listed(make: Make<'_>) {
     assert_eq!(to_review(), ["d", "a"], "one of two is open");
     journal.commit(&[review("a", 2, &ok)]).unwrap();
     assert_eq!(to_review(), ["d"]);
-    assert_eq!(list(Query { needs_review: true, after: Some("d".to_owned()), ..Query::default() }), [""; 0]);
+    assert_eq!(
+        list(Query { needs_review: true, after: Some("d".to_owned()), ..Query::default() }),
+        [""; 0]
+    );
     assert_eq!(list(Query { in_split: true, ..Query::default() }), ["d", "a"]);
     assert_eq!(list(Query { in_split: true, since_ms: Some(2), ..Query::default() }), ["d"]);
     for (since, expected) in [(0, 4), (1, 4), (2, 3), (4, 1), (5, 0), (u64::MAX, 0)] {
-        assert_eq!(list(Query { since_ms: Some(since), ..Query::default() }).len(), expected, "since {since}");
+        assert_eq!(
+            list(Query { since_ms: Some(since), ..Query::default() }).len(),
+            expected,
+            "since {since}"
+        );
     }
 }
 
@@ -127,8 +154,11 @@ pub fn reviews_go_with_their_run(make: Make<'_>) {
     let first = events(row("r").head, 3_000);
     let all: Vec<u64> = (1..=3_000).collect();
     journal.commit(&[accept("r"), append("r", &first), flag("r", &all)]).unwrap();
-    journal.commit(&[accept("s"), append("s", &events(row("s").head, 1)), flag("s", &[1])]).unwrap();
-    let notes: Vec<_> = all.iter().map(|seq| review("r", *seq, &said(5, "ada", true, "no"))).collect();
+    journal
+        .commit(&[accept("s"), append("s", &events(row("s").head, 1)), flag("s", &[1])])
+        .unwrap();
+    let notes: Vec<_> =
+        all.iter().map(|seq| review("r", *seq, &said(5, "ada", true, "no"))).collect();
     journal.commit(&notes).unwrap();
     journal.commit(&[end("r", 1), review("s", 1, &said(5, "ada", true, "no"))]).unwrap();
     let old = Retention { updated_before_ms: Some(2), ..Retention::default() };
@@ -142,6 +172,9 @@ pub fn reviews_go_with_their_run(make: Make<'_>) {
     assert!(rounds > 3, "a round is bounded");
     // A run of the same name does not meet what was left of it.
     journal.commit(&[accept("r"), append("r", &events(row("r").head, 2))]).unwrap();
-    assert_eq!((counts(journal, "r"), journal.reviews("r", 0, 9).unwrap()), (of(0, 0, 0), Vec::new()));
+    assert_eq!(
+        (counts(journal, "r"), journal.reviews("r", 0, 9).unwrap()),
+        (of(0, 0, 0), Vec::new())
+    );
     assert_eq!(counts(journal, "s"), of(1, 0, 1));
 }

@@ -1,13 +1,15 @@
-//! How many nodes share the runs of one store: who executes a run, and why a node that was taken for dead can do no harm.
-//! Pure: no clock, no I/O, no threads. `simulation.rs` carries it out under faults, `prime-journal-postgres` on a database.
+//! How many nodes share the runs of one store: who executes a run, and why a node that was taken
+//! for dead can do no harm. Pure: no clock, no I/O, no threads. `simulation.rs` carries it out
+//! under faults, `prime-journal-postgres` on a database.
 //!
-//! - A *node* is one life of a daemon ([`NodeId`]): alive until the store declares it dead, and never again. It proves that
-//!   it lives by heartbeats, one for all of its runs.
-//! - A run's *lease* is its holder and an [`Epoch`], which grows by one with each holder. What a node commits names the
-//!   epoch it holds, and the store checks it in the same transaction. Heartbeats only bring progress; safety comes from the
-//!   epoch alone, so nothing depends on clocks that agree.
-//! - A commit has a number, which grows within a node. The store remembers a node's last number, so a commit whose answer
-//!   was lost is sent again, and is applied once.
+//! - A *node* is one life of a daemon ([`NodeId`]): alive until the store declares it dead, and
+//!   never again. It proves that it lives by heartbeats, one for all of its runs.
+//! - A run's *lease* is its holder and an [`Epoch`], which grows by one with each holder. What a
+//!   node commits names the epoch it holds, and the store checks it in the same transaction.
+//!   Heartbeats only bring progress; safety comes from the epoch alone, so nothing depends on
+//!   clocks that agree.
+//! - A commit has a number, which grows within a node. The store remembers a node's last number, so
+//!   a commit whose answer was lost is sent again, and is applied once.
 
 mod node;
 mod verdict;
@@ -28,8 +30,8 @@ pub struct NodeId(pub i64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub i64);
 
-/// What a node asks of the store for its leases. Each is one transaction there. It may be executed late, even after the node
-/// gave up waiting, and its answer may be lost.
+/// What a node asks of the store for its leases. Each is one transaction there. It may be executed
+/// late, even after the node gave up waiting, and its answer may be lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request<R> {
     /// Adds a node, alive for one lease.

@@ -78,16 +78,21 @@ impl Table {
         match request {
             Request::Register => {
                 let id = NodeId(1 + i64::try_from(self.nodes.len()).expect("invariant: few nodes"));
-                self.nodes.insert(id, NodeRow { expires_ms: now_ms + lease_ms, is_dead: false, number: 0 });
+                self.nodes.insert(
+                    id,
+                    NodeRow { expires_ms: now_ms + lease_ms, is_dead: false, number: 0 },
+                );
                 Answer::Registered(id)
             }
-            Request::Heartbeat { node } => match self.nodes.get_mut(node).filter(|row| !row.is_dead) {
-                Some(row) => {
-                    row.expires_ms = now_ms + lease_ms;
-                    Answer::Alive(self.held_by(*node))
+            Request::Heartbeat { node } => {
+                match self.nodes.get_mut(node).filter(|row| !row.is_dead) {
+                    Some(row) => {
+                        row.expires_ms = now_ms + lease_ms;
+                        Answer::Alive(self.held_by(*node))
+                    }
+                    None => Answer::Dead,
                 }
-                None => Answer::Dead,
-            },
+            }
             Request::Reap => {
                 for row in self.nodes.values_mut() {
                     // A clock that was set back must not keep the dead alive.
@@ -105,7 +110,8 @@ impl Table {
                 if self.nodes.get(node).is_none_or(|row| row.is_dead) {
                     return Answer::Dead;
                 }
-                let free = self.heads.iter_mut().filter(|(_, head)| head.is_open && head.holder.is_none());
+                let free =
+                    self.heads.iter_mut().filter(|(_, head)| head.is_open && head.holder.is_none());
                 let take = |(run, head): (&Run, &mut Head)| {
                     head.holder = Some(*node);
                     head.epoch.0 += 1;
@@ -131,7 +137,8 @@ impl Table {
         let head = self.heads.get(&claim.run);
         let Some(epoch) = claim.epoch else { return head.is_none() };
         head.is_some_and(|head| {
-            let is_fenced = self.mistake == Mistake::NoFence || head.holder == Some(node) && head.epoch == epoch;
+            let is_fenced = self.mistake == Mistake::NoFence
+                || head.holder == Some(node) && head.epoch == epoch;
             // Without the fence, the base alone would not have been enough either.
             let follows = self.mistake == Mistake::NoFence || head.log.len() as u64 == claim.base;
             head.is_open && is_fenced && follows
@@ -153,8 +160,12 @@ impl Table {
                 continue;
             }
             let holder = Some(commit.node);
-            let head =
-                self.heads.entry(claim.run).or_insert(Head { epoch: Epoch(1), holder, is_open: true, log: Vec::new() });
+            let head = self.heads.entry(claim.run).or_insert(Head {
+                epoch: Epoch(1),
+                holder,
+                is_open: true,
+                log: Vec::new(),
+            });
             let epoch = claim.epoch.unwrap_or(Epoch(1));
             head.log.extend(events.iter().map(|token| (epoch, *token)));
             if *ends {
@@ -164,7 +175,9 @@ impl Table {
         if !is_whole {
             return Err(());
         }
-        if let Some(row) = self.nodes.get_mut(&commit.node).filter(|_| self.mistake != Mistake::NoNumber) {
+        if let Some(row) =
+            self.nodes.get_mut(&commit.node).filter(|_| self.mistake != Mistake::NoNumber)
+        {
             row.number = commit.number;
         }
         Ok(())

@@ -91,20 +91,24 @@ impl<R: Clone + Ord> Node<R> {
         self.is_draining
     }
 
-    /// The next request, unless one is on its way or nothing is due. `now_ms` is any clock of the node's own that never goes
-    /// back.
+    /// The next request, unless one is on its way or nothing is due. `now_ms` is any clock of the
+    /// node's own that never goes back.
     pub fn next(&mut self, now_ms: u64) -> Option<Request<R>> {
         if self.pending.is_some() {
             return None;
         }
         let request = self.due(now_ms)?;
-        self.pending = Some(Pending { request: request.clone(), sent_ms: now_ms, held: self.held.clone() });
+        self.pending =
+            Some(Pending { request: request.clone(), sent_ms: now_ms, held: self.held.clone() });
         Some(request)
     }
 
     fn due(&mut self, now_ms: u64) -> Option<Request<R>> {
         let Some(node) = self.id else { return (!self.is_draining).then_some(Request::Register) };
-        if self.heartbeat_ms.is_none_or(|last| now_ms >= last.saturating_add(self.timing.heartbeat_ms)) {
+        if self
+            .heartbeat_ms
+            .is_none_or(|last| now_ms >= last.saturating_add(self.timing.heartbeat_ms))
+        {
             return Some(Request::Heartbeat { node });
         }
         if !self.releasing.is_empty() {
@@ -113,7 +117,8 @@ impl<R: Clone + Ord> Node<R> {
         }
         if self.round == Round::Reap {
             self.round = Round::Take;
-            // After an outage of the store all leases have ended. Whoever comes back first must not take everything.
+            // After an outage of the store all leases have ended. Whoever comes back first must not
+            // take everything.
             let lease_ms = self.timing.lease_ms;
             if self.steady_since_ms.is_some_and(|since| now_ms.saturating_sub(since) >= lease_ms) {
                 return Some(Request::Reap);
@@ -129,7 +134,8 @@ impl<R: Clone + Ord> Node<R> {
         None
     }
 
-    /// When [`Node::next`] may have something to send without further events, on the node's own clock.
+    /// When [`Node::next`] may have something to send without further events, on the node's own
+    /// clock.
     pub fn wake_ms(&self) -> u64 {
         if self.id.is_none() || !self.releasing.is_empty() || self.round != Round::Done {
             return 0;
@@ -174,7 +180,8 @@ impl<R: Clone + Ord> Node<R> {
             }
             (_, Answer::Dead) => self.die(),
             (Request::Heartbeat { .. }, Answer::Alive(listed)) => {
-                let overdue = |last: u64| pending.sent_ms.saturating_sub(last) > self.timing.lease_ms;
+                let overdue =
+                    |last: u64| pending.sent_ms.saturating_sub(last) > self.timing.lease_ms;
                 if self.heartbeat_ms.is_none_or(overdue) {
                     self.steady_since_ms = None;
                 }
@@ -219,7 +226,8 @@ impl<R: Clone + Ord> Node<R> {
         vec![Effect::Start(run)]
     }
 
-    /// Compares what the store says with what was held when it was asked. Runs that came or went since then are as known.
+    /// Compares what the store says with what was held when it was asked. Runs that came or went
+    /// since then are as known.
     fn reconcile(&mut self, before: &BTreeMap<R, Epoch>, listed: &[(R, Epoch)]) -> Vec<Effect<R>> {
         let listed: BTreeMap<&R, Epoch> = listed.iter().map(|(run, epoch)| (run, *epoch)).collect();
         let mut effects = Vec::new();
@@ -236,9 +244,11 @@ impl<R: Clone + Ord> Node<R> {
             }
         }
         for (run, epoch) in listed {
-            // Granted by an answer that was lost. Released first, because the epoch's earlier requests may still be on their
-            // way; whoever takes the run then gets a new one.
-            let is_known = before.contains_key(run) || self.held.contains_key(run) || self.accepting.contains(run);
+            // Granted by an answer that was lost. Released first, because the epoch's earlier
+            // requests may still be on their way; whoever takes the run then gets a new one.
+            let is_known = before.contains_key(run)
+                || self.held.contains_key(run)
+                || self.accepting.contains(run);
             if !is_known {
                 self.releasing.insert(run.clone(), epoch);
             }
@@ -260,7 +270,12 @@ impl<R: Clone + Ord> Node<R> {
     }
 
     /// The commit is over. `node` is who sent it: it may have died since.
-    pub fn accepted(&mut self, node: NodeId, runs: impl IntoIterator<Item = R>, is_committed: bool) {
+    pub fn accepted(
+        &mut self,
+        node: NodeId,
+        runs: impl IntoIterator<Item = R>,
+        is_committed: bool,
+    ) {
         for run in runs {
             self.accepting.remove(&run);
             if is_committed && self.id == Some(node) {
@@ -306,7 +321,8 @@ impl<R: Clone + Ord> Node<R> {
         }
     }
 
-    /// Takes no more runs. Those that it holds are released one by one, or stay until they are over.
+    /// Takes no more runs. Those that it holds are released one by one, or stay until they are
+    /// over.
     pub fn drain(&mut self) {
         self.is_draining = true;
     }

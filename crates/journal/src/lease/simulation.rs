@@ -1,5 +1,5 @@
-//! The protocol under simulated schedules: nodes that sleep, die and restart, requests and answers that are lost or late, a
-//! store whose clock jumps. A schedule is a function of its seed.
+//! The protocol under simulated schedules: nodes that sleep, die and restart, requests and answers
+//! that are lost or late, a store whose clock jumps. A schedule is a function of its seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,8 @@ impl Random {
     }
 }
 
-/// On its way between a node and the store. `life` is the connection's: a later life of the place ignores the answer.
+/// On its way between a node and the store. `life` is the connection's: a later life of the place
+/// ignores the answer.
 enum Message {
     Request(Request<Run>),
     Answer(Answer<Run>),
@@ -151,7 +152,8 @@ impl World {
             94..96 => self.daemons[place].is_paused = false,
             96 => self.now_ms += TIMING.lease_ms + self.random.next() % 5_000,
             97 if self.random.one_in(4) => {
-                let hours = i64::try_from(self.random.below(5)).expect("invariant: it is small") - 2;
+                let hours =
+                    i64::try_from(self.random.below(5)).expect("invariant: it is small") - 2;
                 self.skew_ms += hours * 3_600_000;
             }
             _ => self.deliver()?,
@@ -172,7 +174,8 @@ impl World {
         let InFlight { place, life, message } = self.network.swap_remove(at);
         match message {
             Message::Request(request) => {
-                let now_ms = self.skew_ms + i64::try_from(self.now_ms).expect("invariant: schedules are short");
+                let now_ms = self.skew_ms
+                    + i64::try_from(self.now_ms).expect("invariant: schedules are short");
                 let answer = self.table.execute(now_ms, &request);
                 self.send(place, life, Message::Answer(answer));
             }
@@ -280,7 +283,11 @@ impl World {
         let mut appends = Vec::new();
         for run in daemon.submitted.drain(..) {
             if daemon.node.epoch(&run).is_none() {
-                appends.push(Append { claim: Claim { run, epoch: None, base: 0 }, events: Vec::new(), ends: false });
+                appends.push(Append {
+                    claim: Claim { run, epoch: None, base: 0 },
+                    events: Vec::new(),
+                    ends: false,
+                });
             }
         }
         daemon.node.accepting(appends.iter().map(|append| append.claim.run));
@@ -304,7 +311,11 @@ impl World {
         }
     }
 
-    fn answered(&mut self, place: usize, answer: Result<(), (Option<u64>, Vec<Option<Found>>)>) -> Result<(), String> {
+    fn answered(
+        &mut self,
+        place: usize,
+        answer: Result<(), (Option<u64>, Vec<Option<Found>>)>,
+    ) -> Result<(), String> {
         let daemon = &mut self.daemons[place];
         let Some(commit) = daemon.commit.take() else { return Ok(()) };
         daemon.is_in_doubt = false;
@@ -313,7 +324,8 @@ impl World {
             Ok(()) => Verdict::Committed,
             Err((stored, found)) => judge(commit.node, commit.number, stored, &claims, &found),
         };
-        let accepted = || claims.iter().filter(|claim| claim.epoch.is_none()).map(|claim| claim.run);
+        let accepted =
+            || claims.iter().filter(|claim| claim.epoch.is_none()).map(|claim| claim.run);
         let is_committed = verdict == Verdict::Committed;
         daemon.node.accepted(commit.node, accepted(), is_committed);
         match verdict {
@@ -335,7 +347,9 @@ impl World {
                 let effects = daemon.node.forgotten(commit.node);
                 self.carry_out(place, effects);
             }
-            Verdict::StoreLostEvents(run) => return Err(format!("run {run}: the store has lost events")),
+            Verdict::StoreLostEvents(run) => {
+                return Err(format!("run {run}: the store has lost events"));
+            }
         }
         Ok(())
     }
@@ -345,7 +359,9 @@ impl World {
             let run = claim.run;
             for (seq, token) in (claim.base + 1..).zip(events) {
                 let shown = *self.shown.entry((run, seq)).or_insert(*token);
-                let stored = self.table.heads[&run].log.get(usize::try_from(seq - 1).expect("invariant: it is small"));
+                let stored = self.table.heads[&run]
+                    .log
+                    .get(usize::try_from(seq - 1).expect("invariant: it is small"));
                 if shown != *token || stored.map(|stored| stored.1) != Some(*token) {
                     return Err(format!(
                         "run {run}, event {seq}: shown {token}, but {shown} before, stored {stored:?}"
@@ -378,7 +394,10 @@ impl World {
                 return Err(format!("run {run}: events after its end"));
             }
             if !head.log.is_sorted_by_key(|(epoch, _)| *epoch) {
-                return Err(format!("run {run}: an event of an older epoch after one of a newer: {:?}", head.log));
+                return Err(format!(
+                    "run {run}: an event of an older epoch after one of a newer: {:?}",
+                    head.log
+                ));
             }
             if let Some((_, twice)) = head.log.iter().find(|(_, token)| !tokens.insert(*token)) {
                 return Err(format!("run {run}: event {twice} is stored twice"));
@@ -388,14 +407,17 @@ impl World {
             let log = self.table.heads.get(run).map(|head| &head.log[..]).unwrap_or_default();
             let stored = log.get(usize::try_from(seq - 1).expect("invariant: it is small"));
             if stored.map(|stored| stored.1) != Some(*token) {
-                return Err(format!("run {run}, event {seq}: {token} was shown, but {stored:?} is stored"));
+                return Err(format!(
+                    "run {run}, event {seq}: {token} was shown, but {stored:?} is stored"
+                ));
             }
         }
         Ok(())
     }
 
     fn is_done(&self) -> bool {
-        self.table.heads.values().all(|head| !head.is_open) && self.daemons.iter().all(|it| it.submitted.is_empty())
+        self.table.heads.values().all(|head| !head.is_open)
+            && self.daemons.iter().all(|it| it.submitted.is_empty())
     }
 }
 
@@ -429,7 +451,8 @@ fn simulate(seed: u64, mistake: Mistake) -> Result<(), String> {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the size of a test")]
 fn no_schedule_breaks_the_protocol() {
-    let schedules = std::env::var("PRIME_SCHEDULES").map_or(10_000, |count| count.parse().expect("a number"));
+    let schedules =
+        std::env::var("PRIME_SCHEDULES").map_or(10_000, |count| count.parse().expect("a number"));
     for seed in 0..schedules {
         if let Err(reason) = simulate(seed, Mistake::None) {
             panic!("seed {seed}: {reason}");

@@ -1,4 +1,5 @@
-//! What became of a commit that the store refused, or whose answer was lost and that was then sent again.
+//! What became of a commit that the store refused, or whose answer was lost and that was then sent
+//! again.
 
 use super::{Epoch, NodeId};
 
@@ -24,17 +25,19 @@ pub struct Found {
 pub enum Verdict<R> {
     /// An earlier attempt of this commit was applied.
     Committed,
-    /// Nothing was applied, nor ever will be: these runs belong to others, or were never the node's. The rest may be
-    /// committed under the next number.
+    /// Nothing was applied, nor ever will be: these runs belong to others, or were never the
+    /// node's. The rest may be committed under the next number.
     Refused { lost: Vec<R>, exists: Vec<R> },
     /// The store has forgotten the node.
     Forgotten,
-    /// The store lost events that it had confirmed, for example because it was restored from a backup.
+    /// The store lost events that it had confirmed, for example because it was restored from a
+    /// backup.
     StoreLostEvents(R),
 }
 
-/// Judges the refused commit `number` of `node`: `stored` is the last number that the store has of it, `found` what it has of
-/// the runs claimed, in their order. Both must be read after the refusal.
+/// Judges the refused commit `number` of `node`: `stored` is the last number that the store has of
+/// it, `found` what it has of the runs claimed, in their order. Both must be read after the
+/// refusal.
 pub fn judge<R: Clone>(
     node: NodeId,
     number: u64,
@@ -84,8 +87,20 @@ mod tests {
             exists: exists.to_vec(),
         };
         let cases = [
-            ("the node is unknown", None, held(2, 5), Some(found(2, Some(7), 5)), Verdict::Forgotten),
-            ("the first attempt was applied", Some(3), held(2, 5), Some(found(2, Some(7), 6)), Verdict::Committed),
+            (
+                "the node is unknown",
+                None,
+                held(2, 5),
+                Some(found(2, Some(7), 5)),
+                Verdict::Forgotten,
+            ),
+            (
+                "the first attempt was applied",
+                Some(3),
+                held(2, 5),
+                Some(found(2, Some(7), 6)),
+                Verdict::Committed,
+            ),
             (
                 "it was applied, and the run has moved on",
                 Some(3),
@@ -93,13 +108,37 @@ mod tests {
                 Some(found(4, Some(9), 8)),
                 Verdict::Committed,
             ),
-            ("another node holds it", Some(2), held(2, 5), Some(found(3, Some(9), 5)), refused(&["r"], &[])),
+            (
+                "another node holds it",
+                Some(2),
+                held(2, 5),
+                Some(found(3, Some(9), 5)),
+                refused(&["r"], &[]),
+            ),
             ("nobody holds it", Some(2), held(2, 5), Some(found(2, None, 5)), refused(&["r"], &[])),
-            ("the node holds it again", Some(2), held(2, 5), Some(found(3, Some(7), 5)), refused(&["r"], &[])),
+            (
+                "the node holds it again",
+                Some(2),
+                held(2, 5),
+                Some(found(3, Some(7), 5)),
+                refused(&["r"], &[]),
+            ),
             ("retention removed it", Some(2), held(2, 5), None, refused(&["r"], &[])),
-            ("it was accepted before", Some(2), accepted.clone(), Some(found(1, Some(9), 0)), refused(&[], &["r"])),
+            (
+                "it was accepted before",
+                Some(2),
+                accepted.clone(),
+                Some(found(1, Some(9), 0)),
+                refused(&[], &["r"]),
+            ),
             ("it stands in the way of nothing", Some(2), accepted, None, refused(&[], &[])),
-            ("events are gone", Some(2), held(2, 5), Some(found(2, Some(7), 4)), Verdict::StoreLostEvents("r")),
+            (
+                "events are gone",
+                Some(2),
+                held(2, 5),
+                Some(found(2, Some(7), 4)),
+                Verdict::StoreLostEvents("r"),
+            ),
         ];
         for (what, stored, claim, found, expected) in cases {
             assert_eq!(judge(ME, 3, stored, &[claim], &[found]), expected, "{what}");

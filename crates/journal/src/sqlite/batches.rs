@@ -1,6 +1,7 @@
-//! Batches: one row per group commit, for the events of all its runs, except long segments. A row per run and commit would
-//! touch a page per run; this touches a few. Folding moves the events into the rows of their runs (`folding.rs`); until then,
-//! reads look here as well, in the same transaction, so they work where nothing can be written.
+//! Batches: one row per group commit, for the events of all its runs, except long segments. A row
+//! per run and commit would touch a page per run; this touches a few. Folding moves the events into
+//! the rows of their runs (`folding.rs`); until then, reads look here as well, in the same
+//! transaction, so they work where nothing can be written.
 
 use std::collections::HashMap;
 
@@ -73,10 +74,16 @@ impl BatchBuffer {
     }
 
     /// Writes what was pushed since the last row.
-    fn write_row(&mut self, transaction: &Connection, packer: &mut Packer) -> Result<(), JournalError> {
+    fn write_row(
+        &mut self,
+        transaction: &Connection,
+        packer: &mut Packer,
+    ) -> Result<(), JournalError> {
         let packed = packer.pack(&self.body)?;
-        let sql = "INSERT INTO batch (entries, digest, packing, bytes, body) VALUES (?1, ?2, ?3, ?4, ?5)";
-        let values = params![self.entries, digest(&self.entries), packed.packing, packed.bytes, packed.body];
+        let sql =
+            "INSERT INTO batch (entries, digest, packing, bytes, body) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let values =
+            params![self.entries, digest(&self.entries), packed.packing, packed.bytes, packed.body];
         transaction.prepare_cached(sql)?.execute(values)?;
         self.written.add(Backlog { rows: 1, bytes: (self.entries.len() + self.body.len()) as u64 });
         self.entries.clear();
@@ -85,7 +92,11 @@ impl BatchBuffer {
     }
 
     /// Writes the rest. Returns what the transaction wrote.
-    pub(super) fn finish(&mut self, transaction: &Connection, packer: &mut Packer) -> Result<Backlog, JournalError> {
+    pub(super) fn finish(
+        &mut self,
+        transaction: &Connection,
+        packer: &mut Packer,
+    ) -> Result<Backlog, JournalError> {
         if !self.entries.is_empty() {
             self.write_row(transaction, packer)?;
         }
@@ -120,7 +131,8 @@ struct Range {
 
 const ALL: Range = Range { after: 0, last: i64::MAX, is_newest_first: false };
 
-/// Calls `visit` with each batch until it returns false. `has_body` says of which the bodies are needed.
+/// Calls `visit` with each batch until it returns false. `has_body` says of which the bodies are
+/// needed.
 fn each(
     connection: &Connection,
     range: &Range,
@@ -161,7 +173,8 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<Batch>, JournalError> {
     Ok(batches)
 }
 
-/// Calls `visit` with the batches after a number up to another, oldest first, until it returns false.
+/// Calls `visit` with the batches after a number up to another, oldest first, until it returns
+/// false.
 pub(super) fn between(
     connection: &Connection,
     after: i64,
@@ -187,8 +200,12 @@ pub(super) fn last_seqs(connection: &Connection) -> Result<HashMap<i64, u64>, Jo
 }
 
 /// Sets the heads of runs, given with their numbers, that have later events in batches.
-pub(super) fn set_heads(connection: &Connection, rows: &mut [(i64, RunRow)]) -> Result<(), JournalError> {
-    let mut missing: HashMap<i64, usize> = rows.iter().enumerate().map(|(at, (no, _))| (*no, at)).collect();
+pub(super) fn set_heads(
+    connection: &Connection,
+    rows: &mut [(i64, RunRow)],
+) -> Result<(), JournalError> {
+    let mut missing: HashMap<i64, usize> =
+        rows.iter().enumerate().map(|(at, (no, _))| (*no, at)).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -210,7 +227,11 @@ pub(super) fn set_heads(connection: &Connection, rows: &mut [(i64, RunRow)]) -> 
 }
 
 /// Adds a run's segments in batches to a page that has those of its own rows.
-pub(super) fn segments(connection: &Connection, run: i64, page: &mut Page) -> Result<(), JournalError> {
+pub(super) fn segments(
+    connection: &Connection,
+    run: i64,
+    page: &mut Page,
+) -> Result<(), JournalError> {
     let after = page.after_seq;
     let is_wanted = move |entry: &Entry| entry.run == run && entry.head().seq > after;
     each(

@@ -10,8 +10,8 @@ use crate::JournalError;
 
 /// How long to wait for another program that locks the file, such as a backup.
 const BUSY: Duration = Duration::from_secs(5);
-/// Pages in the log before a checkpoint. With more of them, pages that many commits write are checkpointed less often, but the
-/// commit that checkpoints takes longer.
+/// Pages in the log before a checkpoint. With more of them, pages that many commits write are
+/// checkpointed less often, but the commit that checkpoints takes longer.
 const CHECKPOINT_PAGES: u32 = 1_000;
 /// Size to which the log's file is truncated when it restarts, in bytes.
 const LOG_BYTES: u32 = 32 << 20;
@@ -34,22 +34,29 @@ fn open(path: &Path, flags: OpenFlags, cache_kib: i32) -> Result<Connection, Jou
     Ok(connection)
 }
 
-/// The connection that writes. `bytes_max` limits the file without its log; 0 = unlimited. Does not write to a file that is
-/// not new, so that a journal opens on a full disk.
+/// The connection that writes. `bytes_max` limits the file without its log; 0 = unlimited. Does not
+/// write to a file that is not new, so that a journal opens on a full disk.
 ///
 /// # Errors
 /// `NotWritable`, and those of a read.
-pub(super) fn writer(path: &Path, bytes_max: u64, is_new: bool) -> Result<Connection, JournalError> {
+pub(super) fn writer(
+    path: &Path,
+    bytes_max: u64,
+    is_new: bool,
+) -> Result<Connection, JournalError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let connection = open(path, flags, WRITER_CACHE_KIB)?;
     if connection.is_readonly("main")? {
-        return Err(JournalError::NotWritable("this process has no right to write to the file".to_owned()));
+        return Err(JournalError::NotWritable(
+            "this process has no right to write to the file".to_owned(),
+        ));
     }
     if is_new {
         // Before the first page, which setting the journal mode writes.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
-    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+    let mode: String =
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
     if mode != "wal" {
         let reason = "SQLite's write-ahead log does not work on this file system; use a local disk";
         return Err(JournalError::NotWritable(reason.to_owned()));
@@ -63,10 +70,15 @@ pub(super) fn writer(path: &Path, bytes_max: u64, is_new: bool) -> Result<Connec
 }
 
 /// Limits the file to `bytes_max` and `more` pages; 0 bytes = unlimited.
-pub(super) fn set_max_size(connection: &Connection, bytes_max: u64, more: u64) -> Result<(), JournalError> {
+pub(super) fn set_max_size(
+    connection: &Connection,
+    bytes_max: u64,
+    more: u64,
+) -> Result<(), JournalError> {
     if bytes_max > 0 {
         let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
-        let pages = (bytes_max / u64::from(page)).saturating_add(more).clamp(1, u64::from(u32::MAX - 1));
+        let pages =
+            (bytes_max / u64::from(page)).saturating_add(more).clamp(1, u64::from(u32::MAX - 1));
         connection.pragma_update(None, "max_page_count", pages.cast_signed())?;
     }
     Ok(())
@@ -88,7 +100,10 @@ impl Readers {
     ///
     /// # Errors
     /// `Open` if no connection can be opened; those of the closure.
-    pub(super) fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, JournalError>) -> Result<T, JournalError> {
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match idle {
             Some(connection) => Ok(connection),

@@ -1,5 +1,6 @@
-//! The entries of a batch: which segments it holds, in order. 48 bytes each, little-endian: the run's number, the number of
-//! the first event, the number of events, the bytes of the body, the hash.
+//! The entries of a batch: which segments it holds, in order. 48 bytes each, little-endian: the
+//! run's number, the number of the first event, the number of events, the bytes of the body, the
+//! hash.
 
 use sha2::{Digest as _, Sha256};
 
@@ -27,9 +28,13 @@ impl Entry {
     /// # Errors
     /// `Refused` if a number is too large for the format.
     pub(super) fn encode(&self, entries: &mut Vec<u8>) -> Result<(), JournalError> {
-        let too_large = |what: &str| refused(format!("run {}, events from {}: {what}", self.run, self.first_seq));
-        let run = u32::try_from(self.run).map_err(|_| too_large("the run's number is too large"))?;
-        let first = u32::try_from(self.first_seq).map_err(|_| too_large("their numbers are too large"))?;
+        let too_large = |what: &str| {
+            refused(format!("run {}, events from {}: {what}", self.run, self.first_seq))
+        };
+        let run =
+            u32::try_from(self.run).map_err(|_| too_large("the run's number is too large"))?;
+        let first =
+            u32::try_from(self.first_seq).map_err(|_| too_large("their numbers are too large"))?;
         let length = u32::try_from(self.length).map_err(|_| too_large("their body is too long"))?;
         for number in [run, first, self.count, length] {
             entries.extend_from_slice(&number.to_le_bytes());
@@ -44,7 +49,12 @@ impl Entry {
 
     /// Its segment, with its body.
     pub(super) fn segment(&self, body: &[u8]) -> Segment {
-        Segment { first_seq: self.first_seq, count: self.count, body: body.to_vec(), hash: self.hash }
+        Segment {
+            first_seq: self.first_seq,
+            count: self.count,
+            body: body.to_vec(),
+            hash: self.hash,
+        }
     }
 }
 
@@ -84,7 +94,13 @@ mod tests {
     use super::*;
 
     fn entry(run: i64, first_seq: u64) -> Entry {
-        Entry { run, first_seq, count: 3, length: 70_000, hash: ChainHash([run.to_le_bytes()[0]; 32]) }
+        Entry {
+            run,
+            first_seq,
+            count: 3,
+            length: 70_000,
+            hash: ChainHash([run.to_le_bytes()[0]; 32]),
+        }
     }
 
     #[test]
@@ -100,7 +116,12 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        for entry in [entry(-1, 1), entry(1 << 32, 1), entry(1, 1 << 32), Entry { length: 1 << 32, ..entry(1, 1) }] {
+        for entry in [
+            entry(-1, 1),
+            entry(1 << 32, 1),
+            entry(1, 1 << 32),
+            Entry { length: 1 << 32, ..entry(1, 1) },
+        ] {
             let refused = entry.encode(&mut Vec::new());
             assert!(matches!(refused, Err(JournalError::Refused(_))), "{entry:?}");
         }
@@ -119,6 +140,9 @@ mod tests {
         for length in 0..BYTES {
             assert!(decode(&encoded[..length], &digest).is_err(), "{length} bytes");
         }
-        assert!(decode(&encoded[..40], &self::digest(&encoded[..40])).is_err(), "cut before its digest was made");
+        assert!(
+            decode(&encoded[..40], &self::digest(&encoded[..40])).is_err(),
+            "cut before its digest was made"
+        );
     }
 }

@@ -73,7 +73,8 @@ mod tests {
             (ffi::SQLITE_TOOBIG, "refused"),
         ];
         for (code, meaning) in cases {
-            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some("said so".to_owned()));
+            let error =
+                rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some("said so".to_owned()));
             let message = JournalError::from(error).to_string();
             assert!(message.contains(meaning), "{code}: {message}");
             assert!(message.contains(&format!("said so (SQLite error {code})")), "{message}");

@@ -1,5 +1,6 @@
-//! A pass of folding in slices, so that no commit waits for more than one. First it reads the batches, then it folds run by run,
-//! and at last it deletes the batches: until then, what a run's own rows have already is ignored in them.
+//! A pass of folding in slices, so that no commit waits for more than one. First it reads the
+//! batches, then it folds run by run, and at last it deletes the batches: until then, what a run's
+//! own rows have already is ignored in them.
 
 use std::collections::BTreeMap;
 
@@ -38,13 +39,24 @@ pub(super) struct FoldPass {
 impl FoldPass {
     /// Begins with all batches there are, which are `backlog`.
     pub(super) fn begin(connection: &Connection, backlog: Backlog) -> Result<Self, JournalError> {
-        let last = connection.prepare_cached("SELECT max(no) FROM batch")?.query_row([], |row| row.get(0))?;
-        Ok(Self { batches: Vec::new(), deleted: 0, last, left: BTreeMap::new(), backlog, has_refused: false })
+        let last = connection
+            .prepare_cached("SELECT max(no) FROM batch")?
+            .query_row([], |row| row.get(0))?;
+        Ok(Self {
+            batches: Vec::new(),
+            deleted: 0,
+            last,
+            left: BTreeMap::new(),
+            backlog,
+            has_refused: false,
+        })
     }
 
     /// Whether nothing is left to do, but for what the journal refused.
     pub(super) fn is_finished(&self) -> bool {
-        self.last.is_none() && self.left.is_empty() && (self.has_refused || self.deleted == self.batches.len())
+        self.last.is_none()
+            && self.left.is_empty()
+            && (self.has_refused || self.deleted == self.batches.len())
     }
 
     /// Whether the journal refused something: then its batches are still there.
@@ -73,7 +85,12 @@ impl FoldPass {
     }
 
     /// Reads the next batches.
-    fn read(&mut self, connection: &Connection, last: i64, limit: Backlog) -> Result<(), JournalError> {
+    fn read(
+        &mut self,
+        connection: &Connection,
+        last: i64,
+        limit: Backlog,
+    ) -> Result<(), JournalError> {
         let after = self.batches.last().map_or(0, |batch| batch.no);
         let (mut rows, mut bytes) = (0, 0);
         let read = |batch: Batch| {
@@ -82,14 +99,19 @@ impl FoldPass {
             let index = self.batches.len();
             let mut start = 0;
             for (at, entry) in batch.entries.iter().enumerate() {
-                self.left.entry(entry.run).or_default().push(Place { batch: index, entry: at, start });
+                self.left.entry(entry.run).or_default().push(Place {
+                    batch: index,
+                    entry: at,
+                    start,
+                });
                 start += entry.length;
             }
             self.batches.push(batch);
             rows < limit.rows && bytes < limit.bytes
         };
         batches::between(connection, after, last, read)?;
-        self.last = self.last.filter(|last| self.batches.last().is_some_and(|batch| batch.no < *last));
+        self.last =
+            self.last.filter(|last| self.batches.last().is_some_and(|batch| batch.no < *last));
         Ok(())
     }
 
@@ -128,7 +150,11 @@ impl FoldPass {
             bytes += batch.body.len() as u64;
             fits
         };
-        let count = left.iter().take(usize::try_from(limit.rows).unwrap_or(usize::MAX)).take_while(fits).count();
+        let count = left
+            .iter()
+            .take(usize::try_from(limit.rows).unwrap_or(usize::MAX))
+            .take_while(fits)
+            .count();
         if let Some(last) = left[..count].last() {
             connection.prepare_cached("DELETE FROM batch WHERE no <= ?1")?.execute([last.no])?;
         }

@@ -1,5 +1,6 @@
-//! Folding: the events in batches go into the rows of their runs, many commits at once. While commits go on, that is done in
-//! slices (`fold_pass.rs`); all at once where nobody waits or there is little room.
+//! Folding: the events in batches go into the rows of their runs, many commits at once. While
+//! commits go on, that is done in slices (`fold_pass.rs`); all at once where nobody waits or there
+//! is little room.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,8 @@ use super::writer::Writer;
 use crate::compression::Packer;
 use crate::{ChainHash, Head, JournalError};
 
-/// From when on folding is due. Longer batches fold cheaper, but slow down reads, and a pass holds them in memory.
+/// From when on folding is due. Longer batches fold cheaper, but slow down reads, and a pass holds
+/// them in memory.
 const DUE: Backlog = Backlog { rows: 128, bytes: 32 << 20 };
 /// When a commit folds first, because nobody else did.
 const OVERDUE: Backlog = Backlog { rows: 512, bytes: 128 << 20 };
@@ -46,7 +48,8 @@ impl Writer {
         if self.backlog.reaches(OVERDUE) { self.fold_if_there_is_room(0) } else { Ok(()) }
     }
 
-    /// Folds, unless there is no room: the events are safe where they are. The file may exceed its limit by some pages.
+    /// Folds, unless there is no room: the events are safe where they are. The file may exceed its
+    /// limit by some pages.
     pub(super) fn fold_if_there_is_room(&mut self, spare_pages: u64) -> Result<(), JournalError> {
         if self.backlog.rows == 0 {
             return Ok(());
@@ -77,7 +80,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Does the next part of a pass, if there is one. After an error, the next pass begins with what is left.
+    /// Does the next part of a pass, if there is one. After an error, the next pass begins with
+    /// what is left.
     pub(super) fn fold_slice(&mut self, limit: Backlog) -> Result<(), JournalError> {
         let Some(mut pass) = self.pass.take() else { return Ok(()) };
         self.write(|connection, state| pass.advance(connection, state, limit))?;
@@ -127,8 +131,8 @@ fn fold_all(connection: &mut Connection, packer: &mut Packer) -> Result<Backlog,
     Ok(left)
 }
 
-/// Writes parts of a run as rows, except those that it has already. Returns those from which on the journal refused them: they
-/// stay in a batch, so that they are no obstacle to other runs.
+/// Writes parts of a run as rows, except those that it has already. Returns those from which on the
+/// journal refused them: they stay in a batch, so that they are no obstacle to other runs.
 pub(super) fn fold_run<'p, 'b>(
     transaction: &Connection,
     packer: &mut Packer,
@@ -151,7 +155,10 @@ fn head_of_rows(connection: &Connection, run: i64) -> Result<Option<Head>, Journ
     let mut rows = statement.query([run])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     if let Some(count) = row.get::<_, Option<u32>>(1)? {
-        return Ok(Some(Head { seq: unsigned(row, 0)? + u64::from(count) - 1, hash: hash(blob(row, 2)?)? }));
+        return Ok(Some(Head {
+            seq: unsigned(row, 0)? + u64::from(count) - 1,
+            hash: hash(blob(row, 2)?)?,
+        }));
     }
     let sql = "SELECT body FROM spec WHERE run = ?1";
     let spec: String = connection.prepare_cached(sql)?.query_row([run], |row| row.get(0))?;
@@ -201,7 +208,8 @@ pub(super) fn insert_row(
     let sql = "INSERT INTO segment (at, count, hash, packing, bytes, body, parts) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let packed = packer.pack(body)?;
     let at = (entry.run << SEQ_BITS) + entry.first_seq.cast_signed();
-    let values = params![at, entry.count, entry.hash.0, packed.packing, packed.bytes, packed.body, parts];
+    let values =
+        params![at, entry.count, entry.hash.0, packed.packing, packed.bytes, packed.body, parts];
     transaction.prepare_cached(sql)?.execute(values)?;
     Ok(())
 }

@@ -1,5 +1,6 @@
-//! Several consecutive segments of a run in one row. The row has the hash of the last; `segment.parts` has the hash before
-//! the first, and how many events each of them has (LEB128). The other hashes follow from the events.
+//! Several consecutive segments of a run in one row. The row has the hash of the last;
+//! `segment.parts` has the hash before the first, and how many events each of them has (LEB128).
+//! The other hashes follow from the events.
 
 use crate::{ChainHash, Segment};
 
@@ -37,8 +38,8 @@ fn counts(mut encoded: &[u8]) -> Option<Vec<u32>> {
     Some(counts)
 }
 
-/// Splits a row's segment into those that were committed. One that does not match its hash stays whole, so that the chain
-/// shows where the damage begins at the earliest.
+/// Splits a row's segment into those that were committed. One that does not match its hash stays
+/// whole, so that the chain shows where the damage begins at the earliest.
 ///
 /// # Errors
 /// When the parts are not those of this segment.
@@ -46,7 +47,9 @@ pub(super) fn split(joined: Segment, parts: &[u8]) -> Result<Vec<Segment>, Strin
     let damaged = || "its parts are not those of its events".to_owned();
     let (before, encoded) = parts.split_first_chunk::<HASH_BYTES>().ok_or_else(damaged)?;
     let counts = counts(encoded).ok_or_else(damaged)?;
-    if counts.iter().map(|count| u64::from(*count)).sum::<u64>() != u64::from(joined.count) || counts.contains(&0) {
+    if counts.iter().map(|count| u64::from(*count)).sum::<u64>() != u64::from(joined.count)
+        || counts.contains(&0)
+    {
         return Err(damaged());
     }
     let mut rest = &joined.body[..];
@@ -94,7 +97,10 @@ mod tests {
             let (segments, whole, parts) = joined(sizes);
             assert!(split(whole, &parts).unwrap() == segments, "{sizes:?}");
         }
-        assert_eq!(counts(&parts(ChainHash([0; 32]), [u32::MAX, 0])[32..]), Some(vec![u32::MAX, 0]));
+        assert_eq!(
+            counts(&parts(ChainHash([0; 32]), [u32::MAX, 0])[32..]),
+            Some(vec![u32::MAX, 0])
+        );
     }
 
     #[test]
@@ -113,7 +119,9 @@ mod tests {
     #[test]
     fn parts_of_other_events_are_damage() {
         let (_, whole, parts) = joined(&[2, 1, 3]);
-        for parts in [&[][..], &parts[..31], &parts[..32], &parts[..34], &[&parts[..], &[1]].concat()] {
+        for parts in
+            [&[][..], &parts[..31], &parts[..32], &parts[..34], &[&parts[..], &[1]].concat()]
+        {
             assert!(split(whole.clone(), parts).is_err(), "{parts:?}");
         }
         let endless = [&parts[..32], &[0x80; 40]].concat();

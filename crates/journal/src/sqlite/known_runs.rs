@@ -1,5 +1,5 @@
-//! What the writer knows of runs, so that a commit need not look them up. It follows the transaction: what a transaction
-//! changed is taken back with it.
+//! What the writer knows of runs, so that a commit need not look them up. It follows the
+//! transaction: what a transaction changed is taken back with it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ pub(super) struct KnownRun {
 
 pub(super) struct KnownRuns {
     runs: HashMap<Arc<str>, KnownRun>,
-    /// Last events in batches, by the runs' numbers. Of a run that is not in `runs`, they may be in its own rows by now.
+    /// Last events in batches, by the runs' numbers. Of a run that is not in `runs`, they may be in
+    /// its own rows by now.
     in_batches: HashMap<i64, u64>,
     /// What the transaction has changed, oldest first.
     undo: Vec<Change>,
@@ -40,11 +41,16 @@ impl KnownRuns {
 
     /// # Errors
     /// `Refused` if there is no such run.
-    pub(super) fn find(&mut self, transaction: &Connection, id: &str) -> Result<KnownRun, JournalError> {
+    pub(super) fn find(
+        &mut self,
+        transaction: &Connection,
+        id: &str,
+    ) -> Result<KnownRun, JournalError> {
         if let Some(run) = self.runs.get(id) {
             return Ok(*run);
         }
-        let mut statement = transaction.prepare_cached("SELECT no, is_over FROM run WHERE id = ?1")?;
+        let mut statement =
+            transaction.prepare_cached("SELECT no, is_over FROM run WHERE id = ?1")?;
         let found = statement.query_row([id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         let (no, is_over) = found.ok_or_else(|| refused(format!("there is no run {id:?}")))?;
         let mut last_seq = last_seq(transaction, no)?;
@@ -60,14 +66,17 @@ impl KnownRuns {
         Ok(run)
     }
 
-    /// Whether the last events of a run that was found are in batches, so that the next ones must be, too.
+    /// Whether the last events of a run that was found are in batches, so that the next ones must
+    /// be, too.
     pub(super) fn is_in_batches(&self, run: KnownRun) -> bool {
         self.in_batches.contains_key(&run.no)
     }
 
     /// Changes a run that was found.
     pub(super) fn change(&mut self, id: &str, change: impl FnOnce(&mut KnownRun)) {
-        if let Some((id, before)) = self.runs.get_key_value(id).map(|(id, run)| (Arc::clone(id), *run)) {
+        if let Some((id, before)) =
+            self.runs.get_key_value(id).map(|(id, run)| (Arc::clone(id), *run))
+        {
             let mut run = before;
             change(&mut run);
             self.undo.push(Change::Run(Arc::clone(&id), Some(before)));
@@ -122,6 +131,8 @@ impl KnownRuns {
 fn last_seq(connection: &Connection, run: i64) -> Result<u64, JournalError> {
     let sql = "SELECT (at & 4294967295) + count - 1 FROM segment
         WHERE at BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY at DESC LIMIT 1";
-    let last: Option<i64> = connection.prepare_cached(sql)?.query_row(params![run], |row| row.get(0)).optional()?;
-    u64::try_from(last.unwrap_or_default()).map_err(|_| JournalError::Damaged(format!("run {run}: its last segment")))
+    let last: Option<i64> =
+        connection.prepare_cached(sql)?.query_row(params![run], |row| row.get(0)).optional()?;
+    u64::try_from(last.unwrap_or_default())
+        .map_err(|_| JournalError::Damaged(format!("run {run}: its last segment")))
 }

@@ -10,10 +10,11 @@ use rustix::io::Errno;
 
 use crate::JournalError;
 
-/// Locks on the file `<path>.lock` and on the journal itself, released when the process ends in any way. The lock's file
-/// stays, because a file that is deleted and recreated could be locked twice.
+/// Locks on the file `<path>.lock` and on the journal itself, released when the process ends in any
+/// way. The lock's file stays, because a file that is deleted and recreated could be locked twice.
 ///
-/// It must be dropped after every connection: closing a file releases the locks that SQLite has on it.
+/// It must be dropped after every connection: closing a file releases the locks that SQLite has on
+/// it.
 #[derive(Debug)]
 pub(super) struct Lock {
     name: File,
@@ -27,7 +28,8 @@ impl Lock {
     /// Makes the file of the journal if there is none.
     ///
     /// # Errors
-    /// `InUse` if it is taken, `Open` if a file cannot be made or locked, or the journal has several names.
+    /// `InUse` if it is taken, `Open` if a file cannot be made or locked, or the journal has
+    /// several names.
     pub(super) fn take(path: &Path) -> Result<Self, JournalError> {
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
@@ -35,15 +37,18 @@ impl Lock {
         let (journal, is_new) = locked(path, path)?;
         let links = journal.metadata().map_or(1, |metadata| metadata.nlink());
         if links > 1 {
-            // The log belongs to one of the names: after a crash, the others would lack the last commits.
-            let reason = format!("the file has {links} names (hard links): remove all but one, or copy it instead");
+            // The log belongs to one of the names: after a crash, the others would lack the last
+            // commits.
+            let reason = format!(
+                "the file has {links} names (hard links): remove all but one, or copy it instead"
+            );
             return Err(JournalError::Open { path: path.to_owned(), reason });
         }
         Ok(Self { name, path: path.to_owned(), journal, new: is_new.then(|| path.to_owned()) })
     }
 
-    /// Checks that the journal's file still has its name. SQLite would go on writing to one that was deleted or moved, and
-    /// the next process would not find what it holds.
+    /// Checks that the journal's file still has its name. SQLite would go on writing to one that
+    /// was deleted or moved, and the next process would not find what it holds.
     ///
     /// # Errors
     /// `NotWritable`.
@@ -74,14 +79,16 @@ impl Drop for Lock {
             // What stays is empty, and the next start takes it.
             let _ = std::fs::remove_file(new);
         }
-        // A process that is being started has these files too, until it executes its program: closing them would not do.
+        // A process that is being started has these files too, until it executes its program:
+        // closing them would not do.
         for file in [&self.journal, &self.name] {
             let _ = flock(file, FlockOperation::Unlock);
         }
     }
 }
 
-/// Opens a file that exists. A lock needs no right to write, but a disk that nobody can write to is named here.
+/// Opens a file that exists. A lock needs no right to write, but a disk that nobody can write to is
+/// named here.
 fn existing(file: &Path) -> io::Result<File> {
     match File::options().write(true).open(file) {
         Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => File::open(file),
@@ -97,7 +104,9 @@ fn locked(path: &Path, file: &Path) -> Result<(File, bool), JournalError> {
     };
     let (opened, is_new) = match File::options().write(true).create_new(true).open(file) {
         Ok(made) => (made, true),
-        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => (existing(file).map_err(cannot)?, false),
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
+            (existing(file).map_err(cannot)?, false)
+        }
         Err(cause) => return Err(cannot(cause)),
     };
     match flock(&opened, FlockOperation::NonBlockingLockExclusive) {

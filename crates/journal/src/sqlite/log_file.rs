@@ -1,5 +1,5 @@
-//! Notices that the write-ahead log was deleted while it is in use. SQLite would go on writing to it, and after a crash nobody
-//! would find what it holds.
+//! Notices that the write-ahead log was deleted while it is in use. SQLite would go on writing to
+//! it, and after a crash nobody would find what it holds.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;

@@ -1,8 +1,9 @@
 //! The journal in one SQLite file.
 //!
-//! One connection writes; a commit returns after its sync (WAL, `synchronous=FULL`). Others read concurrently: they see the
-//! last commit and never wait for the next. A commit puts the events of all its runs into one row (`batches.rs`), and
-//! [`Journal::fold`] moves those of many commits into the rows of their runs (`folding.rs`).
+//! One connection writes; a commit returns after its sync (WAL, `synchronous=FULL`). Others read
+//! concurrently: they see the last commit and never wait for the next. A commit puts the events of
+//! all its runs into one row (`batches.rs`), and [`Journal::fold`] moves those of many commits into
+//! the rows of their runs (`folding.rs`).
 
 mod batches;
 mod connection;
@@ -33,8 +34,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{
-    FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow, RunRows, Segment, Size,
-    Snapshot, Write,
+    FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow,
+    RunRows, Segment, Size, Snapshot, Write,
 };
 use connection::{Readers, as_open_error};
 use lock::Lock;
@@ -44,13 +45,14 @@ use writer::Writer;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SqliteOptions {
-    /// Largest size of the file in bytes, without its log of some tens of MiB; 0 = unlimited. At that size, writes fail as
-    /// on a full disk until retention makes room.
+    /// Largest size of the file in bytes, without its log of some tens of MiB; 0 = unlimited. At
+    /// that size, writes fail as on a full disk until retention makes room.
     pub bytes_max: u64,
 }
 
 pub struct SqliteJournal {
-    // Dropped in this order: the last connection to close checkpoints the log, for which it must be able to write.
+    // Dropped in this order: the last connection to close checkpoints the log, for which it must be
+    // able to write.
     readers: Readers,
     writer: Mutex<Writer>,
     lock: Lock,
@@ -62,9 +64,11 @@ impl SqliteJournal {
     /// Opens the journal at a path, or creates it along with its folders.
     ///
     /// # Errors
-    /// `InUse` while it is open elsewhere, `Open` if it cannot be opened or is not a journal, `Damaged` if it is unreadable.
+    /// `InUse` while it is open elsewhere, `Open` if it cannot be opened or is not a journal,
+    /// `Damaged` if it is unreadable.
     pub fn open(path: &Path, options: SqliteOptions) -> Result<Self, JournalError> {
-        let path = &resolve(path).map_err(|reason| JournalError::Open { path: path.to_owned(), reason })?;
+        let path = &resolve(path)
+            .map_err(|reason| JournalError::Open { path: path.to_owned(), reason })?;
         let mut lock = Lock::take(path)?;
         let writer = Self::writer(path, options).map_err(|error| as_open_error(path, error))?;
         let readers = Readers::new(path);
@@ -73,7 +77,8 @@ impl SqliteJournal {
         Ok(Self { readers, writer: Mutex::new(writer), lock, new })
     }
 
-    /// Removes the file, if this made it and nobody put a run into it: after a start that failed for another reason.
+    /// Removes the file, if this made it and nobody put a run into it: after a start that failed
+    /// for another reason.
     pub fn discard_if_unused(&self) {
         if let Some(new) = &self.new
             && self.size().is_ok_and(|size| size.runs == 0)
@@ -112,10 +117,12 @@ impl SqliteJournal {
     }
 }
 
-/// Creates the folders of a path and resolves links, so that a file has one lock under all its names.
+/// Creates the folders of a path and resolves links, so that a file has one lock under all its
+/// names.
 fn resolve(path: &Path) -> Result<PathBuf, String> {
     let name = path.file_name().ok_or("it must end in a file name")?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     create_folders(folder).map_err(|cause| format!("its folder cannot be created: {cause}"))?;
     let folder = folder.canonicalize().map_err(|cause| format!("its folder: {cause}"))?;
     let path = folder.join(name);
@@ -134,7 +141,8 @@ fn create_folders(folder: &Path) -> io::Result<()> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
     }
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent =
+        folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     create_folders(parent)?;
     match std::fs::create_dir(folder) {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
@@ -152,7 +160,11 @@ impl Journal for SqliteJournal {
         self.readers.read(|connection| queries::run(connection, id))
     }
 
-    fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError> {
+    fn run_of_key(
+        &self,
+        owner: &str,
+        key: &str,
+    ) -> Result<Option<(String, [u8; 32])>, JournalError> {
         self.readers.read(|connection| queries::run_of_key(connection, owner, key))
     }
 
@@ -168,11 +180,21 @@ impl Journal for SqliteJournal {
         self.readers.read(queries::open_runs)
     }
 
-    fn segments(&self, id: &str, after_seq: u64, bytes: usize) -> Result<Vec<Segment>, JournalError> {
+    fn segments(
+        &self,
+        id: &str,
+        after_seq: u64,
+        bytes: usize,
+    ) -> Result<Vec<Segment>, JournalError> {
         self.readers.read(|connection| queries::segments(connection, id, after_seq, bytes))
     }
 
-    fn reviews(&self, id: &str, after_seq: u64, limit: u32) -> Result<Vec<FlaggedEvent>, JournalError> {
+    fn reviews(
+        &self,
+        id: &str,
+        after_seq: u64,
+        limit: u32,
+    ) -> Result<Vec<FlaggedEvent>, JournalError> {
         self.readers.read(|connection| reviews::flagged(connection, id, after_seq, limit))
     }
 

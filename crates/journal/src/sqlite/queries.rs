@@ -1,4 +1,5 @@
-//! Reads. Each is one transaction, so that its result is a consistent snapshot, in batches and in rows.
+//! Reads. Each is one transaction, so that its result is a consistent snapshot, in batches and in
+//! rows.
 
 use rusqlite::types::{FromSql, Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
@@ -7,11 +8,12 @@ use super::schema::FIRST_SEQ_MAX;
 use super::{batches, joined};
 use crate::compression::unpack;
 use crate::{
-    ChainHash, DamagedRow, Head, IdempotencyKey, JournalError, Query, ReviewCounts, RunRow, RunRows, Segment, Size,
-    Snapshot,
+    ChainHash, DamagedRow, Head, IdempotencyKey, JournalError, Query, ReviewCounts, RunRow,
+    RunRows, Segment, Size, Snapshot,
 };
 
-/// A run's row with its last segment, if it has one of its own. A run whose spec is lost has a row, too.
+/// A run's row with its last segment, if it has one of its own. A run whose spec is lost has a row,
+/// too.
 const RUNS: &str = "
     SELECT r.id, r.owner, r.created_ms, r.updated_ms, r.task, r.status, r.is_over, r.resumed, s.body AS spec, r.summary,
            g.at & 4294967295 AS first_seq, g.count, g.hash, r.split, r.flagged, r.reviewed, r.rejected, r.no
@@ -30,13 +32,17 @@ const SEGMENTS: &str = "
     ORDER BY g.at";
 
 pub(super) fn hash(bytes: &[u8]) -> Result<ChainHash, JournalError> {
-    let bytes = bytes.try_into().map_err(|_| JournalError::Damaged(format!("a hash of {} bytes", bytes.len())))?;
+    let bytes = bytes
+        .try_into()
+        .map_err(|_| JournalError::Damaged(format!("a hash of {} bytes", bytes.len())))?;
     Ok(ChainHash(bytes))
 }
 
 pub(super) fn unsigned(row: &Row<'_>, column: usize) -> Result<u64, JournalError> {
     let value: i64 = row.get(column)?;
-    u64::try_from(value).map_err(|_| JournalError::Damaged(format!("the number {value}, which must not be negative")))
+    u64::try_from(value).map_err(|_| {
+        JournalError::Damaged(format!("the number {value}, which must not be negative"))
+    })
 }
 
 pub(super) fn blob<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r [u8], JournalError> {
@@ -68,7 +74,9 @@ fn run_row(row: &Row<'_>) -> Result<(i64, RunRow), String> {
     let spec: String = value(row, 8)?;
     let head = match value::<Option<u32>>(row, 11)? {
         Some(count) => {
-            let seq = (natural(row, 10)? + u64::from(count)).checked_sub(1).ok_or("its last segment is empty")?;
+            let seq = (natural(row, 10)? + u64::from(count))
+                .checked_sub(1)
+                .ok_or("its last segment is empty")?;
             Head { seq, hash: ChainHash(value(row, 12)?) }
         }
         None => Head::genesis(&spec),
@@ -95,7 +103,9 @@ fn run_row(row: &Row<'_>) -> Result<(i64, RunRow), String> {
 /// What a run is called whose row may be damaged, and whether that is its id.
 fn name(row: &Row<'_>) -> Result<(String, bool), JournalError> {
     Ok(match row.get_ref(0)? {
-        ValueRef::Text(text) => (String::from_utf8_lossy(text).into_owned(), std::str::from_utf8(text).is_ok()),
+        ValueRef::Text(text) => {
+            (String::from_utf8_lossy(text).into_owned(), std::str::from_utf8(text).is_ok())
+        }
         ValueRef::Blob(bytes) => (String::from_utf8_lossy(bytes).into_owned(), false),
         ValueRef::Integer(number) => (number.to_string(), false),
         ValueRef::Real(number) => (number.to_string(), false),
@@ -115,7 +125,11 @@ struct Found {
 }
 
 impl Found {
-    fn read(transaction: &Connection, rest: &str, values: &[&dyn ToSql]) -> Result<Self, JournalError> {
+    fn read(
+        transaction: &Connection,
+        rest: &str,
+        values: &[&dyn ToSql],
+    ) -> Result<Self, JournalError> {
         let mut statement = transaction.prepare_cached(&format!("{RUNS} {rest}"))?;
         let mut rows = statement.query(values)?;
         let mut found = Self::default();
@@ -139,17 +153,26 @@ impl Found {
         self.rows.len() + self.damaged.len() - self.nameless as usize
     }
 
-    fn finish(mut self, transaction: &Connection, limit: Option<u32>) -> Result<RunRows, JournalError> {
+    fn finish(
+        mut self,
+        transaction: &Connection,
+        limit: Option<u32>,
+    ) -> Result<RunRows, JournalError> {
         batches::set_heads(transaction, &mut self.rows)?;
         let is_full = limit.is_some_and(|limit| self.named() >= limit as usize);
         let next = self.last.take().filter(|_| is_full);
-        Ok(RunRows { rows: self.rows.into_iter().map(|(_, row)| row).collect(), damaged: self.damaged, next })
+        Ok(RunRows {
+            rows: self.rows.into_iter().map(|(_, row)| row).collect(),
+            damaged: self.damaged,
+            next,
+        })
     }
 }
 
 pub(super) fn run(connection: &Connection, id: &str) -> Result<Option<RunRow>, JournalError> {
     let transaction = connection.unchecked_transaction()?;
-    let mut found = Found::read(&transaction, "WHERE r.id = ?1", &[&id])?.finish(&transaction, None)?;
+    let mut found =
+        Found::read(&transaction, "WHERE r.id = ?1", &[&id])?.finish(&transaction, None)?;
     if let Some(DamagedRow { id, reason }) = found.damaged.pop() {
         return Err(JournalError::Damaged(format!("run {id:?}: {reason}")));
     }
@@ -167,9 +190,12 @@ pub(super) fn run_of_key(
     Ok(statement.query_row([owner, key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }
 
-pub(super) fn key_of_run(connection: &Connection, id: &str) -> Result<Option<IdempotencyKey>, JournalError> {
-    let mut statement =
-        connection.prepare_cached("SELECT key, fingerprint FROM run WHERE id = ?1 AND key IS NOT NULL")?;
+pub(super) fn key_of_run(
+    connection: &Connection,
+    id: &str,
+) -> Result<Option<IdempotencyKey>, JournalError> {
+    let mut statement = connection
+        .prepare_cached("SELECT key, fingerprint FROM run WHERE id = ?1 AND key IS NOT NULL")?;
     let key = |row: &Row<'_>| Ok(IdempotencyKey { key: row.get(0)?, fingerprint: row.get(1)? });
     Ok(statement.query_row([id], key).optional()?)
 }
@@ -177,7 +203,9 @@ pub(super) fn key_of_run(connection: &Connection, id: &str) -> Result<Option<Ide
 pub(super) fn list(connection: &Connection, query: &Query) -> Result<RunRows, JournalError> {
     let mut conditions = Vec::new();
     let mut values: Vec<&dyn ToSql> = Vec::new();
-    for (column, value) in [("owner", &query.owner), ("status", &query.status), ("task", &query.task)] {
+    for (column, value) in
+        [("owner", &query.owner), ("status", &query.status), ("task", &query.task)]
+    {
         if let Some(value) = value {
             values.push(value);
             conditions.push(format!("r.{column} = ?{}", values.len()));
@@ -196,24 +224,36 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<RunRows, Jo
     }
     let created: Value;
     if let Some(after) = &query.after {
-        // Read before the list, because a removed run must be an error and not the end of the list. The time never
-        // changes, so the list is still consistent.
-        // Another owner's run is none, so that its existence does not show.
+        // Read before the list, because a removed run must be an error and not the end of the list.
+        // The time never changes, so the list is still consistent. Another owner's run is none, so
+        // that its existence does not show.
         let sql = "SELECT created_ms FROM run WHERE id = ?1 AND owner = coalesce(?2, owner)";
-        let found =
-            connection.prepare_cached(sql)?.query_row(params![after, query.owner], |row| row.get(0)).optional()?;
+        let found = connection
+            .prepare_cached(sql)?
+            .query_row(params![after, query.owner], |row| row.get(0))
+            .optional()?;
         created = found.ok_or_else(|| JournalError::NoSuchRun { id: after.clone() })?;
         values.extend([&created as &dyn ToSql, after]);
-        conditions.push(format!("(r.created_ms, r.id) < (?{}, ?{})", values.len() - 1, values.len()));
+        conditions.push(format!(
+            "(r.created_ms, r.id) < (?{}, ?{})",
+            values.len() - 1,
+            values.len()
+        ));
     }
-    let filter = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
-    let rest = format!("{filter} ORDER BY r.created_ms DESC, r.id DESC LIMIT ?{}", values.len() + 1);
+    let filter = if conditions.is_empty() {
+        String::new()
+    } else {
+        format!("WHERE {}", conditions.join(" AND "))
+    };
+    let rest =
+        format!("{filter} ORDER BY r.created_ms DESC, r.id DESC LIMIT ?{}", values.len() + 1);
     let transaction = connection.unchecked_transaction()?;
     // The next page begins after an id, so rows without one do not count.
     let mut nameless = 0;
     loop {
         let limit = query.limit.saturating_add(nameless);
-        let found = Found::read(&transaction, &rest, &[&values[..], &[&limit as &dyn ToSql]].concat())?;
+        let found =
+            Found::read(&transaction, &rest, &[&values[..], &[&limit as &dyn ToSql]].concat())?;
         if found.nameless == nameless || found.named() == query.limit as usize {
             return found.finish(&transaction, Some(query.limit));
         }
@@ -227,7 +267,8 @@ pub(super) fn open_runs(connection: &Connection) -> Result<RunRows, JournalError
     Found::read(&transaction, rest, &[])?.finish(&transaction, None)
 }
 
-/// Consecutive segments of a run, until their bodies reach `bytes`. `after_seq` is the last event before the next.
+/// Consecutive segments of a run, until their bodies reach `bytes`. `after_seq` is the last event
+/// before the next.
 pub(super) struct Page {
     pub(super) after_seq: u64,
     bytes: usize,
@@ -260,7 +301,8 @@ pub(super) fn segments(
     own_segments(&transaction, id, &mut page)?;
     if !page.is_full() {
         let sql = "SELECT no FROM run WHERE id = ?1";
-        let run: Option<i64> = transaction.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?;
+        let run: Option<i64> =
+            transaction.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?;
         if let Some(run) = run {
             batches::segments(&transaction, run, &mut page)?;
         }
@@ -279,24 +321,37 @@ fn own_segments(connection: &Connection, id: &str, page: &mut Page) -> Result<()
     {
         let first_seq = unsigned(row, 0)?;
         let body = unpack(row.get(3)?, row.get(4)?, blob(row, 5)?);
-        let damaged = |reason| JournalError::Damaged(format!("run {id:?}, events from {first_seq}: {reason}"));
+        let damaged = |reason| {
+            JournalError::Damaged(format!("run {id:?}, events from {first_seq}: {reason}"))
+        };
         let body = body.map_err(&damaged)?;
         let segment = Segment { first_seq, count: row.get(1)?, body, hash: hash(blob(row, 2)?)? };
-        match row.get_ref(6)?.as_blob_or_null().map_err(|error| JournalError::Damaged(error.to_string()))? {
+        match row
+            .get_ref(6)?
+            .as_blob_or_null()
+            .map_err(|error| JournalError::Damaged(error.to_string()))?
+        {
             None => page.push(segment),
-            Some(parts) => joined::split(segment, parts).map_err(damaged)?.into_iter().for_each(|part| page.push(part)),
+            Some(parts) => joined::split(segment, parts)
+                .map_err(damaged)?
+                .into_iter()
+                .for_each(|part| page.push(part)),
         }
     }
     Ok(())
 }
 
-pub(super) fn snapshot(connection: &Connection, id: &str) -> Result<Option<Snapshot>, JournalError> {
+pub(super) fn snapshot(
+    connection: &Connection,
+    id: &str,
+) -> Result<Option<Snapshot>, JournalError> {
     let sql = "SELECT s.seq, s.packing, s.bytes, s.body FROM run r JOIN snapshot s ON s.run = r.no WHERE r.id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([id])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let body = unpack(row.get(1)?, row.get(2)?, blob(row, 3)?);
-    let body = body.map_err(|reason| JournalError::Damaged(format!("run {id:?}, snapshot: {reason}")))?;
+    let body =
+        body.map_err(|reason| JournalError::Damaged(format!("run {id:?}, snapshot: {reason}")))?;
     Ok(Some(Snapshot { seq: unsigned(row, 0)?, body }))
 }
 
@@ -310,6 +365,7 @@ pub(super) fn bytes(connection: &Connection) -> Result<u64, JournalError> {
 pub(super) fn size(connection: &Connection) -> Result<Size, JournalError> {
     let sql = "SELECT (SELECT count(*) FROM run), (SELECT count(*) FROM run WHERE is_over = 0)";
     let mut statement = connection.prepare_cached(sql)?;
-    let (runs, open_runs) = statement.query_row([], |row| Ok((unsigned(row, 0), unsigned(row, 1))))?;
+    let (runs, open_runs) =
+        statement.query_row([], |row| Ok((unsigned(row, 0), unsigned(row, 1))))?;
     Ok(Size { runs: runs?, open_runs: open_runs?, bytes: bytes(connection)? })
 }

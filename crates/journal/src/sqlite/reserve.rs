@@ -1,4 +1,5 @@
-//! Space beside the journal that is given up on a full disk, because removing runs takes room of its own.
+//! Space beside the journal that is given up on a full disk, because removing runs takes room of
+//! its own.
 
 use std::fs::{File, remove_file};
 use std::path::{Path, PathBuf};

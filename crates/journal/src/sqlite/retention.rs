@@ -1,11 +1,14 @@
 //! Removes finished runs, in short rounds so that the writer is not blocked.
 //!
-//! A run's row goes first, which makes the run invisible. Its flags and segments follow in as many rounds as needed; the
-//! table `removing` remembers them. Free pages are then returned to the file system.
+//! A run's row goes first, which makes the run invisible. Its flags and segments follow in as many
+//! rounds as needed; the table `removing` remembers them. Free pages are then returned to the file
+//! system.
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params_from_iter};
+use rusqlite::{
+    Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params_from_iter,
+};
 
 use super::connection::set_max_size;
 use super::known_runs::KnownRuns;
@@ -40,18 +43,24 @@ impl Budget {
 }
 
 impl Writer {
-    /// Folds what is in batches, so that it can be measured and removed with its run. With or without room for that.
+    /// Folds what is in batches, so that it can be measured and removed with its run. With or
+    /// without room for that.
     pub(super) fn prepare_collection(&mut self) -> Result<(), JournalError> {
         self.fold_if_there_is_room(SPARE_PAGES)
     }
 
-    pub(super) fn collect(&mut self, retention: &Retention, measured: &Measured) -> Result<Removed, JournalError> {
+    pub(super) fn collect(
+        &mut self,
+        retention: &Retention,
+        measured: &Measured,
+    ) -> Result<Removed, JournalError> {
         let mut removed = self.collect_within(ROUND, retention, measured);
         if matches!(removed, Err(JournalError::NotWritable(_))) && self.reserve.release() {
             removed = self.collect_within(SMALL_ROUND, retention, measured);
             // Shrinks the files, so that there is room for the reserve again.
-            let shrunk = self
-                .write(|connection, _| Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?));
+            let shrunk = self.write(|connection, _| {
+                Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+            });
             removed = removed.and_then(|removed| shrunk.map(|()| removed));
         }
         self.reserve.fill();
@@ -90,14 +99,17 @@ fn round(
     let mut owners = BTreeSet::new();
     loop {
         let pending = pending(&transaction)?;
-        let next_expired = if pending.is_none() { next_expired(&transaction, retention, measured)? } else { None };
+        let next_expired =
+            if pending.is_none() { next_expired(&transaction, retention, measured)? } else { None };
         if budget.is_spent() {
             removed.has_more = pending.or(next_expired).is_some();
             break;
         }
         match (pending, next_expired) {
             (Some(run), _) => remove_body(&transaction, run, &mut budget, &mut removed)?,
-            (None, Some(run)) => owners.extend(remove_row(&transaction, run, retention, &mut budget, &mut removed)?),
+            (None, Some(run)) => {
+                owners.extend(remove_row(&transaction, run, retention, &mut budget, &mut removed)?)
+            }
             (None, None) => break,
         }
     }
@@ -141,7 +153,11 @@ fn next_expired(
         return Ok(None);
     }
     let of_largest = first_ended(transaction, Whose::Largest)?;
-    let first = if of_largest.is_some() { of_largest } else { first_ended(transaction, Whose::Everybodys)? };
+    let first = if of_largest.is_some() {
+        of_largest
+    } else {
+        first_ended(transaction, Whose::Everybodys)?
+    };
     Ok(first.map(|(run, _)| run))
 }
 
@@ -154,14 +170,20 @@ enum Whose<'o> {
     Largest,
 }
 
-/// The run that ended first, and when. A time that is no number is that of a damaged row, which goes last.
-fn first_ended(transaction: &Transaction<'_>, whose: Whose<'_>) -> Result<Option<(i64, i64)>, JournalError> {
+/// The run that ended first, and when. A time that is no number is that of a damaged row, which
+/// goes last.
+fn first_ended(
+    transaction: &Transaction<'_>,
+    whose: Whose<'_>,
+) -> Result<Option<(i64, i64)>, JournalError> {
     let (of_owner, owner) = match whose {
         Whose::Everybodys => (String::new(), None),
         Whose::Owners(owner) => ("AND owner = ?1".to_owned(), Some(owner)),
         Whose::Largest => (format!("AND owner = {}", usage::LARGEST), None),
     };
-    let sql = format!("SELECT no, updated_ms FROM run WHERE is_over = 1 {of_owner} ORDER BY updated_ms, no LIMIT 1");
+    let sql = format!(
+        "SELECT no, updated_ms FROM run WHERE is_over = 1 {of_owner} ORDER BY updated_ms, no LIMIT 1"
+    );
     let mut statement = transaction.prepare_cached(&sql)?;
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get_ref(1)?.as_i64().unwrap_or(i64::MAX)));
     Ok(statement.query_row(params_from_iter(owner), read).optional()?)
@@ -215,7 +237,9 @@ fn remove_body(
         }
     }
     if let Some(last) = last {
-        transaction.prepare_cached("DELETE FROM segment WHERE at BETWEEN ?1 << 32 AND ?2")?.execute([run, last])?;
+        transaction
+            .prepare_cached("DELETE FROM segment WHERE at BETWEEN ?1 << 32 AND ?2")?
+            .execute([run, last])?;
     }
     if !budget.is_spent() {
         transaction.prepare_cached("DELETE FROM removing WHERE run = ?1")?.execute([run])?;
@@ -223,15 +247,16 @@ fn remove_body(
     Ok(())
 }
 
-/// Returns free pages to the file system. Returns whether there are more. The file itself shrinks at a checkpoint, which
-/// follows the last of them.
+/// Returns free pages to the file system. Returns whether there are more. The file itself shrinks
+/// at a checkpoint, which follows the last of them.
 fn vacuum(connection: &Connection, pages: i64) -> Result<bool, JournalError> {
     let free = || connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, u32>(0));
     if free()? == 0 {
         return Ok(false);
     }
     // Each row removes a page.
-    let mut statement = connection.prepare_cached(&format!("PRAGMA incremental_vacuum({pages})"))?;
+    let mut statement =
+        connection.prepare_cached(&format!("PRAGMA incremental_vacuum({pages})"))?;
     let mut rows = statement.query([])?;
     while rows.next()?.is_some() {}
     drop(rows);

@@ -20,7 +20,12 @@ fn flag_keys(run: i64) -> RangeInclusive<i64> {
     flag_key(run, 0)..=flag_key(run, FIRST_SEQ_MAX)
 }
 
-pub(super) fn flag(transaction: &Transaction<'_>, run: KnownRun, id: &str, seqs: &[u64]) -> Result<(), JournalError> {
+pub(super) fn flag(
+    transaction: &Transaction<'_>,
+    run: KnownRun,
+    id: &str,
+    seqs: &[u64],
+) -> Result<(), JournalError> {
     let last = run.last_seq.min(FIRST_SEQ_MAX);
     let mut new = 0_i64;
     for seq in seqs {
@@ -29,10 +34,13 @@ pub(super) fn flag(transaction: &Transaction<'_>, run: KnownRun, id: &str, seqs:
                 "run {id:?}: event {seq} cannot be flagged: the run has the events 1 to {last}"
             )));
         }
-        let mut statement = transaction.prepare_cached("INSERT OR IGNORE INTO flag (at) VALUES (?1)")?;
+        let mut statement =
+            transaction.prepare_cached("INSERT OR IGNORE INTO flag (at) VALUES (?1)")?;
         new += i64::from(statement.execute([flag_key(run.no, *seq)])? > 0);
     }
-    transaction.prepare_cached("UPDATE run SET flagged = flagged + ?2 WHERE no = ?1")?.execute(params![run.no, new])?;
+    transaction
+        .prepare_cached("UPDATE run SET flagged = flagged + ?2 WHERE no = ?1")?
+        .execute(params![run.no, new])?;
     Ok(())
 }
 
@@ -53,8 +61,12 @@ pub(super) fn review(
     review: &Review,
 ) -> Result<(), JournalError> {
     let at = flag_key(run.no, seq.min(FIRST_SEQ_MAX));
-    if seq > FIRST_SEQ_MAX || !transaction.prepare_cached("SELECT 1 FROM flag WHERE at = ?1")?.exists([at])? {
-        return Err(refused(format!("run {id:?}: event {seq} is not flagged, so there is nothing to review")));
+    if seq > FIRST_SEQ_MAX
+        || !transaction.prepare_cached("SELECT 1 FROM flag WHERE at = ?1")?.exists([at])?
+    {
+        return Err(refused(format!(
+            "run {id:?}: event {seq} is not flagged, so there is nothing to review"
+        )));
     }
     let newest = {
         let sql = "SELECT at_ms, reviewer, is_rejected, note FROM review WHERE flag = ?1 ORDER BY no DESC LIMIT 1";
@@ -64,7 +76,8 @@ pub(super) fn review(
     if newest.as_ref().is_some_and(|newest| newest.repeats(review)) {
         return Ok(());
     }
-    let sql = "INSERT INTO review (flag, at_ms, reviewer, is_rejected, note) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let sql =
+        "INSERT INTO review (flag, at_ms, reviewer, is_rejected, note) VALUES (?1, ?2, ?3, ?4, ?5)";
     let time = signed(review.at_ms, "the time")?;
     let values = params![at, time, review.by, review.is_rejected, review.note];
     transaction.prepare_cached(sql)?.execute(values)?;
@@ -89,7 +102,8 @@ pub(super) fn flagged(
         LEFT JOIN review v ON v.flag = f.at
         ORDER BY f.at, v.no";
     let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query(params![id, after_seq.min(FIRST_SEQ_MAX).cast_signed(), limit])?;
+    let mut rows =
+        statement.query(params![id, after_seq.min(FIRST_SEQ_MAX).cast_signed(), limit])?;
     let mut all: Vec<FlaggedEvent> = Vec::new();
     while let Some(row) = rows.next()? {
         let seq = unsigned(row, 0)?;
@@ -103,17 +117,24 @@ pub(super) fn flagged(
     Ok(all)
 }
 
-/// Removes a run's first flags and their reviews, about `rows_max` rows. Returns the number of rows removed.
-pub(super) fn remove(transaction: &Transaction<'_>, run: i64, rows_max: i64) -> Result<i64, JournalError> {
+/// Removes a run's first flags and their reviews, about `rows_max` rows. Returns the number of rows
+/// removed.
+pub(super) fn remove(
+    transaction: &Transaction<'_>,
+    run: i64,
+    rows_max: i64,
+) -> Result<i64, JournalError> {
     let flag_keys = flag_keys(run);
     let mut removed = 0;
     while removed < rows_max {
-        let mut statement =
-            transaction.prepare_cached("SELECT at FROM flag WHERE at BETWEEN ?1 AND ?2 ORDER BY at LIMIT 1")?;
-        let first: Option<i64> =
-            statement.query_row([flag_keys.start(), flag_keys.end()], |row| row.get(0)).optional()?;
+        let mut statement = transaction
+            .prepare_cached("SELECT at FROM flag WHERE at BETWEEN ?1 AND ?2 ORDER BY at LIMIT 1")?;
+        let first: Option<i64> = statement
+            .query_row([flag_keys.start(), flag_keys.end()], |row| row.get(0))
+            .optional()?;
         let Some(at) = first else { break };
-        let reviews = transaction.prepare_cached("DELETE FROM review WHERE flag = ?1")?.execute([at])?;
+        let reviews =
+            transaction.prepare_cached("DELETE FROM review WHERE flag = ?1")?.execute([at])?;
         transaction.prepare_cached("DELETE FROM flag WHERE at = ?1")?.execute([at])?;
         removed += 1 + i64::try_from(reviews).unwrap_or(i64::MAX - 1);
     }

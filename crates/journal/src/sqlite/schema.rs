@@ -14,19 +14,21 @@ pub(super) const APPLICATION_ID: i64 = 0x5052_4a4c;
 const VERSION: usize = MIGRATIONS.len();
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// Low bits of `segment.at`: the number of the segment's first event. The run's number is above them.
+/// Low bits of `segment.at`: the number of the segment's first event. The run's number is above
+/// them.
 pub(super) const SEQ_BITS: u32 = 32;
 /// The largest number of a segment's first event.
 pub(super) const FIRST_SEQ_MAX: u64 = (1 << SEQ_BITS) - 1;
 /// The largest number of a run.
 pub(super) const RUN_MAX: i64 = i64::MAX >> SEQ_BITS;
 
-/// `segment.at` combines the run's number and the number of the segment's first event. A run's segments are thus adjacent
-/// without a separate index, and pages hold bodies of up to 4 KB; a `WITHOUT ROWID` table would move those above 1 KB to
-/// overflow pages. A run's head is not stored separately: it is the last segment, or the last in a batch.
+/// `segment.at` combines the run's number and the number of the segment's first event. A run's
+/// segments are thus adjacent without a separate index, and pages hold bodies of up to 4 KB; a
+/// `WITHOUT ROWID` table would move those above 1 KB to overflow pages. A run's head is not stored
+/// separately: it is the last segment, or the last in a batch.
 ///
-/// Mutable and immutable columns are in separate tables, so that progress does not rewrite specs. Numbers of runs are never
-/// reused, because segments of a removed run stay for a while.
+/// Mutable and immutable columns are in separate tables, so that progress does not rewrite specs.
+/// Numbers of runs are never reused, because segments of a removed run stay for a while.
 const V1: &str = "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     INSERT INTO meta VALUES ('probe', 0);
@@ -75,8 +77,8 @@ const V1: &str = "
     CREATE TABLE removing (run INTEGER PRIMARY KEY) STRICT;
 ";
 
-/// `flag.at` is built like `segment.at`. A run's row counts its flags, so that an index finds runs to review, and reading a
-/// record does not read flags.
+/// `flag.at` is built like `segment.at`. A run's row counts its flags, so that an index finds runs
+/// to review, and reading a record does not read flags.
 const V2: &str = "
     ALTER TABLE run ADD COLUMN split TEXT;
     ALTER TABLE run ADD COLUMN flagged INTEGER NOT NULL DEFAULT 0;
@@ -98,8 +100,8 @@ const V2: &str = "
     CREATE INDEX review_of_flag ON review (flag, no);
 ";
 
-/// `run.bytes` is what a finished run holds, NULL until it is measured; `usage` sums it per owner. `spent_key` has the
-/// idempotency keys of removed runs.
+/// `run.bytes` is what a finished run holds, NULL until it is measured; `usage` sums it per owner.
+/// `spent_key` has the idempotency keys of removed runs.
 const V3: &str = "
     ALTER TABLE run ADD COLUMN bytes INTEGER;
     CREATE INDEX run_unmeasured ON run (no) WHERE is_over = 1 AND bytes IS NULL;
@@ -117,9 +119,10 @@ const V3: &str = "
     CREATE INDEX spent_key_by_end ON spent_key (until_ms);
 ";
 
-/// `batch` has the events of recent commits, one row a commit for all their runs; they move to `segment` later. `entries`
-/// says whose they are (`entries.rs`), `digest` is its SHA-256, and `body` has their lines, one run after the other. A row of
-/// `segment` with `parts` joins several segments (`joined.rs`).
+/// `batch` has the events of recent commits, one row a commit for all their runs; they move to
+/// `segment` later. `entries` says whose they are (`entries.rs`), `digest` is its SHA-256, and
+/// `body` has their lines, one run after the other. A row of `segment` with `parts` joins several
+/// segments (`joined.rs`).
 const V4: &str = "
     CREATE TABLE batch (
         no INTEGER PRIMARY KEY,
@@ -158,8 +161,11 @@ pub(super) fn inspect(path: &Path) -> Result<Found, JournalError> {
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Empty),
         Err(cause) => return Err(unreadable(cause)),
     };
-    let foreign =
-        |what: &str| refused(format!("it is {what}, and was left unchanged: name another file, or move this one away"));
+    let foreign = |what: &str| {
+        refused(format!(
+            "it is {what}, and was left unchanged: name another file, or move this one away"
+        ))
+    };
     if magic.is_empty() {
         return Ok(Found::Empty);
     }
@@ -169,7 +175,8 @@ pub(super) fn inspect(path: &Path) -> Result<Found, JournalError> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (application, version) = (number("application_id")?, number("user_version")?);
-    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     match (application, usize::try_from(version).unwrap_or_default(), tables) {
         (APPLICATION_ID, version @ 1..=VERSION, _) => Ok(Found::Journal { version }),
         (APPLICATION_ID, newer, _) if newer > VERSION => Err(refused(format!(

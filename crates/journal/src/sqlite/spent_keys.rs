@@ -1,11 +1,12 @@
-//! Idempotency keys of removed runs. A client may repeat its request long after the run was removed: without the key, the
-//! repetition would be a second run.
+//! Idempotency keys of removed runs. A client may repeat its request long after the run was
+//! removed: without the key, the repetition would be a second run.
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use crate::{JournalError, Retention};
 
-/// Keys that are kept of an owner. Without a bound, one that submits and removes runs would fill the journal with them.
+/// Keys that are kept of an owner. Without a bound, one that submits and removes runs would fill
+/// the journal with them.
 pub(super) const OWNER_KEYS_MAX: u32 = 50_000;
 
 /// Keeps the key of a run that is about to be removed. Returns the run's owner if it has a key.
@@ -29,9 +30,13 @@ pub(super) fn keep(
     }
 }
 
-/// Forgets the keys of an owner that would be kept least long, if there are more than `most`: a tenth of them, because
-/// finding them takes long.
-pub(super) fn trim(transaction: &Transaction<'_>, owner: &str, most: u32) -> Result<(), JournalError> {
+/// Forgets the keys of an owner that would be kept least long, if there are more than `most`: a
+/// tenth of them, because finding them takes long.
+pub(super) fn trim(
+    transaction: &Transaction<'_>,
+    owner: &str,
+    most: u32,
+) -> Result<(), JournalError> {
     let sql = "SELECT count(*) FROM spent_key WHERE owner = ?1";
     let kept: u32 = transaction.prepare_cached(sql)?.query_row([owner], |row| row.get(0))?;
     if kept > most {
@@ -43,7 +48,11 @@ pub(super) fn trim(transaction: &Transaction<'_>, owner: &str, most: u32) -> Res
 }
 
 /// Removes keys whose time is over, at most `limit`. Returns how many.
-pub(super) fn expire(transaction: &Transaction<'_>, now_ms: u64, limit: i64) -> Result<i64, JournalError> {
+pub(super) fn expire(
+    transaction: &Transaction<'_>,
+    now_ms: u64,
+    limit: i64,
+) -> Result<i64, JournalError> {
     let sql = "DELETE FROM spent_key WHERE (owner, key) IN
         (SELECT owner, key FROM spent_key WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)";
     let now = i64::try_from(now_ms).unwrap_or(i64::MAX);

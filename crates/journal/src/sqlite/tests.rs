@@ -68,8 +68,14 @@ fn a_journal_is_open_once_under_all_its_names() {
     let link = folder.path().join("link.db");
     symlink(&path, &link).unwrap();
     symlink(folder.path(), folder.path().join("here")).unwrap();
-    for name in [path.clone(), link, folder.path().join("here/runs.db"), folder.path().join("here/here/link.db")] {
-        let error = SqliteJournal::open(&name, SqliteOptions::default()).err().expect("it is refused");
+    for name in [
+        path.clone(),
+        link,
+        folder.path().join("here/runs.db"),
+        folder.path().join("here/here/link.db"),
+    ] {
+        let error =
+            SqliteJournal::open(&name, SqliteOptions::default()).err().expect("it is refused");
         assert!(matches!(error, JournalError::InUse { .. }), "{error}");
         assert!(error.to_string().contains("another process uses it"), "{error}");
     }
@@ -124,7 +130,10 @@ fn a_file_that_lost_its_name_takes_nothing_until_it_is_back() {
         for error in [journal.commit(&[accept("s")]), journal.probe(), collected] {
             let error = error.expect_err(what);
             let reason = "runs.db was deleted, moved or replaced";
-            assert!(matches!(&error, JournalError::NotWritable(said) if said.contains(reason)), "{what}: {error}");
+            assert!(
+                matches!(&error, JournalError::NotWritable(said) if said.contains(reason)),
+                "{what}: {error}"
+            );
         }
         assert!(journal.run("r").unwrap().is_some(), "{what}: it can still be read");
     };
@@ -237,11 +246,14 @@ fn writes_are_synced_and_the_log_is_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(&folder, 0);
     let pragma = |name| {
-        let read =
-            |connection: &mut Connection| Ok(connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0))?);
+        let read = |connection: &mut Connection| {
+            Ok(connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0))?)
+        };
         journal.lock().write(|connection, _| read(connection)).unwrap()
     };
-    let found = ["synchronous", "foreign_keys", "auto_vacuum", "wal_autocheckpoint", "journal_size_limit"].map(pragma);
+    let found =
+        ["synchronous", "foreign_keys", "auto_vacuum", "wal_autocheckpoint", "journal_size_limit"]
+            .map(pragma);
     assert_eq!(found, [2, 1, 2, 1_000, 32 << 20]);
     // Twice what the log may hold before it is moved into the file.
     journal.commit(&[accept("r")]).unwrap();
@@ -252,7 +264,11 @@ fn writes_are_synced_and_the_log_is_bounded() {
         journal.commit(&[Write::Save { id: "r".to_owned(), snapshot }]).unwrap();
     }
     let length = |name: &str| fs::metadata(folder.path().join(name)).unwrap().len();
-    assert!(length("runs.db-wal") < 32 << 20 && length("runs.db") > 4 << 20, "{}", length("runs.db-wal"));
+    assert!(
+        length("runs.db-wal") < 32 << 20 && length("runs.db") > 4 << 20,
+        "{}",
+        length("runs.db-wal")
+    );
 }
 
 #[test]
@@ -263,7 +279,11 @@ fn a_full_file_takes_nothing_until_there_is_room() {
     let error = loop {
         let id = format!("r{}", acknowledged.len());
         let segments = [noise(row(&id).head, 30_000)];
-        match journal.commit(&[accept(&id), append(&id, &segments[0]), end(&id, acknowledged.len() as u64)]) {
+        match journal.commit(&[
+            accept(&id),
+            append(&id, &segments[0]),
+            end(&id, acknowledged.len() as u64),
+        ]) {
             Ok(()) => acknowledged.push((id, segments)),
             Err(error) => break error,
         }
@@ -277,7 +297,8 @@ fn a_full_file_takes_nothing_until_there_is_room() {
         for (id, segments) in &acknowledged {
             assert_eq!(journal.segments(id, 0, usize::MAX).unwrap(), segments);
         }
-        let again = journal.commit(&[accept(&next), append(&next, &noise(row(&next).head, 300_000))]);
+        let again =
+            journal.commit(&[accept(&next), append(&next, &noise(row(&next).head, 300_000))]);
         assert!(matches!(again, Err(JournalError::NotWritable(_))), "{again:?}");
         // What needs no room is written.
         journal.probe().unwrap();
@@ -303,7 +324,9 @@ fn a_file_shrinks_when_runs_are_removed() {
     let length = || fs::metadata(folder.path().join("runs.db")).unwrap().len();
     for at in 0..4 {
         let id = format!("r{at}");
-        journal.commit(&[accept(&id), append(&id, &noise(row(&id).head, 4 << 20)), end(&id, at)]).unwrap();
+        journal
+            .commit(&[accept(&id), append(&id, &noise(row(&id).head, 4 << 20)), end(&id, at)])
+            .unwrap();
     }
     let retention = Retention { updated_before_ms: Some(3), ..Retention::default() };
     let mut rounds = 0;
@@ -321,10 +344,16 @@ fn nothing_is_written_after_a_failed_sync() {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(&folder, 0);
     journal.commit(&[accept("r")]).unwrap();
-    let failed = journal.lock().write(|_, _| Err::<(), _>(JournalError::DiskFailed("a sync".to_owned())));
+    let failed =
+        journal.lock().write(|_, _| Err::<(), _>(JournalError::DiskFailed("a sync".to_owned())));
     assert!(failed.is_err());
-    for done in [journal.commit(&[]), journal.probe(), journal.collect(&Retention::default()).map(drop)] {
-        assert!(matches!(&done, Err(JournalError::DiskFailed(reason)) if reason == "a sync"), "{done:?}");
+    for done in
+        [journal.commit(&[]), journal.probe(), journal.collect(&Retention::default()).map(drop)]
+    {
+        assert!(
+            matches!(&done, Err(JournalError::DiskFailed(reason)) if reason == "a sync"),
+            "{done:?}"
+        );
     }
     assert!(journal.run("r").unwrap().is_some(), "it can still be read");
 }
@@ -343,12 +372,14 @@ fn a_broken_connection_is_replaced() {
     assert!(journal.run("r").unwrap().is_some());
 }
 
-/// Everything that reads or writes, until something is found damaged. Gives what was found of the events.
+/// Everything that reads or writes, until something is found damaged. Gives what was found of the
+/// events.
 fn use_all(path: &Path) -> Result<Vec<Segment>, JournalError> {
     let journal = SqliteJournal::open(path, SqliteOptions::default())?;
     journal.size()?;
     let open = journal.open_runs()?;
-    let listed = journal.list(&Query { limit: 100, owner: Some("ada".to_owned()), ..Query::default() })?;
+    let listed =
+        journal.list(&Query { limit: 100, owner: Some("ada".to_owned()), ..Query::default() })?;
     if let Some(damaged) = open.damaged.iter().chain(&listed.damaged).next() {
         return Err(JournalError::Damaged(damaged.reason.clone()));
     }
@@ -364,7 +395,10 @@ fn use_all(path: &Path) -> Result<Vec<Segment>, JournalError> {
     }
     journal.commit(&[accept("new"), append("new", &events(row("new").head, 3)), end("new", 1)])?;
     journal.probe()?;
-    while journal.collect(&Retention { updated_before_ms: Some(u64::MAX), ..Retention::default() })?.has_more {}
+    while journal
+        .collect(&Retention { updated_before_ms: Some(u64::MAX), ..Retention::default() })?
+        .has_more
+    {}
     Ok(all)
 }
 
@@ -387,7 +421,8 @@ fn a_damaged_page_is_an_error_and_no_panic() {
     let good = fs::read(&path).unwrap();
     let expected = use_all(&path).unwrap();
     assert_eq!(expected.len(), 9);
-    let damages: [fn(usize, u8) -> u8; 3] = [|_, _| 0, |_, byte| byte ^ 0x55, |at, _| random(at as u64, 1)[0]];
+    let damages: [fn(usize, u8) -> u8; 3] =
+        [|_, _| 0, |_, byte| byte ^ 0x55, |at, _| random(at as u64, 1)[0]];
     let mut found = 0;
     for page in 0..good.len() / 4_096 {
         for damage in damages {
@@ -403,7 +438,10 @@ fn a_damaged_page_is_an_error_and_no_panic() {
             fs::write(&path, &bad).unwrap();
             match use_all(&path) {
                 // A page that holds none of what was read, such as an index of something else.
-                Ok(segments) => assert!(segments.is_empty() || segments == expected, "page {page}: other content"),
+                Ok(segments) => assert!(
+                    segments.is_empty() || segments == expected,
+                    "page {page}: other content"
+                ),
                 Err(JournalError::Damaged(_) | JournalError::Open { .. }) => found += 1,
                 Err(error) => panic!("page {page}: {error}"),
             }

@@ -1,4 +1,5 @@
-//! How many bytes the finished runs of each owner hold. A run is measured once, after its end, so that appends cost nothing.
+//! How many bytes the finished runs of each owner hold. A run is measured once, after its end, so
+//! that appends cost nothing.
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
@@ -17,7 +18,8 @@ pub(super) struct Measured {
     pub has_more: bool,
 }
 
-/// Measures finished runs that were not measured before. Those that still have events in batches are left for later.
+/// Measures finished runs that were not measured before. Those that still have events in batches
+/// are left for later.
 pub(super) fn measure(connection: &Connection) -> Result<Measured, JournalError> {
     // One snapshot.
     let connection = &*connection.unchecked_transaction()?;
@@ -25,7 +27,8 @@ pub(super) fn measure(connection: &Connection) -> Result<Measured, JournalError>
     let sql = "SELECT no FROM run WHERE is_over = 1 AND bytes IS NULL ORDER BY no LIMIT ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let limit = i64::try_from(RUNS + 1).unwrap_or(i64::MAX);
-    let mut unmeasured: Vec<i64> = statement.query_map([limit], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut unmeasured: Vec<i64> =
+        statement.query_map([limit], |row| row.get(0))?.collect::<Result<_, _>>()?;
     unmeasured.retain(|run| !in_batches.contains_key(run));
     // `length` of a blob does not read what overflows its page.
     let sql = "SELECT
@@ -47,12 +50,19 @@ pub(super) fn measure(connection: &Connection) -> Result<Measured, JournalError>
 }
 
 /// Adds what was measured.
-pub(super) fn record(transaction: &Transaction<'_>, measured: &Measured) -> Result<(), JournalError> {
+pub(super) fn record(
+    transaction: &Transaction<'_>,
+    measured: &Measured,
+) -> Result<(), JournalError> {
     for (run, bytes) in &measured.runs {
         let sql = "UPDATE run SET bytes = ?2 WHERE no = ?1 AND bytes IS NULL";
-        let changed = transaction.prepare_cached(sql)?.execute(params![run, bytes]).map_err(JournalError::from);
+        let changed = transaction
+            .prepare_cached(sql)?
+            .execute(params![run, bytes])
+            .map_err(JournalError::from);
         match changed {
-            // Another round measured or removed it, or SQLite finds other columns damaged: then it counts for nobody.
+            // Another round measured or removed it, or SQLite finds other columns damaged: then it
+            // counts for nobody.
             Ok(0) | Err(JournalError::Refused(_)) => continue,
             changed => changed?,
         };
@@ -80,4 +90,5 @@ pub(super) fn of(transaction: &Transaction<'_>, owner: Option<&str>) -> Result<u
 }
 
 /// The owner whose finished runs hold the most, if any holds something, as SQL.
-pub(super) const LARGEST: &str = "(SELECT owner FROM usage WHERE bytes > 0 ORDER BY bytes DESC, owner LIMIT 1)";
+pub(super) const LARGEST: &str =
+    "(SELECT owner FROM usage WHERE bytes > 0 ORDER BY bytes DESC, owner LIMIT 1)";

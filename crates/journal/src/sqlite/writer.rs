@@ -16,8 +16,8 @@ use super::{connection, queries, reviews};
 use crate::compression::Packer;
 use crate::{Head, IdempotencyKey, JournalError, ReviewCounts, RunRow, Segment, Snapshot, Write};
 
-/// Bytes from which a segment becomes a row at once, unless the run has earlier events in batches: it fills a page, so that a
-/// batch would only write it twice.
+/// Bytes from which a segment becomes a row at once, unless the run has earlier events in batches:
+/// it fills a page, so that a batch would only write it twice.
 pub(super) const ROW_BYTES_MIN: usize = 16 << 10;
 
 /// What the writer keeps between commits.
@@ -39,7 +39,8 @@ pub(super) struct Writer {
     pub(super) pass: Option<FoldPass>,
     log: LogFile,
     pub(super) reserve: Reserve,
-    /// The sync that failed. Nothing is written any more, because the result of another sync would mean nothing.
+    /// The sync that failed. Nothing is written any more, because the result of another sync would
+    /// mean nothing.
     failed: Option<String>,
 }
 
@@ -54,18 +55,41 @@ pub(super) fn signed(number: u64, what: &str) -> Result<i64, JournalError> {
 /// Whether a connection is usable after an error.
 fn is_usable(connection: &Connection) -> bool {
     connection.is_autocommit()
-        && connection.query_row("SELECT value FROM meta WHERE name = 'probe'", [], |row| row.get::<_, i64>(0)).is_ok()
+        && connection
+            .query_row("SELECT value FROM meta WHERE name = 'probe'", [], |row| {
+                row.get::<_, i64>(0)
+            })
+            .is_ok()
 }
 
 impl Writer {
-    pub(super) fn new(path: &Path, bytes_max: u64, connection: Connection) -> Result<Self, JournalError> {
-        let packer = Packer::new().map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))?;
-        let state = WriteState { packer, runs: KnownRuns::load(&connection)?, batch: BatchBuffer::default() };
+    pub(super) fn new(
+        path: &Path,
+        bytes_max: u64,
+        connection: Connection,
+    ) -> Result<Self, JournalError> {
+        let packer =
+            Packer::new().map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))?;
+        let state = WriteState {
+            packer,
+            runs: KnownRuns::load(&connection)?,
+            batch: BatchBuffer::default(),
+        };
         let backlog = Backlog::read(&connection)?;
         let (log, reserve) = (LogFile::new(path), Reserve::new(path));
         reserve.fill();
         let (path, connection) = (path.to_owned(), Some(connection));
-        Ok(Self { path, bytes_max, connection, state, backlog, pass: None, log, reserve, failed: None })
+        Ok(Self {
+            path,
+            bytes_max,
+            connection,
+            state,
+            backlog,
+            pass: None,
+            log,
+            reserve,
+            failed: None,
+        })
     }
 
     /// Writes through the connection, reopening it if necessary.
@@ -85,11 +109,13 @@ impl Writer {
             return Err(JournalError::NotWritable("the file is not open".to_owned()));
         };
         if is_log_deleted {
-            // Saves what it holds, as far as no reader is in the way; the next attempt saves the rest.
+            // Saves what it holds, as far as no reader is in the way; the next attempt saves the
+            // rest.
             connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
             let (log, path) = (self.log.path().display(), self.path.display());
-            let reason =
-                format!("its log {log} was deleted; everything committed is saved in {path}: restart the daemon");
+            let reason = format!(
+                "its log {log} was deleted; everything committed is saved in {path}: restart the daemon"
+            );
             return Err(JournalError::NotWritable(reason));
         }
         let written = write(connection, &mut self.state);
@@ -108,7 +134,8 @@ impl Writer {
         self.state.runs.roll_back();
         let written = self.write(|connection, state| {
             // Rolls back when dropped.
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             state.batch.clear();
             writes.iter().try_for_each(|write| apply(&transaction, state, write))?;
             let written = state.batch.finish(&transaction, &mut state.packer)?;
@@ -139,7 +166,11 @@ impl Writer {
     }
 }
 
-fn apply(transaction: &Transaction<'_>, state: &mut WriteState, write: &Write) -> Result<(), JournalError> {
+fn apply(
+    transaction: &Transaction<'_>,
+    state: &mut WriteState,
+    write: &Write,
+) -> Result<(), JournalError> {
     if let Write::Accept { row, key } = write {
         return accept(transaction, row, key.as_ref());
     }
@@ -158,10 +189,16 @@ fn apply(transaction: &Transaction<'_>, state: &mut WriteState, write: &Write) -
     }
 }
 
-fn accept(transaction: &Transaction<'_>, row: &RunRow, key: Option<&IdempotencyKey>) -> Result<(), JournalError> {
+fn accept(
+    transaction: &Transaction<'_>,
+    row: &RunRow,
+    key: Option<&IdempotencyKey>,
+) -> Result<(), JournalError> {
     let id = &row.id;
     if row.head != Head::genesis(&row.spec) {
-        return Err(refused(format!("the new run {id:?} must have no events and the head of its spec")));
+        return Err(refused(format!(
+            "the new run {id:?} must have no events and the head of its spec"
+        )));
     }
     if row.reviews != ReviewCounts::default() {
         return Err(refused(format!("the new run {id:?} must have no flagged events")));
@@ -173,7 +210,9 @@ fn accept(transaction: &Transaction<'_>, row: &RunRow, key: Option<&IdempotencyK
     if let Some(IdempotencyKey { key, .. }) = key
         && let Some((run, _)) = queries::run_of_key(transaction, &row.owner, key)?
     {
-        return Err(refused(format!("the idempotency key of the new run {id:?} belongs to run {run:?}")));
+        return Err(refused(format!(
+            "the idempotency key of the new run {id:?} belongs to run {run:?}"
+        )));
     }
     let mut statement = transaction.prepare_cached(
         "INSERT INTO run (id, owner, created_ms, updated_ms, task, status, is_over, resumed, key, fingerprint, summary, split)
@@ -196,7 +235,9 @@ fn accept(transaction: &Transaction<'_>, row: &RunRow, key: Option<&IdempotencyK
     if no > RUN_MAX {
         return Err(refused(format!("a journal holds at most {RUN_MAX} runs: start another")));
     }
-    transaction.prepare_cached("INSERT INTO spec (run, body) VALUES (?1, ?2)")?.execute(params![no, row.spec])?;
+    transaction
+        .prepare_cached("INSERT INTO spec (run, body) VALUES (?1, ?2)")?
+        .execute(params![no, row.spec])?;
     Ok(())
 }
 
@@ -208,7 +249,8 @@ fn append(
     segment: &Segment,
 ) -> Result<(), JournalError> {
     let first = segment.first_seq;
-    let refused = |reason: String| Err(refused(format!("run {id:?}, events from {first}: {reason}")));
+    let refused =
+        |reason: String| Err(refused(format!("run {id:?}, events from {first}: {reason}")));
     if run.is_over {
         return refused("the run is over".to_owned());
     }
@@ -247,23 +289,41 @@ fn save(
 ) -> Result<(), JournalError> {
     let (seq, last) = (snapshot.seq, run.last_seq);
     if seq > last {
-        return Err(refused(format!("run {id:?}: a snapshot at event {seq}, but the last event is {last}")));
+        return Err(refused(format!(
+            "run {id:?}: a snapshot at event {seq}, but the last event is {last}"
+        )));
     }
     let packed = packer.pack(&snapshot.body)?;
-    let mut statement = transaction
-        .prepare_cached("REPLACE INTO snapshot (run, seq, packing, bytes, body) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    statement.execute(params![run.no, seq.cast_signed(), packed.packing, packed.bytes, packed.body])?;
+    let mut statement = transaction.prepare_cached(
+        "REPLACE INTO snapshot (run, seq, packing, bytes, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    statement.execute(params![
+        run.no,
+        seq.cast_signed(),
+        packed.packing,
+        packed.bytes,
+        packed.body
+    ])?;
     Ok(())
 }
 
 fn update(transaction: &Transaction<'_>, run: KnownRun, write: &Write) -> Result<(), JournalError> {
-    let Write::Update { id, updated_ms, status, is_over, resumed, summary } = write else { return Ok(()) };
+    let Write::Update { id, updated_ms, status, is_over, resumed, summary } = write else {
+        return Ok(());
+    };
     if run.is_over && !is_over {
         return Err(refused(format!("run {id:?} is over")));
     }
     let mut statement = transaction.prepare_cached(
         "UPDATE run SET updated_ms = ?2, status = ?3, is_over = ?4, resumed = ?5, summary = ?6 WHERE no = ?1",
     )?;
-    statement.execute(params![run.no, signed(*updated_ms, "the time")?, status, is_over, resumed, summary])?;
+    statement.execute(params![
+        run.no,
+        signed(*updated_ms, "the time")?,
+        status,
+        is_over,
+        resumed,
+        summary
+    ])?;
     Ok(())
 }

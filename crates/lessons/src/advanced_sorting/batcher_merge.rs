@@ -1,5 +1,5 @@
-//! Batcher Odd-Even Merge Sort: the comparison, then the next cell by counting around the bit of the distance, and once
-//! more where a block of two merged blocks ends.
+//! Batcher Odd-Even Merge Sort: the comparison, then the next cell by counting around the bit of
+//! the distance, and once more where a block of two merged blocks ends.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::advanced_sorting::batcher_merge::BatcherMerge;
@@ -38,7 +38,8 @@ impl Lesson for Of {
             let next = next_around(i, k);
             let block = 2 * p - k;
             if k < p && next & block == block {
-                // All ones from the bit of k to that of p: the last k cells of a block begin no comparator.
+                // All ones from the bit of k to that of p: the last k cells of a block begin no
+                // comparator.
                 steps.push(increment_around(next | (k - 1), bits, |place| bit(k, place)));
             }
         }

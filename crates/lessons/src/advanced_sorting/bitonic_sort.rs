@@ -1,4 +1,5 @@
-//! Bitonic Sort: the direction of a block, the comparison, then the next cell by counting around the bit of the distance.
+//! Bitonic Sort: the direction of a block, the comparison, then the next cell by counting around
+//! the bit of the distance.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::advanced_sorting::bitonic_sort::BitonicSort;

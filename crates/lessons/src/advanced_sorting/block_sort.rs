@@ -1,4 +1,5 @@
-//! Block Sort: insertions search their block by halves; rotations read on from both halves' first cells.
+//! Block Sort: insertions search their block by halves; rotations read on from both halves' first
+//! cells.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::advanced_sorting::block_sort::{Action, BlockSort, State};
@@ -6,7 +7,9 @@ use prime_bench::tasks::comparison_sorting::Input;
 
 use crate::Lesson;
 use crate::cells::{self, bisection, bisection_not_less, look_up};
-use crate::numbers::{compared, comparison_of_naturals, counter, difference, low_first, place, sum, up_to_difference};
+use crate::numbers::{
+    compared, comparison_of_naturals, counter, difference, low_first, place, sum, up_to_difference,
+};
 
 pub struct Of;
 
@@ -21,11 +24,14 @@ impl Lesson for Of {
     type Task = BlockSort;
 
     fn view(input: &Input, state: &State) -> String {
-        let [base, lo, mid, hi] = [state.base, state.lo, state.mid, state.hi].map(|number| place(number, WIDTH));
+        let [base, lo, mid, hi] =
+            [state.base, state.lo, state.mid, state.hi].map(|number| place(number, WIDTH));
         let n = input.a.len();
         match state.last.0 {
             None => format!("start of {n:03}"),
-            Some(Action::Insert(k, _)) => format!("insert {k:03} {} of {n:03} base {base}", in_blocks(k)),
+            Some(Action::Insert(k, _)) => {
+                format!("insert {k:03} {} of {n:03} base {base}", in_blocks(k))
+            }
             // Which of both it was decides nothing.
             Some(Action::Merge(..) | Action::Rotate(..)) => {
                 format!("merge {lo} {mid} {hi} base {base} of {n:03}")
@@ -71,11 +77,19 @@ fn insertion(state: &State, k: usize, n: usize, action: Action) -> Option<String
     Some(format!("{line}{after} {base:03} {}{search}", look_up(&state.a, next)?))
 }
 
-/// Searches the ascending cells `from..to` for the first that is greater than `key` or, with `or_equal`, not less. It is
-/// mostly one of the next few: the first ones are numbered and read in turn, each with its characters up to the first that
-/// differs from the key's; then single ones further on, of which one that is behind bounds what is left to be halved.
-/// Returns the place, `to` if there is none.
-fn search(a: &[i64], from: usize, to: usize, key: i64, or_equal: bool, line: &mut String) -> Option<usize> {
+/// Searches the ascending cells `from..to` for the first that is greater than `key` or, with
+/// `or_equal`, not less. It is mostly one of the next few: the first ones are numbered and read in
+/// turn, each with its characters up to the first that differs from the key's; then single ones
+/// further on, of which one that is behind bounds what is left to be halved. Returns the place,
+/// `to` if there is none.
+fn search(
+    a: &[i64],
+    from: usize,
+    to: usize,
+    key: i64,
+    or_equal: bool,
+    line: &mut String,
+) -> Option<usize> {
     let is_behind = |cell: usize| a[cell] > key || or_equal && a[cell] == key;
     for number in 0..NEAR {
         let cell = from + number;
@@ -110,9 +124,10 @@ fn search(a: &[i64], from: usize, to: usize, key: i64, or_equal: bool, line: &mu
     Some(place)
 }
 
-/// The first cell of the right half, the first of the left one that is greater, and the first of the right one that is
-/// not less than this. What is searched for is read directly before each search, since the cell may have been passed long
-/// before, or never read. A point says that a place is the end of its half.
+/// The first cell of the right half, the first of the left one that is greater, and the first of
+/// the right one that is not less than this. What is searched for is read directly before each
+/// search, since the cell may have been passed long before, or never read. A point says that a
+/// place is the end of its half.
 fn rotation(state: &State) -> Option<String> {
     let (lo, mid, hi) = (state.lo?, state.mid?, state.hi?);
     let a = &state.a;
@@ -133,8 +148,8 @@ fn rotation(state: &State) -> Option<String> {
     Some(line)
 }
 
-/// Width of the merge that is complete, which is the first of which two are not less than its cells, and the bounds of the
-/// next one: of the same width, or of twice as much.
+/// Width of the merge that is complete, which is the first of which two are not less than its
+/// cells, and the bounds of the next one: of the same width, or of twice as much.
 fn next_merge(n: usize, base: usize, hi: usize) -> String {
     let cells = hi.saturating_sub(base);
     let mut line = format!("{} {cells:03}", difference(hi, base, WIDTH));
@@ -152,10 +167,12 @@ fn next_merge(n: usize, base: usize, hi: usize) -> String {
     if lo + width < n { line } else { format!("{line} twice {}", bounds(0, 2 * width, n)) }
 }
 
-/// The middle of a merge and, if the array goes on there, its end: the smaller one of the sum and n.
+/// The middle of a merge and, if the array goes on there, its end: the smaller one of the sum and
+/// n.
 fn bounds(lo: usize, width: usize, n: usize) -> String {
     let mid = lo + width;
-    let line = format!("{lo:03} {} {}", sum(lo, width, WIDTH), comparison_of_naturals(mid, n, WIDTH));
+    let line =
+        format!("{lo:03} {} {}", sum(lo, width, WIDTH), comparison_of_naturals(mid, n, WIDTH));
     if mid >= n {
         return line;
     }

@@ -1,4 +1,5 @@
-//! Introsort: sifts and insertions read the cells that they pass; a partition compares with the pivot and counts.
+//! Introsort: sifts and insertions read the cells that they pass; a partition compares with the
+//! pivot and counts.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::advanced_sorting::introsort::{Action, Introsort, State};
@@ -7,7 +8,8 @@ use prime_bench::tasks::comparison_sorting::Input;
 use crate::Lesson;
 use crate::cells::{self, bisection, look_up, middle};
 use crate::numbers::{
-    compared, comparison, counter, difference, doubled_plus_one, low_first, place, up_to_difference, value, value_at,
+    compared, comparison, counter, difference, doubled_plus_one, low_first, place,
+    up_to_difference, value, value_at,
 };
 use crate::reads::looked_up;
 
@@ -18,7 +20,8 @@ impl Lesson for Of {
 
     fn view(_: &Input, state: &State) -> String {
         let a = &state.a;
-        let [lo, hi, i, size] = [state.lo, state.hi, state.i, state.size].map(|number| place(number, 3));
+        let [lo, hi, i, size] =
+            [state.lo, state.hi, state.i, state.size].map(|number| place(number, 3));
         let top = match state.stack.last() {
             Some((lo, hi, depth)) => format!("top {lo:03} {hi:03} {depth:02}"),
             None => "top -".to_owned(),
@@ -45,7 +48,8 @@ impl Lesson for Of {
         let action = Introsort::reference(input, state)?;
         let a = &state.a;
         // Short ranges have at most 16 cells.
-        let next_range = || state.stack.last().map_or_else(String::new, |(lo, hi, _)| difference(*hi, *lo, 3));
+        let next_range =
+            || state.stack.last().map_or_else(String::new, |(lo, hi, _)| difference(*hi, *lo, 3));
         let insertion = |k: usize| {
             let (search, _) = bisection(a, state.lo?, k, *a.get(k)?)?;
             Some(look_up(a, k)? + &search)
@@ -54,22 +58,35 @@ impl Lesson for Of {
         let after_place = |j: usize| Some(counted(j + 1, state.hi?.checked_sub(1)?));
         let previous = |number: usize| low_first(number.saturating_sub(1), 3);
         Some(match (state.last.0, action) {
-            (Some(Action::Leaf(lo, _)), _) => format!("{} {}", low_first(lo + 1, 3), insertion(lo + 1)?),
+            (Some(Action::Leaf(lo, _)), _) => {
+                format!("{} {}", low_first(lo + 1, 3), insertion(lo + 1)?)
+            }
             (Some(Action::Insert(k, _)), Action::Insert(next, _)) => {
                 format!("{} {}", counted(k + 1, state.hi?), insertion(next)?)
             }
-            (Some(Action::Insert(k, _)), _) => format!("{} {}", counted(k + 1, state.hi?), next_range()),
+            (Some(Action::Insert(k, _)), _) => {
+                format!("{} {}", counted(k + 1, state.hi?), next_range())
+            }
             (Some(Action::Heap(lo, hi)), Action::Sift(i, _)) => {
                 let half = (hi - lo) / 2;
-                format!("{} {half:03} {} {}", difference(hi, lo, 3), low_first(i, 3), sift(state, i)?)
+                format!(
+                    "{} {half:03} {} {}",
+                    difference(hi, lo, 3),
+                    low_first(i, 3),
+                    sift(state, i)?
+                )
             }
-            (Some(Action::Sift(..)), Action::Sift(i, _)) => format!("{} {}", low_first(i, 3), sift(state, i)?),
+            (Some(Action::Sift(..)), Action::Sift(i, _)) => {
+                format!("{} {}", low_first(i, 3), sift(state, i)?)
+            }
             (Some(Action::Sift(..)), Action::Pop(_)) => previous(state.size?),
             (Some(Action::Pop(_)), _) => sift(state, 0)?,
             (Some(Action::Part(lo, hi)), _) => median(a, lo, hi)?,
             (Some(Action::Median(_)), _) => previous(state.hi?),
             (Some(Action::Cmp(j, end)), Action::Swap(..)) => comparison(a[j], a[end]),
-            (Some(Action::Cmp(j, end)), _) => format!("{} {}", comparison(a[j], a[end]), after_place(j)?),
+            (Some(Action::Cmp(j, end)), _) => {
+                format!("{} {}", comparison(a[j], a[end]), after_place(j)?)
+            }
             (Some(Action::Swap(_, j)), _) => after_place(j)?,
             _ => next_range(),
         })
@@ -78,7 +95,8 @@ impl Lesson for Of {
     /// An element, and of the greatest heap a node and two for each level below it.
     const READS_MAX: usize = 12;
 
-    /// `012` is a cell; `h012` are node 12 of the heap and its right neighbour, `-` where they are not in the heap.
+    /// `012` is a cell; `h012` are node 12 of the heap and its right neighbour, `-` where they are
+    /// not in the heap.
     fn read(_: &Input, state: &State, address: &str) -> Option<String> {
         match address.strip_prefix('h') {
             Some(node) => siblings(state, cells::number(node, 3)?),
@@ -98,7 +116,8 @@ fn heap(state: &State) -> Option<&[i64]> {
     state.a.get(lo..lo + state.size?)
 }
 
-/// The values of a node and its right neighbour. Where the heap ends, its last nodes have no children.
+/// The values of a node and its right neighbour. Where the heap ends, its last nodes have no
+/// children.
 fn siblings(state: &State, node: usize) -> Option<String> {
     let heap = heap(state)?;
     let parent = node.saturating_sub(1) / 2;
@@ -113,7 +132,8 @@ fn look_up_siblings(state: &State, node: usize) -> Option<String> {
     Some(looked_up(&format!("h{node:03}"), &siblings(state, node)?))
 }
 
-/// The way down of a node's element: of each pair of children the greater one, compared with the element.
+/// The way down of a node's element: of each pair of children the greater one, compared with the
+/// element.
 fn sift(state: &State, root: usize) -> Option<String> {
     let heap = heap(state)?;
     let element = *heap.get(root)?;
@@ -137,8 +157,8 @@ fn sift(state: &State, root: usize) -> Option<String> {
     }
 }
 
-/// The first, middle and last cell of a range, compared with each other: the first with the last only where the middle one
-/// is not between them.
+/// The first, middle and last cell of a range, compared with each other: the first with the last
+/// only where the middle one is not between them.
 fn median(a: &[i64], lo: usize, hi: usize) -> Option<String> {
     let (mid, last) = (usize::midpoint(lo, hi), hi.checked_sub(1)?);
     let (x, y, z) = (*a.get(lo)?, *a.get(mid)?, *a.get(last)?);
@@ -168,19 +188,23 @@ mod tests {
         state
     }
 
-    /// Ranges that meet the depth limit hold hardly more than one value, so traces have no long sifts.
+    /// Ranges that meet the depth limit hold hardly more than one value, so traces have no long
+    /// sifts.
     #[test]
     fn a_sift_goes_down_to_the_last_level() {
         let state = state_with_heap(vec![1, 8, 9, 3, 4, 7, 6]);
         let line = sift(&state, 0).expect("a heap");
-        let levels =
-            ["h000?=+0001+0008 010.000.000 h001?=+0008+0009 +00098g ", "+00091g 250.000.000 h005?=+0007+0006 +00067l "];
+        let levels = [
+            "h000?=+0001+0008 010.000.000 h001?=+0008+0009 +00098g ",
+            "+00091g 250.000.000 h005?=+0007+0006 +00067l ",
+        ];
         assert!(line.starts_with(&levels.concat()), "{line}");
     }
 
     #[test]
     fn the_longest_sift_fits() {
-        let heap: Vec<i64> = std::iter::once(-1000).chain((0..511).map(|node| 999 - node)).collect();
+        let heap: Vec<i64> =
+            std::iter::once(-1000).chain((0..511).map(|node| 999 - node)).collect();
         let line = sift(&state_with_heap(heap), 0).expect("a heap");
         assert!(line.matches('?').count() <= Of::READS_MAX, "{line}");
         assert!(line.len() < 440, "{} bytes", line.len());

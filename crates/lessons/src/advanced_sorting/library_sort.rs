@@ -1,6 +1,7 @@
-//! Library Sort: halves the ranks that are left and reads the cell of the middle one; then halves the gap.
-// Behind an insertion: whether all are inserted, and the bits of their number up to the second that is set, if there is one:
-// a power of two has none.
+//! Library Sort: halves the ranks that are left and reads the cell of the middle one; then halves
+//! the gap.
+// Behind an insertion: whether all are inserted, and the bits of their number up to the second that
+// is set, if there is one: a power of two has none.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::advanced_sorting::library_sort::{Action, LibrarySort, State};
@@ -23,7 +24,9 @@ impl Lesson for Of {
     fn view(input: &Input, state: &State) -> String {
         let State { count, lo, hi, .. } = state;
         let search = format!("{lo:03} {hi:03} {count:03} of {:04}", state.cells.len());
-        let elements = || format!("{} {count:03}/{:03}", bits::interleaved([*count], COUNT_BITS), input.a.len());
+        let elements = || {
+            format!("{} {count:03}/{:03}", bits::interleaved([*count], COUNT_BITS), input.a.len())
+        };
         match state.last.0 {
             None => format!("start {} {search}", elements()),
             Some(Action::Insert(..)) => format!("insert {} {search}", elements()),
@@ -43,7 +46,9 @@ impl Lesson for Of {
             _ => String::new(),
         };
         Some(match action {
-            Action::Cmp(..) => counted + &middle(lo, hi, 3) + &look_up_rank(state, usize::midpoint(lo, hi))?,
+            Action::Cmp(..) => {
+                counted + &middle(lo, hi, 3) + &look_up_rank(state, usize::midpoint(lo, hi))?
+            }
             Action::Insert(..) => counted + &middle(lo, hi, 3) + " " + &gap(state)?,
             Action::Rebalance | Action::Done => counted.trim_end().to_owned(),
         })
@@ -52,8 +57,8 @@ impl Lesson for Of {
     /// Two ranks, and the cells from one on up to a free one.
     const READS_MAX: usize = 30;
 
-    /// `r012` is the cell of the element of rank 12, `-` behind the last one; `0012` is a cell: `.` if it is free, `x` if not,
-    /// `-` behind the last one.
+    /// `r012` is the cell of the element of rank 12, `-` behind the last one; `0012` is a cell: `.`
+    /// if it is free, `x` if not, `-` behind the last one.
     fn read(_: &Input, state: &State, address: &str) -> Option<String> {
         match address.strip_prefix('r') {
             Some(rank) => cell_of(state, number(rank, 3)?),
@@ -94,8 +99,8 @@ fn occupation(state: &State, cell: usize) -> Option<String> {
     Some(mark.to_owned())
 }
 
-/// The cells of the neighbours, and the middle between them. Where they have no gap between them, the cells from the
-/// second one on, up to a free one.
+/// The cells of the neighbours, and the middle between them. Where they have no gap between them,
+/// the cells from the second one on, up to a free one.
 fn gap(state: &State) -> Option<String> {
     let rank = state.lo;
     let end = state.cells.len();

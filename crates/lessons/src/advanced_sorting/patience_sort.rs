@@ -43,7 +43,8 @@ impl Lesson for Of {
                 }
                 // A new least top stands behind a colon.
                 (None, before) => {
-                    let compared = before.map_or_else(String::new, |least| up_to_difference(top, least));
+                    let compared =
+                        before.map_or_else(String::new, |least| up_to_difference(top, least));
                     steps.push(format!("{pile:02}{compared}:{top:+05}"));
                     least = Some(top);
                 }

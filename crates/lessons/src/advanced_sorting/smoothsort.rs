@@ -1,8 +1,10 @@
-//! Smoothsort: compares a node with the root on its left and with its children, then counts trees and cells or looks at the last tree's
-//! order.
+//! Smoothsort: compares a node with the root on its left and with its children, then counts trees
+//! and cells or looks at the last tree's order.
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::advanced_sorting::smoothsort::{Action, CELLS, Smoothsort, State, children};
+use prime_bench::tasks::advanced_sorting::smoothsort::{
+    Action, CELLS, Smoothsort, State, children,
+};
 use prime_bench::tasks::comparison_sorting::Input;
 
 use crate::Lesson;
@@ -12,9 +14,14 @@ pub struct Of;
 
 /// The root of the tree to the left of a node that is a root itself, and the node's children.
 fn neighbours(state: &State) -> (Option<usize>, Option<(usize, usize)>) {
-    let order = state.order.and_then(|order| usize::try_from(order).ok()).filter(|order| *order < CELLS.len());
+    let order = state
+        .order
+        .and_then(|order| usize::try_from(order).ok())
+        .filter(|order| *order < CELLS.len());
     let (Some(node), Some(order)) = (state.node, order) else { return (None, None) };
-    let root = node.checked_sub(CELLS[order]).filter(|_| !state.sifting && state.tree.is_some_and(|tree| tree > 0));
+    let root = node
+        .checked_sub(CELLS[order])
+        .filter(|_| !state.sifting && state.tree.is_some_and(|tree| tree > 0));
     (root, children(node, order))
 }
 
@@ -36,12 +43,22 @@ impl Lesson for Of {
             Some(Action::Done) => "-".to_owned(),
             Some(Action::Fix(_) | Action::Swap(..)) => {
                 let (root, children) = neighbours(state);
-                let (left, right) = (children.map(|(left, _)| left), children.map(|(_, right)| right));
-                let node =
-                    format!("node {} root {} left {} right {}", cell(state.node), cell(root), cell(left), cell(right));
+                let (left, right) =
+                    (children.map(|(left, _)| left), children.map(|(_, right)| right));
+                let node = format!(
+                    "node {} root {} left {} right {}",
+                    cell(state.node),
+                    cell(root),
+                    cell(left),
+                    cell(right)
+                );
                 let phase = if state.built.is_empty() { "grows" } else { "shrinks" };
                 let fix = place(state.fix, 2);
-                format!("{node} fix {fix} of {trees:02} order {order} {phase} {:03} {:03}", state.heap, state.a.len())
+                format!(
+                    "{node} fix {fix} of {trees:02} order {order} {phase} {:03} {:03}",
+                    state.heap,
+                    state.a.len()
+                )
             }
         }
     }
@@ -55,7 +72,8 @@ impl Lesson for Of {
         let (root, children) = neighbours(state);
         let mut steps = Vec::new();
         if let Some(root) = root {
-            let others = children.map_or_else(|| vec![node], |(left, right)| vec![node, left, right]);
+            let others =
+                children.map_or_else(|| vec![node], |(left, right)| vec![node, left, right]);
             for other in others {
                 steps.push(comparison(a[root], a[other]));
                 if a[root] <= a[other] {
@@ -63,7 +81,9 @@ impl Lesson for Of {
                 }
             }
         }
-        if let (Some((left, right)), false) = (children, action == Action::Swap(node, root.unwrap_or(node))) {
+        if let (Some((left, right)), false) =
+            (children, action == Action::Swap(node, root.unwrap_or(node)))
+        {
             let child = if a[right] > a[left] { right } else { left };
             steps.push(format!("| {}", comparison(a[right], a[left])));
             steps.push(comparison(a[child], a[node]));

@@ -13,12 +13,19 @@ impl Lesson for Of {
     type Task = StrandSort;
 
     fn view(_: &Input, state: &State) -> String {
-        let heads =
-            || format!("out {} strand {}", value(state.out.first().copied()), value(state.strand.first().copied()));
+        let heads = || {
+            format!(
+                "out {} strand {}",
+                value(state.out.first().copied()),
+                value(state.strand.first().copied())
+            )
+        };
         match state.last.0 {
             None | Some(Action::End) => format!("end rest {}", value(state.rest.first().copied())),
             Some(Action::Start | Action::Pull | Action::Skip) => match state.rest.get(state.i) {
-                Some(next) => format!("next {next:+05} tail {}", value(state.strand.last().copied())),
+                Some(next) => {
+                    format!("next {next:+05} tail {}", value(state.strand.last().copied()))
+                }
                 None => format!("next - {}", heads()),
             },
             Some(Action::Out | Action::Strand) => heads(),

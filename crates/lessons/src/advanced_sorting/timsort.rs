@@ -1,7 +1,8 @@
-//! Timsort: runs are read ten cells at a time, insertions and gallops search by halves, merges compare two values.
-// All values are written above the least of the benchmark, a letter for the hundreds and two digits, so that they compare alike
-// whatever the sign, and by one pair of characters at a time. The cells of a run are read with the last digits of their places
-// as keys.
+//! Timsort: runs are read ten cells at a time, insertions and gallops search by halves, merges
+//! compare two values.
+// All values are written above the least of the benchmark, a letter for the hundreds and two
+// digits, so that they compare alike whatever the sign, and by one pair of characters at a time.
+// The cells of a run are read with the last digits of their places as keys.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::advanced_sorting::merge::Merge;
@@ -31,7 +32,11 @@ impl Lesson for Of {
                 format!(
                     "{} {}",
                     counter(at, end, WIDTH),
-                    state.a.get(at).filter(|_| at < end).map_or_else(|| "-".to_owned(), |value| lettered(*value))
+                    state
+                        .a
+                        .get(at)
+                        .filter(|_| at < end)
+                        .map_or_else(|| "-".to_owned(), |value| lettered(*value))
                 )
             });
             return format!("merge {left} {right} won {lw} {rw}");
@@ -45,7 +50,8 @@ impl Lesson for Of {
             _ => {
                 let count = state.stack.len();
                 let top = "zyxw".chars().zip(state.stack.iter().rev());
-                let top: Vec<_> = top.map(|(name, [_, length])| format!("{name}{length:03} ")).collect();
+                let top: Vec<_> =
+                    top.map(|(name, [_, length])| format!("{name}{length:03} ")).collect();
                 format!("stack {count} {}next {pos:03} of {n:03}", top.concat())
             }
         }
@@ -82,20 +88,22 @@ impl Lesson for Of {
 
     const UNTAUGHT: [u32; 3] = [1, 1, 1];
 
-    /// `012` is a cell; `r012` are cell 12 and those behind it up to the end of its ten; `02` are the cell before the ten of
-    /// cell 20 and the cells of this ten, each with its key.
+    /// `012` is a cell; `r012` are cell 12 and those behind it up to the end of its ten; `02` are
+    /// the cell before the ten of cell 20 and the cells of this ten, each with its key.
     fn read(_: &Input, state: &State, address: &str) -> Option<String> {
         let a = &state.a;
         match (address.strip_prefix('r'), number(address, WIDTH - 1)) {
             (Some(first), _) => number(first, WIDTH).and_then(|first| keyed(a, first, first / TEN)),
             (_, Some(ten)) => keyed(a, (ten * TEN).checked_sub(1)?, ten),
-            _ => number(address, WIDTH).and_then(|place| a.get(place)).map(|value| lettered(*value)),
+            _ => {
+                number(address, WIDTH).and_then(|place| a.get(place)).map(|value| lettered(*value))
+            }
         }
     }
 }
 
-/// A value as a letter for the hundreds and two digits, those of its distance from the least of the benchmark, which
-/// is -1000.
+/// A value as a letter for the hundreds and two digits, those of its distance from the least of the
+/// benchmark, which is -1000.
 fn lettered(value: i64) -> String {
     let above = value.saturating_add(1000);
     let hundreds = usize::try_from(above.div_euclid(100)).ok();
@@ -111,9 +119,9 @@ fn keyed(a: &[i64], first: usize, ten: usize) -> Option<String> {
     Some(if keyed.is_empty() { "-".to_owned() } else { keyed })
 }
 
-/// The keys of the cells up to the first that does not continue the run, each with its relation to the cell before. The second
-/// cell's is followed by the order, which stands again at the beginning of each ten; the cell that ends the run, or `e` for the
-/// end of the array, by its whole place.
+/// The keys of the cells up to the first that does not continue the run, each with its relation to
+/// the cell before. The second cell's is followed by the order, which stands again at the beginning
+/// of each ten; the cell that ends the run, or `e` for the end of the array, by its whole place.
 fn run(a: &[i64], pos: usize) -> Option<String> {
     let mut line = looked_up(&format!("r{pos:03}"), &keyed(a, pos, pos / TEN)?);
     line += &(pos % TEN).to_string();
@@ -126,7 +134,11 @@ fn run(a: &[i64], pos: usize) -> Option<String> {
             line.extend(of_run.map(letter));
         }
         let cell = a.get(place).copied();
-        let order = if cell.is_some_and(|value| value < a[place - 1]) { Order::Descending } else { Order::Ascending };
+        let order = if cell.is_some_and(|value| value < a[place - 1]) {
+            Order::Descending
+        } else {
+            Order::Ascending
+        };
         line += &key.to_string();
         line += &cell.map_or_else(|| "e".to_owned(), |value| relation(value, a[place - 1]));
         if of_run.is_none() {
@@ -144,8 +156,8 @@ fn letter(order: Order) -> char {
     if order == Order::Ascending { 'a' } else { 'd' }
 }
 
-/// How a value compares with the one before, as lettered: by the letters alone where they differ; else behind `h` by the next
-/// digits or, where those are equal, too, behind `t` by the last.
+/// How a value compares with the one before, as lettered: by the letters alone where they differ;
+/// else behind `h` by the next digits or, where those are equal, too, behind `t` by the last.
 fn relation(value: i64, before: i64) -> String {
     let (value, before) = (lettered(value), lettered(before));
     let mut pairs = value.bytes().zip(before.bytes());
@@ -153,8 +165,8 @@ fn relation(value: i64, before: i64) -> String {
     format!("{}{}", ["", "h", "t"][place.min(2)], sign(value.cmp(&before), '<', '=', '>'))
 }
 
-/// The lengths on top of the stack compared as the collapse rule does, up to the first that is not greater; then the place in
-/// the array, and, where two runs are merged, which.
+/// The lengths on top of the stack compared as the collapse rule does, up to the first that is not
+/// greater; then the place in the array, and, where two runs are merged, which.
 fn collapse(state: &State) -> String {
     let mut lengths = state.stack.iter().rev().map(|[_, length]| *length);
     let [z, y, x, w] = std::array::from_fn(|_| lengths.next());
@@ -210,9 +222,16 @@ fn look_up(a: &[i64], place: usize) -> Option<String> {
     Some(looked_up(&format!("{place:0WIDTH$}"), &lettered(*a.get(place)?)))
 }
 
-/// A binary search for the first of the ascending cells `lo..hi` that is behind the key, and where it ends: of each middle the
-/// value, its characters beside the key's up to the first difference, and `g` if the cell is behind the key, else `l`.
-fn bisection(a: &[i64], lo: usize, hi: usize, key: i64, is_behind: impl Fn(i64) -> bool) -> Option<(String, usize)> {
+/// A binary search for the first of the ascending cells `lo..hi` that is behind the key, and where
+/// it ends: of each middle the value, its characters beside the key's up to the first difference,
+/// and `g` if the cell is behind the key, else `l`.
+fn bisection(
+    a: &[i64],
+    lo: usize,
+    hi: usize,
+    key: i64,
+    is_behind: impl Fn(i64) -> bool,
+) -> Option<(String, usize)> {
     bisected(lo, hi, |place| {
         let value = *a.get(place)?;
         let is_behind = is_behind(value);

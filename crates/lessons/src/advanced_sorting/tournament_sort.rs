@@ -1,7 +1,9 @@
 //! Tournament Sort: compares the two players of the next match.
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::advanced_sorting::tournament_sort::{Action, Player, State, TournamentSort};
+use prime_bench::tasks::advanced_sorting::tournament_sort::{
+    Action, Player, State, TournamentSort,
+};
 use prime_bench::tasks::comparison_sorting::Input;
 
 use crate::Lesson;
@@ -45,16 +47,21 @@ impl Lesson for Of {
     type Task = TournamentSort;
 
     fn view(input: &Input, state: &State) -> String {
-        let player = |player: Player| match usize::try_from(player).ok().and_then(|i| Some((i, input.a.get(i)?))) {
+        let player = |player: Player| match usize::try_from(player)
+            .ok()
+            .and_then(|i| Some((i, input.a.get(i)?)))
+        {
             Some((i, value)) => format!("{i:03}{value:+05}"),
             None => "-".to_owned(),
         };
         if let Some(Action::Play(0, _)) = state.last.0 {
-            let winner = state.tree.first().map_or_else(|| "-".to_owned(), |winner| player(*winner));
+            let winner =
+                state.tree.first().map_or_else(|| "-".to_owned(), |winner| player(*winner));
             return format!("root {winner} out {:03}/{:03}", state.order.len(), input.a.len());
         }
         let next = Match::after(state);
-        let Some((next, [left, right])) = next.and_then(|next| next.players(state).map(|players| (next, players)))
+        let Some((next, [left, right])) =
+            next.and_then(|next| next.players(state).map(|players| (next, players)))
         else {
             return "done".to_owned();
         };
@@ -71,7 +78,8 @@ impl Lesson for Of {
             return Some(String::new());
         }
         let next = Match::after(state)?;
-        let value = |player: Player| usize::try_from(player).ok().and_then(|i| input.a.get(i)).copied();
+        let value =
+            |player: Player| usize::try_from(player).ok().and_then(|i| input.a.get(i)).copied();
         let [left, right] = next.players(state)?.map(value);
         let mut steps = Vec::new();
         if let Match::Before(node) = next {

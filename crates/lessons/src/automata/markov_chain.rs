@@ -1,5 +1,6 @@
 //! Markov Chain: takes the weights of the row from the draw until nothing is left.
-// Numbers have their lowest digit first. The last borrow of a difference tells that the entry is selected.
+// Numbers have their lowest digit first. The last borrow of a difference tells that the entry is
+// selected.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::automata::markov_chain::{Instance, MarkovChain, State};
@@ -15,7 +16,9 @@ impl Lesson for Of {
     type Task = MarkovChain;
 
     fn view(instance: &Instance, state: &State) -> String {
-        let number = |number: u64| usize::try_from(number).map_or_else(|_| "-".to_owned(), |n| low_first(n, WIDTH));
+        let number = |number: u64| {
+            usize::try_from(number).map_or_else(|_| "-".to_owned(), |n| low_first(n, WIDTH))
+        };
         let draw = instance.draws.get(state.t).map_or_else(|| "-".to_owned(), |draw| number(*draw));
         let row: Vec<_> = (0..)
             .zip(instance.weights.get(state.s).into_iter().flatten())

@@ -1,6 +1,7 @@
-//! NFA Simulation: follows the epsilon edges until nothing is new, then names every state of the set.
-// States are letters: capitals for the members of a set, small ones for the ends of edges and for candidates. A state is in
-// the set if its capital stands anywhere before.
+//! NFA Simulation: follows the epsilon edges until nothing is new, then names every state of the
+//! set.
+// States are letters: capitals for the members of a set, small ones for the ends of edges and for
+// candidates. A state is in the set if its capital stands anywhere before.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::automata::nfa_simulation::{Action, Instance, NfaSimulation, State};
@@ -17,7 +18,8 @@ impl Lesson for Of {
         if state.closed {
             let letter = instance.letter(state.pos);
             let targets = |q: u16| {
-                let edges = instance.delta.iter().filter(|edge| edge.0 == q && Some(edge.1) == letter);
+                let edges =
+                    instance.delta.iter().filter(|edge| edge.0 == q && Some(edge.1) == letter);
                 or_none(edges.map(|edge| member(edge.2)).collect())
             };
             let targets: Vec<_> = state.active.iter().map(targets).collect();
@@ -46,8 +48,8 @@ impl Lesson for Of {
     }
 }
 
-/// Passes over the epsilon edges until one finds nothing new. An edge is written with the capital of its target, if its
-/// source is in the set and its target is not yet, or a dot.
+/// Passes over the epsilon edges until one finds nothing new. An edge is written with the capital
+/// of its target, if its source is in the set and its target is not yet, or a dot.
 fn closure(instance: &Instance, state: &State) -> String {
     let mut inside: Vec<u16> = state.active.iter().collect();
     let mut line = String::new();

@@ -1,4 +1,5 @@
-//! Petri Net: for each transition in turn the arcs up to one that finds too few tokens, up to the first that is enabled.
+//! Petri Net: for each transition in turn the arcs up to one that finds too few tokens, up to the
+//! first that is enabled.
 // An arc is a digit, its weight, before the two digits of the tokens at its place.
 
 use prime_bench::tasks::Task as _;
@@ -13,8 +14,11 @@ impl Lesson for Of {
 
     fn view(instance: &Instance, state: &State) -> String {
         let transition = |number: usize| {
-            let arcs: Vec<_> =
-                instance.transitions[number].inputs.iter().map(|(place, weight)| arc(state, *place, *weight)).collect();
+            let arcs: Vec<_> = instance.transitions[number]
+                .inputs
+                .iter()
+                .map(|(place, weight)| arc(state, *place, *weight))
+                .collect();
             format!("{number:02}:{}", arcs.join(","))
         };
         in_turn(instance, state).map(transition).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,5 @@
-//! Blind Maze: the next direction in order that does not lead back, from the count of those tried and the trail's end.
+//! Blind Maze: the next direction in order that does not lead back, from the count of those tried
+//! and the trail's end.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::blind_maze::{BlindMaze, Instance, State};

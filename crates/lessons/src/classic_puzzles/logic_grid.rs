@@ -1,10 +1,11 @@
-//! Logic Grid: the clues in turn up to one that rules a house out; then the houses taken, then those that need their only
-//! value.
-// A domain is two octal digits, for the houses 0 to 2 and 3 to 5, the lowest house in the lowest bit; three for more houses.
-// Clues have letters. A clue has its items with their domains, and between them `=` for same, `<` for left, `~` for next.
-// Then each value's domain is copied. Of one with one house left, one goes through the other values: `01..!3` is house 3, which
-// value 3 still has. Then, for each digit of the domains, that of every value is copied: of them, the houses of this digit have
-// the first two values that can be there.
+//! Logic Grid: the clues in turn up to one that rules a house out; then the houses taken, then
+//! those that need their only value.
+// A domain is two octal digits, for the houses 0 to 2 and 3 to 5, the lowest house in the lowest
+// bit; three for more houses. Clues have letters. A clue has its items with their domains, and
+// between them `=` for same, `<` for left, `~` for next. Then each value's domain is copied. Of one
+// with one house left, one goes through the other values: `01..!3` is house 3, which value 3 still
+// has. Then, for each digit of the domains, that of every value is copied: of them, the houses of
+// this digit have the first two values that can be there.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::clue::{Clue, Item, Relation};
@@ -53,7 +54,8 @@ impl Lesson for Of {
     type Task = LogicGrid;
 
     fn view(instance: &Instance, state: &State) -> String {
-        let with_domain = |item: Item| format!("{item}:{}", octal(state.domains.of(item), instance.n));
+        let with_domain =
+            |item: Item| format!("{item}:{}", octal(state.domains.of(item), instance.n));
         let mut view = String::new();
         for (place, clue) in instance.clues.iter().enumerate() {
             view += &clue_key(place);
@@ -87,7 +89,8 @@ impl Lesson for Of {
                 Clue::Pair(relation, first, second) => {
                     let (x, y) = (domains.of(first), domains.of(second));
                     let others = x & !relation.fitting_first(y);
-                    // What fits the one item, then what is left of the other's houses: first of the first item's.
+                    // What fits the one item, then what is left of the other's houses: first of the
+                    // first item's.
                     let fitting = |set: u16| octal(set & street);
                     let of_first = fitting(relation.fitting_first(y));
                     if others != 0 {
@@ -95,7 +98,9 @@ impl Lesson for Of {
                     } else {
                         let others = y & !relation.fitting_second(x);
                         let of_second = fitting(relation.fitting_second(x));
-                        (others != 0).then(|| format!("{of_first}-{}{of_second}-{}", octal(0), octal(others)))
+                        (others != 0).then(|| {
+                            format!("{of_first}-{}{of_second}-{}", octal(0), octal(others))
+                        })
                     }
                 }
             };
@@ -132,9 +137,13 @@ impl Lesson for Of {
                 }
                 let mut able = (0..n).filter(|value| values[*value] & (1 << house) != 0);
                 let (first, second) = (able.next(), able.next());
-                let named = |value: Option<usize>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+                let named = |value: Option<usize>| {
+                    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+                };
                 line += &format!("{house}{}{}", named(first), named(second));
-                if (first, second) == (Some(action.item.value), None) && place == action.item.attribute {
+                if (first, second) == (Some(action.item.value), None)
+                    && place == action.item.attribute
+                {
                     let left = values[action.item.value] & !(1 << house);
                     if left != 0 {
                         return Some(format!("{line}!{}", octal(left)));

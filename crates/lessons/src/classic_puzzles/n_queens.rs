@@ -12,9 +12,16 @@ impl Lesson for Of {
     type Task = NQueens;
 
     fn view(instance: &Instance, state: &State) -> String {
-        let columns = |columns: &[usize]| columns.iter().map(|c| letter(*c).to_ascii_lowercase()).collect::<String>();
+        let columns = |columns: &[usize]| {
+            columns.iter().map(|c| letter(*c).to_ascii_lowercase()).collect::<String>()
+        };
         let left = columns(&instance.order[state.next..]);
-        format!("n={:02} row={:02} queens={} left={left}", instance.n, state.queens.len(), columns(&state.queens))
+        format!(
+            "n={:02} row={:02} queens={} left={left}",
+            instance.n,
+            state.queens.len(),
+            columns(&state.queens)
+        )
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
@@ -33,9 +40,13 @@ impl Lesson for Of {
     /// A later free column, tried at once.
     fn alternatives(instance: &Instance, state: &State) -> Vec<(Action, String)> {
         let row = state.queens.len();
-        let free = instance.order[state.next..].iter().filter(|column| !attacks(&state.queens, row, **column));
+        let free = instance.order[state.next..]
+            .iter()
+            .filter(|column| !attacks(&state.queens, row, **column));
         let line = attacked(instance, state);
-        free.skip(1).map(|column| (Action::Place(row, *column), format!("{line}try {}+", letter(*column)))).collect()
+        free.skip(1)
+            .map(|column| (Action::Place(row, *column), format!("{line}try {}+", letter(*column))))
+            .collect()
     }
 }
 
@@ -47,7 +58,13 @@ fn attacked(instance: &Instance, state: &State) -> String {
     for (r, c) in state.queens.iter().enumerate() {
         let away = row - r;
         let diagonals = (on_board(c.checked_sub(away)), on_board(Some(c + away)));
-        line += &format!("{}{away}{}{}{} ", letter(*c).to_ascii_lowercase(), diagonals.0, letter(*c), diagonals.1);
+        line += &format!(
+            "{}{away}{}{}{} ",
+            letter(*c).to_ascii_lowercase(),
+            diagonals.0,
+            letter(*c),
+            diagonals.1
+        );
     }
     line
 }

@@ -1,10 +1,11 @@
-//! Sudoku: the candidates of one empty cell after the other up to a naked single; without one, two cells of each digit that a
-//! unit lacks up to a hidden single.
-// Rows are A to I, columns a to i, boxes J to R. A cell stands with its column and box, so that whether a unit has a digit is
-// one look for the two side by side. Each digit that a row lacks is decided on for each of its cells: it stands as itself or,
-// where the column or the box has it, as a sign of its own, `S` for 1 to `Z` for 8 and `[` for 9: small letters could make
-// words of a vocabulary. Two cells are enough to show that a digit is no hidden single; where there is no second one, `!`
-// stands in its place.
+//! Sudoku: the candidates of one empty cell after the other up to a naked single; without one, two
+//! cells of each digit that a unit lacks up to a hidden single.
+// Rows are A to I, columns a to i, boxes J to R. A cell stands with its column and box, so that
+// whether a unit has a digit is one look for the two side by side. Each digit that a row lacks is
+// decided on for each of its cells: it stands as itself or, where the column or the box has it, as
+// a sign of its own, `S` for 1 to `Z` for 8 and `[` for 9: small letters could make words of a
+// vocabulary. Two cells are enough to show that a digit is no hidden single; where there is no
+// second one, `!` stands in its place.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::sudoku::{Instance, State, Sudoku};
@@ -32,7 +33,9 @@ fn candidates(grid: &Grid, cell: usize) -> Vec<u8> {
     }
     let (row, column) = (cell / SIDE, cell % SIDE);
     let units = [row, SIDE + column, 2 * SIDE + row / 3 * 3 + column / 3];
-    (1..=9).filter(|digit| units.iter().all(|unit| digits(grid, *unit).all(|other| other != *digit))).collect()
+    (1..=9)
+        .filter(|digit| units.iter().all(|unit| digits(grid, *unit).all(|other| other != *digit)))
+        .collect()
 }
 
 /// What names a cell within its unit: its column in a row, its row in a column, both in a box.
@@ -45,7 +48,8 @@ fn in_unit(unit: usize, cell: usize) -> String {
     }
 }
 
-/// A digit that a row lacks, as one of its cells has it: itself if it is a candidate, else the sign for it.
+/// A digit that a row lacks, as one of its cells has it: itself if it is a candidate, else the sign
+/// for it.
 fn symbol(digit: u8, is_candidate: bool) -> char {
     char::from(if is_candidate { b'0' } else { b'R' } + digit)
 }
@@ -68,7 +72,9 @@ impl Lesson for Of {
         let mut view = String::new();
         for row in 0..SIDE {
             view.push(key(row));
-            for (column, digit) in digits(&state.grid, row).enumerate().filter(|(_, digit)| *digit != 0) {
+            for (column, digit) in
+                digits(&state.grid, row).enumerate().filter(|(_, digit)| *digit != 0)
+            {
                 view.extend(in_row(row * SIDE + column));
                 view.push(char::from(b'0' + digit));
             }
@@ -91,7 +97,9 @@ impl Lesson for Of {
             line.extend(missing.iter().map(|digit| symbol(*digit, true)));
             for cell in cells {
                 line.extend(in_row(cell));
-                line.extend(missing.iter().map(|digit| symbol(*digit, lists[cell].contains(digit))));
+                line.extend(
+                    missing.iter().map(|digit| symbol(*digit, lists[cell].contains(digit))),
+                );
                 if let [digit] = lists[cell].as_slice() {
                     return Some(line + &single(cell, *digit));
                 }
@@ -105,7 +113,12 @@ impl Lesson for Of {
             line.push(key(unit));
             for digit in missing(grid, unit) {
                 line.push(symbol(digit, true));
-                let able: Vec<_> = cells.iter().copied().filter(|cell| lists[*cell].contains(&digit)).take(2).collect();
+                let able: Vec<_> = cells
+                    .iter()
+                    .copied()
+                    .filter(|cell| lists[*cell].contains(&digit))
+                    .take(2)
+                    .collect();
                 line.extend(able.iter().map(|cell| in_unit(unit, *cell)));
                 if let [cell] = able.as_slice() {
                     return Some(line + &single(*cell, digit));

@@ -1,4 +1,5 @@
-//! 24-Game: of the last three values each calculation in turn, and whether the two that it leaves make the target.
+//! 24-Game: of the last three values each calculation in turn, and whether the two that it leaves
+//! make the target.
 // With more values the choice is learnt by heart: its search has no end in sight.
 
 use prime_bench::tasks::Task as _;
@@ -16,18 +17,28 @@ impl Lesson for Of {
     type Task = Game24;
 
     fn view(_: &Instance, state: &State) -> String {
-        let values: Vec<_> = state.values.iter().enumerate().map(|(place, value)| format!("{place}:{value}")).collect();
+        let values: Vec<_> = state
+            .values
+            .iter()
+            .enumerate()
+            .map(|(place, value)| format!("{place}:{value}"))
+            .collect();
         values.join(" ")
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         Game24::reference(instance, state)?;
         let mut steps = Vec::new();
-        for (left, operator, right) in calcs(state.values.len()).filter(|_| state.values.len() <= TRIED) {
+        for (left, operator, right) in
+            calcs(state.values.len()).filter(|_| state.values.len() <= TRIED)
+        {
             let Some(rest) = calculated(&state.values, left, operator, right) else { continue };
             let reaches = makes(&rest, Value::from_integer(instance.target));
             let result = rest.last()?;
-            steps.push(format!("{left}{operator}{right}={result}{}", if reaches { '!' } else { ' ' }));
+            steps.push(format!(
+                "{left}{operator}{right}={result}{}",
+                if reaches { '!' } else { ' ' }
+            ));
             if reaches {
                 break;
             }
@@ -35,7 +46,8 @@ impl Lesson for Of {
         Some(steps.concat())
     }
 
-    /// With more values than are tried: another calculation that has a small whole result and keeps the target within reach.
+    /// With more values than are tried: another calculation that has a small whole result and keeps
+    /// the target within reach.
     fn alternatives(instance: &Instance, state: &State) -> Vec<(Action, String)> {
         let count = state.values.len();
         let reference = Game24::reference(instance, state);
@@ -46,10 +58,15 @@ impl Lesson for Of {
         let others = calcs(count).filter(|(left, operator, right)| {
             calculated(&state.values, *left, *operator, *right).is_some_and(|rest| {
                 let result = rest[count - 2];
-                let is_small = result.is_integer() && (0..=instance.target).contains(&result.to_integer());
+                let is_small =
+                    result.is_integer() && (0..=instance.target).contains(&result.to_integer());
                 is_small && makes(&rest, target)
             })
         });
-        others.map(Action::from).filter(|other| Some(*other) != reference).map(|other| (other, String::new())).collect()
+        others
+            .map(Action::from)
+            .filter(|other| Some(*other) != reference)
+            .map(|other| (other, String::new()))
+            .collect()
     }
 }

@@ -1,5 +1,5 @@
-//! Tower of Hanoi: the smallest disk makes every other move, always round the pegs the same way; between its moves the
-//! smaller of the two other tops goes onto the larger.
+//! Tower of Hanoi: the smallest disk makes every other move, always round the pegs the same way;
+//! between its moves the smaller of the two other tops goes onto the larger.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::tower_of_hanoi::{Action, Instance, State, TowerOfHanoi};
@@ -18,21 +18,26 @@ impl Lesson for Of {
     fn view(instance: &Instance, state: &State) -> String {
         let last = state.last.0.map_or(0, |action| action.disk);
         let [a, b, c] = [0, 1, 2].map(|peg| place(Some(top(state, peg)), 2));
-        format!("n={:02} {}>{} last {last:02} tops {a} {b} {c}", instance.n, instance.from, instance.to)
+        format!(
+            "n={:02} {}>{} last {last:02} tops {a} {b} {c}",
+            instance.n, instance.from, instance.to
+        )
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let Action { from, to, .. } = TowerOfHanoi::reference(instance, state)?;
         if state.last.0.is_some_and(|action| action.disk == 1) {
             let others = [0, 1, 2].into_iter().filter(|peg| top(state, *peg) != 1);
-            let named: Vec<_> = others.clone().map(|peg| format!("{peg}:{:02}", top(state, peg))).collect();
+            let named: Vec<_> =
+                others.clone().map(|peg| format!("{peg}:{:02}", top(state, peg))).collect();
             let tops: Vec<_> = others.map(|peg| format!("{:02}", top(state, peg))).collect();
             let [first, second] = tops.as_slice() else { return None };
             return Some(format!("{} {} {from}>{to}", named.join(" "), pairwise(first, second)));
         }
         // With an odd number of disks the smallest goes to `to` first.
         let third = 3 - instance.from - instance.to;
-        let (parity, second) = if instance.n.is_multiple_of(2) { ("even", third) } else { ("odd", instance.to) };
+        let (parity, second) =
+            if instance.n.is_multiple_of(2) { ("even", third) } else { ("odd", instance.to) };
         let round = format!("{0}{second}{1}{0}", instance.from, 3 - instance.from - second);
         Some(format!("{parity} {round} {from}>{to}"))
     }

@@ -14,7 +14,12 @@ impl Lesson for Of {
     type Task = BubbleSort;
 
     fn view(_: &Input, state: &State) -> String {
-        let scan = format!("n={:02} pass={:02} swapped={}", state.a.len(), state.passes, u8::from(state.swapped));
+        let scan = format!(
+            "n={:02} pass={:02} swapped={}",
+            state.a.len(),
+            state.passes,
+            u8::from(state.swapped)
+        );
         match state.last.0 {
             None => "start".to_owned(),
             Some(Action::Cmp(i, j)) => format!("{scan} {}", compared_pair(&state.a, i, j, 2)),
@@ -34,10 +39,14 @@ impl Lesson for Of {
         if matches!(action, Action::Swap(..)) {
             return Some(compared.trim_end().to_owned());
         }
-        // A pass ends where the places up to j and those that the passes settled make n, and the last possible pass is the
-        // one of the first pair alone.
+        // A pass ends where the places up to j and those that the passes settled make n, and the
+        // last possible pass is the one of the first pair alone.
         let settled = usize::try_from(state.passes).ok()?;
-        let place = format!("{compared}{} {}", sum(j + 1, settled, 2), counter(j + 1 + settled, state.a.len(), 2));
+        let place = format!(
+            "{compared}{} {}",
+            sum(j + 1, settled, 2),
+            counter(j + 1 + settled, state.a.len(), 2)
+        );
         Some(match action {
             Action::Cmp(..) => place,
             _ => format!("{place} over {j:02} swapped {}", u8::from(state.swapped)),

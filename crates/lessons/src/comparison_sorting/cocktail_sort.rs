@@ -19,8 +19,12 @@ impl Lesson for Of {
         let swapped = u8::from(state.swapped);
         match state.last.0 {
             None | Some(Action::Pass) => format!("{pass} pass"),
-            Some(Action::Cmp(i, j)) => format!("{pass} swapped={swapped} {}", compared_pair(&state.a, i, j, 2)),
-            Some(Action::Swap(i, j)) => format!("{pass} swapped={swapped} {}", swapped_pair(i, j, 2)),
+            Some(Action::Cmp(i, j)) => {
+                format!("{pass} swapped={swapped} {}", compared_pair(&state.a, i, j, 2))
+            }
+            Some(Action::Swap(i, j)) => {
+                format!("{pass} swapped={swapped} {}", swapped_pair(i, j, 2))
+            }
             Some(Action::Done) => "done".to_owned(),
         }
     }
@@ -38,7 +42,11 @@ impl Lesson for Of {
         };
         if !matches!(action, Action::Swap(..)) {
             let (lo, hi) = (state.lo, state.hi);
-            steps.push(if goes_up(state) { format!("{j:02}/{hi:02}") } else { format!("{i:02}/{lo:02}") });
+            steps.push(if goes_up(state) {
+                format!("{j:02}/{hi:02}")
+            } else {
+                format!("{i:02}/{lo:02}")
+            });
             if matches!(action, Action::Pass | Action::Done) {
                 // A pass over a single pair is the last.
                 steps.push(format!("{} {:02}/{hi:02}", u8::from(state.swapped), lo + 1));

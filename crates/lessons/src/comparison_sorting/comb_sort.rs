@@ -1,4 +1,5 @@
-//! Comb Sort: compares the pair, counts up to the end of the pass, and divides the gap by 13 at its end.
+//! Comb Sort: compares the pair, counts up to the end of the pass, and divides the gap by 13 at its
+//! end.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::comparison_sorting::Input;
@@ -15,7 +16,11 @@ impl Lesson for Of {
 
     fn view(_: &Input, state: &State) -> String {
         let n = state.a.len();
-        let pass = format!("n={n:03} gap={} swapped={}", place(state.gaps.last().copied(), 3), u8::from(state.swapped));
+        let pass = format!(
+            "n={n:03} gap={} swapped={}",
+            place(state.gaps.last().copied(), 3),
+            u8::from(state.swapped)
+        );
         match state.last.0 {
             None => format!("n={n:03} start"),
             Some(Action::Gap(g)) => format!("gap {g:03}"),
@@ -50,8 +55,8 @@ impl Lesson for Of {
     }
 }
 
-/// The gap with a 0 behind it, divided by 13: for each digit of the quotient the number to divide, less 13 times the
-/// digit, and what is left.
+/// The gap with a 0 behind it, divided by 13: for each digit of the quotient the number to divide,
+/// less 13 times the digit, and what is left.
 fn ten_thirteenths(gap: usize) -> String {
     let mut line = format!("{gap:03}");
     let mut rest = gap / 10;

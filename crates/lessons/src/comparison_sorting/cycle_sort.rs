@@ -1,4 +1,5 @@
-//! Cycle Sort: at the end of a scan, compares each cell with the item in hand and counts the lesser ones up.
+//! Cycle Sort: at the end of a scan, compares each cell with the item in hand and counts the lesser
+//! ones up.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::comparison_sorting::Input;
@@ -40,7 +41,8 @@ impl Lesson for Of {
             Some(Action::Cmp(_)) => after_scan(state, action),
             Some(Action::Put(p)) => {
                 let start = state.start?;
-                let closed = if p == start { format!(" {}", after_cycle(start, n)) } else { String::new() };
+                let closed =
+                    if p == start { format!(" {}", after_cycle(start, n)) } else { String::new() };
                 Some(format!("{p:02}/{start:02}{closed}"))
             }
             _ => Some(String::new()),
@@ -53,7 +55,8 @@ fn after_cycle(start: usize, n: usize) -> String {
     format!("{:02}/{n:02}", start + 2)
 }
 
-/// Counts the place of the item up over the cells behind the start, then goes on behind equal cells.
+/// Counts the place of the item up over the cells behind the start, then goes on behind equal
+/// cells.
 fn after_scan(state: &State, action: Action) -> Option<String> {
     let (start, item) = (state.start?, state.item?);
     let mut place = start;

@@ -1,11 +1,14 @@
-//! Heap Sort: doubles a node's number to find its left child, compares children, and counts roots and heap down.
+//! Heap Sort: doubles a node's number to find its left child, compares children, and counts roots
+//! and heap down.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::comparison_sorting::Input;
 use prime_bench::tasks::comparison_sorting::heap_sort::{Action, HeapSort, State};
 
 use crate::Lesson;
-use crate::numbers::{comparison, comparison_of_naturals, counter, doubled_plus_one, low_first, value_at};
+use crate::numbers::{
+    comparison, comparison_of_naturals, counter, doubled_plus_one, low_first, value_at,
+};
 
 pub struct Of;
 
@@ -19,7 +22,11 @@ impl Lesson for Of {
             None => format!("root={root:03} start"),
             Some(Action::Sift(_)) => sift + " sift",
             Some(Action::Cmp(c, m)) => {
-                format!("{sift} cmp {c:03} {m:03} {} {}", value_at(&state.a, c), value_at(&state.a, m))
+                format!(
+                    "{sift} cmp {c:03} {m:03} {} {}",
+                    value_at(&state.a, c),
+                    value_at(&state.a, m)
+                )
             }
             Some(Action::Swap(..)) => sift + " swap",
             Some(Action::Extract(_)) => "extract".to_owned(),

@@ -1,4 +1,5 @@
-//! Merge Sort: compares the heads of a merge, or finds from the bits of a range whether it is a left or a right half.
+//! Merge Sort: compares the heads of a merge, or finds from the bits of a range whether it is a
+//! left or a right half.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::comparison_sorting::Input;
@@ -15,7 +16,8 @@ impl Lesson for Of {
 
     fn view(_: &Input, state: &State) -> String {
         let n = state.a.len();
-        let [lo, mid, hi, i, j] = [state.lo, state.mid, state.hi, state.i, state.j].map(|bound| place(bound, 3));
+        let [lo, mid, hi, i, j] =
+            [state.lo, state.mid, state.hi, state.i, state.j].map(|bound| place(bound, 3));
         match state.last.0 {
             None => format!("n={n:03} start"),
             Some(Action::Split(..)) => format!("split {lo} {hi} mid {mid}"),
@@ -53,14 +55,19 @@ impl Lesson for Of {
             }
             Action::Write => {
                 let (lo, hi) = (state.lo?, state.hi?);
-                // With a power of two, both bounds are multiples of the size: at the lowest bit where they differ, a
-                // left half begins with 0, a right half with 1, and the whole ends with n.
+                // With a power of two, both bounds are multiples of the size: at the lowest bit
+                // where they differ, a left half begins with 0, a right half with 1, and the whole
+                // ends with n.
                 let shared = (lo ^ hi).trailing_zeros() as usize;
                 let bits = interleaved([lo, hi, n], shared + 1);
                 let size = hi.saturating_sub(lo);
                 match action {
-                    Action::Split(..) => format!("{bits} {} {}", difference(hi, lo, 3), sum(hi, size, 3)),
-                    Action::Merge(..) => format!("{bits} {} {}", difference(hi, lo, 3), difference(lo, size, 3)),
+                    Action::Split(..) => {
+                        format!("{bits} {} {}", difference(hi, lo, 3), sum(hi, size, 3))
+                    }
+                    Action::Merge(..) => {
+                        format!("{bits} {} {}", difference(hi, lo, 3), difference(lo, size, 3))
+                    }
                     _ => bits,
                 }
             }

@@ -14,7 +14,8 @@ impl Lesson for Of {
     type Task = OddEvenSort;
 
     fn view(_: &Input, state: &State) -> String {
-        let head = format!("n={:02} {} swapped={}", state.a.len(), phase(state), u8::from(state.swapped));
+        let head =
+            format!("n={:02} {} swapped={}", state.a.len(), phase(state), u8::from(state.swapped));
         match state.last.0 {
             None | Some(Action::Phase) => format!("{head} phase"),
             Some(Action::Cmp(i, j)) => format!("{head} {}", compared_pair(&state.a, i, j, 2)),

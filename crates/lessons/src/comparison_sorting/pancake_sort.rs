@@ -1,4 +1,5 @@
-//! Pancake Sort: compares the next value with the greatest so far, then the next place with the end of the unsorted cells.
+//! Pancake Sort: compares the next value with the greatest so far, then the next place with the end
+//! of the unsorted cells.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::comparison_sorting::Input;
@@ -30,7 +31,8 @@ impl Lesson for Of {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = PancakeSort::reference(input, state)?;
         let State { a, m, size, .. } = state;
-        // The place after j, and at the end of the scan the place of the greatest and the last unsorted one.
+        // The place after j, and at the end of the scan the place of the greatest and the last
+        // unsorted one.
         let after_place = |j: usize| {
             let end = if j + 1 == *size { format!(" {m:02}/{j:02}") } else { String::new() };
             format!("{:02}/{size:02}{end}", j + 1)
@@ -38,7 +40,11 @@ impl Lesson for Of {
         Some(match state.last.0 {
             Some(Action::Cmp(j, m)) => {
                 let compared = comparison(a[j], a[m]);
-                if matches!(action, Action::Max(_)) { compared } else { format!("{compared} {}", after_place(j)) }
+                if matches!(action, Action::Max(_)) {
+                    compared
+                } else {
+                    format!("{compared} {}", after_place(j))
+                }
             }
             Some(Action::Max(j)) => after_place(j),
             Some(Action::Flip(k)) => format!("{k:02}/{size:02}"),

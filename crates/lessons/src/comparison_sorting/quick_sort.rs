@@ -21,7 +21,11 @@ impl Lesson for Of {
             },
             Some(Action::Part(lo, hi)) => format!("part {lo:03} {hi:03}"),
             Some(Action::Cmp(j, end)) => {
-                format!("i={i} cmp {j:03} {end:03} {} {}", value_at(&state.a, j), value_at(&state.a, end))
+                format!(
+                    "i={i} cmp {j:03} {end:03} {} {}",
+                    value_at(&state.a, j),
+                    value_at(&state.a, end)
+                )
             }
             Some(Action::Swap(_, j)) => format!("i={i} hi={} swap {j:03}", place(state.hi, 3)),
             Some(Action::Done) => "done".to_owned(),
@@ -34,11 +38,19 @@ impl Lesson for Of {
         // The next place of the range, and at its end the pivot's.
         let after_place = |j: usize| {
             let next = counter(j + 1, state.hi?, 3);
-            Some(if matches!(action, Action::Pivot(_)) { format!("{next} {}", end_of_small()?) } else { next })
+            Some(if matches!(action, Action::Pivot(_)) {
+                format!("{next} {}", end_of_small()?)
+            } else {
+                next
+            })
         };
         Some(match state.last.0 {
             Some(Action::Cmp(j, hi)) => {
-                let after = if matches!(action, Action::Swap(..)) { end_of_small()? } else { after_place(j)? };
+                let after = if matches!(action, Action::Swap(..)) {
+                    end_of_small()?
+                } else {
+                    after_place(j)?
+                };
                 format!("{} {after}", comparison(state.a[j], state.a[hi]))
             }
             Some(Action::Swap(_, j)) => after_place(j)?,

@@ -1,4 +1,5 @@
-//! Shell Sort: compares the pair, subtracts the gap, or counts up to the next element and then the next gap.
+//! Shell Sort: compares the pair, subtracts the gap, or counts up to the next element and then the
+//! next gap.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::comparison_sorting::Input;
@@ -42,7 +43,11 @@ impl Lesson for Of {
             Action::Take(k) => difference(k, gap, 3),
             Action::Cmp(i, j) => {
                 let compared = comparison(state.a[i], state.a[j]);
-                if matches!(action, Action::Swap(..)) { compared } else { format!("{compared} {}", after_take()?) }
+                if matches!(action, Action::Swap(..)) {
+                    compared
+                } else {
+                    format!("{compared} {}", after_take()?)
+                }
             }
             Action::Swap(i, _) => {
                 let below = difference(i, gap, 3);

@@ -13,10 +13,15 @@ impl Lesson for Of {
     type Task = StoogeSort;
 
     fn view(_: &Input, state: &State) -> String {
-        let top = state.stack.last().map_or_else(|| "-".to_owned(), |(l, h)| format!("{l:02} {h:02}"));
+        let top =
+            state.stack.last().map_or_else(|| "-".to_owned(), |(l, h)| format!("{l:02} {h:02}"));
         match state.last.0 {
             Some(Action::Cmp(l, h)) => {
-                format!("cmp {l:02} {h:02} {} {} top {top}", value_at(&state.a, l), value_at(&state.a, h))
+                format!(
+                    "cmp {l:02} {h:02} {} {} top {top}",
+                    value_at(&state.a, l),
+                    value_at(&state.a, h)
+                )
             }
             None | Some(Action::Swap(..)) => format!("top {top}"),
             Some(Action::Done) => "done".to_owned(),

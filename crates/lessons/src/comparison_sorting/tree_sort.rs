@@ -1,5 +1,5 @@
-//! Tree Sort: compares keys on the way down, then visits the leftmost node to the right or the first ancestor above a
-//! left child.
+//! Tree Sort: compares keys on the way down, then visits the leftmost node to the right or the
+//! first ancestor above a left child.
 
 use std::iter::successors;
 
@@ -47,7 +47,10 @@ impl Lesson for Of {
             Some(Action::Left(..) | Action::Right(..)) => format!("{:02}/{n:02}", state.inserted),
             Some(Action::Visit(c)) if state.right.get(c).is_none() => {
                 let way = way_up(state, c, n);
-                let passed = way.iter().position(|node| node.starts_with('L')).map_or(way.len(), |last| last + 1);
+                let passed = way
+                    .iter()
+                    .position(|node| node.starts_with('L'))
+                    .map_or(way.len(), |last| last + 1);
                 way[..passed].join(" ")
             }
             _ => String::new(),
@@ -61,7 +64,8 @@ fn spine(state: &State, node: Option<usize>, n: usize) -> String {
     nodes.map(|node| format!("{node:02}")).collect::<Vec<_>>().join(" ")
 }
 
-/// The nodes above this one, from below: each with the side on which it is left for the one before. `-` is above the root.
+/// The nodes above this one, from below: each with the side on which it is left for the one before.
+/// `-` is above the root.
 fn way_up(state: &State, node: usize, n: usize) -> Vec<String> {
     let parents = state.parents();
     let mut way = Vec::new();

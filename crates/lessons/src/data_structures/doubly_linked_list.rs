@@ -1,7 +1,10 @@
-//! Doubly Linked List: the neighbours of the node that the operation names; a find compares the next value.
+//! Doubly Linked List: the neighbours of the node that the operation names; a find compares the
+//! next value.
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::data_structures::doubly_linked_list::{DoublyLinkedList, Instance, Operation, State};
+use prime_bench::tasks::data_structures::doubly_linked_list::{
+    DoublyLinkedList, Instance, Operation, State,
+};
 
 use crate::Lesson;
 use crate::numbers::interleaved;
@@ -21,7 +24,9 @@ impl Lesson for Of {
         match instance.operations.get(state.done).copied() {
             Some(Operation::PushFront(_)) => format!("push_front {created} head {head}"),
             Some(Operation::PushBack(_)) => format!("push_back {created} tail {tail}"),
-            Some(Operation::InsertAfter(id, _)) => format!("insert_after {id} {created} {}", node(id)),
+            Some(Operation::InsertAfter(id, _)) => {
+                format!("insert_after {id} {created} {}", node(id))
+            }
             Some(Operation::Delete(id)) => format!("delete {id} {}", node(id)),
             Some(Operation::MoveFront(id)) => match cursor.get() {
                 Some(waiting) => format!("move_front {waiting} head {head}"),
@@ -29,7 +34,8 @@ impl Lesson for Of {
             },
             Some(Operation::Find(value)) => {
                 let next = list.next(*cursor).get();
-                let found = next.and_then(|id| list.node(id)).map(|node| interleaved(node.value, value, 2));
+                let found =
+                    next.and_then(|id| list.node(id)).map(|node| interleaved(node.value, value, 2));
                 match (next, found) {
                     (Some(id), Some(found)) => format!("find {found} {id}"),
                     (Some(id), None) => format!("find gone {id}"),

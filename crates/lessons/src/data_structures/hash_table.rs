@@ -1,6 +1,7 @@
-//! Hash Table: the key's home slot digit by digit of the key, then what the slot holds beside the key.
-// A slot's letter, `A` for 0, is its key in the table of a first probe. Numbers of the computation have their lowest
-// digit first.
+//! Hash Table: the key's home slot digit by digit of the key, then what the slot holds beside the
+//! key.
+// A slot's letter, `A` for 0, is its key in the table of a first probe. Numbers of the computation
+// have their lowest digit first.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::data_structures::hash_slots::{Content, Slot};
@@ -60,7 +61,8 @@ impl Lesson for Of {
         let (key, slots) = (instance.operations.get(state.done)?.key(), instance.slots);
         let met = |slot: usize| {
             let held = held(state.table.0[slot]);
-            let compared = if held.len() == 1 { held } else { pairwise(&format!("{key:0KEY$}"), &held) };
+            let compared =
+                if held.len() == 1 { held } else { pairwise(&format!("{key:0KEY$}"), &held) };
             format!("{slot:02}{} {compared}", letter(slot))
         };
         match state.latest_probe() {
@@ -69,7 +71,12 @@ impl Lesson for Of {
             Some((slot, _)) => {
                 let wrap = compared(slot + 1, slots, 2);
                 let next = (slot + 1) % slots;
-                Some(format!("{} {} {wrap} {}", compared(state.probing, slots, 2), incremented(slot, 2), met(next)))
+                Some(format!(
+                    "{} {} {wrap} {}",
+                    compared(state.probing, slots, 2),
+                    incremented(slot, 2),
+                    met(next)
+                ))
             }
             None => Some(format!("{} {}", reduction(instance, key), met(instance.home(key)))),
         }
@@ -89,13 +96,16 @@ fn held(slot: Slot) -> String {
     }
 }
 
-/// The home of a key: for each of its digits ten times the rest before, plus the multiplier times the digit, in the end
-/// plus the offset; the rest is taken modulo the slots by trying to subtract multiples of them. What is below 0 counts as
-/// not subtracted.
+/// The home of a key: for each of its digits ten times the rest before, plus the multiplier times
+/// the digit, in the end plus the offset; the rest is taken modulo the slots by trying to subtract
+/// multiples of them. What is below 0 counts as not subtracted.
 fn reduction(instance: &Instance, key: usize) -> String {
     let slots = instance.slots;
-    let multiples: Vec<_> =
-        MULTIPLES.iter().rev().map(|(name, times)| format!("{name}{}", low_first(slots * times, WIDTH))).collect();
+    let multiples: Vec<_> = MULTIPLES
+        .iter()
+        .rev()
+        .map(|(name, times)| format!("{name}{}", low_first(slots * times, WIDTH)))
+        .collect();
     let mut line = multiples.join(" ");
     let digits = format!("{key:0KEY$}");
     let mut rest = 0;

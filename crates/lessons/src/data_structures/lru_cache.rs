@@ -1,7 +1,10 @@
-//! LRU Cache: looks the key up, then whether the cache is full. Keys are letters: one byte is found by itself, two are not.
+//! LRU Cache: looks the key up, then whether the cache is full. Keys are letters: one byte is found
+//! by itself, two are not.
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::data_structures::lru_cache::{Action, Instance, LruCache, Operation, State};
+use prime_bench::tasks::data_structures::lru_cache::{
+    Action, Instance, LruCache, Operation, State,
+};
 
 use crate::Lesson;
 use crate::numbers::{compared, interleaved};
@@ -12,8 +15,11 @@ impl Lesson for Of {
     type Task = LruCache;
 
     fn view(instance: &Instance, state: &State) -> String {
-        let Some(operation) = instance.operations.get(state.done).copied() else { return "-".to_owned() };
-        let cache: Vec<_> = state.cache.iter().map(|(key, value)| format!("{}:{value}", name(*key))).collect();
+        let Some(operation) = instance.operations.get(state.done).copied() else {
+            return "-".to_owned();
+        };
+        let cache: Vec<_> =
+            state.cache.iter().map(|(key, value)| format!("{}:{value}", name(*key))).collect();
         let cache = if cache.is_empty() { "-".to_owned() } else { cache.join(" ") };
         let full = interleaved(state.cache.len(), instance.capacity, 2);
         match operation {

@@ -1,7 +1,9 @@
 //! Stack Simulator: whether depth and capacity are equal, or what is on top.
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::data_structures::stack_simulator::{Instance, Operation, StackSimulator, State};
+use prime_bench::tasks::data_structures::stack_simulator::{
+    Instance, Operation, StackSimulator, State,
+};
 
 use crate::Lesson;
 use crate::numbers::interleaved;
@@ -14,7 +16,9 @@ impl Lesson for Of {
     fn view(instance: &Instance, state: &State) -> String {
         let top = || state.stack.last().map_or_else(|| "-".to_owned(), ToString::to_string);
         match instance.operations.get(state.done) {
-            Some(Operation::Push(_)) => format!("push {}", interleaved(state.stack.len(), instance.capacity, 2)),
+            Some(Operation::Push(_)) => {
+                format!("push {}", interleaved(state.stack.len(), instance.capacity, 2))
+            }
             Some(Operation::Pop | Operation::Peek) => format!("top {}", top()),
             None => "-".to_owned(),
         }

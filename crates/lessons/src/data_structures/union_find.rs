@@ -1,4 +1,5 @@
-//! Union-Find: the end of the chain of parents; of two roots whether they are one, and which rank is less.
+//! Union-Find: the end of the chain of parents; of two roots whether they are one, and which rank
+//! is less.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::data_structures::union_find::{Instance, State, UnionFind};
@@ -16,13 +17,18 @@ impl Lesson for Of {
 
     fn view(instance: &Instance, state: &State) -> String {
         if let Some(element) = instance.sought(state) {
-            let parent = |element: &usize| state.parent.get(*element).copied().filter(|parent| parent != element);
+            let parent = |element: &usize| {
+                state.parent.get(*element).copied().filter(|parent| parent != element)
+            };
             // Links lead to roots only, so that chains end.
-            let chain: Vec<_> = std::iter::successors(Some(element), parent).map(|node| node.to_string()).collect();
+            let chain: Vec<_> =
+                std::iter::successors(Some(element), parent).map(|node| node.to_string()).collect();
             return format!("find {}", chain.join(" "));
         }
         match state.found.as_slice() {
-            [u, v] => format!("union {u:0WIDTH$} {v:0WIDTH$} ranks {} {}", state.rank[*u], state.rank[*v]),
+            [u, v] => {
+                format!("union {u:0WIDTH$} {v:0WIDTH$} ranks {} {}", state.rank[*u], state.rank[*v])
+            }
             _ => "-".to_owned(),
         }
     }
@@ -31,7 +37,11 @@ impl Lesson for Of {
         UnionFind::reference(instance, state)?;
         Some(match state.found.as_slice() {
             [u, v] if u == v => compared(*u, *v, WIDTH),
-            [u, v] => format!("{} {}", compared(*u, *v, WIDTH), compared(state.rank[*u], state.rank[*v], 1)),
+            [u, v] => format!(
+                "{} {}",
+                compared(*u, *v, WIDTH),
+                compared(state.rank[*u], state.rank[*v], 1)
+            ),
             _ => String::new(),
         })
     }

@@ -1,5 +1,7 @@
-//! A*: whether the expanded cell is the goal, its neighbours in turn, or the least of the open cells.
-// The queue is shown with the key that it is ordered by, f and h, of one width. Each entry has a sign, and the cell of one is read.
+//! A*: whether the expanded cell is the goal, its neighbours in turn, or the least of the open
+//! cells.
+// The queue is shown with the key that it is ordered by, f and h, of one width. Each entry has a
+// sign, and the cell of one is read.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::graph_traversal::a_star::{AStar, Action, Instance, State};
@@ -17,13 +19,20 @@ const WIDTH: usize = 3;
 /// What stands in a comparison or before a neighbour, and so is no name of an entry.
 const MARKS: &str = "lg=urd?";
 
-/// The sign of an entry: capitals first. `~` has no other use than for entries beyond all those that the benchmark has room for.
+/// The sign of an entry: capitals first. `~` has no other use than for entries beyond all those
+/// that the benchmark has room for.
 fn name(place: usize) -> char {
-    let letters = ('A'..='Z').chain('a'..='z').chain('!'..='/').chain(':'..='@').chain('['..='`').chain('{'..='}');
+    let letters = ('A'..='Z')
+        .chain('a'..='z')
+        .chain('!'..='/')
+        .chain(':'..='@')
+        .chain('['..='`')
+        .chain('{'..='}');
     letters.filter(|sign| !MARKS.contains(*sign)).nth(place).unwrap_or('~')
 }
 
-/// A number in decimal with a letter for tens from 100 on (`A4` is 104), or more such signs before the units.
+/// A number in decimal with a letter for tens from 100 on (`A4` is 104), or more such signs before
+/// the units.
 fn digits(number: usize, width: usize) -> String {
     let signs: Vec<char> = ('0'..='9').chain('A'..='Z').chain('a'..='z').collect();
     let mut digits = vec![signs[number % 10]];
@@ -35,7 +44,8 @@ fn digits(number: usize, width: usize) -> String {
     digits.iter().rev().collect()
 }
 
-/// The cells above, left, right and below of the one expanded last that lie in the grid, with their sides.
+/// The cells above, left, right and below of the one expanded last that lie in the grid, with their
+/// sides.
 fn neighbours(instance: &Instance, cell: usize) -> Vec<(char, usize)> {
     let n = instance.n;
     let beside: Vec<_> = instance.grid.neighbours(cell).collect();
@@ -78,7 +88,11 @@ impl Lesson for Of {
         }
         let mut view = String::new();
         if let Some(cell) = state.expanded.last() {
-            view += &format!("at {cell:0CELL$} goal {:0CELL$} g {:0WIDTH$}", instance.goal, state.g[*cell].max(0));
+            view += &format!(
+                "at {cell:0CELL$} goal {:0CELL$} g {:0WIDTH$}",
+                instance.goal,
+                state.g[*cell].max(0)
+            );
             for (side, other) in neighbours(instance, *cell) {
                 view += &format!(" {side}{other:0CELL$}:{}", known(instance, state, other));
             }
@@ -108,7 +122,8 @@ impl Lesson for Of {
                     Ok(before) => line += &compared(before, g + 1, WIDTH),
                     Err(_) => line += &known,
                 }
-                if instance.grid.is_free(other) && usize::try_from(state.g[other]).map_or(true, |before| g + 1 < before)
+                if instance.grid.is_free(other)
+                    && usize::try_from(state.g[other]).map_or(true, |before| g + 1 < before)
                 {
                     // What the action needs stands side by side.
                     return Some(line + &format!("! {other:0CELL$} {:0WIDTH$}", g + 1));
@@ -118,7 +133,8 @@ impl Lesson for Of {
             line.push(' ');
         }
         let all_have_names = state.open.len().checked_sub(1).is_none_or(|last| name(last) != '~');
-        (matches!(action, Action::Expand(_)) && all_have_names).then(|| line + &least(instance, state))
+        (matches!(action, Action::Expand(_)) && all_have_names)
+            .then(|| line + &least(instance, state))
     }
 
     /// The cell that is expanded.
@@ -138,8 +154,9 @@ fn cell(state: &State, address: &str) -> Option<String> {
     Some(format!("{:0CELL$}", state.open[place]))
 }
 
-/// Of each entry its key, up to the first digit that the least key so far does not have there, and that one's digit; `g` if the key is
-/// greater, `=` if it is the same. If it is less, `l`, all of it, and the name again. Then the least of all, whose cell is read.
+/// Of each entry its key, up to the first digit that the least key so far does not have there, and
+/// that one's digit; `g` if the key is greater, `=` if it is the same. If it is less, `l`, all of
+/// it, and the name again. Then the least of all, whose cell is read.
 fn least(instance: &Instance, state: &State) -> String {
     let mut line = String::new();
     let mut least: Option<(String, char)> = None;
@@ -149,7 +166,11 @@ fn least(instance: &Instance, state: &State) -> String {
         let is_less = match &least {
             None => true,
             Some((other, _)) => {
-                let difference = key.chars().zip(other.chars()).enumerate().find(|(_, (ours, theirs))| ours != theirs);
+                let difference = key
+                    .chars()
+                    .zip(other.chars())
+                    .enumerate()
+                    .find(|(_, (ours, theirs))| ours != theirs);
                 match difference {
                     None => line += &format!("{key}="),
                     Some((place, (ours, theirs))) => {
@@ -167,7 +188,8 @@ fn least(instance: &Instance, state: &State) -> String {
             least = Some((key, name));
         }
     }
-    let cell = least.and_then(|(_, name)| Some(looked_up(&name.to_string(), &cell(state, &name.to_string())?)));
+    let cell = least
+        .and_then(|(_, name)| Some(looked_up(&name.to_string(), &cell(state, &name.to_string())?)));
     format!("{line} {}", cell.unwrap_or_default())
 }
 

@@ -17,7 +17,10 @@ impl Lesson for Of {
         let Some(top) = state.stack.last() else { return "-".to_owned() };
         let marked = |v: usize| format!("{}{v}", if state.discover[v] > 0 { '+' } else { '-' });
         let neighbours: Vec<_> = instance.graph().neighbours(*top).map(marked).collect();
-        format!("{} of {top}", if neighbours.is_empty() { "none".to_owned() } else { neighbours.join(" ") })
+        format!(
+            "{} of {top}",
+            if neighbours.is_empty() { "none".to_owned() } else { neighbours.join(" ") }
+        )
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {

@@ -1,5 +1,7 @@
-//! Dijkstra: the distance by way of the extracted vertex beside the known one, or the least of those in the queue.
-// In the queue a vertex is two letters, a small one for the tens: `gE014` is vertex 64 at distance 14.
+//! Dijkstra: the distance by way of the extracted vertex beside the known one, or the least of
+//! those in the queue.
+// In the queue a vertex is two letters, a small one for the tens: `gE014` is vertex 64 at distance
+// 14.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::graph_traversal::dijkstra::{Action, Dijkstra, Instance, State};
@@ -38,9 +40,13 @@ impl Lesson for Of {
         if state.last.0 == Some(Action::Done) {
             return "-".to_owned();
         }
-        let distance = |u: usize| state.dist[u].map_or_else(|| "-".to_owned(), |dist| format!("{dist:0WIDTH$}"));
+        let distance = |u: usize| {
+            state.dist[u].map_or_else(|| "-".to_owned(), |dist| format!("{dist:0WIDTH$}"))
+        };
         match arc(instance, state) {
-            Some((u, v, weight)) => format!("{u:02}:{} to {v:02}:{} weight {weight:02}", distance(u), distance(v)),
+            Some((u, v, weight)) => {
+                format!("{u:02}:{} to {v:02}:{} weight {weight:02}", distance(u), distance(v))
+            }
             None => {
                 let queue: String = queue(instance, state)
                     .iter()
@@ -75,7 +81,8 @@ fn name(vertex: usize) -> String {
     }
 }
 
-/// Each vertex with `l` and its distance if it is nearer than those before, else with `g`; then the nearest.
+/// Each vertex with `l` and its distance if it is nearer than those before, else with `g`; then the
+/// nearest.
 fn least(queue: &[(usize, usize)]) -> String {
     let mut nearest: Option<(usize, usize)> = None;
     let mut line = String::new();

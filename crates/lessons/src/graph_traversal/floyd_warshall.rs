@@ -1,6 +1,8 @@
-//! Floyd-Warshall: reads row after row and adds, column by column, until a way by way of k is shorter.
-// Numbers have their lowest digit first. Columns are letters: small ones before the known distances of a row, capital ones
-// before the ways from k on, which are the same for all rows and stand in the prompt. A row begins with its way to k.
+//! Floyd-Warshall: reads row after row and adds, column by column, until a way by way of k is
+//! shorter.
+// Numbers have their lowest digit first. Columns are letters: small ones before the known distances
+// of a row, capital ones before the ways from k on, which are the same for all rows and stand in
+// the prompt. A row begins with its way to k.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::graph_traversal::floyd_warshall::{Action, FloydWarshall, Instance, State};
@@ -140,7 +142,8 @@ fn row(state: &State, k: usize, i: usize, from: usize) -> Option<String> {
     Some(row)
 }
 
-/// Writes the sum of each column: `<` behind it if it is less than what is known, which ends the scan.
+/// Writes the sum of each column: `<` behind it if it is less than what is known, which ends the
+/// scan.
 fn scan(state: &State, k: usize, i: usize, from: usize, line: &mut String) -> bool {
     let Some((to_k, columns)) = columns(state, k, i, from) else { return false };
     for Column { j, known, on } in columns {

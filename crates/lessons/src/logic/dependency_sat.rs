@@ -1,7 +1,9 @@
-//! Dependency SAT: each alternative of the first unmet dependency, with whether it is forbidden; then what each package waits for.
-// A dependency of a selected package stands with `+` if a selected package meets it, else with `-`; the alternatives of the
-// first unmet one are read, lettered, each with the selected packages that conflict with it. After a choice was taken back, the
-// alternatives up to it are named first: `.` behind those before it, `=` behind itself. Numbers are written as in the action.
+//! Dependency SAT: each alternative of the first unmet dependency, with whether it is forbidden;
+//! then what each package waits for.
+// A dependency of a selected package stands with `+` if a selected package meets it, else with `-`;
+// the alternatives of the first unmet one are read, lettered, each with the selected packages that
+// conflict with it. After a choice was taken back, the alternatives up to it are named first: `.`
+// behind those before it, `=` behind itself. Numbers are written as in the action.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::logic::dependency_sat::{Action, DependencySat, Instance, State};
@@ -27,7 +29,8 @@ fn conflicts(instance: &Instance, state: &State, package: usize) -> Vec<usize> {
 /// Alternatives, each with the selected packages that conflict with it: `a45!12!30,b7`.
 fn alternatives(instance: &Instance, state: &State, packages: &[usize]) -> String {
     let alternative = |(place, package): (usize, &usize)| {
-        let conflicts: Vec<_> = conflicts(instance, state, *package).iter().map(|other| format!("!{other}")).collect();
+        let conflicts: Vec<_> =
+            conflicts(instance, state, *package).iter().map(|other| format!("!{other}")).collect();
         format!("{}{package}{}", letter(place), conflicts.concat())
     };
     packages.iter().enumerate().map(alternative).collect::<Vec<_>>().join(",")
@@ -36,12 +39,16 @@ fn alternatives(instance: &Instance, state: &State, packages: &[usize]) -> Strin
 /// The dependencies of the selected packages, each with whether it is met.
 fn dependencies<'a>(instance: &'a Instance, state: &State) -> Vec<(usize, &'a [usize], bool)> {
     let selected = state.selected(instance);
-    let of_selected = instance.depends.iter().enumerate().filter(|(_, (package, _))| selected.contains(*package));
+    let of_selected =
+        instance.depends.iter().enumerate().filter(|(_, (package, _))| selected.contains(*package));
     let met = |packages: &[usize]| packages.iter().any(|package| selected.contains(*package));
-    of_selected.map(|(number, (_, packages))| (number, packages.as_slice(), met(packages))).collect()
+    of_selected
+        .map(|(number, (_, packages))| (number, packages.as_slice(), met(packages)))
+        .collect()
 }
 
-/// The selected packages that are not installed, each with those of them that its dependencies name.
+/// The selected packages that are not installed, each with those of them that its dependencies
+/// name.
 fn waiting(instance: &Instance, state: &State) -> Vec<(usize, Vec<usize>)> {
     let waits = state.selected(instance).without(state.installed());
     let named = |package: usize| {
@@ -52,7 +59,10 @@ fn waiting(instance: &Instance, state: &State) -> Vec<(usize, Vec<usize>)> {
         named.dedup();
         named
     };
-    (0..instance.packages).filter(|package| waits.contains(*package)).map(|package| (package, named(package))).collect()
+    (0..instance.packages)
+        .filter(|package| waits.contains(*package))
+        .map(|package| (package, named(package)))
+        .collect()
 }
 
 impl Lesson for Of {
@@ -62,7 +72,8 @@ impl Lesson for Of {
 
     /// The alternatives of a dependency.
     fn read(instance: &Instance, state: &State, address: &str) -> Option<String> {
-        let number = address.parse::<usize>().ok().filter(|number| number.to_string() == address)?;
+        let number =
+            address.parse::<usize>().ok().filter(|number| number.to_string() == address)?;
         let (_, packages) = instance.depends.get(number)?;
         Some(alternatives(instance, state, packages))
     }
@@ -72,15 +83,17 @@ impl Lesson for Of {
             return "-".to_owned();
         }
         let latest = state.choices_made.last();
-        let latest = latest.map_or_else(|| ".".to_owned(), |(number, package)| format!("{number} {package}"));
+        let latest = latest
+            .map_or_else(|| ".".to_owned(), |(number, package)| format!("{number} {package}"));
         if let Some(Action::Back(number, package)) = state.last.0 {
             let packages = alternatives(instance, state, &instance.depends[number].1);
             return format!("latest {latest} back {number} {package} of {packages}");
         }
         let dependencies = dependencies(instance, state);
         if dependencies.iter().any(|(.., met)| !met) {
-            let dependency =
-                |(number, _, met): &(usize, &[usize], bool)| format!("{number}{}", if *met { '+' } else { '-' });
+            let dependency = |(number, _, met): &(usize, &[usize], bool)| {
+                format!("{number}{}", if *met { '+' } else { '-' })
+            };
             let dependencies: String = dependencies.iter().map(dependency).collect();
             return format!("latest {latest} needs {dependencies}");
         }
@@ -89,7 +102,10 @@ impl Lesson for Of {
             let named = if named.is_empty() { "-".to_owned() } else { named.join(",") };
             format!(" {}{package}:{named}", letter(place))
         };
-        format!("waiting{}", waiting(instance, state).iter().enumerate().map(package).collect::<String>())
+        format!(
+            "waiting{}",
+            waiting(instance, state).iter().enumerate().map(package).collect::<String>()
+        )
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
@@ -106,11 +122,20 @@ impl Lesson for Of {
         let (mut line, packages, tried) = match state.last.0 {
             Some(Action::Back(number, package)) => {
                 let packages = instance.depends[number].1.as_slice();
-                (format!("{number}:"), packages, packages.iter().position(|other| *other == package)? + 1)
+                (
+                    format!("{number}:"),
+                    packages,
+                    packages.iter().position(|other| *other == package)? + 1,
+                )
             }
             _ => {
-                let (number, packages, _) = dependencies(instance, state).into_iter().find(|(.., met)| !met)?;
-                (looked_up(&number.to_string(), &alternatives(instance, state, packages)), packages, 0)
+                let (number, packages, _) =
+                    dependencies(instance, state).into_iter().find(|(.., met)| !met)?;
+                (
+                    looked_up(&number.to_string(), &alternatives(instance, state, packages)),
+                    packages,
+                    0,
+                )
             }
         };
         for (place, package) in packages.iter().enumerate() {
@@ -120,7 +145,9 @@ impl Lesson for Of {
                 continue;
             }
             // The first conflict is enough.
-            let Some(other) = conflicts(instance, state, *package).first().copied() else { return Some(line) };
+            let Some(other) = conflicts(instance, state, *package).first().copied() else {
+                return Some(line);
+            };
             line += &format!("!{other} ");
         }
         Some(line + "none")

@@ -1,8 +1,11 @@
-//! Lambda Reduction: the body of the first redex with a place for each copy, and its argument; then the term.
-// Each symbol of the view has one in the action. A binder is the letter of its depth, `p` for the outermost, and the capital one
-// at its end. An application is `(` and the letter of its depth, that letter between its parts, and the capital one at its end.
-// Behind an index is the letter of its binder. The derivation begins with the letters of the redex and its binder. In the body, a
-// copy of the argument is a sign and what is added to the argument's indices of outer binders, behind which is a plus.
+//! Lambda Reduction: the body of the first redex with a place for each copy, and its argument; then
+//! the term.
+// Each symbol of the view has one in the action. A binder is the letter of its depth, `p` for the
+// outermost, and the capital one at its end. An application is `(` and the letter of its depth,
+// that letter between its parts, and the capital one at its end. Behind an index is the letter of
+// its binder. The derivation begins with the letters of the redex and its binder. In the body, a
+// copy of the argument is a sign and what is added to the argument's indices of outer binders,
+// behind which is a plus.
 
 use std::cmp::Ordering;
 
@@ -103,7 +106,9 @@ impl Lesson for Of {
     type Task = LambdaReduction;
 
     fn view(_: &Instance, state: &State) -> String {
-        shown(&state.term, 0, 0, |leaf| format!("{}{}", leaf.index, leaf.binder().map_or('~', bound)))
+        shown(&state.term, 0, 0, |leaf| {
+            format!("{}{}", leaf.index, leaf.binder().map_or('~', bound))
+        })
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
@@ -112,18 +117,22 @@ impl Lesson for Of {
         let redex = redexes(term).next()?;
         let (body, argument) = (redex + 2, end_of(term, redex + 2));
         let (applications, binders) = around(term, redex);
-        let argument = shown(term.get(argument..end_of(term, argument))?, applications + 1, binders, |leaf| {
-            let is_free = leaf.binder().is_some_and(|binder| binder < binders);
-            format!("{}{}", leaf.index, if is_free { "+" } else { "" })
-        });
+        let argument =
+            shown(term.get(argument..end_of(term, argument))?, applications + 1, binders, |leaf| {
+                let is_free = leaf.binder().is_some_and(|binder| binder < binders);
+                format!("{}{}", leaf.index, if is_free { "+" } else { "" })
+            });
         let mut signs = 0..;
-        let body = shown(term.get(body..end_of(term, body))?, applications + 1, binders + 1, |leaf| {
-            match leaf.binder().map(|binder| binder.cmp(&binders)) {
-                Some(Ordering::Equal) => format!("{}{}", signs.next().map_or('~', copy), leaf.index),
-                Some(Ordering::Less) => (leaf.index - 1).to_string(),
-                _ => leaf.index.to_string(),
-            }
-        });
+        let body =
+            shown(term.get(body..end_of(term, body))?, applications + 1, binders + 1, |leaf| {
+                match leaf.binder().map(|binder| binder.cmp(&binders)) {
+                    Some(Ordering::Equal) => {
+                        format!("{}{}", signs.next().map_or('~', copy), leaf.index)
+                    }
+                    Some(Ordering::Less) => (leaf.index - 1).to_string(),
+                    _ => leaf.index.to_string(),
+                }
+            });
         Some(format!("{}{} {body} {argument}", applied(applications), bound(binders)))
     }
 }

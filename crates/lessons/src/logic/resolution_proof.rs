@@ -1,7 +1,10 @@
-//! Resolution Proof: meets the used clauses that clash with the given one, by number, until a resolvent is new.
-// A clause is in the list of each of its literals, as in an index of occurrences, and waits in the bucket of its length. A literal
-// of the given clause stands with the next used clause of the opposite literal's list, whose other literals follow. A literal
-// that is a clause of its own is marked: a resolvent with it is subsumed, so that no other literal of the given clause is resolved.
+//! Resolution Proof: meets the used clauses that clash with the given one, by number, until a
+//! resolvent is new.
+// A clause is in the list of each of its literals, as in an index of occurrences, and waits in the
+// bucket of its length. A literal of the given clause stands with the next used clause of the
+// opposite literal's list, whose other literals follow. A literal that is a clause of its own is
+// marked: a resolvent with it is subsumed, so that no other literal of the given clause is
+// resolved.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::logic::literals::{Literals, Occurrences};
@@ -29,9 +32,10 @@ impl Lesson for Of {
             return "done".to_owned();
         }
         let index = Index::of(instance, state);
-        state
-            .pair()
-            .map_or_else(|| NOTHING.to_owned(), |(given, met)| format!("{given:03} {}", index.given(given, Some(met))))
+        state.pair().map_or_else(
+            || NOTHING.to_owned(),
+            |(given, met)| format!("{given:03} {}", index.given(given, Some(met))),
+        )
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
@@ -63,12 +67,14 @@ impl Lesson for Of {
 
     const UNTAUGHT: [u32; 3] = [1, 1, 1];
 
-    /// `s2`: the first waiting clause with two literals. `n012`: the one after clause 12 in its bucket. `012`: the literals of
-    /// clause 12, each with the first used clause of the opposite literal. `007+03x012`: the used clause after clause 7 in the list
-    /// of -3, while clause 12 is given. `-01+03`: whether this is a clause.
+    /// `s2`: the first waiting clause with two literals. `n012`: the one after clause 12 in its
+    /// bucket. `012`: the literals of clause 12, each with the first used clause of the opposite
+    /// literal. `007+03x012`: the used clause after clause 7 in the list of -3, while clause 12 is
+    /// given. `-01+03`: whether this is a clause.
     fn read(instance: &Instance, state: &State, address: &str) -> Option<String> {
         let index = Index::of(instance, state);
-        let number = |digits: &str| digits.parse().ok().filter(|number| *number < index.clauses.len());
+        let number =
+            |digits: &str| digits.parse().ok().filter(|number| *number < index.clauses.len());
         let first = address.chars().next()?;
         let rest = address.get(1..)?;
         match first {
@@ -85,7 +91,8 @@ impl Lesson for Of {
                     let place = place.split_once(':').map_or(place, |(place, _)| place);
                     let (after, literal) = place.split_at_checked(place.find(['+', '-'])?)?;
                     let literal = literal.parse().ok()?;
-                    let given = number(given).filter(|given| index.clauses.get(*given).contains(literal))?;
+                    let given = number(given)
+                        .filter(|given| index.clauses.get(*given).contains(literal))?;
                     Some(index.entry(literal, index.partner(given, literal, Some(number(after)?))))
                 }
             },
@@ -96,7 +103,8 @@ impl Lesson for Of {
 /// The clauses by what they contain and by how far the strategy has come.
 struct Index<'a> {
     clauses: Clauses<'a>,
-    /// For each clause its place in the order in which they have been taken; the number of those taken if it is waiting.
+    /// For each clause its place in the order in which they have been taken; the number of those
+    /// taken if it is waiting.
     places: Vec<usize>,
     taken: usize,
     /// Literals that are clauses of their own.
@@ -120,7 +128,9 @@ impl<'a> Index<'a> {
     /// The next waiting clause of this length.
     fn waiting(&self, length: usize, after: Option<usize>) -> Option<usize> {
         let mut numbers = after.map_or(0, |after| after + 1)..self.clauses.len();
-        numbers.find(|number| self.places[*number] == self.taken && self.clauses.get(*number).len() as usize == length)
+        numbers.find(|number| {
+            self.places[*number] == self.taken && self.clauses.get(*number).len() as usize == length
+        })
     }
 
     /// Whether a clause is taken before another one, in the order of the buckets.
@@ -136,10 +146,13 @@ impl<'a> Index<'a> {
     /// The next used clause with the opposite of a literal.
     fn partner(&self, given: usize, literal: i64, after: Option<usize>) -> Option<usize> {
         let mut numbers = after.map_or(0, |after| after + 1)..self.clauses.len();
-        numbers.find(|number| self.clauses.get(*number).contains(-literal) && self.is_used(*number, given))
+        numbers.find(|number| {
+            self.clauses.get(*number).contains(-literal) && self.is_used(*number, given)
+        })
     }
 
-    /// A literal of the given clause behind the next used clause of the opposite literal's list, whose other literals follow.
+    /// A literal of the given clause behind the next used clause of the opposite literal's list,
+    /// whose other literals follow.
     fn entry(&self, literal: i64, next: Option<usize>) -> String {
         let own = self.marked(literal);
         let rest = next.map(|number| self.all_marked(self.clauses.get(number).without(-literal)));
@@ -148,7 +161,9 @@ impl<'a> Index<'a> {
 
     fn given(&self, given: usize, after: Option<usize>) -> String {
         let literals = self.clauses.get(given).iter();
-        literals.map(|literal| self.entry(literal, self.partner(given, literal, after)) + "/").collect()
+        literals
+            .map(|literal| self.entry(literal, self.partner(given, literal, after)) + "/")
+            .collect()
     }
 
     fn marked(&self, literal: i64) -> String {
@@ -182,7 +197,8 @@ fn numbered(clause: Option<usize>) -> String {
 
 /// `-07+01`, in any order; `None` if these are no literals of a clause.
 fn literals_in(address: &str) -> Option<Literals> {
-    let starts: Vec<_> = address.match_indices(['+', '-']).map(|(start, _)| start).chain([address.len()]).collect();
+    let starts: Vec<_> =
+        address.match_indices(['+', '-']).map(|(start, _)| start).chain([address.len()]).collect();
     let literals = starts.windows(2).map(|ends| address[ends[0]..ends[1]].parse().ok());
     let mut literals = literals.collect::<Option<Vec<i64>>>()?;
     literals.sort_unstable_by_key(|literal| literal.unsigned_abs());
@@ -190,7 +206,13 @@ fn literals_in(address: &str) -> Option<Literals> {
 }
 
 /// Reads which clause is next in a bucket.
-fn bucket(index: &Index<'_>, length: usize, after: Option<usize>, address: &str, line: &mut String) -> Option<usize> {
+fn bucket(
+    index: &Index<'_>,
+    length: usize,
+    after: Option<usize>,
+    address: &str,
+    line: &mut String,
+) -> Option<usize> {
     let next = index.waiting(length, after);
     *line += &looked_up(address, &numbered(next));
     next
@@ -242,9 +264,14 @@ fn head(literal: i64, next: usize) -> String {
     format!("{next:03}{}", written(literal))
 }
 
-/// Writes the other literals of the used clause and of the given one. `None` if one of them is a clause of its own, or the
-/// negation of another.
-fn resolved(index: &Index<'_>, stay: Literals, come: Literals, line: &mut String) -> Option<Vec<i64>> {
+/// Writes the other literals of the used clause and of the given one. `None` if one of them is a
+/// clause of its own, or the negation of another.
+fn resolved(
+    index: &Index<'_>,
+    stay: Literals,
+    come: Literals,
+    line: &mut String,
+) -> Option<Vec<i64>> {
     line.push(':');
     for literal in come.iter() {
         *line += &index.marked(literal);
@@ -269,7 +296,8 @@ fn resolved(index: &Index<'_>, stay: Literals, come: Literals, line: &mut String
     Some(literals)
 }
 
-/// Looks up the clauses that could be subsets of the resolvent, and orders its literals if there are none. Whether there are none.
+/// Looks up the clauses that could be subsets of the resolvent, and orders its literals if there
+/// are none. Whether there are none.
 fn is_new(index: &Index<'_>, mut literals: Vec<i64>, line: &mut String) -> bool {
     for size in 2..=literals.len() {
         for subset in subsets(&literals, size) {

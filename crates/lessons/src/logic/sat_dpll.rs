@@ -1,6 +1,8 @@
-//! SAT DPLL: the first rule that applies, from the clauses and variables in the buckets that a solver keeps them in.
-// The clauses without a true literal are in buckets by their unassigned ones: false ones have none, units one. The variables
-// that occur in them are pure or not. Of each bucket the three lowest are shown.
+//! SAT DPLL: the first rule that applies, from the clauses and variables in the buckets that a
+//! solver keeps them in.
+// The clauses without a true literal are in buckets by their unassigned ones: false ones have none,
+// units one. The variables that occur in them are pure or not. Of each bucket the three lowest are
+// shown.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::logic::literals::{Literals, Occurrences};
@@ -37,7 +39,9 @@ impl Buckets {
             }
             let left = clause.unmentioned_by(assigned);
             occurring.add(left);
-            for literal in left.iter().filter(|literal| !variables.mentions(*literal)).collect::<Vec<_>>() {
+            for literal in
+                left.iter().filter(|literal| !variables.mentions(*literal)).collect::<Vec<_>>()
+            {
                 variables.insert(literal.abs());
             }
             let mut literals = left.iter();
@@ -59,7 +63,12 @@ impl Buckets {
     }
 
     fn named(&self) -> [(&'static str, &[String]); 4] {
-        [("false", &self.without), ("unit", &self.units), ("pure", &self.pure), ("free", &self.free)]
+        [
+            ("false", &self.without),
+            ("unit", &self.units),
+            ("pure", &self.pure),
+            ("free", &self.free),
+        ]
     }
 }
 
@@ -74,7 +83,10 @@ impl Lesson for Of {
             [] => format!("{name} -"),
             bucket => format!("{name} {}", bucket[..bucket.len().min(SHOWN)].join(" ")),
         };
-        let decision = state.open.last().map_or_else(|| "-".to_owned(), |place| state.trail[*place].to_string());
+        let decision = state
+            .open
+            .last()
+            .map_or_else(|| "-".to_owned(), |place| state.trail[*place].to_string());
         format!("{} decided {decision}", Buckets::of(instance, state).named().map(shown).join(" "))
     }
 

@@ -2,7 +2,9 @@
 // `>` opens two arrows, `=` stands for equal types.
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::logic::simple_type::{Substitution, Symbol, Type, arrow, base, variable, variables};
+use prime_bench::tasks::logic::simple_type::{
+    Substitution, Symbol, Type, arrow, base, variable, variables,
+};
 use prime_bench::tasks::logic::type_inference::{Instance, State, TypeInference};
 use prime_bench::tasks::logic::type_program::{Binder, Due, Kind};
 
@@ -26,7 +28,9 @@ fn text(found: Option<&Type>) -> String {
 
 /// The type scheme of a binder, with what is bound in it replaced.
 fn scheme(state: &State, binder: Binder) -> String {
-    let Some(mut scheme) = state.schemes.get(binder).cloned().flatten() else { return "-".to_owned() };
+    let Some(mut scheme) = state.schemes.get(binder).cloned().flatten() else {
+        return "-".to_owned();
+    };
     scheme.body = resolved(state, &scheme.body);
     scheme.text()
 }
@@ -36,9 +40,9 @@ fn free(state: &State, binders: &[Binder]) -> Vec<String> {
     let mut free = Vec::new();
     for scheme in binders.iter().filter_map(|binder| state.schemes.get(*binder)?.as_ref()) {
         let own = variables(&scheme.body).filter(|variable| !scheme.quantified.contains(variable));
-        for variable in
-            own.flat_map(|variable| variables(&resolved(state, &[Symbol::Variable(variable)])).collect::<Vec<_>>())
-        {
+        for variable in own.flat_map(|variable| {
+            variables(&resolved(state, &[Symbol::Variable(variable)])).collect::<Vec<_>>()
+        }) {
             if !free.contains(&variable.to_string()) {
                 free.push(variable.to_string());
             }
@@ -52,7 +56,9 @@ impl Lesson for Of {
 
     fn view(instance: &Instance, state: &State) -> String {
         let program = &instance.expression;
-        let Some(node) = program.nodes.get(state.done).filter(|_| !TypeInference::ended(instance, state)) else {
+        let Some(node) =
+            program.nodes.get(state.done).filter(|_| !TypeInference::ended(instance, state))
+        else {
             return "-".to_owned();
         };
         let mut line = format!("fresh t{}", state.fresh);
@@ -107,13 +113,20 @@ impl Lesson for Of {
             match due {
                 Due::Enter(binder) => steps.push(format!("{}:t{}", program.names[*binder], next())),
                 Due::Condition => {
-                    if !unified(&mut substitution, latest(state, 0)?, &base(Symbol::Bool), &mut steps) {
+                    if !unified(
+                        &mut substitution,
+                        latest(state, 0)?,
+                        &base(Symbol::Bool),
+                        &mut steps,
+                    ) {
                         return Some(steps.join(" "));
                     }
                 }
                 Due::Generalise(binder, visible) if node.kind == Kind::Variable(*binder) => {
                     let (free, mut ours) = (free(state, visible), Vec::new());
-                    for variable in variables(latest(state, 0)?).map(|variable| variable.to_string()) {
+                    for variable in
+                        variables(latest(state, 0)?).map(|variable| variable.to_string())
+                    {
                         if !ours.contains(&variable) && !free.contains(&variable) {
                             ours.push(variable);
                         }
@@ -128,8 +141,12 @@ impl Lesson for Of {
                 let known = state.schemes.get(binder).and_then(|scheme| scheme.as_ref());
                 let named = || known.map_or(0, |scheme| scheme.quantified.len());
                 let letters = || ('a'..='z').take(named()).map(String::from).collect();
-                let entered = node.due.iter().any(|due| matches!(due, Due::Enter(entered) if *entered == binder));
-                let names: Vec<String> = quantified.unwrap_or_else(|| if entered { Vec::new() } else { letters() });
+                let entered = node
+                    .due
+                    .iter()
+                    .any(|due| matches!(due, Due::Enter(entered) if *entered == binder));
+                let names: Vec<String> =
+                    quantified.unwrap_or_else(|| if entered { Vec::new() } else { letters() });
                 steps.extend(names.into_iter().map(|name| format!("{name}:t{}", next())));
             }
             Kind::App => {
@@ -147,11 +164,20 @@ impl Lesson for Of {
     }
 }
 
-/// Unifies as the task does, a word for each pair; false if a pair has no unifier, which is the last one then.
-fn unified(substitution: &mut Substitution, left: &[Symbol], right: &[Symbol], steps: &mut Vec<String>) -> bool {
+/// Unifies as the task does, a word for each pair; false if a pair has no unifier, which is the
+/// last one then.
+fn unified(
+    substitution: &mut Substitution,
+    left: &[Symbol],
+    right: &[Symbol],
+    steps: &mut Vec<String>,
+) -> bool {
     let mut pairs: Vec<(Type, Type)> = vec![(left.into(), right.into())];
     while let Some((left, right)) = pairs.pop() {
-        let (Ok(left), Ok(right)) = (substitution.resolve(&left), substitution.resolve(&right)) else { return false };
+        let (Ok(left), Ok(right)) = (substitution.resolve(&left), substitution.resolve(&right))
+        else {
+            return false;
+        };
         let bound = match (left[0], right[0]) {
             _ if left == right => {
                 steps.push("=".to_owned());

@@ -1,4 +1,5 @@
-//! Unification: the sides symbol by symbol up to the first difference, or the variables among which one must not occur.
+//! Unification: the sides symbol by symbol up to the first difference, or the variables among which
+//! one must not occur.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::logic::first_order::{Symbol, Variable, variables};
@@ -52,7 +53,12 @@ fn pairs(left: &[Symbol], right: &[Symbol]) -> String {
     };
     let mut line = Vec::new();
     for (ours, theirs) in left.iter().zip(right) {
-        line.push(format!("{}{}{}", text(ours), if ours == theirs { '=' } else { '/' }, text(theirs)));
+        line.push(format!(
+            "{}{}{}",
+            text(ours),
+            if ours == theirs { '=' } else { '/' },
+            text(theirs)
+        ));
         if ours != theirs {
             break;
         }

@@ -1,6 +1,6 @@
 //! Two numbers, divided by their greatest common divisor and multiplied again, digit by digit.
-// A row of the computation has places with letters that no row near it has, and each of its digits follows from the row before, which
-// those letters find.
+// A row of the computation has places with letters that no row near it has, and each of its digits
+// follows from the row before, which those letters find.
 
 /// The letters of four rows between, which take turns.
 const BETWEEN: [&str; 4] = ["QRSTUVWX", "abcdefgh", "ijklmnop", "qrstuvwx"];
@@ -8,7 +8,10 @@ const BETWEEN: [&str; 4] = ["QRSTUVWX", "abcdefgh", "ijklmnop", "qrstuvwx"];
 const NAMES: &str = "!#$%&'()*+,-.:;<>@[]^_{|}~";
 /// The digit in a place, the lowest one first.
 fn digit(number: u64, place: usize) -> u64 {
-    u32::try_from(place).ok().and_then(|place| 10_u64.checked_pow(place)).map_or(0, |power| number / power % 10)
+    u32::try_from(place)
+        .ok()
+        .and_then(|place| 10_u64.checked_pow(place))
+        .map_or(0, |power| number / power % 10)
 }
 
 /// Digits of a number other than 0.
@@ -37,7 +40,8 @@ impl Rows {
     }
 }
 
-/// Takes from the first of two numbers (or from the second one, if `turned`) the other one, times a digit and a power of ten.
+/// Takes from the first of two numbers (or from the second one, if `turned`) the other one, times a
+/// digit and a power of ten.
 #[derive(Clone, Copy)]
 struct Subtraction {
     name: char,
@@ -47,8 +51,8 @@ struct Subtraction {
 }
 
 impl Subtraction {
-    /// Of the leading digits, so that the result is never below zero nor zero. What is left of a quotient is for the next ones. `None`
-    /// if there are no more names.
+    /// Of the leading digits, so that the result is never below zero nor zero. What is left of a
+    /// quotient is for the next ones. `None` if there are no more names.
     fn of(pair: [u64; 2], index: usize) -> Option<Self> {
         let (greater, less) = (pair[0].max(pair[1]), pair[0].min(pair[1]));
         let apart = count(greater) - count(less);
@@ -67,12 +71,15 @@ impl Subtraction {
         format!("{}{}{}{}", self.name, if self.turned { 'z' } else { 'y' }, self.shift, self.times)
     }
 
-    /// The pair after it, or before it, and the row that computes it: the digits of both and the carry. After a subtraction the row is as
-    /// long as the longer number was before.
+    /// The pair after it, or before it, and the row that computes it: the digits of both and the
+    /// carry. After a subtraction the row is as long as the longer number was before.
     fn row(self, pair: [u64; 2], undone: bool, letters: &str) -> Option<(String, [u64; 2])> {
         let (changed, other) = if self.turned { (pair[1], pair[0]) } else { (pair[0], pair[1]) };
-        let share = 10_u64.checked_pow(u32::try_from(self.shift).ok()?)?.checked_mul(self.times.checked_mul(other)?)?;
-        let result = if undone { changed.checked_add(share)? } else { changed.checked_sub(share)? };
+        let share = 10_u64
+            .checked_pow(u32::try_from(self.shift).ok()?)?
+            .checked_mul(self.times.checked_mul(other)?)?;
+        let result =
+            if undone { changed.checked_add(share)? } else { changed.checked_sub(share)? };
         let longest = if undone { result.max(other) } else { changed.max(other) };
         let mut line = String::new();
         let mut carry = 0;
@@ -81,14 +88,16 @@ impl Subtraction {
             let part = self.times * factor + carry;
             let (from, to) = (digit(changed, place), digit(result, place));
             carry = if undone { (from + part) / 10 } else { (part + to).saturating_sub(from) / 10 };
-            let (x, y) = if self.turned { (digit(other, place), to) } else { (to, digit(other, place)) };
+            let (x, y) =
+                if self.turned { (digit(other, place), to) } else { (to, digit(other, place)) };
             line += &format!("{}{x}{y}{carry}", letter(letters, place)?);
         }
         Some((line, if self.turned { [other, result] } else { [result, other] }))
     }
 }
 
-/// Two numbers without common divisors, and the places that are written of both, of which the highest may be 0.
+/// Two numbers without common divisors, and the places that are written of both, of which the
+/// highest may be 0.
 pub struct Reduced {
     pub quotients: [u64; 2],
     pub width: usize,
@@ -96,9 +105,10 @@ pub struct Reduced {
 
 /// Two numbers, whose digits stand behind these letters, by their greatest common divisor.
 ///
-/// The leading digits are written down to the first place where the numbers differ and to the second digit of the less one; they tell
-/// what is subtracted. That ends where one number has one digit, which what the other one leaves modulo it is compared with; or where
-/// the numbers are equal. Then both are divided by the digit, or the subtractions undone from 1 and 1 on.
+/// The leading digits are written down to the first place where the numbers differ and to the
+/// second digit of the less one; they tell what is subtracted. That ends where one number has one
+/// digit, which what the other one leaves modulo it is compared with; or where the numbers are
+/// equal. Then both are divided by the digit, or the subtractions undone from 1 and 1 on.
 pub fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, Reduced)> {
     let [mut x, mut y] = pair;
     let mut line = String::new();
@@ -131,7 +141,8 @@ pub fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, 
                     line += &format!("{}{rest}", letter(letters, place)?);
                 }
             }
-            let divisor = (1..=less).rev().find(|divisor| less % divisor == 0 && rest % divisor == 0)?;
+            let divisor =
+                (1..=less).rev().find(|divisor| less % divisor == 0 && rest % divisor == 0)?;
             line += &format!("Y{less}{rest}{divisor} ");
             break Some(divisor);
         }
@@ -175,9 +186,14 @@ pub fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, 
     Some((line + " ", Reduced { quotients, width }))
 }
 
-/// Each of two numbers by its own factor, digit by digit of both factors: of each place the digits and carries of the two sums so
-/// far. Nothing where both factors are 1, nor of a place where both have 0.
-pub fn multiplied(numbers: &Reduced, factors: &Reduced, rows: &mut Rows) -> Option<(String, Reduced)> {
+/// Each of two numbers by its own factor, digit by digit of both factors: of each place the digits
+/// and carries of the two sums so far. Nothing where both factors are 1, nor of a place where both
+/// have 0.
+pub fn multiplied(
+    numbers: &Reduced,
+    factors: &Reduced,
+    rows: &mut Rows,
+) -> Option<(String, Reduced)> {
     let mut line = String::new();
     let Reduced { quotients: pair, mut width } = *numbers;
     if factors.quotients == [1, 1] {
@@ -214,10 +230,12 @@ pub fn multiplied(numbers: &Reduced, factors: &Reduced, rows: &mut Rows) -> Opti
     Some((line, Reduced { quotients: sums, width }))
 }
 
-/// The digits from the highest place on, each behind its letter, as they are copied into the action; `.` for zeros in front.
+/// The digits from the highest place on, each behind its letter, as they are copied into the
+/// action; `.` for zeros in front.
 pub fn spelled(number: u64, width: usize, letters: &str) -> Option<String> {
     let digit = |place: usize| {
-        let digit = if place < count(number) { digit(number, place).to_string() } else { ".".to_owned() };
+        let digit =
+            if place < count(number) { digit(number, place).to_string() } else { ".".to_owned() };
         Some(format!("{}{digit}", letter(letters, place)?))
     };
     (0..width).rev().map(digit).collect()
@@ -235,12 +253,20 @@ mod tests {
         };
         assert_eq!(of(3, 6), ("A36Y303 A1020 ".to_owned(), [1, 2]));
         assert_eq!(of(7, 7), ("A77= A1010 ".to_owned(), [1, 1]));
-        for (x, y) in
-            [(1, 1), (1, 12_345_678), (7_350_000, 24_500_000), (99_999_999, 10), (83_160, 55_440), (1_300, 13)]
-        {
+        for (x, y) in [
+            (1, 1),
+            (1, 12_345_678),
+            (7_350_000, 24_500_000),
+            (99_999_999, 10),
+            (83_160, 55_440),
+            (1_300, 13),
+        ] {
             let (line, [above, below]) = of(x, y);
             assert_eq!(above * y, below * x, "{line}");
-            assert!((2..=above.min(below)).all(|divisor| above % divisor > 0 || below % divisor > 0), "{line}");
+            assert!(
+                (2..=above.min(below)).all(|divisor| above % divisor > 0 || below % divisor > 0),
+                "{line}"
+            );
         }
     }
 }

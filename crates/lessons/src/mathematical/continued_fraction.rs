@@ -1,19 +1,24 @@
-//! Continued Fraction: the term by repeated subtraction of the leading digits, and the convergent column by column.
-// A column has a name, which numerators and denominators share, and what stands in it: of each part the digit of the latest number
-// and that of the one before, in the derivation the digit and the carry. `-` is where a number has ended. The lowest column comes
-// first. The action has the highest first, and no names; so that nobody has to count columns backwards, both numbers are written
-// once more as it has them, in groups of which each begins with the name of its first column. A digit of a difference that borrows
-// is written as the sign that shares its key on a keyboard.
+//! Continued Fraction: the term by repeated subtraction of the leading digits, and the convergent
+//! column by column.
+// A column has a name, which numerators and denominators share, and what stands in it: of each part
+// the digit of the latest number and that of the one before, in the derivation the digit and the
+// carry. `-` is where a number has ended. The lowest column comes first. The action has the highest
+// first, and no names; so that nobody has to count columns backwards, both numbers are written once
+// more as it has them, in groups of which each begins with the name of its first column. A digit of
+// a difference that borrows is written as the sign that shares its key on a keyboard.
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::mathematical::continued_fraction::{ContinuedFraction, Convergent, Instance, State};
+use prime_bench::tasks::mathematical::continued_fraction::{
+    ContinuedFraction, Convergent, Instance, State,
+};
 
 use crate::Lesson;
 use crate::numbers::shifted;
 
 pub struct Of;
 
-/// Leading digits that tell the term: of a remainder other than 0 a tenth of the divisor is left, since terms have a digit.
+/// Leading digits that tell the term: of a remainder other than 0 a tenth of the divisor is left,
+/// since terms have a digit.
 const LEADING: usize = 5;
 
 /// Most subtractions that are written: terms of the benchmark have one digit.
@@ -37,8 +42,14 @@ fn digit(text: &str, column: usize) -> Option<u32> {
 }
 
 /// The latest part of the convergents and the one before.
-fn latest(convergents: &[Convergent], part: impl Fn(&Convergent) -> String, before: [&str; 2]) -> [String; 2] {
-    let text = |place: usize| convergents.len().checked_sub(place).and_then(|place| convergents.get(place)).map(&part);
+fn latest(
+    convergents: &[Convergent],
+    part: impl Fn(&Convergent) -> String,
+    before: [&str; 2],
+) -> [String; 2] {
+    let text = |place: usize| {
+        convergents.len().checked_sub(place).and_then(|place| convergents.get(place)).map(&part)
+    };
     match (text(1), text(2)) {
         (Some(latest), Some(earlier)) => [latest, earlier],
         (Some(latest), None) => [latest, before[1].to_owned()],
@@ -53,7 +64,8 @@ fn numbers(state: &State) -> [[String; 2]; 2] {
     ]
 }
 
-/// The leading digits of both numbers, which are given as many digits as the longer one has, and no fewer than are subtracted.
+/// The leading digits of both numbers, which are given as many digits as the longer one has, and no
+/// fewer than are subtracted.
 fn leading(state: &State) -> [String; 2] {
     let (p, q) = (state.p.0.to_string(), state.q.0.to_string());
     let width = p.len().max(q.len()).max(LEADING);
@@ -71,7 +83,9 @@ impl Lesson for Of {
         let numbers = numbers(state);
         let count = numbers.iter().flatten().map(String::len).max().unwrap_or(0);
         let column = |place: usize| {
-            let digit = |text: &String| digit(text, place).map_or_else(|| "-".to_owned(), |digit| digit.to_string());
+            let digit = |text: &String| {
+                digit(text, place).map_or_else(|| "-".to_owned(), |digit| digit.to_string())
+            };
             let digits: String = numbers.iter().flatten().map(digit).collect();
             format!("{}{digits}", column_name(place))
         };
@@ -120,8 +134,8 @@ fn subtracted(from: u64, subtrahend: u64) -> Option<(u64, String)> {
     Some((rest, format!("{rest:0LEADING$}").chars().rev().map(digit).collect()))
 }
 
-/// The term times the latest numbers and the earlier ones added: of each column the digit and the carry of both. With the
-/// digits of both, lowest first.
+/// The term times the latest numbers and the earlier ones added: of each column the digit and the
+/// carry of both. With the digits of both, lowest first.
 fn multiplied(term: u32, numbers: &[[String; 2]; 2]) -> (String, [Vec<u32>; 2]) {
     let mut line = String::new();
     let mut carries = [0; 2];
@@ -141,7 +155,8 @@ fn multiplied(term: u32, numbers: &[[String; 2]; 2]) -> (String, [Vec<u32>; 2]) 
         }
         line.push(column_name(column));
         for (sum, digits) in sums.into_iter().zip(&mut digits) {
-            line += &sum.map_or_else(|| "--".to_owned(), |(digit, carry)| format!("{digit}{carry}"));
+            line +=
+                &sum.map_or_else(|| "--".to_owned(), |(digit, carry)| format!("{digit}{carry}"));
             digits.extend(sum.map(|(digit, _)| digit));
         }
     }

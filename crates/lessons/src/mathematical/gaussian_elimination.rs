@@ -1,15 +1,18 @@
-//! Gaussian Elimination: reads signs down a column to the next entry that is not zero, and divides it by the pivot; then finds
-//! an unknown by its remainder modulo a prime.
-// Columns of the matrix are letters, rows numbers: `c4` asks for the sign of an entry. Of an entry and its pivot, `c4:2` are both
-// numerators, `c4/2` both signs and denominators, digit beside digit, each pair behind the letter of its place; the common divisors of
-// both pairs are taken out one after the other, so that no number is longer than an entry.
+//! Gaussian Elimination: reads signs down a column to the next entry that is not zero, and divides
+//! it by the pivot; then finds an unknown by its remainder modulo a prime.
+// Columns of the matrix are letters, rows numbers: `c4` asks for the sign of an entry. Of an entry
+// and its pivot, `c4:2` are both numerators, `c4/2` both signs and denominators, digit beside
+// digit, each pair behind the letter of its place; the common divisors of both pairs are taken out
+// one after the other, so that no number is longer than an entry.
 //
-// The unknowns of the benchmark are integers from -9 to 9, so that a remainder tells them. `4c` and `4r` are an entry and a right
-// side, their digits behind letters, highest first.
+// The unknowns of the benchmark are integers from -9 to 9, so that a remainder tells them. `4c` and
+// `4r` are an entry and a right side, their digits behind letters, highest first.
 
 use prime_bench::tasks::Rational;
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::mathematical::gaussian_elimination::{Action, GaussianElimination, Instance, State};
+use prime_bench::tasks::mathematical::gaussian_elimination::{
+    Action, GaussianElimination, Instance, State,
+};
 
 use super::common_divisors::{Reduced, Rows, multiplied, reduced, spelled};
 use super::residues::{divided, residue, residues};
@@ -19,12 +22,12 @@ use crate::reads::looked_up;
 
 pub struct Of;
 
-/// The letters of numerators and denominators as they are read, and of what remains of them in the end: the benchmark has no
-/// longer numbers.
+/// The letters of numerators and denominators as they are read, and of what remains of them in the
+/// end: the benchmark has no longer numbers.
 const NUMERATORS: &str = "ABCDEFGH";
 const DENOMINATORS: &str = "IJKLMNOP";
-/// The primes that remainders are taken by. Where one divides what has to be divided by, the next one is tried; rows begin with
-/// different ones, so that all are learnt.
+/// The primes that remainders are taken by. Where one divides what has to be divided by, the next
+/// one is tried; rows begin with different ones, so that all are learnt.
 const PRIMES: [i64; 3] = [19, 23, 29];
 
 fn column_name(column: usize) -> String {
@@ -38,7 +41,8 @@ impl Lesson for Of {
     fn view(_: &Instance, state: &State) -> String {
         let n = state.matrix.len();
         let known = state.solution.iter().enumerate().rev();
-        let known = known.filter_map(|(j, value)| Some(format!(" {}{}", column_name(j), value.0.as_ref()?)));
+        let known = known
+            .filter_map(|(j, value)| Some(format!(" {}{}", column_name(j), value.0.as_ref()?)));
         let known = known.collect::<String>();
         match &state.last.0 {
             None => format!("a0 of {n}"),
@@ -127,15 +131,24 @@ fn columns(x: &str, y: &str, letters: &str) -> String {
     let (x, y) = (format!("{x:0>width$}"), format!("{y:0>width$}"));
     let pairs = x.chars().rev().zip(y.chars().rev());
     let letters = letters.chars().chain(std::iter::repeat('~'));
-    letters.zip(pairs).map(|(letter, (x, y))| format!("{letter}{x}{y}")).collect::<Vec<_>>().concat()
+    letters
+        .zip(pairs)
+        .map(|(letter, (x, y))| format!("{letter}{x}{y}"))
+        .collect::<Vec<_>>()
+        .concat()
 }
 
-/// A fraction with a letter before each digit, `A` and on in the numerator, `N` and on in the denominator.
+/// A fraction with a letter before each digit, `A` and on in the numerator, `N` and on in the
+/// denominator.
 fn lettered(value: &Rational) -> String {
     let (numerator, denominator) = texts(value);
     let lettered = |text: &str, from: char| -> String {
         let letters = (from..='Z').chain(std::iter::repeat('~'));
-        letters.zip(text.chars()).map(|(letter, digit)| format!("{letter}{digit}")).collect::<Vec<_>>().concat()
+        letters
+            .zip(text.chars())
+            .map(|(letter, digit)| format!("{letter}{digit}"))
+            .collect::<Vec<_>>()
+            .concat()
     };
     let sign = if value.to_string().starts_with('-') { '-' } else { '+' };
     format!("{sign}{}/{}", lettered(&numerator, 'A'), lettered(&denominator, 'N'))
@@ -172,12 +185,15 @@ fn factor(state: &State, column: usize, row: usize) -> Option<String> {
     let name = column_name(column);
     let mut rows = Rows::default();
     let mut line = look_up(state, &format!("{name}{row}:{column}"))?;
-    let (text, numerators) = reduced([x.0.unsigned_abs(), y.0.unsigned_abs()], NUMERATORS, &mut rows)?;
+    let (text, numerators) =
+        reduced([x.0.unsigned_abs(), y.0.unsigned_abs()], NUMERATORS, &mut rows)?;
     line += &text;
     line += &look_up(state, &format!("{name}{row}/{column}"))?;
-    let (text, denominators) = reduced([y.1.unsigned_abs(), x.1.unsigned_abs()], DENOMINATORS, &mut rows)?;
+    let (text, denominators) =
+        reduced([y.1.unsigned_abs(), x.1.unsigned_abs()], DENOMINATORS, &mut rows)?;
     line += &text;
-    let (text, Reduced { quotients: [above, below], width }) = multiplied(&numerators, &denominators, &mut rows)?;
+    let (text, Reduced { quotients: [above, below], width }) =
+        multiplied(&numerators, &denominators, &mut rows)?;
     line += &text;
     let negated = if (x.0 < 0) == (y.0 < 0) { '-' } else { '+' };
     line += &format!(
@@ -197,8 +213,9 @@ fn factor(state: &State, column: usize, row: usize) -> Option<String> {
 /// The prime divides what has to be divided by.
 struct DoesNotServe;
 
-/// The remainder of an entry or, in the last column, a right side: that of the numerator, then with its sign; that of the denominator
-/// and its inverse; the product. `!` where the prime divides the denominator.
+/// The remainder of an entry or, in the last column, a right side: that of the numerator, then with
+/// its sign; that of the denominator and its inverse; the product. `!` where the prime divides the
+/// denominator.
 fn remainder(
     state: &State,
     row: usize,
@@ -211,7 +228,13 @@ fn remainder(
     let (above, below) = parts(&state.matrix[row][column])?;
     let sign = if above < 0 { '-' } else { '+' };
     *line += &format!("{}/{} ", residues(above, 'A', prime), residues(below, 'N', prime));
-    line.extend([sign, residue(above.abs(), prime), residue(above, prime), '/', residue(below, prime)]);
+    line.extend([
+        sign,
+        residue(above.abs(), prime),
+        residue(above, prime),
+        '/',
+        residue(below, prime),
+    ]);
     if below % prime == 0 {
         line.push('!');
         return Some(Err(DoesNotServe));
@@ -236,8 +259,8 @@ fn unknown(state: &State, i: usize) -> Option<String> {
     None
 }
 
-/// The right side, less the products of the known unknowns and their coefficients; then the coefficient of the unknown itself, by
-/// which what is left is divided. Whether the prime served.
+/// The right side, less the products of the known unknowns and their coefficients; then the
+/// coefficient of the unknown itself, by which what is left is divided. Whether the prime served.
 fn unknown_by(prime: i64, state: &State, i: usize, line: &mut String) -> Option<bool> {
     let n = state.matrix.len();
     let Ok(mut rest) = remainder(state, i, n, prime, line)? else { return Some(false) };
@@ -250,7 +273,8 @@ fn unknown_by(prime: i64, state: &State, i: usize, line: &mut String) -> Option<
         let Ok(other) = remainder(state, i, j, prime, line)? else { return Some(false) };
         let share = other * value;
         let left = (rest - share).rem_euclid(prime);
-        let [factor, product, before, after] = [value, share, rest, left].map(|number| residue(number, prime));
+        let [factor, product, before, after] =
+            [value, share, rest, left].map(|number| residue(number, prime));
         *line += &format!("*{value}{factor}={product} {before}-{product}={after} ");
         rest = left;
     }
@@ -263,7 +287,13 @@ fn unknown_by(prime: i64, state: &State, i: usize, line: &mut String) -> Option<
     let inverse = divided(1, coefficient, prime)?;
     let unknown = (rest * inverse).rem_euclid(prime);
     let digit = if unknown > prime / 2 { unknown - prime } else { unknown };
-    line.extend([residue(rest, prime), '/', residue(coefficient, prime), residue(inverse, prime), '=']);
+    line.extend([
+        residue(rest, prime),
+        '/',
+        residue(coefficient, prime),
+        residue(inverse, prime),
+        '=',
+    ]);
     line.push(residue(unknown, prime));
     (digit.abs() <= 9).then_some(true)
 }
@@ -277,7 +307,9 @@ mod tests {
     #[test]
     fn derivations_lead_to_their_actions() {
         let mut rng = TaskRng::new(11);
-        for difficulty in [Difficulty::Easy, Difficulty::Medium, Difficulty::Hard].into_iter().cycle().take(60) {
+        for difficulty in
+            [Difficulty::Easy, Difficulty::Medium, Difficulty::Hard].into_iter().cycle().take(60)
+        {
             let instance = GaussianElimination::generate(difficulty, &mut rng);
             let mut state = GaussianElimination::start(&instance);
             while let Some(action) = GaussianElimination::reference(&instance, &state) {
@@ -285,17 +317,29 @@ mod tests {
                 let last = line.rsplit(' ').next().unwrap_or_default();
                 match &action {
                     _ if line.is_empty() => {}
-                    Action::Swap(..) => assert!(line.ends_with("?=+ ") || line.ends_with("?=- "), "{line}"),
+                    Action::Swap(..) => {
+                        assert!(line.ends_with("?=+ ") || line.ends_with("?=- "), "{line}")
+                    }
                     Action::Add(_, _, factor) => {
-                        let number: String = last[2..].chars().filter(char::is_ascii_digit).collect();
-                        let expected: String = factor.to_string().chars().filter(char::is_ascii_digit).collect();
+                        let number: String =
+                            last[2..].chars().filter(char::is_ascii_digit).collect();
+                        let expected: String =
+                            factor.to_string().chars().filter(char::is_ascii_digit).collect();
                         let whole = last.ends_with('.');
                         assert_eq!(number, if whole { expected + "1" } else { expected }, "{line}");
-                        assert_eq!(&last[2..3] == "-", factor.to_string().starts_with('-'), "{line}");
+                        assert_eq!(
+                            &last[2..3] == "-",
+                            factor.to_string().starts_with('-'),
+                            "{line}"
+                        );
                         assert_eq!(whole, !factor.to_string().contains('/'), "{line}");
                     }
                     Action::Solve(_, value) => {
-                        let prime = line.rsplit("by ").next().and_then(|text| text[..2].parse().ok()).expect("a prime");
+                        let prime = line
+                            .rsplit("by ")
+                            .next()
+                            .and_then(|text| text[..2].parse().ok())
+                            .expect("a prime");
                         let value = value.to_string().parse().expect("an integer");
                         assert!(line.ends_with(residue(value, prime)), "{line} {value}");
                     }

@@ -1,5 +1,6 @@
 //! GCD (Euclidean): divides digit by digit, subtracting the divisor until the result is negative.
-// The results have their lowest digit first, and a letter that counts the subtractions in front of them.
+// The results have their lowest digit first, and a letter that counts the subtractions in front of
+// them.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::gcd_euclidean::{GcdEuclidean, Instance, State};
@@ -32,7 +33,8 @@ impl Lesson for Of {
     }
 }
 
-/// Subtracts as often as possible and once more: the letters with their results and signs, then the digit.
+/// Subtracts as often as possible and once more: the letters with their results and signs, then the
+/// digit.
 fn quotient_digit(part: &mut u64, divisor: u64, width: usize) -> Option<String> {
     let mut line = format!("{} ", low_first(*part, width));
     let digit = *part / divisor;

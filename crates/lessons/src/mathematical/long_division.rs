@@ -15,7 +15,8 @@ impl Lesson for Of {
     type Task = LongDivision;
 
     fn view(instance: &Instance, state: &State) -> String {
-        let digit = instance.digit(state.pos).map_or_else(|| "-".to_owned(), |digit| digit.to_string());
+        let digit =
+            instance.digit(state.pos).map_or_else(|| "-".to_owned(), |digit| digit.to_string());
         format!("by {} with {} next {digit}", digits(instance.divisor()), digits(state.r))
     }
 
@@ -37,11 +38,13 @@ fn digits(number: u64) -> String {
     low_first(usize::try_from(number).unwrap_or(usize::MAX), WIDTH)
 }
 
-/// The digits of `x - y`, lowest first; a digit that borrows from the next is written as a letter (`a` is 0), so that each
-/// follows from its column and the digit before it, and the last one tells whether the result is negative.
+/// The digits of `x - y`, lowest first; a digit that borrows from the next is written as a letter
+/// (`a` is 0), so that each follows from its column and the digit before it, and the last one tells
+/// whether the result is negative.
 fn subtracted(x: u64, y: u64) -> String {
     let width = digits(x.max(y)).len();
-    let column = |number: u64| low_first(usize::try_from(number).unwrap_or(usize::MAX), width).into_bytes();
+    let column =
+        |number: u64| low_first(usize::try_from(number).unwrap_or(usize::MAX), width).into_bytes();
     let mut borrow = 0;
     let digit = |(x, y): (u8, u8)| {
         let digit = 10 + x - y - borrow;

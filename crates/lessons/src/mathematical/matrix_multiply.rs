@@ -1,4 +1,5 @@
-//! Matrix Multiply: the product of the two factors digit by digit, then its signed sum with the running one.
+//! Matrix Multiply: the product of the two factors digit by digit, then its signed sum with the
+//! running one.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::matrix_multiply::{Instance, MatrixMultiply, State};
@@ -15,7 +16,8 @@ impl Lesson for Of {
     type Task = MatrixMultiply;
 
     fn view(instance: &Instance, state: &State) -> String {
-        let (left, right) = factors(instance, state).map_or((None, None), |(left, right)| (Some(left), Some(right)));
+        let (left, right) = factors(instance, state)
+            .map_or((None, None), |(left, right)| (Some(left), Some(right)));
         format!("{} add {} times {}", signed(state.acc), value(left), value(right))
     }
 
@@ -52,9 +54,15 @@ fn signed(number: i64) -> String {
     format!("{number:+0width$}", width = WIDTH + 1)
 }
 
-/// The product from the lowest digits on: the left factor times each digit of the right one, then their sum.
+/// The product from the lowest digits on: the left factor times each digit of the right one, then
+/// their sum.
 fn multiplied(left: usize, right: usize) -> String {
     let (units, tens) = (left * (right % 10), left * (right / 10) * 10);
     let (by_units, by_tens) = (multiple(left, right % 10, 3), multiple(left, right / 10, 3));
-    format!("{by_units}={} {by_tens}={} {} ", low_first(units, 4), low_first(tens, 4), sum(units, tens, WIDTH - 1))
+    format!(
+        "{by_units}={} {by_tens}={} {} ",
+        low_first(units, 4),
+        low_first(tens, 4),
+        sum(units, tens, WIDTH - 1)
+    )
 }

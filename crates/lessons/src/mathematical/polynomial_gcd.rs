@@ -26,19 +26,24 @@ impl Lesson for Of {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = PolynomialGcd::reference(instance, state)?;
-        let (Some(degree), Some(leading)) = (state.b.degree(), state.b.leading()) else { return Some(String::new()) };
+        let (Some(degree), Some(leading)) = (state.b.degree(), state.b.leading()) else {
+            return Some(String::new());
+        };
         let (rest, dividend) = (state.r.degree()?, state.r.leading()?);
         let order = compared(rest, degree, 2);
         Some(match action {
             Action::Monic(_) => order,
             Action::Term(..) if state.b.is_monic() => order,
-            Action::Term(..) => format!("{order}{}", quotient(&dividend.to_string(), &leading.to_string())),
+            Action::Term(..) => {
+                format!("{order}{}", quotient(&dividend.to_string(), &leading.to_string()))
+            }
         })
     }
 }
 
-/// The dividend over the divisor, an integer: each prime factor of the divisor is taken from both where it divides the
-/// numerator, which each digit of the quotient and the remainder behind it tell.
+/// The dividend over the divisor, an integer: each prime factor of the divisor is taken from both
+/// where it divides the numerator, which each digit of the quotient and the remainder behind it
+/// tell.
 fn quotient(dividend: &str, divisor: &str) -> String {
     let (numerator, denominator) = dividend.split_once('/').unwrap_or((dividend, "1"));
     let negative = numerator.starts_with('-') != divisor.starts_with('-');
@@ -51,7 +56,12 @@ fn quotient(dividend: &str, divisor: &str) -> String {
     let mut line = String::new();
     for prime in prime_factors(divisor) {
         let mut rest = 0;
-        let digits = numerator.to_string().chars().filter_map(|c| c.to_digit(10)).map(u128::from).collect::<Vec<_>>();
+        let digits = numerator
+            .to_string()
+            .chars()
+            .filter_map(|c| c.to_digit(10))
+            .map(u128::from)
+            .collect::<Vec<_>>();
         line += &format!(";{prime}:");
         for digit in digits {
             rest = 10 * rest + digit;
@@ -65,7 +75,10 @@ fn quotient(dividend: &str, divisor: &str) -> String {
         }
     }
     let sign = if negative { '-' } else { '+' };
-    format!("{line};{denominator}*{divisor}={} {sign}{numerator}", denominator.saturating_mul(divisor))
+    format!(
+        "{line};{denominator}*{divisor}={} {sign}{numerator}",
+        denominator.saturating_mul(divisor)
+    )
 }
 
 fn prime_factors(mut number: u128) -> Vec<u128> {

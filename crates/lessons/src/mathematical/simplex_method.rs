@@ -1,6 +1,7 @@
-//! Simplex Method: the next row with an entry in the pivot's column; or the first negative cost, and the smallest ratio of
-//! the rows that it reads.
-// Columns are letters, rows digits. Of a row one reads its entry and, if that is positive, its right side.
+//! Simplex Method: the next row with an entry in the pivot's column; or the first negative cost,
+//! and the smallest ratio of the rows that it reads.
+// Columns are letters, rows digits. Of a row one reads its entry and, if that is positive, its
+// right side.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::simplex_method::{Action, Instance, SimplexMethod, State};
@@ -17,7 +18,8 @@ fn column_name(column: usize) -> String {
     letter.to_string()
 }
 
-/// The rows that are looked at next, of which the pivot's own is none; with their entries in the pivot's column.
+/// The rows that are looked at next, of which the pivot's own is none; with their entries in the
+/// pivot's column.
 fn rows_left(state: &State) -> Vec<(usize, String)> {
     let Some((column, row)) = state.pivots.last().copied() else { return Vec::new() };
     let from = match state.last.0 {
@@ -37,7 +39,9 @@ fn signs(state: &State) -> Vec<(String, char)> {
         [b'0'] => '0',
         _ => '+',
     };
-    (0..costs.len() - 1).map(|column| (column_name(column), sign(costs[column].to_string()))).collect()
+    (0..costs.len() - 1)
+        .map(|column| (column_name(column), sign(costs[column].to_string())))
+        .collect()
 }
 
 impl Lesson for Of {
@@ -47,8 +51,10 @@ impl Lesson for Of {
         if let Some(Action::Pivot(column, row)) = state.last.0 {
             return format!("pivot {row} {}", state.tableau[row][column]);
         }
-        let rows: Vec<_> = rows_left(state).iter().map(|(row, entry)| format!("{row}:{entry} ")).collect();
-        let costs: Vec<_> = signs(state).iter().map(|(column, sign)| format!("{column}{sign}")).collect();
+        let rows: Vec<_> =
+            rows_left(state).iter().map(|(row, entry)| format!("{row}:{entry} ")).collect();
+        let costs: Vec<_> =
+            signs(state).iter().map(|(column, sign)| format!("{column}{sign}")).collect();
         format!("rows {}cost {} of {}", rows.concat(), costs.concat(), state.basis.len())
     }
 
@@ -80,10 +86,12 @@ impl Lesson for Of {
     }
 }
 
-/// `c3` is the entry of row 3 in column c, `R3` the right side of this row, and `B3` its basis variable.
+/// `c3` is the entry of row 3 in column c, `R3` the right side of this row, and `B3` its basis
+/// variable.
 fn value(state: &State, address: &str) -> Option<String> {
     let columns = state.tableau.first()?.len() - 1;
-    let row = (0..state.basis.len()).find(|row| address.get(1..) == Some(row.to_string().as_str()))?;
+    let row =
+        (0..state.basis.len()).find(|row| address.get(1..) == Some(row.to_string().as_str()))?;
     match address.get(..1)? {
         "R" => Some(state.tableau[row][columns].to_string()),
         "B" => Some(format!("{:02}", state.basis[row])),
@@ -110,9 +118,9 @@ fn look_up(state: &State, name: &str, row: usize) -> Option<String> {
     Some(looked_up(&address, &value(state, &address)?))
 }
 
-/// The ratio of each row with a positive entry, down to the tenths, compared with that of the smallest so far, which stands
-/// with its row behind the latest `l`. Only where these are equal their cross products follow, and where those are equal the
-/// basis variables.
+/// The ratio of each row with a positive entry, down to the tenths, compared with that of the
+/// smallest so far, which stands with its row behind the latest `l`. Only where these are equal
+/// their cross products follow, and where those are equal the basis variables.
 fn ratios(state: &State, column: usize) -> Option<String> {
     let mut line = String::new();
     let mut least: Option<Candidate> = None;
@@ -124,7 +132,8 @@ fn ratios(state: &State, column: usize) -> Option<String> {
             continue;
         }
         line += &look_up(state, "R", row)?;
-        let (rhs, entry) = (parts(&state.tableau[row][state.tableau[row].len() - 1])?, parts(entry)?);
+        let (rhs, entry) =
+            (parts(&state.tableau[row][state.tableau[row].len() - 1])?, parts(entry)?);
         let ratio = ratio(rhs, entry, &mut line)?;
         let (divided, tenths) = tenths(ratio)?;
         line += &divided;
@@ -134,18 +143,27 @@ fn ratios(state: &State, column: usize) -> Option<String> {
             least = Some(candidate);
             continue;
         };
-        line += &format!("{tenths:03} {}", compared(tenths.try_into().ok()?, other.tenths.try_into().ok()?, 3));
+        line += &format!(
+            "{tenths:03} {}",
+            compared(tenths.try_into().ok()?, other.tenths.try_into().ok()?, 3)
+        );
         let mut order = tenths.cmp(&other.tenths);
         if order.is_eq() {
             let (ours, x) = product(ratio[0], other.ratio[1])?;
             let (theirs, y) = product(other.ratio[0], ratio[1])?;
             let width = low_first(x).len().max(low_first(y).len());
-            line += &format!(" {ours} {theirs} {}", pairwise(&format!("{x:0width$}"), &format!("{y:0width$}")));
+            line += &format!(
+                " {ours} {theirs} {}",
+                pairwise(&format!("{x:0width$}"), &format!("{y:0width$}"))
+            );
             order = x.cmp(&y);
         }
         if order.is_eq() {
             let (ours, theirs) = (look_up(state, "B", row)?, look_up(state, "B", other.row)?);
-            line += &format!(" {ours}{theirs}{}", pairwise(&format!("{basic:02}"), &format!("{:02}", other.basic)));
+            line += &format!(
+                " {ours}{theirs}{}",
+                pairwise(&format!("{basic:02}"), &format!("{:02}", other.basic))
+            );
             order = basic.cmp(&other.basic);
         }
         if order.is_lt() {
@@ -157,7 +175,8 @@ fn ratios(state: &State, column: usize) -> Option<String> {
     least.map(|least| format!("{line}{}", least.row))
 }
 
-/// Right side by entry as two natural numbers. Only where both have a denominator these are made equal first.
+/// Right side by entry as two natural numbers. Only where both have a denominator these are made
+/// equal first.
 fn ratio(rhs: (i64, i64), entry: (i64, i64), line: &mut String) -> Option<[i64; 2]> {
     let (ours, theirs) = if rhs.1 == entry.1 {
         (1, 1)
@@ -171,13 +190,15 @@ fn ratio(rhs: (i64, i64), entry: (i64, i64), line: &mut String) -> Option<[i64; 
     Some([multiplied(rhs.0, theirs, line)?, multiplied(entry.0, ours, line)?])
 }
 
-/// Long division down to the tenths, numbers with the lowest digit first: of each digit of the quotient what is taken away,
-/// unless it is nothing or the divisor itself, and the rest, in front of which the next digit comes. A 0 that the quotient
-/// begins with stands alone, since all is left then.
+/// Long division down to the tenths, numbers with the lowest digit first: of each digit of the
+/// quotient what is taken away, unless it is nothing or the divisor itself, and the rest, in front
+/// of which the next digit comes. A 0 that the quotient begins with stands alone, since all is left
+/// then.
 fn tenths([dividend, divisor]: [i64; 2]) -> Option<(String, i64)> {
     let mut line = format!("{},{}:", low_first(dividend), low_first(divisor));
     let digits = dividend.to_string() + "0";
-    // The first digit of the quotient is that of as many digits as the divisor has, or of all of them.
+    // The first digit of the quotient is that of as many digits as the divisor has, or of all of
+    // them.
     let first = low_first(divisor).len().min(digits.len() - 1) - 1;
     let mut rest: i64 = digits[..first].parse().unwrap_or(0);
     let mut quotient: i64 = 0;

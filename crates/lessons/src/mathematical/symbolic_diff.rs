@@ -13,7 +13,8 @@ impl Lesson for Of {
 
     fn view(instance: &Instance, state: &State) -> String {
         let Some((symbol, children)) = instance.node(state.done) else { return "-".to_owned() };
-        let children = children.iter().fold(String::new(), |text, child| text + " " + &child.to_string());
+        let children =
+            children.iter().fold(String::new(), |text, child| text + " " + &child.to_string());
         let name = match symbol {
             Symbol::Power(exponent) => return format!("power {exponent} of{children}"),
             Symbol::X => "x",

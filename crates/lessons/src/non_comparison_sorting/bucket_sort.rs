@@ -1,7 +1,10 @@
-//! Bucket Sort: multiplies a value by the number of buckets digit by digit, then compares within buckets.
+//! Bucket Sort: multiplies a value by the number of buckets digit by digit, then compares within
+//! buckets.
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::non_comparison_sorting::bucket_sort::{Action, BucketSort, Instance, State};
+use prime_bench::tasks::non_comparison_sorting::bucket_sort::{
+    Action, BucketSort, Instance, State,
+};
 
 use crate::Lesson;
 use crate::numbers::{comparison_of_naturals, indexed_digits, low_first, place};
@@ -21,12 +24,20 @@ impl Lesson for Of {
         let (put, count) = (state.put, instance.buckets);
         match state.last.0 {
             None | Some(Action::Put(..)) => match instance.a.get(put) {
-                Some(value) => format!("put {put:03} buckets {count:03} value {}", indexed_digits(*value, DIGITS)),
+                Some(value) => format!(
+                    "put {put:03} buckets {count:03} value {}",
+                    indexed_digits(*value, DIGITS)
+                ),
                 None => format!("put - sizes {}", sizes(state, 0).join(" ")),
             },
             Some(Action::Take(_, k)) => format!("take {k:02}"),
             Some(Action::Cmp(i, j)) => {
-                format!("cmp {i:02} {j:02} {} {} {}", cell(state, i), cell(state, j), insertion(state))
+                format!(
+                    "cmp {i:02} {j:02} {} {} {}",
+                    cell(state, i),
+                    cell(state, j),
+                    insertion(state)
+                )
             }
             Some(Action::Swap(i, j)) => format!("swap {i:02} {j:02} {}", insertion(state)),
             Some(Action::Gather) => "gather".to_owned(),
@@ -40,10 +51,16 @@ impl Lesson for Of {
             let (bucket, k) = (state.b?, state.k?);
             let size = state.buckets.size(bucket);
             let next = format!("{:02}/{size:02}", k + 1);
-            Some(if k + 1 < size { next } else { [vec![next], up_to_take(state, bucket + 1)].concat().join(" ") })
+            Some(if k + 1 < size {
+                next
+            } else {
+                [vec![next], up_to_take(state, bucket + 1)].concat().join(" ")
+            })
         };
         Some(match (state.last.0, action) {
-            (None | Some(Action::Put(..)), Action::Put(i, _)) => product(instance.a[i], instance.buckets),
+            (None | Some(Action::Put(..)), Action::Put(i, _)) => {
+                product(instance.a[i], instance.buckets)
+            }
             (Some(Action::Put(..)), _) => up_to_take(state, 0).join(" "),
             (Some(Action::Cmp(i, j)), action) => {
                 let cells = state.buckets.get(state.b?);
@@ -68,7 +85,11 @@ fn cell(state: &State, i: usize) -> String {
 fn insertion(state: &State) -> String {
     let (Some(bucket), Some(k)) = (state.b, state.k) else { return "-".to_owned() };
     let size = state.buckets.size(bucket);
-    let next = if k + 1 < size { String::new() } else { format!(" sizes {}", sizes(state, bucket + 1).join(" ")) };
+    let next = if k + 1 < size {
+        String::new()
+    } else {
+        format!(" sizes {}", sizes(state, bucket + 1).join(" "))
+    };
     format!("b={} k={k:02} size={size:02}{next}", place(Some(bucket), 3))
 }
 
@@ -76,7 +97,11 @@ fn insertion(state: &State) -> String {
 fn sizes(state: &State, from: usize) -> Vec<String> {
     let size = |bucket: usize| {
         let exists = bucket < state.buckets.count();
-        if exists { format!("{bucket:03}:{:02}", state.buckets.size(bucket)) } else { "-".to_owned() }
+        if exists {
+            format!("{bucket:03}:{:02}", state.buckets.size(bucket))
+        } else {
+            "-".to_owned()
+        }
     };
     let end = (from + WINDOW).min(state.buckets.count() + 1);
     (from..end).map(size).collect()
@@ -90,8 +115,9 @@ fn up_to_take(state: &State, from: usize) -> Vec<String> {
     sizes[..shown].to_vec()
 }
 
-/// value · buckets without its last six digits. For each digit of the value, lowest first: its product with the number
-/// of buckets, each digit with its carry; plus the number before without its lowest digit, likewise.
+/// value · buckets without its last six digits. For each digit of the value, lowest first: its
+/// product with the number of buckets, each digit with its carry; plus the number before without
+/// its lowest digit, likewise.
 fn product(value: usize, buckets: usize) -> String {
     let width = buckets.to_string().len().max(3);
     let factor = low_first(buckets, width);
@@ -110,7 +136,9 @@ fn product(value: usize, buckets: usize) -> String {
         let total = before + multiple;
         let mut added = String::new();
         let mut carry = 0;
-        for (x, y) in low_first(multiple, width + 1).chars().zip(low_first(before, width + 1).chars()) {
+        for (x, y) in
+            low_first(multiple, width + 1).chars().zip(low_first(before, width + 1).chars())
+        {
             let sum = x.to_digit(10).unwrap_or(0) + y.to_digit(10).unwrap_or(0) + carry;
             carry = sum / 10;
             added += &format!("{}{carry}", sum % 10);

@@ -1,7 +1,10 @@
-//! Counting Sort: counts the place up or down, whether there is a further sum, and takes one from the count of a value.
+//! Counting Sort: counts the place up or down, whether there is a further sum, and takes one from
+//! the count of a value.
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::non_comparison_sorting::counting_sort::{Action, CountingSort, Instance, State};
+use prime_bench::tasks::non_comparison_sorting::counting_sort::{
+    Action, CountingSort, Instance, State,
+};
 
 use crate::Lesson;
 use crate::numbers::{compared, low_first, place};
@@ -24,7 +27,9 @@ impl Lesson for Of {
                 let sums = if next.is_none() { format!(" k={k:03}") } else { String::new() };
                 format!("count {i:04} next {}{sums}", place(next, 3))
             }
-            Some(Action::Sum(v)) => format!("sum {v:03}/{k:03} n={n:04} count {}", count(n.checked_sub(1))),
+            Some(Action::Sum(v)) => {
+                format!("sum {v:03}/{k:03} n={n:04} count {}", count(n.checked_sub(1)))
+            }
             Some(Action::Place(i, _)) => format!("place {i:04} count {}", count(i.checked_sub(1))),
             Some(Action::Done) => "done".to_owned(),
         }

@@ -6,5 +6,8 @@ mod radix_sort;
 
 use crate::AnyLesson;
 
-pub(super) const LESSONS: &[AnyLesson] =
-    &[AnyLesson::of::<counting_sort::Of>(), AnyLesson::of::<radix_sort::Of>(), AnyLesson::of::<bucket_sort::Of>()];
+pub(super) const LESSONS: &[AnyLesson] = &[
+    AnyLesson::of::<counting_sort::Of>(),
+    AnyLesson::of::<radix_sort::Of>(),
+    AnyLesson::of::<bucket_sort::Of>(),
+];

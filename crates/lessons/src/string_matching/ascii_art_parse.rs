@@ -1,6 +1,6 @@
 //! ASCII Art Parse: the next drawn cell in the order of reading, and where an edge ends.
-// Cells of objects that are found are blanked, as a parser marks them. Equal characters side by side are one run, with the
-// places of its first and its last cell.
+// Cells of objects that are found are blanked, as a parser marks them. Equal characters side by
+// side are one run, with the places of its first and its last cell.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::string_matching::ascii_art_parse::{AsciiArtParse, Instance, State};
@@ -23,7 +23,9 @@ fn runs(cells: impl Iterator<Item = (usize, u8)>) -> String {
             _ => runs.push((character, place, place)),
         }
     }
-    let run = |(character, start, end): &(u8, usize, usize)| format!(" {}{start:02}-{end:02}", char::from(*character));
+    let run = |(character, start, end): &(u8, usize, usize)| {
+        format!(" {}{start:02}-{end:02}", char::from(*character))
+    };
     runs.iter().take(RUNS).map(run).collect()
 }
 
@@ -35,7 +37,8 @@ fn scanned(instance: &Instance, state: &State) -> String {
         let from = if row_now == row { column } else { 0 };
         let left = |cell: Cell| !state.objects.iter().any(|object| object.covers(cell));
         let cells = (from..instance.grid[row_now].len()).map(|column| (row_now, column));
-        let drawn = runs(cells.map(|cell| (cell.1, if left(cell) { instance.at(cell) } else { b' ' })));
+        let drawn =
+            runs(cells.map(|cell| (cell.1, if left(cell) { instance.at(cell) } else { b' ' })));
         line += &format!(" {row_now:02}{}", if drawn.is_empty() { "." } else { &drawn });
         if !drawn.is_empty() {
             return line;
@@ -49,10 +52,14 @@ impl Lesson for Of {
 
     fn view(instance: &Instance, state: &State) -> String {
         let Some(open) = &state.open else { return format!("scan{}", scanned(instance, state)) };
-        let (Some(direction), Some(from)) = (open.due(), open.cells.last().copied()) else { return "-".to_owned() };
+        let (Some(direction), Some(from)) = (open.due(), open.cells.last().copied()) else {
+            return "-".to_owned();
+        };
         let cells = std::iter::successors(direction.next(from), |cell| direction.next(*cell));
         // Outside of the grid all is blank.
-        let drawn = cells.map(|cell| (cell, instance.at(cell))).take_while(|(_, character)| *character != b' ');
+        let drawn = cells
+            .map(|cell| (cell, instance.at(cell)))
+            .take_while(|(_, character)| *character != b' ');
         let along = |cell: Cell| if direction.is_horizontal() { cell.1 } else { cell.0 };
         let drawn = runs(drawn.map(|(cell, character)| (along(cell), character)));
         let kind = if open.kind == Kind::Rect { "edge" } else { "line" };

@@ -11,10 +11,18 @@ impl Lesson for Of {
     type Task = KmpPattern;
 
     fn view(instance: &Instance, state: &State) -> String {
-        let letter = |letters: &[u8], place: usize| letters.get(place).map_or('-', |letter| char::from(*letter));
+        let letter = |letters: &[u8], place: usize| {
+            letters.get(place).map_or('-', |letter| char::from(*letter))
+        };
         let phase = if state.phase == Phase::Pattern { 'p' } else { 't' };
         let (subject, pattern) = (instance.subject(state.phase), instance.pattern.as_bytes());
-        format!("{phase} {} {} {}{}", state.i, state.k, letter(subject, state.i), letter(pattern, state.k))
+        format!(
+            "{phase} {} {} {}{}",
+            state.i,
+            state.k,
+            letter(subject, state.i),
+            letter(pattern, state.k)
+        )
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {

@@ -1,13 +1,16 @@
-//! Regex NFA: the number of states, or the fragments to be joined; or what epsilon edges lead to from the targets of the
-//! letter's edges, and its numbers by rows of ten.
-// Without a derivation: the number of states is even, so that the second of the next two is the first with another last digit.
-// An epsilon entry is a state and its one or two targets. A derivation follows edges while there is one from each state: `.`
-// where a state is known already, `!` where there is no edge, `=` where there are two. States of the last kind are taken up in
+//! Regex NFA: the number of states, or the fragments to be joined; or what epsilon edges lead to
+//! from the targets of the letter's edges, and its numbers by rows of ten.
+// Without a derivation: the number of states is even, so that the second of the next two is the
+// first with another last digit. An epsilon entry is a state and its one or two targets. A
+// derivation follows edges while there is one from each state: `.` where a state is known already,
+// `!` where there is no edge, `=` where there are two. States of the last kind are taken up in
 // turn, behind a space, each with the ways from both targets.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::string_matching::regex::{Node, Quantifier};
-use prime_bench::tasks::string_matching::regex_nfa::{Action, Instance, RegexNfa, State, nodes_left};
+use prime_bench::tasks::string_matching::regex_nfa::{
+    Action, Instance, RegexNfa, State, nodes_left,
+};
 
 use crate::Lesson;
 
@@ -17,7 +20,10 @@ pub struct Of;
 fn name(q: u16) -> String {
     let names = || ('A'..='Z').chain('a'..='z').chain("#$%&'()*+,-/:;<>?@[]^_{|}".chars());
     let place = usize::from(q);
-    match (names().nth(place), place.checked_sub(names().count()).and_then(|place| names().nth(place))) {
+    match (
+        names().nth(place),
+        place.checked_sub(names().count()).and_then(|place| names().nth(place)),
+    ) {
         (Some(name), _) => name.to_string(),
         (_, Some(name)) => format!("~{name}"),
         _ => "~~".to_owned(),
@@ -45,8 +51,8 @@ fn verb(node: Node) -> String {
     }
 }
 
-/// Where the next closure begins: the start, or the targets of the active states' edges with the next letter. `None` at the
-/// end of the text.
+/// Where the next closure begins: the start, or the targets of the active states' edges with the
+/// next letter. `None` at the end of the text.
 fn seeds(instance: &Instance, state: &State) -> Option<Vec<u16>> {
     let Some(read) = state.letters_read() else { return Some(vec![state.automaton().0]) };
     let letter = *instance.text.as_bytes().get(read)?;
@@ -56,7 +62,12 @@ fn seeds(instance: &Instance, state: &State) -> Option<Vec<u16>> {
 
 /// The targets of a state's epsilon edges.
 fn targets(state: &State, q: u16) -> Vec<u16> {
-    state.edges.iter().filter(|edge| edge.letter.is_none() && edge.from == q).map(|edge| edge.to).collect()
+    state
+        .edges
+        .iter()
+        .filter(|edge| edge.letter.is_none() && edge.from == q)
+        .map(|edge| edge.to)
+        .collect()
 }
 
 impl Lesson for Of {
@@ -71,7 +82,9 @@ impl Lesson for Of {
             let latest: Vec<_> = latest.iter().map(|(s, t)| format!("{s}-{t}")).collect();
             return format!("{} {}", verb(node), latest.join(" "));
         }
-        let (1, Some(seeds)) = (state.fragments.len(), seeds(instance, state)) else { return "-".to_owned() };
+        let (1, Some(seeds)) = (state.fragments.len(), seeds(instance, state)) else {
+            return "-".to_owned();
+        };
         if seeds.is_empty() {
             return "from none".to_owned();
         }
@@ -147,7 +160,8 @@ impl Closure {
     }
 }
 
-/// The numbers of states by their tens: a quotation mark and the tens, then the units in ascending order.
+/// The numbers of states by their tens: a quotation mark and the tens, then the units in ascending
+/// order.
 fn rows(known: &mut [u16], states: u16) -> String {
     known.sort_unstable();
     let row = |tens: u16| -> String {

@@ -1,8 +1,11 @@
-//! Translation Chain: the place that the order reads, reckoned digit by digit, and the word that stands there.
+//! Translation Chain: the place that the order reads, reckoned digit by digit, and the word that
+//! stands there.
 // Places have their lowest digit first, so that a result is its place as it stands before the word.
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::string_matching::translation_chain::{Instance, Order, State, TranslationChain};
+use prime_bench::tasks::string_matching::translation_chain::{
+    Instance, Order, State, TranslationChain,
+};
 
 use crate::Lesson;
 use crate::numbers::{difference, low_first, pairwise, sum};
@@ -20,18 +23,29 @@ impl Lesson for Of {
     type Task = TranslationChain;
 
     fn view(instance: &Instance, state: &State) -> String {
-        let Some(language) = instance.languages.get(state.stages.len()) else { return "-".to_owned() };
+        let Some(language) = instance.languages.get(state.stages.len()) else {
+            return "-".to_owned();
+        };
         let read = state.read(instance);
-        let words: Vec<_> = read.iter().enumerate().map(|(at, word)| format!("{}{word}", place(at))).collect();
-        let dictionary: Vec<_> = language.dictionary.iter().map(|(old, new)| format!("{old}:{new}")).collect();
+        let words: Vec<_> =
+            read.iter().enumerate().map(|(at, word)| format!("{}{word}", place(at))).collect();
+        let dictionary: Vec<_> =
+            language.dictionary.iter().map(|(old, new)| format!("{old}:{new}")).collect();
         let (at, count) = (state.out.len(), read.len());
         let (order, last) = (order_of(language.order), place(count.saturating_sub(1)));
-        format!("{} {} {order} {} of {} last {last}", dictionary.join(" "), words.concat(), place(at), place(count))
+        format!(
+            "{} {} {order} {} of {} last {last}",
+            dictionary.join(" "),
+            words.concat(),
+            place(at),
+            place(count)
+        )
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let new = TranslationChain::reference(instance, state)?.0;
-        let (read, order) = (state.read(instance), instance.languages.get(state.stages.len())?.order);
+        let (read, order) =
+            (state.read(instance), instance.languages.get(state.stages.len())?.order);
         let (at, count) = (state.out.len(), read.len());
         let from = order.source(at, count);
         // What is not less than the count goes round; a borrow at the end says that it is less.

@@ -1,4 +1,5 @@
-//! Assembly Line: whether the stage reaches the unit, then the types after adding, spreading and repairing.
+//! Assembly Line: whether the stage reaches the unit, then the types after adding, spreading and
+//! repairing.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::assembly_line::{AssemblyLine, Instance, State, Types};
@@ -12,7 +13,8 @@ impl Lesson for Of {
     type Task = AssemblyLine;
 
     fn view(instance: &Instance, state: &State) -> String {
-        let Some(stage) = instance.stages.get(state.stage).filter(|_| state.unit < instance.units) else {
+        let Some(stage) = instance.stages.get(state.stage).filter(|_| state.unit < instance.units)
+        else {
             return "-".to_owned();
         };
         let or_none = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
@@ -22,7 +24,10 @@ impl Lesson for Of {
         };
         let (repairs, scraps) = (or_none(&stage.repairs), or_none(&stage.scraps));
         let has = slots(state.defects.types());
-        format!("{has} adds {adds} spreads {} repairs {repairs} scraps {scraps}", or_none(&stage.spreads))
+        format!(
+            "{has} adds {adds} spreads {} repairs {repairs} scraps {scraps}",
+            or_none(&stage.spreads)
+        )
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
@@ -54,5 +59,9 @@ fn set(text: &str) -> u8 {
 
 /// Each type in its slot, a dot where it is absent: `A.C.`.
 fn slots(types: Types) -> String {
-    "ABCD".chars().enumerate().map(|(defect, letter)| if types.contains(defect) { letter } else { '.' }).collect()
+    "ABCD"
+        .chars()
+        .enumerate()
+        .map(|(defect, letter)| if types.contains(defect) { letter } else { '.' })
+        .collect()
 }

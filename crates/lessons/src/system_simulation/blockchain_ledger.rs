@@ -1,10 +1,13 @@
 //! Blockchain Ledger: whether the block is full, nonce and funds, then the hash column by column.
-// 1000003 is 10^6 + 3: of a number with h in front of its last six digits, three times h is taken from these.
-// Digits have letters, so that none is found by counting: those of the run `a` to `f`, the lowest first, those of the addend `p` to `r`,
-// those of 31 times the run plus the addend `A` to `H`, and those of the result `u` to `z`.
+// 1000003 is 10^6 + 3: of a number with h in front of its last six digits, three times h is taken
+// from these. Digits have letters, so that none is found by counting: those of the run `a` to `f`,
+// the lowest first, those of the addend `p` to `r`, those of 31 times the run plus the addend `A`
+// to `H`, and those of the result `u` to `z`.
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::system_simulation::blockchain_ledger::{Action, BlockchainLedger, Instance, State};
+use prime_bench::tasks::system_simulation::blockchain_ledger::{
+    Action, BlockchainLedger, Instance, State,
+};
 
 use crate::Lesson;
 use crate::numbers::{compared, difference, low_first, sum};
@@ -25,8 +28,10 @@ impl Lesson for Of {
         let next = match instance.transactions.get(state.done) {
             Some(next) => {
                 let nonce = format!("nonce {:02} {:02}", next.nonce, state.nonces[next.from]);
-                let funds =
-                    format!("amount {:02} fee {} has {:0BALANCE$}", next.amount, next.fee, state.balances[next.from]);
+                let funds = format!(
+                    "amount {:02} fee {} has {:0BALANCE$}",
+                    next.amount, next.fee, state.balances[next.from]
+                );
                 format!("from {:02} to {:02} {nonce} {funds}", next.from, next.to)
             }
             None => "end".to_owned(),
@@ -43,11 +48,17 @@ impl Lesson for Of {
         let action = BlockchainLedger::reference(instance, state)?;
         let size = state.done.saturating_sub(state.hashes.len() * instance.block_size);
         let Some(next) = instance.transactions.get(state.done) else {
-            return Some(format!("end {}", hash(state.run, *instance.miners.get(state.hashes.len())?)));
+            return Some(format!(
+                "end {}",
+                hash(state.run, *instance.miners.get(state.hashes.len())?)
+            ));
         };
         let mut line = compared(size, instance.block_size, 2);
         if let Action::Seal(_) = action {
-            return Some(format!("{line} {}", hash(state.run, *instance.miners.get(state.hashes.len())?)));
+            return Some(format!(
+                "{line} {}",
+                hash(state.run, *instance.miners.get(state.hashes.len())?)
+            ));
         }
         line += &format!(" {}", compared(next.nonce, state.nonces[next.from], 2));
         if action == Action::RejectNonce {
@@ -55,12 +66,17 @@ impl Lesson for Of {
         }
         let (amount, cost) = (next.amount as usize, usize::try_from(next.cost()).ok()?);
         let has = usize::try_from(state.balances[next.from]).unwrap_or(0);
-        line += &format!(" {} {cost:0BALANCE$} {}", sum(amount, next.fee as usize, 3), compared(has, cost, BALANCE));
+        line += &format!(
+            " {} {cost:0BALANCE$} {}",
+            sum(amount, next.fee as usize, 3),
+            compared(has, cost, BALANCE)
+        );
         if action == Action::RejectFunds {
             return Some(line);
         }
         let (from, to) = (7 * next.from, 11 * next.to);
-        let accounts = format!(";{from:03} {to:03} {} {}", sum(from, to, 3), sum(from + to, amount, 3));
+        let accounts =
+            format!(";{from:03} {to:03} {} {}", sum(from, to, 3), sum(from + to, amount, 3));
         Some(format!("{line}{accounts} {}", hash(state.run, from + to + amount)))
     }
 }
@@ -77,11 +93,14 @@ fn low_sum(x: u32, y: u32) -> String {
     format!("{}{mark}{}", (x + y) % 10, (x + y) / 10)
 }
 
-/// 31 · run + addend modulo 1000003. In each column from the lowest on: the digits of the run and of the addend and their sum, the carry
-/// and three times the digit of the run before, each with the sum so far; the tens of the last one are the next carry. Then what is in front of the
-/// last six digits, and three times that is taken from these.
+/// 31 · run + addend modulo 1000003. In each column from the lowest on: the digits of the run and
+/// of the addend and their sum, the carry and three times the digit of the run before, each with
+/// the sum so far; the tens of the last one are the next carry. Then what is in front of the last
+/// six digits, and three times that is taken from these.
 fn hash(run: usize, addend: usize) -> String {
-    let digits = |number: usize| low_first(number, COLUMNS).chars().filter_map(|c| c.to_digit(10)).collect::<Vec<_>>();
+    let digits = |number: usize| {
+        low_first(number, COLUMNS).chars().filter_map(|c| c.to_digit(10)).collect::<Vec<_>>()
+    };
     let (ours, theirs) = (digits(run), digits(addend));
     let (mut before, mut carry) = (0, 0);
     let mut line = keyed(addend, ADDEND, 'p');
@@ -91,7 +110,8 @@ fn hash(run: usize, addend: usize) -> String {
     for (place, ((ours, theirs), ((letter, result), of_addend))) in
         ours.into_iter().zip(theirs).zip(letters).enumerate()
     {
-        // Of two at a time, the lowest digit first, because a sum of three is seldom seen with a great carry.
+        // Of two at a time, the lowest digit first, because a sum of three is seldom seen with a
+        // great carry.
         let both = ours + theirs;
         line += &format!(" {letter}{ours}");
         if place < ADDEND || theirs > 0 {

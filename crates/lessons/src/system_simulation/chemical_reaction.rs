@@ -1,16 +1,20 @@
-//! Chemical Reaction: the propensities and their running sum, the product of the draw and the total, and the first sum
-//! above its thousandth part.
-// Reactions have letters. `b321,54` has rate 3 and the counts 12 and 45 of two species, `c221` of one; `d431=` takes two molecules of
-// one species; a rate of several digits ends in `*`. Numbers have their lowest digit first but for those that are compared.
+//! Chemical Reaction: the propensities and their running sum, the product of the draw and the
+//! total, and the first sum above its thousandth part.
+// Reactions have letters. `b321,54` has rate 3 and the counts 12 and 45 of two species, `c221` of
+// one; `d431=` takes two molecules of one species; a rate of several digits ends in `*`. Numbers
+// have their lowest digit first but for those that are compared.
 //
-// All that is multiplied is a digit by a digit, with the carry before added: digit and carry of each stand in the line. So of
-// `b321,54:6030x038110x428110` the first part is 3 times 21, its digits 6, 3 and a last carry of 0, and the others are these digits
-// times 5 and 4. A digit of a sum that carries is a sign: one of a keyboard's upper row, or a letter where the carry is 2. The
-// running sum then stands once more, behind the capital of its reaction and with its highest digit first, which is how it is
-// added to and compared.
+// All that is multiplied is a digit by a digit, with the carry before added: digit and carry of
+// each stand in the line. So of `b321,54:6030x038110x428110` the first part is 3 times 21, its
+// digits 6, 3 and a last carry of 0, and the others are these digits times 5 and 4. A digit of a
+// sum that carries is a sign: one of a keyboard's upper row, or a letter where the carry is 2. The
+// running sum then stands once more, behind the capital of its reaction and with its highest digit
+// first, which is how it is added to and compared.
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::system_simulation::chemical_reaction::{ChemicalReaction, Instance, Reaction, State};
+use prime_bench::tasks::system_simulation::chemical_reaction::{
+    ChemicalReaction, Instance, Reaction, State,
+};
 
 use crate::Lesson;
 use crate::numbers::{pairwise, shifted};
@@ -55,7 +59,10 @@ impl Lesson for Of {
     type Task = ChemicalReaction;
 
     fn view(instance: &Instance, state: &State) -> String {
-        let mut view = instance.draws.get(state.t).map_or_else(|| "-".to_owned(), |draw| low_first(*draw, DRAW));
+        let mut view = instance
+            .draws
+            .get(state.t)
+            .map_or_else(|| "-".to_owned(), |draw| low_first(*draw, DRAW));
         view.push(' ');
         for (place, reaction) in instance.reactions.iter().enumerate() {
             let (counts, twice) = reactants(reaction, &state.counts);
@@ -82,7 +89,8 @@ impl Lesson for Of {
             if counts.contains(&0) {
                 line.push('-');
             } else {
-                let (scaled, digits) = multiplied(&low_first(*counts.first()?, COUNT), reaction.rate);
+                let (scaled, digits) =
+                    multiplied(&low_first(*counts.first()?, COUNT), reaction.rate);
                 line += &digits;
                 let mut addends = vec![total];
                 match counts.get(1) {
@@ -91,7 +99,8 @@ impl Lesson for Of {
                         let width = COUNT.max(counts.first()?.to_string().len()) + 1;
                         let mut power = 1;
                         for digit in low_first(*count, COUNT).chars() {
-                            let (product, digits) = multiplied(&low_first(scaled, width), digit.to_digit(10)?.into());
+                            let (product, digits) =
+                                multiplied(&low_first(scaled, width), digit.to_digit(10)?.into());
                             line += &format!("x{digits}");
                             addends.push(product * power);
                             power *= 10;
@@ -129,7 +138,8 @@ impl Lesson for Of {
     }
 }
 
-/// A number times a factor, of each digit the digit and the carry. The last carry is the highest digit.
+/// A number times a factor, of each digit the digit and the carry. The last carry is the highest
+/// digit.
 fn multiplied(number: &str, factor: i64) -> (i64, String) {
     let mut line = String::new();
     let (mut carry, mut product, mut power) = (0, 0, 1);
@@ -153,7 +163,10 @@ fn sum(addends: &[i64], width: usize) -> String {
         match carry {
             0 => digit,
             1 => shifted(digit),
-            2 => digit.to_digit(10).and_then(|digit| CARRYING_TWO.chars().nth(digit as usize)).unwrap_or('~'),
+            2 => digit
+                .to_digit(10)
+                .and_then(|digit| CARRYING_TWO.chars().nth(digit as usize))
+                .unwrap_or('~'),
             _ => '~',
         }
     };

@@ -1,9 +1,13 @@
-//! Elevator Scheduling: whose turn it is, who takes the calls made meanwhile, then where the elevator is wanted, before the new calls and with them.
-// Elevators have capitals, calls small letters. A shaft is shown as its lit floors, from the lowest up, with the cabin in its place:
-// `A up 02 05[08.]13`; `o` stands for the dot if the cabin's own floor is lit. `o[.]o` says whether any is below, here, above.
+//! Elevator Scheduling: whose turn it is, who takes the calls made meanwhile, then where the
+//! elevator is wanted, before the new calls and with them.
+// Elevators have capitals, calls small letters. A shaft is shown as its lit floors, from the lowest
+// up, with the cabin in its place: `A up 02 05[08.]13`; `o` stands for the dot if the cabin's own
+// floor is lit. `o[.]o` says whether any is below, here, above.
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::system_simulation::elevator_scheduling::{Direction, ElevatorScheduling, Instance, State};
+use prime_bench::tasks::system_simulation::elevator_scheduling::{
+    Direction, ElevatorScheduling, Instance, State,
+};
 use prime_bench::tasks::system_simulation::elevator_turn::{Call, first_after};
 
 use crate::Lesson;
@@ -73,14 +77,23 @@ impl Lesson for Of {
             format!("{} {} {shaft}", name(elevator), direction(state.directions[elevator]))
         };
         let elevators: Vec<_> = (0..state.floors.len()).map(elevator).collect();
-        let calls = instance.calls.iter().skip(first_after(&instance.calls, state.t)).take(WINDOW).enumerate();
+        let calls = instance
+            .calls
+            .iter()
+            .skip(first_after(&instance.calls, state.t))
+            .take(WINDOW)
+            .enumerate();
         let call = |(place, call): (usize, &Call)| {
             format!(" {}{:0TICK$}:{}", call_letter(place), call.time, floor_of(instance, call.from))
         };
         let calls: String = calls.map(call).collect();
         let last = state.last.0.map_or_else(|| "-".to_owned(), |last| name(last.elevator));
         let end = name(state.floors.len().saturating_sub(1));
-        format!("{} last {last} end {end} tick {:0TICK$} calls{calls}", elevators.join(" "), state.t)
+        format!(
+            "{} last {last} end {end} tick {:0TICK$} calls{calls}",
+            elevators.join(" "),
+            state.t
+        )
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
@@ -141,8 +154,9 @@ impl Wanted {
 struct Nearest(Option<(usize, usize, char)>);
 
 impl Nearest {
-    /// Two floors, digit beside digit, and which is higher; their distance from the lowest digit on, with its borrows; and its
-    /// digits, the highest first, up to one that differs from the least distance so far: `!` if it is less.
+    /// Two floors, digit beside digit, and which is higher; their distance from the lowest digit
+    /// on, with its borrows; and its digits, the highest first, up to one that differs from the
+    /// least distance so far: `!` if it is less.
     fn meets(&mut self, instance: &Instance, floor: usize, other: usize, of: usize) -> String {
         let [x, y] = [floor, other].map(|floor| floor_of(instance, floor));
         let pairs: String = x.chars().zip(y.chars()).flat_map(|(x, y)| [x, y]).collect();
@@ -179,7 +193,11 @@ fn course(instance: &Instance, state: &State) -> String {
     let goals = |elevator: usize| goals(instance, state, elevator);
     let mut busy: Vec<_> = (0..count).map(|elevator| !goals(elevator).is_empty()).collect();
     let met = |elevator: usize, mark: char| {
-        format!("{}{}{mark}", name(elevator), Wanted::of(&goals(elevator), state.floors[elevator]).shown(""))
+        format!(
+            "{}{}{mark}",
+            name(elevator),
+            Wanted::of(&goals(elevator), state.floors[elevator]).shown("")
+        )
     };
     let mut line = String::new();
     let from = state.last.0.map_or(0, |last| last.elevator + 1);
@@ -215,7 +233,11 @@ fn course(instance: &Instance, state: &State) -> String {
         line += &floor_of(instance, call.from);
         let mut nearest = Nearest::default();
         for (elevator, floor) in state.floors.iter().enumerate() {
-            line += &format!("{}{}", name(elevator), nearest.meets(instance, call.from, *floor, elevator));
+            line += &format!(
+                "{}{}",
+                name(elevator),
+                nearest.meets(instance, call.from, *floor, elevator)
+            );
         }
         if let Some((_, elevator, sign)) = nearest.0 {
             busy[elevator] = true;
@@ -235,7 +257,8 @@ fn course(instance: &Instance, state: &State) -> String {
     line
 }
 
-/// The digits of a call's time up to the first that differs from the tick's, and whether it is that tick or later.
+/// The digits of a call's time up to the first that differs from the tick's, and whether it is that
+/// tick or later.
 fn time(time: usize, tick: usize) -> String {
     let width = time.to_string().len().max(TICK);
     let (digits, other) = (format!("{time:0width$}"), format!("{tick:0width$}"));

@@ -1,12 +1,16 @@
-//! File System: the directories along the path, each with whether it may be entered, then the command's verb again, what its path
-//! ends in, and the right that it needs; before a directory is removed, its path beside the working directory's.
-// An entry is its kind, the initial of its owner and its mode, such as `da75`. What is entered has a letter, since a path may lead to
-// the same directory several times; a slash behind it if another is entered, a dot if it is the last. What a path ends in is `T`; the user stands behind `@`.
+//! File System: the directories along the path, each with whether it may be entered, then the
+//! command's verb again, what its path ends in, and the right that it needs; before a directory is
+//! removed, its path beside the working directory's.
+// An entry is its kind, the initial of its owner and its mode, such as `da75`. What is entered has
+// a letter, since a path may lead to the same directory several times; a slash behind it if another
+// is entered, a dot if it is the last. What a path ends in is `T`; the user stands behind `@`.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::file_command::Command;
 use prime_bench::tasks::system_simulation::file_system::{FileSystem, Instance, State, split};
-use prime_bench::tasks::system_simulation::file_tree::{ENTER, Entry, Kind, Path, READ, User, WRITE};
+use prime_bench::tasks::system_simulation::file_tree::{
+    ENTER, Entry, Kind, Path, READ, User, WRITE,
+};
 
 use crate::Lesson;
 
@@ -47,7 +51,8 @@ impl<'a> Way<'a> {
 /// The entries that a written path names one after the other, from where it begins.
 fn stops<'a>(state: &'a State, written: &str) -> (Path, Vec<Stop<'a>>) {
     let mut at = if written.starts_with('/') { Path::root() } else { state.cwd.clone() };
-    let stop = |name: &str, at: &Path| Stop { name: name.to_owned(), entry: state.tree.find(at.as_str()) };
+    let stop =
+        |name: &str, at: &Path| Stop { name: name.to_owned(), entry: state.tree.find(at.as_str()) };
     let mut stops = vec![stop(if at.is_root() { "/" } else { "." }, &at)];
     for component in written.split('/').filter(|component| !component.is_empty()) {
         match component {
@@ -97,7 +102,10 @@ fn kind(entry: &Entry) -> char {
 }
 
 fn shown(entry: Option<&Entry>) -> String {
-    entry.map_or_else(|| "-".to_owned(), |entry| format!("{}{}{}", kind(entry), initial(entry.owner), entry.mode))
+    entry.map_or_else(
+        || "-".to_owned(),
+        |entry| format!("{}{}{}", kind(entry), initial(entry.owner), entry.mode),
+    )
 }
 
 /// What stands behind a stop that is entered.
@@ -166,8 +174,12 @@ impl Lesson for Of {
                 let right = if matches!(command, Command::Read(_)) { READ } else { WRITE };
                 format!("{line}{}.{}", shown(target.entry), judged(state, entry, right))
             }
-            Command::Chmod(..) => format!("{line}{}.{}", shown(target.entry), judging(state, entry)),
-            Command::Rm(_) if entry.kind == Kind::File => format!("{line}f{}", again(state, directory?, WRITE)),
+            Command::Chmod(..) => {
+                format!("{line}{}.{}", shown(target.entry), judging(state, entry))
+            }
+            Command::Rm(_) if entry.kind == Kind::File => {
+                format!("{line}f{}", again(state, directory?, WRITE))
+            }
             Command::Rmdir(_) if entry.kind == Kind::Directory => {
                 line += &format!("d{}", again(state, directory?, WRITE));
                 if directory?.allows(state.user, WRITE) {
@@ -175,7 +187,11 @@ impl Lesson for Of {
                     line += if is_empty { " list:-" } else { " list:+" };
                     if is_empty {
                         for pair in beside(path, &state.cwd) {
-                            line += &format!(" {}{}", pair.shown(), if pair.is_equal() { '=' } else { '!' });
+                            line += &format!(
+                                " {}{}",
+                                pair.shown(),
+                                if pair.is_equal() { '=' } else { '!' }
+                            );
                             if !pair.is_equal() {
                                 break;
                             }
@@ -211,7 +227,8 @@ impl Pair {
 
 /// A path beside the working directory, as far as the path goes and one further.
 fn beside(path: &Path, cwd: &Path) -> Vec<Pair> {
-    let mut names = [path, cwd].map(|path| path.as_str().split('/').filter(|name| !name.is_empty()));
+    let mut names =
+        [path, cwd].map(|path| path.as_str().split('/').filter(|name| !name.is_empty()));
     let mut pairs = Vec::new();
     loop {
         let [name, other] = names.each_mut().map(Iterator::next);
@@ -223,8 +240,8 @@ fn beside(path: &Path, cwd: &Path) -> Vec<Pair> {
     }
 }
 
-/// The user beside the owner before, whether they are the same, and the digit of the mode that counts then; `r` for root,
-/// for whom none does.
+/// The user beside the owner before, whether they are the same, and the digit of the mode that
+/// counts then; `r` for root, for whom none does.
 fn judging(state: &State, entry: &Entry) -> String {
     match state.user {
         User::Root => "r".to_owned(),
@@ -238,7 +255,8 @@ fn judged(state: &State, entry: &Entry, right: u8) -> String {
     judging(state, entry) + &outcome(state, entry, right)
 }
 
-/// Another right of a directory that was judged before: the digit that counted, the right, and the outcome.
+/// Another right of a directory that was judged before: the digit that counted, the right, and the
+/// outcome.
 fn again(state: &State, entry: &Entry, right: u8) -> String {
     let digit = match state.user {
         User::Root => "r".to_owned(),

@@ -1,7 +1,9 @@
-//! Meeting Scheduler: room by room, whether it is large enough, how many slots in a row are free at each of its slots until there are
-//! enough, and what is the best of the rooms so far: none is large enough, none is free, or a start and a room.
-// A room is a capital, a slot of the day a letter. A slot is written with its room, since those of all rooms look alike: `Bg.` is free,
-// `Bg#` taken; `-` and `=` stand for the same in the last slot that the meeting may take.
+//! Meeting Scheduler: room by room, whether it is large enough, how many slots in a row are free at
+//! each of its slots until there are enough, and what is the best of the rooms so far: none is
+//! large enough, none is free, or a start and a room.
+// A room is a capital, a slot of the day a letter. A slot is written with its room, since those of
+// all rooms look alike: `Bg.` is free, `Bg#` taken; `-` and `=` stand for the same in the last slot
+// that the meeting may take.
 
 use prime_bench::tasks::system_simulation::meeting_scheduler::{
     Instance, MeetingScheduler, Request, SLOTS, State, slots,
@@ -84,13 +86,19 @@ impl Lesson for Of {
                 let asked = Asked::of(instance, (*start, *length, *people));
                 let calendar = |room: usize| {
                     let taken = taken(instance, state, room);
-                    let day: String = (asked.start..asked.end).map(|slot| asked.slot(room, taken, slot)).collect();
+                    let day: String = (asked.start..asked.end)
+                        .map(|slot| asked.slot(room, taken, slot))
+                        .collect();
                     format!("{}:{}{day}", name(room), asked.number(instance.rooms[room]))
                 };
                 let rooms: Vec<_> = (0..instance.rooms.len()).map(calendar).collect();
                 let last = name(instance.rooms.len().saturating_sub(1));
                 let people = asked.number(*people);
-                format!("book {} for {length} of {people} last {last} {}", letter(*start), rooms.join(" "))
+                format!(
+                    "book {} for {length} of {people} last {last} {}",
+                    letter(*start),
+                    rooms.join(" ")
+                )
             }
         }
     }
@@ -103,7 +111,8 @@ impl Lesson for Of {
         let mut best = Best::TooSmall;
         let mut rooms = Vec::new();
         for (room, size) in instance.rooms.iter().enumerate() {
-            let mut line = format!("{}/{}", name(room), pairwise(&asked.number(*size), &asked.number(people)));
+            let mut line =
+                format!("{}/{}", name(room), pairwise(&asked.number(*size), &asked.number(people)));
             if *size >= people {
                 let (scanned, start) = scan(&asked, room, taken(instance, state, room));
                 line += &scanned;
@@ -128,7 +137,8 @@ impl Lesson for Of {
     }
 }
 
-/// The slots of a room, each with how many are free in a row up to it, until there are enough, which `!` says; where they start.
+/// The slots of a room, each with how many are free in a row up to it, until there are enough,
+/// which `!` says; where they start.
 fn scan(asked: &Asked, room: usize, taken: u32) -> (String, Option<usize>) {
     let mut line = String::new();
     let mut run = 0;

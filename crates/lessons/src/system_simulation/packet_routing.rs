@@ -12,7 +12,9 @@ impl Lesson for Of {
     type Task = PacketRouting;
 
     fn view(instance: &Instance, state: &State) -> String {
-        let (Some(at), Some((_, destination, _))) = (state.at.get(), instance.packets.get(state.packet)) else {
+        let (Some(at), Some((_, destination, _))) =
+            (state.at.get(), instance.packets.get(state.packet))
+        else {
             return "-".to_owned();
         };
         let next = instance.tables[at][*destination];

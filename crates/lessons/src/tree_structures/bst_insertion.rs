@@ -29,7 +29,9 @@ impl Lesson for Of {
         let key = |node: usize| usize::try_from(instance.keys[node]).ok();
         Some(match (state.k.get(), state.at.get()) {
             (Some(k), Some(at)) => compared(key(k)?, key(at)?, WIDTH),
-            (Some(k), None) => format!("{} {}", incremented(k, WIDTH), compared(k + 1, instance.keys.len(), WIDTH)),
+            (Some(k), None) => {
+                format!("{} {}", incremented(k, WIDTH), compared(k + 1, instance.keys.len(), WIDTH))
+            }
             (None, _) => String::new(),
         })
     }

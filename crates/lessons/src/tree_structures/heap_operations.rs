@@ -1,7 +1,10 @@
-//! Binary Heap Operations: compares the node with its parent, or the lesser of its children with the node.
+//! Binary Heap Operations: compares the node with its parent, or the lesser of its children with
+//! the node.
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::tree_structures::heap_operations::{Action, HeapOperations, Instance, Operation, State};
+use prime_bench::tasks::tree_structures::heap_operations::{
+    Action, HeapOperations, Instance, Operation, State,
+};
 
 use crate::Lesson;
 use crate::numbers::compared;
@@ -23,7 +26,10 @@ fn node(instance: &Instance, state: &State) -> Option<(usize, Relatives)> {
     state.heap.get(node)?;
     Some(match instance.ops.get(op)? {
         Operation::Insert(_) => (node, Relatives::Parent(node.checked_sub(1)? / 2)),
-        Operation::Extract => (node, Relatives::Children((2 * node + 1..state.heap.len()).take(2).collect::<Vec<_>>())),
+        Operation::Extract => (
+            node,
+            Relatives::Children((2 * node + 1..state.heap.len()).take(2).collect::<Vec<_>>()),
+        ),
     })
 }
 
@@ -42,7 +48,9 @@ impl Lesson for Of {
             None => "done".to_owned(),
         };
         match node(instance, state) {
-            Some((node, Relatives::Parent(parent))) => format!("up {} {} next {next}", place(node), place(parent)),
+            Some((node, Relatives::Parent(parent))) => {
+                format!("up {} {} next {next}", place(node), place(parent))
+            }
             Some((node, Relatives::Children(children))) => {
                 let places: Vec<_> = std::iter::once(node).chain(children).map(place).collect();
                 format!("down {} next {next}", places.join(" "))
@@ -60,7 +68,8 @@ impl Lesson for Of {
             Some((node, Relatives::Parent(parent))) => against(node, parent),
             Some((node, Relatives::Children(children))) => match children.as_slice() {
                 [left, right] => {
-                    let lesser = if state.heap[*right] < state.heap[*left] { *right } else { *left };
+                    let lesser =
+                        if state.heap[*right] < state.heap[*left] { *right } else { *left };
                     format!("{} {}", against(*left, *right), against(lesser, node))
                 }
                 [left] => against(*left, node),

@@ -1,5 +1,7 @@
-//! Huffman Tree: the two lightest nodes in one pass, then the bits of a symbol, lettered from the root down.
-// A node has a letter, with a plus in front from the 53rd on. A dot stands between symbols and merged nodes.
+//! Huffman Tree: the two lightest nodes in one pass, then the bits of a symbol, lettered from the
+//! root down.
+// A node has a letter, with a plus in front from the 53rd on. A dot stands between symbols and
+// merged nodes.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::tree_structures::huffman_tree::{Action, HuffmanTree, Instance, State};
@@ -17,7 +19,11 @@ fn width(state: &State) -> usize {
 /// Nodes with their weights.
 fn weighed(state: &State, nodes: &[usize]) -> String {
     let width = width(state);
-    nodes.iter().map(|node| format!("{}{:0width$}", name(*node), state.weight[*node])).collect::<Vec<_>>().concat()
+    nodes
+        .iter()
+        .map(|node| format!("{}{:0width$}", name(*node), state.weight[*node]))
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 fn name(node: usize) -> String {
@@ -56,7 +62,8 @@ impl Lesson for Of {
             return "-".to_owned();
         }
         if state.merges.len() + 1 < count {
-            let (symbols, merged) = state.alive.split_at(state.alive.partition_point(|node| *node < count));
+            let (symbols, merged) =
+                state.alive.split_at(state.alive.partition_point(|node| *node < count));
             return format!("{}.{}", weighed(state, symbols), weighed(state, merged));
         }
         if next < count {
@@ -71,16 +78,23 @@ impl Lesson for Of {
             Action::Code(symbol, _) => {
                 let bits: Vec<_> = bits(instance, state, symbol);
                 let upwards: Vec<_> = ('a'..).zip(&bits).collect();
-                // Each bit behind its letter from below and the one from above: by the latter it is found for the code.
+                // Each bit behind its letter from below and the one from above: by the latter it is
+                // found for the code.
                 let downwards = upwards.into_iter().rev().zip('A'..);
-                Some(downwards.map(|((below, bit), above)| format!("{below}{above}{bit}")).collect::<Vec<_>>().concat())
+                Some(
+                    downwards
+                        .map(|((below, bit), above)| format!("{below}{above}{bit}"))
+                        .collect::<Vec<_>>()
+                        .concat(),
+                )
             }
             Action::Done => Some(String::new()),
         }
     }
 }
 
-/// A number's digits, each beside the other's, up to the first that differs, and `<` where it is less; `=` if none differs.
+/// A number's digits, each beside the other's, up to the first that differs, and `<` where it is
+/// less; `=` if none differs.
 fn against(x: u64, other: u64, width: usize) -> String {
     let (digits, others) = (format!("{x:0width$}"), format!("{other:0width$}"));
     let mut line = String::new();
@@ -94,9 +108,10 @@ fn against(x: u64, other: u64, width: usize) -> String {
     line + "="
 }
 
-/// One pass over the living nodes. The weight of each is compared with the second lightest's, and if it is less, with the
-/// lightest's; where it takes one of the two places, both follow, the second with its weight. Merged nodes ascend, so that
-/// the first that is not less ends the pass. In the end the two again.
+/// One pass over the living nodes. The weight of each is compared with the second lightest's, and
+/// if it is less, with the lightest's; where it takes one of the two places, both follow, the
+/// second with its weight. Merged nodes ascend, so that the first that is not less ends the pass.
+/// In the end the two again.
 fn lightest(instance: &Instance, state: &State) -> String {
     let width = width(state);
     let weight = |node: usize| state.weight[node];
@@ -116,7 +131,8 @@ fn lightest(instance: &Instance, state: &State) -> String {
             }
         }
         let first = lightest.first().copied();
-        line += &first.map_or_else(String::new, |first| against(weight(*node), weight(first), width));
+        line +=
+            &first.map_or_else(String::new, |first| against(weight(*node), weight(first), width));
         let is_first = first.is_none_or(|first| weight(*node) < weight(first));
         lightest.insert(usize::from(!is_first), *node);
         lightest.truncate(2);

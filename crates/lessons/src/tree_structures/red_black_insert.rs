@@ -1,8 +1,11 @@
-//! Red-Black Insert: the way of the key down from the root; the case by the colours and sides around the new node.
+//! Red-Black Insert: the way of the key down from the root; the case by the colours and sides
+//! around the new node.
 // A node has a letter, by which its parent names it.
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::tree_structures::red_black_insert::{Action, Instance, RedBlackInsert, State};
+use prime_bench::tasks::tree_structures::red_black_insert::{
+    Action, Instance, RedBlackInsert, State,
+};
 use prime_bench::tasks::tree_structures::red_black_tree::Node;
 
 use crate::Lesson;
@@ -59,7 +62,13 @@ impl Lesson for Of {
             (Some(_), Some(key)) => {
                 let node = |(place, node): (usize, &Node)| {
                     let [left, right] = node.children;
-                    format!("{}{:0WIDTH$}{}{}", letter(Some(place)), node.key, letter(left), letter(right))
+                    format!(
+                        "{}{:0WIDTH$}{}{}",
+                        letter(Some(place)),
+                        node.key,
+                        letter(left),
+                        letter(right)
+                    )
                 };
                 let nodes: String = tree.nodes.iter().enumerate().map(node).collect();
                 format!("insert {key:0WIDTH$} root {} {nodes}", letter(tree.root))
@@ -69,13 +78,16 @@ impl Lesson for Of {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = RedBlackInsert::reference(instance, state)?;
-        let (Action::Left(key, _) | Action::Right(key, _)) = action else { return Some(String::new()) };
+        let (Action::Left(key, _) | Action::Right(key, _)) = action else {
+            return Some(String::new());
+        };
         let tree = &state.nodes;
         let mut line = String::new();
         let mut at = tree.root;
         while let Some(place) = at {
             let node = &tree.nodes[place];
-            line += &format!("{}{:0WIDTH$}:{} ", letter(at), node.key, compared(key, node.key, WIDTH));
+            line +=
+                &format!("{}{:0WIDTH$}:{} ", letter(at), node.key, compared(key, node.key, WIDTH));
             at = node.children[usize::from(key > node.key)];
         }
         line.push('.');

@@ -17,7 +17,8 @@ const IDLE_MAX: Duration = Duration::from_mins(1);
 const BODY_BYTES_MAX: usize = 256 << 20;
 /// Pause after a refusal without `Retry-After`.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
-/// Beyond any event id, so that the stream has the run's end only. The largest integer exact in every JSON reader.
+/// Beyond any event id, so that the stream has the run's end only. The largest integer exact in
+/// every JSON reader.
 const LAST_EVENT_ID: &str = "9007199254740991";
 
 pub struct DaemonClient {
@@ -92,11 +93,13 @@ impl DaemonClient {
     /// If the URL or the key is invalid.
     pub fn new(url: &str, key: Option<&str>, request: &Value) -> Result<Self, HttpLoadError> {
         let base = url.trim_end_matches('/').to_owned();
-        let parsed = Url::parse(&base).ok().filter(|url| url.scheme() == "http" && url.query().is_none());
+        let parsed =
+            Url::parse(&base).ok().filter(|url| url.scheme() == "http" && url.query().is_none());
         if parsed.is_none_or(|url| url.host_str().is_none_or(str::is_empty)) {
             return Err(HttpLoadError::Url { url: url.to_owned() });
         }
-        let authorization = key.map(|key| HeaderValue::from_str(&format!("Bearer {key}"))).transpose();
+        let authorization =
+            key.map(|key| HeaderValue::from_str(&format!("Bearer {key}"))).transpose();
         let mut authorization = authorization.map_err(|_| HttpLoadError::Key)?;
         authorization.iter_mut().for_each(|header| header.set_sensitive(true));
         // Fails if one is installed already, which is fine.
@@ -111,8 +114,10 @@ impl DaemonClient {
             .retry(reqwest::retry::never())
             .tls_certs_only([])
             .build();
-        let client =
-            client.map_err(|error| HttpLoadError::Unreachable { url: base.clone(), reason: error.to_string() })?;
+        let client = client.map_err(|error| HttpLoadError::Unreachable {
+            url: base.clone(),
+            reason: error.to_string(),
+        })?;
         Ok(Self { client, base, authorization, request: request.to_string().into_bytes() })
     }
 
@@ -138,7 +143,9 @@ impl DaemonClient {
             let chunk = timeout(IDLE_MAX, response.chunk()).await.map_err(|_| idle())?;
             let Some(chunk) = chunk.map_err(|error| broken_off(&error))? else { return Ok(body) };
             if body.len() + chunk.len() > BODY_BYTES_MAX {
-                return Err(HttpLoadError::Unreadable { reason: format!("it is longer than {BODY_BYTES_MAX} bytes") });
+                return Err(HttpLoadError::Unreadable {
+                    reason: format!("it is longer than {BODY_BYTES_MAX} bytes"),
+                });
             }
             body.extend_from_slice(&chunk);
         }
@@ -147,16 +154,24 @@ impl DaemonClient {
     /// Interprets an unsuccessful response.
     async fn refusal<T>(&self, response: Response) -> Result<Answer<T>, HttpLoadError> {
         let status = response.status();
-        let seconds = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let seconds = response
+            .headers()
+            .get(RETRY_AFTER)
+            .and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let body = Self::body(response).await?;
         let Ok(Refusal { error: RefusalDetail { message } }) = serde_json::from_slice(&body) else {
             return Err(HttpLoadError::Foreign { url: self.base.clone(), status: status.as_u16() });
         };
         match status {
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-                Ok(Answer::Refused { pause: seconds.map_or(DEFAULT_PAUSE, Duration::from_secs), message })
+                Ok(Answer::Refused {
+                    pause: seconds.map_or(DEFAULT_PAUSE, Duration::from_secs),
+                    message,
+                })
             }
-            StatusCode::UNAUTHORIZED => Err(HttpLoadError::Unauthorized { url: self.base.clone(), message }),
+            StatusCode::UNAUTHORIZED => {
+                Err(HttpLoadError::Unauthorized { url: self.base.clone(), message })
+            }
             _ => Err(HttpLoadError::Refused { status: status.as_u16(), message }),
         }
     }
@@ -183,13 +198,17 @@ impl DaemonClient {
 
     /// Submits a run. Returns its id.
     pub async fn submit(&self) -> Result<Answer<String>, HttpLoadError> {
-        let request = self.client.post(format!("{}/v1/runs", self.base)).header(CONTENT_TYPE, "application/json");
+        let request = self
+            .client
+            .post(format!("{}/v1/runs", self.base))
+            .header(CONTENT_TYPE, "application/json");
         let response = self.send(request.body(self.request.clone())).await?;
         if !response.status().is_success() {
             return self.refusal(response).await;
         }
         let body = Self::body(response).await?;
-        let Accepted { id } = serde_json::from_slice(&body).map_err(|error| Self::unreadable(&error))?;
+        let Accepted { id } =
+            serde_json::from_slice(&body).map_err(|error| Self::unreadable(&error))?;
         Ok(Answer::Done(id))
     }
 
@@ -202,7 +221,8 @@ impl DaemonClient {
         }
         let body = Self::body(response).await?;
         let reason = "the event stream ended before the run";
-        let record = result_of(&body).ok_or_else(|| HttpLoadError::BrokenOff { reason: reason.to_owned() })?;
+        let record = result_of(&body)
+            .ok_or_else(|| HttpLoadError::BrokenOff { reason: reason.to_owned() })?;
         Ok(Answer::Done(serde_json::from_slice(record).map_err(|error| Self::unreadable(&error))?))
     }
 }
@@ -225,15 +245,21 @@ mod tests {
 
     #[test]
     fn invalid_urls_and_keys_are_refused() {
-        let new = |url: &str, key| DaemonClient::new(url, key, &Value::Null).map(|client| client.base);
-        for url in ["", "localhost:7433", "https://localhost", "http://", "ftp://a", "http://a/?b"] {
+        let new =
+            |url: &str, key| DaemonClient::new(url, key, &Value::Null).map(|client| client.base);
+        for url in ["", "localhost:7433", "https://localhost", "http://", "ftp://a", "http://a/?b"]
+        {
             let error = new(url, None).unwrap_err();
             assert!(
-                matches!(&error, HttpLoadError::Url { .. }) && error.to_string().contains("http://HOST:PORT"),
+                matches!(&error, HttpLoadError::Url { .. })
+                    && error.to_string().contains("http://HOST:PORT"),
                 "{url}"
             );
         }
-        assert_eq!(new("http://localhost:7433/", Some("prime_1")).as_deref(), Ok("http://localhost:7433"));
+        assert_eq!(
+            new("http://localhost:7433/", Some("prime_1")).as_deref(),
+            Ok("http://localhost:7433")
+        );
         assert_eq!(new("http://localhost:7433", Some("a\nb")), Err(HttpLoadError::Key));
     }
 }

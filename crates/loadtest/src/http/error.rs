@@ -17,16 +17,22 @@ pub enum HttpLoadError {
     Unreachable { url: String, reason: String },
     #[error("{url} answered with status {status}, but is not a prime-agents daemon: check --url")]
     Foreign { url: String, status: u16 },
-    #[error("{url} does not accept the key: {message}: set PRIME_API_KEY to one of its server.keys")]
+    #[error(
+        "{url} does not accept the key: {message}: set PRIME_API_KEY to one of its server.keys"
+    )]
     Unauthorized { url: String, message: String },
     /// Permanently.
     #[error("the daemon refused a run of the load with status {status}: {message}")]
     Refused { status: u16, message: String },
     #[error("the daemon accepted no run for {} s: {message}", patience.as_secs())]
     NeverAccepted { patience: Duration, message: String },
-    #[error("the response broke off: {reason}: the daemon was stopped or is overloaded, see its log")]
+    #[error(
+        "the response broke off: {reason}: the daemon was stopped or is overloaded, see its log"
+    )]
     BrokenOff { reason: String },
-    #[error("the response cannot be read by this version: {reason}: use the load test of the daemon's version")]
+    #[error(
+        "the response cannot be read by this version: {reason}: use the load test of the daemon's version"
+    )]
     Unreadable { reason: String },
     #[error(
         "{connections} connections exceed this process's limit of {limit} file descriptors: raise it (`ulimit -n`), here \

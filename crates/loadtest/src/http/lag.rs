@@ -1,4 +1,5 @@
-//! Measures how late timers fire in this process, so that a slow client is not mistaken for a slow daemon.
+//! Measures how late timers fire in this process, so that a slow client is not mistaken for a slow
+//! daemon.
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! The load on a running daemon: runs over HTTP, timed from when each is due to its end as the client sees it.
+//! The load on a running daemon: runs over HTTP, timed from when each is due to its end as the
+//! client sees it.
 
 mod client;
 mod error;
@@ -43,12 +44,13 @@ pub struct HttpLoad {
     pub request: Value,
     /// Clients. Each has one connection and at most one run in progress.
     pub trajectories: u32,
-    /// Runs due per second over all clients, evenly spaced. `None`: a client's next run is due when its last has ended.
+    /// Runs due per second over all clients, evenly spaced. `None`: a client's next run is due when
+    /// its last has ended.
     pub rate: Option<f64>,
     /// Runs due before its end are not measured.
     pub warmup: Duration,
-    /// Seconds during which runs are due, or committed steps per client (in an open loop: in total, times the number of
-    /// clients). Submitted runs are awaited.
+    /// Seconds during which runs are due, or committed steps per client (in an open loop: in total,
+    /// times the number of clients). Submitted runs are awaited.
     pub length: Length,
 }
 
@@ -90,7 +92,11 @@ impl Shared {
     }
 
     /// Runs of the open loop due before a moment. The first is due at the start.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by rate and time")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bounded by rate and time"
+    )]
     fn due_before(&self, rate: f64, moment: Instant) -> u64 {
         (moment.duration_since(self.start).as_secs_f64() * rate - 1e-6).ceil().max(0.0) as u64
     }
@@ -99,7 +105,8 @@ impl Shared {
         lock(&self.end).is_some_and(|end| moment >= end)
     }
 
-    /// Waits until a client's next run is due. Returns when it was due, or `None` if there is no further one.
+    /// Waits until a client's next run is due. Returns when it was due, or `None` if there is no
+    /// further one.
     async fn next_due(&self) -> Option<Instant> {
         let Some(rate) = self.rate else {
             let now = Instant::now();
@@ -130,7 +137,12 @@ impl Shared {
     }
 
     /// Waits as the daemon asked. False if the test ends before.
-    async fn back_off(&self, pause: Duration, message: String, may_end: bool) -> Result<bool, HttpLoadError> {
+    async fn back_off(
+        &self,
+        pause: Duration,
+        message: String,
+        may_end: bool,
+    ) -> Result<bool, HttpLoadError> {
         let now = Instant::now();
         if now.duration_since(*lock(&self.accepted)) > PATIENCE {
             return Err(HttpLoadError::NeverAccepted { patience: PATIENCE, message });
@@ -144,8 +156,8 @@ impl Shared {
         Ok(true)
     }
 
-    /// One run from when it is due to its end. Returns its record and the steps that count, or `None` if it was never
-    /// accepted.
+    /// One run from when it is due to its end. Returns its record and the steps that count, or
+    /// `None` if it was never accepted.
     async fn run(&self, due: Instant) -> Result<Option<(RunRecord, u64)>, HttpLoadError> {
         let (id, sent, accepted) = loop {
             let sent = Instant::now();
@@ -164,7 +176,9 @@ impl Shared {
             match self.daemon.wait(&id).await? {
                 Answer::Done(record) => break record,
                 // Submitted runs are awaited even after the end of the test.
-                Answer::Refused { pause, message } => _ = self.back_off(pause, message, false).await?,
+                Answer::Refused { pause, message } => {
+                    _ = self.back_off(pause, message, false).await?
+                }
             }
         };
         let times = RunTimes { due, sent, accepted, ended: Instant::now() };
@@ -187,7 +201,9 @@ impl Shared {
             if self.rate.is_none() && steps >= wanted {
                 return Ok(());
             }
-            if self.rate.is_some() && lock(&self.tally).steps() >= wanted.saturating_mul(self.trajectories.into()) {
+            if self.rate.is_some()
+                && lock(&self.tally).steps() >= wanted.saturating_mul(self.trajectories.into())
+            {
                 lock(&self.end).get_or_insert_with(Instant::now);
             }
         }
@@ -215,7 +231,10 @@ impl HttpLoad {
         match self.length {
             Length::Steps(0) => return refuse("no steps".to_owned(), "1 or more"),
             Length::Seconds(seconds) if !(seconds > 0.0 && seconds <= SECONDS_MAX) => {
-                return refuse(format!("a length of {seconds} s"), "a time above 0, at most a year");
+                return refuse(
+                    format!("a length of {seconds} s"),
+                    "a time above 0, at most a year",
+                );
             }
             _ => {}
         }
@@ -233,7 +252,8 @@ impl HttpLoad {
 /// Applies the load to the daemon and measures it.
 ///
 /// # Errors
-/// At once if there is no daemon, it does not accept this client, or it refuses the run; later if it goes away.
+/// At once if there is no daemon, it does not accept this client, or it refuses the run; later if
+/// it goes away.
 pub async fn http(load: &HttpLoad) -> Result<HttpMeasured, HttpLoadError> {
     load.check()?;
     let daemon = DaemonClient::new(&load.url, load.key.as_deref(), &load.request)?;
@@ -264,7 +284,9 @@ pub async fn http(load: &HttpLoad) -> Result<HttpMeasured, HttpLoadError> {
     let mut lag = Lag::new();
     let all = async {
         while let Some(ended) = clients.join_next().await {
-            let broken = |error: tokio::task::JoinError| HttpLoadError::BrokenOff { reason: error.to_string() };
+            let broken = |error: tokio::task::JoinError| HttpLoadError::BrokenOff {
+                reason: error.to_string(),
+            };
             ended.map_err(broken)??;
         }
         Ok(())

@@ -76,8 +76,8 @@ impl Tally {
         }
     }
 
-    /// Counts a finished run. Returns its steps, or 0 if it was due during the warm-up. `in_time`: before the end of the
-    /// measurement.
+    /// Counts a finished run. Returns its steps, or 0 if it was due during the warm-up. `in_time`:
+    /// before the end of the measurement.
     pub fn ended(&mut self, times: &RunTimes, record: &RunRecord, in_time: bool) -> u64 {
         self.reached += u64::from(in_time && times.ended >= self.from);
         if times.due < self.from {
@@ -129,8 +129,11 @@ impl Tally {
     /// `None` if no run ended.
     pub fn point(&self, trajectories: u32, due: Option<Due>) -> Option<Point> {
         let seconds = self.last?.duration_since(self.from).as_secs_f64();
-        let stage =
-            |name: &str, histogram| Stage { name: name.to_owned(), is_work: false, latency: latency(histogram) };
+        let stage = |name: &str, histogram| Stage {
+            name: name.to_owned(),
+            is_work: false,
+            latency: latency(histogram),
+        };
         let mut stages = vec![stage("accept", &self.accept), stage("run", &self.run)];
         // In a closed loop, runs are late only after a refusal.
         if due.is_some() || self.refusals > 0 {
@@ -158,8 +161,11 @@ impl Tally {
     pub fn remarks(&self, point: &Point) -> Vec<String> {
         let trajectories = point.trajectories;
         let runs = self.latency.len();
-        let statuses: Vec<_> =
-            self.statuses.iter().map(|(status, runs)| format!("{} {status}", count(*runs))).collect();
+        let statuses: Vec<_> = self
+            .statuses
+            .iter()
+            .map(|(status, runs)| format!("{} {status}", count(*runs)))
+            .collect();
         let with = super::super::number_format::trajectories(trajectories);
         let mut remarks = vec![format!(
             "With {with}, {} runs ended ({} runs/s): {}.",
@@ -176,7 +182,10 @@ impl Tally {
         }
         if let Some(rate) = point.rate.filter(|rate| !rate.is_held) {
             let unsent = if self.unsent > 0 {
-                format!("; {} due runs were never submitted, and their latencies are missing", count(self.unsent))
+                format!(
+                    "; {} due runs were never submitted, and their latencies are missing",
+                    count(self.unsent)
+                )
             } else {
                 String::new()
             };

@@ -1,11 +1,13 @@
-//! A client's CEL expression, parsed and validated before it is evaluated. Only the names and functions listed here are
-//! allowed; patterns are compiled once.
+//! A client's CEL expression, parsed and validated before it is evaluated. Only the names and
+//! functions listed here are allowed; patterns are compiled once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
 
-use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators,
+};
 use cel::parser::ParseErrors;
 
 use super::ENV;
@@ -13,17 +15,20 @@ use crate::error::{Fault, quoted};
 use crate::limits::{EXPRESSION_BYTES_MAX, PARSE_DEPTH_MAX, TREE_DEPTH_MAX};
 use crate::pattern::Pattern;
 
-/// Replaces `matches`: the second argument is the index of a compiled pattern. Not expressible in source.
+/// Replaces `matches`: the second argument is the index of a compiled pattern. Not expressible in
+/// source.
 pub const MATCHES: &str = "@matches";
 
 /// The variables of an expression.
 const VARIABLES: [&str; 3] = ["input", "state", "answer"];
 
 /// Types by name, as in `type(input.n) == int`.
-const TYPES: [&str; 10] = ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
+const TYPES: [&str; 10] =
+    ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 
 /// Functions of one argument.
-const FUNCTIONS: [&str; 9] = ["bool", "bytes", "double", "dyn", "int", "size", "string", "type", "uint"];
+const FUNCTIONS: [&str; 9] =
+    ["bool", "bytes", "double", "dyn", "int", "size", "string", "type", "uint"];
 
 /// Functions of two texts.
 const METHODS: [&str; 3] = ["contains", "endsWith", "startsWith"];
@@ -55,7 +60,8 @@ impl Expression {
             return Err(Fault::new("the expression is empty", "write one, such as `answer > 1`"));
         }
         let text = source.to_owned();
-        let parsing = thread::Builder::new().name("expression".to_owned()).stack_size(PARSE_STACK_BYTES);
+        let parsing =
+            thread::Builder::new().name("expression".to_owned()).stack_size(PARSE_STACK_BYTES);
         let parsed = parsing.spawn(move || {
             // A tree too deep for other stacks must be dropped on this one.
             let mut tree = tree_of(&text)?;
@@ -63,13 +69,18 @@ impl Expression {
             walk.visit(&mut tree, 0)?;
             Ok(Self { tree, patterns: walk.patterns.into(), variables: walk.variables })
         });
-        let parsed = parsed.map_err(|error| Fault::new(format!("no thread to parse it: {error}"), "try it again"))?;
-        parsed.join().unwrap_or_else(|_| Err(Fault::new("the parser fails on it", "write it in another way")))
+        let parsed = parsed.map_err(|error| {
+            Fault::new(format!("no thread to parse it: {error}"), "try it again")
+        })?;
+        parsed.join().unwrap_or_else(|_| {
+            Err(Fault::new("the parser fails on it", "write it in another way"))
+        })
     }
 }
 
 fn tree_of(source: &str) -> Result<IdedExpr, Fault> {
-    let parser = ENV.parser().max_recursion_depth(PARSE_DEPTH_MAX).error_recovery_limit(MISTAKES_MAX);
+    let parser =
+        ENV.parser().max_recursion_depth(PARSE_DEPTH_MAX).error_recovery_limit(MISTAKES_MAX);
     parser.parse(source).map_err(|errors| mistake(&errors))
 }
 
@@ -89,7 +100,9 @@ fn mistake(errors: &ParseErrors) -> Fault {
 fn too_deep() -> Fault {
     Fault::new(
         "the expression is nested too deep, or has too long a chain of operators",
-        format!("split it into several checks; up to {PARSE_DEPTH_MAX} brackets stand in each other"),
+        format!(
+            "split it into several checks; up to {PARSE_DEPTH_MAX} brackets stand in each other"
+        ),
     )
 }
 
@@ -112,7 +125,9 @@ impl Walk {
             Expr::Literal(_) => Ok(()),
             Expr::Ident(name) => self.name(name),
             Expr::Select(select) => self.visit(&mut select.operand, below),
-            Expr::List(list) => list.elements.iter_mut().try_for_each(|element| self.visit(element, below)),
+            Expr::List(list) => {
+                list.elements.iter_mut().try_for_each(|element| self.visit(element, below))
+            }
             Expr::Map(map) => map.entries.iter_mut().try_for_each(|entry| match &mut entry.expr {
                 EntryExpr::MapEntry(entry) => {
                     self.visit(&mut entry.key, below)?;
@@ -123,7 +138,9 @@ impl Walk {
             Expr::Call(call) => self.call(call, below),
             Expr::Comprehension(comprehension) => self.comprehension(comprehension, below),
             Expr::Struct(_) => Err(message_type()),
-            Expr::Unspecified => Err(Fault::new("a part of the expression is missing", "write all of it")),
+            Expr::Unspecified => {
+                Err(Fault::new("a part of the expression is missing", "write all of it"))
+            }
         }
     }
 
@@ -133,13 +150,20 @@ impl Walk {
         }
         let Some(variable) = VARIABLES.into_iter().find(|variable| *variable == name) else {
             let problem = format!("unknown name `{name}`");
-            return Err(Fault::new(problem, "a check sees `input`, `state` (with `steps` and `answer`) and `answer`"));
+            return Err(Fault::new(
+                problem,
+                "a check sees `input`, `state` (with `steps` and `answer`) and `answer`",
+            ));
         };
         self.variables.insert(variable);
         Ok(())
     }
 
-    fn comprehension(&mut self, comprehension: &mut ComprehensionExpr, depth: usize) -> Result<(), Fault> {
+    fn comprehension(
+        &mut self,
+        comprehension: &mut ComprehensionExpr,
+        depth: usize,
+    ) -> Result<(), Fault> {
         self.visit(&mut comprehension.iter_range, depth)?;
         self.visit(&mut comprehension.accu_init, depth)?;
         let bound = self.bound.len();
@@ -161,7 +185,9 @@ impl Walk {
         let is_known = match &call.target {
             None => is_operator(name, arguments) || (FUNCTIONS.contains(&name) && arguments == 1),
             Some(_) => {
-                (METHODS.contains(&name) && arguments == 1) || (name == "size" && arguments == 0) || name == MATCHES
+                (METHODS.contains(&name) && arguments == 1)
+                    || (name == "size" && arguments == 0)
+                    || name == MATCHES
             }
         };
         if !is_known {
@@ -197,7 +223,10 @@ impl Walk {
 
 fn is_operator(name: &str, arguments: usize) -> bool {
     match arguments {
-        1 => matches!(name, operators::LOGICAL_NOT | operators::NEGATE | operators::NOT_STRICTLY_FALSE),
+        1 => matches!(
+            name,
+            operators::LOGICAL_NOT | operators::NEGATE | operators::NOT_STRICTLY_FALSE
+        ),
         2 => matches!(
             name,
             operators::LOGICAL_AND
@@ -222,7 +251,10 @@ fn is_operator(name: &str, arguments: usize) -> bool {
 }
 
 fn no_pattern() -> Fault {
-    Fault::new("the pattern of `matches` is not written out", "write it as a text, as in `answer.matches('^[a-z]+$')`")
+    Fault::new(
+        "the pattern of `matches` is not written out",
+        "write it as a text, as in `answer.matches('^[a-z]+$')`",
+    )
 }
 
 fn message_type() -> Fault {

@@ -1,6 +1,7 @@
-//! The checks of a problem: CEL expressions over `input`, `state` and `answer`. CEL has no side effects, so only work
-//! and depth need bounds. Depth is bounded when an expression is read; work is bounded then for the given input and an
-//! ordinary trace, and again before each evaluation for the actual values.
+//! The checks of a problem: CEL expressions over `input`, `state` and `answer`. CEL has no side
+//! effects, so only work and depth need bounds. Depth is bounded when an expression is read; work
+//! is bounded then for the given input and an ordinary trace, and again before each evaluation for
+//! the actual values.
 
 mod expression;
 mod shape;
@@ -29,7 +30,8 @@ use super::limits::{ORDINARY_ANSWER_PARTS, ORDINARY_STEP_BYTES, ORDINARY_STEPS, 
 use super::steps::Steps;
 use prime_bench::tasks::Kind;
 
-static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib().with_optional_support(false)));
+static ENV: LazyLock<Arc<Env>> =
+    LazyLock::new(|| Arc::new(Env::stdlib().with_optional_support(false)));
 
 /// A check of a problem.
 #[derive(Debug)]
@@ -89,7 +91,8 @@ impl Checks {
     /// Parses expressions, given with the indices of their constraints.
     ///
     /// # Errors
-    /// Names the first invalid expression, or the most expensive one if their total cost is too high.
+    /// Names the first invalid expression, or the most expensive one if their total cost is too
+    /// high.
     pub fn read(
         input: &Value,
         sources: &[(usize, &str)],
@@ -97,7 +100,8 @@ impl Checks {
     ) -> Result<Self, ProblemError> {
         let mut all = Vec::new();
         for (constraint, source) in sources {
-            let expression = Expression::parse(source).map_err(|fault| fault.at(path(*constraint)))?;
+            let expression =
+                Expression::parse(source).map_err(|fault| fault.at(path(*constraint)))?;
             let kind = if expression.mentions("answer") { Kind::Terminal } else { Kind::Invariant };
             all.push(Check { constraint: *constraint, kind, expression });
         }
@@ -110,9 +114,11 @@ impl Checks {
     fn unless_too_expensive(&self) -> Result<(), (usize, Fault)> {
         let answer = Shape::Any { parts: ORDINARY_ANSWER_PARTS };
         let step_parts = Shape::text(ORDINARY_STEP_BYTES).parts();
-        let state = state_shape(ORDINARY_STEPS, ORDINARY_STEP_BYTES, ORDINARY_STEPS * step_parts, &answer);
+        let state =
+            state_shape(ORDINARY_STEPS, ORDINARY_STEP_BYTES, ORDINARY_STEPS * step_parts, &answer);
         let scene = Scene { input: &self.input_shape, state: &state, answer: &answer };
-        let works = self.all.iter().map(|check| (work::bound(&check.expression, &scene), check.constraint));
+        let works =
+            self.all.iter().map(|check| (work::bound(&check.expression, &scene), check.constraint));
         let works: Vec<(u64, usize)> = works.collect();
         let all = works.iter().fold(0_u64, |all, (work, _)| all.saturating_add(*work));
         match works.iter().max() {
@@ -135,8 +141,8 @@ impl Checks {
         self.all.iter().find(|check| check.constraint == constraint).map(|check| check.kind)
     }
 
-    /// The checks of this kind that fail. A check too expensive for the actual values is not evaluated and counts as
-    /// broken.
+    /// The checks of this kind that fail. A check too expensive for the actual values is not
+    /// evaluated and counts as broken.
     pub fn broken(&self, kind: Kind, steps: &Steps, answer: Option<&Value>) -> Vec<Finding> {
         let mut checks = self.all.iter().filter(|check| check.kind == kind).peekable();
         if checks.peek().is_none() {
@@ -147,7 +153,9 @@ impl Checks {
         let steps_parts = count.saturating_mul(2).saturating_add(Shape::text(bytes).parts());
         let state_shape = state_shape(count, steps.longest() as u64, steps_parts, &answer_shape);
         let scene = Scene { input: &self.input_shape, state: &state_shape, answer: &answer_shape };
-        let mentions = |name: &str| self.all.iter().any(|check| check.kind == kind && check.expression.mentions(name));
+        let mentions = |name: &str| {
+            self.all.iter().any(|check| check.kind == kind && check.expression.mentions(name))
+        };
         let lines = if mentions("state") { steps.lines() } else { Vec::new() };
         let names = Names {
             input: self.input.as_ref(),
@@ -183,15 +191,22 @@ fn evaluate(expression: &Expression, names: &Names<'_>) -> Result<bool, String> 
         context.set_variable_resolver(names);
         if !expression.patterns.is_empty() {
             let patterns = Arc::clone(&expression.patterns);
-            let matches = move |This(text): This<Arc<String>>, number: i64| -> Result<bool, ExecutionError> {
+            let matches = move |This(text): This<Arc<String>>,
+                                number: i64|
+                  -> Result<bool, ExecutionError> {
                 let pattern = usize::try_from(number).ok().and_then(|number| patterns.get(number));
-                pattern.map(|pattern| pattern.matches(&text)).ok_or_else(ExecutionError::missing_argument_or_target)
+                pattern
+                    .map(|pattern| pattern.matches(&text))
+                    .ok_or_else(ExecutionError::missing_argument_or_target)
             };
             context.add_function(MATCHES, matches).map_err(|error| quoted(&error))?;
         }
-        let value = CelValue::resolve_val(&expression.tree, &context).map_err(|error| quoted(&error))?;
+        let value =
+            CelValue::resolve_val(&expression.tree, &context).map_err(|error| quoted(&error))?;
         let truth = value.downcast_ref::<CelBool>().map(|truth| *truth.inner());
-        truth.ok_or_else(|| format!("it is a value of the type {}, and not true or false", value.get_type().name()))
+        truth.ok_or_else(|| {
+            format!("it is a value of the type {}, and not true or false", value.get_type().name())
+        })
     }));
     result.unwrap_or_else(|_| Err("the evaluation failed".to_owned()))
 }

@@ -13,7 +13,13 @@ pub enum Shape {
     /// Up to `len` elements, each of the shape `item`.
     List { len: u64, item: Arc<Shape>, parts: u64 },
     /// Up to `len` entries. `value` bounds them all; `fields` bounds some more closely by name.
-    Map { len: u64, fields: Arc<BTreeMap<String, Shape>>, value: Arc<Shape>, key_parts: u64, parts: u64 },
+    Map {
+        len: u64,
+        fields: Arc<BTreeMap<String, Shape>>,
+        value: Arc<Shape>,
+        key_parts: u64,
+        parts: u64,
+    },
     /// Any value of at most this many parts.
     Any { parts: u64 },
 }
@@ -57,7 +63,13 @@ impl Shape {
         if fields.len() > FIELDS_MAX {
             fields.clear();
         }
-        Self::Map { len, fields: Arc::new(fields), value: Arc::new(all.unwrap_or(Self::SMALL)), key_parts, parts }
+        Self::Map {
+            len,
+            fields: Arc::new(fields),
+            value: Arc::new(all.unwrap_or(Self::SMALL)),
+            key_parts,
+            parts,
+        }
     }
 
     pub fn of(value: &Value) -> Self {
@@ -70,7 +82,9 @@ impl Shape {
         match self {
             Self::Atom { .. } | Self::Any { .. } => 1,
             Self::List { item, .. } => 1 + item.count(),
-            Self::Map { fields, value, .. } => 1 + value.count() + fields.values().map(Self::count).sum::<usize>(),
+            Self::Map { fields, value, .. } => {
+                1 + value.count() + fields.values().map(Self::count).sum::<usize>()
+            }
         }
     }
 
@@ -89,15 +103,18 @@ impl Shape {
                 }
                 Self::list(values.len() as u64, item, parts)
             }
-            Value::Object(fields) => Self::map(fields.iter().map(|(key, value)| (key.clone(), Self::exactly(value)))),
+            Value::Object(fields) => {
+                Self::map(fields.iter().map(|(key, value)| (key.clone(), Self::exactly(value))))
+            }
         }
     }
 
     pub fn parts(&self) -> u64 {
         match self {
-            Self::Atom { parts, .. } | Self::List { parts, .. } | Self::Map { parts, .. } | Self::Any { parts } => {
-                *parts
-            }
+            Self::Atom { parts, .. }
+            | Self::List { parts, .. }
+            | Self::Map { parts, .. }
+            | Self::Any { parts } => *parts,
         }
     }
 
@@ -149,7 +166,10 @@ impl Shape {
                 *parts = (*parts).max(*others);
                 *fraction |= *also;
             }
-            (Self::List { len, item, parts }, Self::List { len: length, item: element, parts: others }) => {
+            (
+                Self::List { len, item, parts },
+                Self::List { len: length, item: element, parts: others },
+            ) => {
                 *len = (*len).max(*length);
                 *parts = (*parts).max(*others);
                 if !Arc::ptr_eq(item, element) {
@@ -158,7 +178,13 @@ impl Shape {
             }
             (
                 Self::Map { len, fields, value, key_parts, parts },
-                Self::Map { len: length, fields: more, value: values, key_parts: keys, parts: others },
+                Self::Map {
+                    len: length,
+                    fields: more,
+                    value: values,
+                    key_parts: keys,
+                    parts: others,
+                },
             ) => {
                 *len = (*len).max(*length);
                 *parts = (*parts).max(*others);
@@ -208,13 +234,17 @@ mod tests {
 
     #[test]
     fn a_value_fits_into_its_shape() {
-        let shape = Shape::of(&json!({"list": [[1, 2, 3], [4.5]], "text": "x".repeat(160), "n": 7}));
+        let shape =
+            Shape::of(&json!({"list": [[1, 2, 3], [4.5]], "text": "x".repeat(160), "n": 7}));
         assert_eq!(shape.field("n"), Shape::SMALL);
         assert_eq!(shape.field("text"), Shape::Atom { parts: 11, fraction: false });
         let list = shape.field("list");
         assert_eq!((list.len(), list.parts()), (2, 1 + 4 + 2));
         assert_eq!((list.element().len(), list.element().element().is_fraction()), (3, true));
-        assert_eq!((shape.len(), shape.element(), shape.field("none")), (3, Shape::SMALL, shape.indexed()));
+        assert_eq!(
+            (shape.len(), shape.element(), shape.field("none")),
+            (3, Shape::SMALL, shape.indexed())
+        );
         assert!(shape.indexed().parts() >= 11, "any of its values");
     }
 
@@ -231,9 +261,14 @@ mod tests {
 
     #[test]
     fn large_maps_are_known_by_what_their_values_have_in_common() {
-        let many = |count: usize| Value::Object((0..count).map(|i| (format!("key {i}"), json!([i]))).collect());
+        let many = |count: usize| {
+            Value::Object((0..count).map(|i| (format!("key {i}"), json!([i]))).collect())
+        };
         let shape = Shape::of(&many(5_000));
-        assert_eq!((shape.len(), shape.field("key 4").len(), shape.field("key 4").parts()), (5_000, 1, 2));
+        assert_eq!(
+            (shape.len(), shape.field("key 4").len(), shape.field("key 4").parts()),
+            (5_000, 1, 2)
+        );
         let deep = Value::Object((0..9).map(|i| (format!("key {i}"), many(50))).collect());
         assert!(matches!(Shape::of(&deep), Shape::Any { .. }));
     }

@@ -1,4 +1,5 @@
-//! Results of checks, refusals at parse time, and bounds: no expression takes long or aborts the process.
+//! Results of checks, refusals at parse time, and bounds: no expression takes long or aborts the
+//! process.
 
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use tokio::time::Instant;
 use super::*;
 use crate::limits::{EXPRESSION_BYTES_MAX, TREE_DEPTH_MAX};
 
-/// Reading or evaluating one expression is meant to take 50 ms on an idle machine. An expression that is not bounded takes
-/// minutes, so a busy machine is given time.
+/// Reading or evaluating one expression is meant to take 50 ms on an idle machine. An expression
+/// that is not bounded takes minutes, so a busy machine is given time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn read(input: &Value, sources: &[&str]) -> Result<Checks, ProblemError> {
@@ -24,8 +25,14 @@ fn steps(lines: &[&str]) -> Steps {
     steps
 }
 
-/// What one check says of these values: `Ok(false)` if it is false, the reason if it could not be evaluated.
-fn ask(source: &str, input: &Value, lines: &[&str], answer: Option<&Value>) -> Result<bool, String> {
+/// What one check says of these values: `Ok(false)` if it is false, the reason if it could not be
+/// evaluated.
+fn ask(
+    source: &str,
+    input: &Value,
+    lines: &[&str],
+    answer: Option<&Value>,
+) -> Result<bool, String> {
     let checks = read(input, &[source]).unwrap_or_else(|error| panic!("{source}: {error}"));
     let kind = checks.kind_of(0).expect("a check");
     match checks.broken(kind, &steps(lines), answer).as_slice() {
@@ -38,8 +45,7 @@ fn ask(source: &str, input: &Value, lines: &[&str], answer: Option<&Value>) -> R
 
 #[test]
 fn expressions_see_the_input_the_state_and_the_answer() {
-    let input =
-        json!({"n": 12, "names": ["ann", "bob"], "big": 18_446_744_073_709_551_615_u64, "half": 0.5, "no": null});
+    let input = json!({"n": 12, "names": ["ann", "bob"], "big": 18_446_744_073_709_551_615_u64, "half": 0.5, "no": null});
     let answer = json!({"x": 3, "y": 4, "grid": [[1, 2], [2, 1]]});
     for (source, expected) in [
         ("answer.x * answer.y == input.n", true),
@@ -53,10 +59,19 @@ fn expressions_see_the_input_the_state_and_the_answer() {
         ("has(answer.x) && !has(answer.z)", true),
         ("input.names.exists(name, name.startsWith('b')) && input.names[0].endsWith('n')", true),
         ("input.big == 18446744073709551615u && input.half == 0.5 && input.no == null", true),
-        ("type(input.n) == int && string(input.n) == '12' && int('7') == 7 && double(1) == 1.0", true),
+        (
+            "type(input.n) == int && string(input.n) == '12' && int('7') == 7 && double(1) == 1.0",
+            true,
+        ),
         ("'n' in input && !('m' in input) && 'ann' in input.names", true),
-        ("{'a': input.n}.a == 12 && [1, 2, 3][1] == 2 && (input.n > 3 ? 'big' : 'small') == 'big'", true),
-        ("input.names.all(answer, answer != '') && input.names.all(input, input.size() == 3)", true),
+        (
+            "{'a': input.n}.a == 12 && [1, 2, 3][1] == 2 && (input.n > 3 ? 'big' : 'small') == 'big'",
+            true,
+        ),
+        (
+            "input.names.all(answer, answer != '') && input.names.all(input, input.size() == 3)",
+            true,
+        ),
     ] {
         assert_eq!(ask(source, &input, &["one", "two"], Some(&answer)), Ok(expected), "{source}");
     }
@@ -64,7 +79,10 @@ fn expressions_see_the_input_the_state_and_the_answer() {
 
 #[test]
 fn a_check_that_mentions_the_answer_waits_for_it() {
-    let checks = read(&json!([1]), &["answer > 1", "size(state.steps) < 9", "input.all(answer, answer > 0)"]);
+    let checks = read(
+        &json!([1]),
+        &["answer > 1", "size(state.steps) < 9", "input.all(answer, answer > 0)"],
+    );
     let checks = checks.expect("valid");
     let kinds: Vec<_> = (0..4).map(|constraint| checks.kind_of(constraint)).collect();
     assert_eq!(kinds, [Some(Kind::Terminal), Some(Kind::Invariant), Some(Kind::Invariant), None]);
@@ -159,7 +177,8 @@ fn expressions_that_cannot_work_are_refused_when_they_are_read() {
 fn loops_that_could_take_long_are_refused_when_they_are_read() {
     let input = json!({"list": (0..10_000).collect::<Vec<_>>(), "text": "ab".repeat(5_000)});
     let multiplied = |times: usize| {
-        let list = (0..times).fold("['a']".to_owned(), |list, _| format!("{list}.map(x, x + x + x + x + x + x)"));
+        let list = (0..times)
+            .fold("['a']".to_owned(), |list, _| format!("{list}.map(x, x + x + x + x + x + x)"));
         format!("{list}.size() == 1")
     };
     for source in [
@@ -207,15 +226,18 @@ fn a_single_loop_over_ten_thousand_elements_is_answered_in_time() {
 #[test]
 fn checks_too_expensive_for_the_values_are_broken_and_not_evaluated() {
     let source = "state.steps.all(x, state.steps.exists_one(y, x == y))";
-    let checks =
-        read(&json!(null), &[source, "size(state.steps) < 5"]).expect("expensive, but not for ordinary traces");
+    let checks = read(&json!(null), &[source, "size(state.steps) < 5"])
+        .expect("expensive, but not for ordinary traces");
     let lines: Vec<String> = (0..2_000).map(|line| format!("step {line}")).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     assert_eq!(checks.broken(Kind::Invariant, &steps(&lines[..4]), None), []);
     let start = Instant::now();
     let broken = checks.broken(Kind::Invariant, &steps(&lines), None);
     assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
-    assert!(broken[0].reason.as_deref().is_some_and(|reason| reason.starts_with("too expensive here")), "{broken:?}");
+    assert!(
+        broken[0].reason.as_deref().is_some_and(|reason| reason.starts_with("too expensive here")),
+        "{broken:?}"
+    );
     assert_eq!(broken[1], Finding { constraint: 1, reason: None }, "the others are evaluated");
 }
 
@@ -230,15 +252,18 @@ fn checks_too_expensive_together_are_refused_naming_the_most_expensive() {
     assert_eq!(error.path, "checks[7]");
 }
 
-/// The deepest trees that are admitted leave room on the stacks of the runtime's threads, which have 2 MiB.
+/// The deepest trees that are admitted leave room on the stacks of the runtime's threads, which
+/// have 2 MiB.
 #[test]
 fn the_deepest_expressions_fit_on_a_small_stack() {
     let sum = format!("1{} == 1", "+1".repeat(TREE_DEPTH_MAX - 2));
-    let brackets = format!("{}1{} == 1", "[".repeat(TREE_DEPTH_MAX - 2), "]".repeat(TREE_DEPTH_MAX - 2));
+    let brackets =
+        format!("{}1{} == 1", "[".repeat(TREE_DEPTH_MAX - 2), "]".repeat(TREE_DEPTH_MAX - 2));
     let select = format!("input{} == 1", ".a".repeat(TREE_DEPTH_MAX - 2));
     let loops = format!("{}true{}", "[1].all(x,".repeat(7), ")".repeat(7));
     for source in [sum, brackets, select, loops] {
-        let checks = read(&json!(null), &[&source]).unwrap_or_else(|error| panic!("{source}: {error}"));
+        let checks =
+            read(&json!(null), &[&source]).unwrap_or_else(|error| panic!("{source}: {error}"));
         let evaluation = std::thread::Builder::new()
             .stack_size(3 << 19)
             .spawn(move || checks.broken(Kind::Invariant, &Steps::default(), None).len());
@@ -254,7 +279,8 @@ fn deep_values_fit_on_a_small_stack() {
         input = if level % 2 == 0 { json!([input]) } else { json!({ "a": input }) };
     }
     let evaluation = std::thread::Builder::new().stack_size(1 << 20).spawn(move || {
-        let checks = read(&input, &["[input] == [input]", "input == 1", "input < input"]).expect("valid");
+        let checks =
+            read(&input, &["[input] == [input]", "input == 1", "input < input"]).expect("valid");
         checks.broken(Kind::Invariant, &Steps::default(), None).len()
     });
     assert_eq!(evaluation.expect("a thread").join().expect("no panic"), 2);
@@ -298,7 +324,8 @@ proptest! {
 
 /// An expression that these choices make.
 fn expression(choices: &mut impl Iterator<Item = u8>, depth: usize) -> String {
-    const LEAVES: [&str; 8] = ["input.list", "input.text", "state.steps", "answer", "7", "'b'", "1.5", "input"];
+    const LEAVES: [&str; 8] =
+        ["input.list", "input.text", "state.steps", "answer", "7", "'b'", "1.5", "input"];
     let choice = choices.next().unwrap_or(0);
     if depth > 8 || choice < 60 {
         return LEAVES[usize::from(choice) % LEAVES.len()].to_owned();

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use cel::common::types::{CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, CelUInt};
+use cel::common::types::{
+    CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, CelUInt,
+};
 use cel::common::value::Val;
 use serde_json::Value;
 
@@ -21,7 +23,9 @@ pub fn of_json(value: &Value) -> Box<dyn Val> {
             (None, None) => Box::new(CelDouble::from(number.as_f64().unwrap_or(f64::NAN))),
         },
         Value::String(text) => Box::new(CelString::from(text.clone())),
-        Value::Array(values) => Box::new(CelList::from(values.iter().map(of_json).collect::<Vec<_>>())),
+        Value::Array(values) => {
+            Box::new(CelList::from(values.iter().map(of_json).collect::<Vec<_>>()))
+        }
         Value::Object(fields) => {
             let entries = fields.iter().map(|(name, value)| (key(name.clone()), of_json(value)));
             Box::new(CelMap::from(entries.collect::<HashMap<_, _>>()))
@@ -33,6 +37,10 @@ pub fn of_json(value: &Value) -> Box<dyn Val> {
 pub fn of_state<'a>(steps: &[&'a str], answer: Option<&Value>) -> Box<dyn Val + 'a> {
     let lines = steps.iter().map(|line| Box::new(CelString::from(*line)) as Box<dyn Val + 'a>);
     let lines: Box<dyn Val + 'a> = Box::new(CelList::from(lines.collect::<Vec<_>>()));
-    let answer: Box<dyn Val + 'a> = answer.map_or_else(|| Box::new(CelNull) as Box<dyn Val>, of_json);
-    Box::new(CelMap::from(HashMap::from([(key("steps".to_owned()), lines), (key("answer".to_owned()), answer)])))
+    let answer: Box<dyn Val + 'a> =
+        answer.map_or_else(|| Box::new(CelNull) as Box<dyn Val>, of_json);
+    Box::new(CelMap::from(HashMap::from([
+        (key("steps".to_owned()), lines),
+        (key("answer".to_owned()), answer),
+    ])))
 }

@@ -1,7 +1,9 @@
-//! A static bound on the work of evaluating an expression. CEL loops only over the elements of a value, so shapes bound
-//! every loop.
+//! A static bound on the work of evaluating an expression. CEL loops only over the elements of a
+//! value, so shapes bound every loop.
 
-use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators,
+};
 
 use super::expression::{Expression, MATCHES};
 use super::shape::Shape;
@@ -15,8 +17,8 @@ pub struct Scene<'a> {
     pub answer: &'a Shape,
 }
 
-/// Upper bound in units of 20 to 150 ns: one per node evaluated and one per part of a value copied, compared or
-/// formatted into an error.
+/// Upper bound in units of 20 to 150 ns: one per node evaluated and one per part of a value copied,
+/// compared or formatted into an error.
 pub fn bound(expression: &Expression, scene: &Scene<'_>) -> u64 {
     let mut bounds = Bounds { scene, patterns: &expression.patterns, bound: Vec::new() };
     bounds.of(&expression.tree).work
@@ -65,12 +67,15 @@ impl<'a> Bounds<'a> {
             Expr::Literal(LiteralValue::Bytes(bytes)) => {
                 Cost { work: 1, shape: Shape::text(bytes.inner().len() as u64) }
             }
-            Expr::Literal(LiteralValue::Double(_)) => Cost { work: 1, shape: Shape::Atom { parts: 1, fraction: true } },
+            Expr::Literal(LiteralValue::Double(_)) => {
+                Cost { work: 1, shape: Shape::Atom { parts: 1, fraction: true } }
+            }
             Expr::Literal(_) => Cost::small(1),
             Expr::Ident(name) => Cost { work: self.look_up(), shape: self.named(name) },
             Expr::Select(select) => {
                 let operand = self.of(&select.operand);
-                let shape = if select.test { Shape::SMALL } else { operand.shape.field(&select.field) };
+                let shape =
+                    if select.test { Shape::SMALL } else { operand.shape.field(&select.field) };
                 Cost { work: sum(&[operand.work, self.look_up()]), shape }
             }
             Expr::List(list) => {
@@ -84,7 +89,14 @@ impl<'a> Bounds<'a> {
                         None => item = Some(cost.shape),
                     }
                 }
-                Cost { work, shape: Shape::list(list.elements.len() as u64, item.unwrap_or(Shape::SMALL), parts) }
+                Cost {
+                    work,
+                    shape: Shape::list(
+                        list.elements.len() as u64,
+                        item.unwrap_or(Shape::SMALL),
+                        parts,
+                    ),
+                }
             }
             Expr::Map(map) => {
                 let (mut work, mut parts) = (1, 1);
@@ -130,7 +142,10 @@ impl<'a> Bounds<'a> {
         let shapes: Vec<Shape> = costs.into_iter().map(|cost| cost.shape).collect();
         match (call.func_name.as_str(), shapes.as_slice()) {
             (
-                operators::LOGICAL_AND | operators::LOGICAL_OR | operators::LOGICAL_NOT | operators::NOT_STRICTLY_FALSE,
+                operators::LOGICAL_AND
+                | operators::LOGICAL_OR
+                | operators::LOGICAL_NOT
+                | operators::NOT_STRICTLY_FALSE,
                 _,
             )
             | ("size", [Shape::List { .. } | Shape::Map { .. }]) => Cost::small(work),
@@ -139,7 +154,9 @@ impl<'a> Bounds<'a> {
                 shape.widen(no);
                 Cost { work, shape }
             }
-            (operators::ADD, [one, other]) => Cost { work: sum(&[work, parts]), shape: one.joined(other) },
+            (operators::ADD, [one, other]) => {
+                Cost { work: sum(&[work, parts]), shape: one.joined(other) }
+            }
             (operators::INDEX, [list, index]) => {
                 if let Some(name) = call.args.last().and_then(text_of) {
                     return Cost { work: sum(&[work, index.parts()]), shape: list.field(name) };
@@ -152,27 +169,36 @@ impl<'a> Bounds<'a> {
                 Cost::small(sum(&[work, parts, list.len().saturating_mul(value.parts())]))
             }
             ("dyn", [value]) => Cost { work, shape: value.clone() },
-            ("double", _) => Cost { work: sum(&[work, parts]), shape: Shape::Atom { parts: 1, fraction: true } },
+            ("double", _) => {
+                Cost { work: sum(&[work, parts]), shape: Shape::Atom { parts: 1, fraction: true } }
+            }
             ("string" | "bytes", _) => {
                 let parts = sum(&[parts, DIGITS_PARTS[usize::from(is_fraction)]]);
                 Cost { work: sum(&[work, parts]), shape: Shape::Atom { parts, fraction: false } }
             }
             (MATCHES, [text, _]) => {
-                let per_part =
-                    self.pattern(call).map_or(u64::MAX, |pattern| pattern.work_per_byte().saturating_mul(16));
+                let per_part = self
+                    .pattern(call)
+                    .map_or(u64::MAX, |pattern| pattern.work_per_byte().saturating_mul(16));
                 Cost::small(sum(&[work, MATCH_WORK, text.parts().saturating_mul(per_part)]))
             }
             // Comparisons, arithmetic, and the rest of the functions.
-            _ => Cost { work: sum(&[work, parts]), shape: Shape::Atom { parts: 1, fraction: is_fraction } },
+            _ => Cost {
+                work: sum(&[work, parts]),
+                shape: Shape::Atom { parts: 1, fraction: is_fraction },
+            },
         }
     }
 
     fn pattern(&self, call: &CallExpr) -> Option<&'a Pattern> {
-        let Expr::Literal(LiteralValue::Int(number)) = &call.args.first()?.expr else { return None };
+        let Expr::Literal(LiteralValue::Int(number)) = &call.args.first()?.expr else {
+            return None;
+        };
         self.patterns.get(usize::try_from(*number.inner()).ok()?)
     }
 
-    /// A macro's loop: its accumulator is a truth value, a count, or the list that `map` and `filter` append to.
+    /// A macro's loop: its accumulator is a truth value, a count, or the list that `map` and
+    /// `filter` append to.
     fn comprehension(&mut self, comprehension: &'a ComprehensionExpr) -> Cost {
         let range = self.of(&comprehension.iter_range);
         let init = self.of(&comprehension.accu_init);
@@ -181,13 +207,16 @@ impl<'a> Bounds<'a> {
         self.bound.push((&comprehension.iter_var, range.shape.element()));
         let condition = self.of(&comprehension.loop_cond);
         let step = self.of(&comprehension.loop_step);
-        let item = appended(comprehension).map(|tree| (self.of(tree).shape, is_name(tree, &comprehension.iter_var)));
+        let item = appended(comprehension)
+            .map(|tree| (self.of(tree).shape, is_name(tree, &comprehension.iter_var)));
         let result = self.of(&comprehension.result);
         self.bound.truncate(scopes);
         let len = range.shape.len();
         let (of_list, shape) = match item {
             // The elements together are no larger than the value they come from.
-            Some((item, true)) => (range.shape.parts(), Shape::list(len, item, range.shape.parts())),
+            Some((item, true)) => {
+                (range.shape.parts(), Shape::list(len, item, range.shape.parts()))
+            }
             Some((item, false)) => {
                 let parts = len.saturating_mul(item.parts()).saturating_add(1);
                 (parts, Shape::list(len, item, parts))
@@ -211,7 +240,8 @@ fn is_name(tree: &IdedExpr, name: &str) -> bool {
     matches!(&tree.expr, Expr::Ident(found) if found == name)
 }
 
-/// What `map` or `filter` appends: the `x` of `@result + [x]`, or of `guard ? @result + [x] : @result`.
+/// What `map` or `filter` appends: the `x` of `@result + [x]`, or of
+/// `guard ? @result + [x] : @result`.
 fn appended(comprehension: &ComprehensionExpr) -> Option<&IdedExpr> {
     let Expr::List(start) = &comprehension.accu_init.expr else { return None };
     let Expr::Call(step) = &comprehension.loop_step.expr else { return None };

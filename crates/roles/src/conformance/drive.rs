@@ -30,7 +30,12 @@ pub(super) trait Subject: Send + Sync + 'static {
     async fn turn(&self, turn: &Turn) -> Result<Self::Answer, AgentError>;
 
     /// Looks at an answer.
-    fn check(turn: &Turn, answer: &Self::Answer, requirements: &Requirements, findings: &mut Findings);
+    fn check(
+        turn: &Turn,
+        answer: &Self::Answer,
+        requirements: &Requirements,
+        findings: &mut Findings,
+    );
 }
 
 /// How a turn ended; findings are already recorded.
@@ -45,18 +50,32 @@ enum Outcome {
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
 }
 
-async fn take<S: Subject>(agent: &S, turn: &Turn, requirements: &Requirements, findings: &mut Findings) -> Outcome {
+async fn take<S: Subject>(
+    agent: &S,
+    turn: &Turn,
+    requirements: &Requirements,
+    findings: &mut Findings,
+) -> Outcome {
     let work = AssertUnwindSafe(async { agent.turn(turn).await }).catch_unwind();
     match timeout(requirements.timeout, work).await {
         Err(_) => {
-            findings.note(Rule::Answers, &turn.name, format!("no answer within {:?}", requirements.timeout));
+            findings.note(
+                Rule::Answers,
+                &turn.name,
+                format!("no answer within {:?}", requirements.timeout),
+            );
             Outcome::TimedOut
         }
         Ok(Err(panic)) => {
-            findings.note(Rule::NoPanic, &turn.name, format!("it panicked: {}", panic_text(panic.as_ref())));
+            findings.note(
+                Rule::NoPanic,
+                &turn.name,
+                format!("it panicked: {}", panic_text(panic.as_ref())),
+            );
             Outcome::Panicked
         }
         Ok(Ok(Err(error))) => {
@@ -72,7 +91,11 @@ async fn take<S: Subject>(agent: &S, turn: &Turn, requirements: &Requirements, f
 
 fn check_error<S: Subject>(turn: &Turn, error: &AgentError, findings: &mut Findings) {
     if !error.agent.starts_with(S::ROLE.name()) {
-        let detail = format!("the error names {:?}; begin with the role, as in {} `name`", error.agent, S::ROLE);
+        let detail = format!(
+            "the error names {:?}; begin with the role, as in {} `name`",
+            error.agent,
+            S::ROLE
+        );
         findings.note(Rule::NamedError, &turn.name, detail);
     }
     if error.reason.trim().is_empty() {
@@ -84,8 +107,17 @@ fn check_error<S: Subject>(turn: &Turn, error: &AgentError, findings: &mut Findi
 fn fingerprint(turn: &Turn) -> impl PartialEq + use<> {
     let trajectory = &turn.trajectory;
     let (notes, top) = trajectory.stack.notes();
-    let stack = (notes.to_vec(), top.clone(), trajectory.stack.lines().map(str::to_owned).collect::<Vec<_>>());
-    (trajectory.state(), stack, trajectory.machine.state(), trajectory.machine.violations(Kinds::ALL))
+    let stack = (
+        notes.to_vec(),
+        top.clone(),
+        trajectory.stack.lines().map(str::to_owned).collect::<Vec<_>>(),
+    );
+    (
+        trajectory.state(),
+        stack,
+        trajectory.machine.state(),
+        trajectory.machine.violations(Kinds::ALL),
+    )
 }
 
 /// Takes all turns in order; returns their outcomes up to the first timeout.
@@ -111,7 +143,12 @@ async fn in_order<S: Subject>(
 }
 
 /// Cancels turns, some before and some after a request is sent.
-async fn cancelled<S: Subject>(agent: &S, turn: &Turn, requirements: &Requirements, findings: &mut Findings) {
+async fn cancelled<S: Subject>(
+    agent: &S,
+    turn: &Turn,
+    requirements: &Requirements,
+    findings: &mut Findings,
+) {
     for wait in [None, Some(CANCEL_AFTER), None] {
         let work = AssertUnwindSafe(async { agent.turn(turn).await }).catch_unwind();
         let panicked = match wait {

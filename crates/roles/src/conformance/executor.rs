@@ -21,16 +21,26 @@ impl drive::Subject for Subject {
         self.0.propose(&turn.trajectory, turn.sampling).await
     }
 
-    fn check(turn: &Turn, proposal: &Proposal, requirements: &Requirements, findings: &mut Findings) {
+    fn check(
+        turn: &Turn,
+        proposal: &Proposal,
+        requirements: &Requirements,
+        findings: &mut Findings,
+    ) {
         let bytes = proposal.line.len();
         if proposal.line.contains(['\n', '\r']) {
             findings.note(Rule::OneLine, &turn.name, "the proposal contains a line break");
         }
         if bytes > requirements.line_bytes_max {
-            let detail = format!("the proposal has {bytes} bytes, more than {}", requirements.line_bytes_max);
+            let detail = format!(
+                "the proposal has {bytes} bytes, more than {}",
+                requirements.line_bytes_max
+            );
             findings.note(Rule::OneLine, &turn.name, detail);
         }
-        if let Some(wrong) = proposal.logprobs.iter().find(|logprob| !logprob.is_finite() || **logprob > 0.0) {
+        if let Some(wrong) =
+            proposal.logprobs.iter().find(|logprob| !logprob.is_finite() || **logprob > 0.0)
+        {
             findings.note(Rule::Logprob, &turn.name, format!("{wrong} is not a log-probability"));
         }
         let (tokens, logprobs) = (proposal.tokens.len(), proposal.logprobs.len());

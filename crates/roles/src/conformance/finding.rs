@@ -59,7 +59,10 @@ impl Findings {
     }
 
     pub fn add(&mut self, other: Self) {
-        other.0.into_iter().for_each(|Finding { rule, turn, detail }| self.note(rule, &turn, detail));
+        other
+            .0
+            .into_iter()
+            .for_each(|Finding { rule, turn, detail }| self.note(rule, &turn, detail));
     }
 
     pub fn into_vec(self) -> Vec<Finding> {

@@ -1,8 +1,8 @@
 //! A conformance suite: drives any agent over real tasks and reports the rules that it violates.
 //!
-//! To test your own agent, pass a constructor, inside a Tokio runtime with timers, and assert that there are no findings.
-//! Errors are valid answers: an agent may refuse a turn, as long as it answers in time and the error names it.
-//! `agents/examples/no_undo.rs` is a complete example.
+//! To test your own agent, pass a constructor, inside a Tokio runtime with timers, and assert that
+//! there are no findings. Errors are valid answers: an agent may refuse a turn, as long as it
+//! answers in time and the error names it. `agents/examples/no_undo.rs` is a complete example.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -45,7 +45,11 @@ pub struct Requirements {
 
 impl Default for Requirements {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(30), line_bytes_max: 1 << 16, own_violations: Vec::new() }
+        Self {
+            timeout: Duration::from_secs(30),
+            line_bytes_max: 1 << 16,
+            own_violations: Vec::new(),
+        }
     }
 }
 
@@ -55,7 +59,10 @@ pub async fn executor(make: impl Fn() -> Arc<dyn Executor>) -> Vec<Finding> {
 }
 
 /// Drives an executor. Stops at the first turn without an answer.
-pub async fn executor_with(make: impl Fn() -> Arc<dyn Executor>, requirements: &Requirements) -> Vec<Finding> {
+pub async fn executor_with(
+    make: impl Fn() -> Arc<dyn Executor>,
+    requirements: &Requirements,
+) -> Vec<Finding> {
     drive::drive(executor::Subject(make()), requirements).await
 }
 
@@ -64,8 +71,12 @@ pub async fn verifier(make: impl Fn() -> Arc<dyn Verifier>) -> Vec<Finding> {
     verifier_with(make, &Requirements::default()).await
 }
 
-/// Drives a verifier, constructed twice to compare what it looks at. Stops at the first turn without an answer.
-pub async fn verifier_with(make: impl Fn() -> Arc<dyn Verifier>, requirements: &Requirements) -> Vec<Finding> {
+/// Drives a verifier, constructed twice to compare what it looks at. Stops at the first turn
+/// without an answer.
+pub async fn verifier_with(
+    make: impl Fn() -> Arc<dyn Verifier>,
+    requirements: &Requirements,
+) -> Vec<Finding> {
     let agent = make();
     let basis = agent.basis();
     let mut findings = drive::drive(verifier::Subject(Arc::clone(&agent)), requirements).await;
@@ -79,6 +90,9 @@ pub async fn coordinator(make: impl Fn() -> Arc<dyn Coordinator>) -> Vec<Finding
 }
 
 /// Drives a coordinator. Stops at the first turn without an answer.
-pub async fn coordinator_with(make: impl Fn() -> Arc<dyn Coordinator>, requirements: &Requirements) -> Vec<Finding> {
+pub async fn coordinator_with(
+    make: impl Fn() -> Arc<dyn Coordinator>,
+    requirements: &Requirements,
+) -> Vec<Finding> {
     drive::drive(coordinator::Subject(make()), requirements).await
 }

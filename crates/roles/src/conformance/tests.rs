@@ -7,8 +7,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Finding, Requirements, Rule, coordinator_with, executor, executor_with, verifier, verifier_with};
-use crate::{AgentError, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Failure, Proposal, Ruling, Sampling};
+use super::{
+    Finding, Requirements, Rule, coordinator_with, executor, executor_with, verifier, verifier_with,
+};
+use crate::{
+    AgentError, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Failure, Proposal, Ruling,
+    Sampling,
+};
 use prime_bench::tasks::{Kind, Kinds};
 use prime_protocol::{Decision, Score, Trajectory, Verdict};
 
@@ -51,7 +56,10 @@ async fn bad_proposals() {
         (|| Ok(proposal("cmp 0 1\n")), &[Rule::OneLine]),
         (|| Ok(proposal(&"x".repeat((1 << 16) + 1))), &[Rule::OneLine]),
         (|| Ok(Proposal { logprobs: vec![f32::NAN], ..proposal("done") }), &[Rule::Logprob]),
-        (|| Ok(Proposal { logprobs: vec![-0.1], tokens: vec![1, 2], ..proposal("done") }), &[Rule::Logprob]),
+        (
+            || Ok(Proposal { logprobs: vec![-0.1], tokens: vec![1, 2], ..proposal("done") }),
+            &[Rule::Logprob],
+        ),
         (|| Err(AgentError::new("somebody", Failure::Died, "it is gone")), &[Rule::NamedError]),
         (|| Err(AgentError::new("executor `x`", Failure::Died, " ")), &[Rule::NamedError]),
         (|| Err(AgentError::new("executor `x`", Failure::Unsupported, "never")), &[]),
@@ -81,8 +89,11 @@ async fn bad_verdicts() {
         let findings = verifier(|| Arc::new(Fun(move |_: &Trajectory| judge()))).await;
         assert_eq!(rules(&findings), expected, "{findings:#?}");
     }
-    let requirements = Requirements { own_violations: vec!["taste".to_owned()], ..Requirements::default() };
-    let findings = verifier_with(|| Arc::new(Fun(|_: &Trajectory| Ok(named(1.0, "taste")))), &requirements).await;
+    let requirements =
+        Requirements { own_violations: vec!["taste".to_owned()], ..Requirements::default() };
+    let findings =
+        verifier_with(|| Arc::new(Fun(|_: &Trajectory| Ok(named(1.0, "taste")))), &requirements)
+            .await;
     assert_eq!(findings, []);
 }
 
@@ -154,7 +165,11 @@ impl AsyncCoordinator for FirstLetter {
 async fn panics_on_odd_lines() {
     let findings = verifier(|| Arc::new(Ascii)).await;
     assert_eq!(rules(&findings), [Rule::NoPanic]);
-    assert!(findings[0].turn.contains("unicode") && findings[0].detail.contains("what a line"), "{}", findings[0]);
+    assert!(
+        findings[0].turn.contains("unicode") && findings[0].detail.contains("what a line"),
+        "{}",
+        findings[0]
+    );
     let findings = coordinator_with(|| Arc::new(FirstLetter), &Requirements::default()).await;
     assert_eq!(rules(&findings), [Rule::NoPanic]);
     assert!(findings[0].turn.contains("empty"), "{}", findings[0]);
@@ -172,7 +187,8 @@ impl AsyncExecutor for Hanging {
 
 #[tokio::test]
 async fn a_timeout_stops_the_suite() {
-    let requirements = Requirements { timeout: Duration::from_millis(20), ..Requirements::default() };
+    let requirements =
+        Requirements { timeout: Duration::from_millis(20), ..Requirements::default() };
     let findings = executor_with(|| Arc::new(Hanging), &requirements).await;
     assert_eq!((rules(&findings), findings.len()), (vec![Rule::Answers], 1));
 }
@@ -204,8 +220,11 @@ impl AsyncExecutor for Marked {
 async fn cancelled_turns_must_leave_no_trace() {
     let findings = executor(|| Arc::new(Marked::default())).await;
     assert!(rules(&findings).contains(&Rule::UsableAfterCancel), "{findings:#?}");
-    let requirements = Requirements { timeout: Duration::from_millis(50), ..Requirements::default() };
-    let findings = executor_with(|| Arc::new(Marked { waits: true, ..Marked::default() }), &requirements).await;
+    let requirements =
+        Requirements { timeout: Duration::from_millis(50), ..Requirements::default() };
+    let findings =
+        executor_with(|| Arc::new(Marked { waits: true, ..Marked::default() }), &requirements)
+            .await;
     assert!(rules(&findings).contains(&Rule::UsableAfterCancel), "{findings:#?}");
 }
 

@@ -1,4 +1,5 @@
-//! The suite's turns: tasks of every category, initial and mid-trace states, valid and invalid lines.
+//! The suite's turns: tasks of every category, initial and mid-trace states, valid and invalid
+//! lines.
 
 use crate::Sampling;
 use prime_bench::tasks::{self, AnyTask, Category, Difficulty};
@@ -6,7 +7,8 @@ use prime_protocol::trajectory::Limits;
 use prime_protocol::{Decision, Role, Score, Trajectory, Verdict};
 
 /// High enough that no trajectory ends during setup.
-const LIMITS: Limits = Limits { attempts_max: 10_000, pops_max: 10_000, snapshot_every_frames: 4, ..Limits::DEFAULT };
+const LIMITS: Limits =
+    Limits { attempts_max: 10_000, pops_max: 10_000, snapshot_every_frames: 4, ..Limits::DEFAULT };
 const SEED: u64 = 42;
 /// Steps to a mid-trace state.
 const STEPS_MID_TRACE: usize = 7;
@@ -35,8 +37,11 @@ enum State {
     Rejected,
 }
 
-const STATES: [(State, &str); 3] =
-    [(State::Start, "start"), (State::MidTrace, "mid-trace"), (State::Rejected, "after rejections")];
+const STATES: [(State, &str); 3] = [
+    (State::Start, "start"),
+    (State::MidTrace, "mid-trace"),
+    (State::Rejected, "after rejections"),
+];
 
 /// One task per category, and two that the example agents know.
 fn sample_tasks() -> Vec<&'static dyn AnyTask> {
@@ -67,7 +72,11 @@ fn trajectory(task: &dyn AnyTask, state: State) -> Trajectory {
     }
     if matches!(state, State::Rejected) {
         let feedback = "\"nein\"\t\u{0}\\ 没有\n{{ view }} %s".repeat(2_000);
-        let verdict = Verdict { score: Score::from_tenths(10), feedback: Some(feedback), ..Verdict::default() };
+        let verdict = Verdict {
+            score: Score::from_tenths(10),
+            feedback: Some(feedback),
+            ..Verdict::default()
+        };
         for count in 0..EXCLUDED {
             let line = format!("no action {count}");
             let applicable = trajectory.machine.propose(&line).is_ok();
@@ -117,13 +126,14 @@ fn turn(task: &dyn AnyTask, (state, place): (State, &str), (what, line): (&str, 
 
 fn proposing(task: &dyn AnyTask) -> Vec<Turn> {
     let samplings = [(0.0, 1.0, 0), (2.0, 0.01, u64::MAX), (0.7, 0.95, SEED)];
-    let at = |((state, place), (temperature, top_p, seed)): ((State, &str), (f32, f32, u64))| Turn {
-        name: format!("{} at {place}", task.spec().slug),
-        trajectory: trajectory(task, state),
-        sampling: Sampling { temperature, top_p, seed },
-        line: String::new(),
-        verdict: Verdict::default(),
-    };
+    let at =
+        |((state, place), (temperature, top_p, seed)): ((State, &str), (f32, f32, u64))| Turn {
+            name: format!("{} at {place}", task.spec().slug),
+            trajectory: trajectory(task, state),
+            sampling: Sampling { temperature, top_p, seed },
+            line: String::new(),
+            verdict: Verdict::default(),
+        };
     STATES.into_iter().zip(samplings).map(at).collect()
 }
 

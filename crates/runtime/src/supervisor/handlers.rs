@@ -128,7 +128,8 @@ impl Handler<Returned> for Supervisor {
 }
 
 impl Supervisor {
-    /// Sends a returned turn again, or fails it if its last error is permanent or it has had too many.
+    /// Sends a returned turn again, or fails it if its last error is permanent or it has had too
+    /// many.
     fn retry(&mut self, mut body: Box<TurnBody>, ctx: &mut Context<Self>) {
         if self.runs.get(&body.run).is_none_or(|live| !live.run.wants(body.id)) {
             return;
@@ -147,7 +148,8 @@ impl Supervisor {
         }
         if let Some(error) = error.filter(|_| body.mishaps > body.mishaps_reported) {
             let (id, elapsed_ms) = (body.id, self.elapsed_ms(body.run));
-            let mishap = Event::Mishap { id, elapsed_ms, role: body.stage, error, mishaps: body.mishaps };
+            let mishap =
+                Event::Mishap { id, elapsed_ms, role: body.stage, error, mishaps: body.mishaps };
             self.observe(body.run, &mishap);
             body.mishaps_reported = body.mishaps;
         }
@@ -159,7 +161,10 @@ impl Handler<Died> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Died, ctx: &mut Context<Self>) {
         let Died { role, generation, agents, reason } = message;
-        let Some(ring) = self.ring.as_mut().filter(|ring| ring.generation(role) == generation) else { return };
+        let Some(ring) = self.ring.as_mut().filter(|ring| ring.generation(role) == generation)
+        else {
+            return;
+        };
         ring.replace(role, &self.plan);
         let set = agents.unwrap_or(self.plan.kept);
         let mut parked = std::mem::take(&mut self.parked[role as usize]);

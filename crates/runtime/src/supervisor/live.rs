@@ -12,7 +12,8 @@ use crate::submission::Submission;
 use prime_protocol::{Run, Trajectory, TurnId};
 use prime_roles::AgentSetId;
 
-/// Milliseconds since a cell began: differences of whole numbers cost a step less than those of instants.
+/// Milliseconds since a cell began: differences of whole numbers cost a step less than those of
+/// instants.
 #[derive(Clone, Copy)]
 pub struct CellClock(Instant);
 

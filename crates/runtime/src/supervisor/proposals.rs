@@ -34,10 +34,12 @@ impl Supervisor {
         let Waiting { id, trajectory, speculation } = waiting;
         let Submission { plan, sampling: run_sampling, .. } = &live.submission;
         let sampling = run_sampling.of_turn(&plan.strategy, plan.fanout, id, &trajectory);
-        let lookahead = live.round.as_ref().and_then(|round| Lookahead::of(&live.run, *run_sampling, round));
+        let lookahead =
+            live.round.as_ref().and_then(|round| Lookahead::of(&live.run, *run_sampling, round));
         let timing = observer.wants_timing().then(|| Box::new(StageTimes::start()));
         let (span, of) = (live.span.clone(), (run, live.agents));
-        let is_deferrable = self.in_flight > CROWD && trajectory.counts.proposals.is_multiple_of(STINT);
+        let is_deferrable =
+            self.in_flight > CROWD && trajectory.counts.proposals.is_multiple_of(STINT);
         let mut body = match self.spare.pop() {
             Some(mut body) => {
                 body.reuse(of, id, trajectory, sampling);
@@ -54,7 +56,8 @@ impl Supervisor {
     /// Sends a turn to the agent whose work it needs.
     pub(super) fn send(&mut self, body: Box<TurnBody>) {
         let role: Role = body.stage;
-        let ring = self.ring.as_mut().expect("invariant: the ring exists once the actor has started");
+        let ring =
+            self.ring.as_mut().expect("invariant: the ring exists once the actor has started");
         if ring.is_connected(role) {
             ring.send(role, Turn::new(body));
         } else {
@@ -93,7 +96,11 @@ impl Supervisor {
         live.held.retain(|held| live.run.wants(held.id));
         if live.held.len() == live.run.live() as usize {
             let waiting = live.held.iter().map(|held| (held.id, held.trajectory.as_ref()));
-            live.submission.observer.save_snapshot(RunSnapshot::of(&live.run, waiting, live.elapsed_ms()));
+            live.submission.observer.save_snapshot(RunSnapshot::of(
+                &live.run,
+                waiting,
+                live.elapsed_ms(),
+            ));
             self.release(run);
         }
     }

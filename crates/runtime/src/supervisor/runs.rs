@@ -18,7 +18,10 @@ use prime_roles::AgentSetId;
 
 /// The end of a run whose task's own code panicked.
 fn broken(panic: &(dyn Any + Send)) -> Ending {
-    Ending::AgentFailed(format!("the run's own state cannot be carried on: panicked: {}", panic_text(panic)))
+    Ending::AgentFailed(format!(
+        "the run's own state cannot be carried on: panicked: {}",
+        panic_text(panic)
+    ))
 }
 
 fn started_run(submission: &Submission, effects: &mut Vec<Effect>) -> Result<Run, Ending> {
@@ -33,7 +36,12 @@ fn started_run(submission: &Submission, effects: &mut Vec<Effect>) -> Result<Run
 
 impl Supervisor {
     /// Carries out effects of a run; the buffer is reused.
-    pub(super) fn carry_out(&mut self, run: RunId, mut effects: Vec<Effect>, ctx: &mut Context<Self>) {
+    pub(super) fn carry_out(
+        &mut self,
+        run: RunId,
+        mut effects: Vec<Effect>,
+        ctx: &mut Context<Self>,
+    ) {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Propose(id, trajectory) => {
@@ -42,7 +50,9 @@ impl Supervisor {
                 Effect::Ended(id, end, reward) => {
                     self.observe(run, &Event::TrajectoryEnded { id, end: &end, reward: &reward });
                 }
-                Effect::Chosen { round, chosen } => self.observe(run, &Event::Chosen { round, chosen: &chosen }),
+                Effect::Chosen { round, chosen } => {
+                    self.observe(run, &Event::Chosen { round, chosen: &chosen })
+                }
                 Effect::Voted { round, winner, agreement } => {
                     self.close_round(run);
                     self.observe(run, &Event::Voted { round, winner: winner.as_ref(), agreement });
@@ -123,7 +133,10 @@ impl Supervisor {
             let ending = broken(panic.as_ref());
             tracing::error!(run, "{ending:?}");
             // The run's state may be torn: none of it is used again.
-            self.observe(run, &Event::Stopped { ending: &ending, elapsed_ms: self.elapsed_ms(run) });
+            self.observe(
+                run,
+                &Event::Stopped { ending: &ending, elapsed_ms: self.elapsed_ms(run) },
+            );
             self.finish(run, Outcome::without_answer(ending), ctx);
         }
     }
@@ -135,12 +148,16 @@ impl Supervisor {
     /// Starts a run, unless it was moved to another cell or has ended.
     pub(super) fn begin(&mut self, id: RunId, ctx: &mut Context<Self>) {
         let started = Instant::now();
-        let Some((mut submission, agents, span)) = self.plan.table.start(id, started) else { return };
+        let Some((mut submission, agents, span)) = self.plan.table.start(id, started) else {
+            return;
+        };
         let mut effects = std::mem::take(&mut self.effects);
         let (run, elapsed_before_ms) = match submission.suspended.take() {
             Some(suspended) => {
                 let SuspendedRun { run, waiting, elapsed_ms } = *suspended;
-                effects.extend(waiting.into_iter().map(|(id, trajectory)| Effect::Propose(id, trajectory)));
+                effects.extend(
+                    waiting.into_iter().map(|(id, trajectory)| Effect::Propose(id, trajectory)),
+                );
                 (run, elapsed_ms)
             }
             None => match started_run(&submission, &mut effects) {
@@ -157,7 +174,8 @@ impl Supervisor {
                 }
             },
         };
-        let wall = Duration::from_millis(submission.plan.budget.wall_ms.saturating_sub(elapsed_before_ms));
+        let wall =
+            Duration::from_millis(submission.plan.budget.wall_ms.saturating_sub(elapsed_before_ms));
         let deadline = self.deadlines.insert(id, wall);
         let round = submission.plan.speculate.then(|| watch::Sender::new(()));
         self.in_flight += submission.plan.fanout;
@@ -194,7 +212,9 @@ impl Supervisor {
 
     pub(super) fn stop(&mut self, run: RunId, ending: Ending, ctx: &mut Context<Self>) {
         self.with_run(run, ctx, |live, effects| {
-            live.submission.observer.observe(&Event::Stopped { ending: &ending, elapsed_ms: live.elapsed_ms() });
+            live.submission
+                .observer
+                .observe(&Event::Stopped { ending: &ending, elapsed_ms: live.elapsed_ms() });
             live.run.stop(ending, effects);
         });
     }
@@ -213,8 +233,15 @@ impl Supervisor {
         });
     }
 
-    /// Too many restarts: ends every run of the cell with this set's agents, with the role and the reason.
-    pub(super) fn give_up(&mut self, role: Role, set: AgentSetId, reason: &str, ctx: &mut Context<Self>) {
+    /// Too many restarts: ends every run of the cell with this set's agents, with the role and the
+    /// reason.
+    pub(super) fn give_up(
+        &mut self,
+        role: Role,
+        set: AgentSetId,
+        reason: &str,
+        ctx: &mut Context<Self>,
+    ) {
         let limit = self.plan.runtime.restart_limit;
         let failure = format!(
             "the {role} was restarted {} times within {} s and died again: {reason}",
@@ -222,7 +249,8 @@ impl Supervisor {
             limit.window.as_secs_f64()
         );
         tracing::error!(%role, "{failure}");
-        let runs: Vec<_> = self.runs.iter().filter(|(_, live)| live.agents == set).map(|(run, _)| *run).collect();
+        let runs: Vec<_> =
+            self.runs.iter().filter(|(_, live)| live.agents == set).map(|(run, _)| *run).collect();
         for run in runs {
             self.stop(run, Ending::AgentFailed(failure.clone()), ctx);
         }

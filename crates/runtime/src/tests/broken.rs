@@ -78,7 +78,9 @@ fn a_run_that_panics_outside_its_agents_ends_by_name_and_no_other_does() {
             let stillborn: Arc<dyn Problem> = Arc::new(Stillborn(Arc::clone(&sound)));
             handles.push(runtime.submit(submission(&stillborn, plan(4))));
             for handle in handles {
-                let Ending::AgentFailed(reason) = outcome_of(handle).await.ending else { panic!("it went on") };
+                let Ending::AgentFailed(reason) = outcome_of(handle).await.ending else {
+                    panic!("it went on")
+                };
                 assert!(reason.contains("outside the agents"), "{reason}");
             }
             assert!(beside.outcome().await.expect("the Supervisor lives").verified);

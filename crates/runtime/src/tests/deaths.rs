@@ -11,8 +11,8 @@ use super::*;
 use prime_protocol::Ending;
 use prime_roles::ScriptedExecutor;
 
-/// Panics at every nth call of all agents that share it, but only once per turn: calls may come in a rhythm, and a turn
-/// that is hit five times is rightly failed.
+/// Panics at every nth call of all agents that share it, but only once per turn: calls may come in
+/// a rhythm, and a turn that is hit five times is rightly failed.
 #[derive(Clone)]
 struct PanicsAtEvery {
     nth: u64,
@@ -51,14 +51,20 @@ fn survives(placement: Placement, agents: impl Fn() -> (Arc<dyn Agents>, Made)) 
     in_system(async {
         let (agents, made) = agents();
         let runtime = Runtime::start(&runtime_plan(placement), agents);
-        let problems: Vec<_> = tasks::all().map(|task| task.generate(Difficulty::Easy, 11)).collect();
-        let mut handles: Vec<_> = problems.iter().map(|problem| runtime.submit(submission(problem, plan(4)))).collect();
+        let problems: Vec<_> =
+            tasks::all().map(|task| task.generate(Difficulty::Easy, 11)).collect();
+        let mut handles: Vec<_> =
+            problems.iter().map(|problem| runtime.submit(submission(problem, plan(4)))).collect();
         let outcomes = join_all(handles.iter_mut().map(RunHandle::outcome)).await;
         for (problem, outcome) in problems.iter().zip(outcomes) {
             let outcome = outcome.expect("the Supervisor lives");
             let slug = problem.spec().slug;
             assert!(outcome.verified, "{slug} {placement:?}: {:?}", outcome.ending);
-            assert_eq!(outcome.answer.as_ref(), Some(&problem.reference().answer), "{slug} {placement:?}");
+            assert_eq!(
+                outcome.answer.as_ref(),
+                Some(&problem.reference().answer),
+                "{slug} {placement:?}"
+            );
         }
         made.counts()
     })
@@ -161,7 +167,10 @@ fn turns_in_flight_go_on(placement: Placement, role: usize) {
         let problem = problem("bubble-sort");
         let recorder = Recorder::default();
         let plan = RunPlan { confidence: 1.0, ..plan(HELD) };
-        let handle = runtime.submit(Submission { observer: Arc::new(recorder.clone()), ..submission(&problem, plan) });
+        let handle = runtime.submit(Submission {
+            observer: Arc::new(recorder.clone()),
+            ..submission(&problem, plan)
+        });
         for _ in 0..HELD {
             holding.recv().await.expect("held");
         }
@@ -169,8 +178,16 @@ fn turns_in_flight_go_on(placement: Placement, role: usize) {
         die.notify_one();
         let outcome = outcome_of(handle).await;
 
-        assert_eq!((outcome.ending, outcome.votes[0].votes), (Ending::Agreed, HELD), "no trajectory was lost");
-        assert_eq!(outcome.proposals, u64::from(HELD) * problem.reference().steps, "and none was duplicated");
+        assert_eq!(
+            (outcome.ending, outcome.votes[0].votes),
+            (Ending::Agreed, HELD),
+            "no trajectory was lost"
+        );
+        assert_eq!(
+            outcome.proposals,
+            u64::from(HELD) * problem.reference().steps,
+            "and none was duplicated"
+        );
         let mut expected = [1; 3];
         expected[role] = 2;
         assert_eq!(made.counts(), expected);
@@ -207,13 +224,19 @@ fn a_turn_that_kills_every_executor_fails_its_trajectory_only() {
             let runtime = Runtime::start(&runtime_plan(placement), agents);
             let recorder = Recorder::default();
             let plan = RunPlan { confidence: 1.0, ..plan(3) };
-            let submission =
-                Submission { observer: Arc::new(recorder.clone()), ..submission(&problem("long-division"), plan) };
+            let submission = Submission {
+                observer: Arc::new(recorder.clone()),
+                ..submission(&problem("long-division"), plan)
+            };
             let outcome = outcome_of(runtime.submit(submission)).await;
 
-            assert_eq!((&outcome.ending, outcome.verified, outcome.rounds), (&Ending::Agreed, true, 2));
+            assert_eq!(
+                (&outcome.ending, outcome.verified, outcome.rounds),
+                (&Ending::Agreed, true, 2)
+            );
             let seen = recorder.seen();
-            let failed: Vec<_> = seen.ends.iter().filter(|(_, end)| matches!(end, End::Failed(_))).collect();
+            let failed: Vec<_> =
+                seen.ends.iter().filter(|(_, end)| matches!(end, End::Failed(_))).collect();
             let [(id, End::Failed(reason))] = failed[..] else { panic!("{:?}", seen.ends) };
             assert_eq!(id.round, 1);
             assert!(reason.contains("executor") && reason.contains("poison"), "{reason}");

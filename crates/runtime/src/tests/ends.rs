@@ -37,8 +37,10 @@ fn run_with(fails: &Fails, fanout: u32) -> (Outcome, Recorder) {
     in_system(async {
         let (agents, made) = checked(move |_| reference_after(before.clone()));
         let recorder = Recorder::default();
-        let submission =
-            Submission { observer: Arc::new(recorder.clone()), ..submission(&problem("bubble-sort"), plan(fanout)) };
+        let submission = Submission {
+            observer: Arc::new(recorder.clone()),
+            ..submission(&problem("bubble-sort"), plan(fanout))
+        };
         let outcome = outcome_of(shared(agents).submit(submission)).await;
         assert!(made.counts().iter().all(|made| *made <= 1), "an error does not kill an agent");
         (outcome, recorder)
@@ -56,7 +58,10 @@ fn a_permanent_error_ends_its_trajectory_immediately() {
 
     let (outcome, recorder) = run_with(&Fails::new(1, false), 3);
     assert!(outcome.verified, "the other trajectories answer");
-    assert_eq!(recorder.seen().ends.iter().filter(|(_, end)| matches!(end, End::Failed(_))).count(), 1);
+    assert_eq!(
+        recorder.seen().ends.iter().filter(|(_, end)| matches!(end, End::Failed(_))).count(),
+        1
+    );
 }
 
 #[test]
@@ -106,12 +111,18 @@ fn cancelling_ends_a_run_with_the_best_answer_so_far() {
         let runtime = shared(checked(move |_| reference_after(lets.clone())).0);
         let (tell, mut told) = mpsc::unbounded_channel();
         let problem = problem("long-division");
-        let handle = runtime.submit(Submission { observer: Arc::new(Tells(tell)), ..submission(&problem, plan(4)) });
+        let handle = runtime.submit(Submission {
+            observer: Arc::new(Tells(tell)),
+            ..submission(&problem, plan(4))
+        });
         told.recv().await.expect("a trajectory ends");
         handle.cancel();
         handle.cancel();
         let outcome = outcome_of(handle).await;
-        assert_eq!((&outcome.ending, outcome.verified, outcome.votes.len()), (&Ending::Cancelled, true, 1));
+        assert_eq!(
+            (&outcome.ending, outcome.verified, outcome.votes.len()),
+            (&Ending::Cancelled, true, 1)
+        );
         assert_eq!(outcome.answer, Some(problem.reference().answer));
         assert_eq!((outcome.steps, outcome.votes[0].votes), (problem.reference().steps, 1));
         assert_eq!(runtime.load(), 0);
@@ -138,10 +149,14 @@ fn a_queued_run_can_be_cancelled_and_makes_room() {
     in_system(async {
         let runtime = silent_runtime(4);
         let problem = problem("bubble-sort");
-        let [first, second, third] = [0, 1, 2].map(|_| runtime.submit(submission(&problem, plan(4))));
+        let [first, second, third] =
+            [0, 1, 2].map(|_| runtime.submit(submission(&problem, plan(4))));
         second.cancel();
         let outcome = outcome_of(second).await;
-        assert_eq!((outcome.ending, outcome.answer, outcome.proposals), (Ending::Cancelled, None, 0));
+        assert_eq!(
+            (outcome.ending, outcome.answer, outcome.proposals),
+            (Ending::Cancelled, None, 0)
+        );
         assert_eq!(runtime.load(), 2);
         first.cancel();
         outcome_of(first).await;
@@ -156,7 +171,8 @@ fn halting_ends_live_and_queued_runs() {
     in_system(async {
         let runtime = silent_runtime(4);
         let problem = problem("bubble-sort");
-        let handles: Vec<_> = (0..5).map(|_| runtime.submit(submission(&problem, plan(3)))).collect();
+        let handles: Vec<_> =
+            (0..5).map(|_| runtime.submit(submission(&problem, plan(3)))).collect();
         runtime.halt();
         for handle in handles {
             assert_eq!(outcome_of(handle).await.ending, Ending::Cancelled);
@@ -165,7 +181,8 @@ fn halting_ends_live_and_queued_runs() {
     });
 }
 
-/// Pauses the clock of its thread, so that time jumps to the next timer whenever the thread is idle.
+/// Pauses the clock of its thread, so that time jumps to the next timer whenever the thread is
+/// idle.
 struct StopsTheClock;
 
 #[async_trait]
@@ -183,7 +200,10 @@ fn the_wall_clock_ends_a_run_whose_executor_never_answers() {
         let budget = Budget { wall_ms: 86_400_000, ..plan(1).budget };
         let plan = RunPlan { budget, ..plan(1) };
         let outcome = outcome_of(runtime.submit(submission(&problem("bubble-sort"), plan))).await;
-        assert_eq!((outcome.ending, outcome.answer, outcome.proposals), (Ending::WallMsSpent, None, 0));
+        assert_eq!(
+            (outcome.ending, outcome.answer, outcome.proposals),
+            (Ending::WallMsSpent, None, 0)
+        );
     });
 }
 
@@ -193,9 +213,14 @@ fn the_step_budget_ends_a_run_by_name() {
         let lets = LetsOneThrough::default();
         let runtime = shared(checked(move |_| reference_after(lets.clone())).0);
         let budget = Budget { steps: 5, ..plan(1).budget };
-        let outcome =
-            outcome_of(runtime.submit(submission(&problem("bubble-sort"), RunPlan { budget, ..plan(2) }))).await;
-        assert_eq!((outcome.ending, outcome.proposals, outcome.verified), (Ending::StepsSpent, 5, false));
+        let outcome = outcome_of(
+            runtime.submit(submission(&problem("bubble-sort"), RunPlan { budget, ..plan(2) })),
+        )
+        .await;
+        assert_eq!(
+            (outcome.ending, outcome.proposals, outcome.verified),
+            (Ending::StepsSpent, 5, false)
+        );
     });
 }
 
@@ -205,7 +230,10 @@ fn dropping_a_handle_does_not_end_its_run() {
         let runtime = shared(checked(|_| ReferenceExecutor).0);
         let (tell, mut told) = mpsc::unbounded_channel();
         let problem = problem("dfa-simulation");
-        drop(runtime.submit(Submission { observer: Arc::new(Tells(tell)), ..submission(&problem, plan(1)) }));
+        drop(runtime.submit(Submission {
+            observer: Arc::new(Tells(tell)),
+            ..submission(&problem, plan(1))
+        }));
         told.recv().await.expect("the run went on");
         assert!(outcome_of(runtime.submit(submission(&problem, plan(1)))).await.verified);
         assert_eq!(runtime.load(), 0);
@@ -225,8 +253,10 @@ impl AsyncExecutor for Exhausted {
 #[test]
 fn an_executor_with_nothing_left_ends_its_trajectory_with_one_proposal() {
     let recorder = Recorder::default();
-    let submission =
-        Submission { observer: Arc::new(recorder.clone()), ..submission(&problem("bubble-sort"), plan(2)) };
+    let submission = Submission {
+        observer: Arc::new(recorder.clone()),
+        ..submission(&problem("bubble-sort"), plan(2))
+    };
     let outcome = in_system(async {
         let (agents, _) = checked(|_| Exhausted);
         outcome_of(shared(agents).submit(submission)).await
@@ -241,14 +271,21 @@ struct Lost;
 #[async_trait]
 impl AsyncExecutor for Lost {
     async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
-        Ok(Proposal { line: "999?".to_owned(), unfinished: Some("no `999`".into()), ..Proposal::default() })
+        Ok(Proposal {
+            line: "999?".to_owned(),
+            unfinished: Some("no `999`".into()),
+            ..Proposal::default()
+        })
     }
 }
 
 #[test]
 fn a_read_that_fails_is_a_rejected_proposal_with_the_reason() {
     let recorder = Recorder::default();
-    let submission = Submission { observer: Arc::new(recorder.clone()), ..submission(&problem("introsort"), plan(1)) };
+    let submission = Submission {
+        observer: Arc::new(recorder.clone()),
+        ..submission(&problem("introsort"), plan(1))
+    };
     let outcome = in_system(async {
         let (agents, _) = checked(|_| Lost);
         outcome_of(shared(agents).submit(submission)).await
@@ -257,6 +294,9 @@ fn a_read_that_fails_is_a_rejected_proposal_with_the_reason() {
     let seen = recorder.seen();
     assert!(!seen.steps.is_empty());
     for step in &seen.steps {
-        assert_eq!((step.feedback.as_deref(), step.decision), (Some("no `999`"), Decision::Backtrack));
+        assert_eq!(
+            (step.feedback.as_deref(), step.decision),
+            (Some("no `999`"), Decision::Backtrack)
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Agents that block their thread: they are found, their runs end by name, and everybody else is served.
+//! Agents that block their thread: they are found, their runs end by name, and everybody else is
+//! served.
 
 use crossbeam_channel::{Receiver, bounded};
 use tokio::sync::mpsc;
@@ -11,7 +12,8 @@ use tokio::time::Instant;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Blocks the thread of the first executor until it is told to go on, or nobody can tell it any more.
+/// Blocks the thread of the first executor until it is told to go on, or nobody can tell it any
+/// more.
 struct Blocking {
     is_first: bool,
     blocked: mpsc::UnboundedSender<()>,
@@ -19,7 +21,11 @@ struct Blocking {
 }
 
 impl Executor for Blocking {
-    fn propose<'a>(&'a self, trajectory: &'a Trajectory, sampling: Sampling) -> AgentReply<'a, Proposal> {
+    fn propose<'a>(
+        &'a self,
+        trajectory: &'a Trajectory,
+        sampling: Sampling,
+    ) -> AgentReply<'a, Proposal> {
         if self.is_first {
             // The test may have ended.
             let _ = self.blocked.send(());
@@ -36,8 +42,11 @@ fn blocking(
 ) -> (Runtime, mpsc::UnboundedReceiver<()>, crossbeam_channel::Sender<()>) {
     let (blocked, is_blocked) = mpsc::unbounded_channel();
     let (tell, go_on) = bounded(0);
-    let (agents, _) =
-        checked(move |count| Blocking { is_first: count == 0, blocked: blocked.clone(), go_on: go_on.clone() });
+    let (agents, _) = checked(move |count| Blocking {
+        is_first: count == 0,
+        blocked: blocked.clone(),
+        go_on: go_on.clone(),
+    });
     // The tests look themselves, with a clock of their own.
     let plan = RuntimePlan { cells, hang_after: None, ..runtime_plan(placement) };
     (Runtime::start(&plan, agents), is_blocked, tell)
@@ -48,7 +57,8 @@ fn within(wall: Duration) -> RunPlan {
     RunPlan { budget: Budget { wall_ms, ..plan(2).budget }, ..plan(2) }
 }
 
-/// Looks at ever later times until the hangs are as wanted: a look passes over a cell whose Supervisor is at work.
+/// Looks at ever later times until the hangs are as wanted: a look passes over a cell whose
+/// Supervisor is at work.
 async fn look_until(runtime: &Runtime, mut at: Instant, wanted: Hangs) {
     loop {
         runtime.cells.look(at, LIMIT);
@@ -95,8 +105,13 @@ fn a_run_whose_agent_hangs_ends_by_name_and_later_runs_are_served() {
                     () = tokio::task::yield_now() => {}
                 }
             };
-            let Ending::AgentFailed(reason) = outcome.ending else { panic!("{:?}", outcome.ending) };
-            assert_eq!(reason, "the executor `test` has blocked its thread for 660 s", "{placement:?}");
+            let Ending::AgentFailed(reason) = outcome.ending else {
+                panic!("{:?}", outcome.ending)
+            };
+            assert_eq!(
+                reason, "the executor `test` has blocked its thread for 660 s",
+                "{placement:?}"
+            );
             assert_eq!((runtime.load(), recorder.seen().finished), (0, 1), "{placement:?}");
 
             drop(tell);
@@ -124,7 +139,11 @@ fn other_cells_go_on_beside_one_that_is_blocked() {
             // A Supervisor that is not blocked ends the run itself.
             held_up.cancel();
             runtime.cells.look(start + LIMIT, LIMIT);
-            assert_eq!(held_up.outcome().await.expect("it ends").ending, Ending::Cancelled, "{placement:?}");
+            assert_eq!(
+                held_up.outcome().await.expect("it ends").ending,
+                Ending::Cancelled,
+                "{placement:?}"
+            );
         });
     }
 }
@@ -152,11 +171,18 @@ fn runs_that_wait_behind_a_blocked_one_move_to_the_new_cell() {
     in_system(async {
         let (blocked, mut is_blocked) = mpsc::unbounded_channel();
         let (_tell, go_on) = bounded(0);
-        let (agents, _) =
-            checked(move |count| Blocking { is_first: count == 0, blocked: blocked.clone(), go_on: go_on.clone() });
-        let runtime = Runtime::start(&RuntimePlan { in_flight_max: 2, ..runtime_plan(Placement::Shared) }, agents);
+        let (agents, _) = checked(move |count| Blocking {
+            is_first: count == 0,
+            blocked: blocked.clone(),
+            go_on: go_on.clone(),
+        });
+        let runtime = Runtime::start(
+            &RuntimePlan { in_flight_max: 2, ..runtime_plan(Placement::Shared) },
+            agents,
+        );
         let problem = problem("bubble-sort");
-        let handles: Vec<_> = (0..4).map(|_| runtime.submit(submission(&problem, plan(2)))).collect();
+        let handles: Vec<_> =
+            (0..4).map(|_| runtime.submit(submission(&problem, plan(2)))).collect();
         is_blocked.recv().await.expect("it blocks");
         let start = Instant::now();
         runtime.cells.look(start, LIMIT);
@@ -173,14 +199,20 @@ fn the_watchdog_looks_without_an_arbiter() {
     in_system(async {
         let (blocked, mut is_blocked) = mpsc::unbounded_channel();
         let (_tell, go_on) = bounded(0);
-        let (agents, _) =
-            checked(move |count| Blocking { is_first: count == 0, blocked: blocked.clone(), go_on: go_on.clone() });
+        let (agents, _) = checked(move |count| Blocking {
+            is_first: count == 0,
+            blocked: blocked.clone(),
+            go_on: go_on.clone(),
+        });
         let hang_after = Some(Duration::from_millis(1));
-        let runtime = Runtime::start(&RuntimePlan { hang_after, ..runtime_plan(Placement::Shared) }, agents);
+        let runtime =
+            Runtime::start(&RuntimePlan { hang_after, ..runtime_plan(Placement::Shared) }, agents);
         let problem = problem("bubble-sort");
         let held_up = runtime.submit(submission(&problem, within(Duration::from_millis(1))));
         is_blocked.recv().await.expect("it blocks");
-        let Ending::AgentFailed(reason) = outcome_of(held_up).await.ending else { panic!("it went on") };
+        let Ending::AgentFailed(reason) = outcome_of(held_up).await.ending else {
+            panic!("it went on")
+        };
         assert!(reason.contains("executor `test`"), "{reason}");
         assert!(outcome_of(runtime.submit(submission(&problem, plan(2)))).await.verified);
     });

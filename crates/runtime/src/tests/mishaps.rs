@@ -35,8 +35,12 @@ struct Failures(Arc<Mutex<Vec<SeenFailure>>>);
 impl Observer for Failures {
     fn observe(&self, event: &Event<'_>) {
         let seen = match event {
-            Event::Mishap { role, error, mishaps, .. } => (*role, error.failure, Some(*mishaps), error.reason.clone()),
-            Event::TurnFailed { role, failure, reason, .. } => (*role, *failure, None, (*reason).to_owned()),
+            Event::Mishap { role, error, mishaps, .. } => {
+                (*role, error.failure, Some(*mishaps), error.reason.clone())
+            }
+            Event::TurnFailed { role, failure, reason, .. } => {
+                (*role, *failure, None, (*reason).to_owned())
+            }
             _ => return,
         };
         self.0.lock().unwrap().push(seen);
@@ -49,7 +53,8 @@ fn seen(agents: Arc<dyn Agents>) -> (bool, Vec<SeenFailure>) {
         let failures = Failures::default();
         let runtime = shared(agents);
         let observer = Arc::new(failures.clone());
-        let handle = runtime.submit(Submission { observer, ..submission(&problem("bubble-sort"), plan(1)) });
+        let handle =
+            runtime.submit(Submission { observer, ..submission(&problem("bubble-sort"), plan(1)) });
         let is_verified = outcome_of(handle).await.verified;
         (is_verified, failures.0.lock().unwrap().clone())
     })
@@ -60,8 +65,11 @@ fn failing(role: Role, failure: Failure, times: u64) -> Arc<dyn Agents> {
     let of = |other| Fails::new(failure, if role == other { times } else { 0 });
     let (one, two, three) = (of(Role::Executor), of(Role::Verifier), of(Role::Coordinator));
     let executor = move |_| reference_after(Arc::clone(&one));
-    let (agents, _) =
-        agents(executor, move |_| After(Arc::clone(&two), rules()), move |_| After(Arc::clone(&three), threshold()));
+    let (agents, _) = agents(
+        executor,
+        move |_| After(Arc::clone(&two), rules()),
+        move |_| After(Arc::clone(&three), threshold()),
+    );
     agents
 }
 
@@ -83,11 +91,18 @@ fn the_last_failure_is_observed_as_the_end_of_its_turn() {
         // Transient, but it does not pass.
         let (is_verified, seen) = seen(failing(role, Failure::Timeout, 5));
         assert!(seen.len() >= 5, "{seen:?}");
-        let numbers: Vec<_> =
-            seen.iter().take(5).map(|(role, failure, mishaps, _)| (*role, *failure, *mishaps)).collect();
+        let numbers: Vec<_> = seen
+            .iter()
+            .take(5)
+            .map(|(role, failure, mishaps, _)| (*role, *failure, *mishaps))
+            .collect();
         assert_eq!(
             numbers,
-            [Some(1), Some(2), Some(3), Some(4), None].map(|mishaps| (role, Failure::Timeout, mishaps))
+            [Some(1), Some(2), Some(3), Some(4), None].map(|mishaps| (
+                role,
+                Failure::Timeout,
+                mishaps
+            ))
         );
         assert_eq!((is_verified, seen.len()), (false, 5), "its only trajectory has ended");
         // Permanent, so it is not retried.

@@ -43,7 +43,8 @@ fn an_agent_that_blocks_does_not_hold_up_finished_turns() {
     in_system(async {
         let runtime = Runtime::start(&runtime_plan(Placement::Own), agents);
         // Both turns travel in one message.
-        let outcome = outcome_of(runtime.submit(submission(&problem("bubble-sort"), plan(2)))).await;
+        let outcome =
+            outcome_of(runtime.submit(submission(&problem("bubble-sort"), plan(2)))).await;
         assert!(outcome.verified, "{outcome:?}");
     });
     assert_eq!(made.counts(), [1, 1, 1], "no agent has died");

@@ -29,11 +29,17 @@ fn each_run_has_the_agents_of_its_own_set() {
             // All are submitted before the first one is waited for.
             let handles: Vec<_> = (0..4).map(|_| pair()).collect();
             let outcomes = join_all(
-                handles.into_iter().map(async |(own, other)| (outcome_of(own).await, outcome_of(other).await)),
+                handles
+                    .into_iter()
+                    .map(async |(own, other)| (outcome_of(own).await, outcome_of(other).await)),
             );
             for (own, other) in outcomes.await {
                 assert!(own.verified && other.verified);
-                assert_eq!((own.retries, own.backtracks), (0, 0), "the default executor makes no errors");
+                assert_eq!(
+                    (own.retries, own.backtracks),
+                    (0, 0),
+                    "the default executor makes no errors"
+                );
                 assert!(other.retries + other.backtracks > 0, "the other one does");
             }
             assert_eq!(right_made.counts(), [1, 1, 1], "one cell needs one of each");
@@ -101,10 +107,12 @@ fn a_restart_storm_ends_the_runs_of_its_own_set_only() {
     for placement in [Placement::Shared, Placement::Own] {
         in_system(async {
             let (tell, go_on) = watch::channel(false);
-            let (waiting, _) = checked(move |_| reference_after(SickOrWaiting(Some(go_on.clone()))));
+            let (waiting, _) =
+                checked(move |_| reference_after(SickOrWaiting(Some(go_on.clone()))));
             let (sick, _) = checked(|_| reference_after(SickOrWaiting(None)));
             let restart_limit = RestartLimit { restarts_max: 3, window: Duration::from_mins(1) };
-            let runtime = Runtime::start(&RuntimePlan { restart_limit, ..runtime_plan(placement) }, waiting);
+            let runtime =
+                Runtime::start(&RuntimePlan { restart_limit, ..runtime_plan(placement) }, waiting);
             let problem = problem("bubble-sort");
             let held_up = runtime.submit(submission(&problem, plan(2)));
             let ended = outcome_of(runtime.submit_with(sick, submission(&problem, plan(8)))).await;

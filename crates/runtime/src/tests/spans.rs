@@ -20,7 +20,12 @@ thread_local! {
 struct Paths(Arc<Mutex<BTreeMap<String, u64>>>);
 
 impl<S: tracing::Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Paths {
-    fn on_new_span(&self, _: &tracing::span::Attributes<'_>, id: &tracing::Id, context: Context<'_, S>) {
+    fn on_new_span(
+        &self,
+        _: &tracing::span::Attributes<'_>,
+        id: &tracing::Id,
+        context: Context<'_, S>,
+    ) {
         let scope = context.span(id).expect("it is new").scope().from_root();
         let path: Vec<_> = scope.map(|span| span.name()).collect();
         *self.0.lock().unwrap().entry(path.join(" ")).or_default() += 1;
@@ -41,7 +46,8 @@ impl Before for Asks {
     }
 }
 
-/// Runs with executors that ask and verifiers that answer at once; `listen` is called on the cell's thread.
+/// Runs with executors that ask and verifiers that answer at once; `listen` is called on the cell's
+/// thread.
 fn run(listen: impl Fn() + Send + Sync + 'static) -> (Outcome, u64) {
     let has_parent = Arc::<AtomicU64>::default();
     let counter = Arc::clone(&has_parent);
@@ -49,28 +55,34 @@ fn run(listen: impl Fn() + Send + Sync + 'static) -> (Outcome, u64) {
         listen();
         reference_after(Asks { has_parent: Arc::clone(&counter) })
     });
-    let outcome =
-        in_system(async { outcome_of(shared(agents).submit(submission(&problem("bubble-sort"), plan(2)))).await });
+    let outcome = in_system(async {
+        outcome_of(shared(agents).submit(submission(&problem("bubble-sort"), plan(2)))).await
+    });
     (outcome, has_parent.load(Ordering::SeqCst))
 }
 
 #[test]
 fn an_agents_spans_are_children_of_its_turn_and_run() {
     let paths = Paths::default();
-    // With one dispatcher in the process, tracing asks the thread that happens to register a callsite which levels are wanted,
-    // and that may be another test's.
+    // With one dispatcher in the process, tracing asks the thread that happens to register a
+    // callsite which levels are wanted, and that may be another test's.
     let _second = Dispatch::new(Registry::default());
     let dispatch = Dispatch::new(Registry::default().with(paths.clone()));
     let of_cell = dispatch.clone();
     let guard = tracing::dispatcher::set_default(&dispatch);
-    let (outcome, with_parent) =
-        run(move || GUARD.with(|guard| *guard.borrow_mut() = Some(tracing::dispatcher::set_default(&of_cell))));
+    let (outcome, with_parent) = run(move || {
+        GUARD.with(|guard| *guard.borrow_mut() = Some(tracing::dispatcher::set_default(&of_cell)))
+    });
     drop(guard);
     let paths = paths.0.lock().unwrap().clone();
     assert_eq!(paths.get("run"), Some(&1), "{paths:?}");
     for path in ["run propose", "run propose http_request", "run verify", "run decide"] {
         let count = paths.get(path).copied().unwrap_or_default();
-        assert!(count >= outcome.proposals, "{path}: {count} of {} in {paths:?}", outcome.proposals);
+        assert!(
+            count >= outcome.proposals,
+            "{path}: {count} of {} in {paths:?}",
+            outcome.proposals
+        );
     }
     assert_eq!(paths.len(), 5, "{paths:?}");
     assert!(with_parent >= outcome.proposals);

@@ -1,5 +1,5 @@
-//! Speculative proceed: proposals that start before the verdict on the step before them. The clock of the cell's thread
-//! is paused: time jumps to the next timer whenever the thread is idle.
+//! Speculative proceed: proposals that start before the verdict on the step before them. The clock
+//! of the cell's thread is paused: time jumps to the next timer whenever the thread is idle.
 
 mod pace;
 mod resuming;
@@ -53,12 +53,19 @@ fn shown(trajectory: &Trajectory, sampling: Sampling) -> String {
     let lines: Vec<_> = trajectory.stack.lines().collect();
     let (feedback, counts) = (&trajectory.feedback, trajectory.counts);
     let (state, notes) = (trajectory.machine.state(), trajectory.stack.notes());
-    format!("{lines:?} {state} {:?} {feedback:?} {counts:?} {notes:?} {sampling:?}", trajectory.machine.choices())
+    format!(
+        "{lines:?} {state} {:?} {feedback:?} {counts:?} {notes:?} {sampling:?}",
+        trajectory.machine.choices()
+    )
 }
 
 #[async_trait]
 impl<E: Executor> AsyncExecutor for Slow<E> {
-    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
+    async fn propose(
+        &self,
+        trajectory: &Trajectory,
+        sampling: Sampling,
+    ) -> Result<Proposal, AgentError> {
         self.probe.started.fetch_add(1, Ordering::SeqCst);
         let millis = draw_of(trajectory, "", sampling.seed).size(self.millis.0, self.millis.1);
         tokio::time::sleep(Duration::from_millis(millis as u64)).await;
@@ -72,7 +79,8 @@ impl<E: Executor> AsyncExecutor for Slow<E> {
 #[derive(Clone, Copy)]
 struct Moody {
     millis: (usize, usize),
-    /// Percentages of tolerable and of intolerable verdicts; the other steps are judged by the rules.
+    /// Percentages of tolerable and of intolerable verdicts; the other steps are judged by the
+    /// rules.
     tolerable: u64,
     intolerable: u64,
 }
@@ -85,7 +93,8 @@ impl AsyncVerifier for Moody {
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
         let mut rng = draw_of(trajectory, line, 1);
-        tokio::time::sleep(Duration::from_millis(rng.size(self.millis.0, self.millis.1) as u64)).await;
+        tokio::time::sleep(Duration::from_millis(rng.size(self.millis.0, self.millis.1) as u64))
+            .await;
         let mood = rng.below(100);
         if mood >= self.tolerable + self.intolerable {
             return rules().judge(trajectory, line).await;
@@ -162,7 +171,9 @@ impl Observer for Trace {
             Event::TrajectoryEnded { id, end, reward } => {
                 traced.ends.insert(key(id), format!("{end:?} {reward:?}"));
             }
-            Event::Voted { round, winner, agreement } => traced.votes.push(format!("{round} {winner:?} {agreement}")),
+            Event::Voted { round, winner, agreement } => {
+                traced.votes.push(format!("{round} {winner:?} {agreement}"))
+            }
             Event::Mishap { .. } | Event::TurnFailed { .. } => traced.mishaps += 1,
             Event::Started | Event::Chosen { .. } | Event::Stopped { .. } | Event::Finished(_) => {}
         }
@@ -170,17 +181,33 @@ impl Observer for Trace {
 }
 
 /// Runs with these agents.
-fn traced(agents: Arc<dyn Agents>, problem: &Arc<dyn Problem>, plan: RunPlan, seed: u64) -> (Traced, Outcome) {
+fn traced(
+    agents: Arc<dyn Agents>,
+    problem: &Arc<dyn Problem>,
+    plan: RunPlan,
+    seed: u64,
+) -> (Traced, Outcome) {
     let trace = Trace::default();
-    let mut submission = Submission { observer: Arc::new(trace.clone()), ..submission(problem, plan) };
+    let mut submission =
+        Submission { observer: Arc::new(trace.clone()), ..submission(problem, plan) };
     submission.sampling.seed = seed;
     let outcome = in_system(async { outcome_of(shared(agents).submit(submission)).await });
     (trace.get(), outcome)
 }
 
 /// A slow executor that errs, with its probe.
-fn erring(error_rate: f64, millis: (usize, usize)) -> (impl Fn() -> Slow<ScriptedExecutor> + Clone, Arc<Probe>) {
+fn erring(
+    error_rate: f64,
+    millis: (usize, usize),
+) -> (impl Fn() -> Slow<ScriptedExecutor> + Clone, Arc<Probe>) {
     let probe = Arc::<Probe>::default();
     let kept = Arc::clone(&probe);
-    (move || Slow { inner: ScriptedExecutor::new(error_rate), millis, probe: Arc::clone(&probe) }, kept)
+    (
+        move || Slow {
+            inner: ScriptedExecutor::new(error_rate),
+            millis,
+            probe: Arc::clone(&probe),
+        },
+        kept,
+    )
 }

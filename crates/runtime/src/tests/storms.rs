@@ -25,19 +25,23 @@ impl Before for Sick {
 
 #[test]
 fn a_restart_storm_ends_runs_by_name_and_the_runtime_survives() {
-    for (placement, fanout) in [(Placement::Shared, 1), (Placement::Shared, 8), (Placement::Own, 8)] {
+    for (placement, fanout) in [(Placement::Shared, 1), (Placement::Shared, 8), (Placement::Own, 8)]
+    {
         in_system(async {
             let healed = Arc::new(AtomicBool::new(false));
             let sick = Sick(Arc::clone(&healed));
             let (agents, made) = checked(move |_| reference_after(sick.clone()));
             let restart_limit = RestartLimit { restarts_max: 3, window: Duration::from_mins(1) };
-            let runtime = Runtime::start(&RuntimePlan { restart_limit, ..runtime_plan(placement) }, agents);
+            let runtime =
+                Runtime::start(&RuntimePlan { restart_limit, ..runtime_plan(placement) }, agents);
             let problem = problem("bubble-sort");
             let submit = || runtime.submit(submission(&problem, plan(fanout)));
 
             for _ in 0..2 {
                 let outcome = outcome_of(submit()).await;
-                let Ending::AgentFailed(failure) = outcome.ending else { panic!("{:?}", outcome.ending) };
+                let Ending::AgentFailed(failure) = outcome.ending else {
+                    panic!("{:?}", outcome.ending)
+                };
                 for part in ["executor", "3 times", "60 s", "the model is gone"] {
                     assert!(failure.contains(part), "{part:?} is missing in {failure:?}");
                 }
@@ -82,13 +86,16 @@ fn a_restart_storm_in_one_cell_leaves_the_others_alone() {
             reference_after(SickInOneCell { is_sick, go_on: go_on.clone() })
         });
         let restart_limit = RestartLimit { restarts_max: 2, window: Duration::from_mins(1) };
-        let plan_of_two = RuntimePlan { cells: 2, restart_limit, ..runtime_plan(Placement::Shared) };
+        let plan_of_two =
+            RuntimePlan { cells: 2, restart_limit, ..runtime_plan(Placement::Shared) };
         let runtime = Runtime::start(&plan_of_two, agents);
         let problem = problem("bubble-sort");
-        let mut handles: Vec<_> = (0..2).map(|_| runtime.submit(submission(&problem, plan(2)))).collect();
+        let mut handles: Vec<_> =
+            (0..2).map(|_| runtime.submit(submission(&problem, plan(2)))).collect();
         tell.send(true).expect("the executors listen");
         let outcomes = join_all(handles.iter_mut().map(RunHandle::outcome)).await;
-        let verified = outcomes.iter().filter(|outcome| outcome.as_ref().expect("both live").verified).count();
+        let verified =
+            outcomes.iter().filter(|outcome| outcome.as_ref().expect("both live").verified).count();
         assert_eq!(verified, 1);
     });
 }
@@ -112,7 +119,8 @@ fn a_late_report_of_a_death_is_ignored() {
         let problem = problem("bubble-sort");
         let mut handle = runtime.submit(submission(&problem, plan(2)));
         assert!(handle.outcome().await.expect("the Supervisor lives").verified);
-        let died = Died { role: Role::Executor, generation: 0, agents: None, reason: "again".to_owned() };
+        let died =
+            Died { role: Role::Executor, generation: 0, agents: None, reason: "again".to_owned() };
         runtime.cells.supervisor(0).do_send(died);
         assert!(outcome_of(runtime.submit(submission(&problem, plan(2)))).await.verified);
         assert_eq!(made.counts(), [2, 1, 1]);

@@ -21,9 +21,20 @@ fn an_executor_that_errs_solves_every_task_in_both_placements() {
                 let problem = task.generate(Difficulty::Easy, 7);
                 let outcome = outcome_of(runtime.submit(submission(&problem, plan(4)))).await;
                 let slug = task.spec().slug;
-                assert_eq!((&outcome.ending, outcome.verified), (&Ending::Agreed, true), "{slug} {placement:?}");
-                assert_eq!(outcome.answer.as_ref(), Some(&problem.reference().answer), "{slug} {placement:?}");
-                assert!(outcome.backtracks > 0, "{slug} {placement:?}: some of the errors were caught");
+                assert_eq!(
+                    (&outcome.ending, outcome.verified),
+                    (&Ending::Agreed, true),
+                    "{slug} {placement:?}"
+                );
+                assert_eq!(
+                    outcome.answer.as_ref(),
+                    Some(&problem.reference().answer),
+                    "{slug} {placement:?}"
+                );
+                assert!(
+                    outcome.backtracks > 0,
+                    "{slug} {placement:?}: some of the errors were caught"
+                );
             }
             assert_eq!(runtime.load(), 0);
         });
@@ -35,8 +46,10 @@ fn the_same_seed_gives_the_same_run() {
     let run = || {
         in_system(async {
             let recorder = Recorder::default();
-            let submission =
-                Submission { observer: Arc::new(recorder.clone()), ..submission(&problem("bubble-sort"), plan(5)) };
+            let submission = Submission {
+                observer: Arc::new(recorder.clone()),
+                ..submission(&problem("bubble-sort"), plan(5))
+            };
             let outcome = outcome_of(shared(erring()).submit(submission)).await;
             let steps = recorder.seen().steps.clone();
             (outcome.steps, outcome.proposals, outcome.votes, outcome.rewards, steps)
@@ -56,7 +69,10 @@ fn another_seed_gives_other_errors() {
             (submission.sampling.seed, submission.observer) = (seed, Arc::new(recorder.clone()));
             outcome_of(shared(erring()).submit(submission)).await;
             let steps = recorder.seen().steps.clone();
-            steps.into_iter().filter(|step| step.decision == Decision::Backtrack).collect::<Vec<_>>()
+            steps
+                .into_iter()
+                .filter(|step| step.decision == Decision::Backtrack)
+                .collect::<Vec<_>>()
         })
     };
     assert_ne!(errors(1), errors(2));
@@ -66,11 +82,14 @@ fn another_seed_gives_other_errors() {
 fn an_observer_sees_every_step_and_every_end() {
     in_system(async {
         let recorder = Recorder::default();
-        let submission =
-            Submission { observer: Arc::new(recorder.clone()), ..submission(&problem("n-queens"), plan(6)) };
+        let submission = Submission {
+            observer: Arc::new(recorder.clone()),
+            ..submission(&problem("n-queens"), plan(6))
+        };
         let outcome = outcome_of(shared(erring()).submit(submission)).await;
         let seen = recorder.seen();
-        let decided = |decision| seen.steps.iter().filter(|step| step.decision == decision).count() as u64;
+        let decided =
+            |decision| seen.steps.iter().filter(|step| step.decision == decision).count() as u64;
 
         assert_eq!(seen.steps.len() as u64, outcome.proposals);
         assert_eq!(decided(Decision::Retry), outcome.retries);
@@ -79,7 +98,10 @@ fn an_observer_sees_every_step_and_every_end() {
         assert_eq!(seen.rounds, (1..=outcome.rounds).collect::<Vec<_>>());
         assert_eq!(seen.finished, 1);
         let answered = seen.ends.iter().filter(|(_, end)| matches!(end, End::Answered(_))).count();
-        assert_eq!(answered as u64, outcome.votes.iter().map(|ballot| u64::from(ballot.votes)).sum::<u64>());
+        assert_eq!(
+            answered as u64,
+            outcome.votes.iter().map(|ballot| u64::from(ballot.votes)).sum::<u64>()
+        );
         // Each step of a trajectory builds on those committed before it.
         for trajectory in 0..6 {
             let steps = seen.steps.iter().filter(|step| step.id == TurnId { round: 1, trajectory });
@@ -113,7 +135,9 @@ impl Observer for Member {
             }
             _ if !*is_under_way => {
                 *is_under_way = true;
-                self.all.most.fetch_max(self.all.now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                self.all
+                    .most
+                    .fetch_max(self.all.now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             }
             _ => {}
         }
@@ -123,12 +147,16 @@ impl Observer for Member {
 #[test]
 fn runs_beyond_a_cells_capacity_wait_and_all_finish() {
     in_system(async {
-        let runtime = Runtime::start(&RuntimePlan { in_flight_max: 11, ..runtime_plan(Placement::Shared) }, erring());
+        let runtime = Runtime::start(
+            &RuntimePlan { in_flight_max: 11, ..runtime_plan(Placement::Shared) },
+            erring(),
+        );
         let all = Arc::new(Together::default());
         let problem = problem("dfa-simulation");
         let mut handles: Vec<_> = (0..60)
             .map(|_| {
-                let observer = Arc::new(Member { all: Arc::clone(&all), is_under_way: Mutex::new(false) });
+                let observer =
+                    Arc::new(Member { all: Arc::clone(&all), is_under_way: Mutex::new(false) });
                 runtime.submit(Submission { observer, ..submission(&problem, plan(4)) })
             })
             .collect();
@@ -143,9 +171,13 @@ fn runs_beyond_a_cells_capacity_wait_and_all_finish() {
 #[test]
 fn a_run_wider_than_a_cell_runs_alone() {
     in_system(async {
-        let runtime = Runtime::start(&RuntimePlan { in_flight_max: 1, ..runtime_plan(Placement::Shared) }, erring());
+        let runtime = Runtime::start(
+            &RuntimePlan { in_flight_max: 1, ..runtime_plan(Placement::Shared) },
+            erring(),
+        );
         let problem = problem("long-division");
-        let mut handles: Vec<_> = (0..3).map(|_| runtime.submit(submission(&problem, plan(8)))).collect();
+        let mut handles: Vec<_> =
+            (0..3).map(|_| runtime.submit(submission(&problem, plan(8)))).collect();
         for outcome in join_all(handles.iter_mut().map(RunHandle::outcome)).await {
             assert!(outcome.expect("the Supervisor lives").verified);
         }
@@ -155,9 +187,11 @@ fn a_run_wider_than_a_cell_runs_alone() {
 #[test]
 fn runs_are_spread_over_cells() {
     in_system(async {
-        let runtime = Runtime::start(&RuntimePlan { cells: 3, ..runtime_plan(Placement::Own) }, erring());
+        let runtime =
+            Runtime::start(&RuntimePlan { cells: 3, ..runtime_plan(Placement::Own) }, erring());
         let problem = problem("tower-of-hanoi");
-        let mut handles: Vec<_> = (0..9).map(|_| runtime.submit(submission(&problem, plan(3)))).collect();
+        let mut handles: Vec<_> =
+            (0..9).map(|_| runtime.submit(submission(&problem, plan(3)))).collect();
         for outcome in join_all(handles.iter_mut().map(RunHandle::outcome)).await {
             assert!(outcome.expect("the Supervisor lives").verified);
         }

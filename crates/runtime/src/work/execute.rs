@@ -1,5 +1,5 @@
-//! The Executor's work: propose a line and apply it to a copy of the state. If the run speculates, the next proposal
-//! starts as soon as this one is there.
+//! The Executor's work: propose a line and apply it to a copy of the state. If the run speculates,
+//! the next proposal starts as soon as this one is there.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -46,14 +46,23 @@ impl Work for Execute {
 ///
 /// # Errors
 /// Those of a new proposal, or that the turn's round is over.
-async fn propose(executor: &Arc<dyn Executor>, turn: &mut TurnBody) -> Result<Proposal, AgentError> {
-    if turn.speculation.as_ref().is_some_and(|early| !early.matches(executor, &turn.trajectory, turn.sampling)) {
+async fn propose(
+    executor: &Arc<dyn Executor>,
+    turn: &mut TurnBody,
+) -> Result<Proposal, AgentError> {
+    if turn
+        .speculation
+        .as_ref()
+        .is_some_and(|early| !early.matches(executor, &turn.trajectory, turn.sampling))
+    {
         turn.discard_speculation();
     }
     if let Some(early) = turn.speculation.take() {
         // If this turn is lost while it waits, so is the proposal.
         turn.speculations.wasted += 1;
-        if let Some((TimedProposal { proposed: Ok(proposal), has_waited }, copy)) = early.take().await {
+        if let Some((TimedProposal { proposed: Ok(proposal), has_waited }, copy)) =
+            early.take().await
+        {
             turn.speculations.wasted -= 1;
             turn.speculations.used += 1;
             if let Some(lookahead) = &mut turn.lookahead {
@@ -63,7 +72,11 @@ async fn propose(executor: &Arc<dyn Executor>, turn: &mut TurnBody) -> Result<Pr
         }
         if turn.lookahead.as_ref().is_some_and(|lookahead| lookahead.is_round_over()) {
             // Nobody waits for this turn any more: do not ask the model again.
-            return Err(AgentError::new("executor", Failure::Overloaded, "the turn's round is over"));
+            return Err(AgentError::new(
+                "executor",
+                Failure::Overloaded,
+                "the turn's round is over",
+            ));
         }
     }
     let TimedProposal { proposed, has_waited } =
@@ -74,8 +87,8 @@ async fn propose(executor: &Arc<dyn Executor>, turn: &mut TurnBody) -> Result<Pr
     proposed
 }
 
-/// Starts the proposal after the one that the turn has just got, if that one may be accepted and does not end the
-/// trajectory.
+/// Starts the proposal after the one that the turn has just got, if that one may be accepted and
+/// does not end the trajectory.
 fn look_ahead(executor: &Arc<dyn Executor>, turn: &mut TurnBody) {
     let usage = turn.usage();
     let Some(lookahead) = turn.lookahead.as_deref_mut() else { return };
@@ -86,15 +99,18 @@ fn look_ahead(executor: &Arc<dyn Executor>, turn: &mut TurnBody) {
     let (line, limits) = (&turn.proposal.line, &lookahead.limits);
     // The task that was shown the copy has ended, so this is the only reference.
     let copy = lookahead.copy.take().and_then(Arc::into_inner);
-    // A task whose own code panics will panic again when the step is committed, and is reported there.
+    // A task whose own code panics will panic again when the step is committed, and is reported
+    // there.
     let predicted = catch_unwind(AssertUnwindSafe(|| match copy {
         _ if turn.trajectory.machine.candidate_ends() => None,
         Some(copy) => copy.into_committed(line, limits),
         None => turn.trajectory.predict(line, limits),
     }));
     if let Ok(Some(predicted)) = predicted {
-        let sampling = lookahead.sampling.of_turn(&lookahead.strategy, lookahead.fanout, turn.id, &predicted);
+        let sampling =
+            lookahead.sampling.of_turn(&lookahead.strategy, lookahead.fanout, turn.id, &predicted);
         let round = lookahead.round.clone();
-        turn.speculation = Some(Box::new(Speculation::start(Arc::clone(executor), predicted, sampling, round)));
+        turn.speculation =
+            Some(Box::new(Speculation::start(Arc::clone(executor), predicted, sampling, round)));
     }
 }

@@ -47,7 +47,11 @@ impl Study {
         let mut problems = Vec::new();
         let name = &file.study.name;
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if name.is_empty() || name.len() > 64 || name.starts_with('-') || !name.chars().all(is_plain) {
+        if name.is_empty()
+            || name.len() > 64
+            || name.starts_with('-')
+            || !name.chars().all(is_plain)
+        {
             problems.push(format!(
                 "study.name: `{name}` must be 1 to 64 lower-case letters, digits and hyphens, as in `n-queens`"
             ));
@@ -62,11 +66,15 @@ impl Study {
             budget: file.budget.clone(),
             choice: choice(file, &mut problems),
         };
-        for (key, limit) in
-            [("wall_ms", study.budget.wall_ms), ("tokens", study.budget.tokens), ("steps", study.budget.steps)]
-        {
+        for (key, limit) in [
+            ("wall_ms", study.budget.wall_ms),
+            ("tokens", study.budget.tokens),
+            ("steps", study.budget.steps),
+        ] {
             if limit == Some(0) {
-                problems.push(format!("budget.{key}: 0 would end every run at once; leave it out for no other limit"));
+                problems.push(format!(
+                    "budget.{key}: 0 would end every run at once; leave it out for no other limit"
+                ));
             }
         }
         if problems.is_empty() { Ok(study) } else { Err(problems) }
@@ -102,7 +110,9 @@ fn tasks(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTa
         match (at, find(name)) {
             (Some(at), _) => drop(tasks.remove(at)),
             (None, Ok(_)) => {
-                problems.push(format!("ask.exclude: `{name}` is not one of the tasks that are asked; leave it out"));
+                problems.push(format!(
+                    "ask.exclude: `{name}` is not one of the tasks that are asked; leave it out"
+                ));
             }
             (None, Err(error)) => problems.push(format!("ask.exclude: {error}")),
         }
@@ -127,7 +137,9 @@ fn named(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTa
     for name in &ask.categories {
         match name.parse::<Category>() {
             Ok(category) => chosen.extend(all().filter(|task| task.spec().category == category)),
-            Err(_) => problems.push(unknown("ask.categories", name, &Category::ALL.map(Category::name))),
+            Err(_) => {
+                problems.push(unknown("ask.categories", name, &Category::ALL.map(Category::name)))
+            }
         }
     }
     chosen.sort_by_key(|task| (task.spec().id, task.spec().slug));
@@ -141,7 +153,11 @@ fn ask(section: &AskSection, problems: &mut Vec<String>) -> Ask {
     for name in &section.difficulties {
         match name.parse::<Difficulty>() {
             Ok(level) => drop(difficulties.insert(level)),
-            Err(_) => problems.push(unknown("ask.difficulties", name, &Difficulty::ALL.map(Difficulty::name))),
+            Err(_) => problems.push(unknown(
+                "ask.difficulties",
+                name,
+                &Difficulty::ALL.map(Difficulty::name),
+            )),
         }
     }
     if section.difficulties.is_empty() {
@@ -154,7 +170,8 @@ fn ask(section: &AskSection, problems: &mut Vec<String>) -> Ask {
         ));
     }
     if !(1..=REPEATS_MAX).contains(&section.repeats) {
-        problems.push(format!("ask.repeats: {} is not between 1 and {REPEATS_MAX}", section.repeats));
+        problems
+            .push(format!("ask.repeats: {} is not between 1 and {REPEATS_MAX}", section.repeats));
     }
     if section.base_seeds.is_empty() {
         problems.push("ask.base_seeds: name one at least, or leave it out".to_owned());
@@ -162,7 +179,9 @@ fn ask(section: &AskSection, problems: &mut Vec<String>) -> Ask {
     let mut seeds = BTreeSet::new();
     for seed in &section.base_seeds {
         if !seeds.insert(*seed) {
-            problems.push(format!("ask.base_seeds: {seed} is there twice; for more runs of an instance use `repeats`"));
+            problems.push(format!(
+                "ask.base_seeds: {seed} is there twice; for more runs of an instance use `repeats`"
+            ));
         }
     }
     Ask {
@@ -179,16 +198,28 @@ fn systems(file: &StudyFile, problems: &mut Vec<String>) -> Vec<System> {
     if file.systems.is_empty() {
         problems.push("no system: add [[system]] with a `name`".to_owned());
     }
-    let systems: Vec<System> =
-        file.systems.iter().zip(1..).map(|(section, place)| system(section, place, problems)).collect();
+    let systems: Vec<System> = file
+        .systems
+        .iter()
+        .zip(1..)
+        .map(|(section, place)| system(section, place, problems))
+        .collect();
     let has_answers = |system: &System| matches!(system.source, Source::Answers(_));
-    if let Some(system) = systems.iter().find(|system| has_answers(system)).filter(|_| file.ask.base_seeds.len() > 1) {
-        problems.push(format!("system `{}`: answers need one base seed, because their ids do not say it", system.name));
+    if let Some(system) =
+        systems.iter().find(|system| has_answers(system)).filter(|_| file.ask.base_seeds.len() > 1)
+    {
+        problems.push(format!(
+            "system `{}`: answers need one base seed, because their ids do not say it",
+            system.name
+        ));
     }
     let mut names = BTreeSet::new();
     for system in systems.iter().filter(|system| !system.name.is_empty()) {
         if !names.insert(system.name.as_str()) {
-            problems.push(format!("two systems are called `{}`; results are kept by name", system.name));
+            problems.push(format!(
+                "two systems are called `{}`; results are kept by name",
+                system.name
+            ));
         }
     }
     systems
@@ -209,7 +240,8 @@ fn choice(file: &StudyFile, problems: &mut Vec<String>) -> Choice {
     if let Err(error) = check_items(&file.report.show) {
         problems.push(error.to_string());
     }
-    let mut pairs: Vec<_> = file.report.pairs.iter().map(|[left, right]| (left.clone(), right.clone())).collect();
+    let mut pairs: Vec<_> =
+        file.report.pairs.iter().map(|[left, right]| (left.clone(), right.clone())).collect();
     if let (true, [first, others @ ..]) = (pairs.is_empty(), &file.systems[..]) {
         // Records alone do not say which system came first in the file.
         pairs = others.iter().map(|other| (first.name.clone(), other.name.clone())).collect();

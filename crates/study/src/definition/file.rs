@@ -32,12 +32,14 @@ pub struct StudySection {
     /// What it is for, in a sentence or a few.
     #[serde(default)]
     pub description: String,
-    /// Kinds of constraints that verifiers may see: `format`, `invariant`, `terminal`, `transition`. With `transition`
-    /// the verifier runs the algorithm; such results are never mixed with others.
+    /// Kinds of constraints that verifiers may see: `format`, `invariant`, `terminal`,
+    /// `transition`. With `transition` the verifier runs the algorithm; such results are never
+    /// mixed with others.
     #[serde(default = "kinds")]
     #[schemars(with = "Vec<KindName>")]
     pub kinds: Vec<String>,
-    /// Options of the configuration for all systems, by their keys, as `set` of a system: engines and pools too.
+    /// Options of the configuration for all systems, by their keys, as `set` of a system: engines
+    /// and pools too.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: BTreeMap<String, toml::Value>,
@@ -95,14 +97,16 @@ pub struct SystemSection {
     /// Unique within the study; what reports call it.
     #[schemars(length(min = 1, max = 64))]
     pub name: String,
-    /// A file of outputs made elsewhere, as `bench check` reads them; relative to the study file. Excludes all that
-    /// follows.
+    /// A file of outputs made elsewhere, as `bench check` reads them; relative to the study file.
+    /// Excludes all that follows.
     #[schemars(with = "String")]
     pub answers: Option<String>,
-    /// A single answer to this prompt instead of a run: `baseline` or `structured`. Needs a chat model: `pool`.
+    /// A single answer to this prompt instead of a run: `baseline` or `structured`. Needs a chat
+    /// model: `pool`.
     #[schemars(with = "PromptName")]
     pub prompt: Option<String>,
-    /// Components that the structured prompt leaves out: `constraints`, `verification`, `examples`, `format`.
+    /// Components that the structured prompt leaves out: `constraints`, `verification`, `examples`,
+    /// `format`.
     pub without: Vec<String>,
     /// Pool of model servers that answers the prompt.
     #[schemars(with = "String")]
@@ -128,9 +132,10 @@ pub struct SystemSection {
     /// Parameters of its model, for scaling laws.
     #[schemars(with = "u64", range(min = 1))]
     pub parameters: Option<u64>,
-    /// What sets it apart from the others, by which reports compare systems: `{ G = 8 }` is a level of a sweep, `without`
-    /// names the components that an ablation removes, `trained_on` the categories of a training, each joined by `+`. A
-    /// system with a prompt has `prompt` and `without` by itself.
+    /// What sets it apart from the others, by which reports compare systems: `{ G = 8 }` is a level
+    /// of a sweep, `without` names the components that an ablation removes, `trained_on` the
+    /// categories of a training, each joined by `+`. A system with a prompt has `prompt` and
+    /// `without` by itself.
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub factors: BTreeMap<String, toml::Value>,
     /// Any other option of the configuration, by its key: `"run.fanout" = 8`.
@@ -157,7 +162,8 @@ pub struct BudgetSection {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReportSection {
-    /// Systems to compare, by name: `[["baseline", "prime"]]`. Without any: the first with each other one.
+    /// Systems to compare, by name: `[["baseline", "prime"]]`. Without any: the first with each
+    /// other one.
     pub pairs: Vec<[String; 2]>,
     /// The paper's numbers of tables and figures, such as `T2` and `F12`. Without any: all.
     pub show: Vec<String>,

@@ -28,7 +28,11 @@ pub enum StudyError {
 /// If it cannot be read, or is no study; all that is wrong with its values is said at once.
 pub fn load(path: &Path) -> Result<Study, StudyError> {
     let text = fs::read_to_string(path).map_err(|reason| {
-        let near = if reason.kind() == io::ErrorKind::NotFound { similar_file(path) } else { String::new() };
+        let near = if reason.kind() == io::ErrorKind::NotFound {
+            similar_file(path)
+        } else {
+            String::new()
+        };
         StudyError::File { path: path.to_owned(), reason, near }
     })?;
     let mut study = parse(&text, &path.display().to_string())?;
@@ -43,10 +47,14 @@ pub fn load(path: &Path) -> Result<Study, StudyError> {
 
 /// The file of the same folder whose name is most like the missing one's.
 fn similar_file(path: &Path) -> String {
-    let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else { return String::new() };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else {
+        return String::new();
+    };
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Ok(entries) = fs::read_dir(folder) else { return String::new() };
-    let names: Vec<_> = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let names: Vec<_> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     did_you_mean(&name, names.iter().map(String::as_str))
 }
 
@@ -57,9 +65,13 @@ fn similar_file(path: &Path) -> String {
 pub fn parse(text: &str, origin: &str) -> Result<Study, StudyError> {
     let file: StudyFile = toml::from_str(text).map_err(|error| {
         let message = error.to_string();
-        StudyError::Syntax { origin: origin.to_owned(), reason: message.trim_end().to_owned() + &suggestion(&message) }
+        StudyError::Syntax {
+            origin: origin.to_owned(),
+            reason: message.trim_end().to_owned() + &suggestion(&message),
+        }
     })?;
-    Study::new(&file).map_err(|problems| StudyError::Invalid { origin: origin.to_owned(), problems })
+    Study::new(&file)
+        .map_err(|problems| StudyError::Invalid { origin: origin.to_owned(), problems })
 }
 
 /// The nearest of the names that serde expected in place of an unknown one.

@@ -7,7 +7,9 @@ mod runs;
 mod system;
 
 pub use check::{Ask, Study};
-pub use file::{AskSection, BudgetSection, ReportSection, StudyFile, StudySection, SystemSection, schema};
+pub use file::{
+    AskSection, BudgetSection, ReportSection, StudyFile, StudySection, SystemSection, schema,
+};
 pub use load::{StudyError, load, parse};
 pub use runs::AskedRun;
 pub use system::{OneShot, PROMPT_COMPONENTS, PromptStyle, Source, System};

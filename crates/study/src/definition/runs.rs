@@ -50,8 +50,8 @@ impl AskedRun {
         InstanceId { task, difficulty, index, base_seed }
     }
 
-    /// Seed of sampling: the same for all systems, another one for each instance and repeat, whatever else the study
-    /// asks.
+    /// Seed of sampling: the same for all systems, another one for each instance and repeat,
+    /// whatever else the study asks.
     pub fn sampling_seed(&self, study: &Study) -> u64 {
         let text = format!("{}/{}/{}", self.instance(), self.base_seed, self.repeat);
         study.ask.sampling_seed.wrapping_add(prime_bench::fnv1a(text.bytes()))
@@ -59,15 +59,22 @@ impl AskedRun {
 }
 
 impl Study {
-    /// All runs. The systems take turns on each instance, so that an interrupted study has pairs; and the first
-    /// instances of all tasks come before the second ones, so that it has something of every task.
+    /// All runs. The systems take turns on each instance, so that an interrupted study has pairs;
+    /// and the first instances of all tasks come before the second ones, so that it has something
+    /// of every task.
     pub fn runs(&self) -> impl Iterator<Item = AskedRun> + '_ {
         let ask = &self.ask;
-        let cells = ask.tasks.iter().flat_map(|task| ask.difficulties.iter().map(move |level| (*task, *level)));
+        let cells = ask
+            .tasks
+            .iter()
+            .flat_map(|task| ask.difficulties.iter().map(move |level| (*task, *level)));
         let cells: Vec<_> = cells.collect();
-        let rounds = ask.base_seeds.iter().flat_map(|seed| (0..ask.instances).map(move |index| (*seed, index)));
-        let rounds =
-            (0..ask.repeats).flat_map(move |repeat| rounds.clone().map(move |(seed, index)| (repeat, seed, index)));
+        let rounds = ask
+            .base_seeds
+            .iter()
+            .flat_map(|seed| (0..ask.instances).map(move |index| (*seed, index)));
+        let rounds = (0..ask.repeats)
+            .flat_map(move |repeat| rounds.clone().map(move |(seed, index)| (repeat, seed, index)));
         rounds.flat_map(move |(repeat, base_seed, index)| {
             let cells = cells.clone();
             cells.into_iter().flat_map(move |(task, difficulty)| {
@@ -86,7 +93,8 @@ impl Study {
     /// How many runs there are.
     pub fn runs_count(&self) -> u64 {
         let ask = &self.ask;
-        let cells = ask.tasks.len() * ask.difficulties.len() * ask.base_seeds.len() * self.systems.len();
+        let cells =
+            ask.tasks.len() * ask.difficulties.len() * ask.base_seeds.len() * self.systems.len();
         cells as u64 * u64::from(ask.instances) * u64::from(ask.repeats)
     }
 }

@@ -74,19 +74,28 @@ const NAME_MAX: usize = 64;
 
 /// Checks a system and adds to `problems` what is wrong with it.
 pub(super) fn system(section: &SystemSection, place: usize, problems: &mut Vec<String>) -> System {
-    let at = if section.name.is_empty() { format!("system {place}") } else { format!("system `{}`", section.name) };
+    let at = if section.name.is_empty() {
+        format!("system {place}")
+    } else {
+        format!("system `{}`", section.name)
+    };
     let mut problem = |text: String| problems.push(format!("{at}: {text}"));
     if section.name.is_empty() {
         problem("`name` is missing; reports need one".to_owned());
     }
     if section.name.chars().count() > NAME_MAX || section.name.chars().any(char::is_control) {
-        problem(format!("`name` must have at most {NAME_MAX} characters, and no control characters"));
+        problem(format!(
+            "`name` must have at most {NAME_MAX} characters, and no control characters"
+        ));
     }
     let given = given(section);
     let source = match (&section.answers, &section.prompt) {
         (Some(_), _) if given.len() > 1 => {
-            let others: Vec<_> =
-                given.iter().filter(|name| **name != "answers").map(|name| format!("`{name}`")).collect();
+            let others: Vec<_> = given
+                .iter()
+                .filter(|name| **name != "answers")
+                .map(|name| format!("`{name}`"))
+                .collect();
             problem(format!("`answers` takes outputs as they are: remove {}", others.join(", ")));
             Source::Run { preset: None }
         }
@@ -94,7 +103,10 @@ pub(super) fn system(section: &SystemSection, place: usize, problems: &mut Vec<S
         (None, Some(style)) => one_shot(section, style, &mut problem),
         (None, None) => {
             if !section.without.is_empty() {
-                problem("`without` is for the structured prompt: add `prompt = \"structured\"`".to_owned());
+                problem(
+                    "`without` is for the structured prompt: add `prompt = \"structured\"`"
+                        .to_owned(),
+                );
             }
             if section.pool.is_some() {
                 problem(
@@ -122,7 +134,11 @@ pub(super) fn system(section: &SystemSection, place: usize, problems: &mut Vec<S
 }
 
 /// The factors of a section, with those that follow from its prompt.
-fn factors(section: &SystemSection, source: &Source, problem: &mut impl FnMut(String)) -> Option<String> {
+fn factors(
+    section: &SystemSection,
+    source: &Source,
+    problem: &mut impl FnMut(String),
+) -> Option<String> {
     let mut factors: BTreeMap<&str, String> =
         section.factors.iter().map(|(name, value)| (name.as_str(), plain(value))).collect();
     if let Source::OneShot(one_shot) = source {
@@ -132,15 +148,20 @@ fn factors(section: &SystemSection, source: &Source, problem: &mut impl FnMut(St
         }
     }
     for (name, value) in &factors {
-        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) && !name.is_empty();
-        if !is_name || value.is_empty() || value.chars().any(|c| matches!(c, ',' | '=') || c.is_control()) {
+        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+            && !name.is_empty();
+        if !is_name
+            || value.is_empty()
+            || value.chars().any(|c| matches!(c, ',' | '=') || c.is_control())
+        {
             problem(format!(
                 "factors: `{name} = {value}`: a name has letters, digits, `_` and `-`; a value is a text, number or \
                  flag without commas and `=`"
             ));
         }
     }
-    let texts: Vec<String> = factors.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let texts: Vec<String> =
+        factors.iter().map(|(name, value)| format!("{name}={value}")).collect();
     (!texts.is_empty()).then(|| texts.join(","))
 }
 
@@ -185,7 +206,8 @@ fn given(section: &SystemSection) -> Vec<&'static str> {
         ("verifier", verifier),
         ("coordinator", coordinator),
     ];
-    let mut given: Vec<_> = options.into_iter().filter(|(_, value)| value.is_some()).map(|(name, _)| name).collect();
+    let mut given: Vec<_> =
+        options.into_iter().filter(|(_, value)| value.is_some()).map(|(name, _)| name).collect();
     given.extend(max_tokens.map(|_| "max_tokens"));
     given.extend((!without.is_empty()).then_some("without"));
     given.extend((!set.is_empty()).then_some("set"));
@@ -194,17 +216,27 @@ fn given(section: &SystemSection) -> Vec<&'static str> {
 
 fn one_shot(section: &SystemSection, style: &str, problem: &mut impl FnMut(String)) -> Source {
     let known = PromptStyle::ALL.map(PromptStyle::name);
-    let style = PromptStyle::ALL.into_iter().find(|known| known.name() == style).unwrap_or_else(|| {
-        problem(format!("unknown prompt `{style}`{}: use one of {}", did_you_mean(style, known), known.join(", ")));
-        PromptStyle::Baseline
-    });
+    let style =
+        PromptStyle::ALL.into_iter().find(|known| known.name() == style).unwrap_or_else(|| {
+            problem(format!(
+                "unknown prompt `{style}`{}: use one of {}",
+                did_you_mean(style, known),
+                known.join(", ")
+            ));
+            PromptStyle::Baseline
+        });
     if style == PromptStyle::Baseline && !section.without.is_empty() {
-        problem("the baseline prompt has no components; `without` is for the structured one".to_owned());
+        problem(
+            "the baseline prompt has no components; `without` is for the structured one".to_owned(),
+        );
     }
     for name in &section.without {
         if !PROMPT_COMPONENTS.contains(&name.as_str()) {
             let suggestion = did_you_mean(name, PROMPT_COMPONENTS);
-            problem(format!("without: unknown component `{name}`{suggestion}: use {}", PROMPT_COMPONENTS.join(", ")));
+            problem(format!(
+                "without: unknown component `{name}`{suggestion}: use {}",
+                PROMPT_COMPONENTS.join(", ")
+            ));
         }
     }
     let roles = [
@@ -215,7 +247,9 @@ fn one_shot(section: &SystemSection, style: &str, problem: &mut impl FnMut(Strin
         ("coordinator", &section.coordinator),
     ];
     for (name, _) in roles.into_iter().filter(|(_, value)| value.is_some()) {
-        problem(format!("`{name}` is for runs, and a prompt is a single answer: remove one of them"));
+        problem(format!(
+            "`{name}` is for runs, and a prompt is a single answer: remove one of them"
+        ));
     }
     if section.pool.is_none() {
         problem("a prompt needs a chat model: name its `pool` of the configuration".to_owned());
@@ -238,6 +272,7 @@ fn sets(section: &SystemSection) -> Vec<String> {
         ("agents.verifier.implementation", &section.verifier),
         ("agents.coordinator.implementation", &section.coordinator),
     ];
-    let named = named.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_ref()?)));
+    let named =
+        named.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_ref()?)));
     named.chain(options(&section.set)).collect()
 }

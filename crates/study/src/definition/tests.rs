@@ -48,8 +48,14 @@ fn message(text: &str) -> String {
 fn a_study_is_read() {
     let study = parse(FILE, "x").unwrap();
     let slugs: Vec<&str> = study.ask.tasks.iter().map(|task| task.spec().slug).collect();
-    assert!(slugs.contains(&"n-queens-last-queen") && slugs.contains(&"dfa-simulation"), "{slugs:?}");
-    assert_eq!(study.systems[2].sets, ["agents.verifier.implementation=rules", "run.fanout=8", "run.vote=weighted"]);
+    assert!(
+        slugs.contains(&"n-queens-last-queen") && slugs.contains(&"dfa-simulation"),
+        "{slugs:?}"
+    );
+    assert_eq!(
+        study.systems[2].sets,
+        ["agents.verifier.implementation=rules", "run.fanout=8", "run.vote=weighted"]
+    );
     let one_shot = OneShot {
         style: PromptStyle::Structured,
         without: vec!["examples".to_owned()],
@@ -71,7 +77,9 @@ fn every_run_is_there_once_and_more_instances_keep_the_keys() {
     let wider = parse(&FILE.replace("instances = 3", "instances = 5"), "x").unwrap();
     let more: BTreeSet<_> = wider.runs().map(|run| run.key(&wider)).collect();
     assert!(more.is_superset(&keys));
-    let seeds = |study: &Study| study.runs().take(40).map(|run| run.sampling_seed(study)).collect::<Vec<_>>();
+    let seeds = |study: &Study| {
+        study.runs().take(40).map(|run| run.sampling_seed(study)).collect::<Vec<_>>()
+    };
     assert_eq!(seeds(&study), seeds(&wider), "seeds do not depend on what else is asked");
     // The systems take turns, with the same seed.
     let first: Vec<_> = study.runs().take(4).collect();
@@ -90,7 +98,10 @@ fn defaults_ask_everything() {
 #[test]
 fn excluded_tasks_are_not_asked() {
     let asked = |ask: &str| {
-        parse(&format!("[study]\nname = \"most\"\n{ask}\n[[system]]\nname = \"prime\"\n"), "studies/x.toml")
+        parse(
+            &format!("[study]\nname = \"most\"\n{ask}\n[[system]]\nname = \"prime\"\n"),
+            "studies/x.toml",
+        )
     };
     let study = asked("[ask]\nexclude = [\"sudoku\", \"n-queens\"]").expect("a study");
     assert!(study.ask.tasks.iter().all(|task| !["sudoku", "n-queens"].contains(&task.spec().slug)));
@@ -101,7 +112,10 @@ fn excluded_tasks_are_not_asked() {
             "tasks = [\"n-queens\"]\nexclude = [\"sudoku\"]",
             "ask.exclude: `sudoku` is not one of the tasks that are asked",
         ),
-        ("exclude = [\"sudoku\", \"sudoku\"]", "ask.exclude: `sudoku` is not one of the tasks that are asked"),
+        (
+            "exclude = [\"sudoku\", \"sudoku\"]",
+            "ask.exclude: `sudoku` is not one of the tasks that are asked",
+        ),
         ("tasks = [\"sudoku\"]\nexclude = [\"sudoku\"]", "ask.exclude: leaves no task to ask"),
     ] {
         let message = asked(&format!("[ask]\n{ask}")).err().expect("a mistake").to_string();
@@ -112,10 +126,22 @@ fn excluded_tasks_are_not_asked() {
 #[test]
 fn mistakes_are_named_with_their_remedy() {
     for (from, to, expected) in [
-        ("\"n-queens\",", "\"n-quens\",", "ask.tasks: unknown task \"n-quens\": did you mean `n-queens`"),
-        ("[\"automata\"]", "[\"automat\"]", "ask.categories: unknown name `automat` (did you mean `automata`?)"),
+        (
+            "\"n-queens\",",
+            "\"n-quens\",",
+            "ask.tasks: unknown task \"n-quens\": did you mean `n-queens`",
+        ),
+        (
+            "[\"automata\"]",
+            "[\"automat\"]",
+            "ask.categories: unknown name `automat` (did you mean `automata`?)",
+        ),
         ("\"hard\"", "\"hrad\"", "ask.difficulties: unknown name `hrad` (did you mean `hard`?)"),
-        ("\"terminal\"", "\"terminl\"", "study.kinds: unknown name `terminl` (did you mean `terminal`?)"),
+        (
+            "\"terminal\"",
+            "\"terminl\"",
+            "study.kinds: unknown name `terminl` (did you mean `terminal`?)",
+        ),
         ("instances = 3", "instances = 0", "ask.instances: 0 is not between 1 and 200"),
         ("instances = 3", "instances = 201", "more base seeds give more instances"),
         ("instances = 3", "instnces = 3", "(did you mean `instances`?)"),
@@ -123,13 +149,25 @@ fn mistakes_are_named_with_their_remedy() {
         ("[42, 7]", "[7, 7]", "ask.base_seeds: 7 is there twice"),
         ("[42, 7]", "[]", "ask.base_seeds: name one"),
         ("name = \"structured\"", "name = \"baseline\"", "two systems are called `baseline`"),
-        ("\"baseline\", \"prime\"", "\"baseline\", \"prme\"", "unknown name `prme` (did you mean `prime`?)"),
+        (
+            "\"baseline\", \"prime\"",
+            "\"baseline\", \"prme\"",
+            "unknown name `prme` (did you mean `prime`?)",
+        ),
         ("\"baseline\", \"prime\"", "\"prime\", \"prime\"", "`prime` cannot be paired with itself"),
         ("\"F12\"", "\"F122\"", "no table or figure `F122`"),
-        ("prompt = \"baseline\"", "prompt = \"basline\"", "unknown prompt `basline` (did you mean `baseline`?)"),
+        (
+            "prompt = \"baseline\"",
+            "prompt = \"basline\"",
+            "unknown prompt `basline` (did you mean `baseline`?)",
+        ),
         ("\"examples\"", "\"example\"", "unknown component `example` (did you mean `examples`?)"),
         ("verifier = \"rules\"", "pool = \"mine\"", "system `prime`: `pool` is for a prompt"),
-        ("verifier = \"rules\"", "answers = \"o\"\nverifier = \"rules\"", "remove `verifier`, `set`"),
+        (
+            "verifier = \"rules\"",
+            "answers = \"o\"\nverifier = \"rules\"",
+            "remove `verifier`, `set`",
+        ),
         (
             "verifier = \"rules\"\nset = { \"run.fanout\" = 8, \"run.vote\" = \"weighted\" }",
             "answers = \"o\"",
@@ -151,7 +189,8 @@ fn mistakes_are_named_with_their_remedy() {
 
 #[test]
 fn all_mistakes_are_said_at_once() {
-    let text = FILE.replacen("\"n-queens\",", "\"n-quens\",", 1).replacen("repeats = 2", "repeats = 0", 1);
+    let text =
+        FILE.replacen("\"n-queens\",", "\"n-quens\",", 1).replacen("repeats = 2", "repeats = 0", 1);
     assert_eq!(message(&text).lines().count(), 2);
     assert!(message("[study]\nname = \"x\"\n").contains("no system: add [[system]]"));
 }
@@ -160,7 +199,11 @@ fn all_mistakes_are_said_at_once() {
 fn files_are_relative_to_the_study() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.toml");
-    std::fs::write(&path, "[study]\nname = \"x\"\n[[system]]\nname = \"a\"\nanswers = \"outputs.jsonl\"\n").unwrap();
+    std::fs::write(
+        &path,
+        "[study]\nname = \"x\"\n[[system]]\nname = \"a\"\nanswers = \"outputs.jsonl\"\n",
+    )
+    .unwrap();
     let study = load(&path).unwrap();
     assert_eq!(study.systems[0].source, Source::Answers(folder.path().join("outputs.jsonl")));
 }
@@ -170,7 +213,11 @@ fn a_missing_file_is_named_with_the_one_that_may_be_meant() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("headline.toml"), "").unwrap();
     let message = |name: &str| load(&folder.path().join(name)).err().unwrap().to_string();
-    assert!(message("headlne.toml").ends_with("(did you mean `headline.toml`?)"), "{}", message("headlne.toml"));
+    assert!(
+        message("headlne.toml").ends_with("(did you mean `headline.toml`?)"),
+        "{}",
+        message("headlne.toml")
+    );
     assert!(message("none.json").contains("none.json"));
     assert!(!message("none.json").contains("mean"));
 }

@@ -17,8 +17,16 @@ fn present(results: &Results<'_>) -> Vec<Category> {
 }
 
 fn measured(accuracy: &Accuracy) -> Option<Measured> {
-    let interval = accuracy.interval.as_ref().ok().map(|interval| (100.0 * interval.low, 100.0 * interval.high));
-    (accuracy.n > 0).then_some(Measured { value: 100.0 * accuracy.mean, interval, is_hollow: false })
+    let interval = accuracy
+        .interval
+        .as_ref()
+        .ok()
+        .map(|interval| (100.0 * interval.low, 100.0 * interval.high));
+    (accuracy.n > 0).then_some(Measured {
+        value: 100.0 * accuracy.mean,
+        interval,
+        is_hollow: false,
+    })
 }
 
 fn rows<T: Copy>(
@@ -32,17 +40,31 @@ fn rows<T: Copy>(
     };
     let row = |group: &T| IntervalRow {
         name: name(*group).to_owned(),
-        values: results.systems.iter().take(SYSTEMS_MAX).map(|system| value(*group, system)).collect(),
+        values: results
+            .systems
+            .iter()
+            .take(SYSTEMS_MAX)
+            .map(|system| value(*group, system))
+            .collect(),
     };
     groups.iter().map(row).collect()
 }
 
 fn instances(results: &Results<'_>) -> usize {
     let systems = results.systems.iter().take(SYSTEMS_MAX);
-    systems.map(|system| system.tasks.iter().map(|task| task.instances.len()).sum::<usize>()).max().unwrap_or_default()
+    systems
+        .map(|system| system.tasks.iter().map(|task| task.instances.len()).sum::<usize>())
+        .max()
+        .unwrap_or_default()
 }
 
-fn bar_figure(results: &Results<'_>, id: &str, paper: &'static str, title: &str, rows: Vec<IntervalRow>) -> Figure {
+fn bar_figure(
+    results: &Results<'_>,
+    id: &str,
+    paper: &'static str,
+    title: &str,
+    rows: Vec<IntervalRow>,
+) -> Figure {
     let chart = IntervalChart {
         title: title.to_owned(),
         axis: "mean accuracy of the tasks, %".to_owned(),
@@ -67,7 +89,9 @@ fn bar_figure(results: &Results<'_>, id: &str, paper: &'static str, title: &str,
 }
 
 pub(super) fn bars(results: &Results<'_>) -> Vec<Figure> {
-    let rows = rows(results, &present(results), Category::name, |category, spec, _| spec.category == category);
+    let rows = rows(results, &present(results), Category::name, |category, spec, _| {
+        spec.category == category
+    });
     if rows.is_empty() {
         return Vec::new();
     }
@@ -75,8 +99,10 @@ pub(super) fn bars(results: &Results<'_>) -> Vec<Figure> {
 }
 
 pub(super) fn difficulty(results: &Results<'_>) -> Vec<Figure> {
-    let rows = rows(results, &Difficulty::ALL, Difficulty::name, |wanted, _, level| level == wanted);
-    let rows: Vec<_> = rows.into_iter().filter(|row| row.values.iter().any(Option::is_some)).collect();
+    let rows =
+        rows(results, &Difficulty::ALL, Difficulty::name, |wanted, _, level| level == wanted);
+    let rows: Vec<_> =
+        rows.into_iter().filter(|row| row.values.iter().any(Option::is_some)).collect();
     if rows.is_empty() {
         return Vec::new();
     }
@@ -135,7 +161,10 @@ pub(super) fn boxes(results: &Results<'_>) -> Vec<Figure> {
             .collect(),
     };
     let groups: Vec<BoxGroup> = categories.iter().map(group).collect();
-    let tasks = groups.iter().map(|group| group.values.iter().map(Vec::len).max().unwrap_or_default()).sum::<usize>();
+    let tasks = groups
+        .iter()
+        .map(|group| group.values.iter().map(Vec::len).max().unwrap_or_default())
+        .sum::<usize>();
     if tasks == 0 {
         return Vec::new();
     }

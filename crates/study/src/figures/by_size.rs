@@ -13,7 +13,11 @@ fn tasks<'a, 's, 'r>(all: &'a [BySize<'s, 'r>]) -> Vec<&'a [BySize<'s, 'r>]> {
 }
 
 pub(super) fn points(accuracy: &Accuracy, x: f64) -> LinePoint {
-    let interval = accuracy.interval.as_ref().ok().map(|interval| (100.0 * interval.low, 100.0 * interval.high));
+    let interval = accuracy
+        .interval
+        .as_ref()
+        .ok()
+        .map(|interval| (100.0 * interval.low, 100.0 * interval.high));
     LinePoint { x, y: 100.0 * accuracy.mean, interval }
 }
 
@@ -37,7 +41,8 @@ pub(super) fn lines(results: &Results<'_>) -> Vec<Figure> {
             id: format!("sizes-{task}"),
             paper: "Figure 5",
             title,
-            caption: "Accuracy over the instances of each size, with Wilson's 95 % interval.".to_owned(),
+            caption: "Accuracy over the instances of each size, with Wilson's 95 % interval."
+                .to_owned(),
             svg: chart.svg(),
             table: rows_of("sizes").to_owned(),
         }
@@ -49,9 +54,13 @@ pub(super) fn heat_maps(results: &Results<'_>) -> Vec<Figure> {
     let figure = |systems: &[BySize<'_, '_>]| {
         let task = systems[0].task;
         let title = format!("Heat map of sizes: {task}");
-        let sizes: BTreeSet<u64> = systems.iter().flat_map(|it| it.sizes.iter().map(|(size, _)| *size)).collect();
+        let sizes: BTreeSet<u64> =
+            systems.iter().flat_map(|it| it.sizes.iter().map(|(size, _)| *size)).collect();
         let value = |it: &BySize<'_, '_>, size: u64| {
-            it.sizes.iter().find(|(other, _)| *other == size).map(|(_, accuracy)| 100.0 * accuracy.mean)
+            it.sizes
+                .iter()
+                .find(|(other, _)| *other == size)
+                .map(|(_, accuracy)| 100.0 * accuracy.mean)
         };
         let row = |it: &BySize<'_, '_>| {
             (it.system.label.clone(), sizes.iter().map(|size| value(it, *size)).collect::<Vec<_>>())
@@ -87,8 +96,11 @@ pub(super) fn profiles(results: &Results<'_>) -> Vec<Figure> {
         let axes = [*first, middle, *last];
         let series = |it: &BySize<'_, '_>| {
             let n: usize = it.sizes.iter().map(|(_, accuracy)| accuracy.n).sum();
-            let right: f64 = it.sizes.iter().map(|(_, accuracy)| accuracy.mean * accuracy.n as f64).sum();
-            let at = |size: u64| it.sizes.iter().find(|(other, _)| *other == size).map(|(_, it)| 100.0 * it.mean);
+            let right: f64 =
+                it.sizes.iter().map(|(_, accuracy)| accuracy.mean * accuracy.n as f64).sum();
+            let at = |size: u64| {
+                it.sizes.iter().find(|(other, _)| *other == size).map(|(_, it)| 100.0 * it.mean)
+            };
             let mut values = vec![Some(100.0 * right / n as f64)];
             values.extend(axes.map(at));
             values.push(consistency(&it.sizes).map(|share| 100.0 * share));

@@ -1,11 +1,14 @@
-//! A row, point or line for each system: comparisons, gains, sweeps, scaling, transfer (Figures 3, 4, 7 and 9).
+//! A row, point or line for each system: comparisons, gains, sweeps, scaling, transfer (Figures 3,
+//! 4, 7 and 9).
 
 use super::by_size::points;
 use super::{Figure, SYSTEMS_MAX, rows_of};
 use crate::plots::{HeatMap, IntervalChart, IntervalRow, LineChart, Measured};
 use crate::results::{PairedTask, Results, over_instances};
 use crate::statistics::{clustered, mean, tango};
-use crate::tables::{category_mean, measured_categories, scaling_series, slug, sweep_accuracy, sweeps, trained};
+use crate::tables::{
+    category_mean, measured_categories, scaling_series, slug, sweep_accuracy, sweeps, trained,
+};
 
 /// With more systems the bars say nothing that the table does not.
 const BARS_MAX: usize = 40;
@@ -13,7 +16,11 @@ const BARS_MAX: usize = 40;
 pub(super) fn systems(results: &Results<'_>) -> Vec<Figure> {
     let row = |system: &crate::results::SystemResults<'_>| {
         let accuracy = over_instances(&system.values(|_, _| true));
-        let interval = accuracy.interval.as_ref().ok().map(|interval| (100.0 * interval.low, 100.0 * interval.high));
+        let interval = accuracy
+            .interval
+            .as_ref()
+            .ok()
+            .map(|interval| (100.0 * interval.low, 100.0 * interval.high));
         let value = Measured { value: 100.0 * accuracy.mean, interval, is_hollow: false };
         IntervalRow { name: system.label.clone(), values: vec![(accuracy.n > 0).then_some(value)] }
     };
@@ -44,7 +51,9 @@ pub(super) fn pairs(results: &Results<'_>) -> Vec<Figure> {
     let row = |pair: &crate::results::PairResults| {
         let differences: Vec<Vec<f64>> = pair.tasks.iter().map(PairedTask::differences).collect();
         let interval = match &pair.tasks[..] {
-            [task] if task.is_counted => tango(task.only_right, task.only_left, task.left.len() as u64),
+            [task] if task.is_counted => {
+                tango(task.only_right, task.only_left, task.left.len() as u64)
+            }
             _ => clustered(&differences).map(|estimate| estimate.interval),
         };
         let interval = interval.ok().map(|interval| (100.0 * interval.low, 100.0 * interval.high));
@@ -81,7 +90,10 @@ pub(super) fn pairs(results: &Results<'_>) -> Vec<Figure> {
 pub(super) fn sweep_lines(results: &Results<'_>) -> Vec<Figure> {
     let figure = |sweep: &crate::tables::Sweep<'_, '_>| {
         let numbers = sweep.numbers()?;
-        let points = numbers.iter().zip(&sweep.levels).map(|(x, (_, system))| points(&sweep_accuracy(system), *x));
+        let points = numbers
+            .iter()
+            .zip(&sweep.levels)
+            .map(|(x, (_, system))| points(&sweep_accuracy(system), *x));
         let title = format!("Accuracy by {}", sweep.factor);
         let chart = LineChart {
             title: title.clone(),
@@ -104,10 +116,16 @@ pub(super) fn sweep_lines(results: &Results<'_>) -> Vec<Figure> {
 }
 
 pub(super) fn scaling(results: &Results<'_>) -> Vec<Figure> {
-    let series = scaling_series(results).into_iter().filter(|series| series.sizes.len() > 1).take(SYSTEMS_MAX);
+    let series = scaling_series(results)
+        .into_iter()
+        .filter(|series| series.sizes.len() > 1)
+        .take(SYSTEMS_MAX);
     let series: Vec<_> = series
         .map(|series| {
-            let points = series.sizes.iter().map(|(size, _, accuracy)| points(accuracy, (*size as f64).log2()));
+            let points = series
+                .sizes
+                .iter()
+                .map(|(size, _, accuracy)| points(accuracy, (*size as f64).log2()));
             (series.name, points.collect())
         })
         .collect();
@@ -158,7 +176,9 @@ pub(super) fn transfer(results: &Results<'_>) -> Vec<Figure> {
         id: "transfer".to_owned(),
         paper: "Table 64",
         title,
-        caption: "Mean accuracy in per cent of the tasks of each category; darker is more accurate.".to_owned(),
+        caption:
+            "Mean accuracy in per cent of the tasks of each category; darker is more accurate."
+                .to_owned(),
         svg: chart.svg(),
         table: rows_of("transfer").to_owned(),
     }]

@@ -18,7 +18,8 @@ fn gain_interval(task: &PairedTask) -> Computed<Interval> {
     let interval = if task.is_counted {
         tango(task.only_right, task.only_left, task.left.len() as u64)
     } else {
-        let differences: Vec<Vec<f64>> = task.differences().into_iter().map(|value| vec![value]).collect();
+        let differences: Vec<Vec<f64>> =
+            task.differences().into_iter().map(|value| vec![value]).collect();
         clustered(&differences).map(|estimate| estimate.interval)
     };
     interval.map(|interval| interval.scaled(100.0))
@@ -26,7 +27,8 @@ fn gain_interval(task: &PairedTask) -> Computed<Interval> {
 
 pub(super) fn tasks(results: &Results<'_>) -> Vec<Figure> {
     let systems: Vec<_> = results.systems.iter().take(SYSTEMS_MAX).collect();
-    let mut specs: Vec<_> = systems.iter().flat_map(|system| &system.tasks).map(|task| task.spec).collect();
+    let mut specs: Vec<_> =
+        systems.iter().flat_map(|system| &system.tasks).map(|task| task.spec).collect();
     specs.sort_by_key(|spec| (spec.id, spec.slug));
     specs.dedup_by_key(|spec| spec.slug);
     if specs.is_empty() {
@@ -36,8 +38,13 @@ pub(super) fn tasks(results: &Results<'_>) -> Vec<Figure> {
         let task = system.tasks.iter().find(|task| task.spec.slug == slug)?;
         let values: Vec<f64> = task.instances.values().copied().collect();
         let accuracy = over_instances(&[values]);
-        let interval = accuracy.interval.ok().map(|interval| (100.0 * interval.low, 100.0 * interval.high));
-        (accuracy.n > 0).then_some(Measured { value: 100.0 * accuracy.mean, interval, is_hollow: false })
+        let interval =
+            accuracy.interval.ok().map(|interval| (100.0 * interval.low, 100.0 * interval.high));
+        (accuracy.n > 0).then_some(Measured {
+            value: 100.0 * accuracy.mean,
+            interval,
+            is_hollow: false,
+        })
     };
     let row = |spec: &&'static prime_bench::tasks::Spec| IntervalRow {
         name: spec.slug.to_owned(),
@@ -67,7 +74,14 @@ pub(super) fn tasks(results: &Results<'_>) -> Vec<Figure> {
 }
 
 /// The figure of one pair.
-fn pair_figure(pair: &PairResults, id: &str, paper: &'static str, what: &str, caption: String, svg: String) -> Figure {
+fn pair_figure(
+    pair: &PairResults,
+    id: &str,
+    paper: &'static str,
+    what: &str,
+    caption: String,
+    svg: String,
+) -> Figure {
     Figure {
         id: format!("{id}-{}", slug(&pair.title())),
         paper,
@@ -121,7 +135,10 @@ pub(super) fn scatter(results: &Results<'_>) -> Vec<Figure> {
         let point = |task: &PairedTask| Point {
             x: 100.0 * mean(&task.left),
             y: 100.0 * mean(&task.right),
-            series: categories.iter().position(|category| *category == task.spec.category).unwrap_or_default(),
+            series: categories
+                .iter()
+                .position(|category| *category == task.spec.category)
+                .unwrap_or_default(),
             label: String::new(),
             interval: None,
         };
@@ -141,7 +158,14 @@ pub(super) fn scatter(results: &Results<'_>) -> Vec<Figure> {
             pair.tasks.len(),
             pair.n()
         );
-        pair_figure(pair, "scatter", "Figures 20 and 30", "Accuracy of each task", caption, chart.svg())
+        pair_figure(
+            pair,
+            "scatter",
+            "Figures 20 and 30",
+            "Accuracy of each task",
+            caption,
+            chart.svg(),
+        )
     };
     results.pairs.iter().filter(|pair| !pair.tasks.is_empty()).map(figure).collect()
 }

@@ -1,4 +1,5 @@
-//! Figures of a study: which chart shows which rows, with a caption that says n, intervals and tests.
+//! Figures of a study: which chart shows which rows, with a caption that says n, intervals and
+//! tests.
 
 mod by_category;
 mod by_size;
@@ -59,11 +60,16 @@ pub(crate) fn rows_of(figure: &str) -> &'static str {
     }
 }
 
-/// The figures that a list of the paper's numbers asks for, all without a list. A figure without data is left out.
+/// The figures that a list of the paper's numbers asks for, all without a list. A figure without
+/// data is left out.
 pub fn all_figures(results: &Results<'_>, numbers: &[String]) -> Vec<Figure> {
     let mut asked = wanted(numbers, 'F');
     // The paper has tables only.
-    asked.extend(wanted(numbers, 'T').into_iter().filter(|id| ["difficulty", "sweeps", "transfer"].contains(id)));
+    asked.extend(
+        wanted(numbers, 'T')
+            .into_iter()
+            .filter(|id| ["difficulty", "sweeps", "transfer"].contains(id)),
+    );
     let mut figures = Vec::new();
     type Make = fn(&Results<'_>) -> Vec<Figure>;
     let makers: [(&str, Make); 17] = [

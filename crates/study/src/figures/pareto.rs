@@ -5,11 +5,13 @@ use crate::plots::{Point, Scatter};
 use crate::results::{Results, over_instances};
 use crate::tables::mean_ms;
 
-/// The points that no other one beats: faster and at least as accurate, or as fast and more accurate. From left to
-/// right.
+/// The points that no other one beats: faster and at least as accurate, or as fast and more
+/// accurate. From left to right.
 fn frontier(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let is_beaten = |(x, y): (f64, f64)| {
-        points.iter().any(|(other_x, other_y)| *other_x <= x && *other_y >= y && (*other_x < x || *other_y > y))
+        points.iter().any(|(other_x, other_y)| {
+            *other_x <= x && *other_y >= y && (*other_x < x || *other_y > y)
+        })
     };
     let mut best: Vec<_> = points.iter().copied().filter(|point| !is_beaten(*point)).collect();
     best.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -19,9 +21,16 @@ fn frontier(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 pub(super) fn pareto(results: &Results<'_>) -> Vec<Figure> {
     let point = |(index, system): (usize, &crate::results::SystemResults<'_>)| {
         let accuracy = over_instances(&system.values(|_, _| true));
-        let interval = accuracy.interval.ok().map(|interval| (100.0 * interval.low, 100.0 * interval.high));
+        let interval =
+            accuracy.interval.ok().map(|interval| (100.0 * interval.low, 100.0 * interval.high));
         let x = mean_ms(system)?;
-        Some(Point { x, y: 100.0 * accuracy.mean, series: index, label: system.label.clone(), interval })
+        Some(Point {
+            x,
+            y: 100.0 * accuracy.mean,
+            series: index,
+            label: system.label.clone(),
+            interval,
+        })
     };
     let points: Vec<Point> = results.systems.iter().enumerate().filter_map(point).collect();
     // One point is no comparison.

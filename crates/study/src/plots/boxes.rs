@@ -35,7 +35,9 @@ impl BoxChart {
     pub fn svg(&self) -> String {
         let lanes = u32::try_from(self.series.len()).unwrap_or(1).max(1);
         let groups = u32::try_from(self.groups.len()).unwrap_or(u32::MAX / 1_000).max(1);
-        svg(&self.title, &self.series, groups * (lanes * LANE + GAP) + X_LABELS + 8, |area| self.draw(area))
+        svg(&self.title, &self.series, groups * (lanes * LANE + GAP) + X_LABELS + 8, |area| {
+            self.draw(area)
+        })
     }
 
     fn draw(&self, area: &Area<'_>) -> Result<(), Failure> {
@@ -48,7 +50,11 @@ impl BoxChart {
         let share = f64::from(LANE) / (f64::from(LANE) * lanes + f64::from(GAP));
         for (place, group) in self.groups.iter().enumerate() {
             let (x, y) = at(low, place as f64 + 0.5);
-            area.draw(&Text::new(group.name.clone(), (x - 8, y), aligned(INK.light, HPos::Right, VPos::Center)))?;
+            area.draw(&Text::new(
+                group.name.clone(),
+                (x - 8, y),
+                aligned(INK.light, HPos::Right, VPos::Center),
+            ))?;
             for (lane, values) in group.values.iter().enumerate() {
                 let y = place as f64 + 0.5 + (lane as f64 - (lanes - 1.0) / 2.0) * share;
                 if let Some(numbers) = FiveNumbers::of(values) {
@@ -73,7 +79,10 @@ fn draw_box(
     let (_, line) = at(numbers.median, y);
     let x = |value: f64| at(value, y).0;
     let style = series(lane).stroke_width(1);
-    let whiskers = [(numbers.whisker_low, numbers.quartile_low), (numbers.quartile_high, numbers.whisker_high)];
+    let whiskers = [
+        (numbers.whisker_low, numbers.quartile_low),
+        (numbers.quartile_high, numbers.whisker_high),
+    ];
     for (from, to) in whiskers {
         area.draw(&PathElement::new(vec![(x(from), line), (x(to), line)], style))?;
     }

@@ -25,7 +25,8 @@ pub(super) const X_LABELS: u32 = 44;
 /// Drawing into memory; the library's backends can fail.
 pub(super) type Failure = DrawingAreaErrorKind<std::io::Error>;
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-pub(super) type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+pub(super) type Chart<'a, 'b> =
+    ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 pub(super) fn text_style(colour: RGBColor) -> TextStyle<'static> {
     ("sans-serif", FONT_SIZE).into_font().color(&colour)
@@ -71,8 +72,8 @@ fn legend_lines(names: &[String]) -> Vec<Vec<usize>> {
     lines
 }
 
-/// Draws a chart of `height` pixels below a legend of the series' markers; without names there is no legend. `title` is
-/// read out in place of the drawing.
+/// Draws a chart of `height` pixels below a legend of the series' markers; without names there is
+/// no legend. `title` is read out in place of the drawing.
 pub(super) fn svg(
     title: &str,
     legend: &[String],

@@ -51,20 +51,32 @@ impl HeatMap {
         let left = names_width(self.rows.iter().map(|(name, _)| name.as_str())).cast_signed();
         let cell = ((WIDTH.cast_signed() - left - 10) / length(self.columns.len())).min(CELL_MAX);
         let middle = left + cell * length(self.columns.len()) / 2;
-        area.draw(&Text::new(self.axis.clone(), (middle, 10), aligned(INK.light, HPos::Center, VPos::Center)))?;
+        area.draw(&Text::new(
+            self.axis.clone(),
+            (middle, 10),
+            aligned(INK.light, HPos::Center, VPos::Center),
+        ))?;
         for (column, name) in (0..).zip(&self.columns) {
             let at = (left + column * cell + cell / 2, HEAD - 12);
-            area.draw(&Text::new(cut(name, cell), at, aligned(SOFT.light, HPos::Center, VPos::Center)))?;
+            area.draw(&Text::new(
+                cut(name, cell),
+                at,
+                aligned(SOFT.light, HPos::Center, VPos::Center),
+            ))?;
         }
         for (row, (name, values)) in (0..).zip(&self.rows) {
             let top = HEAD + row * ROW;
             let style = aligned(INK.light, HPos::Right, VPos::Center);
             area.draw(&Text::new(cut(name, left - 10), (left - 8, top + ROW / 2), style))?;
             for (column, value) in (0..).zip(values) {
-                let corners = [(left + column * cell, top), (left + (column + 1) * cell, top + ROW)];
+                let corners =
+                    [(left + column * cell, top), (left + (column + 1) * cell, top + ROW)];
                 if let Some(value) = value {
                     let share = (value / 100.0).clamp(0.0, 1.0);
-                    area.draw(&Rectangle::new(corners, series(1).mix(OPACITY_MAX * share).filled()))?;
+                    area.draw(&Rectangle::new(
+                        corners,
+                        series(1).mix(OPACITY_MAX * share).filled(),
+                    ))?;
                     let at = (corners[0].0 + cell / 2, top + ROW / 2);
                     let style = aligned(INK.light, HPos::Center, VPos::Center);
                     area.draw(&Text::new(format!("{value:.0}"), at, style))?;

@@ -24,7 +24,10 @@ const BINS_MAX: i64 = 400;
 
 impl Histogram {
     /// Start of each bin and its count. A value on an edge belongs to the bin above.
-    #[expect(clippy::cast_possible_truncation, reason = "casts of floats saturate, and bins are limited")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "casts of floats saturate, and bins are limited"
+    )]
     pub fn bins(&self) -> Vec<(f64, usize)> {
         // The slack keeps 15.000000000000002 and 14.999999999999998 in one bin.
         let bin = |value: &f64| (value / self.bin_width + 1e-9).floor() as i64;
@@ -43,7 +46,8 @@ impl Histogram {
         let start = bins.first().map_or(0.0, |(start, _)| *start);
         let end = bins.last().map_or(self.bin_width, |(start, _)| start + self.bin_width);
         let highest = bins.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1) as f64;
-        let chart = axes(area, start..end, 0.0..highest * 1.05, (&self.x_axis, &self.y_axis), 50, true)?;
+        let chart =
+            axes(area, start..end, 0.0..highest * 1.05, (&self.x_axis, &self.y_axis), 50, true)?;
         for (start, count) in bins.into_iter().filter(|(_, count)| *count > 0) {
             let at = |x, y| pixel(area, &chart, (x, y));
             let corners = [at(start, count as f64), at(start + self.bin_width, 0.0)];

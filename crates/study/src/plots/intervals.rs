@@ -1,4 +1,5 @@
-//! Horizontal bars or points with intervals, one row for each name: category bars, forest plots, gains.
+//! Horizontal bars or points with intervals, one row for each name: category bars, forest plots,
+//! gains.
 
 use plotters::element::{PathElement, Rectangle, Text};
 use plotters::style::Color as _;
@@ -48,7 +49,9 @@ impl IntervalChart {
     pub fn svg(&self) -> String {
         let lanes = u32::try_from(self.series.len()).unwrap_or(1).max(1);
         let rows = u32::try_from(self.rows.len()).unwrap_or(u32::MAX / 1_000).max(1);
-        svg(&self.title, &self.series, rows * (lanes * LANE + GAP) + X_LABELS + 8, |area| self.draw(area))
+        svg(&self.title, &self.series, rows * (lanes * LANE + GAP) + X_LABELS + 8, |area| {
+            self.draw(area)
+        })
     }
 
     fn draw(&self, area: &Area<'_>) -> Result<(), Failure> {
@@ -63,16 +66,24 @@ impl IntervalChart {
         let margin = if low < 0.0 { 0.02 * (high - low) } else { 0.0 };
         let left = names_width(self.rows.iter().map(|row| row.name.as_str()));
         let count = self.rows.len().max(1) as f64;
-        let chart = axes(area, low - margin..high + 0.001, count..0.0, (&self.axis, ""), left, false)?;
+        let chart =
+            axes(area, low - margin..high + 0.001, count..0.0, (&self.axis, ""), left, false)?;
         let at = |x: f64, y: f64| pixel(area, &chart, (x, y));
         if low < 0.0 {
-            area.draw(&PathElement::new(vec![at(0.0, 0.0), at(0.0, count)], SOFT.light.stroke_width(1)))?;
+            area.draw(&PathElement::new(
+                vec![at(0.0, 0.0), at(0.0, count)],
+                SOFT.light.stroke_width(1),
+            ))?;
         }
         let lanes = self.series.len().max(1) as f64;
         let share = f64::from(LANE) / (f64::from(LANE) * lanes + f64::from(GAP));
         for (place, row) in self.rows.iter().enumerate() {
             let (x, y) = at(low - margin, place as f64 + 0.5);
-            area.draw(&Text::new(row.name.clone(), (x - 8, y), aligned(INK.light, HPos::Right, VPos::Center)))?;
+            area.draw(&Text::new(
+                row.name.clone(),
+                (x - 8, y),
+                aligned(INK.light, HPos::Right, VPos::Center),
+            ))?;
             for (lane, value) in row.values.iter().enumerate() {
                 let Some(value) = value else { continue };
                 let y = place as f64 + 0.5 + (lane as f64 - (lanes - 1.0) / 2.0) * share;
@@ -103,7 +114,10 @@ impl IntervalChart {
             let colour = if self.has_bars { INK.light } else { series(lane) };
             area.draw(&PathElement::new(vec![(low, line), (high, line)], colour.stroke_width(1)))?;
             for x in [low, high] {
-                area.draw(&PathElement::new(vec![(x, line - 3), (x, line + 3)], colour.stroke_width(1)))?;
+                area.draw(&PathElement::new(
+                    vec![(x, line - 3), (x, line + 3)],
+                    colour.stroke_width(1),
+                ))?;
             }
         }
         if self.has_bars { Ok(()) } else { draw_marker(area, (end, line), lane, value.is_hollow) }

@@ -49,11 +49,21 @@ impl LineChart {
         let low = points().map(|point| point.y).fold(self.y_range.0, f64::min);
         let high = if high > low { high } else { low + 1.0 };
         let x = left - margin..right + margin;
-        let chart = axes(area, x, low..high + 0.02 * (high - low), (&self.x_axis, &self.y_axis), Y_LABELS, true)?;
+        let chart = axes(
+            area,
+            x,
+            low..high + 0.02 * (high - low),
+            (&self.x_axis, &self.y_axis),
+            Y_LABELS,
+            true,
+        )?;
         let at = |x: f64, y: f64| pixel(area, &chart, (x, y.clamp(low, high)));
         for (index, (_, points)) in self.series.iter().enumerate() {
             let line: Vec<_> = points.iter().map(|point| at(point.x, point.y)).collect();
-            area.draw(&PathElement::new(line, series(index).stroke_width(if self.is_dense { 1 } else { 2 })))?;
+            area.draw(&PathElement::new(
+                line,
+                series(index).stroke_width(if self.is_dense { 1 } else { 2 }),
+            ))?;
             for point in points.iter().filter(|_| !self.is_dense) {
                 if let Some((low, high)) = point.interval {
                     let line = vec![at(point.x, low), at(point.x, high)];

@@ -10,7 +10,12 @@ use super::canvas::{Area, Failure};
 const RADIUS: i32 = 4;
 
 /// Draws the marker of a series around a pixel of the area.
-pub(super) fn draw_marker(area: &Area<'_>, (x, y): (i32, i32), index: usize, is_hollow: bool) -> Result<(), Failure> {
+pub(super) fn draw_marker(
+    area: &Area<'_>,
+    (x, y): (i32, i32),
+    index: usize,
+    is_hollow: bool,
+) -> Result<(), Failure> {
     let colour = series(index);
     let inside = if is_hollow { PAPER.light } else { colour };
     let r = RADIUS;

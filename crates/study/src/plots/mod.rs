@@ -1,5 +1,6 @@
-//! Charts as SVG, by plotters; the one module that knows the library. Colours are those of a light page, with a legend
-//! in the drawing, so that a file stands alone; the page replaces them on a dark one.
+//! Charts as SVG, by plotters; the one module that knows the library. Colours are those of a light
+//! page, with a legend in the drawing, so that a file stands alone; the page replaces them on a
+//! dark one.
 
 mod boxes;
 mod canvas;

@@ -38,7 +38,9 @@ impl Radar {
 
     fn draw(&self, area: &Area<'_>) -> Result<(), Failure> {
         let count = self.axes.len();
-        let ring = |share: f64| (0..=count).map(|axis| at(axis % count.max(1), count, share)).collect::<Vec<_>>();
+        let ring = |share: f64| {
+            (0..=count).map(|axis| at(axis % count.max(1), count, share)).collect::<Vec<_>>()
+        };
         for percent in [25_u32, 50, 75, 100] {
             let share = f64::from(percent) / 100.0;
             area.draw(&PathElement::new(ring(share), RULE.light.stroke_width(1)))?;
@@ -47,7 +49,10 @@ impl Radar {
             area.draw(&Text::new(percent.to_string(), (x + 3, y), style))?;
         }
         for (axis, name) in self.axes.iter().enumerate() {
-            area.draw(&PathElement::new(vec![at(axis, count, 0.0), at(axis, count, 1.0)], RULE.light.stroke_width(1)))?;
+            area.draw(&PathElement::new(
+                vec![at(axis, count, 0.0), at(axis, count, 1.0)],
+                RULE.light.stroke_width(1),
+            ))?;
             let (x, y) = at(axis, count, 1.08);
             let middle = (WIDTH / 2).cast_signed();
             let horizontal = match x - middle {
@@ -55,7 +60,11 @@ impl Radar {
                 21.. => HPos::Left,
                 _ => HPos::Right,
             };
-            area.draw(&Text::new(name.clone(), (x, y), aligned(INK.light, horizontal, VPos::Center)))?;
+            area.draw(&Text::new(
+                name.clone(),
+                (x, y),
+                aligned(INK.light, horizontal, VPos::Center),
+            ))?;
         }
         for (index, (_, values)) in self.series.iter().enumerate() {
             let point = |(axis, value): (usize, &Option<f64>)| {

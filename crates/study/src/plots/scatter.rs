@@ -50,7 +50,8 @@ impl Scatter {
 
     fn draw(&self, area: &Area<'_>) -> Result<(), Failure> {
         let ((left, right), (low, high)) = (self.x_range, self.y_range);
-        let chart = axes(area, left..right, low..high, (&self.x_axis, &self.y_axis), Y_LABELS, true)?;
+        let chart =
+            axes(area, left..right, low..high, (&self.x_axis, &self.y_axis), Y_LABELS, true)?;
         let at = |x: f64, y: f64| pixel(area, &chart, (x.clamp(left, right), y.clamp(low, high)));
         if self.has_diagonal {
             let ends = (left.max(low), right.min(high));

@@ -4,8 +4,15 @@ use super::*;
 use prime_page::palette::{all, hex};
 
 fn check(svg: &str) {
-    assert!(roxmltree::Document::parse(svg).is_ok(), "{:?}: {svg}", roxmltree::Document::parse(svg).err());
-    assert!(svg.contains("role=\"img\"") && svg.contains("<title>a &lt;title&gt;</title>"), "{svg:.300}");
+    assert!(
+        roxmltree::Document::parse(svg).is_ok(),
+        "{:?}: {svg}",
+        roxmltree::Document::parse(svg).err()
+    );
+    assert!(
+        svg.contains("role=\"img\"") && svg.contains("<title>a &lt;title&gt;</title>"),
+        "{svg:.300}"
+    );
     assert!(!svg.contains("NaN") && !svg.contains("inf"));
     // Nothing but the palette's colours, which the page replaces on a dark screen.
     let colours: Vec<String> = all().into_iter().map(|(_, colour)| hex(colour.light)).collect();
@@ -23,7 +30,8 @@ fn measured(value: f64) -> Measured {
 
 #[test]
 fn drawings_are_well_formed_with_and_without_values() {
-    let series = vec!["<a>".to_owned(), "b".to_owned(), "c".to_owned(), "d".to_owned(), "e".to_owned()];
+    let series =
+        vec!["<a>".to_owned(), "b".to_owned(), "c".to_owned(), "d".to_owned(), "e".to_owned()];
     let rows = |count: usize| {
         let row = |index: usize| IntervalRow {
             name: format!("<{index}>"),
@@ -40,12 +48,19 @@ fn drawings_are_well_formed_with_and_without_values() {
     for has_bars in [true, false] {
         for count in [0, 1, 86] {
             let (title, axis) = (TITLE.to_owned(), "%".to_owned());
-            let chart =
-                IntervalChart { title, axis, series: series.clone(), rows: rows(count), has_bars, range: (0.0, 100.0) };
+            let chart = IntervalChart {
+                title,
+                axis,
+                series: series.clone(),
+                rows: rows(count),
+                has_bars,
+                range: (0.0, 100.0),
+            };
             check(&chart.svg());
         }
     }
-    for values in [vec![], vec![vec![], vec![4.0]], vec![vec![1.0, 2.0, 50.0, 3.0], vec![100.0; 3]]] {
+    for values in [vec![], vec![vec![], vec![4.0]], vec![vec![1.0, 2.0, 50.0, 3.0], vec![100.0; 3]]]
+    {
         let groups = vec![BoxGroup { name: "<g>".to_owned(), values }];
         let chart = BoxChart {
             title: TITLE.to_owned(),
@@ -69,10 +84,19 @@ fn drawings_are_well_formed_with_and_without_values() {
     let radar = Radar {
         title: TITLE.to_owned(),
         axes: (0..12).map(|axis| format!("<{axis}>")).collect(),
-        series: vec![("s".to_owned(), (0..12).map(|axis| (axis != 3).then_some(f64::from(axis) * 10.0)).collect())],
+        series: vec![(
+            "s".to_owned(),
+            (0..12).map(|axis| (axis != 3).then_some(f64::from(axis) * 10.0)).collect(),
+        )],
     };
     check(&radar.svg());
-    let point = |x: f64| Point { x, y: 2.0 * x, series: 7, label: "<l>".to_owned(), interval: Some((0.0, x)) };
+    let point = |x: f64| Point {
+        x,
+        y: 2.0 * x,
+        series: 7,
+        label: "<l>".to_owned(),
+        interval: Some((0.0, x)),
+    };
     let scatter = Scatter {
         title: TITLE.to_owned(),
         x_axis: "x".to_owned(),
@@ -90,8 +114,9 @@ fn drawings_are_well_formed_with_and_without_values() {
 #[test]
 fn heat_maps_and_lines_are_well_formed_whatever_their_values() {
     for (rows, columns) in [(0, 0), (1, 1), (30, 12)] {
-        let values =
-            |row: usize| (0..columns).map(move |column| (column != row).then_some(-5.0 + 11.0 * column as f64));
+        let values = |row: usize| {
+            (0..columns).map(move |column| (column != row).then_some(-5.0 + 11.0 * column as f64))
+        };
         let map = HeatMap {
             title: TITLE.to_owned(),
             axis: "<size>".to_owned(),

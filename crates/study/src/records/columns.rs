@@ -1,4 +1,5 @@
-//! Columns of a record: their names, types and meanings, from which the Parquet schema and the documentation are made.
+//! Columns of a record: their names, types and meanings, from which the Parquet schema and the
+//! documentation are made.
 
 /// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,8 @@ pub fn markdown(columns: &[Column]) -> String {
             Kind::Flag => "true or false",
         };
         let optional = if column.is_optional { "yes" } else { "" };
-        let meaning = column.meaning.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
+        let meaning =
+            column.meaning.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
         format!("| `{}` | {kind} | {optional} | {meaning} |\n", column.name)
     };
     header.to_owned() + &columns.iter().map(line).collect::<String>()
@@ -95,7 +97,9 @@ macro_rules! field {
             const KIND: Kind = Kind::$kind;
 
             fn push(&self, values: &mut Values) {
-                let Values::$kind(values) = values else { unreachable!("a column has the kind of its field") };
+                let Values::$kind(values) = values else {
+                    unreachable!("a column has the kind of its field")
+                };
                 let $value = self;
                 values.push(Some($converted));
             }

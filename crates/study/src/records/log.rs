@@ -1,5 +1,5 @@
-//! The growing file of a study's records. A process that is killed leaves whole lines and at most one torn one, which
-//! the next process removes; so a run is either there or is run again.
+//! The growing file of a study's records. A process that is killed leaves whole lines and at most
+//! one torn one, which the next process removes; so a run is either there or is run again.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -42,12 +42,19 @@ impl RecordLog {
     /// As [`read`], and if another process has it open, or it is compressed.
     pub fn open(path: &Path) -> Result<Self, AppendError> {
         let failed = |reason| AppendError::File { path: path.to_owned(), reason };
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(failed)?;
         // Released by the kernel however this process ends.
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(AppendError::InUse { path: path.to_owned() }),
+            Err(TryLockError::WouldBlock) => {
+                return Err(AppendError::InUse { path: path.to_owned() });
+            }
             Err(TryLockError::Error(reason)) => return Err(failed(reason)),
         }
         let found = read(path)?;
@@ -79,8 +86,9 @@ impl RecordLog {
         self.statuses.get(key) == Some(&Status::Measured)
     }
 
-    /// Adds a record with one write, which survives the death of this process. [`RecordLog::sync`] makes it survive
-    /// that of the machine. It takes the place of a record of the same run that was not measured.
+    /// Adds a record with one write, which survives the death of this process. [`RecordLog::sync`]
+    /// makes it survive that of the machine. It takes the place of a record of the same run that
+    /// was not measured.
     ///
     /// # Errors
     /// If the run was measured already, or the file cannot be written.
@@ -95,7 +103,8 @@ impl RecordLog {
         let before = self.file.stream_position().map_err(failed)?;
         if let Err(reason) = self.file.write_all(&line) {
             // A full disk: what was written of the line must not stand before the next one.
-            let undone = self.file.set_len(before).and_then(|()| self.file.seek(SeekFrom::Start(before)));
+            let undone =
+                self.file.set_len(before).and_then(|()| self.file.seek(SeekFrom::Start(before)));
             return Err(failed(undone.err().unwrap_or(reason)));
         }
         self.statuses.insert(key, record.status);
@@ -167,7 +176,9 @@ mod tests {
         drop(log);
         let bytes = fs::read(&path).unwrap();
         let first = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-        for cut in (0..=bytes.len()).step_by(37).chain([first - 1, first, bytes.len() - 1, bytes.len()]) {
+        for cut in
+            (0..=bytes.len()).step_by(37).chain([first - 1, first, bytes.len() - 1, bytes.len()])
+        {
             fs::write(&path, &bytes[..cut]).unwrap();
             // A line that lacks only its newline is whole.
             let whole = usize::from(cut >= first - 1) + usize::from(cut >= bytes.len() - 1);
@@ -185,11 +196,20 @@ mod tests {
         let line = serde_json::to_string(&record("prime", "n-queens", 0)).unwrap();
         let cases = [
             (format!("{{\n{line}\n"), "line 1: no record"),
-            (format!("{line}\n{}\n", line.replace("\"schema\":1", "\"schema\":7")), "line 2: a record of schema 7"),
+            (
+                format!("{line}\n{}\n", line.replace("\"schema\":1", "\"schema\":7")),
+                "line 2: a record of schema 7",
+            ),
             ("{\"schema\":9,\"other\":true}\n".to_owned(), "schema 9"),
             (line.replace("\"easy\"", "\"eassy\"") + "\n", "difficulty: \"eassy\""),
-            (line.replace("\"format,invariant\"", "\"format,transitoin\"") + "\n", "checked_kinds: \"transitoin\""),
-            (line.replace("\"right\"", "\"wright\"") + "\n", "line 1: no record: unknown field `wright`"),
+            (
+                line.replace("\"format,invariant\"", "\"format,transitoin\"") + "\n",
+                "checked_kinds: \"transitoin\"",
+            ),
+            (
+                line.replace("\"right\"", "\"wright\"") + "\n",
+                "line 1: no record: unknown field `wright`",
+            ),
             (format!("{line}\n{line}\n"), "line 2: prime on n-queens/easy/000"),
         ];
         for (text, message) in cases {
@@ -208,7 +228,8 @@ mod tests {
         let folder = folder();
         let path = folder.path().join("runs.jsonl.gz");
         let all = [record("prime", "n-queens", 0), record("prime", "n-queens", 1)];
-        let lines: String = all.iter().map(|record| serde_json::to_string(record).unwrap() + "\n").collect();
+        let lines: String =
+            all.iter().map(|record| serde_json::to_string(record).unwrap() + "\n").collect();
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(lines.as_bytes()).unwrap();
         let bytes = encoder.finish().unwrap();
@@ -218,7 +239,10 @@ mod tests {
         assert!(error.contains("runs.jsonl.gz") && error.contains("gunzip"), "{error}");
         assert_eq!(fs::read(&path).unwrap(), bytes);
         fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-        assert!(matches!(read(&path), Err(ReadError::File { .. })), "half of it is not the beginning of the records");
+        assert!(
+            matches!(read(&path), Err(ReadError::File { .. })),
+            "half of it is not the beginning of the records"
+        );
         fs::write(&path, b"PAR1rest").unwrap();
         assert!(matches!(read(&path), Err(ReadError::Parquet { .. })));
     }

@@ -1,4 +1,5 @@
-//! Records: one row for each run, as JSON Lines that grow by appending, and as Parquet for analysis elsewhere.
+//! Records: one row for each run, as JSON Lines that grow by appending, and as Parquet for analysis
+//! elsewhere.
 
 mod columns;
 mod log;

@@ -53,13 +53,25 @@ fn write_group<W: Write + Send>(
                 write_column(writer.typed::<ByteArrayType>(), split, is_optional)?;
             }
             Values::Count(values) => {
-                write_column(writer.typed::<Int64Type>(), split(values, u64::cast_signed), is_optional)?;
+                write_column(
+                    writer.typed::<Int64Type>(),
+                    split(values, u64::cast_signed),
+                    is_optional,
+                )?;
             }
             Values::Float(values) => {
-                write_column(writer.typed::<DoubleType>(), split(values, |value| value), is_optional)?;
+                write_column(
+                    writer.typed::<DoubleType>(),
+                    split(values, |value| value),
+                    is_optional,
+                )?;
             }
             Values::Flag(values) => {
-                write_column(writer.typed::<BoolType>(), split(values, |value| value), is_optional)?;
+                write_column(
+                    writer.typed::<BoolType>(),
+                    split(values, |value| value),
+                    is_optional,
+                )?;
             }
         }
         writer.close()?;
@@ -73,7 +85,9 @@ fn write_group<W: Write + Send>(
 /// If the output cannot be written.
 pub fn write_parquet(records: &[Record], out: impl Write + Send) -> Result<(), ParquetError> {
     let schema = Arc::new(parse_message_type(&schema())?);
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?)).build();
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .build();
     let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
     for records in records.chunks(GROUP_ROWS) {
         let mut group = writer.next_row_group()?;
@@ -94,7 +108,8 @@ mod tests {
 
     #[test]
     fn all_columns_are_read_back() {
-        let mut records = vec![record("prime", "n-queens", 0), record("single pass", "bubble-sort", 1)];
+        let mut records =
+            vec![record("prime", "n-queens", 0), record("single pass", "bubble-sort", 1)];
         records[0].base_seed = u64::MAX;
         records[1].agreement = None;
         let mut file = tempfile::tempfile().unwrap();

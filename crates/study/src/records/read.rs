@@ -41,7 +41,8 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 /// What Parquet files start with.
 const PARQUET: &[u8] = b"PAR1";
 
-/// Adds a record, in place of one of the same run that was not measured. Returns false if the run was measured already.
+/// Adds a record, in place of one of the same run that was not measured. Returns false if the run
+/// was measured already.
 fn add(records: &mut Vec<Record>, places: &mut BTreeMap<Key, usize>, record: Record) -> bool {
     match places.entry(record.key()) {
         Entry::Vacant(place) => {
@@ -102,12 +103,12 @@ fn parse(path: &Path, line: usize, text: &str) -> Result<Record, ReadError> {
     }
 }
 
-/// Reads a file of records, which may be compressed by gzip. A last line without its end is ignored and counted. Of a run that was not measured at
-/// first, the later record counts.
+/// Reads a file of records, which may be compressed by gzip. A last line without its end is ignored
+/// and counted. Of a run that was not measured at first, the later record counts.
 ///
 /// # Errors
-/// If the file cannot be read or decompressed, is Parquet, a line other than the last is no record, a record has another schema, or a run was
-/// measured twice.
+/// If the file cannot be read or decompressed, is Parquet, a line other than the last is no record,
+/// a record has another schema, or a run was measured twice.
 pub fn read(path: &Path) -> Result<Records, ReadError> {
     let failed = |reason| ReadError::File { path: path.to_owned(), reason };
     let mut file = BufReader::new(File::open(path).map_err(failed)?);
@@ -135,7 +136,9 @@ fn read_lines(path: &Path, mut reader: impl BufRead) -> Result<Records, ReadErro
         let is_whole = text.last() == Some(&b'\n');
         let parsed = match std::str::from_utf8(&text) {
             Ok(text) => parse(path, line, text.trim_end()),
-            Err(reason) => Err(ReadError::Line { path: path.to_owned(), line, reason: reason.to_string() }),
+            Err(reason) => {
+                Err(ReadError::Line { path: path.to_owned(), line, reason: reason.to_string() })
+            }
         };
         match parsed {
             Ok(record) => {
@@ -166,7 +169,8 @@ pub fn read_all(paths: &[PathBuf]) -> Result<Records, ReadError> {
         for (line, record) in (1..).zip(records.records) {
             let key = record.key();
             if !add(&mut all.records, &mut places, record) {
-                let first = places.get(&key).and_then(|place| origins.get(*place)).copied().unwrap_or(path);
+                let first =
+                    places.get(&key).and_then(|place| origins.get(*place)).copied().unwrap_or(path);
                 let (path, first) = (path.clone(), first.clone());
                 return Err(ReadError::Duplicate { path, line, key: Box::new(key), first });
             }

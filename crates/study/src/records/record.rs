@@ -110,9 +110,11 @@ record! {
     sampling_seed: u64,
     /// Repeat of the instance, from 0.
     repeat: u32,
-    /// Size of the input: its `n`, such as the side of a chess board, else the length of its longest list.
+    /// Size of the input: its `n`, such as the side of a chess board, else the length of its
+    /// longest list.
     size: Option<u64>,
-    /// `measured` or `not_measured`; only measured runs count, and `right` and all other results mean something.
+    /// `measured` or `not_measured`; only measured runs count, and `right` and all other results
+    /// mean something.
     status: Status,
     /// The answer as JSON text.
     answer: Option<String>,
@@ -122,8 +124,8 @@ record! {
     verified: bool,
     /// Implementation or definition of the verifier; `none` if there is none.
     verifier: String,
-    /// Kinds of constraints that the verifier saw, with commas: `format,invariant,terminal`. Results of verifiers that
-    /// saw `transition` are never mixed with others.
+    /// Kinds of constraints that the verifier saw, with commas: `format,invariant,terminal`.
+    /// Results of verifiers that saw `transition` are never mixed with others.
     checked_kinds: String,
     /// Stage 1: actions or an answer could be extracted; `passed`, `failed` or `not_judged`.
     format: StageOutcome,
@@ -145,7 +147,8 @@ record! {
     first_error_pct: Option<f64>,
     /// One of the nine types, such as `carryover`.
     first_error_type: Option<String>,
-    /// Worst broken constraint: `critical`, `major` or `minor`; `critical` if the answer is wrong and none was broken.
+    /// Worst broken constraint: `critical`, `major` or `minor`; `critical` if the answer is wrong
+    /// and none was broken.
     severity: Option<String>,
     /// For sorts: the answer is a permutation of the input.
     faithful: Option<bool>,
@@ -191,7 +194,8 @@ record! {
     commit: Option<String>,
     /// Hash of the system's configuration.
     config_hash: String,
-    /// What sets the system apart from others of its study: `name=value`, with commas, such as `G=8` or `without=voting`.
+    /// What sets the system apart from others of its study: `name=value`, with commas, such as
+    /// `G=8` or `without=voting`.
     factors: Option<String>,
     /// SHA-256 of the model files after the names of their engines, or the served model's name.
     model_digest: Option<String>,
@@ -217,7 +221,10 @@ pub struct Key {
 impl std::fmt::Display for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { system, task, difficulty, index, base_seed, repeat } = self;
-        write!(f, "{system} on {task}/{difficulty}/{index:03}, base seed {base_seed}, repeat {repeat}")
+        write!(
+            f,
+            "{system} on {task}/{difficulty}/{index:03}, base seed {base_seed}, repeat {repeat}"
+        )
     }
 }
 
@@ -259,7 +266,12 @@ impl Record {
             right: false,
             verified: false,
             verifier: provenance.verifier,
-            checked_kinds: provenance.kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(","),
+            checked_kinds: provenance
+                .kinds
+                .iter()
+                .map(|kind| kind.name())
+                .collect::<Vec<_>>()
+                .join(","),
             format: StageOutcome::NotJudged,
             syntax: StageOutcome::NotJudged,
             semantic: StageOutcome::NotJudged,
@@ -341,7 +353,11 @@ impl Record {
         self.first_error_step = first.map(|error| error.step);
         self.first_error_pct = first.map(|error| error.percentile);
         self.first_error_type = first.map(|error| error.error.name().to_owned());
-        let worst = judgement.violations.iter().map(|broken| broken.severity).max_by_key(|severity| severity.tenths());
+        let worst = judgement
+            .violations
+            .iter()
+            .map(|broken| broken.severity)
+            .max_by_key(|severity| severity.tenths());
         let worst = worst.or((!self.right).then_some(Severity::Critical));
         self.severity = worst.map(|severity| severity_name(severity).to_owned());
     }
@@ -365,7 +381,8 @@ impl Record {
         if let Some(name) = self.first_error_type.as_ref().filter(|name| !is_error(name)) {
             return Some(("first_error_type", name.clone()));
         }
-        let is_severity = |name: &str| SEVERITIES.iter().any(|severity| severity_name(*severity) == name);
+        let is_severity =
+            |name: &str| SEVERITIES.iter().any(|severity| severity_name(*severity) == name);
         let severity = self.severity.as_ref().filter(|name| !is_severity(name));
         severity.map(|name| ("severity", name.clone()))
     }
@@ -373,7 +390,9 @@ impl Record {
 
 /// The size of an input, if it has one.
 fn size_of(input: &Value) -> Option<u64> {
-    let lists = || input.as_object().into_iter().flat_map(|fields| fields.values()).filter_map(Value::as_array);
+    let lists = || {
+        input.as_object().into_iter().flat_map(|fields| fields.values()).filter_map(Value::as_array)
+    };
     input["n"].as_u64().or_else(|| lists().map(|list| list.len() as u64).max())
 }
 

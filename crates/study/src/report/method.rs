@@ -9,7 +9,11 @@ use crate::statistics::RESAMPLES;
 /// Values of a column, each once.
 fn distinct<'r>(records: &'r [Record], value: impl Fn(&'r Record) -> Option<&'r str>) -> String {
     let values: BTreeSet<&str> = records.iter().filter_map(value).collect();
-    if values.is_empty() { "unknown".to_owned() } else { values.into_iter().collect::<Vec<_>>().join(", ") }
+    if values.is_empty() {
+        "unknown".to_owned()
+    } else {
+        values.into_iter().collect::<Vec<_>>().join(", ")
+    }
 }
 
 fn numbers<T: Ord + ToString>(records: &[Record], value: impl Fn(&Record) -> T) -> String {
@@ -35,7 +39,8 @@ pub(super) fn method(records: &[Record], results: &Results<'_>) -> Vec<String> {
     let systems = results.systems.iter().map(|system| {
         let of: Vec<&&Record> = system.runs.iter().collect();
         let hashes: BTreeSet<&str> = of.iter().map(|run| run.config_hash.as_str()).collect();
-        let models: BTreeSet<&str> = of.iter().filter_map(|run| run.model_digest.as_deref()).collect();
+        let models: BTreeSet<&str> =
+            of.iter().filter_map(|run| run.model_digest.as_deref()).collect();
         let join = |set: BTreeSet<&str>| set.into_iter().collect::<Vec<_>>().join(", ");
         format!("{}: configuration {}, model {}", system.label, join(hashes), join(models))
     });
@@ -79,23 +84,34 @@ pub(super) fn method(records: &[Record], results: &Results<'_>) -> Vec<String> {
 pub(super) fn remarks(results: &Results<'_>, torn_bytes: usize) -> Vec<String> {
     let mut remarks = Vec::new();
     if torn_bytes > 0 {
-        remarks.push(format!("The last record was not written whole ({torn_bytes} bytes) and is ignored."));
+        remarks.push(format!(
+            "The last record was not written whole ({torn_bytes} bytes) and is ignored."
+        ));
     }
     for system in &results.systems {
         if system.not_measured > 0 {
-            remarks.push(format!("{}: {} runs were not measured.", system.label, system.not_measured));
+            remarks
+                .push(format!("{}: {} runs were not measured.", system.label, system.not_measured));
         }
     }
     for pair in &results.pairs {
         if pair.unpaired > 0 {
-            remarks.push(format!("{}: {} instances were asked of one system only.", pair.title(), pair.unpaired));
+            remarks.push(format!(
+                "{}: {} instances were asked of one system only.",
+                pair.title(),
+                pair.unpaired
+            ));
         }
         if let Err(reason) = pair.testable() {
             remarks.push(format!("{}: no tests: {reason}.", pair.title()));
         }
     }
-    let machines: BTreeSet<&str> =
-        results.systems.iter().flat_map(|system| &system.runs).map(|run| run.machine.as_str()).collect();
+    let machines: BTreeSet<&str> = results
+        .systems
+        .iter()
+        .flat_map(|system| &system.runs)
+        .map(|run| run.machine.as_str())
+        .collect();
     if machines.len() > 1 {
         remarks.push("The runs are from several machines: compare no times.".to_owned());
     }

@@ -1,5 +1,5 @@
-//! The report of a study: everything is made from records, and nothing from a clock, so the same records give the same
-//! bytes.
+//! The report of a study: everything is made from records, and nothing from a clock, so the same
+//! records give the same bytes.
 
 mod method;
 mod page;
@@ -43,7 +43,11 @@ impl Report {
     ///
     /// # Errors
     /// If systems cannot be paired.
-    pub fn new(records: &[Record], torn_bytes: usize, choice: &Choice) -> Result<Self, PairingError> {
+    pub fn new(
+        records: &[Record],
+        torn_bytes: usize,
+        choice: &Choice,
+    ) -> Result<Self, PairingError> {
         let results = Results::new(records, &choice.pairs)?;
         let mut studies: Vec<&str> = records.iter().map(|record| record.study.as_str()).collect();
         studies.sort_unstable();

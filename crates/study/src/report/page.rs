@@ -1,4 +1,5 @@
-//! A report as one self-contained HTML page. Tables are readable without JavaScript; a small script sorts them.
+//! A report as one self-contained HTML page. Tables are readable without JavaScript; a small script
+//! sorts them.
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -36,7 +37,8 @@ fn table(table: &Table) -> Value {
     let columns = table.columns.iter().map(|column| {
         context! { name => column.name, is_text => column.kind == ColumnKind::Text }
     });
-    let rows = table.rows.iter().map(|row| row.iter().map(|it| cell(&reasons, it)).collect::<Vec<_>>());
+    let rows =
+        table.rows.iter().map(|row| row.iter().map(|it| cell(&reasons, it)).collect::<Vec<_>>());
     context! {
         id => table.id,
         paper => table.paper,

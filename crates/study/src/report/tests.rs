@@ -10,7 +10,11 @@ fn records() -> Vec<Record> {
             let base = record("single pass", task, index);
             records.push(if index % 2 == 0 { wrong(base, "index") } else { base });
             let prime = record("PRIME", task, index);
-            records.push(if index == 0 && task == "n-queens" { wrong(prime, "ordering") } else { prime });
+            records.push(if index == 0 && task == "n-queens" {
+                wrong(prime, "ordering")
+            } else {
+                prime
+            });
         }
     }
     records
@@ -34,8 +38,16 @@ fn the_page_is_self_contained_and_has_every_table_and_figure() {
     }
     for figure in &report.figures {
         assert!(page.contains(&format!("<figure id=\"figure-{}\">", figure.id)));
-        assert!(report.tables.iter().any(|table| table.id == figure.table), "{} has no rows", figure.id);
-        assert!(!figure.svg.contains("NaN") && figure.svg.contains("<title>") && figure.svg.contains("viewBox"));
+        assert!(
+            report.tables.iter().any(|table| table.id == figure.table),
+            "{} has no rows",
+            figure.id
+        );
+        assert!(
+            !figure.svg.contains("NaN")
+                && figure.svg.contains("<title>")
+                && figure.svg.contains("viewBox")
+        );
     }
     let ids: Vec<&str> = report.figures.iter().map(|figure| figure.paper).collect();
     assert_eq!(
@@ -99,7 +111,11 @@ fn a_list_of_the_papers_numbers_chooses() {
     let choice = Choice { show: vec!["T2".to_owned(), "F13".to_owned()], ..Choice::default() };
     let report = Report::new(&records(), 0, &choice).unwrap();
     let tables: Vec<&str> = report.tables.iter().map(|table| table.id.as_str()).collect();
-    assert_eq!(tables, ["summary", "comparison", "verdicts", "categories"], "with the rows of the figure");
+    assert_eq!(
+        tables,
+        ["summary", "comparison", "verdicts", "categories"],
+        "with the rows of the figure"
+    );
     let figures: Vec<&str> = report.figures.iter().map(|figure| figure.id.as_str()).collect();
     assert_eq!(figures, ["radar"]);
 }

@@ -1,4 +1,5 @@
-//! A report as files: the page, each figure as SVG, each table as CSV, Markdown and LaTeX, and the records as Parquet.
+//! A report as files: the page, each figure as SVG, each table as CSV, Markdown and LaTeX, and the
+//! records as Parquet.
 
 use std::fs;
 use std::io;
@@ -40,12 +41,16 @@ fn folder(path: PathBuf) -> Result<PathBuf, ReportError> {
     Ok(path)
 }
 
-/// Writes `report.html`, `figures/*.svg`, `tables/*.{csv,md,tex}` and `records.parquet` into a folder, over files of
-/// the same names.
+/// Writes `report.html`, `figures/*.svg`, `tables/*.{csv,md,tex}` and `records.parquet` into a
+/// folder, over files of the same names.
 ///
 /// # Errors
 /// If there are no records, systems cannot be paired, or a file cannot be written.
-pub fn write_report(records: &Records, choice: &Choice, out: &Path) -> Result<Written, ReportError> {
+pub fn write_report(
+    records: &Records,
+    choice: &Choice,
+    out: &Path,
+) -> Result<Written, ReportError> {
     if records.records.is_empty() {
         return Err(ReportError::NoRecords);
     }
@@ -61,10 +66,12 @@ pub fn write_report(records: &Records, choice: &Choice, out: &Path) -> Result<Wr
         put(&tables.join(format!("{}.tex", table.id)), table.latex().as_bytes())?;
     }
     let parquet = out.join("records.parquet");
-    let file = fs::File::create(&parquet).map_err(|reason| ReportError::File { path: parquet.clone(), reason })?;
+    let file = fs::File::create(&parquet)
+        .map_err(|reason| ReportError::File { path: parquet.clone(), reason })?;
     write_parquet(&records.records, file)?;
     let path = out.join("report.html");
     put(&path, page(&report).as_bytes())?;
-    let (figures, tables, records) = (report.figures.len(), report.tables.len(), records.records.len());
+    let (figures, tables, records) =
+        (report.figures.len(), report.tables.len(), records.records.len());
     Ok(Written { page: path, figures, tables, records })
 }

@@ -1,7 +1,8 @@
 //! Accuracies with the interval that fits the data.
 
 use crate::statistics::{
-    Computed, Interval, LeftOut, Proportion, RESAMPLES, bca_of_means, clopper_pearson, clustered, mean, repeats,
+    Computed, Interval, LeftOut, Proportion, RESAMPLES, bca_of_means, clopper_pearson, clustered,
+    mean, repeats,
 };
 
 /// Seed of all resampling in reports, so that a report can be made again to the last digit.
@@ -50,8 +51,8 @@ fn bounds(values: impl Iterator<Item = f64>) -> Computed<Interval> {
     clopper_pearson(right, of)
 }
 
-/// The mean over all instances. Of one task: Wilson's interval, or Student's if its instances were repeated; of
-/// several: clustered by task.
+/// The mean over all instances. Of one task: Wilson's interval, or Student's if its instances were
+/// repeated; of several: clustered by task.
 pub fn over_instances(tasks: &[Vec<f64>]) -> Accuracy {
     let n: usize = tasks.iter().map(Vec::len).sum();
     let all = || tasks.iter().flatten().copied();
@@ -59,7 +60,9 @@ pub fn over_instances(tasks: &[Vec<f64>]) -> Accuracy {
     let (interval, method) = match tasks {
         [] => (Err(LeftOut::TooFew { what: "instances", need: 1, have: 0 }), "none"),
         [values] => of_task(values),
-        _ if all().all(|value| value == tasks[0][0]) && is_binary(&tasks[0]) => (bounds(all()), "Clopper-Pearson"),
+        _ if all().all(|value| value == tasks[0][0]) && is_binary(&tasks[0]) => {
+            (bounds(all()), "Clopper-Pearson")
+        }
         _ => (clustered(tasks).map(|estimate| clamped(estimate.interval)), "clustered by task"),
     };
     Accuracy { mean, interval, method, n, tasks: tasks.len() }
@@ -71,13 +74,21 @@ pub fn over_tasks(tasks: &[Vec<f64>]) -> Accuracy {
     let all = || tasks.iter().flatten().copied();
     let (interval, method) = match tasks {
         [] | [_] => return over_instances(tasks),
-        _ if all().all(|value| value == tasks[0][0]) && is_binary(&tasks[0]) => (bounds(all()), "Clopper-Pearson"),
+        _ if all().all(|value| value == tasks[0][0]) && is_binary(&tasks[0]) => {
+            (bounds(all()), "Clopper-Pearson")
+        }
         _ => {
             let bca = bca_of_means(tasks, RESAMPLES, BOOTSTRAP_SEED);
             (bca.map(|bca| bca.interval), "BCa over tasks, then instances")
         }
     };
-    Accuracy { mean: mean(&means), interval, method, n: tasks.iter().map(Vec::len).sum(), tasks: tasks.len() }
+    Accuracy {
+        mean: mean(&means),
+        interval,
+        method,
+        n: tasks.iter().map(Vec::len).sum(),
+        tasks: tasks.len(),
+    }
 }
 
 #[cfg(test)]

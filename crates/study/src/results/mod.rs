@@ -1,5 +1,5 @@
-//! Records grouped for evaluation: by system, task and instance, and in pairs. An instance is the unit; its repeats are
-//! averaged. Runs that were not measured count nowhere but in `not_measured`.
+//! Records grouped for evaluation: by system, task and instance, and in pairs. An instance is the
+//! unit; its repeats are averaged. Runs that were not measured count nowhere but in `not_measured`.
 
 mod accuracy;
 mod pairs;
@@ -16,21 +16,26 @@ use crate::records::Record;
 /// Results of a study.
 #[derive(Debug)]
 pub struct Results<'r> {
-    /// In the order in which they first appear. A system whose verifier saw `transition` in some of its runs is two.
+    /// In the order in which they first appear. A system whose verifier saw `transition` in some of
+    /// its runs is two.
     pub systems: Vec<SystemResults<'r>>,
     /// Comparisons, in the order in which they were asked for.
     pub pairs: Vec<PairResults>,
 }
 
 impl<'r> Results<'r> {
-    /// Groups records. `pairs` names systems to compare, left and right; without any, the first system is compared with
-    /// each other one.
+    /// Groups records. `pairs` names systems to compare, left and right; without any, the first
+    /// system is compared with each other one.
     ///
     /// # Errors
     /// If a named system is not there, or two systems have no instance in common.
     pub fn new(records: &'r [Record], pairs: &[(String, String)]) -> Result<Self, PairingError> {
         let systems = system::group(records);
-        let pairs = if pairs.is_empty() { pairs::with_the_first(&systems) } else { pairs::named(&systems, pairs)? };
+        let pairs = if pairs.is_empty() {
+            pairs::with_the_first(&systems)
+        } else {
+            pairs::named(&systems, pairs)?
+        };
         Ok(Self { systems, pairs })
     }
 }
@@ -43,7 +48,11 @@ mod tests {
 
     #[test]
     fn repeats_are_averaged_and_unmeasured_runs_count_nowhere() {
-        let mut records = vec![record("a", "n-queens", 0), record("a", "n-queens", 0), record("a", "n-queens", 1)];
+        let mut records = vec![
+            record("a", "n-queens", 0),
+            record("a", "n-queens", 0),
+            record("a", "n-queens", 1),
+        ];
         records[1] = wrong(records[1].clone(), "index");
         records[1].repeat = 1;
         records[2].status = Status::NotMeasured;
@@ -59,7 +68,8 @@ mod tests {
         let mut records = vec![record("a", "n-queens", 0), record("a", "n-queens", 1)];
         records[1].checked_kinds = "format,transition".to_owned();
         let results = Results::new(&records, &[]).unwrap();
-        let labels: Vec<&str> = results.systems.iter().map(|system| system.label.as_str()).collect();
+        let labels: Vec<&str> =
+            results.systems.iter().map(|system| system.label.as_str()).collect();
         assert_eq!(labels, ["a", "a (verifier saw transition)"]);
         // They share no instance.
         assert!(results.pairs.is_empty());
@@ -75,7 +85,10 @@ mod tests {
         let [pair] = &results.pairs[..] else { panic!("one pair") };
         let [task] = &pair.tasks[..] else { panic!("one task") };
         // Instances 1 to 3 are in both; of instance 2 one side was not measured.
-        assert_eq!((task.left.clone(), task.right.clone(), pair.dropped), (vec![0.0, 1.0], vec![1.0, 1.0], 1));
+        assert_eq!(
+            (task.left.clone(), task.right.clone(), pair.dropped),
+            (vec![0.0, 1.0], vec![1.0, 1.0], 1)
+        );
         assert_eq!((task.only_left, task.only_right), (0, 1));
     }
 
@@ -86,6 +99,9 @@ mod tests {
         let error = Results::new(&records, &pair("base", "prime")).unwrap_err().to_string();
         assert!(error.contains("`base` and `prime` have no instance in common"), "{error}");
         let error = Results::new(&records, &pair("base", "prme")).unwrap_err().to_string();
-        assert!(error.contains("no system `prme`") && error.contains("did you mean `prime`"), "{error}");
+        assert!(
+            error.contains("no system `prme`") && error.contains("did you mean `prime`"),
+            "{error}"
+        );
     }
 }

@@ -69,7 +69,11 @@ impl PairResults {
     pub fn testable(&self) -> Computed<()> {
         let of = self.n() + self.dropped;
         let limit = UNMEASURED_SHARE_MAX * of as f64;
-        if self.dropped as f64 > limit { Err(LeftOut::Unmeasured { dropped: self.dropped, of }) } else { Ok(()) }
+        if self.dropped as f64 > limit {
+            Err(LeftOut::Unmeasured { dropped: self.dropped, of })
+        } else {
+            Ok(())
+        }
     }
 
     /// Mean accuracies of the tasks, left and right.
@@ -93,7 +97,8 @@ fn named_system<'s, 'r>(
     systems: &'s [SystemResults<'r>],
     name: &str,
 ) -> Result<Vec<&'s SystemResults<'r>>, PairingError> {
-    let found: Vec<_> = systems.iter().filter(|system| system.name == name || system.label == name).collect();
+    let found: Vec<_> =
+        systems.iter().filter(|system| system.name == name || system.label == name).collect();
     if !found.is_empty() {
         return Ok(found);
     }
@@ -105,7 +110,8 @@ fn named_system<'s, 'r>(
     })
 }
 
-/// The pairs of these names. Where a verifier saw `transition` in a part of the runs, that part is a pair of its own.
+/// The pairs of these names. Where a verifier saw `transition` in a part of the runs, that part is
+/// a pair of its own.
 pub(super) fn named(
     systems: &[SystemResults<'_>],
     pairs: &[(String, String)],
@@ -113,7 +119,10 @@ pub(super) fn named(
     let mut all = Vec::new();
     for (left, right) in pairs {
         let (lefts, rights) = (named_system(systems, left)?, named_system(systems, right)?);
-        let found: Vec<_> = lefts.iter().flat_map(|left| rights.iter().filter_map(|right| pair(left, right))).collect();
+        let found: Vec<_> = lefts
+            .iter()
+            .flat_map(|left| rights.iter().filter_map(|right| pair(left, right)))
+            .collect();
         if found.is_empty() {
             return Err(PairingError::NothingInCommon { left: left.clone(), right: right.clone() });
         }
@@ -127,7 +136,9 @@ pub(crate) fn pair(left: &SystemResults<'_>, right: &SystemResults<'_>) -> Optio
     let mut tasks = Vec::new();
     let (mut dropped, mut common) = (0, 0);
     for left in &left.tasks {
-        let Some(right) = right.tasks.iter().find(|task| task.spec.slug == left.spec.slug) else { continue };
+        let Some(right) = right.tasks.iter().find(|task| task.spec.slug == left.spec.slug) else {
+            continue;
+        };
         let both: Vec<Instance> = left.asked.intersection(&right.asked).copied().collect();
         common += both.len();
         let task = paired_task(left, right, &both);
@@ -136,25 +147,33 @@ pub(crate) fn pair(left: &SystemResults<'_>, right: &SystemResults<'_>) -> Optio
             tasks.push(task);
         }
     }
-    let asked = |system: &SystemResults<'_>| system.tasks.iter().map(|task| task.asked.len()).sum::<usize>();
+    let asked = |system: &SystemResults<'_>| {
+        system.tasks.iter().map(|task| task.asked.len()).sum::<usize>()
+    };
     let unpaired = asked(left) + asked(right) - 2 * common;
     let (left, right) = (left.label.clone(), right.label.clone());
     (common > 0).then_some(PairResults { left, right, tasks, dropped, unpaired })
 }
 
 fn paired_task(left: &TaskResults<'_>, right: &TaskResults<'_>, both: &[Instance]) -> PairedTask {
-    let measured =
-        |instance: &Instance| Some((*instance, (*left.instances.get(instance)?, *right.instances.get(instance)?)));
+    let measured = |instance: &Instance| {
+        Some((*instance, (*left.instances.get(instance)?, *right.instances.get(instance)?)))
+    };
     let (instances, values): (Vec<_>, Vec<_>) = both.iter().filter_map(measured).unzip();
     let (left_values, right_values): (Vec<f64>, Vec<f64>) = values.into_iter().unzip();
     let count = |wanted: fn(f64, f64) -> bool| {
-        left_values.iter().zip(&right_values).filter(|(left, right)| wanted(**left, **right)).count() as u64
+        left_values
+            .iter()
+            .zip(&right_values)
+            .filter(|(left, right)| wanted(**left, **right))
+            .count() as u64
     };
     PairedTask {
         spec: left.spec,
         only_left: count(|left, right| left == 1.0 && right == 0.0),
         only_right: count(|left, right| left == 0.0 && right == 1.0),
-        is_counted: left.runs.len() == left.instances.len() && right.runs.len() == right.instances.len(),
+        is_counted: left.runs.len() == left.instances.len()
+            && right.runs.len() == right.instances.len(),
         instances,
         left: left_values,
         right: right_values,

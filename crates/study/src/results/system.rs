@@ -17,7 +17,8 @@ pub struct Instance {
 impl Instance {
     /// Of a record that was read: its difficulty has a known name.
     pub(crate) fn of(record: &Record) -> Self {
-        let difficulty = record.difficulty.parse().expect("invariant: records are checked when they are read");
+        let difficulty =
+            record.difficulty.parse().expect("invariant: records are checked when they are read");
         Self { difficulty, base_seed: record.base_seed, index: record.index }
     }
 }
@@ -55,12 +56,21 @@ pub struct SystemResults<'r> {
 impl<'r> SystemResults<'r> {
     /// The parts that a factor lists, joined by `+`.
     pub fn parts(&self, factor: &str) -> BTreeSet<&'r str> {
-        self.factors.get(factor).into_iter().flat_map(|value| value.split('+')).filter(|it| !it.is_empty()).collect()
+        self.factors
+            .get(factor)
+            .into_iter()
+            .flat_map(|value| value.split('+'))
+            .filter(|it| !it.is_empty())
+            .collect()
     }
 
     /// Its factors but one, by which it is compared with others.
     pub fn other_factors(&self, factor: &str) -> BTreeMap<&'r str, &'r str> {
-        self.factors.iter().filter(|(name, _)| **name != factor).map(|(name, value)| (*name, *value)).collect()
+        self.factors
+            .iter()
+            .filter(|(name, _)| **name != factor)
+            .map(|(name, value)| (*name, *value))
+            .collect()
     }
 
     /// Values of the instances of each task, 0 to 1; tasks without any are left out.
@@ -85,7 +95,8 @@ pub(super) fn group(records: &[Record]) -> Vec<SystemResults<'_>> {
         });
         group.push(record);
     }
-    let systems = order.into_iter().map(|key| system(key, &groups.remove(&key).unwrap_or_default()));
+    let systems =
+        order.into_iter().map(|key| system(key, &groups.remove(&key).unwrap_or_default()));
     systems.collect()
 }
 
@@ -97,16 +108,23 @@ fn factors(text: &str) -> BTreeMap<&str, &str> {
 fn system<'r>((name, saw_transition): (&str, bool), records: &[&'r Record]) -> SystemResults<'r> {
     let mut by_task: BTreeMap<(u16, &str), Vec<&'r Record>> = BTreeMap::new();
     for record in records {
-        let spec = find(&record.task).expect("invariant: records are checked when they are read").spec();
+        let spec =
+            find(&record.task).expect("invariant: records are checked when they are read").spec();
         by_task.entry((spec.id, spec.slug)).or_default().push(record);
     }
-    let label = if saw_transition { format!("{name} (verifier saw transition)") } else { name.to_owned() };
-    let runs: Vec<&Record> = records.iter().copied().filter(|record| record.is_measured()).collect();
+    let label =
+        if saw_transition { format!("{name} (verifier saw transition)") } else { name.to_owned() };
+    let runs: Vec<&Record> =
+        records.iter().copied().filter(|record| record.is_measured()).collect();
     SystemResults {
         name: name.to_owned(),
         label,
         saw_transition,
-        factors: records.iter().find_map(|record| record.factors.as_deref()).map(factors).unwrap_or_default(),
+        factors: records
+            .iter()
+            .find_map(|record| record.factors.as_deref())
+            .map(factors)
+            .unwrap_or_default(),
         parameters: records.iter().find_map(|record| record.parameters),
         not_measured: records.len() - runs.len(),
         runs,
@@ -115,7 +133,8 @@ fn system<'r>((name, saw_transition): (&str, bool), records: &[&'r Record]) -> S
 }
 
 fn task(records: Vec<&Record>) -> TaskResults<'_> {
-    let spec = find(&records[0].task).expect("invariant: records are checked when they are read").spec();
+    let spec =
+        find(&records[0].task).expect("invariant: records are checked when they are read").spec();
     let asked = records.iter().map(|record| Instance::of(record)).collect();
     let runs: Vec<&Record> = records.into_iter().filter(|record| record.is_measured()).collect();
     let mut counts: BTreeMap<Instance, (u32, u32)> = BTreeMap::new();
@@ -124,6 +143,8 @@ fn task(records: Vec<&Record>) -> TaskResults<'_> {
         *right += u32::from(run.right);
         *of += 1;
     }
-    let share = |(instance, (right, of)): (Instance, (u32, u32))| (instance, f64::from(right) / f64::from(of));
+    let share = |(instance, (right, of)): (Instance, (u32, u32))| {
+        (instance, f64::from(right) / f64::from(of))
+    };
     TaskResults { spec, runs, instances: counts.into_iter().map(share).collect(), asked }
 }

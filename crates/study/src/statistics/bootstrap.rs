@@ -1,5 +1,5 @@
-//! The BCa bootstrap (Efron 1987), over tasks and then over the instances of each (Davison and Hinkley 1997, section
-//! 3.8).
+//! The BCa bootstrap (Efron 1987), over tasks and then over the instances of each (Davison and
+//! Hinkley 1997, section 3.8).
 
 use rand::Rng as _;
 use rand::SeedableRng as _;
@@ -29,8 +29,9 @@ pub struct Bca {
     pub resamples: usize,
 }
 
-/// The interval of the mean over tasks of each task's mean, by two-stage resampling: tasks with replacement, then
-/// instances of each drawn task with replacement. The same seed gives the same interval.
+/// The interval of the mean over tasks of each task's mean, by two-stage resampling: tasks with
+/// replacement, then instances of each drawn task with replacement. The same seed gives the same
+/// interval.
 ///
 /// # Errors
 /// With fewer than two tasks, and if all values are equal. Empty tasks are left out.
@@ -42,16 +43,20 @@ pub fn bca_of_means(tasks: &[Vec<f64>], resamples: usize, seed: u64) -> Computed
     if tasks.iter().copied().flatten().all(|value| *value == tasks[0][0]) {
         return Err(LeftOut::NoVariation { what: "values" });
     }
-    let replicates = two_stage_means(&tasks.into_iter().cloned().collect::<Vec<_>>(), resamples, seed);
+    let replicates =
+        two_stage_means(&tasks.into_iter().cloned().collect::<Vec<_>>(), resamples, seed);
     interval(mean(&means), replicates, &leave_one_out(&means))
 }
 
-/// Resampled means of the tasks' means, in the order in which they were drawn. Every task has values.
+/// Resampled means of the tasks' means, in the order in which they were drawn. Every task has
+/// values.
 pub fn two_stage_means(tasks: &[Vec<f64>], resamples: usize, seed: u64) -> Vec<f64> {
     let resamplers: Vec<Resampler<'_>> = tasks.iter().map(|task| Resampler::new(task)).collect();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut one = || {
-        let sum: f64 = (0..tasks.len()).map(|_| resamplers[rng.random_range(0..tasks.len())].draw(&mut rng)).sum();
+        let sum: f64 = (0..tasks.len())
+            .map(|_| resamplers[rng.random_range(0..tasks.len())].draw(&mut rng))
+            .sum();
         sum / tasks.len() as f64
     };
     (0..resamples).map(|_| one()).collect()
@@ -92,7 +97,15 @@ fn interval(estimate: f64, mut replicates: Vec<f64>, jackknife: &[f64]) -> Compu
     };
     let tail = (1.0 - CONFIDENCE) / 2.0;
     let interval = Interval { low: end(tail), high: end(1.0 - tail) };
-    Ok(Bca { mean: estimate, standard_error, interval, bias, acceleration, groups: jackknife.len(), resamples })
+    Ok(Bca {
+        mean: estimate,
+        standard_error,
+        interval,
+        bias,
+        acceleration,
+        groups: jackknife.len(),
+        resamples,
+    })
 }
 
 #[cfg(test)]
@@ -103,8 +116,9 @@ mod tests {
     /// The differences of six tasks, and all 6^6 means of resamples.
     fn enumerated() -> ([f64; 6], Vec<f64>) {
         let differences = [0.08, 0.17, -0.02, 0.18, 0.16, 0.06];
-        let all = (0..6_usize.pow(6))
-            .map(|index| (0..6).map(|place| differences[index / 6_usize.pow(place) % 6]).sum::<f64>() / 6.0);
+        let all = (0..6_usize.pow(6)).map(|index| {
+            (0..6).map(|place| differences[index / 6_usize.pow(place) % 6]).sum::<f64>() / 6.0
+        });
         (differences, all.collect())
     }
 
@@ -122,7 +136,9 @@ mod tests {
     #[test]
     fn two_stages_have_the_variance_of_both() {
         // sqrt(V_between/G + V_within/(G m)), both with 1/N: .2097176232.
-        let bits = |text: &str| text.chars().map(|bit| f64::from(u8::from(bit == '1'))).collect::<Vec<f64>>();
+        let bits = |text: &str| {
+            text.chars().map(|bit| f64::from(u8::from(bit == '1'))).collect::<Vec<f64>>()
+        };
         let tasks = ["110", "000", "111", "010"].map(bits);
         let bca = bca_of_means(&tasks, 100_000, 7).unwrap();
         assert_near(bca.standard_error, 0.209_717_623_2, 0.002);

@@ -19,9 +19,9 @@ pub struct Effect {
     pub n: usize,
 }
 
-/// Cohen's d_z: the mean of the differences `right − left` over their standard deviation, with the interval that the
-/// noncentral t distribution gives. It depends on how strongly the pairs are correlated and is not comparable with
-/// [`d_pooled`].
+/// Cohen's d_z: the mean of the differences `right − left` over their standard deviation, with the
+/// interval that the noncentral t distribution gives. It depends on how strongly the pairs are
+/// correlated and is not comparable with [`d_pooled`].
 ///
 /// # Errors
 /// With fewer than two pairs, and if all differences are equal.
@@ -51,8 +51,8 @@ pub fn hedges(d: f64, df: usize) -> Computed<f64> {
     Ok(d * (ln_gamma(df / 2.0) - ln_gamma((df - 1.0) / 2.0)).exp() / (df / 2.0).sqrt())
 }
 
-/// Cohen's d with the pooled standard deviation of the two samples, the paper's convention, and Bonett's interval for
-/// paired samples (2008, eq. 10).
+/// Cohen's d with the pooled standard deviation of the two samples, the paper's convention, and
+/// Bonett's interval for paired samples (2008, eq. 10).
 ///
 /// # Errors
 /// With fewer than two pairs, and if neither sample varies.

@@ -89,8 +89,13 @@ pub fn line(x: &[f64], y: &[f64]) -> Computed<Line> {
 }
 
 fn logarithms(what: &'static str, values: &[f64], log: fn(f64) -> f64) -> Computed<Vec<f64>> {
-    let log =
-        |value: &f64| if *value > 0.0 { Ok(log(*value)) } else { Err(LeftOut::NotPositive { what, value: *value }) };
+    let log = |value: &f64| {
+        if *value > 0.0 {
+            Ok(log(*value))
+        } else {
+            Err(LeftOut::NotPositive { what, value: *value })
+        }
+    };
     values.iter().map(log).collect()
 }
 
@@ -118,7 +123,8 @@ pub fn pearson(x: &[f64], y: &[f64]) -> Computed<Correlation> {
     let Moments { xx, xy, yy, .. } = moments(x, y, 4)?;
     let (r, n) = ((xy / (xx * yy).sqrt()).clamp(-1.0, 1.0), x.len());
     let df = (n - 2) as f64;
-    let p = if r.abs() >= 1.0 { 0.0 } else { student(df).two_sided(r * (df / (1.0 - r * r)).sqrt()) };
+    let p =
+        if r.abs() >= 1.0 { 0.0 } else { student(df).two_sided(r * (df / (1.0 - r * r)).sqrt()) };
     let half = z_quantile() / ((n - 3) as f64).sqrt();
     let interval = Interval { low: (r.atanh() - half).tanh(), high: (r.atanh() + half).tanh() };
     Ok(Correlation { r, p, interval, n })
@@ -132,17 +138,19 @@ const GRID: u32 = 1_600;
 /// `y = a x^b + c` (eq. 51). For a given b, a and c are a line; b is searched from −8 to 8.
 ///
 /// # Errors
-/// With fewer than five points, if a size is not positive, and if the best exponent is 0 (where the law is a logarithm:
-/// use [`log2_law`]) or at the end of the range.
+/// With fewer than five points, if a size is not positive, and if the best exponent is 0 (where the
+/// law is a logarithm: use [`log2_law`]) or at the end of the range.
 pub fn offset_power_law(x: &[f64], y: &[f64]) -> Computed<OffsetPower> {
     let logs = logarithms("a size", x, f64::ln)?;
     let total = moments(x, y, 5)?.yy;
     let fitted = |b: f64| line(&logs.iter().map(|log| (b * log).exp()).collect::<Vec<_>>(), y);
     let residual = |b: f64| fitted(b).map_or(f64::INFINITY, |line| (1.0 - line.r_squared) * total);
     let step = 2.0 * EXPONENT_MAX / f64::from(GRID);
-    // Between the grid's points, so that b = 0, where a and c cannot be told apart, is none of them.
+    // Between the grid's points, so that b = 0, where a and c cannot be told apart, is none of
+    // them.
     let at = |index: u32| -EXPONENT_MAX + (f64::from(index) + 0.5) * step;
-    let best = (0..GRID).map(at).min_by(|a, b| residual(*a).total_cmp(&residual(*b))).unwrap_or(0.0);
+    let best =
+        (0..GRID).map(at).min_by(|a, b| residual(*a).total_cmp(&residual(*b))).unwrap_or(0.0);
     if best.abs() < 2.0 * step || best.abs() > EXPONENT_MAX - 2.0 * step {
         return Err(LeftOut::NoConvergence {
             bound: if best.abs() < 1.0 { 0.0 } else { best.signum() * EXPONENT_MAX },
@@ -162,7 +170,9 @@ fn inverse_of_curvature(logs: &[f64], a: f64, b: f64) -> Computed<f64> {
     let by_b: Vec<f64> = logs.iter().zip(&powers).map(|(log, power)| a * log * power).collect();
     // By partial regression: what of the derivative by b the other two do not explain.
     let explained = line(&powers, &by_b)?;
-    let rest = |(power, value): (&f64, &f64)| (value - explained.intercept - explained.slope * power).powi(2);
+    let rest = |(power, value): (&f64, &f64)| {
+        (value - explained.intercept - explained.slope * power).powi(2)
+    };
     let left: f64 = powers.iter().zip(&by_b).map(rest).sum();
     if left > 0.0 { Ok(1.0 / left) } else { Err(LeftOut::NoVariation { what: "sizes" }) }
 }
@@ -182,7 +192,8 @@ mod tests {
     use super::super::tests::assert_near;
     use super::*;
 
-    /// Parameters in billions, baseline accuracy and relative gain in per cent: the paper's table 2.
+    /// Parameters in billions, baseline accuracy and relative gain in per cent: the paper's table
+    /// 2.
     const SIZES: [f64; 7] = [8.0, 12.0, 14.0, 20.0, 27.0, 30.0, 120.0];
     const BASELINE: [f64; 7] = [24.3, 30.5, 28.2, 38.8, 37.2, 45.2, 57.8];
     const GAINS: [f64; 7] = [244.9, 189.2, 204.3, 137.4, 140.6, 108.6, 66.8];
@@ -233,11 +244,23 @@ mod tests {
 
     #[test]
     fn fits_without_enough_data_are_left_out() {
-        assert_eq!(line(&[1.0, 2.0], &[1.0, 2.0]), Err(LeftOut::TooFew { what: "points", need: 3, have: 2 }));
-        assert_eq!(line(&[2.0; 4], &[1.0, 2.0, 3.0, 4.0]), Err(LeftOut::NoVariation { what: "sizes" }));
-        assert!(matches!(power_law(&[1.0, 2.0, 3.0], &[1.0, 0.0, 2.0]), Err(LeftOut::NotPositive { .. })));
+        assert_eq!(
+            line(&[1.0, 2.0], &[1.0, 2.0]),
+            Err(LeftOut::TooFew { what: "points", need: 3, have: 2 })
+        );
+        assert_eq!(
+            line(&[2.0; 4], &[1.0, 2.0, 3.0, 4.0]),
+            Err(LeftOut::NoVariation { what: "sizes" })
+        );
+        assert!(matches!(
+            power_law(&[1.0, 2.0, 3.0], &[1.0, 0.0, 2.0]),
+            Err(LeftOut::NotPositive { .. })
+        ));
         // A logarithm: the exponent runs to zero, as with the paper's sizes.
         let x = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
-        assert_eq!(offset_power_law(&x, &x.map(f64::log2)), Err(LeftOut::NoConvergence { bound: 0.0 }));
+        assert_eq!(
+            offset_power_law(&x, &x.map(f64::log2)),
+            Err(LeftOut::NoConvergence { bound: 0.0 })
+        );
     }
 }

@@ -23,7 +23,9 @@ pub enum LeftOut {
     Repeated,
     #[error("a value is no finite number")]
     NotFinite,
-    #[error("the fit does not converge: the exponent runs to {bound}, the end of the searched range")]
+    #[error(
+        "the fit does not converge: the exponent runs to {bound}, the end of the searched range"
+    )]
     NoConvergence { bound: f64 },
 }
 

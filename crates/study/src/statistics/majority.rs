@@ -5,8 +5,8 @@ use statrs::function::factorial::ln_binomial;
 use super::left_out::at_least;
 use super::{Computed, LeftOut};
 
-/// The unbiased estimate of pass@k: the probability that of k samples without replacement, from `samples` of which
-/// `right` are right, one is right at least (Chen et al. 2021, eq. 1).
+/// The unbiased estimate of pass@k: the probability that of k samples without replacement, from
+/// `samples` of which `right` are right, one is right at least (Chen et al. 2021, eq. 1).
 ///
 /// # Errors
 /// With fewer samples than `k` or than are right.
@@ -21,9 +21,9 @@ pub fn pass_at(k: usize, samples: usize, right: usize) -> Computed<f64> {
     Ok(1.0 - none)
 }
 
-/// majority@k: the probability that the right answer wins the vote of k samples without replacement, from samples of
-/// which `right` gave the right answer and `others` counts each other answer. Where answers tie, each wins with equal
-/// probability.
+/// majority@k: the probability that the right answer wins the vote of k samples without
+/// replacement, from samples of which `right` gave the right answer and `others` counts each other
+/// answer. Where answers tie, each wins with equal probability.
 ///
 /// # Errors
 /// With fewer samples than `k`, and for a `k` of 0.
@@ -37,7 +37,8 @@ pub fn majority_at(k: usize, right: usize, others: &[usize]) -> Computed<f64> {
     let mut probability = 0.0;
     for votes in 1..=right.min(k) {
         let lead = ln_binomial(right as u64, votes as u64);
-        // ways[drawn][ties]: draws of the other answers with no count above `votes`, and so many equal to it.
+        // ways[drawn][ties]: draws of the other answers with no count above `votes`, and so many
+        // equal to it.
         let mut ways = vec![vec![0.0_f64; k / votes + 1]; k - votes + 1];
         ways[0][0] = 1.0;
         for other in others {
@@ -46,7 +47,8 @@ pub fn majority_at(k: usize, right: usize, others: &[usize]) -> Computed<f64> {
                 for (ties, count) in by_ties.iter().enumerate().filter(|(_, count)| **count > 0.0) {
                     for more in 0..=votes.min(*other).min(k - votes - drawn) {
                         let ties = ties + usize::from(more == votes);
-                        next[drawn + more][ties] += count * ln_binomial(*other as u64, more as u64).exp();
+                        next[drawn + more][ties] +=
+                            count * ln_binomial(*other as u64, more as u64).exp();
                     }
                 }
             }

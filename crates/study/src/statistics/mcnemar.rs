@@ -6,31 +6,38 @@ use super::left_out::at_least;
 use super::root::bisect;
 use super::{ALPHA, Computed, Interval, z_quantile};
 
-/// The fewest discordant pairs with which the exact test can fall below the level α/tests: 2 · 0.5^n ≤ α/tests. 6 for
-/// one test, 12 for 86.
+/// The fewest discordant pairs with which the exact test can fall below the level α/tests: 2 ·
+/// 0.5^n ≤ α/tests. 6 for one test, 12 for 86.
 pub fn discordant_needed(tests: usize) -> usize {
     let level = ALPHA / tests.max(1) as f64;
-    (1..1_000).find(|n| 2.0 * 0.5_f64.powi(*n) <= level).map_or(1_000, |n| usize::try_from(n).unwrap_or(1_000))
+    (1..1_000)
+        .find(|n| 2.0 * 0.5_f64.powi(*n) <= level)
+        .map_or(1_000, |n| usize::try_from(n).unwrap_or(1_000))
 }
 
-/// The exact McNemar test: two-sided p that of `only_left + only_right` instances which one system alone gets right, as
-/// few or fewer are on one side. `tests` are made at once.
+/// The exact McNemar test: two-sided p that of `only_left + only_right` instances which one system
+/// alone gets right, as few or fewer are on one side. `tests` are made at once.
 ///
 /// # Errors
 /// With fewer discordant instances than the test needs to reject at all.
 pub fn mcnemar(only_left: u64, only_right: u64, tests: usize) -> Computed<f64> {
     let discordant = only_left + only_right;
-    at_least("discordant instances", discordant_needed(tests), usize::try_from(discordant).unwrap_or(usize::MAX))?;
+    at_least(
+        "discordant instances",
+        discordant_needed(tests),
+        usize::try_from(discordant).unwrap_or(usize::MAX),
+    )?;
     Ok(exact(only_left, only_right))
 }
 
 fn exact(only_left: u64, only_right: u64) -> f64 {
-    let binomial = Binomial::new(0.5, only_left + only_right).expect("invariant: a half is a probability");
+    let binomial =
+        Binomial::new(0.5, only_left + only_right).expect("invariant: a half is a probability");
     (2.0 * binomial.cdf(only_left.min(only_right))).min(1.0)
 }
 
-/// Tango's score interval (1998) of the difference of two paired proportions, `(b − c)/n`: `b` and `c` count the
-/// instances that one system alone gets right, of `n`.
+/// Tango's score interval (1998) of the difference of two paired proportions, `(b − c)/n`: `b` and
+/// `c` count the instances that one system alone gets right, of `n`.
 ///
 /// # Errors
 /// Without instances, and if more are discordant than there are.
@@ -39,18 +46,22 @@ pub fn tango(b: u64, c: u64, n: u64) -> Computed<Interval> {
     at_least("instances", size(b + c).max(1), size(n))?;
     let (b, c, n) = (b as f64, c as f64, n as f64);
     let difference = (b - c) / n;
-    // The score statistic at a difference δ, with the nuisance parameter at its constrained maximum (Tango, eq. 2 to
-    // 4).
+    // The score statistic at a difference δ, with the nuisance parameter at its constrained maximum
+    // (Tango, eq. 2 to 4).
     let score = |delta: f64| {
-        let (first, second, third) = (2.0 * n, -b - c + (2.0 * n - b + c) * delta, -c * delta * (1.0 - delta));
-        let p21 = ((second * second - 4.0 * first * third).max(0.0).sqrt() - second) / (2.0 * first);
+        let (first, second, third) =
+            (2.0 * n, -b - c + (2.0 * n - b + c) * delta, -c * delta * (1.0 - delta));
+        let p21 =
+            ((second * second - 4.0 * first * third).max(0.0).sqrt() - second) / (2.0 * first);
         let variance = n * (2.0 * p21 + delta * (1.0 - delta));
         if variance <= 0.0 { 0.0 } else { (b - c - n * delta) / variance.sqrt() }
     };
     let z = z_quantile();
     let edge = 1.0 - 1e-12;
-    let low = if difference <= -1.0 { -1.0 } else { bisect(-edge, difference, |delta| score(delta) - z) };
-    let high = if difference >= 1.0 { 1.0 } else { bisect(difference, edge, |delta| score(delta) + z) };
+    let low =
+        if difference <= -1.0 { -1.0 } else { bisect(-edge, difference, |delta| score(delta) - z) };
+    let high =
+        if difference >= 1.0 { 1.0 } else { bisect(difference, edge, |delta| score(delta) + z) };
     Ok(Interval { low, high })
 }
 
@@ -63,7 +74,9 @@ mod tests {
     #[test]
     fn the_exact_test_is_statsmodels() {
         // statsmodels.stats.contingency_tables.mcnemar(exact=True).
-        for (b, c, p) in [(10, 2, 0.038_574_218_8), (25, 8, 0.004_551_384_1), (5, 5, 1.0), (0, 0, 1.0)] {
+        for (b, c, p) in
+            [(10, 2, 0.038_574_218_8), (25, 8, 0.004_551_384_1), (5, 5, 1.0), (0, 0, 1.0)]
+        {
             assert_near(exact(b, c), p, 1e-9);
             assert_near(exact(c, b), p, 1e-9);
         }
@@ -72,7 +85,10 @@ mod tests {
     #[test]
     fn a_test_that_cannot_reject_is_left_out() {
         assert_eq!((discordant_needed(1), discordant_needed(86)), (6, 12));
-        assert_eq!(mcnemar(0, 5, 1), Err(LeftOut::TooFew { what: "discordant instances", need: 6, have: 5 }));
+        assert_eq!(
+            mcnemar(0, 5, 1),
+            Err(LeftOut::TooFew { what: "discordant instances", need: 6, have: 5 })
+        );
         assert_near(mcnemar(0, 6, 1).unwrap(), 0.031_25, 1e-12);
         assert!(mcnemar(0, 11, 86).is_err() && mcnemar(0, 12, 86).unwrap() < 0.05 / 86.0);
     }
@@ -91,7 +107,8 @@ mod tests {
         let none = tango(0, 0, 44).unwrap();
         assert!(none.low < -0.05 && none.high > 0.05, "{none:?}");
         let all = tango(30, 0, 30).unwrap();
-        // Closed form where one side alone is right, always: (n - z^2)/(n + z^2), here with z^2 = 3.841458821.
+        // Closed form where one side alone is right, always: (n - z^2)/(n + z^2), here with z^2 =
+        // 3.841458821.
         assert_near(all.low, 26.158_541_179 / 33.841_458_821, 1e-8);
         assert_eq!(all.high, 1.0);
         assert!(tango(0, 0, 0).is_err() && tango(3, 3, 5).is_err());

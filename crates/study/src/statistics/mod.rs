@@ -1,5 +1,6 @@
-//! Statistics of proportions, differences and fits. Pure. What cannot be computed from the data at hand is not a number
-//! but the reason ([`LeftOut`]). All intervals are at 95 %, all tests two-sided.
+//! Statistics of proportions, differences and fits. Pure. What cannot be computed from the data at
+//! hand is not a number but the reason ([`LeftOut`]). All intervals are at 95 %, all tests
+//! two-sided.
 
 mod bootstrap;
 mod effect_size;
@@ -20,7 +21,9 @@ mod wilcoxon;
 
 pub use bootstrap::{Bca, RESAMPLES, bca_of_means, two_stage_means};
 pub use effect_size::{Effect, d_pooled, d_z, hedges};
-pub use fit::{Correlation, Line, OffsetPower, line, log2_law, offset_power_law, pearson, power_law};
+pub use fit::{
+    Correlation, Line, OffsetPower, line, log2_law, offset_power_law, pearson, power_law,
+};
 pub use left_out::{Computed, LeftOut};
 pub use majority::{majority_at, pass_at};
 pub use mcnemar::{discordant_needed, mcnemar, tango};
@@ -30,7 +33,9 @@ pub use power::least_detectable_difference;
 pub use prime_bench::interval::Proportion;
 pub use proportion::clopper_pearson;
 pub use quantile::{FiveNumbers, quantile};
-pub use standard_error::{Estimate, Repeats, clustered, mean, repeats, standard_deviation, stratified};
+pub use standard_error::{
+    Estimate, Repeats, clustered, mean, repeats, standard_deviation, stratified,
+};
 pub use wilcoxon::{SignedRank, wilcoxon};
 
 use serde::Serialize;
@@ -86,7 +91,10 @@ fn t_quantile(df: f64) -> f64 {
 struct Student(statrs::distribution::StudentsT);
 
 fn student(df: f64) -> Student {
-    Student(statrs::distribution::StudentsT::new(0.0, 1.0, df).expect("invariant: positive degrees of freedom"))
+    Student(
+        statrs::distribution::StudentsT::new(0.0, 1.0, df)
+            .expect("invariant: positive degrees of freedom"),
+    )
 }
 
 impl Student {

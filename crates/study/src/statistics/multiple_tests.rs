@@ -1,12 +1,13 @@
-//! Corrections for many tests at once. Adjusted p-values, so that each is compared with the same level.
+//! Corrections for many tests at once. Adjusted p-values, so that each is compared with the same
+//! level.
 
 /// Bonferroni: each p times the number of tests, at most 1.
 pub fn bonferroni(p: &[f64]) -> Vec<f64> {
     p.iter().map(|value| (value * p.len() as f64).min(1.0)).collect()
 }
 
-/// Holm's step-down procedure (1979), which rejects whatever Bonferroni rejects and more: the i-th smallest of m times
-/// m − i + 1, never below an earlier one, at most 1.
+/// Holm's step-down procedure (1979), which rejects whatever Bonferroni rejects and more: the i-th
+/// smallest of m times m − i + 1, never below an earlier one, at most 1.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

@@ -6,7 +6,8 @@ use statrs::function::gamma::ln_gamma;
 
 use super::root::bisect;
 
-/// Terms of the series; it converges within some 1,000 for noncentralities below [`NONCENTRALITY_MAX`].
+/// Terms of the series; it converges within some 1,000 for noncentralities below
+/// [`NONCENTRALITY_MAX`].
 const TERMS_MAX: u32 = 5_000;
 const ERROR_MAX: f64 = 1e-14;
 /// Beyond it the first term of the series underflows.
@@ -29,7 +30,8 @@ pub(super) fn cdf(t: f64, df: f64, delta: f64) -> f64 {
     let (mut a, b) = (0.5, df / 2.0);
     let ratio = (1.0 - x).powf(b);
     let mut odd = beta_reg(a, b, x);
-    let mut odd_step = 2.0 * ratio * (ln_gamma(a + b) - ln_gamma(a + 1.0) - ln_gamma(b) + a * x.ln()).exp() * a;
+    let mut odd_step =
+        2.0 * ratio * (ln_gamma(a + b) - ln_gamma(a + 1.0) - ln_gamma(b) + a * x.ln()).exp() * a;
     let mut even = 1.0 - ratio;
     let mut even_step = b * x * ratio;
     let mut sum = p * odd + q * even;
@@ -51,9 +53,11 @@ pub(super) fn cdf(t: f64, df: f64, delta: f64) -> f64 {
     (sum + tail).clamp(0.0, 1.0)
 }
 
-/// The noncentrality at which `t` is the quantile `probability`; `None` if it is out of the algorithm's range.
+/// The noncentrality at which `t` is the quantile `probability`; `None` if it is out of the
+/// algorithm's range.
 pub(super) fn noncentrality(t: f64, df: f64, probability: f64) -> Option<f64> {
-    let found = bisect(-NONCENTRALITY_MAX, NONCENTRALITY_MAX, |delta| cdf(t, df, delta) - probability);
+    let found =
+        bisect(-NONCENTRALITY_MAX, NONCENTRALITY_MAX, |delta| cdf(t, df, delta) - probability);
     (found.abs() < NONCENTRALITY_MAX - 1e-6).then_some(found)
 }
 

@@ -5,10 +5,12 @@ use statrs::stats_tests::ttest_onesample::ttest_onesample;
 use statrs::stats_tests::{Alternative, NaNPolicy};
 
 use super::left_out::{at_least, finite};
-use super::{Computed, Estimate, Interval, LeftOut, clustered, mean, standard_deviation, student, t_quantile};
+use super::{
+    Computed, Estimate, Interval, LeftOut, clustered, mean, standard_deviation, student, t_quantile,
+};
 
-/// A pair of which one side was not measured is dropped; above this share of dropped pairs no test is made, because
-/// what is missing is rarely missing at random.
+/// A pair of which one side was not measured is dropped; above this share of dropped pairs no test
+/// is made, because what is missing is rarely missing at random.
 pub const UNMEASURED_SHARE_MAX: f64 = 0.05;
 
 /// A paired t test.
@@ -62,7 +64,8 @@ pub fn paired_t(left: &[f64], right: &[f64]) -> Computed<PairedT> {
     Ok(PairedT { n, t, degrees_of_freedom, p, mean, interval: Interval::around(mean, half) })
 }
 
-/// The mean difference `right − left` over instances, with a standard error clustered by task (Miller, section 4).
+/// The mean difference `right − left` over instances, with a standard error clustered by task
+/// (Miller, section 4).
 ///
 /// # Errors
 /// If the clusters cannot be paired, and as [`clustered`].
@@ -70,8 +73,11 @@ pub fn paired_clustered(left: &[Vec<f64>], right: &[Vec<f64>]) -> Computed<Estim
     if left.len() != right.len() {
         return Err(LeftOut::NotPaired { left: left.len(), right: right.len() });
     }
-    let all: Vec<Vec<f64>> =
-        left.iter().zip(right).map(|(left, right)| differences(left, right)).collect::<Result<_, _>>()?;
+    let all: Vec<Vec<f64>> = left
+        .iter()
+        .zip(right)
+        .map(|(left, right)| differences(left, right))
+        .collect::<Result<_, _>>()?;
     clustered(&all)
 }
 
@@ -98,7 +104,8 @@ mod tests {
     fn p_stays_above_zero_far_out() {
         // scipy: 2 * stats.t.sf(t, 9) is about 1e-19 for t = 316.
         let left: Vec<f64> = (0..10).map(f64::from).collect();
-        let right: Vec<f64> = (0..10).map(|i| f64::from(i) + if i % 2 == 0 { 1000.0 } else { 1020.0 }).collect();
+        let right: Vec<f64> =
+            (0..10).map(|i| f64::from(i) + if i % 2 == 0 { 1000.0 } else { 1020.0 }).collect();
         let test = paired_t(&left, &right).unwrap();
         assert!(test.p > 0.0 && test.p < 1e-15, "{test:?}");
     }
@@ -111,14 +118,23 @@ mod tests {
         let estimate = paired_clustered(&a, &y).unwrap();
         assert_near(estimate.mean, 0.111_111_111_1, 1e-9);
         assert_near(estimate.standard_error * (2.0_f64 / 3.0).sqrt(), 0.106_201_546_5, 1e-9);
-        assert!(matches!(paired_clustered(&a, &y[..2]), Err(LeftOut::NotPaired { left: 3, right: 2 })));
+        assert!(matches!(
+            paired_clustered(&a, &y[..2]),
+            Err(LeftOut::NotPaired { left: 3, right: 2 })
+        ));
     }
 
     #[test]
     fn tests_without_enough_data_are_left_out() {
-        assert_eq!(paired_t(&[0.5], &[0.7]), Err(LeftOut::TooFew { what: "pairs", need: 2, have: 1 }));
+        assert_eq!(
+            paired_t(&[0.5], &[0.7]),
+            Err(LeftOut::TooFew { what: "pairs", need: 2, have: 1 })
+        );
         // Equal differences up to rounding: 0.1 + 0.2 is not 0.3.
-        assert_eq!(paired_t(&[0.1, 0.2, 0.7], &[0.3, 0.4, 0.9]), Err(LeftOut::NoVariation { what: "differences" }));
+        assert_eq!(
+            paired_t(&[0.1, 0.2, 0.7], &[0.3, 0.4, 0.9]),
+            Err(LeftOut::NoVariation { what: "differences" })
+        );
         assert_eq!(paired_t(&[0.1, 0.2], &[0.3]), Err(LeftOut::NotPaired { left: 2, right: 1 }));
     }
 }

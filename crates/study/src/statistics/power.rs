@@ -9,17 +9,20 @@ use super::{ALPHA, Computed, LeftOut};
 /// Probability with which the least detectable difference is detected.
 const POWER: f64 = 0.8;
 
-/// The least difference of two paired proportions that McNemar's test on `n` instances finds with a power of 80 %, if a
-/// share `discordance` of the instances is right for one system only (Connor 1987). `tests` are made at once. Between 0
-/// and 1.
+/// The least difference of two paired proportions that McNemar's test on `n` instances finds with a
+/// power of 80 %, if a share `discordance` of the instances is right for one system only (Connor
+/// 1987). `tests` are made at once. Between 0 and 1.
 ///
 /// # Errors
-/// Without instances, and if the discordance is not a positive share. If no difference up to the discordance would be
-/// found: too few instances.
+/// Without instances, and if the discordance is not a positive share. If no difference up to the
+/// discordance would be found: too few instances.
 pub fn least_detectable_difference(n: usize, discordance: f64, tests: usize) -> Computed<f64> {
     at_least("instances", 1, n)?;
     if !(discordance > 0.0 && discordance <= 1.0) {
-        return Err(LeftOut::NotPositive { what: "the share of discordant instances", value: discordance });
+        return Err(LeftOut::NotPositive {
+            what: "the share of discordant instances",
+            value: discordance,
+        });
     }
     let normal = Normal::standard();
     let z_alpha = normal.inverse_cdf(1.0 - ALPHA / 2.0 / tests.max(1) as f64);
@@ -30,7 +33,11 @@ pub fn least_detectable_difference(n: usize, discordance: f64, tests: usize) -> 
     };
     let least = needed(discordance).ceil();
     if least > n as f64 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and casts saturate")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "positive, and casts saturate"
+        )]
         at_least("instances", least as usize, n)?;
     }
     Ok(bisect(1e-9, discordance, |difference| needed(difference) - n as f64))
@@ -57,7 +64,13 @@ mod tests {
 
     #[test]
     fn too_few_instances_detect_nothing() {
-        assert!(matches!(least_detectable_difference(5, 0.2, 1), Err(LeftOut::TooFew { have: 5, .. })));
-        assert!(least_detectable_difference(100, 0.0, 1).is_err() && least_detectable_difference(0, 0.2, 1).is_err());
+        assert!(matches!(
+            least_detectable_difference(5, 0.2, 1),
+            Err(LeftOut::TooFew { have: 5, .. })
+        ));
+        assert!(
+            least_detectable_difference(100, 0.0, 1).is_err()
+                && least_detectable_difference(0, 0.2, 1).is_err()
+        );
     }
 }

@@ -5,7 +5,8 @@ use statrs::distribution::{Beta, ContinuousCDF as _};
 use super::left_out::at_least;
 use super::{CONFIDENCE, Computed, Interval, LeftOut};
 
-/// The Clopper-Pearson interval of a proportion of `count` in `of`: coverage of at least 95 % whatever the proportion.
+/// The Clopper-Pearson interval of a proportion of `count` in `of`: coverage of at least 95 %
+/// whatever the proportion.
 ///
 /// # Errors
 /// Without trials, and if there are more successes than trials.
@@ -13,7 +14,11 @@ pub fn clopper_pearson(count: u64, of: u64) -> Computed<Interval> {
     at_least("runs", 1, usize::try_from(of).unwrap_or(usize::MAX))?;
     if count > of {
         let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
-        return Err(LeftOut::TooLarge { what: "a count of successes", value: size(count), limit: size(of) });
+        return Err(LeftOut::TooLarge {
+            what: "a count of successes",
+            value: size(count),
+            limit: size(of),
+        });
     }
     let tail = (1.0 - CONFIDENCE) / 2.0;
     let quantile = |a: u64, b: u64, p: f64| {
@@ -36,7 +41,8 @@ mod tests {
 
     #[test]
     fn intervals_of_proportions_are_those_of_scipy() {
-        // scipy.stats.binomtest(83, 100).proportion_ci(method="exact"), and method="wilson" for 81/263 and 0/8.
+        // scipy.stats.binomtest(83, 100).proportion_ci(method="exact"), and method="wilson" for
+        // 81/263 and 0/8.
         let exact = clopper_pearson(83, 100).unwrap();
         assert_near(exact.low, 0.741_824_589_4, 1e-9);
         assert_near(exact.high, 0.897_735_090_0, 1e-9);

@@ -5,8 +5,9 @@ use std::cell::OnceCell;
 use rand::Rng;
 use statrs::function::factorial::ln_binomial;
 
-/// Values of one task, ready to be resampled. Right and wrong answers and their differences have at most three values,
-/// of which the counts of a resample are binomial: a draw or two in place of one for each instance.
+/// Values of one task, ready to be resampled. Right and wrong answers and their differences have at
+/// most three values, of which the counts of a resample are binomial: a draw or two in place of one
+/// for each instance.
 pub(super) enum Resampler<'v> {
     /// All values are equal.
     Constant(f64),
@@ -22,7 +23,8 @@ pub(super) struct FewValues {
     first: Vec<f64>,
     /// Share of the second value among those that are not the first.
     share: f64,
-    /// The same of the second value, for each number of values that are not the first; computed when it is drawn.
+    /// The same of the second value, for each number of values that are not the first; computed
+    /// when it is drawn.
     second: Vec<OnceCell<Vec<f64>>>,
 }
 
@@ -72,7 +74,10 @@ impl<'v> Resampler<'v> {
             [value] => Self::Constant(value),
             // The third has no share.
             [a, b] => Self::Few(Box::new(FewValues::new(values, [a, b, b]))),
-            _ => Self::Few(Box::new(FewValues::new(values, [different[0], different[1], different[2]]))),
+            _ => Self::Few(Box::new(FewValues::new(
+                values,
+                [different[0], different[1], different[2]],
+            ))),
         }
     }
 
@@ -82,7 +87,8 @@ impl<'v> Resampler<'v> {
             Self::Constant(value) => *value,
             Self::Few(few) => few.draw(rng),
             Self::Many(values) => {
-                let sum: f64 = (0..values.len()).map(|_| values[rng.random_range(0..values.len())]).sum();
+                let sum: f64 =
+                    (0..values.len()).map(|_| values[rng.random_range(0..values.len())]).sum();
                 sum / values.len() as f64
             }
         }
@@ -130,7 +136,10 @@ mod tests {
             let mean = values.iter().sum::<f64>() / n;
             let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n / n;
             let (drawn, spread) = moments(values);
-            assert!((drawn - mean).abs() < 0.01 && (spread / variance - 1.0).abs() < 0.05, "{drawn} {spread}");
+            assert!(
+                (drawn - mean).abs() < 0.01 && (spread / variance - 1.0).abs() < 0.05,
+                "{drawn} {spread}"
+            );
         }
         assert_eq!(moments(&[0.25; 3]), (0.25, 0.0));
     }

@@ -3,8 +3,8 @@
 /// Halvings: enough for the last bit of a double from any range of practical size.
 const HALVINGS: u32 = 200;
 
-/// Where `function`, which changes its sign once between `low` and `high`, is zero. If it has the same sign at both
-/// ends, the result is the end at which it is closer to zero.
+/// Where `function`, which changes its sign once between `low` and `high`, is zero. If it has the
+/// same sign at both ends, the result is the end at which it is closer to zero.
 pub(super) fn bisect(mut low: f64, mut high: f64, function: impl Fn(f64) -> f64) -> f64 {
     let (at_low, at_high) = (function(low), function(high));
     if at_low.signum() == at_high.signum() {

@@ -1,5 +1,5 @@
-//! Means with standard errors: clustered by task, stratified by task, over repeats. After Miller, "Adding Error Bars to
-//! Evals" (arXiv 2411.00640), sections 2 and 3.
+//! Means with standard errors: clustered by task, stratified by task, over repeats. After Miller,
+//! "Adding Error Bars to Evals" (arXiv 2411.00640), sections 2 and 3.
 
 use serde::Serialize;
 
@@ -24,8 +24,9 @@ pub struct Estimate {
 pub struct Repeats {
     /// Of the instances' means: an instance is the unit, however often it was run.
     pub estimate: Estimate,
-    /// Intraclass correlation ICC(1) by analysis of variance: 1 if repeats of an instance always agree, about 0 if they
-    /// are as different as instances are. `None` if not every instance has the same number of repeats, or one only.
+    /// Intraclass correlation ICC(1) by analysis of variance: 1 if repeats of an instance always
+    /// agree, about 0 if they are as different as instances are. `None` if not every instance has
+    /// the same number of repeats, or one only.
     pub intraclass_correlation: Option<f64>,
 }
 
@@ -52,9 +53,10 @@ fn checked(groups: &[Vec<f64>]) -> Computed<(usize, f64)> {
     Ok((n, groups.iter().flatten().sum::<f64>() / n as f64))
 }
 
-/// The mean over all values with a standard error clustered by task: it speaks of tasks like these. Residuals are
-/// summed by cluster (Miller, eq. 4) and the variance multiplied by C/(C − 1), with Student's t of C − 1 degrees of
-/// freedom, since clusters are few. Doubtful below 30 clusters of unequal size.
+/// The mean over all values with a standard error clustered by task: it speaks of tasks like these.
+/// Residuals are summed by cluster (Miller, eq. 4) and the variance multiplied by C/(C − 1), with
+/// Student's t of C − 1 degrees of freedom, since clusters are few. Doubtful below 30 clusters of
+/// unequal size.
 ///
 /// # Errors
 /// With fewer than two clusters that have values.
@@ -69,8 +71,8 @@ pub fn clustered(clusters: &[Vec<f64>]) -> Computed<Estimate> {
     Ok(Estimate { mean, standard_error, interval: Interval::around(mean, half), n, groups })
 }
 
-/// The mean over all values with a standard error stratified by task: it speaks of exactly these tasks, on new
-/// instances.
+/// The mean over all values with a standard error stratified by task: it speaks of exactly these
+/// tasks, on new instances.
 ///
 /// # Errors
 /// If a stratum has fewer than two values.
@@ -87,8 +89,8 @@ pub fn stratified(strata: &[Vec<f64>]) -> Computed<Estimate> {
     Ok(Estimate { mean, standard_error, interval, n, groups: strata.len() })
 }
 
-/// The mean over instances that were run several times: repeats are averaged first, since an instance repeated is no
-/// new instance.
+/// The mean over instances that were run several times: repeats are averaged first, since an
+/// instance repeated is no new instance.
 ///
 /// # Errors
 /// With fewer than two instances, and if one has no runs.
@@ -101,7 +103,13 @@ pub fn repeats(instances: &[Vec<f64>]) -> Computed<Repeats> {
     let standard_error = standard_deviation(&means) / (n as f64).sqrt();
     let half = t_quantile((n - 1) as f64) * standard_error;
     let centre = mean(&means);
-    let estimate = Estimate { mean: centre, standard_error, interval: Interval::around(centre, half), n, groups: n };
+    let estimate = Estimate {
+        mean: centre,
+        standard_error,
+        interval: Interval::around(centre, half),
+        n,
+        groups: n,
+    };
     Ok(Repeats { estimate, intraclass_correlation: intraclass_correlation(instances, &means) })
 }
 
@@ -111,7 +119,8 @@ fn intraclass_correlation(instances: &[Vec<f64>], means: &[f64]) -> Option<f64> 
         return None;
     }
     let between = runs as f64 * squares(means) / (means.len() - 1) as f64;
-    let within = instances.iter().map(|runs| squares(runs)).sum::<f64>() / (means.len() * (runs - 1)) as f64;
+    let within =
+        instances.iter().map(|runs| squares(runs)).sum::<f64>() / (means.len() * (runs - 1)) as f64;
     let total = between + (runs - 1) as f64 * within;
     (total > 0.0).then(|| (between - within) / total)
 }
@@ -123,12 +132,16 @@ mod tests {
     use super::*;
 
     fn bits(texts: &[&str]) -> Vec<Vec<f64>> {
-        texts.iter().map(|text| text.chars().map(|bit| f64::from(u8::from(bit == '1'))).collect()).collect()
+        texts
+            .iter()
+            .map(|text| text.chars().map(|bit| f64::from(u8::from(bit == '1'))).collect())
+            .collect()
     }
 
     #[test]
     fn clusters_are_the_unit() {
-        // Computed with statsmodels: OLS on a constant, cov_type="cluster", with and without the small-sample factor.
+        // Computed with statsmodels: OLS on a constant, cov_type="cluster", with and without the
+        // small-sample factor.
         let estimate = clustered(&bits(&["110", "0010", "11"])).unwrap();
         assert_near(estimate.mean, 0.555_555_555_6, 1e-9);
         assert_near(estimate.standard_error, 0.210_601_507_5, 1e-9);
@@ -142,7 +155,10 @@ mod tests {
     fn strata_are_fixed() {
         let estimate = stratified(&bits(&["110", "0010", "11"])).unwrap();
         assert_near(estimate.standard_error, 0.157_134_840_3, 1e-9);
-        assert!(matches!(stratified(&bits(&["110", "1"])), Err(LeftOut::TooFew { need: 2, have: 1, .. })));
+        assert!(matches!(
+            stratified(&bits(&["110", "1"])),
+            Err(LeftOut::TooFew { need: 2, have: 1, .. })
+        ));
     }
 
     #[test]
@@ -156,7 +172,10 @@ mod tests {
 
     #[test]
     fn too_few_groups_have_no_standard_error() {
-        assert_eq!(clustered(&bits(&["1101"])), Err(LeftOut::TooFew { what: "tasks", need: 2, have: 1 }));
+        assert_eq!(
+            clustered(&bits(&["1101"])),
+            Err(LeftOut::TooFew { what: "tasks", need: 2, have: 1 })
+        );
         assert!(clustered(&[]).is_err() && stratified(&[]).is_err() && repeats(&[]).is_err());
         assert!(repeats(&bits(&["11", ""])).is_err());
         assert_eq!(clustered(&[vec![f64::NAN], vec![1.0]]), Err(LeftOut::NotFinite));

@@ -1,4 +1,5 @@
-//! Wilcoxon's signed-rank test on the differences of paired values, such as the accuracies of tasks.
+//! Wilcoxon's signed-rank test on the differences of paired values, such as the accuracies of
+//! tasks.
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF as _, Normal};
@@ -7,7 +8,8 @@ use super::left_out::at_least;
 use super::paired::differences;
 use super::{ALPHA, Computed};
 
-/// Up to this many differences the distribution is enumerated; beyond, the normal approximation is good to many digits.
+/// Up to this many differences the distribution is enumerated; beyond, the normal approximation is
+/// good to many digits.
 const ENUMERATED_MAX: usize = 400;
 
 /// Result of the signed-rank test.
@@ -19,8 +21,8 @@ pub struct SignedRank {
     pub w_minus: f64,
     /// Two-sided.
     pub p: f64,
-    /// The distribution over all signs was enumerated, ties included; otherwise it is the normal one with the
-    /// correction for ties.
+    /// The distribution over all signs was enumerated, ties included; otherwise it is the normal
+    /// one with the correction for ties.
     pub is_exact: bool,
 }
 
@@ -30,8 +32,12 @@ fn doubled_ranks(sorted: &[f64]) -> Vec<usize> {
     while ranks.len() < sorted.len() {
         let first = ranks.len();
         let value = sorted[first];
-        // Equal up to rounding: differences of proportions such as 0.3 − 0.1 and 0.4 − 0.2 are ties.
-        let tied = sorted[first..].iter().take_while(|other| **other - value <= 1e-12 * value.max(1.0)).count();
+        // Equal up to rounding: differences of proportions such as 0.3 − 0.1 and 0.4 − 0.2 are
+        // ties.
+        let tied = sorted[first..]
+            .iter()
+            .take_while(|other| **other - value <= 1e-12 * value.max(1.0))
+            .count();
         ranks.extend(std::iter::repeat_n(2 * first + tied + 1, tied));
     }
     ranks
@@ -53,7 +59,8 @@ fn at_most(ranks: &[usize], limit: usize) -> f64 {
     probability[..=limit.min(total)].iter().sum()
 }
 
-/// Tests whether the differences `right − left` are symmetric around zero. Zero differences are dropped.
+/// Tests whether the differences `right − left` are symmetric around zero. Zero differences are
+/// dropped.
 ///
 /// # Errors
 /// With fewer than six non-zero differences, of which no arrangement is significant.
@@ -66,7 +73,8 @@ pub fn wilcoxon(left: &[f64], right: &[f64]) -> Computed<SignedRank> {
     debug_assert!(2.0 * 0.5_f64.powi(i32::try_from(n).unwrap_or(i32::MAX)) <= ALPHA);
     differences.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
     let ranks = doubled_ranks(&differences.iter().map(|it| it.abs()).collect::<Vec<_>>());
-    let negative: usize = differences.iter().zip(&ranks).filter(|(it, _)| **it < 0.0).map(|(_, rank)| rank).sum();
+    let negative: usize =
+        differences.iter().zip(&ranks).filter(|(it, _)| **it < 0.0).map(|(_, rank)| rank).sum();
     let total: usize = ranks.iter().sum();
     let smaller = negative.min(total - negative);
     let is_exact = n <= ENUMERATED_MAX;
@@ -97,7 +105,8 @@ mod tests {
 
     #[test]
     fn ties_are_enumerated() {
-        // scipy.stats.wilcoxon(d, method=PermutationMethod()): 30 of 2,048 signs. The normal approximation says 0.018.
+        // scipy.stats.wilcoxon(d, method=PermutationMethod()): 30 of 2,048 signs. The normal
+        // approximation says 0.018.
         let differences = [1.0, 2.0, 2.0, -3.0, 4.0, 4.0, 4.0, 0.0, 5.0, -1.0, 6.0, 7.0];
         let test = wilcoxon(&[0.0; 12], &differences).unwrap();
         assert_eq!((test.n, test.w_minus), (11, 6.5));
@@ -107,7 +116,9 @@ mod tests {
     #[test]
     fn many_differences_are_approximated_as_they_are_enumerated() {
         let differences = |n: u32| -> Vec<f64> {
-            (1..=n).map(|i| if i % 5 < 2 { -f64::from(i % 97) - 1.0 } else { f64::from(i % 89) + 1.0 }).collect()
+            (1..=n)
+                .map(|i| if i % 5 < 2 { -f64::from(i % 97) - 1.0 } else { f64::from(i % 89) + 1.0 })
+                .collect()
         };
         let (few, many) = (differences(400), differences(401));
         let few = wilcoxon(&vec![0.0; 400], &few).unwrap();

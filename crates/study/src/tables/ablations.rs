@@ -43,13 +43,17 @@ pub(crate) fn ablations<'s, 'r>(results: &'s Results<'r>) -> Vec<Ablation<'s, 'r
 
 /// Runs in per cent whose first error has one of these types.
 fn errors(system: &SystemResults<'_>, types: &[&str]) -> Cell {
-    let is_such = |run: &&&Record| run.first_error_type.as_deref().is_some_and(|found| types.contains(&found));
+    let is_such = |run: &&&Record| {
+        run.first_error_type.as_deref().is_some_and(|found| types.contains(&found))
+    };
     Cell::share(system.runs.iter().filter(is_such).count(), system.runs.len())
 }
 
-/// Mean difference in accuracy over instances, with its interval: Tango's for one task, else clustered by task.
+/// Mean difference in accuracy over instances, with its interval: Tango's for one task, else
+/// clustered by task.
 pub(super) fn change(pair: &PairResults) -> [Cell; 2] {
-    let differences: Vec<Vec<f64>> = pair.tasks.iter().map(crate::results::PairedTask::differences).collect();
+    let differences: Vec<Vec<f64>> =
+        pair.tasks.iter().map(crate::results::PairedTask::differences).collect();
     let interval = match &pair.tasks[..] {
         [task] if task.is_counted => tango(task.only_right, task.only_left, task.left.len() as u64),
         _ => clustered(&differences).map(|estimate| estimate.interval),
@@ -66,10 +70,16 @@ pub(super) fn ablation(results: &Results<'_>) -> Table {
     let mut rows = Vec::new();
     for Ablation { system, without, pair } in &all {
         let accuracy = over_instances(&system.values(|_, _| true));
-        let sum = |figure: fn(&Record) -> u64| system.runs.iter().map(|run| figure(run)).sum::<u64>() as f64;
+        let sum = |figure: fn(&Record) -> u64| {
+            system.runs.iter().map(|run| figure(run)).sum::<u64>() as f64
+        };
         let steps = sum(|run| run.steps) / system.runs.len() as f64;
         let name = if without.is_empty() { "nothing" } else { without };
-        let mut row = vec![Cell::Text(system.label.clone()), Cell::Text(name.to_owned()), Cell::count(accuracy.n)];
+        let mut row = vec![
+            Cell::Text(system.label.clone()),
+            Cell::Text(name.to_owned()),
+            Cell::count(accuracy.n),
+        ];
         row.extend(accuracy_cells(&accuracy));
         match (pair, pair.as_ref().and_then(|_| tests.next())) {
             (Some(pair), Some((p, adjusted))) => {
@@ -121,23 +131,42 @@ pub(super) fn ablation(results: &Results<'_>) -> Table {
     }
 }
 
-/// What removing several components costs beyond what each costs alone, over instances that all were measured on.
-fn interaction(full: &SystemResults<'_>, alone: &[&SystemResults<'_>], both: &SystemResults<'_>) -> Computed<Estimate> {
+/// What removing several components costs beyond what each costs alone, over instances that all
+/// were measured on.
+fn interaction(
+    full: &SystemResults<'_>,
+    alone: &[&SystemResults<'_>],
+    both: &SystemResults<'_>,
+) -> Computed<Estimate> {
     let of = |system: &SystemResults<'_>, slug: &str| {
-        system.tasks.iter().find(|task| task.spec.slug == slug).map(|task| task.instances.clone()).unwrap_or_default()
+        system
+            .tasks
+            .iter()
+            .find(|task| task.spec.slug == slug)
+            .map(|task| task.instances.clone())
+            .unwrap_or_default()
     };
     let task = |task: &crate::results::TaskResults<'_>| -> Vec<f64> {
         let slug = task.spec.slug;
-        let (alone, both): (Vec<_>, _) = (alone.iter().map(|system| of(system, slug)).collect(), of(both, slug));
+        let (alone, both): (Vec<_>, _) =
+            (alone.iter().map(|system| of(system, slug)).collect(), of(both, slug));
         let value = |(instance, full): (&crate::results::Instance, &f64)| {
-            let drops = alone.iter().map(|values| Some(full - values.get(instance)?)).sum::<Option<f64>>()?;
+            let drops = alone
+                .iter()
+                .map(|values| Some(full - values.get(instance)?))
+                .sum::<Option<f64>>()?;
             Some((full - both.get(instance)?) - drops)
         };
         task.instances.iter().filter_map(value).collect()
     };
-    let values: Vec<Vec<f64>> = full.tasks.iter().map(task).filter(|values| !values.is_empty()).collect();
+    let values: Vec<Vec<f64>> =
+        full.tasks.iter().map(task).filter(|values| !values.is_empty()).collect();
     match &values[..] {
-        [] => Err(LeftOut::TooFew { what: "instances that all systems were measured on", need: 1, have: 0 }),
+        [] => Err(LeftOut::TooFew {
+            what: "instances that all systems were measured on",
+            need: 1,
+            have: 0,
+        }),
         // One task: the instances are the clusters.
         [values] => clustered(&values.iter().map(|value| vec![*value]).collect::<Vec<_>>()),
         values => clustered(values),
@@ -157,13 +186,20 @@ pub(super) fn interactions(results: &Results<'_>) -> Table {
         let Some(full) = full.filter(|_| parts.len() > 1) else { continue };
         let single = |part: &&str| {
             let is_it = |other: &&Ablation<'_, '_>| {
-                other.without == **part && other.system.other_factors(WITHOUT) == full.system.other_factors(WITHOUT)
+                other.without == **part
+                    && other.system.other_factors(WITHOUT) == full.system.other_factors(WITHOUT)
             };
             all.iter().find(is_it)
         };
         let Some(singles) = parts.iter().map(single).collect::<Option<Vec<_>>>() else { continue };
         let drop = |pair: &PairResults| -> f64 {
-            mean(&pair.tasks.iter().flat_map(crate::results::PairedTask::differences).collect::<Vec<_>>())
+            mean(
+                &pair
+                    .tasks
+                    .iter()
+                    .flat_map(crate::results::PairedTask::differences)
+                    .collect::<Vec<_>>(),
+            )
         };
         let sum: f64 = singles.iter().filter_map(|single| single.pair.as_ref()).map(drop).sum();
         let alone: Vec<&SystemResults<'_>> = singles.iter().map(|single| single.system).collect();
@@ -174,7 +210,9 @@ pub(super) fn interactions(results: &Results<'_>) -> Table {
             Cell::number(100.0 * sum, 1),
             Cell::number(100.0 * drop(pair), 1),
             // Drops are positive in the estimate, changes negative in the table.
-            Cell::computed(interaction.as_ref(), |estimate| Cell::number(-100.0 * estimate.mean, 1)),
+            Cell::computed(interaction.as_ref(), |estimate| {
+                Cell::number(-100.0 * estimate.mean, 1)
+            }),
             Cell::computed(interaction.as_ref(), |estimate| {
                 Cell::interval(estimate.interval.scaled(-100.0).ordered(), 1)
             }),

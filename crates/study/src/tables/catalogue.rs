@@ -2,8 +2,8 @@
 
 use super::table::Table;
 use super::{
-    ablations, categories, comparison, cost, difficulty, errors, process, scaling, sizes, summary, sweeps,
-    task_comparison, transfer,
+    ablations, categories, comparison, cost, difficulty, errors, process, scaling, sizes, summary,
+    sweeps, task_comparison, transfer,
 };
 use crate::figures::rows_of;
 use crate::nearest::did_you_mean;
@@ -70,7 +70,9 @@ pub const ITEMS: &[Item] = &[
 
 /// An item that is not in the list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("report.show: no table or figure `{name}` can be made from records{suggestion}; there are {known}")]
+#[error(
+    "report.show: no table or figure `{name}` can be made from records{suggestion}; there are {known}"
+)]
 pub struct UnknownItem {
     pub name: String,
     suggestion: String,
@@ -93,11 +95,18 @@ pub fn check_items(numbers: &[String]) -> Result<(), UnknownItem> {
     }
 }
 
-/// Identifiers of the tables (`prefix` `T`) or figures (`F`) that a list of numbers asks for; all without a list.
+/// Identifiers of the tables (`prefix` `T`) or figures (`F`) that a list of numbers asks for; all
+/// without a list.
 pub(crate) fn wanted(numbers: &[String], prefix: char) -> Vec<&'static str> {
     let mut wanted = Vec::new();
-    let asked = |item: &&Item| numbers.is_empty() || numbers.iter().any(|number| number == item.number);
-    for id in ITEMS.iter().filter(|item| item.number.starts_with(prefix)).filter(asked).flat_map(|item| item.ours) {
+    let asked =
+        |item: &&Item| numbers.is_empty() || numbers.iter().any(|number| number == item.number);
+    for id in ITEMS
+        .iter()
+        .filter(|item| item.number.starts_with(prefix))
+        .filter(asked)
+        .flat_map(|item| item.ours)
+    {
         if !wanted.contains(id) {
             wanted.push(*id);
         }

@@ -5,7 +5,9 @@ use prime_bench::tasks::Category;
 use super::summary::{accuracy_cells, methods};
 use super::table::{Cell, Column, Table};
 use crate::results::{PairResults, Results, clamped, over_tasks};
-use crate::statistics::{Computed, Interval, RESAMPLES, bca_of_means, mean, standard_deviation, stratified};
+use crate::statistics::{
+    Computed, Interval, RESAMPLES, bca_of_means, mean, standard_deviation, stratified,
+};
 
 /// Accuracy of each system in each category.
 pub(super) fn categories(results: &Results<'_>) -> Table {
@@ -72,8 +74,12 @@ pub(crate) struct CategoryGain {
 /// Gains of a pair in each category that it has tasks of.
 pub(crate) fn gains(pair: &PairResults) -> Vec<CategoryGain> {
     let of = |category: Category| {
-        let tasks: Vec<Vec<f64>> =
-            pair.tasks.iter().filter(|task| task.spec.category == category).map(|task| task.differences()).collect();
+        let tasks: Vec<Vec<f64>> = pair
+            .tasks
+            .iter()
+            .filter(|task| task.spec.category == category)
+            .map(|task| task.differences())
+            .collect();
         let means: Vec<f64> = tasks.iter().map(|task| mean(task)).collect();
         (!tasks.is_empty()).then(|| CategoryGain {
             category,
@@ -90,10 +96,9 @@ pub(crate) fn gains(pair: &PairResults) -> Vec<CategoryGain> {
 /// Gains of all pairs by category.
 pub(super) fn category_gains(results: &Results<'_>) -> Table {
     let row = |pair: &PairResults, gain: CategoryGain| {
-        let marked = gain
-            .interval
-            .as_ref()
-            .map(|interval| Cell::Text(if interval.contains(0.0) { "n.s." } else { "yes" }.to_owned()));
+        let marked = gain.interval.as_ref().map(|interval| {
+            Cell::Text(if interval.contains(0.0) { "n.s." } else { "yes" }.to_owned())
+        });
         vec![
             Cell::Text(gain.category.name().to_owned()),
             Cell::Text(pair.title()),
@@ -104,7 +109,10 @@ pub(super) fn category_gains(results: &Results<'_>) -> Table {
             Cell::computed(marked, |cell| cell),
         ]
     };
-    let rows = results.pairs.iter().flat_map(|pair| gains(pair).into_iter().map(move |gain| row(pair, gain)));
+    let rows = results
+        .pairs
+        .iter()
+        .flat_map(|pair| gains(pair).into_iter().map(move |gain| row(pair, gain)));
     Table {
         id: "category-gains".to_owned(),
         paper: "Table 44",

@@ -3,15 +3,19 @@
 use super::table::{Cell, Column, Table};
 use crate::results::{PairResults, Results};
 use crate::statistics::{
-    ALPHA, Computed, LeftOut, d_pooled, d_z, holm, least_detectable_difference, mcnemar, mean, paired_clustered,
-    paired_t, tango, wilcoxon,
+    ALPHA, Computed, LeftOut, d_pooled, d_z, holm, least_detectable_difference, mcnemar, mean,
+    paired_clustered, paired_t, tango, wilcoxon,
 };
 
 /// The p-values of several tests adjusted by Holm; tests that were left out stay so.
 pub(super) fn adjusted(p: &[Computed<f64>]) -> Vec<Computed<f64>> {
     let made: Vec<f64> = p.iter().filter_map(|p| p.as_ref().ok().copied()).collect();
     let mut adjusted = holm(&made).into_iter();
-    p.iter().map(|p| p.clone().map(|_| adjusted.next().expect("invariant: one for each test that was made"))).collect()
+    p.iter()
+        .map(|p| {
+            p.clone().map(|_| adjusted.next().expect("invariant: one for each test that was made"))
+        })
+        .collect()
 }
 
 /// `yes`, or `n.s.` for a difference that is not significant.
@@ -42,7 +46,12 @@ pub(super) fn p_value(pair: &PairResults) -> Computed<f64> {
 /// What each right system gains over its left one (Table 2, 43 and section 4.4).
 pub(super) fn comparison(results: &Results<'_>) -> Table {
     let p: Vec<Computed<f64>> = results.pairs.iter().map(p_value).collect();
-    let rows = results.pairs.iter().zip(&p).zip(adjusted(&p)).map(|((pair, p), adjusted)| row(pair, p, &adjusted));
+    let rows = results
+        .pairs
+        .iter()
+        .zip(&p)
+        .zip(adjusted(&p))
+        .map(|((pair, p), adjusted)| row(pair, p, &adjusted));
     Table {
         id: "comparison".to_owned(),
         paper: "Tables 2 and 43, section 4.4",
@@ -92,7 +101,12 @@ fn row(pair: &PairResults, p: &Computed<f64>, adjusted: &Computed<f64>) -> Vec<C
     } else {
         Err("a task of which the first system solves nothing has no ratio")
     };
-    let discordant = lefts.iter().flatten().zip(rights.iter().flatten()).filter(|(left, right)| left != right).count();
+    let discordant = lefts
+        .iter()
+        .flatten()
+        .zip(rights.iter().flatten())
+        .filter(|(left, right)| left != right)
+        .count();
     let discordance = discordant as f64 / pair.n().max(1) as f64;
     let tested = |test: Computed<f64>| pair.testable().and(test);
     let [d_z, d_pooled] = [d_z(&left, &right), d_pooled(&left, &right)];
@@ -120,6 +134,8 @@ fn row(pair: &PairResults, p: &Computed<f64>, adjusted: &Computed<f64>) -> Vec<C
         d_z_interval,
         Cell::computed(d_pooled, |effect| Cell::number(effect.d, 2)),
         d_pooled_interval,
-        Cell::computed(least_detectable_difference(pair.n(), discordance, 1), |d| Cell::number(100.0 * d, 1)),
+        Cell::computed(least_detectable_difference(pair.n(), discordance, 1), |d| {
+            Cell::number(100.0 * d, 1)
+        }),
     ]
 }

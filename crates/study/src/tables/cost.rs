@@ -24,9 +24,12 @@ pub(super) fn latency(results: &Results<'_>) -> Table {
         let mut all: Vec<f64> = times.iter().flatten().copied().collect();
         all.sort_by(f64::total_cmp);
         let (n, mean) = (all.len() as f64, mean(&all));
-        let sum = |figure: fn(&Record) -> u64| system.runs.iter().map(|run| figure(run)).sum::<u64>() as f64;
+        let sum = |figure: fn(&Record) -> u64| {
+            system.runs.iter().map(|run| figure(run)).sum::<u64>() as f64
+        };
         let seconds = all.iter().sum::<f64>() / 1e3;
-        let shown = |share| quantile(&all, share).map_or(Cell::Empty, |value| Cell::number(value, 1));
+        let shown =
+            |share| quantile(&all, share).map_or(Cell::Empty, |value| Cell::number(value, 1));
         vec![
             Cell::Text(system.label.clone()),
             Cell::count(all.len()),
@@ -85,16 +88,26 @@ pub(super) fn components(results: &Results<'_>) -> Table {
     let mut rows = Vec::new();
     for system in &results.systems {
         // Runs of which all parts were timed, so that their shares add up.
-        let timed = system.runs.iter().filter(|run| PARTS.iter().all(|(_, part)| part(run).is_some()));
+        let timed =
+            system.runs.iter().filter(|run| PARTS.iter().all(|(_, part)| part(run).is_some()));
         let timed: Vec<&Record> = timed.copied().collect();
         let proposals: u64 = timed.iter().map(|run| run.proposals).sum();
-        let total: f64 = timed.iter().flat_map(|run| PARTS.iter().filter_map(|(_, part)| part(run))).sum();
+        let total: f64 =
+            timed.iter().flat_map(|run| PARTS.iter().filter_map(|(_, part)| part(run))).sum();
         for (name, part) in PARTS {
             let sum: f64 = timed.iter().filter_map(|run| part(run)).sum();
-            let mut row = vec![Cell::Text(system.label.clone()), Cell::Text(name.to_owned()), Cell::count(timed.len())];
+            let mut row = vec![
+                Cell::Text(system.label.clone()),
+                Cell::Text(name.to_owned()),
+                Cell::count(timed.len()),
+            ];
             if timed.is_empty() {
                 let reason = "the time of each role was not recorded".to_owned();
-                row.extend([Cell::LeftOut(reason.clone()), Cell::LeftOut(reason.clone()), Cell::LeftOut(reason)]);
+                row.extend([
+                    Cell::LeftOut(reason.clone()),
+                    Cell::LeftOut(reason.clone()),
+                    Cell::LeftOut(reason),
+                ]);
             } else {
                 row.push(Cell::number(sum / timed.len() as f64, 2));
                 row.push(Cell::number(sum / proposals as f64, 3));

@@ -9,17 +9,25 @@ use crate::results::{Results, SystemResults};
 use crate::statistics::{LeftOut, clustered, mean, standard_deviation};
 
 /// Runs of a system in each category that it was asked, and in all of them.
-pub(super) fn by_category<'s, 'r>(system: &'s SystemResults<'r>) -> Vec<(&'static str, Vec<Vec<&'r Record>>)> {
+pub(super) fn by_category<'s, 'r>(
+    system: &'s SystemResults<'r>,
+) -> Vec<(&'static str, Vec<Vec<&'r Record>>)> {
     let runs = |wanted: &dyn Fn(Category) -> bool| -> Vec<Vec<&'r Record>> {
-        let tasks = system.tasks.iter().filter(|task| wanted(task.spec.category) && !task.runs.is_empty());
+        let tasks =
+            system.tasks.iter().filter(|task| wanted(task.spec.category) && !task.runs.is_empty());
         tasks.map(|task| task.runs.clone()).collect()
     };
-    let each = Category::ALL.into_iter().map(|category| (category.name(), runs(&|other| other == category)));
+    let each = Category::ALL
+        .into_iter()
+        .map(|category| (category.name(), runs(&|other| other == category)));
     each.chain([("all", runs(&|_| true))]).filter(|(_, runs)| !runs.is_empty()).collect()
 }
 
 /// The rows of all systems, by category.
-pub(super) fn rows(results: &Results<'_>, cells: impl Fn(&[Vec<&Record>]) -> Vec<Cell>) -> Vec<Vec<Cell>> {
+pub(super) fn rows(
+    results: &Results<'_>,
+    cells: impl Fn(&[Vec<&Record>]) -> Vec<Cell>,
+) -> Vec<Vec<Cell>> {
     let mut rows = Vec::new();
     for system in &results.systems {
         for (category, runs) in by_category(system) {
@@ -39,15 +47,22 @@ fn wrong<'r>(runs: &[Vec<&'r Record>]) -> Vec<&'r Record> {
 pub(super) fn error_types(results: &Results<'_>) -> Table {
     let cells = |runs: &[Vec<&Record>]| {
         let wrong = wrong(runs);
-        let typed = |name: &str| wrong.iter().filter(|run| run.first_error_type.as_deref() == Some(name)).count();
-        let mut cells = vec![Cell::count(runs.iter().map(Vec::len).sum()), Cell::count(wrong.len())];
+        let typed = |name: &str| {
+            wrong.iter().filter(|run| run.first_error_type.as_deref() == Some(name)).count()
+        };
+        let mut cells =
+            vec![Cell::count(runs.iter().map(Vec::len).sum()), Cell::count(wrong.len())];
         cells.extend(ErrorType::ALL.map(|error| Cell::share(typed(error.name()), wrong.len())));
         let untyped = wrong.iter().filter(|run| run.first_error_type.is_none()).count();
         cells.push(Cell::share(untyped, wrong.len()));
         cells
     };
-    let mut columns =
-        vec![Column::text("system"), Column::text("category"), Column::number("runs"), Column::number("wrong runs")];
+    let mut columns = vec![
+        Column::text("system"),
+        Column::text("category"),
+        Column::number("runs"),
+        Column::number("wrong runs"),
+    ];
     columns.extend(ErrorType::ALL.map(|error| Column::number(&format!("{}, %", error.name()))));
     columns.push(Column::number("no trace, %"));
     Table {
@@ -68,18 +83,28 @@ pub(super) fn severities(results: &Results<'_>) -> Table {
     let cells = |runs: &[Vec<&Record>]| {
         let of: usize = runs.iter().map(Vec::len).sum();
         let wrong = wrong(runs);
-        let count = |name: &str| wrong.iter().filter(|run| run.severity.as_deref() == Some(name)).count();
+        let count =
+            |name: &str| wrong.iter().filter(|run| run.severity.as_deref() == Some(name)).count();
         let mut cells = vec![Cell::count(of), Cell::count(wrong.len())];
-        cells.extend(SEVERITIES.map(|severity| Cell::share(count(severity_name(severity)), wrong.len())));
+        cells.extend(
+            SEVERITIES.map(|severity| Cell::share(count(severity_name(severity)), wrong.len())),
+        );
         cells.extend(SEVERITIES.map(|severity| Cell::share(count(severity_name(severity)), of)));
-        let right_with = runs.iter().flatten().filter(|run| run.right && run.severity.is_some()).count();
+        let right_with =
+            runs.iter().flatten().filter(|run| run.right && run.severity.is_some()).count();
         cells.push(Cell::count(right_with));
         cells
     };
-    let mut columns =
-        vec![Column::text("system"), Column::text("category"), Column::number("runs"), Column::number("wrong runs")];
-    columns.extend(SEVERITIES.map(|it| Column::number(&format!("{}, % of wrong", severity_name(it)))));
-    columns.extend(SEVERITIES.map(|it| Column::number(&format!("{}, % of runs", severity_name(it)))));
+    let mut columns = vec![
+        Column::text("system"),
+        Column::text("category"),
+        Column::number("runs"),
+        Column::number("wrong runs"),
+    ];
+    columns
+        .extend(SEVERITIES.map(|it| Column::number(&format!("{}, % of wrong", severity_name(it)))));
+    columns
+        .extend(SEVERITIES.map(|it| Column::number(&format!("{}, % of runs", severity_name(it)))));
     columns.push(Column::number("right in spite of a violation"));
     Table {
         id: "severities".to_owned(),
@@ -99,11 +124,14 @@ pub(super) fn first_errors(results: &Results<'_>) -> Table {
     let cells = |runs: &[Vec<&Record>]| {
         let positions: Vec<Vec<f64>> = runs
             .iter()
-            .map(|task| task.iter().filter(|run| !run.right).filter_map(|run| run.first_error_pct).collect())
+            .map(|task| {
+                task.iter().filter(|run| !run.right).filter_map(|run| run.first_error_pct).collect()
+            })
             .filter(|task: &Vec<f64>| !task.is_empty())
             .collect();
         let all: Vec<f64> = positions.iter().flatten().copied().collect();
-        let none = LeftOut::TooFew { what: "wrong runs with a trace", need: 1, have: 0 }.to_string();
+        let none =
+            LeftOut::TooFew { what: "wrong runs with a trace", need: 1, have: 0 }.to_string();
         let interval = clustered(&positions).map(|estimate| estimate.interval);
         vec![
             Cell::count(all.len()),

@@ -44,7 +44,8 @@ fn digits(cells: &[&Cell]) -> (usize, usize) {
 }
 
 impl Table {
-    /// A `table` environment for `booktabs` and `siunitx`: numbers in `S` columns, intervals in columns of their own.
+    /// A `table` environment for `booktabs` and `siunitx`: numbers in `S` columns, intervals in
+    /// columns of their own.
     pub fn latex(&self) -> String {
         let reasons = self.reasons();
         let specification = |(place, kind): (usize, ColumnKind)| match kind {
@@ -53,13 +54,16 @@ impl Table {
             ColumnKind::Number => {
                 let cells: Vec<&Cell> = self.rows.iter().map(|row| &row[place]).collect();
                 let (whole, decimals) = digits(&cells);
-                let is_signed = cells.iter().any(|cell| matches!(cell, Cell::Number { value, .. } if *value < 0.0));
+                let is_signed = cells
+                    .iter()
+                    .any(|cell| matches!(cell, Cell::Number { value, .. } if *value < 0.0));
                 format!("S[table-format={}{whole}.{decimals}]", if is_signed { "-" } else { "" })
             }
         };
         let columns: Vec<String> =
             self.columns.iter().map(|column| column.kind).enumerate().map(specification).collect();
-        let header: Vec<String> = self.columns.iter().map(|column| format!("{{{}}}", escaped(&column.name))).collect();
+        let header: Vec<String> =
+            self.columns.iter().map(|column| format!("{{{}}}", escaped(&column.name))).collect();
         let mut text = format!(
             "% \\usepackage{{booktabs,siunitx}}\n\\begin{{table}}\n\\centering\n\\caption{{{}. {}}}\n\\label{{tab:{}}}\n\
              \\begin{{tabular}}{{{}}}\n\\toprule\n{} \\\\\n\\midrule\n",
@@ -71,12 +75,18 @@ impl Table {
         );
         for row in &self.rows {
             let cell = |(cell, kind): (&Cell, ColumnKind)| {
-                let mark = Self::mark_of(&reasons, cell).map(|mark| format!("$^{{{mark}}}$")).unwrap_or_default();
+                let mark = Self::mark_of(&reasons, cell)
+                    .map(|mark| format!("$^{{{mark}}}$"))
+                    .unwrap_or_default();
                 match (cell, kind) {
                     (Cell::Count(_) | Cell::Number { .. }, ColumnKind::Number) => cell.plain(""),
                     (Cell::P(p), ColumnKind::Number) if *p >= 0.001 => cell.plain(""),
                     (Cell::Interval { interval, decimals }, _) => {
-                        format!("[{}, {}]", rounded(interval.low, *decimals), rounded(interval.high, *decimals))
+                        format!(
+                            "[{}, {}]",
+                            rounded(interval.low, *decimals),
+                            rounded(interval.high, *decimals)
+                        )
                     }
                     (Cell::LeftOut(_), _) => format!("{{--{mark}}}"),
                     (cell, ColumnKind::Number) => format!("{{{}}}", escaped(&cell.plain(""))),

@@ -21,8 +21,9 @@ pub(super) fn stages(results: &Results<'_>) -> Table {
             let judged = system.runs.iter().filter(|run| stage(run) != StageOutcome::NotJudged);
             let passed = judged.clone().filter(|run| stage(run) == StageOutcome::Passed).count();
             let judged = judged.count();
-            let failed_before =
-                |run: &Record| STAGES[..=last].iter().any(|(_, stage)| stage(run) == StageOutcome::Failed);
+            let failed_before = |run: &Record| {
+                STAGES[..=last].iter().any(|(_, stage)| stage(run) == StageOutcome::Failed)
+            };
             let so_far = system.runs.iter().filter(|run| !failed_before(run)).count();
             let cumulative = Proportion::new(so_far as u64, system.runs.len() as u64);
             rows.push(vec![
@@ -31,7 +32,10 @@ pub(super) fn stages(results: &Results<'_>) -> Table {
                 Cell::count(judged),
                 Cell::share(passed, judged),
                 Cell::share(so_far, system.runs.len()),
-                Cell::percent_interval(&Ok(crate::statistics::Interval { low: cumulative.low, high: cumulative.high })),
+                Cell::percent_interval(&Ok(crate::statistics::Interval {
+                    low: cumulative.low,
+                    high: cumulative.high,
+                })),
             ]);
         }
     }
@@ -60,12 +64,15 @@ pub(super) fn efficiency(results: &Results<'_>) -> Table {
     let cells = |runs: &[Vec<&Record>]| {
         let ratios: Vec<Vec<f64>> = runs
             .iter()
-            .map(|task| task.iter().filter(|run| run.right).filter_map(|run| run.efficiency).collect())
+            .map(|task| {
+                task.iter().filter(|run| run.right).filter_map(|run| run.efficiency).collect()
+            })
             .filter(|task: &Vec<f64>| !task.is_empty())
             .collect();
         let mut all: Vec<f64> = ratios.iter().flatten().copied().collect();
         all.sort_by(f64::total_cmp);
-        let none = LeftOut::TooFew { what: "right runs with a trace", need: 1, have: 0 }.to_string();
+        let none =
+            LeftOut::TooFew { what: "right runs with a trace", need: 1, have: 0 }.to_string();
         let shown = |value: Option<f64>| value.map_or(Cell::Empty, |value| Cell::number(value, 3));
         vec![
             Cell::count(all.len()),
@@ -100,7 +107,8 @@ pub(super) fn efficiency(results: &Results<'_>) -> Table {
 pub(super) fn retries(results: &Results<'_>) -> Table {
     let cells = |runs: &[Vec<&Record>]| {
         let all: Vec<&Record> = runs.iter().flatten().copied().collect();
-        let sum = |figure: fn(&Record) -> u64| all.iter().map(|run| figure(run)).sum::<u64>() as f64;
+        let sum =
+            |figure: fn(&Record) -> u64| all.iter().map(|run| figure(run)).sum::<u64>() as f64;
         let proposals = sum(|run| run.proposals);
         let retried: Option<u64> = all.iter().map(|run| run.steps_retried).sum();
         // Accepted proposals are steps of some trajectory.
@@ -111,8 +119,12 @@ pub(super) fn retries(results: &Results<'_>) -> Table {
             Cell::count(all.len()),
             Cell::number(proposals / all.len() as f64, 1),
             Cell::number(100.0 * sum(|run| run.retries) / proposals, 2),
-            retried.map_or_else(not_recorded, |retried| Cell::number(100.0 * retried as f64 / steps, 2)),
-            retried.map_or_else(not_recorded, |retried| Cell::number(sum(|run| run.retries) / retried as f64, 2)),
+            retried.map_or_else(not_recorded, |retried| {
+                Cell::number(100.0 * retried as f64 / steps, 2)
+            }),
+            retried.map_or_else(not_recorded, |retried| {
+                Cell::number(sum(|run| run.retries) / retried as f64, 2)
+            }),
             Cell::number(100.0 * sum(|run| run.backtracks) / proposals, 2),
             Cell::number(sum(|run| run.pops) / all.len() as f64, 2),
             Cell::number(sum(|run| u64::from(run.rounds)) / all.len() as f64, 2),

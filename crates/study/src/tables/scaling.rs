@@ -1,10 +1,12 @@
-//! Systems by the parameters of their models, and the laws through them (Tables 51 and 52, eq. 22, 23, 50 and 51).
+//! Systems by the parameters of their models, and the laws through them (Tables 51 and 52, eq. 22,
+//! 23, 50 and 51).
 
 use super::summary::accuracy_cells;
 use super::table::{Cell, Column, Table};
 use crate::results::{Accuracy, Results, SystemResults, over_instances};
 use crate::statistics::{
-    Computed, LeftOut, Line, log2_law, mean, offset_power_law, pearson, power_law, standard_deviation,
+    Computed, LeftOut, Line, log2_law, mean, offset_power_law, pearson, power_law,
+    standard_deviation,
 };
 
 /// Systems that differ in size only.
@@ -25,7 +27,8 @@ pub(crate) fn series<'s, 'r>(results: &'s Results<'r>) -> Vec<Series<'s, 'r>> {
             continue;
         }
         let factors = system.factors.iter().map(|(name, value)| format!("{name}={value}"));
-        let factors = factors.chain(system.saw_transition.then(|| "verifier saw transition".to_owned()));
+        let factors =
+            factors.chain(system.saw_transition.then(|| "verifier saw transition".to_owned()));
         let name = factors.collect::<Vec<_>>().join(", ");
         let name = if name.is_empty() { "all systems".to_owned() } else { name };
         match all.iter_mut().find(|series| series.name == name) {
@@ -41,7 +44,8 @@ pub(super) fn scaling(results: &Results<'_>) -> Table {
     let mut rows = Vec::new();
     for series in series(results) {
         for (parameters, system, accuracy) in &series.sizes {
-            let means: Vec<f64> = system.values(|_, _| true).iter().map(|values| mean(values)).collect();
+            let means: Vec<f64> =
+                system.values(|_, _| true).iter().map(|values| mean(values)).collect();
             let deviation = match means.len() {
                 0 | 1 => Cell::LeftOut("a standard deviation needs two tasks".to_owned()),
                 _ => Cell::percent(standard_deviation(&means)),
@@ -92,15 +96,20 @@ fn law(series: &str, law: &str, fit: &Computed<Line>) -> Vec<Cell> {
 }
 
 pub(super) fn scaling_laws(results: &Results<'_>) -> Table {
-    let all: Vec<Series<'_, '_>> = series(results).into_iter().filter(|series| series.sizes.len() > 1).collect();
+    let all: Vec<Series<'_, '_>> =
+        series(results).into_iter().filter(|series| series.sizes.len() > 1).collect();
     let mut rows = Vec::new();
     for series in &all {
-        let sizes: Vec<f64> = series.sizes.iter().map(|(parameters, ..)| *parameters as f64).collect();
-        let accuracies: Vec<f64> = series.sizes.iter().map(|(.., accuracy)| accuracy.mean).collect();
+        let sizes: Vec<f64> =
+            series.sizes.iter().map(|(parameters, ..)| *parameters as f64).collect();
+        let accuracies: Vec<f64> =
+            series.sizes.iter().map(|(.., accuracy)| accuracy.mean).collect();
         rows.push(law(&series.name, "a + b log2 N", &log2_law(&sizes, &accuracies)));
         rows.push(law(&series.name, "a N^b", &power_law(&sizes, &accuracies)));
         let offset = offset_power_law(&sizes, &accuracies);
-        let of = |cell: fn(&crate::statistics::OffsetPower) -> Cell| Cell::computed(offset.as_ref(), cell);
+        let of = |cell: fn(&crate::statistics::OffsetPower) -> Cell| {
+            Cell::computed(offset.as_ref(), cell)
+        };
         rows.push(vec![
             Cell::Text(series.name.clone()),
             Cell::Text("a N^b + c".to_owned()),
@@ -126,7 +135,11 @@ pub(super) fn scaling_laws(results: &Results<'_>) -> Table {
     }
     if let [first, others @ ..] = &all[..] {
         rows.extend(others.iter().map(|other| {
-            law(&format!("{} → {}", first.name, other.name), "relative gain: a N^b", &relative_gain(first, other))
+            law(
+                &format!("{} → {}", first.name, other.name),
+                "relative gain: a N^b",
+                &relative_gain(first, other),
+            )
         }));
     }
     Table {
@@ -158,7 +171,10 @@ fn relative_gain(first: &Series<'_, '_>, second: &Series<'_, '_>) -> Computed<Li
         let right = second.sizes.iter().find(|(other, ..)| other == parameters);
         let Some((.., right)) = right else { continue };
         if left.mean <= 0.0 {
-            return Err(LeftOut::NotPositive { what: "the first series' accuracy", value: left.mean });
+            return Err(LeftOut::NotPositive {
+                what: "the first series' accuracy",
+                value: left.mean,
+            });
         }
         sizes.push(*parameters as f64);
         gains.push((right.mean - left.mean) / left.mean);

@@ -37,10 +37,14 @@ pub(crate) fn by_size<'s, 'r>(results: &'s Results<'r>) -> Vec<BySize<'s, 'r>> {
     let mut all = Vec::new();
     for system in &results.systems {
         let is_small = system.tasks.len() <= TASKS_MAX;
-        for task in system.tasks.iter().filter(|task| is_small || QUEENS.contains(&task.spec.slug)) {
+        for task in system.tasks.iter().filter(|task| is_small || QUEENS.contains(&task.spec.slug))
+        {
             let sizes = values(task);
             if sizes.len() > 1 {
-                let sizes = sizes.into_iter().map(|(size, values)| (size, over_instances(&[values]))).collect();
+                let sizes = sizes
+                    .into_iter()
+                    .map(|(size, values)| (size, over_instances(&[values])))
+                    .collect();
                 all.push(BySize { system, task: task.spec.slug, sizes });
             }
         }
@@ -61,7 +65,9 @@ pub(super) fn sizes(results: &Results<'_>) -> Table {
         row
     };
     let all = by_size(results);
-    let rows = all.iter().flat_map(|it| it.sizes.iter().map(move |(size, accuracy)| row((it, *size, accuracy))));
+    let rows = all
+        .iter()
+        .flat_map(|it| it.sizes.iter().map(move |(size, accuracy)| row((it, *size, accuracy))));
     Table {
         id: "sizes".to_owned(),
         paper: "Table 4",
@@ -82,7 +88,8 @@ pub(super) fn sizes(results: &Results<'_>) -> Table {
     }
 }
 
-/// How evenly a system does over sizes: 1 − SD/mean, at most 1 (Figure 8); `None` if it solves nothing.
+/// How evenly a system does over sizes: 1 − SD/mean, at most 1 (Figure 8); `None` if it solves
+/// nothing.
 pub(crate) fn consistency(sizes: &[(u64, Accuracy)]) -> Option<f64> {
     let means: Vec<f64> = sizes.iter().map(|(_, accuracy)| accuracy.mean).collect();
     let mean = mean(&means);
@@ -104,7 +111,9 @@ pub(super) fn size_laws(results: &Results<'_>) -> Table {
             Cell::Text(by_size.system.label.clone()),
             Cell::Text(format!("{first} to {last}")),
             Cell::computed(decay.as_ref(), |decay| Cell::number(-decay.slope, 4)),
-            Cell::computed(decay.as_ref(), |decay| Cell::interval(decay.slope_interval.scaled(-1.0).ordered(), 4)),
+            Cell::computed(decay.as_ref(), |decay| {
+                Cell::interval(decay.slope_interval.scaled(-1.0).ordered(), 4)
+            }),
             Cell::computed(decay.as_ref(), |decay| Cell::number(decay.r_squared, 3)),
             Cell::number(hardness, 3),
             consistency(&by_size.sizes).map_or(Cell::Empty, |value| Cell::number(value, 3)),

@@ -77,8 +77,12 @@ pub(super) fn verdicts(results: &Results<'_>) -> Table {
         let mut verifiers: Vec<&str> = verifiers.collect();
         verifiers.sort_unstable();
         verifiers.dedup();
-        let kinds = system.runs.first().map_or("", |run| run.checked_kinds.as_str()).replace(',', ", ");
-        let bound = crate::statistics::clopper_pearson(false_accepts as u64, (false_accepts + rejected) as u64);
+        let kinds =
+            system.runs.first().map_or("", |run| run.checked_kinds.as_str()).replace(',', ", ");
+        let bound = crate::statistics::clopper_pearson(
+            false_accepts as u64,
+            (false_accepts + rejected) as u64,
+        );
         vec![
             Cell::Text(system.label.clone()),
             Cell::Text(verifiers.join(", ")),

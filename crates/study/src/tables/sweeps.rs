@@ -22,13 +22,17 @@ pub(crate) struct Sweep<'s, 'r> {
 impl Sweep<'_, '_> {
     /// Each level as a number, if all are.
     pub fn numbers(&self) -> Option<Vec<f64>> {
-        self.levels.iter().map(|(level, _)| level.parse().ok().filter(|value: &f64| value.is_finite())).collect()
+        self.levels
+            .iter()
+            .map(|(level, _)| level.parse().ok().filter(|value: &f64| value.is_finite()))
+            .collect()
     }
 }
 
 /// Factors of two levels or more.
 pub(crate) fn sweeps<'s, 'r>(results: &'s Results<'r>) -> Vec<Sweep<'s, 'r>> {
-    let mut names: Vec<&'r str> = results.systems.iter().flat_map(|system| system.factors.keys().copied()).collect();
+    let mut names: Vec<&'r str> =
+        results.systems.iter().flat_map(|system| system.factors.keys().copied()).collect();
     names.sort_unstable();
     names.dedup();
     let sweep = |factor: &'r str| {
@@ -51,14 +55,19 @@ pub(crate) fn accuracy(system: &SystemResults<'_>) -> Accuracy {
     over_instances(&system.values(|_, _| true))
 }
 
-/// Geometric mean of the ratios of wall times `system / default`, instance by instance, with its interval.
+/// Geometric mean of the ratios of wall times `system / default`, instance by instance, with its
+/// interval.
 fn slowdown(default: &SystemResults<'_>, system: &SystemResults<'_>) -> Computed<(f64, Interval)> {
     let mut tasks = Vec::new();
     for left in &default.tasks {
-        let Some(right) = system.tasks.iter().find(|task| task.spec.slug == left.spec.slug) else { continue };
+        let Some(right) = system.tasks.iter().find(|task| task.spec.slug == left.spec.slug) else {
+            continue;
+        };
         let times = |runs: &[&Record]| {
-            let mut times: std::collections::BTreeMap<Instance, Vec<f64>> = std::collections::BTreeMap::new();
-            runs.iter().for_each(|run| times.entry(Instance::of(run)).or_default().push(run.wall_ms));
+            let mut times: std::collections::BTreeMap<Instance, Vec<f64>> =
+                std::collections::BTreeMap::new();
+            runs.iter()
+                .for_each(|run| times.entry(Instance::of(run)).or_default().push(run.wall_ms));
             times
         };
         let (left, right) = (times(&left.runs), times(&right.runs));
@@ -81,7 +90,8 @@ fn slowdown(default: &SystemResults<'_>, system: &SystemResults<'_>) -> Computed
 
 fn row(sweep: &Sweep<'_, '_>, level: &str, system: &SystemResults<'_>) -> Vec<Cell> {
     let runs = system.runs.len() as f64;
-    let sum = |figure: fn(&Record) -> u64| system.runs.iter().map(|run| figure(run)).sum::<u64>() as f64;
+    let sum =
+        |figure: fn(&Record) -> u64| system.runs.iter().map(|run| figure(run)).sum::<u64>() as f64;
     let agreements: Vec<f64> = system.runs.iter().filter_map(|run| run.agreement).collect();
     let milliseconds: f64 = system.runs.iter().map(|run| run.wall_ms).sum();
     let is_default = std::ptr::eq(system, sweep.default);
@@ -117,7 +127,9 @@ fn row(sweep: &Sweep<'_, '_>, level: &str, system: &SystemResults<'_>) -> Vec<Ce
 
 pub(super) fn sweep_rows(results: &Results<'_>) -> Table {
     let all = sweeps(results);
-    let rows = all.iter().flat_map(|sweep| sweep.levels.iter().map(move |(level, system)| row(sweep, level, system)));
+    let rows = all.iter().flat_map(|sweep| {
+        sweep.levels.iter().map(move |(level, system)| row(sweep, level, system))
+    });
     Table {
         id: "sweeps".to_owned(),
         paper: "Tables 78 to 82 and 84",
@@ -155,11 +167,16 @@ pub(super) fn sensitivity(results: &Results<'_>) -> Table {
     let rows = sweeps(results).into_iter().map(|sweep| {
         let means: Vec<(f64, &str)> =
             sweep.levels.iter().map(|(level, system)| (accuracy(system).mean, *level)).collect();
-        let (least, worst) = means.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::NAN, ""));
-        let (most, best) = means.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::NAN, ""));
+        let (least, worst) =
+            means.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::NAN, ""));
+        let (most, best) =
+            means.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::NAN, ""));
         let ns: Vec<usize> = sweep.levels.iter().map(|(_, system)| accuracy(system).n).collect();
         let range = if ns.contains(&0) {
-            Cell::LeftOut(LeftOut::TooFew { what: "measured instances of each level", need: 1, have: 0 }.to_string())
+            Cell::LeftOut(
+                LeftOut::TooFew { what: "measured instances of each level", need: 1, have: 0 }
+                    .to_string(),
+            )
         } else {
             Cell::percent(most - least)
         };

@@ -76,7 +76,9 @@ impl Cell {
 
     /// An interval of shares, in per cent.
     pub fn percent_interval(interval: &Computed<Interval>) -> Self {
-        Self::computed(interval.as_ref().copied(), |interval| Self::interval(interval.scaled(100.0), 1))
+        Self::computed(interval.as_ref().copied(), |interval| {
+            Self::interval(interval.scaled(100.0), 1)
+        })
     }
 
     pub fn interval(interval: Interval, decimals: usize) -> Self {
@@ -84,7 +86,10 @@ impl Cell {
     }
 
     /// A statistic, or why it is left out.
-    pub fn computed<T, E: std::fmt::Display>(value: Result<T, E>, cell: impl FnOnce(T) -> Self) -> Self {
+    pub fn computed<T, E: std::fmt::Display>(
+        value: Result<T, E>,
+        cell: impl FnOnce(T) -> Self,
+    ) -> Self {
         match value {
             Ok(value) => cell(value),
             Err(reason) => Self::LeftOut(reason.to_string()),
@@ -98,7 +103,11 @@ impl Cell {
             Self::Count(count) => count.to_string(),
             Self::Number { value, decimals } => rounded(*value, *decimals),
             Self::Interval { interval, decimals } => {
-                format!("{} to {}", rounded(interval.low, *decimals), rounded(interval.high, *decimals))
+                format!(
+                    "{} to {}",
+                    rounded(interval.low, *decimals),
+                    rounded(interval.high, *decimals)
+                )
             }
             Self::P(p) if *p < 0.001 => "< 0.001".to_owned(),
             Self::P(p) => format!("{p:.3}"),
@@ -148,7 +157,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// The reasons of cells that are left out, in order of appearance; a cell's mark is its place from 1.
+    /// The reasons of cells that are left out, in order of appearance; a cell's mark is its place
+    /// from 1.
     pub(crate) fn reasons(&self) -> Vec<&str> {
         let mut reasons: Vec<&str> = Vec::new();
         for cell in self.rows.iter().flatten() {

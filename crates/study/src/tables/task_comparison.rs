@@ -11,13 +11,16 @@ pub(super) fn pair_tasks(pair: &PairResults) -> Table {
     let tests = pair.tasks.len();
     let p: Vec<Computed<f64>> = (0..tests).map(|task| mcnemar_of(pair, task, tests)).collect();
     let rows = pair.tasks.iter().zip(&p).zip(adjusted(&p)).map(|((task, p), adjusted)| {
-        let (left, right) =
-            (over_instances(std::slice::from_ref(&task.left)), over_instances(std::slice::from_ref(&task.right)));
+        let (left, right) = (
+            over_instances(std::slice::from_ref(&task.left)),
+            over_instances(std::slice::from_ref(&task.right)),
+        );
         let n = task.left.len() as u64;
         let interval = if task.is_counted {
             tango(task.only_right, task.only_left, n)
         } else {
-            let differences: Vec<Vec<f64>> = task.differences().into_iter().map(|value| vec![value]).collect();
+            let differences: Vec<Vec<f64>> =
+                task.differences().into_iter().map(|value| vec![value]).collect();
             clustered(&differences).map(|estimate| estimate.interval)
         };
         let mut row = vec![
@@ -76,7 +79,10 @@ pub(super) fn pair_tasks(pair: &PairResults) -> Table {
 fn steps(task: &TaskResults<'_>) -> [Cell; 2] {
     let steps: Vec<f64> = task.runs.iter().map(|run| run.steps as f64).collect();
     let max = task.runs.iter().map(|run| run.steps).max();
-    [Cell::number(if steps.is_empty() { f64::NAN } else { mean(&steps) }, 1), max.map_or(Cell::Empty, Cell::Count)]
+    [
+        Cell::number(if steps.is_empty() { f64::NAN } else { mean(&steps) }, 1),
+        max.map_or(Cell::Empty, Cell::Count),
+    ]
 }
 
 fn task_row(system: &SystemResults<'_>, task: &TaskResults<'_>) -> Vec<Cell> {
@@ -101,7 +107,10 @@ fn task_row(system: &SystemResults<'_>, task: &TaskResults<'_>) -> Vec<Cell> {
 
 /// Accuracy and steps of each system on each task.
 pub(super) fn tasks(results: &Results<'_>) -> Table {
-    let rows = results.systems.iter().flat_map(|system| system.tasks.iter().map(|task| task_row(system, task)));
+    let rows = results
+        .systems
+        .iter()
+        .flat_map(|system| system.tasks.iter().map(|task| task_row(system, task)));
     Table {
         id: "tasks".to_owned(),
         paper: "Tables 45 to 49",

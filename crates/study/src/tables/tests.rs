@@ -16,7 +16,8 @@ fn cell<'t>(table: &'t Table, row: usize, column: &str) -> &'t Cell {
     &table.rows[row][place.unwrap_or_else(|| panic!("no column {column}"))]
 }
 
-/// Twenty instances of which the first system gets 10 right and the second 19, all that the first gets.
+/// Twenty instances of which the first system gets 10 right and the second 19, all that the first
+/// gets.
 fn one_task() -> Vec<Record> {
     let mut records = Vec::new();
     for index in 0..20 {
@@ -43,29 +44,38 @@ fn one_task_is_compared_by_mcnemar() {
     // Nine discordant instances, all for the second system: 2 · 0.5^9.
     assert!(matches!(cell(&comparison, 0, "p"), Cell::P(p) if (p - 2.0 / 512.0).abs() < 1e-12));
     assert_eq!(cell(&comparison, 0, "significant").shown(), "yes");
-    assert!(matches!(cell(&comparison, 0, "d_z"), Cell::LeftOut(reason) if reason.contains("at least 2 pairs")));
+    assert!(
+        matches!(cell(&comparison, 0, "d_z"), Cell::LeftOut(reason) if reason.contains("at least 2 pairs"))
+    );
 }
 
 #[test]
 fn tests_without_enough_discordance_are_left_out_with_the_reason() {
-    let records: Vec<Record> = one_task().into_iter().filter(|record| record.index % 3 == 0).collect();
+    let records: Vec<Record> =
+        one_task().into_iter().filter(|record| record.index % 3 == 0).collect();
     let tasks = table_of(&records, "tasks-base-prime");
     let reason = "needs at least 6 discordant instances, has 3";
     assert_eq!(cell(&tasks, 0, "p"), &Cell::LeftOut(reason.to_owned()));
     assert_eq!(tasks.reasons(), [reason]);
     assert!(tasks.markdown().contains(&format!("(1) Left out: {reason}.")));
-    assert!(tasks.csv().contains(&format!("p: {reason}; \"\"p, Holm\"\"")) || tasks.csv().contains(reason));
+    assert!(
+        tasks.csv().contains(&format!("p: {reason}; \"\"p, Holm\"\""))
+            || tasks.csv().contains(reason)
+    );
 }
 
 #[test]
 fn too_many_unmeasured_pairs_stop_all_tests() {
     let mut records = one_task();
-    for record in records.iter_mut().filter(|record| record.system == "prime" && record.index > 17) {
+    for record in records.iter_mut().filter(|record| record.system == "prime" && record.index > 17)
+    {
         record.status = crate::records::Status::NotMeasured;
     }
     let comparison = table_of(&records, "comparison");
     assert_eq!(cell(&comparison, 0, "dropped"), &Cell::Count(2));
-    assert!(matches!(cell(&comparison, 0, "p"), Cell::LeftOut(reason) if reason.contains("2 of 20 pairs")));
+    assert!(
+        matches!(cell(&comparison, 0, "p"), Cell::LeftOut(reason) if reason.contains("2 of 20 pairs"))
+    );
 }
 
 #[test]
@@ -97,7 +107,12 @@ fn formats_write_the_same_values_in_their_own_way() {
         paper: "Table 0",
         title: "A & B".to_owned(),
         caption: "50 % of <x>".to_owned(),
-        columns: vec![Column::text("name, of"), Column::number("x, %"), Column::interval("95 %"), Column::number("p")],
+        columns: vec![
+            Column::text("name, of"),
+            Column::number("x, %"),
+            Column::interval("95 %"),
+            Column::number("p"),
+        ],
         rows: vec![
             vec![
                 Cell::Text("a|\"b\"_1".to_owned()),

@@ -3,16 +3,23 @@
 use super::table::{Cell, ColumnKind, Table};
 
 fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
 }
 
 impl Table {
-    /// RFC 4180, with unrounded numbers. An interval is two columns; the last column says why values are left out.
+    /// RFC 4180, with unrounded numbers. An interval is two columns; the last column says why
+    /// values are left out.
     pub fn csv(&self) -> String {
         let mut header = Vec::new();
         for column in &self.columns {
             match column.kind {
-                ColumnKind::Interval => header.extend(["low", "high"].map(|end| format!("{}, {end}", column.name))),
+                ColumnKind::Interval => {
+                    header.extend(["low", "high"].map(|end| format!("{}, {end}", column.name)))
+                }
                 ColumnKind::Text | ColumnKind::Number => header.push(column.name.clone()),
             }
         }
@@ -47,13 +54,16 @@ impl Table {
             }
             lines.push(line);
         }
-        let text = |line: &Vec<String>| line.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\r\n";
+        let text = |line: &Vec<String>| {
+            line.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\r\n"
+        };
         lines.iter().map(text).collect()
     }
 
     /// A pipe table with title, caption and reasons.
     pub fn markdown(&self) -> String {
-        let escaped = |text: &str| text.replace('\\', "\\\\").replace('|', "\\|").replace('\n', " ");
+        let escaped =
+            |text: &str| text.replace('\\', "\\\\").replace('|', "\\|").replace('\n', " ");
         let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let reasons = self.reasons();
         let mut text = format!("### {}\n\n", escaped(&self.title));
@@ -62,7 +72,8 @@ impl Table {
         text += &row(self.columns.iter().map(|column| align(column.kind).to_owned()).collect());
         for cells in &self.rows {
             let cell = |cell: &Cell| {
-                let mark = Self::mark_of(&reasons, cell).map_or_else(String::new, |mark| format!(" ({mark})"));
+                let mark = Self::mark_of(&reasons, cell)
+                    .map_or_else(String::new, |mark| format!(" ({mark})"));
                 escaped(&cell.plain(&mark))
             };
             text += &row(cells.iter().map(cell).collect());

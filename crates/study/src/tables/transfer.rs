@@ -40,17 +40,20 @@ fn was_trained_on(system: &SystemResults<'_>, category: Category) -> bool {
 pub(super) fn transfer(results: &Results<'_>) -> Table {
     let systems = trained(results);
     let categories = measured_categories(&systems);
-    let rows = systems.iter().map(|system| {
-        let trained: Vec<&str> = system.parts(TRAINED_ON).into_iter().collect();
-        let mut row = vec![Cell::Text(system.label.clone()), Cell::Text(trained.join(", "))];
-        row.extend(
-            categories.iter().map(|category| category_mean(system, *category).map_or(Cell::Empty, Cell::percent)),
-        );
-        row
-    });
+    let rows =
+        systems.iter().map(|system| {
+            let trained: Vec<&str> = system.parts(TRAINED_ON).into_iter().collect();
+            let mut row = vec![Cell::Text(system.label.clone()), Cell::Text(trained.join(", "))];
+            row.extend(categories.iter().map(|category| {
+                category_mean(system, *category).map_or(Cell::Empty, Cell::percent)
+            }));
+            row
+        });
     let rows = rows.collect();
     let mut columns = vec![Column::text("system"), Column::text("trained on")];
-    columns.extend(categories.iter().map(|category| Column::number(&format!("{}, %", category.name()))));
+    columns.extend(
+        categories.iter().map(|category| Column::number(&format!("{}, %", category.name()))),
+    );
     Table {
         id: "transfer".to_owned(),
         paper: "Table 64",

@@ -1,4 +1,5 @@
-//! Causal attention of the samples of a batch, head by head, in blocks: what a block of queries does not see is not computed.
+//! Causal attention of the samples of a batch, head by head, in blocks: what a block of queries
+//! does not see is not computed.
 
 use prime_kernels::{BLOCK, Element, Left, Mode, padded, round_into, rows};
 
@@ -7,7 +8,10 @@ use crate::batch::{Batch, Sequence};
 use crate::recipe::Architecture;
 
 /// The sequences' heads.
-fn heads(architecture: Architecture, batch: &Batch) -> impl Iterator<Item = (&Sequence, usize)> + '_ {
+fn heads(
+    architecture: Architecture,
+    batch: &Batch,
+) -> impl Iterator<Item = (&Sequence, usize)> + '_ {
     let of_sequence = move |sequence| (0..architecture.heads).map(move |head| (sequence, head));
     batch.sequences.iter().flat_map(of_sequence)
 }
@@ -23,7 +27,8 @@ pub(super) fn forward<E: Element>(
 ) {
     let (d_model, width) = (architecture.d_model, architecture.head_dim());
     let stride = 3 * d_model;
-    let cells: usize = heads(architecture, batch).map(|(sequence, _)| padded(sequence.rows.len()).pow(2)).sum();
+    let cells: usize =
+        heads(architecture, batch).map(|(sequence, _)| padded(sequence.rows.len()).pow(2)).sum();
     let mut left = sized(probabilities, cells);
     for (sequence, head) in heads(architecture, batch) {
         let (first, length) = (sequence.rows.start, sequence.rows.len());
@@ -38,10 +43,13 @@ pub(super) fn forward<E: Element>(
         let sums = sized(&mut scratch.more, BLOCK * width);
         for block in (0..side).step_by(BLOCK) {
             let seen = block + BLOCK;
-            let left = Left { values: &queries[block * stride..], stride, rows: BLOCK, inner: width };
+            let left =
+                Left { values: &queries[block * stride..], stride, rows: BLOCK, inner: width };
             E::multiply(left, &scratch.packed, seen, scores, side, Mode::Replace);
             let own = &mut own[block * side..seen * side];
-            for (row, (scores, own)) in scores.chunks_exact_mut(side).zip(own.chunks_exact_mut(side)).enumerate() {
+            for (row, (scores, own)) in
+                scores.chunks_exact_mut(side).zip(own.chunks_exact_mut(side)).enumerate()
+            {
                 let hidden = sequence.hidden(block + row);
                 scores[hidden.clone()].fill(f32::NEG_INFINITY);
                 rows::softmax(scores, (block + row + 1).min(length), own);
@@ -50,7 +58,8 @@ pub(super) fn forward<E: Element>(
             }
             let left = Left { values: own, stride: side, rows: BLOCK, inner: seen };
             E::multiply(left, &scratch.other, width, sums, width, Mode::Replace);
-            let outputs = mixed[(first + block) * d_model..].chunks_mut(d_model).take(length - block);
+            let outputs =
+                mixed[(first + block) * d_model..].chunks_mut(d_model).take(length - block);
             for (output, sum) in outputs.zip(sums.chunks_exact(width)) {
                 round_into(sum, &mut output[head * width..(head + 1) * width]);
             }
@@ -58,7 +67,8 @@ pub(super) fn forward<E: Element>(
     }
 }
 
-/// `d_qkv` [rows, 3 d] gets the gradient by rotated queries, rotated keys and values; `d_mixed` [rows, d] is that by the outputs.
+/// `d_qkv` [rows, 3 d] gets the gradient by rotated queries, rotated keys and values; `d_mixed`
+/// [rows, d] is that by the outputs.
 pub(super) fn backward<E: Element>(
     architecture: Architecture,
     batch: &Batch,
@@ -89,20 +99,38 @@ pub(super) fn backward<E: Element>(
         let sums = sized(&mut scratch.scores, BLOCK * side);
         for block in (0..side).step_by(BLOCK) {
             let seen = block + BLOCK;
-            let left = Left { values: &slopes[block * width..], stride: width, rows: BLOCK, inner: width };
+            let left =
+                Left { values: &slopes[block * width..], stride: width, rows: BLOCK, inner: width };
             E::multiply(left, &scratch.packed, seen, sums, side, Mode::Replace);
             for row in block..seen {
                 let span = row * side..(row + 1) * side;
                 let count = (row + 1).min(length);
-                rows::softmax_backward(&own[span.clone()], &sums[(row - block) * side..], count, &mut d_scores[span]);
+                rows::softmax_backward(
+                    &own[span.clone()],
+                    &sums[(row - block) * side..],
+                    count,
+                    &mut d_scores[span],
+                );
             }
         }
         let output = sized(&mut scratch.more, side * width);
         // By the queries: over the keys that each saw.
         scratch.other.pack(keys, stride, side, width);
         for block in (0..side).step_by(BLOCK) {
-            let left = Left { values: &d_scores[block * side..], stride: side, rows: BLOCK, inner: block + BLOCK };
-            E::multiply(left, &scratch.other, width, &mut output[block * width..], width, Mode::Replace);
+            let left = Left {
+                values: &d_scores[block * side..],
+                stride: side,
+                rows: BLOCK,
+                inner: block + BLOCK,
+            };
+            E::multiply(
+                left,
+                &scratch.other,
+                width,
+                &mut output[block * width..],
+                width,
+                Mode::Replace,
+            );
         }
         store(output, width, length, &mut d_qkv[at..], stride);
         // By the keys, and by the values: over the queries that saw each.

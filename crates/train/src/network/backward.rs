@@ -20,11 +20,19 @@ fn outer<E: Element>(
     let turned = sized(turned, m * rows);
     E::transpose(left, m, rows, m, turned, rows);
     packed.pack(right, n, rows, n);
-    E::multiply(Left { values: turned, stride: rows, rows: m, inner: rows }, packed, n, sum, n, Mode::Add);
+    E::multiply(
+        Left { values: turned, stride: rows, rows: m, inner: rows },
+        packed,
+        n,
+        sum,
+        n,
+        Mode::Add,
+    );
 }
 
 impl Network {
-    /// Adds the gradient that begins with `workspace.slopes`, those of the logits, behind a forward pass of the same batch.
+    /// Adds the gradient that begins with `workspace.slopes`, those of the logits, behind a forward
+    /// pass of the same batch.
     pub(super) fn backward<E: Element>(
         &self,
         weights: &Weights<E>,
@@ -40,7 +48,14 @@ impl Network {
         let slopes = &slopes[..targets * width];
         let sides = [d_model, width];
         let operands = [&normed[..targets * d_model], slopes];
-        outer(operands, targets, sides, &mut gradient.logits, &mut scratch.turned, &mut scratch.packed);
+        outer(
+            operands,
+            targets,
+            sides,
+            &mut gradient.logits,
+            &mut scratch.turned,
+            &mut scratch.packed,
+        );
         let by_norm = sized(&mut scratch.sums, targets * d_model);
         product(slopes, targets, &weights.logits.backward, by_norm, Mode::Replace);
         let mut stream = vec![0.0; targets * d_model];
@@ -67,7 +82,14 @@ impl Network {
             rows::swiglu_backward(&kept.gate_up[..outputs * 2 * ff], ff, by_hidden, by_gate_up);
             let operands = [&kept.ff_normed[..outputs * d_model], &*by_gate_up];
             let sides = [d_model, 2 * ff];
-            outer(operands, outputs, sides, &mut turned.gate_up, &mut scratch.turned, &mut scratch.packed);
+            outer(
+                operands,
+                outputs,
+                sides,
+                &mut turned.gate_up,
+                &mut scratch.turned,
+                &mut scratch.packed,
+            );
             let by_norm = sized(&mut scratch.sums, outputs * d_model);
             product(by_gate_up, outputs, &layer.gate_up.backward, by_norm, Mode::Replace);
             let middle = &kept.middle[..outputs * d_model];
@@ -116,7 +138,14 @@ impl Network {
             product(by_projection, rows, &layer.qkv.backward, by_norm, Mode::Replace);
             let input = &kept.input[..rows * d_model];
             let gain = &mut flat[spans.attention_norm.clone()];
-            rows::norm_backward(input, &layer.attention_norm, NORM_EPSILON, by_norm, &mut stream, gain);
+            rows::norm_backward(
+                input,
+                &layer.attention_norm,
+                NORM_EPSILON,
+                by_norm,
+                &mut stream,
+                gain,
+            );
         }
         let embedding = &mut gradient.flat[self.layout.embedding.clone()];
         for (row, &token) in stream.chunks_exact(d_model).zip(&batch.inputs) {

@@ -7,8 +7,15 @@ use super::{NORM_EPSILON, Network, SLACK, Workspace, attention, sized};
 use crate::batch::Batch;
 use crate::recipe::Architecture;
 
-/// `sum` [rows, columns of `right`] becomes `left` [rows, inner of `right`] times `right`; rows are padded.
-pub(super) fn product<E: Element>(left: &[E], rows: usize, right: &Packed<E>, sum: &mut [f32], mode: Mode) {
+/// `sum` [rows, columns of `right`] becomes `left` [rows, inner of `right`] times `right`; rows are
+/// padded.
+pub(super) fn product<E: Element>(
+    left: &[E],
+    rows: usize,
+    right: &Packed<E>,
+    sum: &mut [f32],
+    mode: Mode,
+) {
     let inner = right.inner();
     let left = Left { values: left, stride: inner, rows, inner };
     E::multiply(left, right, right.columns(), sum, right.columns(), mode);
@@ -21,7 +28,12 @@ pub(super) fn target_rows(batch: &Batch) -> impl Iterator<Item = usize> + '_ {
 
 impl Network {
     /// Computes the logits at the batch's targets.
-    pub(super) fn forward<E: Element>(&self, weights: &Weights<E>, batch: &Batch, workspace: &mut Workspace<E>) {
+    pub(super) fn forward<E: Element>(
+        &self,
+        weights: &Weights<E>,
+        batch: &Batch,
+        workspace: &mut Workspace<E>,
+    ) {
         let Architecture { d_model, layers, ff, .. } = self.layout.architecture;
         let rows = padded(batch.inputs.len());
         let targets = padded(batch.targets.len());
@@ -46,14 +58,23 @@ impl Network {
             let qkv = sized(&mut kept.qkv, (rows + SLACK) * 3 * d_model);
             round_into(sums, qkv);
             let mixed = sized(&mut kept.mixed, rows.max(targets) * d_model);
-            attention::forward(self.layout.architecture, batch, qkv, &mut kept.probabilities, mixed, scratch);
+            attention::forward(
+                self.layout.architecture,
+                batch,
+                qkv,
+                &mut kept.probabilities,
+                mixed,
+                scratch,
+            );
             let outputs = if is_last { targets } else { rows };
             let middle = sized(&mut kept.middle, outputs * d_model);
             if is_last {
-                // The rows of the targets up to one are at least as many as these, so no row is overwritten before it is moved.
+                // The rows of the targets up to one are at least as many as these, so no row is
+                // overwritten before it is moved.
                 for (place, row) in target_rows(batch).enumerate() {
                     mixed.copy_within(row * d_model..(row + 1) * d_model, place * d_model);
-                    middle[place * d_model..][..d_model].copy_from_slice(&input[row * d_model..][..d_model]);
+                    middle[place * d_model..][..d_model]
+                        .copy_from_slice(&input[row * d_model..][..d_model]);
                 }
                 mixed[batch.targets.len() * d_model..outputs * d_model].fill(E::default());
                 middle[batch.targets.len() * d_model..].fill(0.0);
@@ -76,19 +97,25 @@ impl Network {
             product(hidden, outputs, &layer.down.forward, stream, Mode::Add);
         }
         let normed = sized(&mut workspace.normed, targets * d_model);
-        rows::norm(&workspace.output[..targets * d_model], &weights.output_norm, NORM_EPSILON, normed);
+        rows::norm(
+            &workspace.output[..targets * d_model],
+            &weights.output_norm,
+            NORM_EPSILON,
+            normed,
+        );
         let logits = sized(&mut workspace.logits, targets * padded(self.layout.tokens));
         product(normed, targets, &weights.logits.forward, logits, Mode::Replace);
     }
 
-    /// Rotates queries and keys of rows [queries, keys, values] by their positions, and scales queries; with `direction` -1,
-    /// gradients are rotated back.
+    /// Rotates queries and keys of rows [queries, keys, values] by their positions, and scales
+    /// queries; with `direction` -1, gradients are rotated back.
     pub(super) fn rotate(&self, batch: &Batch, sums: &mut [f32], direction: f32) {
         let Architecture { d_model, .. } = self.layout.architecture;
         let scale = 1.0 / (self.layout.architecture.head_dim() as f32).sqrt();
         for sequence in &batch.sequences {
             for (offset, row) in sequence.rows.clone().enumerate() {
-                let (queries, keys) = sums[row * 3 * d_model..][..2 * d_model].split_at_mut(d_model);
+                let (queries, keys) =
+                    sums[row * 3 * d_model..][..2 * d_model].split_at_mut(d_model);
                 let angles = self.rotation.angles(sequence.position(offset));
                 rows::rotate(queries, angles, scale, direction);
                 rows::rotate(keys, angles, 1.0, direction);
@@ -96,7 +123,8 @@ impl Network {
         }
     }
 
-    /// Calls `slope` with each target's place and logits, which it replaces by the gradient of the sum of the losses.
+    /// Calls `slope` with each target's place and logits, which it replaces by the gradient of the
+    /// sum of the losses.
     pub(super) fn differentiate<E: Element>(
         &self,
         batch: &Batch,
@@ -117,7 +145,8 @@ impl Network {
     }
 }
 
-/// The loss of a row of logits, which becomes probabilities, and whether the target is the only most likely token.
+/// The loss of a row of logits, which becomes probabilities, and whether the target is the only
+/// most likely token.
 pub(super) fn cross_entropy(row: &mut [f32], target: u16) -> (f32, bool) {
     let logit = row[usize::from(target)];
     let is_hit = row.iter().map(|&other| u32::from(other >= logit)).sum::<u32>() == 1;
@@ -132,7 +161,9 @@ mod tests {
     fn cross_entropy_is_that_computed_by_hand() {
         // Of weights 1, 4, 2 and 1, whose sum is 8.
         let logits = [0.0, 4f32.ln(), 2f32.ln(), 0.0];
-        for (target, nats, is_hit) in [(1, 2f32.ln(), true), (2, 4f32.ln(), false), (3, 8f32.ln(), false)] {
+        for (target, nats, is_hit) in
+            [(1, 2f32.ln(), true), (2, 4f32.ln(), false), (3, 8f32.ln(), false)]
+        {
             let mut row = logits;
             let (loss, hit) = cross_entropy(&mut row, target);
             assert!((loss - nats).abs() < 1e-6 && hit == is_hit, "{target}: {loss}, {hit}");

@@ -1,5 +1,6 @@
-//! The network: products of bf16 or f32 values with f32 sums, all else in f32, with gradients written out by hand. Samples of a batch
-//! lie one behind the other without padding, and what a gradient needs is kept as it goes into products.
+//! The network: products of bf16 or f32 values with f32 sums, all else in f32, with gradients
+//! written out by hand. Samples of a batch lie one behind the other without padding, and what a
+//! gradient needs is kept as it goes into products.
 
 mod attention;
 mod backward;
@@ -20,7 +21,8 @@ use super::recipe::Architecture;
 
 pub const NORM_EPSILON: f32 = 1e-5;
 
-/// Rows behind the last one that a product of attention may read: it works on whole blocks from a sample's first row on.
+/// Rows behind the last one that a product of attention may read: it works on whole blocks from a
+/// sample's first row on.
 const SLACK: usize = prime_kernels::BLOCK;
 
 /// Per target: cross entropy in nats, and whether the most likely token is the right one.
@@ -41,7 +43,8 @@ impl Scores {
     }
 }
 
-/// The shape of the network and its constants. What products multiply is that of the weights which are passed in.
+/// The shape of the network and its constants. What products multiply is that of the weights which
+/// are passed in.
 #[derive(Clone)]
 pub struct Network {
     layout: Layout,
@@ -54,11 +57,19 @@ impl Network {
     pub fn new(layout: &Layout) -> Self {
         let architecture = layout.architecture;
         assert!(supports(architecture), "a recipe with another architecture is refused");
-        Self { rotation: Rotation::new(architecture.context, architecture.head_dim()), layout: layout.clone() }
+        Self {
+            rotation: Rotation::new(architecture.context, architecture.head_dim()),
+            layout: layout.clone(),
+        }
     }
 
     /// Losses and hits at the batch's targets.
-    pub fn score<E: Element>(&self, weights: &Weights<E>, batch: &Batch, workspace: &mut Workspace<E>) -> Scores {
+    pub fn score<E: Element>(
+        &self,
+        weights: &Weights<E>,
+        batch: &Batch,
+        workspace: &mut Workspace<E>,
+    ) -> Scores {
         let mut scores = Scores::with_capacity(batch.targets.len());
         self.each_logits(weights, batch, workspace, |place, row| {
             scores.push(forward::cross_entropy(row, batch.targets[place].token));
@@ -66,8 +77,8 @@ impl Network {
         scores
     }
 
-    /// As [`score`](Self::score), and the gradient of `weight` times the summed losses is added to `gradient`, which is laid out as
-    /// the weights are.
+    /// As [`score`](Self::score), and the gradient of `weight` times the summed losses is added to
+    /// `gradient`, which is laid out as the weights are.
     pub fn learn<E: Element>(
         &self,
         weights: &Weights<E>,
@@ -86,8 +97,9 @@ impl Network {
         scores
     }
 
-    /// As [`learn`](Self::learn), with losses of the caller: `slope` is called with each target's place in the batch and
-    /// logits [vocabulary], which it replaces by the gradient of the sum of the losses.
+    /// As [`learn`](Self::learn), with losses of the caller: `slope` is called with each target's
+    /// place in the batch and logits [vocabulary], which it replaces by the gradient of the sum of
+    /// the losses.
     pub fn minimise<E: Element>(
         &self,
         weights: &Weights<E>,
@@ -110,22 +122,34 @@ impl Network {
         mut see: impl FnMut(usize, &mut [f32]),
     ) {
         self.forward(weights, batch, workspace);
-        let rows = workspace.logits.chunks_exact_mut(padded(self.layout.tokens)).take(batch.targets.len());
+        let rows =
+            workspace.logits.chunks_exact_mut(padded(self.layout.tokens)).take(batch.targets.len());
         rows.enumerate().for_each(|(place, row)| see(place, &mut row[..self.layout.tokens]));
     }
 
     /// The normed last hidden state at each target, [targets, d_model].
-    pub fn features<E: Element>(&self, weights: &Weights<E>, batch: &Batch, workspace: &mut Workspace<E>) -> Vec<f32> {
+    pub fn features<E: Element>(
+        &self,
+        weights: &Weights<E>,
+        batch: &Batch,
+        workspace: &mut Workspace<E>,
+    ) -> Vec<f32> {
         self.forward(weights, batch, workspace);
         let width = self.layout.architecture.d_model;
-        workspace.normed[..batch.targets.len() * width].iter().map(|element| element.to_f32()).collect()
+        workspace.normed[..batch.targets.len() * width]
+            .iter()
+            .map(|element| element.to_f32())
+            .collect()
     }
 }
 
 /// Whether products of this shape need no padding within a row.
 pub fn supports(architecture: Architecture) -> bool {
     let Architecture { d_model, heads, ff, .. } = architecture;
-    heads > 0 && [d_model / heads, d_model, ff].iter().all(|size| size.is_multiple_of(prime_kernels::BLOCK))
+    heads > 0
+        && [d_model / heads, d_model, ff]
+            .iter()
+            .all(|size| size.is_multiple_of(prime_kernels::BLOCK))
 }
 
 /// What the forward pass keeps of a layer.
@@ -138,7 +162,8 @@ struct Kept<E> {
     qkv: Vec<E>,
     /// Of each head of each sample one behind the other [blocks of queries, blocks of keys].
     probabilities: Vec<E>,
-    /// What the heads put together; in the last layer of the targets' rows only, as all that follows.
+    /// What the heads put together; in the last layer of the targets' rows only, as all that
+    /// follows.
     mixed: Vec<E>,
     middle: Vec<f32>,
     ff_normed: Vec<E>,
@@ -173,9 +198,11 @@ struct Scratch<E: Element> {
     other: Packed<E>,
 }
 
-/// A gradient under way. Of the matrices whose input is narrower than their output it holds the transposes.
+/// A gradient under way. Of the matrices whose input is narrower than their output it holds the
+/// transposes.
 pub struct Gradient {
-    /// Norm gains, output projections of attention and of the feed-forward, token embeddings that were read.
+    /// Norm gains, output projections of attention and of the feed-forward, token embeddings that
+    /// were read.
     flat: Vec<f32>,
     /// [d, padded vocabulary]
     logits: Vec<f32>,
@@ -192,7 +219,10 @@ struct Turned {
 impl Gradient {
     pub fn new(layout: &Layout) -> Self {
         let Architecture { d_model, layers, ff, .. } = layout.architecture;
-        let turned = |_| Turned { qkv: vec![0.0; 3 * d_model * d_model], gate_up: vec![0.0; 2 * ff * d_model] };
+        let turned = |_| Turned {
+            qkv: vec![0.0; 3 * d_model * d_model],
+            gate_up: vec![0.0; 2 * ff * d_model],
+        };
         Self {
             flat: vec![0.0; layout.len],
             logits: vec![0.0; d_model * padded(layout.tokens)],
@@ -211,7 +241,8 @@ impl Gradient {
 
     /// Adds another thread's part.
     pub fn add(&mut self, other: &Self) {
-        let add = |sum: &mut [f32], addend: &[f32]| prime_kernels::rows::add_scaled(sum, addend, 1.0);
+        let add =
+            |sum: &mut [f32], addend: &[f32]| prime_kernels::rows::add_scaled(sum, addend, 1.0);
         add(&mut self.flat, &other.flat);
         add(&mut self.logits, &other.logits);
         for (sum, addend) in self.layers.iter_mut().zip(&other.layers) {
@@ -231,7 +262,12 @@ impl Gradient {
                 }
             }
         };
-        turn(&self.logits, padded(layout.tokens), layout.tokens, &mut flat[layout.embedding.clone()]);
+        turn(
+            &self.logits,
+            padded(layout.tokens),
+            layout.tokens,
+            &mut flat[layout.embedding.clone()],
+        );
         for (spans, layer) in layout.layers.iter().zip(&self.layers) {
             turn(&layer.qkv, 3 * d_model, 3 * d_model, &mut flat[spans.qkv.clone()]);
             turn(&layer.gate_up, 2 * ff, 2 * ff, &mut flat[spans.gate_up.clone()]);

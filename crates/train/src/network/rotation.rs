@@ -13,7 +13,9 @@ pub struct Rotation {
 impl Rotation {
     pub fn new(context: usize, head_dim: usize) -> Self {
         let half = head_dim / 2;
-        let angle = move |position: usize, pair: usize| position as f64 * 10_000f64.powf(-(pair as f64) / half as f64);
+        let angle = move |position: usize, pair: usize| {
+            position as f64 * 10_000f64.powf(-(pair as f64) / half as f64)
+        };
         let table = (0..context * half)
             .map(|cell| angle(cell / half, cell % half))
             .map(|angle| [angle.cos() as f32, angle.sin() as f32])
@@ -40,7 +42,10 @@ mod tests {
             let angles = rotation.angles(usize::from(position));
             assert_eq!(angles.len(), 2);
             for (found, angle) in angles.iter().zip([position_angle, 0.01 * position_angle]) {
-                assert!((found[0] - angle.cos()).abs() < 1e-6 && (found[1] - angle.sin()).abs() < 1e-6, "{found:?}");
+                assert!(
+                    (found[0] - angle.cos()).abs() < 1e-6 && (found[1] - angle.sin()).abs() < 1e-6,
+                    "{found:?}"
+                );
             }
         }
     }

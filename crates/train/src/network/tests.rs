@@ -1,4 +1,5 @@
-//! The network in f32 against finite differences, and in bf16 against f32; the optimizers against their definitions.
+//! The network in f32 against finite differences, and in bf16 against f32; the optimizers against
+//! their definitions.
 
 use prime_kernels::{Bf16, Element};
 use rand_chacha::ChaCha8Rng;
@@ -11,24 +12,31 @@ use crate::optimizer::{Moments, Updater};
 use crate::recipe::{Architecture, MatrixOptimizer, Optimizer};
 use crate::vocabulary::Vocabulary;
 
-pub(crate) const SMALL: Architecture = Architecture { d_model: 64, layers: 3, heads: 2, ff: 96, context: 128 };
+pub(crate) const SMALL: Architecture =
+    Architecture { d_model: 64, layers: 3, heads: 2, ff: 96, context: 128 };
 
 pub(crate) fn batch(lengths: &[(usize, usize)]) -> Batch {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
-    let mut text =
-        |length: usize| -> String { (0..length).map(|_| char::from(b'a' + (rng.next_u32() % 26) as u8)).collect() };
+    let mut text = |length: usize| -> String {
+        (0..length).map(|_| char::from(b'a' + (rng.next_u32() % 26) as u8)).collect()
+    };
     let mut batch = Batch::default();
     for &(prompt, completion) in lengths {
         let sample = Sample::written(0, text(prompt), text(completion));
-        batch.push(&Encoded::new(&sample, &Vocabulary::default()), SMALL.context).expect("the sample fits");
+        batch
+            .push(&Encoded::new(&sample, &Vocabulary::default()), SMALL.context)
+            .expect("the sample fits");
     }
     batch
 }
 
-/// Prompts, each with several completions. One of these is empty; some begin beyond the first block.
+/// Prompts, each with several completions. One of these is empty; some begin beyond the first
+/// block.
 fn groups() -> [(Vec<u16>, [Vec<u16>; 4]); 2] {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
-    let mut tokens = |length: usize| -> Vec<u16> { (0..length).map(|_| (rng.next_u32() % 256) as u16).collect() };
+    let mut tokens = |length: usize| -> Vec<u16> {
+        (0..length).map(|_| (rng.next_u32() % 256) as u16).collect()
+    };
     [(tokens(37), [9, 0, 40, 3].map(&mut tokens)), (tokens(3), [2, 1, 5, 30].map(&mut tokens))]
 }
 
@@ -38,7 +46,11 @@ fn push_group(batch: &mut Batch, (prompt, completions): &(Vec<u16>, [Vec<u16>; 4
 }
 
 /// Scores of a batch and the gradient of a hundredth of the losses' sum, in this arithmetic.
-pub(crate) fn learnt<E: Element>(layout: &Layout, flat: &[f32], batches: &[Batch]) -> Vec<(Scores, Vec<f32>)> {
+pub(crate) fn learnt<E: Element>(
+    layout: &Layout,
+    flat: &[f32],
+    batches: &[Batch],
+) -> Vec<(Scores, Vec<f32>)> {
     let network = Network::new(layout);
     let weights: Weights<E> = Weights::of(layout, flat);
     let (mut workspace, mut gradient) = (Workspace::default(), Gradient::new(layout));
@@ -57,7 +69,9 @@ fn two_batches() -> [Batch; 2] {
 }
 
 fn cosine(left: &[f32], right: &[f32]) -> f64 {
-    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+    let dot = |a: &[f32], b: &[f32]| {
+        a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>()
+    };
     dot(left, right) / (dot(left, left) * dot(right, right)).sqrt()
 }
 
@@ -73,13 +87,20 @@ fn assert_within(layout: &Layout, own: &[f32], theirs: &[f32], [least, most]: [f
         let (own, theirs) = (&own[span.clone()], &theirs[span]);
         let likeness = cosine(own, theirs);
         assert!(likeness > least, "{part:?}: {likeness}");
-        let size = |values: &[f32]| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+        let size =
+            |values: &[f32]| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
         assert!((size(own) / size(theirs) - 1.0).abs() < most, "{part:?}");
     }
 }
 
 /// A hundredth of the sum of cross entropies, from logits on in f64.
-fn loss(network: &Network, layout: &Layout, flat: &[f32], batch: &Batch, workspace: &mut Workspace<f32>) -> f64 {
+fn loss(
+    network: &Network,
+    layout: &Layout,
+    flat: &[f32],
+    batch: &Batch,
+    workspace: &mut Workspace<f32>,
+) -> f64 {
     let mut sum = 0.0;
     network.each_logits(&Weights::of(layout, flat), batch, workspace, |place, row| {
         let exponentials = row.iter().map(|logit| f64::from(*logit).exp()).sum::<f64>();
@@ -108,7 +129,9 @@ fn gradients_of_f32_are_those_of_finite_differences() {
         for quarter in 0..4 {
             // The steepest weight, of which rounding hides the least.
             let places = part.start + quarter * size / 4..part.start + (quarter + 1) * size / 4;
-            let place = places.max_by(|a, b| gradient[*a].abs().total_cmp(&gradient[*b].abs())).expect("weights");
+            let place = places
+                .max_by(|a, b| gradient[*a].abs().total_cmp(&gradient[*b].abs()))
+                .expect("weights");
             let [near, far] = [1, 2].map(|steps| at(place, steps) - at(place, -steps));
             let wanted = (8.0 * near - far) / (12.0 * f64::from(STEP));
             let found = f64::from(gradient[place]);
@@ -122,7 +145,9 @@ fn losses_and_gradients_of_bf16_are_those_of_f32_to_rounding() {
     let layout = Layout::new(SMALL, 259);
     let flat = layout.initialize(6);
     let batches = two_batches();
-    let pairs = learnt::<Bf16>(&layout, &flat, &batches).into_iter().zip(learnt::<f32>(&layout, &flat, &batches));
+    let pairs = learnt::<Bf16>(&layout, &flat, &batches)
+        .into_iter()
+        .zip(learnt::<f32>(&layout, &flat, &batches));
     for ((found, own), (wanted, theirs)) in pairs {
         assert_eq!(found.losses.len(), wanted.losses.len());
         for (found, wanted) in found.losses.iter().zip(&wanted.losses) {
@@ -147,7 +172,10 @@ fn completions_are_learnt_together_as_apart<E: Element>(tolerance: f32, alike: [
             let sample = Encoded::drawn(0, prompt.clone(), completion);
             apart.push(&sample, SMALL.context).expect("it fits");
         }
-        order.extend(target_order(&lengths).map(|(at, token)| apart.sequences[before + at].targets.start + token));
+        order.extend(
+            target_order(&lengths)
+                .map(|(at, token)| apart.sequences[before + at].targets.start + token),
+        );
     }
     assert!(together.inputs.len() < apart.inputs.len());
     let batches = [together, apart];
@@ -159,7 +187,10 @@ fn completions_are_learnt_together_as_apart<E: Element>(tolerance: f32, alike: [
     for (place, (found, at)) in own.losses.iter().zip(&order).enumerate() {
         assert_eq!(together.targets[place].token, apart.targets[*at].token);
         let wanted = theirs.losses[*at];
-        assert!((found - wanted).abs() < tolerance * (1.0 + found), "{place}: {found}, not {wanted}");
+        assert!(
+            (found - wanted).abs() < tolerance * (1.0 + found),
+            "{place}: {found}, not {wanted}"
+        );
     }
     assert_within(&layout, &own_gradient, &their_gradient, alike);
 }
@@ -185,7 +216,8 @@ impl Definition {
         let scale = (self.plan.clip_norm / norm).min(1.0);
         for (place, part) in layout.parts().into_iter().enumerate() {
             let span = part.start..part.start + part.rows * part.columns;
-            let gradient: Vec<f64> = gradient[span].iter().map(|slope| f64::from(*slope) * scale).collect();
+            let gradient: Vec<f64> =
+                gradient[span].iter().map(|slope| f64::from(*slope) * scale).collect();
             if self.plan.matrices == MatrixOptimizer::Muon && place > 0 && part.rows > 1 {
                 self.muon(part, &gradient, rate);
             } else {
@@ -206,7 +238,8 @@ impl Definition {
         }
     }
 
-    /// Nesterov's momentum, made orthogonal by X := a X + (b A + c A²) X with A = X Xᵀ, in steps of AdamW's size.
+    /// Nesterov's momentum, made orthogonal by X := a X + (b A + c A²) X with A = X Xᵀ, in steps of
+    /// AdamW's size.
     fn muon(&mut self, part: Part, gradient: &[f64], rate: f64) {
         let Part { start, rows, columns } = part;
         let momentum = self.plan.beta2;
@@ -216,18 +249,24 @@ impl Definition {
             ahead.push(slope + momentum * self.first[at]);
         }
         let (short, long) = (rows.min(columns), rows.max(columns));
-        let place =
-            |row: usize, column: usize| if rows > columns { column * columns + row } else { row * columns + column };
-        let norm = ahead.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
-        let mut x: Vec<f64> = (0..short * long).map(|at| ahead[place(at / long, at % long)] / norm).collect();
-        let product = |a: &[f64], b: &dyn Fn(usize, usize) -> f64, inner: usize, width: usize| -> Vec<f64> {
-            let cell = |at: usize| (0..inner).map(|k| a[at / width * inner + k] * b(k, at % width)).sum();
-            (0..a.len() / inner * width).map(cell).collect()
+        let place = |row: usize, column: usize| {
+            if rows > columns { column * columns + row } else { row * columns + column }
         };
+        let norm = ahead.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
+        let mut x: Vec<f64> =
+            (0..short * long).map(|at| ahead[place(at / long, at % long)] / norm).collect();
+        let product =
+            |a: &[f64], b: &dyn Fn(usize, usize) -> f64, inner: usize, width: usize| -> Vec<f64> {
+                let cell = |at: usize| {
+                    (0..inner).map(|k| a[at / width * inner + k] * b(k, at % width)).sum()
+                };
+                (0..a.len() / inner * width).map(cell).collect()
+            };
         for _ in 0..5 {
             let a = product(&x, &|k, column| x[column * long + k], long, short);
             let squared = product(&a, &|k, column| a[k * short + column], short, short);
-            let factor: Vec<f64> = a.iter().zip(&squared).map(|(a, squared)| -4.775 * a + 2.0315 * squared).collect();
+            let factor: Vec<f64> =
+                a.iter().zip(&squared).map(|(a, squared)| -4.775 * a + 2.0315 * squared).collect();
             let more = product(&factor, &|k, column| x[k * long + column], short, long);
             x.iter_mut().zip(more).for_each(|(x, more)| *x = 3.4445 * *x + more);
         }
@@ -254,7 +293,8 @@ fn updates_are_those_of_their_definition<E: Element>(least: f64) {
         };
         let mut own = start.clone();
         let mut updater =
-            Updater::<E>::new(&plan, &layout, Moments { first: zero(), second: zero() }, 0).with_threads(3);
+            Updater::<E>::new(&plan, &layout, Moments { first: zero(), second: zero() }, 0)
+                .with_threads(3);
         for step in 0..3 {
             let mut gradient = layout.initialize(10 + step);
             let norm = gradient.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
@@ -265,7 +305,9 @@ fn updates_are_those_of_their_definition<E: Element>(least: f64) {
         for part in layout.parts() {
             let span = part.start..part.start + part.rows * part.columns;
             let moved = |to: &mut dyn Iterator<Item = f64>| -> Vec<f32> {
-                to.zip(&start[span.clone()]).map(|(to, from)| (to - f64::from(*from)) as f32).collect()
+                to.zip(&start[span.clone()])
+                    .map(|(to, from)| (to - f64::from(*from)) as f32)
+                    .collect()
             };
             let [own, wanted] = [
                 moved(&mut own[span.clone()].iter().map(|weight| f64::from(*weight))),
@@ -273,12 +315,19 @@ fn updates_are_those_of_their_definition<E: Element>(least: f64) {
             ];
             let likeness = cosine(&own, &wanted);
             assert!(likeness > least, "{matrices:?} {part:?}: {likeness}");
-            let size = |values: &[f32]| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
-            assert!((size(&own) / size(&wanted) - 1.0).abs() < 1.01 - least, "{matrices:?} {part:?}");
+            let size =
+                |values: &[f32]| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+            assert!(
+                (size(&own) / size(&wanted) - 1.0).abs() < 1.01 - least,
+                "{matrices:?} {part:?}"
+            );
             let kept = moments.first[span.clone()].iter().zip(&theirs.first[span.clone()]);
             let kept = kept.chain(moments.second[span.clone()].iter().zip(&theirs.second[span]));
             for (found, wanted) in kept {
-                assert!((f64::from(*found) - wanted).abs() < 1e-6 * (1.0 + wanted.abs()), "{found}, not {wanted}");
+                assert!(
+                    (f64::from(*found) - wanted).abs() < 1e-6 * (1.0 + wanted.abs()),
+                    "{found}, not {wanted}"
+                );
             }
         }
     }

@@ -90,7 +90,11 @@ impl<E: Element> Weights<E> {
             copy(&mut layer.attention_norm, &flat[spans.attention_norm.clone()]);
             copy(&mut layer.ff_norm, &flat[spans.ff_norm.clone()]);
             layer.qkv.prepare(&flat[spans.qkv.clone()], d_model, &mut self.elements);
-            layer.output.prepare(&flat[spans.attention_output.clone()], d_model, &mut self.elements);
+            layer.output.prepare(
+                &flat[spans.attention_output.clone()],
+                d_model,
+                &mut self.elements,
+            );
             layer.gate_up.prepare(&flat[spans.gate_up.clone()], d_model, &mut self.elements);
             layer.down.prepare(&flat[spans.down.clone()], ff, &mut self.elements);
         }

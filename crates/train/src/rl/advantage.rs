@@ -1,9 +1,11 @@
-//! Advantages: how much better a sample was than what was to be expected. Pure functions of rewards and values.
+//! Advantages: how much better a sample was than what was to be expected. Pure functions of rewards
+//! and values.
 
 /// How the rewards of a group are made into advantages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
-    /// (R − mean) / (σ + 1e-8), as in the paper (eq. "grpo advantage"): every mixed group counts alike.
+    /// (R − mean) / (σ + 1e-8), as in the paper (eq. "grpo advantage"): every mixed group counts
+    /// alike.
     Deviation,
     /// (R − mean) / c: groups count by how much their rewards differ.
     Constant(f64),
@@ -36,8 +38,8 @@ pub fn group(rewards: &[f64], scale: Scale) -> Vec<f64> {
 
 /// Generalised advantage estimates of one trajectory's steps (Schulman et al. 2016, eq. 16).
 ///
-/// `rewards[t]` follows step t, `values[t]` is the critic's value of the state before it; behind the last step there is
-/// nothing to come.
+/// `rewards[t]` follows step t, `values[t]` is the critic's value of the state before it; behind
+/// the last step there is nothing to come.
 pub fn generalised(rewards: &[f64], values: &[f64], discount: f64, lambda: f64) -> Vec<f64> {
     let mut advantages = vec![0.0; rewards.len()];
     let (mut next_value, mut next) = (0.0, 0.0);
@@ -67,7 +69,8 @@ pub fn returns(rewards: &[f64], discount: f64) -> Vec<f64> {
 
 /// The index of the best sample of a group; the first of those that are equally good.
 pub fn best(rewards: &[f64]) -> usize {
-    let better = |best: usize, index: usize| if rewards[index] > rewards[best] { index } else { best };
+    let better =
+        |best: usize, index: usize| if rewards[index] > rewards[best] { index } else { best };
     (1..rewards.len()).fold(0, better)
 }
 
@@ -85,7 +88,10 @@ mod tests {
     #[test]
     fn group_advantages_are_those_computed_by_hand() {
         // Mean 4, deviations 2, -2, 0, 0: σ = √2.
-        close(&group(&[6.0, 2.0, 4.0, 4.0], Scale::Deviation), &[2f64.sqrt(), -2f64.sqrt(), 0.0, 0.0]);
+        close(
+            &group(&[6.0, 2.0, 4.0, 4.0], Scale::Deviation),
+            &[2f64.sqrt(), -2f64.sqrt(), 0.0, 0.0],
+        );
         close(&group(&[6.0, 2.0, 4.0, 4.0], Scale::Constant(0.5)), &[4.0, -4.0, 0.0, 0.0]);
         // One success of eight: (1 - 1/8) / √(7/64).
         let one = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];

@@ -1,5 +1,5 @@
-//! The critic of PPO and REINFORCE: a linear function of the policy's last hidden state at the end of the prompt. It does not
-//! change the policy's own weights.
+//! The critic of PPO and REINFORCE: a linear function of the policy's last hidden state at the end
+//! of the prompt. It does not change the policy's own weights.
 
 use prime_kernels::rows;
 use serde::{Deserialize, Serialize};
@@ -31,12 +31,15 @@ impl Critic {
         self.bias + rows::dot(row, &self.weights)
     }
 
-    /// Moves the values of `features` towards `targets`. A value moves at most by `clip` from what it was, as in the paper's
-    /// "value function clipping".
+    /// Moves the values of `features` towards `targets`. A value moves at most by `clip` from what
+    /// it was, as in the paper's "value function clipping".
     pub fn learn(&mut self, features: &[f32], targets: &[f64], clip: f64) {
         let old = self.values(features);
-        let targets: Vec<f32> =
-            targets.iter().zip(&old).map(|(target, old)| target.clamp(old - clip, old + clip) as f32).collect();
+        let targets: Vec<f32> = targets
+            .iter()
+            .zip(&old)
+            .map(|(target, old)| target.clamp(old - clip, old + clip) as f32)
+            .collect();
         for _ in 0..EPOCHS {
             for (row, target) in features.chunks_exact(self.weights.len()).zip(&targets) {
                 let step = RATE * (target - self.value(row)) / (1.0 + rows::dot(row, row));
@@ -53,8 +56,10 @@ mod tests {
 
     #[test]
     fn it_learns_a_linear_function() {
-        let rows: Vec<[f32; 2]> = (0..40).map(|i| [(i % 5) as f32 - 2.0, (i % 7) as f32 / 3.0]).collect();
-        let targets: Vec<f64> = rows.iter().map(|[x, y]| 1.0 + 2.0 * f64::from(*x) - 0.5 * f64::from(*y)).collect();
+        let rows: Vec<[f32; 2]> =
+            (0..40).map(|i| [(i % 5) as f32 - 2.0, (i % 7) as f32 / 3.0]).collect();
+        let targets: Vec<f64> =
+            rows.iter().map(|[x, y]| 1.0 + 2.0 * f64::from(*x) - 0.5 * f64::from(*y)).collect();
         let features: Vec<f32> = rows.concat();
         let mut critic = Critic::new(2);
         for _ in 0..100 {

@@ -1,10 +1,12 @@
-//! Rollouts by the engine that serves models: llama.cpp draws, and the trainer's network says how probable each token was, as
-//! the objective needs it at the temperature of the draw.
+//! Rollouts by the engine that serves models: llama.cpp draws, and the trainer's network says how
+//! probable each token was, as the objective needs it at the temperature of the draw.
 
 use std::path::Path;
 use std::sync::mpsc;
 
-use prime_engine::{Engine, EngineError, EngineSpec, Finish, Format, Generation, Isolation, KvPool};
+use prime_engine::{
+    Engine, EngineError, EngineSpec, Finish, Format, Generation, Isolation, KvPool,
+};
 use rand_chacha::rand_core::RngCore;
 
 use super::objective;
@@ -37,14 +39,20 @@ impl EngineSampler {
     ///
     /// # Errors
     /// If the file cannot be written, or the engine does not start.
-    pub fn start(path: &Path, layout: &Layout, vocabulary: &Vocabulary, flat: &[f32]) -> Result<Self, TrainError> {
+    pub fn start(
+        path: &Path,
+        layout: &Layout,
+        vocabulary: &Vocabulary,
+        flat: &[f32],
+    ) -> Result<Self, TrainError> {
         replace(path, &gguf::encode("policy", layout, vocabulary, flat, Precision::F32))?;
         let context = layout.architecture.context;
         let spec = EngineSpec {
             name: "policy".to_owned(),
             model: path.to_owned(),
             isolation: Isolation::Thread,
-            context_tokens: u32::from(SEQUENCES) * u32::try_from(context).unwrap_or(u32::MAX / u32::from(SEQUENCES)),
+            context_tokens: u32::from(SEQUENCES)
+                * u32::try_from(context).unwrap_or(u32::MAX / u32::from(SEQUENCES)),
             kv: KvPool::Split,
             sequences_max: SEQUENCES,
             batch_tokens: BATCH_TOKENS,
@@ -81,7 +89,10 @@ impl EngineSampler {
             .collect();
         for (number, (request, place)) in all.into_iter().enumerate() {
             let tokens = done[request][place].tokens.clone();
-            batch.push(&Encoded::drawn(0, requests[request].prompt.to_vec(), tokens), self.context)?;
+            batch.push(
+                &Encoded::drawn(0, requests[request].prompt.to_vec(), tokens),
+                self.context,
+            )?;
             places.push((request, place));
             if batch.inputs.len() < PASS_TOKENS && number + 1 < count {
                 continue;
@@ -118,9 +129,15 @@ struct Drawing<'a> {
 }
 
 impl Sampler for Drawing<'_> {
-    fn complete(&self, requests: Vec<Request<'_>>, sampling: Sampling) -> Result<Vec<Vec<Completion>>, TrainError> {
-        let mut done: Vec<Vec<Completion>> =
-            requests.iter().map(|request| vec![Completion::default(); request.streams.len()]).collect();
+    fn complete(
+        &self,
+        requests: Vec<Request<'_>>,
+        sampling: Sampling,
+    ) -> Result<Vec<Vec<Completion>>, TrainError> {
+        let mut done: Vec<Vec<Completion>> = requests
+            .iter()
+            .map(|request| vec![Completion::default(); request.streams.len()])
+            .collect();
         let (sender, answers) = mpsc::channel::<(usize, usize, Result<Generation, EngineError>)>();
         for (index, request) in requests.iter().enumerate() {
             let prompt = self.vocabulary.decode(request.prompt);
@@ -144,18 +161,25 @@ impl Sampler for Drawing<'_> {
                 };
                 let sender = sender.clone();
                 // Nobody listens after an error.
-                self.engine.engine.submit(asked, move |result| drop(sender.send((index, place, result))));
+                self.engine
+                    .engine
+                    .submit(asked, move |result| drop(sender.send((index, place, result))));
             }
         }
         drop(sender);
         for (index, place, result) in answers {
             let generation = result?;
             let has_ended = generation.finish == Finish::EndOfText;
-            let tokens =
-                generation.tokens.into_iter().map(|token| token as u16).filter(|token| *token != EOS).collect();
+            let tokens = generation
+                .tokens
+                .into_iter()
+                .map(|token| token as u16)
+                .filter(|token| *token != EOS)
+                .collect();
             done[index][place] = Completion { tokens, has_ended, ..Completion::default() };
         }
-        let temperature = if sampling.temperature > 0.0 { sampling.temperature as f32 } else { 1.0 };
+        let temperature =
+            if sampling.temperature > 0.0 { sampling.temperature as f32 } else { 1.0 };
         self.engine.score(&requests, &mut done, temperature)?;
         Ok(done)
     }
@@ -186,10 +210,12 @@ mod tests {
     #[test]
     fn engine_and_decoder_draw_from_the_same_distribution() {
         let architecture = Architecture::default();
-        let (layout, vocabulary, flat) = initial::policy(Path::new(SHIPPED), architecture).expect("the shipped model");
+        let (layout, vocabulary, flat) =
+            initial::policy(Path::new(SHIPPED), architecture).expect("the shipped model");
         let folder = tempfile::tempdir().expect("a folder");
         let engine =
-            EngineSampler::start(&folder.path().join("policy.gguf"), &layout, &vocabulary, &flat).expect("an engine");
+            EngineSampler::start(&folder.path().join("policy.gguf"), &layout, &vocabulary, &flat)
+                .expect("an engine");
         let weights: Weights<f32> = Weights::of(&layout, &flat);
         let decoder = Decoder::new(ModelView::new(&layout, &weights));
         let task = prime_bench::tasks::find("n-queens").expect("a task");
@@ -203,7 +229,11 @@ mod tests {
             streams: (0..draws).map(|seed| ChaCha8Rng::seed_from_u64(from + seed)).collect(),
             values: None,
         };
-        let by_engine = engine.with(&vocabulary).complete(vec![request(0)], sampling).expect("completions").remove(0);
+        let by_engine = engine
+            .with(&vocabulary)
+            .complete(vec![request(0)], sampling)
+            .expect("completions")
+            .remove(0);
         let by_decoder = decoder.complete(vec![request(draws)], sampling).remove(0);
         let mut seen: BTreeMap<(Vec<u16>, bool), Seen> = BTreeMap::new();
         for (of, completions) in [by_engine, by_decoder].into_iter().enumerate() {
@@ -219,7 +249,10 @@ mod tests {
         let mut both = 0;
         for (completion, Seen { counts: [engine, decoder], logprobs }) in seen {
             // Five standard deviations of the difference of two counts.
-            assert!((engine - decoder).abs() <= 5.0 * (engine + decoder).sqrt(), "{completion:?}: {engine}, {decoder}");
+            assert!(
+                (engine - decoder).abs() <= 5.0 * (engine + decoder).sqrt(),
+                "{completion:?}: {engine}, {decoder}"
+            );
             if engine > 0.0 && decoder > 0.0 {
                 assert!((logprobs[0] - logprobs[1]).abs() < 1e-2, "{completion:?}: {logprobs:?}");
                 both += 1;

@@ -50,20 +50,29 @@ pub fn is_better(held: &[Held], than: &[Held]) -> bool {
 ///
 /// # Errors
 /// Those of the player.
-pub fn evaluate(player: &Player<'_>, practice: &Practice, count: u32) -> Result<Vec<Held>, TrainError> {
+pub fn evaluate(
+    player: &Player<'_>,
+    practice: &Practice,
+    count: u32,
+) -> Result<Vec<Held>, TrainError> {
     let mut results = Vec::new();
     for (task, name) in practice.names().iter().enumerate() {
         for difficulty in Difficulty::ALL {
             let starts = practice.held_out(task, difficulty, count).into_iter().zip(0..);
             let starts = starts.map(|(machine, seed)| Start { task, machine, seed }).collect();
             let played = player.play(starts)?;
-            let mean = |of: fn(&Played) -> u64| played.iter().map(of).sum::<u64>() as f64 / played.len().max(1) as f64;
+            let mean = |of: fn(&Played) -> u64| {
+                played.iter().map(of).sum::<u64>() as f64 / played.len().max(1) as f64
+            };
             results.push(Held {
                 task: name.clone(),
                 difficulty,
                 instances: count,
                 solved: played.iter().filter(|played| played.merits.solved).count() as u32,
-                right: played.iter().filter(|played| played.merits.solved && played.is_right).count() as u32,
+                right: played
+                    .iter()
+                    .filter(|played| played.merits.solved && played.is_right)
+                    .count() as u32,
                 committed: mean(|played| played.committed),
                 proposals: mean(|played| played.merits.proposals),
                 tokens: mean(|played| played.tokens),

@@ -1,4 +1,5 @@
-//! Updates on a GPU: the networks' passes run there, the objective is differentiated on the processor.
+//! Updates on a GPU: the networks' passes run there, the objective is differentiated on the
+//! processor.
 
 use super::policy::{Arithmetic, NORM_MIN};
 use crate::TrainError;
@@ -37,7 +38,11 @@ impl OnGpu {
 }
 
 impl Arithmetic for OnGpu {
-    fn minimise(&mut self, batch: &Batch, slope: &mut dyn FnMut(usize, &mut [f32])) -> Result<(), TrainError> {
+    fn minimise(
+        &mut self,
+        batch: &Batch,
+        slope: &mut dyn FnMut(usize, &mut [f32]),
+    ) -> Result<(), TrainError> {
         self.network.minimise(batch, slope)
     }
 

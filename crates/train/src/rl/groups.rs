@@ -1,5 +1,5 @@
-//! Groups: what is compared with what. An episode is what one sample led to, a completion or a trajectory; a group holds the
-//! episodes that began alike.
+//! Groups: what is compared with what. An episode is what one sample led to, a completion or a
+//! trajectory; a group holds the episodes that began alike.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,12 +43,14 @@ pub type Group = Vec<Episode>;
 #[derive(Default)]
 pub struct Collected {
     pub groups: Vec<Group>,
-    /// The unweighted parts of the composite rewards, summed, and their number; no oracle or verifier has parts.
+    /// The unweighted parts of the composite rewards, summed, and their number; no oracle or
+    /// verifier has parts.
     pub parts: [f64; 4],
     pub rewarded: u64,
     /// Tokens drawn, those of states that were only visited included.
     pub tokens: u64,
-    /// Trajectories played from a start, those that reached a verified answer, and the right ones among these.
+    /// Trajectories played from a start, those that reached a verified answer, and the right ones
+    /// among these.
     pub played: u64,
     pub solved: u64,
     pub right: u64,
@@ -63,7 +65,12 @@ impl Collected {
     }
 
     fn reward(&mut self, reward: &Reward) -> f64 {
-        for (sum, part) in self.parts.iter_mut().zip([reward.task, reward.verify, reward.efficiency, reward.format]) {
+        for (sum, part) in self.parts.iter_mut().zip([
+            reward.task,
+            reward.verify,
+            reward.efficiency,
+            reward.format,
+        ]) {
             *sum += part;
         }
         self.rewarded += 1;
@@ -86,14 +93,22 @@ impl Collector<'_> {
     ///
     /// # Errors
     /// Those of the player.
-    pub fn collect(&self, instance: &mut DrawInstance<'_>, rng: &mut ChaCha8Rng) -> Result<Collected, TrainError> {
+    pub fn collect(
+        &self,
+        instance: &mut DrawInstance<'_>,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Collected, TrainError> {
         match self.rollout.unit {
             Unit::Trajectory => self.trajectories(instance, rng),
             Unit::State => self.states(instance, rng),
         }
     }
 
-    fn trajectories(&self, instance: &mut DrawInstance<'_>, rng: &mut ChaCha8Rng) -> Result<Collected, TrainError> {
+    fn trajectories(
+        &self,
+        instance: &mut DrawInstance<'_>,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Collected, TrainError> {
         let mut starts = Vec::new();
         for _ in 0..self.rollout.groups {
             let (task, machine) = instance(rng);
@@ -108,12 +123,16 @@ impl Collector<'_> {
         for _ in 0..self.rollout.groups {
             let episodes = played.by_ref().take(self.rollout.group).map(|played| {
                 collected.count(&played);
-                let total = collected.reward(&self.reward.weights.reward(&self.bounded(played.merits)));
+                let total =
+                    collected.reward(&self.reward.weights.reward(&self.bounded(played.merits)));
                 let mut rewards = vec![0.0; played.proposals.len()];
                 if let Some(last) = rewards.last_mut() {
                     *last = total;
                 }
-                Episode { steps: played.proposals.into_iter().map(Sampled::from).collect(), rewards }
+                Episode {
+                    steps: played.proposals.into_iter().map(Sampled::from).collect(),
+                    rewards,
+                }
             });
             let group = episodes.collect();
             collected.groups.push(group);
@@ -121,12 +140,17 @@ impl Collector<'_> {
         Ok(collected)
     }
 
-    /// T_max of the efficiency term is the longest trajectory that is played, where that is shorter than the task's bound.
+    /// T_max of the efficiency term is the longest trajectory that is played, where that is shorter
+    /// than the task's bound.
     fn bounded(&self, merits: Merits) -> Merits {
         Merits { steps_max: merits.steps_max.min(self.rollout.proposals_max), ..merits }
     }
 
-    fn states(&self, instance: &mut DrawInstance<'_>, rng: &mut ChaCha8Rng) -> Result<Collected, TrainError> {
+    fn states(
+        &self,
+        instance: &mut DrawInstance<'_>,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Collected, TrainError> {
         let mut collected = Collected::default();
         let starts = (0..self.rollout.trajectories).map(|_| {
             let (task, machine) = instance(rng);
@@ -143,29 +167,41 @@ impl Collector<'_> {
         // Where a trajectory is stuck it proposes again and again.
         let mut seen = BTreeSet::new();
         visited.retain(|state| seen.insert(state.prompt.clone()));
-        // Where the reference finds no way on, no step is better than another: 24-Game has many such states.
+        // Where the reference finds no way on, no step is better than another: 24-Game has many
+        // such states.
         if matches!(self.reward.source, Source::Oracle) {
             visited.retain(|state| state.machine.fork().follow_reference());
         }
         let chosen = choose(visited, self.rollout.groups, rng);
         let requests = chosen.iter().map(|state| Request {
             prompt: &state.prompt,
-            streams: (0..self.rollout.group).map(|_| ChaCha8Rng::seed_from_u64(rng.next_u64())).collect(),
+            streams: (0..self.rollout.group)
+                .map(|_| ChaCha8Rng::seed_from_u64(rng.next_u64()))
+                .collect(),
             // No task is practised whose derivations look values up.
             values: None,
         });
         let drawn = self.player.sampler.complete(requests.collect(), self.player.sampling)?;
-        let lines: Vec<Vec<String>> =
-            drawn.iter().map(|group| group.iter().map(|completion| self.line(completion)).collect()).collect();
+        let lines: Vec<Vec<String>> = drawn
+            .iter()
+            .map(|group| group.iter().map(|completion| self.line(completion)).collect())
+            .collect();
         let rewards = match self.reward.source {
             Source::Composite => self.play_on(&chosen, &lines, &mut collected, rng)?,
-            Source::Oracle => chosen.iter().zip(&lines).map(|(state, lines)| self.oracle(state, lines)).collect(),
-            Source::Verifier => chosen.iter().zip(&lines).map(|(state, lines)| self.feedback(state, lines)).collect(),
+            Source::Oracle => {
+                chosen.iter().zip(&lines).map(|(state, lines)| self.oracle(state, lines)).collect()
+            }
+            Source::Verifier => chosen
+                .iter()
+                .zip(&lines)
+                .map(|(state, lines)| self.feedback(state, lines))
+                .collect(),
         };
         for ((state, completions), rewards) in chosen.into_iter().zip(drawn).zip(rewards) {
             let episodes = completions.into_iter().zip(rewards).map(|(completion, reward)| {
                 collected.tokens += completion.logprobs.len() as u64;
-                let sampled = Sampled { task: state.task, prompt: state.prompt.clone(), completion };
+                let sampled =
+                    Sampled { task: state.task, prompt: state.prompt.clone(), completion };
                 Episode { steps: vec![sampled], rewards: vec![reward] }
             });
             let group = episodes.collect();
@@ -180,7 +216,8 @@ impl Collector<'_> {
         if completion.has_ended { action_line(&text).to_owned() } else { String::new() }
     }
 
-    /// The machine behind the line, and V of the step; no machine if the line is refused or rejected.
+    /// The machine behind the line, and V of the step; no machine if the line is refused or
+    /// rejected.
     fn step(&self, state: &Proposed, line: &str) -> (Option<Box<dyn Machine>>, Score) {
         let mut machine = state.machine.fork();
         let is_applicable = machine.propose(line).is_ok();
@@ -193,8 +230,8 @@ impl Collector<'_> {
         (Some(machine), judged.score)
     }
 
-    /// 1 − ln(1 + n) / ln(1 + cap), where n is what the reference still needs after the step; −1 for a step that is rejected
-    /// or leads to a wrong answer.
+    /// 1 − ln(1 + n) / ln(1 + cap), where n is what the reference still needs after the step; −1
+    /// for a step that is rejected or leads to a wrong answer.
     fn oracle(&self, state: &Proposed, lines: &[String]) -> Vec<f64> {
         let cap = self.reward.oracle_cap;
         by_line(lines, |line| {
@@ -203,7 +240,8 @@ impl Collector<'_> {
             while left < cap && machine.follow_reference() {
                 left += 1;
             }
-            let is_wrong = left < cap && machine.answer().is_none_or(|answer| !machine.problem().accepts(&answer));
+            let is_wrong = left < cap
+                && machine.answer().is_none_or(|answer| !machine.problem().accepts(&answer));
             if is_wrong { -1.0 } else { 1.0 - (left as f64).ln_1p() / (cap as f64).ln_1p() }
         })
     }
@@ -217,7 +255,8 @@ impl Collector<'_> {
         })
     }
 
-    /// The composite reward of what the policy does behind each step. A line that several samples wrote is played once.
+    /// The composite reward of what the policy does behind each step. A line that several samples
+    /// wrote is played once.
     fn play_on(
         &self,
         chosen: &[Proposed],
@@ -252,18 +291,23 @@ impl Collector<'_> {
         }
         for (place, start) in over {
             let steps_max = start.machine.problem().steps_max();
-            let merits =
-                Merits { solved: true, last_score: Score::ZERO, steps: 0, steps_max, proposals: 1, applicable: 1 };
+            let merits = Merits {
+                solved: true,
+                last_score: Score::ZERO,
+                steps: 0,
+                steps_max,
+                proposals: 1,
+                applicable: 1,
+            };
             rewards.insert(place, collected.reward(&weights.reward(&self.bounded(merits))));
         }
         let of_line = |known: &Result<usize, Score>| match known {
             Ok(place) => rewards[place],
             Err(score) => -weights.verify * score.value().max(1.0),
         };
-        let rewards = lines
-            .iter()
-            .zip(&known)
-            .map(|(lines, known)| lines.iter().map(|line| of_line(&known[line.as_str()])).collect());
+        let rewards = lines.iter().zip(&known).map(|(lines, known)| {
+            lines.iter().map(|line| of_line(&known[line.as_str()])).collect()
+        });
         Ok(rewards.collect())
     }
 }
@@ -295,8 +339,8 @@ impl From<Proposed> for Sampled {
     }
 }
 
-/// Draws `count` of the states without replacement, with a chance that grows with how undecided the policy was there: where it
-/// is sure, its samples would all be equal.
+/// Draws `count` of the states without replacement, with a chance that grows with how undecided the
+/// policy was there: where it is sure, its samples would all be equal.
 fn choose(states: Vec<Proposed>, count: usize, rng: &mut ChaCha8Rng) -> Vec<Proposed> {
     // The largest of u^(1/w) are a weighted sample (Efraimidis and Spirakis 2006).
     let mut keyed: Vec<(f64, Proposed)> = states
@@ -325,7 +369,9 @@ mod tests {
         for _ in 0..200 {
             let mut machine = midway(problem.start(), &mut rng);
             assert!(!machine.ended());
-            *left.entry((0..1000).take_while(|_| machine.follow_reference()).count()).or_default() += 1;
+            *left
+                .entry((0..1000).take_while(|_| machine.follow_reference()).count())
+                .or_default() += 1;
         }
         let mut start = problem.start();
         let steps = (0..1000).take_while(|_| start.follow_reference()).count();

@@ -1,5 +1,5 @@
-//! Reinforcement learning of an executor: iterations of rollouts, rewards, advantages and updates, with evaluation on held-out
-//! instances. `docs/reinforcement.md` has the equations.
+//! Reinforcement learning of an executor: iterations of rollouts, rewards, advantages and updates,
+//! with evaluation on held-out instances. `docs/reinforcement.md` has the equations.
 
 mod advantage;
 mod critic;
@@ -22,8 +22,8 @@ mod update;
 
 pub use evaluation::Held;
 pub use recipe::{
-    Algorithm, Budget, Curriculum, Data, Evaluation, Keep, RewardPlan, RlRecipe, Rollout, SamplerKind, Source, Stop,
-    Unit, Update,
+    Algorithm, Budget, Curriculum, Data, Evaluation, Keep, RewardPlan, RlRecipe, Rollout,
+    SamplerKind, Source, Stop, Unit, Update,
 };
 pub use record::{Ending, Record};
 pub use rehearsal::RehearsalPlan;

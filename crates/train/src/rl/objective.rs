@@ -1,15 +1,16 @@
 //! The objective that reinforcement learning minimises, per token, and its gradient.
 //!
-//! With π the policy softmax(z / T), A the advantage of the token's sample, and π_old and π_ref the policies before the
-//! iteration and before the training:
+//! With π the policy softmax(z / T), A the advantage of the token's sample, and π_old and π_ref the
+//! policies before the iteration and before the training:
 //!
 //! ```text
 //! ρ = π(a) / π_old(a)
 //! L = −min(ρ A, clip(ρ, 1 − ε, 1 + ε) A) + β (π_ref(a)/π(a) − ln(π_ref(a)/π(a)) − 1) − c H(π)
 //! ```
 //!
-//! The first term and the weights 1/|o_g| are the paper's (eq. "grpo loss"; PPO and REINFORCE differ in A); the second is the
-//! estimator "k3" of its KL divergence, which is never negative; the third is the entropy bonus.
+//! The first term and the weights 1/|o_g| are the paper's (eq. "grpo loss"; PPO and REINFORCE
+//! differ in A); the second is the estimator "k3" of its KL divergence, which is never negative;
+//! the third is the entropy bonus.
 
 use prime_kernels::rows::{exponentials, maximum};
 use serde::{Deserialize, Serialize};
@@ -82,7 +83,8 @@ impl Loss {
         terms
     }
 
-    /// π becomes the gradient by the logits of the weighted loss, whose derivative by ln π(a) is `slope`.
+    /// π becomes the gradient by the logits of the weighted loss, whose derivative by ln π(a) is
+    /// `slope`.
     fn slope(self, policy: &mut [f32], drawn: &Drawn, slope: f32, entropy: f32) {
         let bonus = self.objective.entropy as f32;
         let scale = drawn.weight / self.temperature;
@@ -150,7 +152,9 @@ mod tests {
         // π = (1/2, 1/4, 1/4).
         let logits = [2f32.ln(), 0.0, 0.0];
         let quarter = 0.25f32.ln();
-        let close = |found: f32, expected: f32| assert!((found - expected).abs() < 1e-5, "{found} is not {expected}");
+        let close = |found: f32, expected: f32| {
+            assert!((found - expected).abs() < 1e-5, "{found} is not {expected}")
+        };
         // ρ = 1/2 : 1/4 = 2, clipped to 1.2 if that is a gain; a loss is not clipped there.
         let gain = one(PLAIN, logits, drawn(0, quarter, 3.0));
         close(gain.loss, -3.6);
@@ -170,7 +174,10 @@ mod tests {
     fn learn(loss: Loss, logits: &[f32], drawn: &[Drawn]) -> (f32, Vec<f32>) {
         let mut gradient = logits.to_vec();
         let rows = gradient.chunks_exact_mut(logits.len() / drawn.len());
-        let total = rows.zip(drawn).map(|(row, drawn)| loss.differentiate(row, drawn).loss * drawn.weight).sum();
+        let total = rows
+            .zip(drawn)
+            .map(|(row, drawn)| loss.differentiate(row, drawn).loss * drawn.weight)
+            .sum();
         (total, gradient)
     }
 
@@ -178,11 +185,16 @@ mod tests {
     fn gradients_are_those_of_finite_differences() {
         let objective = Objective { clip: 0.2, kl: 0.3, entropy: 0.1 };
         let logits = [0.3, -0.7, 1.1, 0.4, 0.2, -0.1, 0.8, -1.3];
-        // Within the clip range, outside of it on the side that counts, and on the one that does not.
-        for (old, advantage) in [(-1.9, 0.7), (-3.0, -0.5), (-3.0, 0.5), (-0.2, -0.5), (-0.2, 0.5)] {
+        // Within the clip range, outside of it on the side that counts, and on the one that does
+        // not.
+        for (old, advantage) in [(-1.9, 0.7), (-3.0, -0.5), (-3.0, 0.5), (-0.2, -0.5), (-0.2, 0.5)]
+        {
             let first = Drawn { token: 1, old, reference: -1.2, advantage, weight: 0.25 };
-            let second = Drawn { token: 2, old: -0.9, reference: -0.8, advantage: -0.4, weight: 0.5 };
-            for (temperature, gain) in [(1.0, Gain::Ratio), (0.7, Gain::Ratio), (0.7, Gain::Likelihood)] {
+            let second =
+                Drawn { token: 2, old: -0.9, reference: -0.8, advantage: -0.4, weight: 0.5 };
+            for (temperature, gain) in
+                [(1.0, Gain::Ratio), (0.7, Gain::Ratio), (0.7, Gain::Likelihood)]
+            {
                 let loss = Loss { objective, gain, temperature };
                 let (_, gradient) = learn(loss, &logits, &[first, second]);
                 for (place, found) in gradient.iter().enumerate() {
@@ -192,7 +204,10 @@ mod tests {
                         learn(loss, &moved, &[first, second]).0
                     };
                     let expected = (at(0.01) - at(-0.01)) / 0.02;
-                    assert!((found - expected).abs() < 2e-3, "{place}: {found} is not {expected} ({old}, {advantage})");
+                    assert!(
+                        (found - expected).abs() < 2e-3,
+                        "{place}: {found} is not {expected} ({old}, {advantage})"
+                    );
                 }
             }
         }
@@ -204,7 +219,10 @@ mod tests {
         for token in 0..3 {
             let hot = Loss { objective: Objective::default(), gain: Gain::Ratio, temperature: 0.1 };
             let (loss, gradient) = learn(hot, &logits, &[drawn(token, -0.1, 1.0)]);
-            assert!(loss.is_finite() && gradient.iter().all(|slope| slope.is_finite()), "{token}: {loss} {gradient:?}");
+            assert!(
+                loss.is_finite() && gradient.iter().all(|slope| slope.is_finite()),
+                "{token}: {loss} {gradient:?}"
+            );
         }
     }
 }

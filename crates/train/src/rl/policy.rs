@@ -1,4 +1,5 @@
-//! The policy under training: weights, the initial ones as reference, and the optimizer, in the arithmetic of the recipe.
+//! The policy under training: weights, the initial ones as reference, and the optimizer, in the
+//! arithmetic of the recipe.
 
 use super::gpu_arithmetic::OnGpu;
 use super::objective::{self, Drawn, Loss, Terms};
@@ -17,13 +18,18 @@ pub struct Policy {
     arithmetic: Box<dyn Arithmetic>,
 }
 
-/// What an update computes, and where. Functions get each target's place in the batch and logits [vocabulary].
+/// What an update computes, and where. Functions get each target's place in the batch and logits
+/// [vocabulary].
 pub trait Arithmetic {
     /// Adds the gradient of a pass; `slope` replaces the logits by that of the target's loss.
     ///
     /// # Errors
     /// If a GPU fails.
-    fn minimise(&mut self, batch: &Batch, slope: &mut dyn FnMut(usize, &mut [f32])) -> Result<(), TrainError>;
+    fn minimise(
+        &mut self,
+        batch: &Batch,
+        slope: &mut dyn FnMut(usize, &mut [f32]),
+    ) -> Result<(), TrainError>;
 
     /// The logits of the initial policy.
     ///
@@ -72,14 +78,21 @@ impl Policy {
     ) -> Result<Self, TrainError> {
         let weights = [flat, initial];
         let arithmetic: Box<dyn Arithmetic> = match (update.gpu, update.compute) {
-            (Some(ordinal), _) => Box::new(OnGpu::new(ordinal, optimizer, layout, weights, &moments, steps)?),
-            (None, Compute::F32) => Box::new(OnProcessor::<f32>::new(optimizer, layout, weights, moments, steps)),
-            (None, Compute::Bf16) => Box::new(OnProcessor::<Bf16>::new(optimizer, layout, weights, moments, steps)),
+            (Some(ordinal), _) => {
+                Box::new(OnGpu::new(ordinal, optimizer, layout, weights, &moments, steps)?)
+            }
+            (None, Compute::F32) => {
+                Box::new(OnProcessor::<f32>::new(optimizer, layout, weights, moments, steps))
+            }
+            (None, Compute::Bf16) => {
+                Box::new(OnProcessor::<Bf16>::new(optimizer, layout, weights, moments, steps))
+            }
         };
         Ok(Self { flat: flat.to_vec(), arithmetic })
     }
 
-    /// The weights in the order of the layout, as they were when they were last [settled](Self::settle).
+    /// The weights in the order of the layout, as they were when they were last
+    /// [settled](Self::settle).
     pub fn flat(&self) -> &[f32] {
         &self.flat
     }
@@ -94,13 +107,21 @@ impl Policy {
         Ok(moments)
     }
 
-    /// Adds the gradient of a pass, whose targets are the `drawn` tokens, to that of the step. What the objective says of each.
+    /// Adds the gradient of a pass, whose targets are the `drawn` tokens, to that of the step. What
+    /// the objective says of each.
     ///
     /// # Errors
     /// If a GPU fails.
-    pub fn learn(&mut self, batch: &Batch, loss: Loss, drawn: &[Drawn]) -> Result<Vec<Terms>, TrainError> {
+    pub fn learn(
+        &mut self,
+        batch: &Batch,
+        loss: Loss,
+        drawn: &[Drawn],
+    ) -> Result<Vec<Terms>, TrainError> {
         let mut terms = Vec::with_capacity(drawn.len());
-        self.arithmetic.minimise(batch, &mut |place, row| terms.push(loss.differentiate(row, &drawn[place])))?;
+        self.arithmetic.minimise(batch, &mut |place, row| {
+            terms.push(loss.differentiate(row, &drawn[place]))
+        })?;
         Ok(terms)
     }
 

@@ -40,19 +40,23 @@ impl Practice {
         &self.names
     }
 
-    /// The levels that are practised when the fraction `spent` of the budget is used, and `held` is the latest evaluation.
+    /// The levels that are practised when the fraction `spent` of the budget is used, and `held` is
+    /// the latest evaluation.
     pub fn levels(&self, spent: f64, held: &[Held]) -> Vec<Difficulty> {
         let all = Difficulty::ALL;
         match &self.data.curriculum {
             Curriculum::Levels(levels) => levels.clone(),
             Curriculum::Phases => {
                 let [.., last] = PHASES;
-                let is_present = |phase: &Phase| spent < f64::from(phase.last_epoch) / f64::from(last.last_epoch);
+                let is_present = |phase: &Phase| {
+                    spent < f64::from(phase.last_epoch) / f64::from(last.last_epoch)
+                };
                 PHASES.into_iter().find(is_present).unwrap_or(last).difficulties.to_vec()
             }
             Curriculum::Success(share) => {
                 let is_mastered = |level: &Difficulty| {
-                    let mut of_level = held.iter().filter(|held| held.difficulty == *level).peekable();
+                    let mut of_level =
+                        held.iter().filter(|held| held.difficulty == *level).peekable();
                     of_level.peek().is_some() && of_level.all(|held| held.solved_share() >= *share)
                 };
                 let mastered = all.iter().take_while(|level| is_mastered(level)).count();
@@ -67,7 +71,11 @@ impl Practice {
         let task = rng.index(self.tasks.len());
         let level = levels[rng.index(levels.len())];
         let problem = instance(self.tasks[task], level, self.data.training_base_seed, &mut rng);
-        let problem = if self.data.augmentation { augmented(self.tasks[task], problem, &mut rng) } else { problem };
+        let problem = if self.data.augmentation {
+            augmented(self.tasks[task], problem, &mut rng)
+        } else {
+            problem
+        };
         (task, problem.start())
     }
 

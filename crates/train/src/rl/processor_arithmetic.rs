@@ -47,7 +47,11 @@ impl<E: Element> OnProcessor<E> {
 }
 
 impl<E: Element> Arithmetic for OnProcessor<E> {
-    fn minimise(&mut self, batch: &Batch, slope: &mut dyn FnMut(usize, &mut [f32])) -> Result<(), TrainError> {
+    fn minimise(
+        &mut self,
+        batch: &Batch,
+        slope: &mut dyn FnMut(usize, &mut [f32]),
+    ) -> Result<(), TrainError> {
         self.network.minimise(&self.weights, batch, &mut self.workspace, &mut self.gradient, slope);
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! Recipes of reinforcement learning: the TOML file that determines everything a run depends on. Text in, checked values out.
+//! Recipes of reinforcement learning: the TOML file that determines everything a run depends on.
+//! Text in, checked values out.
 
 use std::path::PathBuf;
 
@@ -20,8 +21,8 @@ pub struct RlRecipe {
     pub name: String,
     /// Seeds instances, draws and the held-out set.
     pub seed: u64,
-    /// The policy to start from, an export of this trainer. It is also the reference of the KL divergence. A relative path
-    /// starts at the working directory.
+    /// The policy to start from, an export of this trainer. It is also the reference of the KL
+    /// divergence. A relative path starts at the working directory.
     pub init: PathBuf,
     pub budget: Budget,
     /// Must be that of `init`.
@@ -94,10 +95,11 @@ fn held_out_base_seed() -> u64 {
 pub enum Curriculum {
     /// These levels from the beginning, equally often.
     Levels(Vec<Difficulty>),
-    /// The paper's three phases (table "Training Curriculum Phases"): easy for the first sixth of the budget, then easy and
-    /// medium up to its half, then all levels.
+    /// The paper's three phases (table "Training Curriculum Phases"): easy for the first sixth of
+    /// the budget, then easy and medium up to its half, then all levels.
     Phases,
-    /// Easy first; the next level is added once this share of the held-out instances of those practised is solved.
+    /// Easy first; the next level is added once this share of the held-out instances of those
+    /// practised is solved.
     Success(f64),
 }
 
@@ -113,8 +115,9 @@ impl Default for Curriculum {
 pub enum SamplerKind {
     /// The trainer's own: as fast as the recipe's arithmetic, and reproducible.
     Decoder,
-    /// llama.cpp, as it serves models, with the weights of each iteration in f32. The trainer computes the probabilities of what
-    /// was drawn. Rounding depends on what is drawn together, so runs are not reproducible to the token.
+    /// llama.cpp, as it serves models, with the weights of each iteration in f32. The trainer
+    /// computes the probabilities of what was drawn. Rounding depends on what is drawn together, so
+    /// runs are not reproducible to the token.
     Engine,
 }
 
@@ -131,24 +134,25 @@ pub struct Rollout {
     pub temperature: f64,
     /// What draws: the trainer's own decoder, or an engine as it serves models.
     pub sampler: SamplerKind,
-    /// What matrix products of the decoder are computed in. Where it is not that of updates, the policy that drew differs from the one
-    /// that is updated by rounding, which the ratio of the two corrects.
+    /// What matrix products of the decoder are computed in. Where it is not that of updates, the
+    /// policy that drew differs from the one that is updated by rounding, which the ratio of the
+    /// two corrects.
     pub compute: Compute,
     /// Most tokens of a completion.
     pub tokens_max: usize,
     /// Most proposals of a trajectory.
     pub proposals_max: u64,
-    /// Rejected proposals with which a trajectory ends; without it, only `proposals_max` ends one. With 1, no compute goes into
-    /// trajectories that have taken a wrong turn.
+    /// Rejected proposals with which a trajectory ends; without it, only `proposals_max` ends one.
+    /// With 1, no compute goes into trajectories that have taken a wrong turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejections_max: Option<u64>,
     /// With `unit = "state"`: trajectories whose states are drawn from.
     pub trajectories: usize,
-    /// Share of these trajectories that begin at any state of the reference's trace, not at its start: late states are then seen
-    /// although `proposals_max` is small.
+    /// Share of these trajectories that begin at any state of the reference's trace, not at its
+    /// start: late states are then seen although `proposals_max` is small.
     pub midway: f64,
-    /// Whether the verifier `rules` judges each step, as it does when the model is served (kinds format, invariant and
-    /// terminal). Without it every line that can be applied is committed.
+    /// Whether the verifier `rules` judges each step, as it does when the model is served (kinds
+    /// format, invariant and terminal). Without it every line that can be applied is committed.
     pub verify: bool,
 }
 
@@ -185,11 +189,14 @@ pub enum Unit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The paper's composite reward of whole trajectories; with `unit = "state"`, of what the policy does from there on.
+    /// The paper's composite reward of whole trajectories; with `unit = "state"`, of what the
+    /// policy does from there on.
     Composite,
-    /// What the reference still needs after the step: 1 − ln(1 + steps) / ln(1 + cap). Knows the reference.
+    /// What the reference still needs after the step: 1 − ln(1 + steps) / ln(1 + cap). Knows the
+    /// reference.
     Oracle,
-    /// RLAIF (eq. 12 of the paper): −V of the step, plus λ times the share of the group that proposed the same line.
+    /// RLAIF (eq. 12 of the paper): −V of the step, plus λ times the share of the group that
+    /// proposed the same line.
     Verifier,
 }
 
@@ -207,7 +214,12 @@ pub struct RewardPlan {
 
 impl Default for RewardPlan {
     fn default() -> Self {
-        Self { source: Source::Composite, weights: RewardWeights::PAPER, consistency: 0.2, oracle_cap: 400 }
+        Self {
+            source: Source::Composite,
+            weights: RewardWeights::PAPER,
+            consistency: 0.2,
+            oracle_cap: 400,
+        }
     }
 }
 
@@ -215,7 +227,8 @@ impl Default for RewardPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Algorithm {
-    /// Relative to the group, divided by its deviation, as in the paper; or by `scale`, if that is given.
+    /// Relative to the group, divided by its deviation, as in the paper; or by `scale`, if that is
+    /// given.
     Grpo {
         #[serde(default)]
         scale: Option<f64>,
@@ -224,7 +237,8 @@ pub enum Algorithm {
     Ppo { discount: f64, lambda: f64, value_clip: f64 },
     /// Returns less the value of the same critic, without clipping.
     Reinforce { discount: f64 },
-    /// Supervised training on the best sample of each group: the control that has seen the same samples.
+    /// Supervised training on the best sample of each group: the control that has seen the same
+    /// samples.
     BestOf,
 }
 
@@ -260,7 +274,8 @@ impl Default for Update {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Evaluation {
-    /// Iterations between evaluations; each also writes a checkpoint and, if it is to be kept, the model.
+    /// Iterations between evaluations; each also writes a checkpoint and, if it is to be kept, the
+    /// model.
     pub every: u64,
     /// Held-out instances per task and level.
     pub instances: u32,
@@ -277,7 +292,8 @@ pub enum Keep {
     /// The best of them, the initial policy included.
     #[default]
     Best,
-    /// The last one that has not collapsed. With few held-out instances, the best of many evaluations is the luckiest.
+    /// The last one that has not collapsed. With few held-out instances, the best of many
+    /// evaluations is the luckiest.
     Last,
 }
 
@@ -339,7 +355,9 @@ impl RlRecipe {
         let discount = |discount: f64| (0.0..=1.0).contains(&discount);
         let algorithm = match self.algorithm {
             Algorithm::Grpo { scale } => scale.is_none_or(|scale| scale > 0.0 && scale.is_finite()),
-            Algorithm::Ppo { discount: d, lambda, value_clip } => discount(d) && discount(lambda) && value_clip > 0.0,
+            Algorithm::Ppo { discount: d, lambda, value_clip } => {
+                discount(d) && discount(lambda) && value_clip > 0.0
+            }
             Algorithm::Reinforce { discount: d } => discount(d),
             Algorithm::BestOf => true,
         };
@@ -362,9 +380,18 @@ impl RlRecipe {
                 "budget: must be positive",
             ),
             (rollout.groups > 0 && rollout.group > 0, "rollout: groups and group must be positive"),
-            (!compares || rollout.group > 1, "rollout.group: this algorithm compares samples, it needs two or more"),
-            (network::supports(self.model), "model: d_model, ff and d_model / heads must be multiples of 32"),
-            (rollout.temperature > 0.0 && rollout.temperature.is_finite(), "rollout.temperature: must be positive"),
+            (
+                !compares || rollout.group > 1,
+                "rollout.group: this algorithm compares samples, it needs two or more",
+            ),
+            (
+                network::supports(self.model),
+                "model: d_model, ff and d_model / heads must be multiples of 32",
+            ),
+            (
+                rollout.temperature > 0.0 && rollout.temperature.is_finite(),
+                "rollout.temperature: must be positive",
+            ),
             (
                 rollout.tokens_max > 1 && rollout.proposals_max > 0,
                 "rollout: tokens_max must be at least 2, proposals_max at least 1",
@@ -388,12 +415,20 @@ impl RlRecipe {
                 "reward.source: oracle and verifier reward steps, so they need rollout.unit = \"state\"",
             ),
             ((0.0..1.0).contains(&objective.clip), "objective.clip: 0 (off) to 1"),
-            (objective.kl >= 0.0 && objective.entropy >= 0.0, "objective: kl and entropy must not be negative"),
+            (
+                objective.kl >= 0.0 && objective.entropy >= 0.0,
+                "objective: kl and entropy must not be negative",
+            ),
             (optimizer.learning_rate > 0.0, "optimizer.learning_rate: must be positive"),
             (optimizer.clip_norm > 0.0, "optimizer.clip_norm: must be positive"),
-            (update.epochs > 0 && update.tokens > 0 && update.pass_tokens > 0, "update: all fields must be positive"),
             (
-                evaluation.every > 0 && evaluation.instances > 0 && evaluation.proposals_max != Some(0),
+                update.epochs > 0 && update.tokens > 0 && update.pass_tokens > 0,
+                "update: all fields must be positive",
+            ),
+            (
+                evaluation.every > 0
+                    && evaluation.instances > 0
+                    && evaluation.proposals_max != Some(0),
                 "evaluation: all fields must be positive",
             ),
             (
@@ -439,7 +474,10 @@ mod tests {
             let recipe = RlRecipe::from_toml(recipe).expect("valid");
             let before = crate::Recipe::from_toml(before).expect("valid");
             let rehearsed = recipe.rehearsal.map(|plan| plan.tasks).unwrap_or_default();
-            assert_eq!(([rehearsed, recipe.data.tasks].concat(), recipe.model), (before.data.tasks, before.model));
+            assert_eq!(
+                ([rehearsed, recipe.data.tasks].concat(), recipe.model),
+                (before.data.tasks, before.model)
+            );
             assert!(before.data.choices > 0.0, "a start with something to choose from");
         }
     }
@@ -450,7 +488,10 @@ mod tests {
             ("[rollout]\ngroup = 1\n", "rollout.group"),
             ("[rollout]\ntemperature = 0.0\n", "rollout.temperature"),
             ("[rollout]\nunit = 'trajectory'\n[reward]\nsource = 'oracle'\n", "reward.source"),
-            ("[algorithm]\nppo = { discount = 1.5, lambda = 1.0, value_clip = 0.2 }\n", "algorithm"),
+            (
+                "[algorithm]\nppo = { discount = 1.5, lambda = 1.0, value_clip = 0.2 }\n",
+                "algorithm",
+            ),
             ("[algorithm.grpo]\nscal = 1.0\n", "scal"),
             ("[rollouts]\n", "rollouts"),
             ("[objective]\nclip = 2.0\n", "objective.clip"),
@@ -458,7 +499,8 @@ mod tests {
             ("[rehearsal]\ntasks = []\n", "rehearsal: list tasks"),
             ("[rehearsal]\ntasks = ['heapsort']\ncoefficient = -1.0\n", "coefficient"),
         ] {
-            let message = RlRecipe::from_toml(&format!("{LEAST}{more}")).expect_err(more).to_string();
+            let message =
+                RlRecipe::from_toml(&format!("{LEAST}{more}")).expect_err(more).to_string();
             assert!(message.contains(part), "{more}: {message}");
         }
     }

@@ -15,7 +15,8 @@ pub struct Record {
     pub evaluation_s: f64,
     /// Mean total reward of the episodes.
     pub reward: f64,
-    /// Unweighted means: task, verification, efficiency, format. Absent where the reward has no such parts.
+    /// Unweighted means: task, verification, efficiency, format. Absent where the reward has no
+    /// such parts.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reward_parts: Option<[f64; 4]>,
     /// Share of the trajectories played from a start with a verified answer, and with a right one.
@@ -65,7 +66,9 @@ impl Ending {
         match self {
             Self::Finished => "the budget is spent",
             Self::Interrupted => "interrupted, --resume continues",
-            Self::KlCollapse => "stopped: the divergence from the initial policy exceeds stop.kl_max",
+            Self::KlCollapse => {
+                "stopped: the divergence from the initial policy exceeds stop.kl_max"
+            }
             Self::HeldOutCollapse => {
                 "stopped: the share of held-out instances solved fell by more than stop.solved_drop"
             }

@@ -1,5 +1,6 @@
-//! Supervised steps of other tasks, learnt beside the samples of each optimizer step (PPO-ptx of Ouyang et al. 2022, section 3.5):
-//! what the policy knows of them is not forgotten while it practises another.
+//! Supervised steps of other tasks, learnt beside the samples of each optimizer step (PPO-ptx of
+//! Ouyang et al. 2022, section 3.5): what the policy knows of them is not forgotten while it
+//! practises another.
 
 use prime_bench::tasks;
 use rand_chacha::ChaCha8Rng;
@@ -38,7 +39,10 @@ fn coefficient() -> f64 {
 
 impl RehearsalPlan {
     pub fn is_valid(&self) -> bool {
-        !self.tasks.is_empty() && self.tokens > 0 && self.coefficient > 0.0 && self.coefficient.is_finite()
+        !self.tasks.is_empty()
+            && self.tokens > 0
+            && self.coefficient > 0.0
+            && self.coefficient.is_finite()
     }
 }
 
@@ -51,7 +55,8 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// Of a policy with these tokens and context, by passes of at most `pass_tokens` tokens, if no sample is longer.
+    /// Of a policy with these tokens and context, by passes of at most `pass_tokens` tokens, if no
+    /// sample is longer.
     ///
     /// # Errors
     /// If there is no task of a name, or a task has no lesson.
@@ -63,9 +68,12 @@ impl Rehearsal {
         pass_tokens: usize,
     ) -> Result<Self, TrainError> {
         for name in &plan.tasks {
-            let task = tasks::find(name).map_err(|error| TrainError::Recipe(format!("rehearsal.tasks: {error}")))?;
+            let task = tasks::find(name)
+                .map_err(|error| TrainError::Recipe(format!("rehearsal.tasks: {error}")))?;
             if !prime_lessons::has_lesson(task.spec().slug) {
-                return Err(TrainError::Recipe(format!("rehearsal.tasks: {name} has no lesson (see docs/lessons.md)")));
+                return Err(TrainError::Recipe(format!(
+                    "rehearsal.tasks: {name} has no lesson (see docs/lessons.md)"
+                )));
             }
         }
         let samples = Traces::new(&recipe::Data {
@@ -92,7 +100,8 @@ impl Rehearsal {
         let mut passes = vec![Batch::default()];
         let mut drawn = 0;
         while drawn < self.plan.tokens {
-            let task = ((uniform(rng) * self.plan.tasks.len() as f64) as usize).min(self.plan.tasks.len() - 1);
+            let task = ((uniform(rng) * self.plan.tasks.len() as f64) as usize)
+                .min(self.plan.tasks.len() - 1);
             let sample = Encoded::draw(&mut self.samples, task, false, self.context, rng)?;
             drawn += sample.inputs();
             let pass = passes.last().expect("invariant: there is a pass");
@@ -104,8 +113,8 @@ impl Rehearsal {
         Ok(passes)
     }
 
-    /// The targets of a pass as an objective sees them: all are to become more likely, and count γ together, over the `total`
-    /// targets of the optimizer step.
+    /// The targets of a pass as an objective sees them: all are to become more likely, and count γ
+    /// together, over the `total` targets of the optimizer step.
     pub fn drawn(&self, pass: &Batch, total: usize) -> Vec<Drawn> {
         let weight = (self.plan.coefficient / total as f64) as f32;
         let of_target = |token| Drawn { token, old: 0.0, reference: 0.0, advantage: 1.0, weight };
@@ -114,5 +123,8 @@ impl Rehearsal {
 }
 
 /// Cross-entropy: A = 1 at the temperature at which the model was taught.
-pub const CROSS_ENTROPY: Loss =
-    Loss { objective: Objective { clip: 0.0, kl: 0.0, entropy: 0.0 }, gain: Gain::Likelihood, temperature: 1.0 };
+pub const CROSS_ENTROPY: Loss = Loss {
+    objective: Objective { clip: 0.0, kl: 0.0, entropy: 0.0 },
+    gain: Gain::Likelihood,
+    temperature: 1.0,
+};

@@ -49,12 +49,12 @@ pub struct RlSummary {
     pub records: PathBuf,
 }
 
-/// Trains the policy of `recipe` and writes the one that is kept to `out`, a GGUF file; checkpoint and records lie beside it, with
-/// `.checkpoint` and `.records.jsonl` appended.
+/// Trains the policy of `recipe` and writes the one that is kept to `out`, a GGUF file; checkpoint
+/// and records lie beside it, with `.checkpoint` and `.records.jsonl` appended.
 ///
 /// # Errors
-/// If the recipe, its initial model or a checkpoint is invalid, a file cannot be written, a gradient is not finite, or a GPU
-/// fails.
+/// If the recipe, its initial model or a checkpoint is invalid, a file cannot be written, a
+/// gradient is not finite, or a GPU fails.
 pub fn rl(
     recipe: &RlRecipe,
     out: &Path,
@@ -115,7 +115,13 @@ impl<'a> Run<'a> {
         let practice = Practice::new(&recipe.data)?;
         let (layout, vocabulary, initial) = initial::policy(&recipe.init, recipe.model)?;
         let rehearsal = recipe.rehearsal.as_ref().map(|plan| {
-            Rehearsal::new(plan, &recipe.data, &vocabulary, recipe.model.context, recipe.update.pass_tokens)
+            Rehearsal::new(
+                plan,
+                &recipe.data,
+                &vocabulary,
+                recipe.model.context,
+                recipe.update.pass_tokens,
+            )
         });
         let rehearsal = rehearsal.transpose()?;
         let checkpoint = checkpoint::path_of(out);
@@ -188,8 +194,12 @@ impl<'a> Run<'a> {
     fn evaluate(&self) -> Result<Vec<Held>, TrainError> {
         let evaluation = &self.recipe.evaluation;
         let proposals_max = evaluation.proposals_max.unwrap_or(self.recipe.rollout.proposals_max);
-        let player =
-            Player { verify: true, proposals_max, rejections_max: u64::MAX, ..self.player(TEMPERATURE, false) };
+        let player = Player {
+            verify: true,
+            proposals_max,
+            rejections_max: u64::MAX,
+            ..self.player(TEMPERATURE, false)
+        };
         evaluate(&player, &self.practice, evaluation.instances)
     }
 
@@ -202,7 +212,8 @@ impl<'a> Run<'a> {
         self.state.latest.clone_from(&held);
         self.export()?;
         let evaluation_s = cpu_s() - start_s;
-        let record = Record { cpu_s: self.elapsed_s(), evaluation_s, held_out: held, ..Record::default() };
+        let record =
+            Record { cpu_s: self.elapsed_s(), evaluation_s, held_out: held, ..Record::default() };
         self.records.append(&record)?;
         Ok(record)
     }
@@ -228,7 +239,8 @@ impl<'a> Run<'a> {
         let updated_s = cpu_s();
         self.state.iteration += 1;
         self.state.steps += outcome.steps;
-        let is_due = self.state.iteration.is_multiple_of(self.recipe.evaluation.every) || self.spent() >= 1.0;
+        let is_due = self.state.iteration.is_multiple_of(self.recipe.evaluation.every)
+            || self.spent() >= 1.0;
         self.prepare()?;
         let held_out = if is_due { self.evaluate()? } else { Vec::new() };
         let record = Record {
@@ -269,14 +281,18 @@ impl<'a> Run<'a> {
     fn record(&self, collected: &Collected, outcome: &Outcome) -> Record {
         let episodes: Vec<&Episode> = collected.groups.iter().flatten().collect();
         let completions: usize = episodes.iter().map(|episode| episode.steps.len()).sum();
-        let tokens: usize =
-            episodes.iter().flat_map(|episode| &episode.steps).map(|step| step.completion.logprobs.len()).sum();
+        let tokens: usize = episodes
+            .iter()
+            .flat_map(|episode| &episode.steps)
+            .map(|step| step.completion.logprobs.len())
+            .sum();
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
         let rewarded = collected.rewarded.max(1) as f64;
         Record {
             iteration: self.state.iteration,
             cpu_s: self.elapsed_s(),
-            reward: episodes.iter().map(|episode| episode.total()).sum::<f64>() / episodes.len().max(1) as f64,
+            reward: episodes.iter().map(|episode| episode.total()).sum::<f64>()
+                / episodes.len().max(1) as f64,
             reward_parts: (self.recipe.reward.source == Source::Composite)
                 .then(|| collected.parts.map(|sum| sum / rewarded)),
             solved: share(collected.solved, collected.played),
@@ -298,12 +314,15 @@ impl<'a> Run<'a> {
 
     /// Whether the policy has collapsed.
     fn collapse(&self, record: &Record) -> Option<Ending> {
-        let solved = |held: &[Held]| held.iter().map(Held::solved_share).sum::<f64>() / held.len().max(1) as f64;
+        let solved = |held: &[Held]| {
+            held.iter().map(Held::solved_share).sum::<f64>() / held.len().max(1) as f64
+        };
         if record.kl > self.recipe.stop.kl_max {
             return Some(Ending::KlCollapse);
         }
         let is_worse = !record.held_out.is_empty()
-            && solved(&record.held_out) < solved(&self.state.initial) - self.recipe.stop.solved_drop;
+            && solved(&record.held_out)
+                < solved(&self.state.initial) - self.recipe.stop.solved_drop;
         is_worse.then_some(Ending::HeldOutCollapse)
     }
 
@@ -338,7 +357,11 @@ impl Decoded {
     fn new(rollout: Rollout) -> Result<Self, TrainError> {
         Ok(match (rollout.sampler, rollout.compute) {
             (SamplerKind::Engine, _) => {
-                let refuse = |source| TrainError::Io { action: "create", path: std::env::temp_dir(), source };
+                let refuse = |source| TrainError::Io {
+                    action: "create",
+                    path: std::env::temp_dir(),
+                    source,
+                };
                 Self::Engine(tempfile::tempdir().map_err(refuse)?, None)
             }
             (SamplerKind::Decoder, Compute::F32) => Self::F32(Weights::default()),
@@ -346,13 +369,23 @@ impl Decoded {
         })
     }
 
-    fn prepare(&mut self, layout: &Layout, vocabulary: &Vocabulary, flat: &[f32]) -> Result<(), TrainError> {
+    fn prepare(
+        &mut self,
+        layout: &Layout,
+        vocabulary: &Vocabulary,
+        flat: &[f32],
+    ) -> Result<(), TrainError> {
         match self {
             Self::F32(weights) => weights.prepare(layout, flat),
             Self::Bf16(weights) => weights.prepare(layout, flat),
             Self::Engine(folder, engine) => {
                 *engine = None;
-                let sampler = EngineSampler::start(&folder.path().join("policy.gguf"), layout, vocabulary, flat)?;
+                let sampler = EngineSampler::start(
+                    &folder.path().join("policy.gguf"),
+                    layout,
+                    vocabulary,
+                    flat,
+                )?;
                 *engine = Some(Box::new(sampler));
             }
         }

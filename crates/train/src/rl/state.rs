@@ -1,4 +1,5 @@
-//! All that a run of reinforcement learning needs to continue as if it had not stopped, in one file.
+//! All that a run of reinforcement learning needs to continue as if it had not stopped, in one
+//! file.
 
 use std::path::Path;
 
@@ -75,16 +76,30 @@ impl State {
 
     /// # Errors
     /// If the file cannot be read, or belongs to another recipe or vocabulary.
-    pub fn load(path: &Path, recipe: &RlRecipe, vocabulary: &Vocabulary) -> Result<Self, TrainError> {
-        let bytes =
-            std::fs::read(path).map_err(|source| TrainError::Io { action: "read", path: path.to_owned(), source })?;
-        let refuse = |reason: &str| TrainError::Checkpoint { path: path.to_owned(), reason: reason.to_owned() };
-        let found: Self = postcard::from_bytes(&bytes).map_err(|error| refuse(&error.to_string()))?;
+    pub fn load(
+        path: &Path,
+        recipe: &RlRecipe,
+        vocabulary: &Vocabulary,
+    ) -> Result<Self, TrainError> {
+        let bytes = std::fs::read(path).map_err(|source| TrainError::Io {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        })?;
+        let refuse = |reason: &str| TrainError::Checkpoint {
+            path: path.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let found: Self =
+            postcard::from_bytes(&bytes).map_err(|error| refuse(&error.to_string()))?;
         let parameters = crate::layout::Layout::new(recipe.model, vocabulary.size()).len;
         let sizes = [found.weights.len(), found.moments.first.len(), found.moments.second.len()];
         let rules = [
             (found.format == FORMAT, "its format is unknown"),
-            (found.recipe == identity(recipe), "the recipe differs in more than budget, evaluation, stop and export"),
+            (
+                found.recipe == identity(recipe),
+                "the recipe differs in more than budget, evaluation, stop and export",
+            ),
             (found.words == vocabulary.words(), "the vocabulary differs"),
             (sizes.iter().all(|size| *size == parameters), "the number of parameters differs"),
         ];

@@ -46,7 +46,8 @@ fn bandit(layout: &Layout, policy: &Policy, rng: &mut ChaCha8Rng) -> (Vec<Group>
         values: None,
     });
     let sampling = Sampling { temperature: 1.0, tokens_max: 1 };
-    let drawn = Decoder::new(ModelView::new(layout, &weights)).complete(requests.collect(), sampling);
+    let drawn =
+        Decoder::new(ModelView::new(layout, &weights)).complete(requests.collect(), sampling);
     let mut rewarded = 0.0;
     let groups = prompts.iter().zip(drawn).map(|(prompt, completions)| {
         let episodes = completions.into_iter().map(|completion| {
@@ -62,7 +63,8 @@ fn bandit(layout: &Layout, policy: &Policy, rng: &mut ChaCha8Rng) -> (Vec<Group>
 
 fn policy(recipe: &RlRecipe, layout: &Layout, weights: &[f32]) -> Policy {
     let moments = Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
-    Policy::new(recipe.update, &recipe.optimizer, layout, [weights, weights], moments, 0).expect("a processor")
+    Policy::new(recipe.update, &recipe.optimizer, layout, [weights, weights], moments, 0)
+        .expect("a processor")
 }
 
 #[test]
@@ -74,8 +76,9 @@ fn every_algorithm_makes_what_is_rewarded_more_likely() {
         Algorithm::Reinforce { discount: 1.0 },
         Algorithm::BestOf,
     ];
-    for (algorithm, compute) in
-        algorithms.iter().flat_map(|algorithm| [Compute::F32, Compute::Bf16].map(|c| (algorithm, c)))
+    for (algorithm, compute) in algorithms
+        .iter()
+        .flat_map(|algorithm| [Compute::F32, Compute::Bf16].map(|c| (algorithm, c)))
     {
         let mut recipe = recipe("[update]\nepochs = 1\n");
         (recipe.model, recipe.algorithm, recipe.update.compute) = (TINY, *algorithm, compute);
@@ -86,12 +89,20 @@ fn every_algorithm_makes_what_is_rewarded_more_likely() {
         let before = bandit(&layout, &policy, &mut rng).1;
         for iteration in 0..40 {
             let (groups, _) = bandit(&layout, &policy, &mut rng);
-            let mut learner =
-                Learner { recipe: &recipe, policy: &mut policy, critic: &mut critic, rehearsal: None, rate: 2e-3 };
+            let mut learner = Learner {
+                recipe: &recipe,
+                policy: &mut policy,
+                critic: &mut critic,
+                rehearsal: None,
+                rate: 2e-3,
+            };
             learner.learn(&groups, &mut rng, iteration).expect("finite");
         }
         let after = bandit(&layout, &policy, &mut rng).1;
-        assert!(before < 0.65 && after > before + 0.2, "{algorithm:?} {compute:?}: {before} to {after}");
+        assert!(
+            before < 0.65 && after > before + 0.2,
+            "{algorithm:?} {compute:?}: {before} to {after}"
+        );
     }
 }
 
@@ -99,22 +110,28 @@ fn every_algorithm_makes_what_is_rewarded_more_likely() {
 fn both_arithmetics_agree_on_terms_gradients_reference_and_features() {
     let mut recipe = recipe("");
     recipe.objective = Objective { clip: 0.2, kl: 0.3, entropy: 0.1 };
-    let (layout, _, initial) = initial::policy(Path::new(SHIPPED), recipe.model).expect("the shipped model");
+    let (layout, _, initial) =
+        initial::policy(Path::new(SHIPPED), recipe.model).expect("the shipped model");
     // Away from the reference, so that each term of the objective counts.
-    let moved: Vec<f32> =
-        initial.iter().zip(layout.initialize(3)).map(|(weight, noise)| weight + 0.2 * noise).collect();
+    let moved: Vec<f32> = initial
+        .iter()
+        .zip(layout.initialize(3))
+        .map(|(weight, noise)| weight + 0.2 * noise)
+        .collect();
     let mut batch = Batch::default();
     for (prompt, completion) in [("n-queens n=08", "c=3"), ("n-queens", "0124"), ("a", "")] {
         let tokens = |text: &str| text.bytes().map(u16::from).collect();
         batch.push(&Encoded::drawn(0, tokens(prompt), tokens(completion)), 64).expect("it fits");
     }
-    // Hot, because the terms grow exponentially with a token's log-probability, and with its rounding where it is unlikely.
+    // Hot, because the terms grow exponentially with a token's log-probability, and with its
+    // rounding where it is unlikely.
     let loss = Loss { objective: recipe.objective, gain: Gain::Ratio, temperature: 4.0 };
     let mut results = [Compute::F32, Compute::Bf16].map(|compute| {
         recipe.update.compute = compute;
         let moments = Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
-        let mut policy = Policy::new(recipe.update, &recipe.optimizer, &layout, [&moved, &initial], moments, 0)
-            .expect("a processor");
+        let mut policy =
+            Policy::new(recipe.update, &recipe.optimizer, &layout, [&moved, &initial], moments, 0)
+                .expect("a processor");
         let reference = policy.reference(&batch, loss.temperature).expect("logits");
         let features = policy.features(&batch).expect("features");
         let drawn: Vec<Drawn> = batch
@@ -139,8 +156,12 @@ fn both_arithmetics_agree_on_terms_gradients_reference_and_features() {
         (reference, features, terms, norm, flat),
         (other_reference, other_features, other_terms, other_norm, other_flat),
     ] = &mut results;
-    let close = |a: f32, b: f32, room: f32| assert!((a - b).abs() < room * (1.0 + a.abs()), "{a} and {b}");
-    assert_eq!((reference.len(), features.len()), (batch.targets.len(), batch.targets.len() * recipe.model.d_model));
+    let close =
+        |a: f32, b: f32, room: f32| assert!((a - b).abs() < room * (1.0 + a.abs()), "{a} and {b}");
+    assert_eq!(
+        (reference.len(), features.len()),
+        (batch.targets.len(), batch.targets.len() * recipe.model.d_model)
+    );
     reference.iter().zip(other_reference).for_each(|(a, b)| close(*a, *b, 0.05));
     features.iter().zip(other_features).for_each(|(a, b)| close(*a, *b, 0.1));
     terms.iter().zip(other_terms).for_each(|(a, b)| {
@@ -150,15 +171,20 @@ fn both_arithmetics_agree_on_terms_gradients_reference_and_features() {
     });
     assert!((*norm / *other_norm - 1.0).abs() < 0.05, "{norm} and {other_norm}");
     // Adam's first step is the sign of the gradient: where both have a clear one, it is the same.
-    let same =
-        flat.iter().zip(other_flat.iter()).zip(&moved).filter(|((a, b), from)| (*a > *from) == (*b > *from)).count();
+    let same = flat
+        .iter()
+        .zip(other_flat.iter())
+        .zip(&moved)
+        .filter(|((a, b), from)| (*a > *from) == (*b > *from))
+        .count();
     assert!(same as f64 > 0.9 * moved.len() as f64, "{same} of {}", moved.len());
 }
 
 #[test]
 fn a_group_of_equals_teaches_nothing() {
     let recipe = recipe("");
-    let (layout, _, initial) = initial::policy(Path::new(SHIPPED), recipe.model).expect("the shipped model");
+    let (layout, _, initial) =
+        initial::policy(Path::new(SHIPPED), recipe.model).expect("the shipped model");
     let mut policy = policy(&recipe, &layout, &initial);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let (mut groups, _) = bandit(&layout, &policy, &mut rng);
@@ -166,14 +192,20 @@ fn a_group_of_equals_teaches_nothing() {
         episode.rewards = vec![1.0];
     }
     let mut critic = Critic::new(recipe.model.d_model);
-    let mut learner =
-        Learner { recipe: &recipe, policy: &mut policy, critic: &mut critic, rehearsal: None, rate: 1e-3 };
+    let mut learner = Learner {
+        recipe: &recipe,
+        policy: &mut policy,
+        critic: &mut critic,
+        rehearsal: None,
+        rate: 1e-3,
+    };
     let outcome = learner.learn(&groups, &mut rng, 0).expect("finite");
     assert_eq!((outcome.mixed, outcome.samples, outcome.steps), (0.0, 0, 0));
 }
 
 fn records(out: &Path) -> Vec<Record> {
-    let text = std::fs::read_to_string(format!("{}.records.jsonl", out.display())).expect("records");
+    let text =
+        std::fs::read_to_string(format!("{}.records.jsonl", out.display())).expect("records");
     text.lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
 }
 
@@ -192,15 +224,19 @@ fn a_resumed_run_continues_as_if_it_had_not_stopped() {
     first.budget = Budget::Iterations(1);
     rl(&first, &parts, &session(false), &mut |_| ()).expect("the first half");
     rl(&recipe, &parts, &session(true), &mut |_| ()).expect("the second half");
-    let (_, vocabulary, initial) = initial::policy(Path::new(SHIPPED), recipe.model).expect("the shipped model");
+    let (_, vocabulary, initial) =
+        initial::policy(Path::new(SHIPPED), recipe.model).expect("the shipped model");
     let state = |out: &Path| {
-        State::load(Path::new(&format!("{}.checkpoint", out.display())), &recipe, &vocabulary).expect("a checkpoint")
+        State::load(Path::new(&format!("{}.checkpoint", out.display())), &recipe, &vocabulary)
+            .expect("a checkpoint")
     };
     let (whole_state, parts_state) = (state(&whole), state(&parts));
     assert_ne!(whole_state.weights, initial, "something was learnt");
     assert_eq!(whole_state.weights, parts_state.weights);
     assert_eq!(whole_state.moments, parts_state.moments);
-    let shape = |records: &[Record]| records.iter().map(|r| (r.iteration, r.reward, r.drawn)).collect::<Vec<_>>();
+    let shape = |records: &[Record]| {
+        records.iter().map(|r| (r.iteration, r.reward, r.drawn)).collect::<Vec<_>>()
+    };
     let (whole, parts) = (records(&whole), records(&parts));
     assert_eq!(shape(&whole), shape(&parts));
     assert_eq!(whole.iter().map(|record| record.iteration).collect::<Vec<_>>(), [0, 1, 2]);
@@ -209,7 +245,8 @@ fn a_resumed_run_continues_as_if_it_had_not_stopped() {
     // Another recipe cannot go on with this checkpoint.
     let mut other = recipe.clone();
     other.rollout.group = 5;
-    let refused = rl(&other, &folder.path().join("parts.gguf"), &session(true), &mut |_| ()).expect_err("refused");
+    let refused = rl(&other, &folder.path().join("parts.gguf"), &session(true), &mut |_| ())
+        .expect_err("refused");
     assert!(refused.to_string().contains("the recipe differs"), "{refused}");
 }
 
@@ -221,7 +258,8 @@ fn a_run_whose_rollouts_the_engine_draws_learns_from_them() {
     let mut recipe = recipe(more);
     recipe.budget = Budget::Iterations(1);
     let out = folder.path().join("m.gguf");
-    rl(&recipe, &out, &Session { resume: false, stop: &AtomicBool::new(false) }, &mut |_| ()).expect("a run");
+    rl(&recipe, &out, &Session { resume: false, stop: &AtomicBool::new(false) }, &mut |_| ())
+        .expect("a run");
     let records = records(&out);
     assert_eq!(records[0].held_out[0].right, 2, "easy boards are solved: {records:?}");
     let record = &records[1];
@@ -237,11 +275,19 @@ fn whole_trajectories_are_rewarded_as_the_paper_does() {
     let mut recipe = recipe(more);
     recipe.budget = Budget::Iterations(1);
     let out = folder.path().join("m.gguf");
-    rl(&recipe, &out, &Session { resume: false, stop: &AtomicBool::new(false) }, &mut |_| ()).expect("a run");
+    rl(&recipe, &out, &Session { resume: false, stop: &AtomicBool::new(false) }, &mut |_| ())
+        .expect("a run");
     let record = &records(&out)[1];
-    let [task, verify, efficiency, format] = record.reward_parts.expect("a composite reward has parts");
-    assert!((record.reward - (10.0 * task + verify + 0.5 * efficiency + 0.1 * format)).abs() < 1e-9, "{record:?}");
-    assert!(task > 0.0 && (0.0..1.0).contains(&efficiency), "the shipped model solves easy boards: {record:?}");
+    let [task, verify, efficiency, format] =
+        record.reward_parts.expect("a composite reward has parts");
+    assert!(
+        (record.reward - (10.0 * task + verify + 0.5 * efficiency + 0.1 * format)).abs() < 1e-9,
+        "{record:?}"
+    );
+    assert!(
+        task > 0.0 && (0.0..1.0).contains(&efficiency),
+        "the shipped model solves easy boards: {record:?}"
+    );
 }
 
 #[test]
@@ -273,16 +319,27 @@ fn what_is_rehearsed_is_learnt_beside_and_named_in_the_model() {
                 [reward]\nsource = 'oracle'\n[rehearsal]\ntasks = ['tower-of-hanoi']\ntokens = 256\n";
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("m.gguf");
-    rl(&recipe(more), &out, &Session { resume: false, stop: &AtomicBool::new(false) }, &mut |_| ()).expect("a run");
+    rl(&recipe(more), &out, &Session { resume: false, stop: &AtomicBool::new(false) }, &mut |_| ())
+        .expect("a run");
     let exported = std::fs::read(&out).expect("the model");
     let text = String::from_utf8_lossy(&exported);
-    assert!(text.contains("n-queens") && text.contains("tower-of-hanoi"), "the tasks that the model knows");
+    assert!(
+        text.contains("n-queens") && text.contains("tower-of-hanoi"),
+        "the tasks that the model knows"
+    );
     let misspelt = recipe("[rehearsal]\ntasks = ['tower-of-hanoy']\n");
-    let refused = rl(&misspelt, &out, &Session { resume: false, stop: &AtomicBool::new(false) }, &mut |_| ());
+    let refused =
+        rl(&misspelt, &out, &Session { resume: false, stop: &AtomicBool::new(false) }, &mut |_| ());
     let message = refused.expect_err("there is no such task").to_string();
-    assert!(message.contains("rehearsal.tasks") && message.contains("`tower-of-hanoi`"), "{message}");
+    assert!(
+        message.contains("rehearsal.tasks") && message.contains("`tower-of-hanoi`"),
+        "{message}"
+    );
     let losses: Vec<_> = records(&out).iter().map(|record| record.rehearsal).collect();
     assert_eq!(losses[0], None, "nothing is rehearsed before the first iteration");
     // The shipped model is nearly sure of each token of this task.
-    assert!(losses[1..].iter().all(|loss| loss.is_some_and(|loss| loss > 0.0 && loss < 0.2)), "{losses:?}");
+    assert!(
+        losses[1..].iter().all(|loss| loss.is_some_and(|loss| loss > 0.0 && loss < 0.2)),
+        "{losses:?}"
+    );
 }

@@ -56,10 +56,17 @@ impl Learner<'_> {
     /// Learns from the groups of an iteration.
     ///
     /// # Errors
-    /// If a completion with its prompt is longer than the context, a gradient is not finite, or a GPU fails.
-    pub fn learn(&mut self, groups: &[Group], rng: &mut ChaCha8Rng, iteration: u64) -> Result<Outcome, TrainError> {
+    /// If a completion with its prompt is longer than the context, a gradient is not finite, or a
+    /// GPU fails.
+    pub fn learn(
+        &mut self,
+        groups: &[Group],
+        rng: &mut ChaCha8Rng,
+        iteration: u64,
+    ) -> Result<Outcome, TrainError> {
         let mixed = groups.iter().filter(|group| is_mixed(group)).count();
-        let mut outcome = Outcome { mixed: mixed as f64 / groups.len().max(1) as f64, ..Outcome::default() };
+        let mut outcome =
+            Outcome { mixed: mixed as f64 / groups.len().max(1) as f64, ..Outcome::default() };
         let lessons = self.lessons(groups)?;
         outcome.samples = lessons.len();
         let gain = match self.recipe.algorithm {
@@ -83,14 +90,18 @@ impl Learner<'_> {
                     let mut batch = Batch::default();
                     for bundle in &pass {
                         let Sampled { task, prompt, .. } = bundle[0].sampled;
-                        let completions: Vec<&[u16]> =
-                            bundle.iter().map(|lesson| &lesson.sampled.completion.tokens[..]).collect();
+                        let completions: Vec<&[u16]> = bundle
+                            .iter()
+                            .map(|lesson| &lesson.sampled.completion.tokens[..])
+                            .collect();
                         batch.push_group(*task, prompt, &completions, context)?;
                     }
                     let drawn = self.drawn(&pass, &batch, total)?;
                     let terms = self.policy.learn(&batch, loss, &drawn)?;
                     outcome.tokens += batch.inputs.len() as u64;
-                    for (term, drawn) in terms.iter().zip(&drawn).filter(|(_, drawn)| drawn.weight > 0.0) {
+                    for (term, drawn) in
+                        terms.iter().zip(&drawn).filter(|(_, drawn)| drawn.weight > 0.0)
+                    {
                         outcome.loss += f64::from(term.loss * drawn.weight);
                         if epoch == 0 {
                             outcome.kl += f64::from(term.kl);
@@ -127,7 +138,8 @@ impl Learner<'_> {
         let total: usize = passes.iter().map(|pass| pass.targets.len()).sum();
         for pass in &passes {
             let terms = self.policy.learn(pass, CROSS_ENTROPY, &rehearsal.drawn(pass, total))?;
-            outcome.rehearsal += terms.iter().map(|term| f64::from(term.loss)).sum::<f64>() / total as f64;
+            outcome.rehearsal +=
+                terms.iter().map(|term| f64::from(term.loss)).sum::<f64>() / total as f64;
             outcome.tokens += pass.inputs.len() as u64;
         }
         Ok(())
@@ -140,7 +152,9 @@ impl Learner<'_> {
             Algorithm::Grpo { scale } => {
                 let scale = scale.map_or(Scale::Deviation, Scale::Constant);
                 for group in groups.iter().filter(|group| is_mixed(group)) {
-                    for (episode, advantage) in group.iter().zip(advantage::group(&totals(group), scale)) {
+                    for (episode, advantage) in
+                        group.iter().zip(advantage::group(&totals(group), scale))
+                    {
                         teach(&mut lessons, &episode.steps, |_| advantage);
                     }
                 }
@@ -153,21 +167,33 @@ impl Learner<'_> {
             Algorithm::Ppo { discount, lambda, value_clip } => {
                 self.criticised(groups, value_clip, &mut lessons, |rewards, values| {
                     let advantages = advantage::generalised(rewards, values, discount, lambda);
-                    let targets = advantages.iter().zip(values).map(|(advantage, value)| advantage + value).collect();
+                    let targets = advantages
+                        .iter()
+                        .zip(values)
+                        .map(|(advantage, value)| advantage + value)
+                        .collect();
                     (advantages, targets)
                 })?;
             }
             Algorithm::Reinforce { discount } => {
                 self.criticised(groups, f64::INFINITY, &mut lessons, |rewards, values| {
                     let returns = advantage::returns(rewards, discount);
-                    (returns.iter().zip(values).map(|(to_come, value)| to_come - value).collect(), returns)
+                    (
+                        returns
+                            .iter()
+                            .zip(values)
+                            .map(|(to_come, value)| to_come - value)
+                            .collect(),
+                        returns,
+                    )
                 })?;
             }
         }
         Ok(lessons)
     }
 
-    /// Lessons by a critic: `estimate` makes advantages and the critic's targets of an episode's rewards and values.
+    /// Lessons by a critic: `estimate` makes advantages and the critic's targets of an episode's
+    /// rewards and values.
     fn criticised<'g>(
         &mut self,
         groups: &'g [Group],
@@ -193,12 +219,18 @@ impl Learner<'_> {
     }
 
     /// The hidden state at the end of each prompt, [prompts, d_model].
-    fn features<'s>(&mut self, sampled: impl Iterator<Item = &'s Sampled>) -> Result<Vec<f32>, TrainError> {
+    fn features<'s>(
+        &mut self,
+        sampled: impl Iterator<Item = &'s Sampled>,
+    ) -> Result<Vec<f32>, TrainError> {
         let mut features = Vec::new();
         let mut batch = Batch::default();
         for sampled in sampled {
             // The only target is what follows the prompt.
-            batch.push(&Encoded::drawn(sampled.task, sampled.prompt.clone(), Vec::new()), self.recipe.model.context)?;
+            batch.push(
+                &Encoded::drawn(sampled.task, sampled.prompt.clone(), Vec::new()),
+                self.recipe.model.context,
+            )?;
             if batch.inputs.len() >= self.recipe.update.pass_tokens {
                 features.extend(self.policy.features(&std::mem::take(&mut batch))?);
             }
@@ -210,10 +242,16 @@ impl Learner<'_> {
     }
 
     /// The drawn tokens of a pass, one for each target of its batch.
-    fn drawn(&mut self, pass: &[&[Lesson<'_>]], batch: &Batch, total: f64) -> Result<Vec<Drawn>, TrainError> {
+    fn drawn(
+        &mut self,
+        pass: &[&[Lesson<'_>]],
+        batch: &Batch,
+        total: f64,
+    ) -> Result<Vec<Drawn>, TrainError> {
         let mut drawn = Vec::with_capacity(batch.targets.len());
         for bundle in pass {
-            let lengths: Vec<usize> = bundle.iter().map(|lesson| lesson.sampled.completion.tokens.len()).collect();
+            let lengths: Vec<usize> =
+                bundle.iter().map(|lesson| lesson.sampled.completion.tokens.len()).collect();
             for (at, index) in target_order(&lengths) {
                 let Lesson { sampled, advantage, weight } = &bundle[at];
                 // A completion that became too long was not ended by the policy.
@@ -251,7 +289,11 @@ fn is_mixed(group: &Group) -> bool {
 }
 
 /// Adds the steps of an episode.
-fn teach<'g>(lessons: &mut Vec<Lesson<'g>>, steps: &'g [Sampled], advantage: impl Fn(usize) -> f64) {
+fn teach<'g>(
+    lessons: &mut Vec<Lesson<'g>>,
+    steps: &'g [Sampled],
+    advantage: impl Fn(usize) -> f64,
+) {
     let tokens: usize = steps.iter().map(|step| step.completion.logprobs.len()).sum();
     let weight = 1.0 / tokens.max(1) as f64;
     lessons.extend(steps.iter().enumerate().map(|(index, sampled)| Lesson {
@@ -263,11 +305,13 @@ fn teach<'g>(lessons: &mut Vec<Lesson<'g>>, steps: &'g [Sampled], advantage: imp
 
 /// What the model reads of completions of one prompt: bos, the prompt, and each of them.
 fn inputs(bundle: &[Lesson<'_>]) -> usize {
-    let completions = bundle.iter().map(|lesson| lesson.sampled.completion.tokens.len()).sum::<usize>();
+    let completions =
+        bundle.iter().map(|lesson| lesson.sampled.completion.tokens.len()).sum::<usize>();
     1 + bundle[0].sampled.prompt.len() + completions
 }
 
-/// Neighbours with the same prompt, at most so many that they have `tokens_max` inputs, and one at least.
+/// Neighbours with the same prompt, at most so many that they have `tokens_max` inputs, and one at
+/// least.
 fn bundles<'l, 's>(lessons: &'l [Lesson<'s>], tokens_max: usize) -> Vec<&'l [Lesson<'s>]> {
     let mut bundles = Vec::new();
     let mut rest = lessons;
@@ -276,7 +320,9 @@ fn bundles<'l, 's>(lessons: &'l [Lesson<'s>], tokens_max: usize) -> Vec<&'l [Les
         let fits = |count: &usize| {
             let bundle = &rest[..*count];
             // A batch takes as many completions of a prompt as that has tokens, bos included.
-            *count <= prompt.len() + 1 && bundle[*count - 1].sampled.prompt == *prompt && inputs(bundle) <= tokens_max
+            *count <= prompt.len() + 1
+                && bundle[*count - 1].sampled.prompt == *prompt
+                && inputs(bundle) <= tokens_max
         };
         let (bundle, behind) = rest.split_at((2..=rest.len()).take_while(fits).last().unwrap_or(1));
         bundles.push(bundle);
@@ -285,10 +331,14 @@ fn bundles<'l, 's>(lessons: &'l [Lesson<'s>], tokens_max: usize) -> Vec<&'l [Les
     bundles
 }
 
-/// Bundles of each optimizer step, about `plan.tokens` inputs each if no prompt were shared: what a step learns from does not
-/// depend on how it is computed.
-fn portions<'b, 'l, 's>(bundles: &'b [&'l [Lesson<'s>]], plan: Update) -> impl Iterator<Item = &'b [&'l [Lesson<'s>]]> {
-    let total: usize = bundles.iter().copied().flatten().map(|lesson| inputs(std::slice::from_ref(lesson))).sum();
+/// Bundles of each optimizer step, about `plan.tokens` inputs each if no prompt were shared: what a
+/// step learns from does not depend on how it is computed.
+fn portions<'b, 'l, 's>(
+    bundles: &'b [&'l [Lesson<'s>]],
+    plan: Update,
+) -> impl Iterator<Item = &'b [&'l [Lesson<'s>]]> {
+    let total: usize =
+        bundles.iter().copied().flatten().map(|lesson| inputs(std::slice::from_ref(lesson))).sum();
     let parts = (total as f64 / plan.tokens as f64).round().max(1.0) as usize;
     bundles.chunks(bundles.len().div_ceil(parts).max(1))
 }
@@ -321,12 +371,19 @@ mod tests {
             let completion = Completion { tokens: vec![7; tokens], ..Completion::default() };
             Sampled { task: 0, prompt: prompt.to_vec(), completion }
         };
-        let mut all = vec![2; 5].into_iter().map(|tokens| sampled(&[1, 2], tokens)).collect::<Vec<_>>();
+        let mut all =
+            vec![2; 5].into_iter().map(|tokens| sampled(&[1, 2], tokens)).collect::<Vec<_>>();
         all.extend([sampled(&[1], 9), sampled(&[1], 1), sampled(&[1, 2], 2)]);
         let lessons: Vec<Lesson<'_>> =
             all.iter().map(|sampled| Lesson { sampled, advantage: 0.0, weight: 1.0 }).collect();
-        let sizes = |tokens_max| bundles(&lessons, tokens_max).iter().map(|bundle| bundle.len()).collect::<Vec<_>>();
-        assert_eq!(sizes(100), [3, 2, 2, 1], "a prompt of two tokens, and bos, has three completions");
+        let sizes = |tokens_max| {
+            bundles(&lessons, tokens_max).iter().map(|bundle| bundle.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            sizes(100),
+            [3, 2, 2, 1],
+            "a prompt of two tokens, and bos, has three completions"
+        );
         assert_eq!(sizes(11), [3, 2, 1, 1, 1], "two and nine and one are twelve");
         assert_eq!(sizes(7), [2, 2, 1, 1, 1, 1]);
         assert_eq!(sizes(0), [1; 8]);

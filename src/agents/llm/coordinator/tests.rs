@@ -4,7 +4,8 @@ use super::*;
 use crate::agents::Failure;
 use crate::agents::llm::fake_model::{FakeModel, LIMITS, USAGE, advanced};
 
-const THRESHOLDS: Thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(6), retries_max: 1 };
+const THRESHOLDS: Thresholds =
+    Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(6), retries_max: 1 };
 
 fn verdict(tenths: u32) -> Verdict {
     Verdict {
@@ -26,7 +27,8 @@ fn decide(
     verdict: &Verdict,
 ) -> Result<Ruling, AgentError> {
     let model: Arc<dyn Model> = model.clone();
-    let coordinator = LlmCoordinator::new(model, &Templates::default(), options).expect("built-in templates");
+    let coordinator =
+        LlmCoordinator::new(model, &Templates::default(), options).expect("built-in templates");
     block_on(coordinator.decide(trajectory, "cmp 0 1", verdict))
 }
 
@@ -53,12 +55,25 @@ fn a_word_is_a_decision_within_the_thresholds() {
 
 #[test]
 fn anything_but_a_decision_is_malformed() {
-    for text in
-        ["", "proceed", "PROCEED", "Proceed.", "Proceed Retry", "Proceed\nRetry", "Pro", "継続", "Decision: Retry"]
-    {
+    for text in [
+        "",
+        "proceed",
+        "PROCEED",
+        "Proceed.",
+        "Proceed Retry",
+        "Proceed\nRetry",
+        "Pro",
+        "継続",
+        "Decision: Retry",
+    ] {
         let model = FakeModel::saying(text);
-        let error = decide(&model, options(), &advanced("bubble-sort", 0), &verdict(2)).expect_err(text);
-        assert_eq!((error.failure, error.agent.as_str()), (Failure::Malformed, "coordinator `boss`"), "{error}");
+        let error =
+            decide(&model, options(), &advanced("bubble-sort", 0), &verdict(2)).expect_err(text);
+        assert_eq!(
+            (error.failure, error.agent.as_str()),
+            (Failure::Malformed, "coordinator `boss`"),
+            "{error}"
+        );
         assert!(error.reason.contains("not Proceed, Retry or Backtrack"), "{error}");
     }
 }
@@ -81,7 +96,8 @@ fn the_prompt_has_the_verdict_and_the_policy() {
     trajectory.settle("y", false, &verdict(2), Decision::Retry, &LIMITS);
     let model = FakeModel::saying("Backtrack");
     let options = CoordinatorOptions { history: History::Window(1), ..options() };
-    decide(&model, options, &trajectory, &Verdict { needs_review: true, ..verdict(2) }).expect("a decision");
+    decide(&model, options, &trajectory, &Verdict { needs_review: true, ..verdict(2) })
+        .expect("a decision");
     let request = model.last();
     let last = trajectory.stack.lines().last().expect("three steps").to_owned();
     for part in [

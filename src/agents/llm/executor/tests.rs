@@ -45,17 +45,32 @@ fn the_compact_executor_prompts_as_in_training() {
     assert_eq!(proposal, expected);
     assert!(model.last().excluded.is_empty());
     let request = model.last();
-    assert_eq!(request.prompt, format!("tower-of-hanoi {}\n", prime_lessons::view(trajectory.machine.as_ref())));
-    assert_eq!(request.prompt, prime_lessons::compact(trajectory.machine.as_ref()), "what training uses");
-    assert_eq!((request.system, request.sampling, request.max_tokens, request.logprobs), (None, SAMPLING, 64, true));
-    assert_eq!(request.grammar.as_deref(), Some(prompt::grammar(trajectory.machine.spec(), true).as_str()));
+    assert_eq!(
+        request.prompt,
+        format!("tower-of-hanoi {}\n", prime_lessons::view(trajectory.machine.as_ref()))
+    );
+    assert_eq!(
+        request.prompt,
+        prime_lessons::compact(trajectory.machine.as_ref()),
+        "what training uses"
+    );
+    assert_eq!(
+        (request.system, request.sampling, request.max_tokens, request.logprobs),
+        (None, SAMPLING, 64, true)
+    );
+    assert_eq!(
+        request.grammar.as_deref(),
+        Some(prompt::grammar(trajectory.machine.spec(), true).as_str())
+    );
 }
 
 #[test]
 fn affinity_is_per_instance() {
     let model = FakeModel::saying("x");
     let mut seen = Vec::new();
-    for trajectory in [advanced("bubble-sort", 0), advanced("bubble-sort", 3), advanced("selection-sort", 0)] {
+    for trajectory in
+        [advanced("bubble-sort", 0), advanced("bubble-sort", 3), advanced("selection-sort", 0)]
+    {
         propose(&model, ExecutorOptions::compact("llama", 8), &trajectory);
         seen.push(model.last().affinity);
     }
@@ -100,8 +115,11 @@ fn the_step_prompt_has_the_task_and_the_feedback() {
     propose(&model, ExecutorOptions::step("big", 100), &trajectory);
     let fresh = model.last().prompt;
     assert!(!fresh.contains("REJECTED") && !fresh.contains("WAS WRONG"), "{fresh}");
-    let verdict =
-        Verdict { score: Score::from_tenths(6), feedback: Some("no neighbours".into()), ..Verdict::default() };
+    let verdict = Verdict {
+        score: Score::from_tenths(6),
+        feedback: Some("no neighbours".into()),
+        ..Verdict::default()
+    };
     trajectory.settle("swap 0 5", true, &verdict, Decision::Backtrack, &LIMITS);
     propose(&model, ExecutorOptions::step("big", 100), &trajectory);
     let prompt = model.last().prompt;
@@ -124,7 +142,9 @@ fn the_step_prompt_has_the_task_and_the_feedback() {
         "WRONG: no neighbours",
         "The last line is the action",
     ] {
-        at += prompt[at..].find(part).unwrap_or_else(|| panic!("{part:?} is missing after {at} in:\n{prompt}"));
+        at += prompt[at..]
+            .find(part)
+            .unwrap_or_else(|| panic!("{part:?} is missing after {at} in:\n{prompt}"));
     }
     assert!(!prompt.contains("\n\n\n"), "{prompt}");
 }
@@ -141,7 +161,11 @@ fn history_has_the_configured_length() {
         (History::Full, 5, None),
     ] {
         let model = FakeModel::saying("x");
-        propose(&model, ExecutorOptions { history, ..ExecutorOptions::step("big", 9) }, &trajectory);
+        propose(
+            &model,
+            ExecutorOptions { history, ..ExecutorOptions::step("big", 9) },
+            &trajectory,
+        );
         let prompt = model.last().prompt;
         let lines: Vec<_> = trajectory.stack.lines().collect();
         for (place, line) in lines.iter().enumerate() {
@@ -149,7 +173,9 @@ fn history_has_the_configured_length() {
             assert_eq!(is_shown, place + shown >= lines.len(), "{history:?}: {place} in\n{prompt}");
         }
         assert_eq!(prompt.contains("left out"), offset.is_some(), "{history:?}");
-        assert!(offset.is_none_or(|offset: usize| prompt.contains(&format!("(the first {offset} left out)"))));
+        assert!(offset.is_none_or(|offset: usize| {
+            prompt.contains(&format!("(the first {offset} left out)"))
+        }));
     }
 }
 
@@ -169,21 +195,32 @@ fn a_clients_problem_is_shown_with_the_feedback() {
     let machine = trajectory.machine.as_ref();
     assert_eq!(prime_lessons::view(machine), machine.view(), "there is no lesson");
     assert_eq!(prime_lessons::derivation(machine), None);
-    let verdict = Verdict { score: Score::from_tenths(6), feedback: Some("too vague".into()), ..Verdict::default() };
+    let verdict = Verdict {
+        score: Score::from_tenths(6),
+        feedback: Some("too vague".into()),
+        ..Verdict::default()
+    };
     trajectory.settle("hm", true, &verdict, Decision::Backtrack, &LIMITS);
     let model = FakeModel::saying("answer: 3");
     let proposal = propose(&model, ExecutorOptions::step("big", 9), &trajectory);
     assert_eq!(proposal.line, "answer: 3");
     let prompt = model.last().prompt;
     assert!(prompt.starts_with("Find a factor of 15.\n"), "{prompt}");
-    assert!(prompt.contains("- hm: too vague\n") && prompt.contains("WRONG: too vague"), "{prompt}");
+    assert!(
+        prompt.contains("- hm: too vague\n") && prompt.contains("WRONG: too vague"),
+        "{prompt}"
+    );
     assert!(!prompt.contains("TASK:") && !prompt.contains("\n\n\n"), "{prompt}");
 }
 
 #[test]
 fn sampling_system_prompt_and_variables_can_be_overridden() {
-    let texts = [("system.j2", "You are {{ variables.who }}."), ("mine.j2", "{{ variables.who }}: {{ task.title }}")];
-    let templates = Templates::with(texts.map(|(name, text)| (name.to_owned(), text.to_owned()))).expect("templates");
+    let texts = [
+        ("system.j2", "You are {{ variables.who }}."),
+        ("mine.j2", "{{ variables.who }}: {{ task.title }}"),
+    ];
+    let templates = Templates::with(texts.map(|(name, text)| (name.to_owned(), text.to_owned())))
+        .expect("templates");
     let model = FakeModel::saying("x");
     let options = ExecutorOptions {
         template: "mine.j2".to_owned(),
@@ -207,15 +244,21 @@ fn sampling_system_prompt_and_variables_can_be_overridden() {
 fn failures_carry_the_executors_name() {
     let model = FakeModel::new(|_| Err(AgentError::new("model", Failure::Overloaded, "busy")));
     let executor = executor(&model, ExecutorOptions::step("big", 9));
-    let error = block_on(executor.propose(&advanced("bubble-sort", 0), SAMPLING)).expect_err("busy");
+    let error =
+        block_on(executor.propose(&advanced("bubble-sort", 0), SAMPLING)).expect_err("busy");
     assert_eq!(error, AgentError::new("executor `big`", Failure::Overloaded, "busy"));
     let texts = [("mine.j2".to_owned(), "\n{{ task.colour }}".to_owned())];
     let templates = Templates::with(texts).expect("templates");
-    let options = ExecutorOptions { template: "mine.j2".to_owned(), ..ExecutorOptions::step("big", 9) };
+    let options =
+        ExecutorOptions { template: "mine.j2".to_owned(), ..ExecutorOptions::step("big", 9) };
     let coloured = LlmExecutor::new(model, &templates, options).expect("its variables exist");
-    let error = block_on(coloured.propose(&advanced("bubble-sort", 0), SAMPLING)).expect_err("no such field");
+    let error = block_on(coloured.propose(&advanced("bubble-sort", 0), SAMPLING))
+        .expect_err("no such field");
     assert_eq!((error.failure, error.is_transient), (Failure::Unsupported, false));
-    assert!(error.reason.contains("template `mine.j2`, line 2: there is no `task.colour`"), "{error}");
+    assert!(
+        error.reason.contains("template `mine.j2`, line 2: there is no `task.colour`"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -255,8 +298,14 @@ fn exclusion_and_derivations_after_a_rejection_can_be_turned_off() {
         propose(&model, options, trajectory);
         model.last().grammar.expect("a grammar")
     };
-    let bare = || ExecutorOptions { derive_after_rejection: false, ..ExecutorOptions::compact("llama", 8) };
-    assert!(!grammar(bare(), &trajectory).starts_with("root ::= action"), "nothing is rejected yet");
+    let bare = || ExecutorOptions {
+        derive_after_rejection: false,
+        ..ExecutorOptions::compact("llama", 8)
+    };
+    assert!(
+        !grammar(bare(), &trajectory).starts_with("root ::= action"),
+        "nothing is rejected yet"
+    );
     trajectory.settle("swap 0 5", false, &Verdict::default(), Decision::Backtrack, &LIMITS);
     assert!(grammar(bare(), &trajectory).starts_with("root ::= action"));
     let all = ExecutorOptions { exclude_rejected: false, ..ExecutorOptions::compact("llama", 8) };
@@ -281,7 +330,10 @@ fn where_choices_are_finite_a_model_that_misses_them_is_given_the_list() {
     trajectory.settle("calc 0 + 77", false, &Verdict::default(), Decision::Backtrack, &LIMITS);
     let listed = grammar(&trajectory);
     let contains = |choice: &String| listed.contains(&format!("\"{choice}\""));
-    assert!(choices[1..].iter().all(contains) && !contains(&choices[0]) && !listed.contains("nat"), "{listed}");
+    assert!(
+        choices[1..].iter().all(contains) && !contains(&choices[0]) && !listed.contains("nat"),
+        "{listed}"
+    );
     assert!(listed.starts_with("root ::= ([^\\n]*"), "it may derive still");
     // Where the choices are not known, the forms remain.
     let mut other = advanced("bubble-sort", 3);
@@ -295,7 +347,10 @@ fn where_choices_are_finite_a_model_that_misses_them_is_given_the_list() {
 fn a_repeated_rejected_line_raises_the_temperature() {
     let mut trajectory = advanced("bubble-sort", 0);
     let model = FakeModel::saying("x");
-    let options = |temperature| ExecutorOptions { temperature: Some(temperature), ..ExecutorOptions::step("big", 9) };
+    let options = |temperature| ExecutorOptions {
+        temperature: Some(temperature),
+        ..ExecutorOptions::step("big", 9)
+    };
     let temperature = |trajectory: &Trajectory, base| {
         propose(&model, options(base), trajectory);
         model.last().sampling.temperature
@@ -354,14 +409,16 @@ fn trajectories_take_prompt_variants_in_turn() {
 #[test]
 fn a_grammar_with_nothing_left_is_a_proposal_that_says_so() {
     let model = FakeModel::new(|_| Ok(Completion { is_exhausted: true, ..completion("") }));
-    let proposal = propose(&model, ExecutorOptions::compact("llama", 8), &advanced("bubble-sort", 0));
+    let proposal =
+        propose(&model, ExecutorOptions::compact("llama", 8), &advanced("bubble-sort", 0));
     assert_eq!(proposal, Proposal { usage: USAGE, is_exhausted: true, ..Proposal::default() });
 }
 
 #[test]
 fn a_text_that_was_cut_off_says_so() {
     let model = FakeModel::new(|_| Ok(Completion { is_truncated: true, ..completion("12 so") }));
-    let proposal = propose(&model, ExecutorOptions::compact("llama", 8), &advanced("tower-of-hanoi", 2));
+    let proposal =
+        propose(&model, ExecutorOptions::compact("llama", 8), &advanced("tower-of-hanoi", 2));
     let reason = proposal.unfinished.expect("a reason");
     assert!(reason.starts_with(&format!("cut off after {} tokens", USAGE.completion)), "{reason}");
     assert!(reason.contains("max_tokens"), "what to raise: {reason}");

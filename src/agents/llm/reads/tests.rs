@@ -14,7 +14,8 @@ const SAMPLING: Sampling = Sampling { temperature: 0.7, top_p: 0.9, seed: 11 };
 
 fn propose(model: &Arc<FakeModel>, options: ExecutorOptions, trajectory: &Trajectory) -> Proposal {
     let shared: Arc<dyn Model> = model.clone();
-    let executor = LlmExecutor::new(shared, &Templates::default(), options).expect("built-in templates");
+    let executor =
+        LlmExecutor::new(shared, &Templates::default(), options).expect("built-in templates");
     block_on(executor.propose(trajectory, SAMPLING)).expect("a proposal")
 }
 
@@ -36,7 +37,9 @@ fn writing(parts: &'static [&'static str]) -> Arc<FakeModel> {
 /// An array of which two cells are known.
 fn trajectory() -> (Trajectory, [String; 2]) {
     let trajectory = advanced("introsort", 1);
-    let cell = |place: usize| format!("={:+05} ", trajectory.machine.state()["a"][place].as_i64().expect("a number"));
+    let cell = |place: usize| {
+        format!("={:+05} ", trajectory.machine.state()["a"][place].as_i64().expect("a number"))
+    };
     let cells = [cell(3), cell(12)];
     (trajectory, cells)
 }
@@ -50,10 +53,15 @@ fn values_are_appended_where_they_are_asked_for() {
     assert_eq!(proposal.derivation, format!("so 003?{first}012?{second}less"));
     assert_eq!((proposal.line.as_str(), proposal.unfinished), ("cmp 0 1", None));
     let written = "so 003?012?less\ncmp 0 1";
-    assert_eq!(proposal.tokens, written.bytes().map(u32::from).collect::<Vec<_>>(), "values are not the model's");
+    assert_eq!(
+        proposal.tokens,
+        written.bytes().map(u32::from).collect::<Vec<_>>(),
+        "values are not the model's"
+    );
     assert_eq!(proposal.logprobs.len(), written.len());
     let appended = first.len() + second.len();
-    let expected = Usage { prompt: (prompt.len() + appended) as u64, completion: written.len() as u64 };
+    let expected =
+        Usage { prompt: (prompt.len() + appended) as u64, completion: written.len() as u64 };
     assert_eq!(proposal.usage, expected);
 
     let requests = model.requests.lock().expect("no panic with the lock");
@@ -65,8 +73,14 @@ fn values_are_appended_where_they_are_asked_for() {
     assert_eq!(limits, [100, 93, 89]);
     let spec = trajectory.machine.spec();
     assert_eq!(requests[0].grammar.as_deref(), Some(prompt::grammar(spec, true).as_str()));
-    assert_eq!(requests[1].grammar.as_deref(), Some(prompt::continued_grammar(spec, true).as_str()));
-    assert_ne!(requests[0].sampling.seed, requests[1].sampling.seed, "or it would draw the same numbers again");
+    assert_eq!(
+        requests[1].grammar.as_deref(),
+        Some(prompt::continued_grammar(spec, true).as_str())
+    );
+    assert_ne!(
+        requests[0].sampling.seed, requests[1].sampling.seed,
+        "or it would draw the same numbers again"
+    );
 }
 
 #[test]

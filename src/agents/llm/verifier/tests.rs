@@ -26,9 +26,15 @@ fn judge(
 /// A report on bubble sort's constraints in which the given ones fail.
 fn report(failed: &[usize], score: &str) -> String {
     let count = advanced("bubble-sort", 0).machine.spec().constraints.len() - 1;
-    let line = |n| format!("Constraint {n}: {} - reason {n}\n", if failed.contains(&n) { "FAIL" } else { "PASS" });
+    let line = |n| {
+        format!(
+            "Constraint {n}: {} - reason {n}\n",
+            if failed.contains(&n) { "FAIL" } else { "PASS" }
+        )
+    };
     let overall = if failed.is_empty() { "VALID" } else { "INVALID" };
-    (1..=count).map(line).collect::<String>() + &format!("Overall: {overall}\nViolation Score: {score}")
+    (1..=count).map(line).collect::<String>()
+        + &format!("Overall: {overall}\nViolation Score: {score}")
 }
 
 #[test]
@@ -39,7 +45,8 @@ fn a_report_becomes_a_verdict() {
     let prompt = prompts::verifier(trajectory.machine.as_ref(), &line).expect("legal");
     let text = report(&[1, 3], "0.7");
     let model = FakeModel::new(move |_| Ok(completion(&text)));
-    let verdict = judge(&model, VerifierOptions::report("judge", 500), trajectory, &line).expect("a verdict");
+    let verdict =
+        judge(&model, VerifierOptions::report("judge", 500), trajectory, &line).expect("a verdict");
     assert_eq!(verdict.score, Score::from_value(0.7).expect("a score"));
     assert_eq!(verdict.violations, [constraints[1].name, constraints[3].name]);
     let feedback = format!("{}: reason 1; {}: reason 3", constraints[1].name, constraints[3].name);
@@ -47,7 +54,10 @@ fn a_report_becomes_a_verdict() {
     let request = model.last();
     assert_eq!(request.prompt, prompt, "the paper's prompt, as `bench prompt` prints it");
     assert_eq!(request.grammar.as_deref(), Some(report_grammar(constraints.len() - 1).as_str()));
-    assert_eq!((request.sampling.temperature, request.max_tokens, request.logprobs), (0.0, 500, false));
+    assert_eq!(
+        (request.sampling.temperature, request.max_tokens, request.logprobs),
+        (0.0, 500, false)
+    );
 }
 
 #[test]
@@ -75,15 +85,24 @@ fn invalid_reports_are_malformed() {
     ] {
         let said = text.clone();
         let model = FakeModel::new(move |_| Ok(Completion { is_truncated, ..completion(&said) }));
-        let error = judge(&model, VerifierOptions::report("judge", 500), advanced("bubble-sort", 0), "cmp 0 1")
-            .expect_err(&text);
+        let error = judge(
+            &model,
+            VerifierOptions::report("judge", 500),
+            advanced("bubble-sort", 0),
+            "cmp 0 1",
+        )
+        .expect_err(&text);
         assert_eq!((error.failure, error.agent.as_str()), (failure, "verifier `judge`"), "{error}");
         assert!(error.reason.contains(part), "{part:?} is missing in {error}");
     }
     // A report truncated after its last required line is complete.
     let whole = report(&[], "0.0");
-    let model = FakeModel::new(move |_| Ok(Completion { is_truncated: true, ..completion(&whole) }));
-    assert!(judge(&model, VerifierOptions::report("judge", 500), advanced("bubble-sort", 0), "cmp 0 1").is_ok());
+    let model =
+        FakeModel::new(move |_| Ok(Completion { is_truncated: true, ..completion(&whole) }));
+    assert!(
+        judge(&model, VerifierOptions::report("judge", 500), advanced("bubble-sort", 0), "cmp 0 1")
+            .is_ok()
+    );
 }
 
 #[test]
@@ -91,7 +110,8 @@ fn a_rejected_line_is_judged_without_the_model() {
     let model = FakeModel::saying("1");
     for options in [VerifierOptions::report("judge", 500), VerifierOptions::token("judge", None)] {
         for line in ["nonsense", "cmp 0 99", ""] {
-            let verdict = judge(&model, options.clone(), advanced("bubble-sort", 0), line).expect("a verdict");
+            let verdict = judge(&model, options.clone(), advanced("bubble-sort", 0), line)
+                .expect("a verdict");
             assert_eq!(
                 (verdict.score, verdict.violations),
                 (Score::from_tenths(10), vec!["format".into()]),
@@ -108,7 +128,11 @@ fn a_model_is_asked_about_the_configured_kinds() {
     let model = FakeModel::saying("Constraint 1: PASS - x\nOverall: VALID\nViolation Score: 0");
     let kinds = Kinds::from_iter([Kind::Transition]);
     let options = VerifierOptions { kinds, ..VerifierOptions::report("judge", 9) };
-    assert_eq!(verifier(&model, options.clone()).basis(), Basis::model(Method::Report), "asked about is not checked");
+    assert_eq!(
+        verifier(&model, options.clone()).basis(),
+        Basis::model(Method::Report),
+        "asked about is not checked"
+    );
     judge(&model, options, advanced("bubble-sort", 0), "cmp 0 1").expect("one constraint");
     let prompt = model.last().prompt;
     assert!(prompt.contains("1. next-step (") && !prompt.contains("\n2. "), "{prompt}");
@@ -127,17 +151,26 @@ fn a_token_is_the_verdict_and_its_probability_the_confidence() {
         ("0", ln(0.99), None, 10, true),
         (" 1\n", ln(0.99), None, 0, false),
     ] {
-        let model =
-            FakeModel::new(move |_| Ok(Completion { logprobs: vec![logprob], is_truncated: true, ..completion(text) }));
+        let model = FakeModel::new(move |_| {
+            Ok(Completion { logprobs: vec![logprob], is_truncated: true, ..completion(text) })
+        });
         let verdict =
-            judge(&model, VerifierOptions::token("judge", least), trajectory(), "cmp 0 1").expect("a verdict");
+            judge(&model, VerifierOptions::token("judge", least), trajectory(), "cmp 0 1")
+                .expect("a verdict");
         assert_eq!(verdict.score, Score::from_tenths(score), "{text:?} {logprob} {least:?}");
-        assert_eq!((verdict.feedback.is_some(), verdict.logprob), (is_told, Some(logprob)), "{text:?} {logprob}");
+        assert_eq!(
+            (verdict.feedback.is_some(), verdict.logprob),
+            (is_told, Some(logprob)),
+            "{text:?} {logprob}"
+        );
         assert_eq!((verdict.violations.len(), verdict.usage), (0, USAGE));
         let request = model.last();
         assert_eq!(
             request.prompt,
-            format!("check bubble-sort {}\ncmp 0 1\n", prime_lessons::view(trajectory().machine.as_ref()))
+            format!(
+                "check bubble-sort {}\ncmp 0 1\n",
+                prime_lessons::view(trajectory().machine.as_ref())
+            )
         );
         assert_eq!(
             (request.grammar.as_deref(), request.max_tokens, request.logprobs),
@@ -152,7 +185,10 @@ fn the_token_prompt_is_the_one_used_in_training() {
         let trajectory = advanced(task, 2);
         let line = trajectory.machine.reference().expect("a step");
         let trained = prime_lessons::token_check(trajectory.machine.as_ref(), &line);
-        assert_eq!(trained, format!("check {task} {}\n{line}\n", prime_lessons::view(trajectory.machine.as_ref())));
+        assert_eq!(
+            trained,
+            format!("check {task} {}\n{line}\n", prime_lessons::view(trajectory.machine.as_ref()))
+        );
         let model = FakeModel::saying("1");
         judge(&model, VerifierOptions::token("judge", None), trajectory, &line).expect("a verdict");
         let request = model.last();
@@ -171,13 +207,19 @@ fn invalid_tokens_and_missing_probabilities_are_errors() {
         ("1", Some(0.5), Failure::Unsupported, "remove `confidence_min`"),
     ] {
         let model = FakeModel::saying(text);
-        let error = judge(&model, VerifierOptions::token("judge", least), advanced("bubble-sort", 0), "cmp 0 1")
-            .expect_err(text);
+        let error = judge(
+            &model,
+            VerifierOptions::token("judge", least),
+            advanced("bubble-sort", 0),
+            "cmp 0 1",
+        )
+        .expect_err(text);
         assert_eq!(error.failure, failure, "{error}");
         assert!(error.reason.contains(part), "{error}");
     }
     let model = FakeModel::saying("1");
-    let verdict = judge(&model, VerifierOptions::token("judge", None), advanced("bubble-sort", 0), "cmp 0 1");
+    let verdict =
+        judge(&model, VerifierOptions::token("judge", None), advanced("bubble-sort", 0), "cmp 0 1");
     assert_eq!(verdict.expect("no probability is needed").logprob, None);
 }
 
@@ -202,7 +244,8 @@ fn natural_language_constraints_go_to_the_model_and_checks_are_evaluated() {
     );
     let options = || VerifierOptions::report("judge", 99);
     assert!(verifier(&model, options()).reads_words());
-    let verdict = judge(&model, options(), started(problem.as_ref()), "Good day!").expect("a verdict");
+    let verdict =
+        judge(&model, options(), started(problem.as_ref()), "Good day!").expect("a verdict");
     assert_eq!((verdict.violations, verdict.score.value()), (vec!["named".into()], 0.9));
     assert_eq!(verdict.feedback.as_deref(), Some("named: Ada is missing"));
     let prompt = model.last().prompt;
@@ -215,8 +258,12 @@ fn natural_language_constraints_go_to_the_model_and_checks_are_evaluated() {
     ] {
         assert!(prompt.contains(part), "{part:?} is missing in:\n{prompt}");
     }
-    assert!(!prompt.contains("\n3. ") && !prompt.contains("Actions:") && !prompt.contains("\n\n\n"), "{prompt}");
-    let verdict = judge(&model, options(), started(problem.as_ref()), "Good day, dear Ada!").expect("a verdict");
+    assert!(
+        !prompt.contains("\n3. ") && !prompt.contains("Actions:") && !prompt.contains("\n\n\n"),
+        "{prompt}"
+    );
+    let verdict = judge(&model, options(), started(problem.as_ref()), "Good day, dear Ada!")
+        .expect("a verdict");
     assert_eq!(verdict.violations, ["short"]);
     assert_eq!(verdict.score, Score::from_tenths(Severity::Minor.tenths()));
     assert_eq!(model.count(), 1, "a broken check needs no reader");
@@ -227,11 +274,16 @@ fn natural_language_constraints_go_to_the_model_and_checks_are_evaluated() {
 #[test]
 fn an_improbable_line_is_wrong() {
     let judged = |text: &str, logprobs: &[f32], is_truncated: bool| {
-        let completion =
-            Completion { text: text.to_owned(), logprobs: logprobs.to_vec(), is_truncated, ..Completion::default() };
+        let completion = Completion {
+            text: text.to_owned(),
+            logprobs: logprobs.to_vec(),
+            is_truncated,
+            ..Completion::default()
+        };
         let fake = FakeModel::new(move |_| Ok(completion.clone()));
         let options = VerifierOptions::likelihood("judge", 0.1, 99);
-        let verifier = LlmVerifier::new(fake.clone(), &Templates::default(), options).expect("a template");
+        let verifier =
+            LlmVerifier::new(fake.clone(), &Templates::default(), options).expect("a template");
         let mut trajectory = advanced("tower-of-hanoi", 0);
         let line = trajectory.machine.reference().expect("a step");
         trajectory.machine.propose(&line).expect("legal");
@@ -242,7 +294,10 @@ fn an_improbable_line_is_wrong() {
             format!("tower-of-hanoi {}\n", prime_lessons::view(trajectory.machine.as_ref())),
             "as executors are asked"
         );
-        assert_eq!(request.grammar.as_deref(), Some(&*format!("root ::= ([^\\n]* \"\\n\")? \"{line}\"")));
+        assert_eq!(
+            request.grammar.as_deref(),
+            Some(&*format!("root ::= ([^\\n]* \"\\n\")? \"{line}\""))
+        );
         assert!(request.logprobs && request.max_tokens == 99);
         verdict
     };

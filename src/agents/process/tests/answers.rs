@@ -15,7 +15,11 @@ fn proposals_are_parsed() {
         usage: Usage { prompt: 7, completion: 2 },
         ..Proposal::default()
     };
-    assert_eq!(proposal(full), Ok(expected), "an empty line is no action, which the machine finds out");
+    assert_eq!(
+        proposal(full),
+        Ok(expected),
+        "an empty line is no action, which the machine finds out"
+    );
 }
 
 #[test]
@@ -34,14 +38,19 @@ fn verdicts_are_parsed() {
         assert_eq!(verdict(line.as_bytes()), Ok(expected), "{line}");
     }
     let full =
-        verdict(br#"{"id":1,"score":0.2,"feedback":"no","logprob":-1,"usage":{"prompt":3}}"#).expect("a verdict");
+        verdict(br#"{"id":1,"score":0.2,"feedback":"no","logprob":-1,"usage":{"prompt":3}}"#)
+            .expect("a verdict");
     assert_eq!((full.feedback.as_deref(), full.logprob), (Some("no"), Some(-1.0)));
     assert_eq!(full.usage, Usage { prompt: 3, completion: 0 });
 }
 
 #[test]
 fn rulings_are_parsed() {
-    let rows = [("proceed", Decision::Proceed), ("retry", Decision::Retry), ("backtrack", Decision::Backtrack)];
+    let rows = [
+        ("proceed", Decision::Proceed),
+        ("retry", Decision::Retry),
+        ("backtrack", Decision::Backtrack),
+    ];
     for (word, decision) in rows {
         let line = format!(r#"{{"id":1,"decision":"{word}"}}"#);
         assert_eq!(ruling(line.as_bytes()).map(|ruling| ruling.decision), Ok(decision));
@@ -49,7 +58,9 @@ fn rulings_are_parsed() {
 }
 
 /// The failure and the reason of an invalid answer.
-fn failure<A: std::fmt::Debug>(answer: Result<A, super::super::fault::ProcessFault>) -> (Failure, String) {
+fn failure<A: std::fmt::Debug>(
+    answer: Result<A, super::super::fault::ProcessFault>,
+) -> (Failure, String) {
     let fault = answer.expect_err("no answer");
     (fault.failure, fault.reason)
 }
@@ -101,7 +112,8 @@ fn invalid_answers_are_malformed() {
     for line in verifier {
         assert_eq!(failure(verdict(line.as_bytes())).0, Failure::Malformed, "{line}");
     }
-    let coordinator = [r#"{"id":1}"#, r#"{"id":1,"decision":"Proceed"}"#, r#"{"id":1,"decision":"stop"}"#];
+    let coordinator =
+        [r#"{"id":1}"#, r#"{"id":1,"decision":"Proceed"}"#, r#"{"id":1,"decision":"stop"}"#];
     for line in coordinator {
         assert_eq!(failure(ruling(line.as_bytes())).0, Failure::Malformed, "{line}");
     }
@@ -125,7 +137,9 @@ fn a_program_may_answer_with_an_error() {
     ];
     for (line, expected) in rows {
         let line = line.as_bytes();
-        for (found, reason) in [failure(proposal(line)), failure(verdict(line)), failure(ruling(line))] {
+        for (found, reason) in
+            [failure(proposal(line)), failure(verdict(line)), failure(ruling(line))]
+        {
             assert_eq!((found, reason.as_str()), (expected, "it said: busy"));
         }
     }

@@ -125,7 +125,8 @@ while True:
 "#;
     let agent = executor(&Program { processes: 3, ..python(code) });
     let at = trajectory("tower-of-hanoi");
-    let turns = (0..60).map(|seed| agent.propose(&at, crate::agents::Sampling { seed, ..SAMPLING }));
+    let turns =
+        (0..60).map(|seed| agent.propose(&at, crate::agents::Sampling { seed, ..SAMPLING }));
     let answers = join_all(turns).await;
     let mut pids = std::collections::BTreeSet::new();
     for (seed, answer) in answers.into_iter().enumerate() {
@@ -139,7 +140,8 @@ while True:
 
 #[test]
 fn the_processes_outlive_the_threads_that_use_them() {
-    let code = "hello()\nwhile True: say(json.dumps({'id': ask()['id'], 'action': str(os.getpid())}))";
+    let code =
+        "hello()\nwhile True: say(json.dumps({'id': ask()['id'], 'action': str(os.getpid())}))";
     let agent = Arc::new(executor(&python(code)));
     let on_a_thread = || {
         let agent = Arc::clone(&agent);
@@ -209,8 +211,9 @@ while True: say(json.dumps({{"id": ask()["id"], "action": "done"}}))
     );
     let agent = executor(&python(&code));
     assert!(propose(&agent).await.is_ok());
-    let mut held =
-        tokio::task::spawn_blocking(move || listener.accept().expect("the child").0).await.expect("no panic");
+    let mut held = tokio::task::spawn_blocking(move || listener.accept().expect("the child").0)
+        .await
+        .expect("no panic");
     drop(agent);
     held.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
     assert_eq!(held.read(&mut [0]).expect("it ends within the time"), 0);

@@ -4,7 +4,8 @@ use super::{executor, propose, python};
 use crate::agents::AgentError;
 use crate::settings::Program;
 
-/// What a program answers as its action: any Python expression over the `handshake` and the `request`.
+/// What a program answers as its action: any Python expression over the `handshake` and the
+/// `request`.
 async fn says(expression: &str, change: impl FnOnce(&mut Program)) -> Result<String, AgentError> {
     let code = format!(
         r#"
@@ -33,9 +34,14 @@ async fn a_program_sees_only_the_passed_environment() {
     assert_eq!(says(names, |_| {}).await, Ok(String::new()));
     assert_ne!(says(r#"os.environ["PATH"]"#, |_| {}).await, Ok(String::new()));
     // Set by cargo for every test.
-    let named =
-        |program: &mut Program| program.pass_env = vec!["CARGO_PKG_NAME".to_owned(), "NO_SUCH_THING".to_owned()];
-    let seen = says(r#"os.environ["CARGO_PKG_NAME"] + str(len(os.environ.get("NO_SUCH_THING", "")))"#, named).await;
+    let named = |program: &mut Program| {
+        program.pass_env = vec!["CARGO_PKG_NAME".to_owned(), "NO_SUCH_THING".to_owned()]
+    };
+    let seen = says(
+        r#"os.environ["CARGO_PKG_NAME"] + str(len(os.environ.get("NO_SUCH_THING", "")))"#,
+        named,
+    )
+    .await;
     assert_eq!(seen, Ok("prime-agents0".to_owned()));
 }
 
@@ -66,13 +72,15 @@ while True:
 async fn answers_are_limited_to_line_bytes_max() {
     // {"id": 1, "action": "…"} has 23 bytes besides the action.
     for (length, fits) in [(1000 - 23, true), (1001 - 23, false)] {
-        let answer = says(&format!("'x' * {length}"), |program| program.line_bytes_max = 1000).await;
+        let answer =
+            says(&format!("'x' * {length}"), |program| program.line_bytes_max = 1000).await;
         assert_eq!(answer.is_ok(), fits, "{answer:?}");
     }
 }
 
 #[tokio::test]
 async fn lines_may_end_in_crlf() {
-    let code = "hello()\nwhile True: say(json.dumps({'id': ask()['id'], 'action': 'done'}) + '\\r')";
+    let code =
+        "hello()\nwhile True: say(json.dumps({'id': ask()['id'], 'action': 'done'}) + '\\r')";
     assert_eq!(propose(&executor(&python(code))).await.expect("an answer").line, "done");
 }

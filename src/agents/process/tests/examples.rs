@@ -24,11 +24,13 @@ fn kinds() -> Kinds {
 
 #[tokio::test]
 async fn the_verifier_agrees_with_the_rules() {
-    let agent = ProcessVerifier::start("example", &example("verifier.py", &[]), kinds()).expect("a program is named");
+    let agent = ProcessVerifier::start("example", &example("verifier.py", &[]), kinds())
+        .expect("a program is named");
     let rules = RulesVerifier::new(kinds());
     let pegs = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1), (0, 0)];
     let moves = (1..=4).flat_map(|disk| pegs.map(|(from, to)| format!("move {disk} {from} {to}")));
-    let others = ["cmp 0 2", "swap 0 1", "swap 1 2", "swap 0 3", "pass", "done", "cmp 0 99", "sort", ""];
+    let others =
+        ["cmp 0 2", "swap 0 1", "swap 1 2", "swap 0 3", "pass", "done", "cmp 0 99", "sort", ""];
     let rows: [(&str, Vec<String>, &str); 2] = [
         ("tower-of-hanoi", moves.chain(["move x".to_owned()]).collect(), ""),
         ("bubble-sort", others.map(str::to_owned).to_vec(), "swap 0 1"),
@@ -43,8 +45,14 @@ async fn the_verifier_agrees_with_the_rules() {
                 let applicable = at.machine.propose(line).is_ok();
                 let expected = rules.judge(&at, line).await.expect("a verdict");
                 let verdict = agent.judge(&at, line).await.expect("a verdict");
-                assert_eq!(verdict.score, expected.score, "{slug} {line:?} in {} ({applicable})", at.machine.state());
-                let [named, known] = [verdict.violations, expected.violations].map(BTreeSet::from_iter);
+                assert_eq!(
+                    verdict.score,
+                    expected.score,
+                    "{slug} {line:?} in {} ({applicable})",
+                    at.machine.state()
+                );
+                let [named, known] =
+                    [verdict.violations, expected.violations].map(BTreeSet::from_iter);
                 assert_eq!(named, known, "{slug} {line:?} in {}", at.machine.state());
                 found.extend(named);
             }
@@ -52,7 +60,9 @@ async fn the_verifier_agrees_with_the_rules() {
             let is_time = at.stack.depth() == 3 && !let_through.is_empty();
             let line = if is_time { let_through } else { &right };
             let applicable = at.machine.propose(line).is_ok();
-            if at.settle(line, applicable, &Verdict::default(), Decision::Proceed, &LIMITS) != Next::Propose {
+            if at.settle(line, applicable, &Verdict::default(), Decision::Proceed, &LIMITS)
+                != Next::Propose
+            {
                 break;
             }
         }
@@ -67,7 +77,8 @@ async fn the_verifier_agrees_with_the_rules() {
 
 #[tokio::test]
 async fn the_executor_solves_tower_of_hanoi() {
-    let agent = ProcessExecutor::start("example", &example("executor.py", &[])).expect("a program is named");
+    let agent = ProcessExecutor::start("example", &example("executor.py", &[]))
+        .expect("a program is named");
     let mut at = trajectory("tower-of-hanoi");
     let expected = at.machine.problem().reference();
     let answer = loop {
@@ -103,7 +114,8 @@ async fn the_coordinator_has_the_policy_of_the_paper() {
     let score = |value| Score::from_value(value).expect("a score");
     let thresholds = Thresholds { soft: score(0.3), hard: score(0.8), retries_max: 2 };
     let program = example("coordinator.py", &[]);
-    let agent = ProcessCoordinator::start("example", &program, thresholds).expect("a program is named");
+    let agent =
+        ProcessCoordinator::start("example", &program, thresholds).expect("a program is named");
     let rows = [
         (0.0, 0, Decision::Proceed),
         (0.3, 1, Decision::Retry),
@@ -123,7 +135,8 @@ async fn the_coordinator_has_the_policy_of_the_paper() {
 
 #[tokio::test]
 async fn an_example_refuses_the_wrong_role() {
-    let agent = ProcessExecutor::start("example", &example("verifier.py", &[])).expect("a program is named");
+    let agent = ProcessExecutor::start("example", &example("verifier.py", &[]))
+        .expect("a program is named");
     let error = agent.propose(&trajectory("bubble-sort"), SAMPLING).await.expect_err("a verifier");
     assert!(error.to_string().contains("this program is a verifier"), "{error}");
 }

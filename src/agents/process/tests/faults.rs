@@ -30,8 +30,18 @@ async fn each_fault_fails_one_turn_with_a_reason() {
     let rows = [
         ("garbage", "say('ｎｏ json at all')", Failure::Malformed, "ｎｏ json at all"),
         ("no id", "say('{}')", Failure::Malformed, "missing field `id`"),
-        ("the id of another", "say('{\"id\":77,\"action\":\"x\"}')", Failure::Malformed, "answered request 77"),
-        ("not text", "sys.stdout.buffer.write(bytes([255, 10])); sys.stdout.flush()", Failure::Malformed, "wrote"),
+        (
+            "the id of another",
+            "say('{\"id\":77,\"action\":\"x\"}')",
+            Failure::Malformed,
+            "answered request 77",
+        ),
+        (
+            "not text",
+            "sys.stdout.buffer.write(bytes([255, 10])); sys.stdout.flush()",
+            Failure::Malformed,
+            "wrote",
+        ),
         (
             "flood",
             "[sys.stdout.write('x' * 65536) for _ in range(100)]; sys.stdout.flush()",
@@ -42,8 +52,18 @@ async fn each_fault_fails_one_turn_with_a_reason() {
         ("last words", "sys.stderr.write('no more\\n'); sys.exit(3)", Failure::Died, "no more"),
         ("an exception", "raise KeyError('colour')", Failure::Died, "KeyError: 'colour'"),
         ("signal", "os.kill(os.getpid(), 11)", Failure::Died, "signal 11"),
-        ("closed output", "os.close(1); time.sleep(60)", Failure::Died, "closed its standard output without exiting"),
-        ("half a line", "sys.stdout.write('{\"id\"'); sys.stdout.flush(); os._exit(0)", Failure::Died, "exit status 0"),
+        (
+            "closed output",
+            "os.close(1); time.sleep(60)",
+            Failure::Died,
+            "closed its standard output without exiting",
+        ),
+        (
+            "half a line",
+            "sys.stdout.write('{\"id\"'); sys.stdout.flush(); os._exit(0)",
+            Failure::Died,
+            "exit status 0",
+        ),
     ];
     for (name, wrong, failure, part) in rows {
         let folder = tempfile::tempdir().expect("a folder");
@@ -53,7 +73,11 @@ async fn each_fault_fails_one_turn_with_a_reason() {
         assert!(error.to_string().contains(part), "{name}: {part:?} is missing in {error}");
         assert!(error.to_string().starts_with("executor `test`: it "), "{name}: {error}");
         assert!(error.is_transient, "{name}");
-        assert_eq!(propose(&agent).await.map(|proposal| proposal.line), Ok("move 1 0 2".to_owned()), "{name}");
+        assert_eq!(
+            propose(&agent).await.map(|proposal| proposal.line),
+            Ok("move 1 0 2".to_owned()),
+            "{name}"
+        );
     }
 }
 
@@ -111,11 +135,18 @@ async fn a_program_that_cannot_be_started_is_refused_by_name() {
         for _ in 0..2 {
             let error = propose(&agent).await.expect_err("cannot be started");
             assert_eq!((error.failure, error.is_transient), (Failure::Refused, false));
-            assert!(error.to_string().contains(command) && error.to_string().contains("`command`"), "{error}");
+            assert!(
+                error.to_string().contains(command) && error.to_string().contains("`command`"),
+                "{error}"
+            );
         }
     }
-    let error = super::ProcessExecutor::start("test", &Program::default()).err().expect("no command");
-    assert!(error.to_string().contains("executor `test`") && error.to_string().contains("`command`"), "{error}");
+    let error =
+        super::ProcessExecutor::start("test", &Program::default()).err().expect("no command");
+    assert!(
+        error.to_string().contains("executor `test`") && error.to_string().contains("`command`"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -143,17 +174,25 @@ async fn a_program_that_always_fails_reaches_the_restart_limit() {
     let agent = executor(&program);
     for _ in 0..3 {
         let error = propose(&agent).await.expect_err("ends");
-        assert!(error.to_string().contains("exit status 9") && !error.to_string().contains("restarts_max"), "{error}");
+        assert!(
+            error.to_string().contains("exit status 9")
+                && !error.to_string().contains("restarts_max"),
+            "{error}"
+        );
     }
     let error = propose(&agent).await.expect_err("is not even started");
     assert_eq!(error.failure, Failure::Died);
-    assert!(error.to_string().contains("`restarts_max`") && error.to_string().contains("exit status 9"), "{error}");
+    assert!(
+        error.to_string().contains("`restarts_max`") && error.to_string().contains("exit status 9"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn after_the_window_a_program_is_restarted() {
     let folder = tempfile::tempdir().expect("a folder");
-    let program = Program { restarts_max: 0, restart_window_ms: 1, ..once(folder.path(), "sys.exit(1)") };
+    let program =
+        Program { restarts_max: 0, restart_window_ms: 1, ..once(folder.path(), "sys.exit(1)") };
     let agent = executor(&program);
     assert!(propose(&agent).await.is_err());
     // The window has passed before the process exits.

@@ -16,7 +16,8 @@ use prime_bench::tasks::{self, Difficulty, Kinds};
 use prime_protocol::trajectory::Limits;
 use prime_protocol::{Trajectory, Verdict};
 
-const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
+const LIMITS: Limits =
+    Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
 const SAMPLING: Sampling = Sampling { temperature: 0.5, top_p: 0.9, seed: 7 };
 
 /// The preamble of the test programs: `say` writes a line, `ask` waits for one.
@@ -37,7 +38,8 @@ def hello():
 
 /// A short Python program, which may use `say`, `ask` and `hello`.
 fn python(code: &str) -> Program {
-    let command = ["python3", "-B", "-S", "-c", &format!("{HEAD}\n{code}")].map(str::to_owned).to_vec();
+    let command =
+        ["python3", "-B", "-S", "-c", &format!("{HEAD}\n{code}")].map(str::to_owned).to_vec();
     Program { command, ..Program::default() }
 }
 
@@ -50,7 +52,10 @@ fn verifier(program: &Program) -> ProcessVerifier {
 }
 
 fn trajectory(slug: &str) -> Trajectory {
-    Trajectory::new(tasks::find(slug).expect("listed").generate(Difficulty::Easy, 3).start(), &LIMITS)
+    Trajectory::new(
+        tasks::find(slug).expect("listed").generate(Difficulty::Easy, 3).start(),
+        &LIMITS,
+    )
 }
 
 async fn propose(agent: &ProcessExecutor) -> Result<Proposal, crate::agents::AgentError> {
@@ -67,7 +72,9 @@ async fn judge(agent: &ProcessVerifier, line: &str) -> Result<Verdict, crate::ag
 /// Whether a process exists and is not a zombie.
 fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(PathBuf::from(format!("/proc/{pid}/stat")));
-    stat.is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')))
+    stat.is_ok_and(|stat| {
+        !stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+    })
 }
 
 /// Whether a process no longer exists.

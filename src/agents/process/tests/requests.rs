@@ -14,7 +14,8 @@ fn read(line: &[u8]) -> Value {
 }
 
 fn sorted(value: &Value) -> Vec<&str> {
-    let mut keys: Vec<_> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    let mut keys: Vec<_> =
+        value.as_object().expect("an object").keys().map(String::as_str).collect();
     keys.sort_unstable();
     keys
 }
@@ -45,14 +46,18 @@ fn with<'k>(more: &[&'k str]) -> Vec<&'k str> {
 #[test]
 fn executor_requests_have_the_state() {
     let mut at = trajectory("tower-of-hanoi");
-    for (line, decision) in [("move 1 0 2", Decision::Proceed), ("move 2 0 0", Decision::Backtrack)] {
+    for (line, decision) in [("move 1 0 2", Decision::Proceed), ("move 2 0 0", Decision::Backtrack)]
+    {
         let applicable = at.machine.propose(line).is_ok();
         let feedback = Some("not so".to_owned());
         at.settle(line, applicable, &Verdict { feedback, ..Verdict::default() }, decision, &LIMITS);
     }
     let seen = read(&request::propose(5, &at, SAMPLING));
     assert_eq!(sorted(&seen), with(&["sampling"]));
-    assert_eq!((&seen["id"], &seen["task"], &seen["depth"]), (&json!(5), &json!("tower-of-hanoi"), &json!(1)));
+    assert_eq!(
+        (&seen["id"], &seen["task"], &seen["depth"]),
+        (&json!(5), &json!("tower-of-hanoi"), &json!(1))
+    );
     assert_eq!((&seen["feedback"], &seen["excluded"]), (&json!("not so"), &json!(["move 2 0 0"])));
     assert_eq!(seen["rejections"], json!([{"line": "move 2 0 0", "reason": "not so"}]));
     assert_eq!(seen["abandoned"], json!([]));
@@ -78,7 +83,11 @@ fn hidden_fields_are_only_for_verifiers() {
     let coordinator = read(&request::decide(3, &at, "move N", &Verdict::default(), &thresholds));
     assert!(!verifier["input"]["passages"].is_null());
     for seen in [executor, coordinator] {
-        assert!(seen["input"]["passages"].is_null() && !seen["input"]["goal"].is_null(), "{}", seen["input"]);
+        assert!(
+            seen["input"]["passages"].is_null() && !seen["input"]["goal"].is_null(),
+            "{}",
+            seen["input"]
+        );
         assert!(!seen["state"].to_string().contains("passages"));
     }
 }
@@ -93,7 +102,10 @@ fn verifier_requests_have_the_steps_effect() {
         (&seen["action"], &seen["applicable"], &seen["ends"]),
         (&json!("move 1 0 2"), &json!(true), &json!(false))
     );
-    assert_eq!((&seen["state"]["last"], &seen["after"]["last"]), (&json!(""), &json!("move 1 0 2")));
+    assert_eq!(
+        (&seen["state"]["last"], &seen["after"]["last"]),
+        (&json!(""), &json!("move 1 0 2"))
+    );
 
     at.machine.propose("move 3 0 2").expect_err("it is not on top");
     let seen = read(&request::judge(1, &at, "move 3 0 2"));
@@ -107,9 +119,13 @@ fn coordinator_requests_have_verdict_and_thresholds() {
     at.stack.top_mut().retries = 2;
     let score = |value| Score::from_value(value).expect("a score");
     let thresholds = Thresholds { soft: score(0.3), hard: score(0.8), retries_max: 4 };
-    let verdict = Verdict { score: score(0.6), violations: vec!["tail".into()], ..Verdict::default() };
+    let verdict =
+        Verdict { score: score(0.6), violations: vec!["tail".into()], ..Verdict::default() };
     let seen = read(&request::decide(1, &at, "cmp 0 1", &verdict, &thresholds));
-    assert_eq!(sorted(&seen), with(&["action", "retries", "retries_max", "tau_hard", "tau_soft", "verdict"]));
+    assert_eq!(
+        sorted(&seen),
+        with(&["action", "retries", "retries_max", "tau_hard", "tau_soft", "verdict"])
+    );
     assert_eq!(seen["verdict"], json!({"score": 0.6, "violations": ["tail"], "feedback": null}));
     assert_eq!((&seen["retries"], &seen["retries_max"]), (&json!(2), &json!(4)));
     assert_eq!((&seen["tau_soft"], &seen["tau_hard"]), (&json!(0.3), &json!(0.8)));

@@ -16,7 +16,8 @@ fn looks(seen: &Seen) -> usize {
     seen.requests.iter().filter(|request| request.is_probe()).count()
 }
 
-/// Waits until a probe that starts from now on has been evaluated: a probe starts only when the previous one has ended.
+/// Waits until a probe that starts from now on has been evaluated: a probe starts only when the
+/// previous one has ended.
 async fn probed(server: &Server) {
     let before = looks(&server.seen());
     server.until(|seen| looks(seen) >= before + 3).await;
@@ -35,14 +36,15 @@ async fn an_unhealthy_server_gets_no_requests_until_it_recovers() {
     })
     .await;
     // A missing list of models does not make a server unhealthy.
-    let sound = Server::start(
-        |_, request| {
-            if request.is_probe() { Act::Status(404, "", String::new()) } else { Act::Say("sound") }
-        },
-    )
+    let sound = Server::start(|_, request| {
+        if request.is_probe() { Act::Status(404, "", String::new()) } else { Act::Say("sound") }
+    })
     .await;
-    let settings =
-        UpstreamPool { health_interval_ms: 2, health_path: "/health".to_owned(), ..pool(&[&ailing.url, &sound.url]) };
+    let settings = UpstreamPool {
+        health_interval_ms: 2,
+        health_path: "/health".to_owned(),
+        ..pool(&[&ailing.url, &sound.url])
+    };
     let model = model(&settings);
     let health = || model.snapshot().iter().map(|status| status.is_healthy).collect::<Vec<_>>();
 
@@ -60,20 +62,30 @@ async fn an_unhealthy_server_gets_no_requests_until_it_recovers() {
     for affinity in 0..20 {
         texts.push(model.complete(request(affinity)).await.unwrap().text);
     }
-    assert!(texts.contains(&"ailing".to_owned()) && texts.contains(&"sound".to_owned()), "{texts:?}");
-    assert!(ailing.seen().requests.iter().any(|request| request.head.starts_with("get /health http/1.1")));
-    assert_eq!(model.snapshot()[0].requests, texts.iter().filter(|text| *text == "ailing").count() as u64);
+    assert!(
+        texts.contains(&"ailing".to_owned()) && texts.contains(&"sound".to_owned()),
+        "{texts:?}"
+    );
+    assert!(
+        ailing
+            .seen()
+            .requests
+            .iter()
+            .any(|request| request.head.starts_with("get /health http/1.1"))
+    );
+    assert_eq!(
+        model.snapshot()[0].requests,
+        texts.iter().filter(|text| *text == "ailing").count() as u64
+    );
 }
 
 #[tokio::test]
 async fn a_server_that_answers_one_request_at_a_time_is_busy_not_unhealthy() {
     let gate = Arc::new(Semaphore::new(0));
     let act = Arc::clone(&gate);
-    let server = Server::start(
-        move |_, request| {
-            if request.is_probe() { Act::Hang } else { Act::SayAfter(Arc::clone(&act), "done") }
-        },
-    )
+    let server = Server::start(move |_, request| {
+        if request.is_probe() { Act::Hang } else { Act::SayAfter(Arc::clone(&act), "done") }
+    })
     .await;
     let settings = UpstreamPool { health_interval_ms: 0, ..pool(&[&server.url]) };
     let model = model(&settings);
@@ -82,7 +94,10 @@ async fn a_server_that_answers_one_request_at_a_time_is_busy_not_unhealthy() {
         server.until(|seen| seen.in_flight == 1).await;
         model.client.pool.probed(0, late());
         assert!(model.snapshot()[0].is_healthy);
-        model.client.pool.probed(0, Err(AttemptError::transient(Failure::Unreachable, "cannot connect")));
+        model
+            .client
+            .pool
+            .probed(0, Err(AttemptError::transient(Failure::Unreachable, "cannot connect")));
         assert!(!model.snapshot()[0].is_healthy, "only silence is excused");
         gate.add_permits(1);
     };

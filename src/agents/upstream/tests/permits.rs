@@ -20,13 +20,17 @@ fn narrow(urls: &[&str], places: u32) -> UpstreamPool {
 
 #[tokio::test]
 async fn no_server_exceeds_its_capacity() {
-    let servers = [Server::playing(vec![Act::Say("a")]).await, Server::playing(vec![Act::Say("a")]).await];
+    let servers =
+        [Server::playing(vec![Act::Say("a")]).await, Server::playing(vec![Act::Say("a")]).await];
     let model = model(&narrow(&[&servers[0].url, &servers[1].url], 3));
     let replies = join_all((0..200).map(|affinity| model.complete(request(affinity)))).await;
     assert!(replies.iter().all(Result::is_ok));
     let seen = servers.each_ref().map(Server::seen);
     assert_eq!(seen[0].requests.len() + seen[1].requests.len(), 200);
-    assert!(seen.iter().all(|seen| (1..=3).contains(&seen.in_flight_max) && seen.requests.len() > 50), "{seen:?}");
+    assert!(
+        seen.iter().all(|seen| (1..=3).contains(&seen.in_flight_max) && seen.requests.len() > 50),
+        "{seen:?}"
+    );
     assert!(model.snapshot().iter().all(|status| status.in_flight == 0));
 }
 
@@ -34,7 +38,8 @@ async fn no_server_exceeds_its_capacity() {
 async fn requests_with_a_common_prefix_share_a_server_and_overflow_when_it_is_busy() {
     let gate = Arc::new(Semaphore::new(0));
     let act = || vec![Act::SayAfter(Arc::clone(&gate), "a")];
-    let servers = [Server::playing(act()).await, Server::playing(act()).await, Server::playing(act()).await];
+    let servers =
+        [Server::playing(act()).await, Server::playing(act()).await, Server::playing(act()).await];
     let urls: Vec<_> = servers.iter().map(|server| server.url.as_str()).collect();
     let model = model(&narrow(&urls, 8));
     let counts = || servers.each_ref().map(|server| server.seen().requests.len());
@@ -48,7 +53,11 @@ async fn requests_with_a_common_prefix_share_a_server_and_overflow_when_it_is_bu
     for affinity in 0..20 {
         model.complete(request(affinity * 1_000)).await.unwrap();
     }
-    assert!(counts().iter().all(|count| *count > 0), "other beginnings, other servers: {:?}", counts());
+    assert!(
+        counts().iter().all(|count| *count > 0),
+        "other beginnings, other servers: {:?}",
+        counts()
+    );
 
     let before = counts();
     let all = join_all((0..24).map(|_| model.complete(request(5))));
@@ -80,14 +89,17 @@ async fn cancelling_closes_the_connection_and_returns_the_permit() {
 #[tokio::test]
 async fn waiting_too_long_is_an_error() {
     let server = Server::playing(vec![Act::Hang]).await;
-    let model = Arc::new(model(&UpstreamPool { queue_timeout_ms: 50, ..narrow(&[&server.url], 1) }));
+    let model =
+        Arc::new(model(&UpstreamPool { queue_timeout_ms: 50, ..narrow(&[&server.url], 1) }));
     let asking = Arc::clone(&model);
     let first = tokio::spawn(async move { asking.complete(request(1)).await });
     server.until(|seen| seen.requests.len() == 1).await;
     let error = model.complete(request(2)).await.unwrap_err();
     assert_eq!((error.failure, error.is_transient), (Failure::Overloaded, true));
     assert!(
-        error.reason.starts_with("no server had capacity within `queue_timeout_ms` (capacity: 1 requests, "),
+        error.reason.starts_with(
+            "no server had capacity within `queue_timeout_ms` (capacity: 1 requests, "
+        ),
         "{error}"
     );
     assert_eq!(server.seen().requests.len(), 1);

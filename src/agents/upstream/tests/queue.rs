@@ -23,7 +23,12 @@ type Wait = Pin<Box<dyn Future<Output = Result<Permit, AttemptError>>>>;
 
 /// Backends with a capacity of one whose breakers open at the first failure.
 fn backends(count: usize) -> Arc<Pool> {
-    let settings = UpstreamPool { breaker_failures: 1, breaker_ms: 10_000, backoff_max_ms: 60_000, ..pool(&[]) };
+    let settings = UpstreamPool {
+        breaker_failures: 1,
+        breaker_ms: 10_000,
+        backoff_max_ms: 60_000,
+        ..pool(&[])
+    };
     let backend = |port: usize| {
         let mut upstream = upstream(&format!("http://127.0.0.1:{}/v1", port + 1));
         upstream.concurrent_max = 1;
@@ -34,7 +39,8 @@ fn backends(count: usize) -> Arc<Pool> {
 
 fn wait(pool: &Arc<Pool>, avoid: Option<usize>) -> Wait {
     let pool = Arc::clone(pool);
-    let mut wait: Wait = Box::pin(async move { pool.acquire(RoutingHint { affinity: 0, avoid }, PATIENCE).await });
+    let mut wait: Wait =
+        Box::pin(async move { pool.acquire(RoutingHint { affinity: 0, avoid }, PATIENCE).await });
     assert!((&mut wait).now_or_never().is_none(), "got a permit without waiting");
     wait
 }
@@ -44,7 +50,9 @@ fn now(wait: &mut Wait) -> Permit {
 }
 
 async fn acquired(pool: &Arc<Pool>) -> Permit {
-    pool.acquire(RoutingHint { affinity: 0, avoid: None }, Duration::ZERO).await.expect("no capacity")
+    pool.acquire(RoutingHint { affinity: 0, avoid: None }, Duration::ZERO)
+        .await
+        .expect("no capacity")
 }
 
 fn fault() -> AttemptError {
@@ -107,7 +115,8 @@ async fn there_is_one_trial_at_a_time_and_its_outcome_decides() {
     let mut first = acquired(&pool).await;
     first.failed(&fault());
     drop(first);
-    let (mut second, mut third, mut fourth) = (wait(&pool, None), wait(&pool, None), wait(&pool, None));
+    let (mut second, mut third, mut fourth) =
+        (wait(&pool, None), wait(&pool, None), wait(&pool, None));
     let mut trial = (&mut second).await.unwrap();
     assert!((&mut third).now_or_never().is_none());
     trial.failed(&fault());
@@ -126,7 +135,11 @@ async fn there_is_one_trial_at_a_time_and_its_outcome_decides() {
 async fn a_backend_paused_by_retry_after_resumes_without_a_trial() {
     let (pool, began) = (backends(1), Instant::now());
     let mut first = acquired(&pool).await;
-    first.failed(&AttemptError::from_status(reqwest::StatusCode::TOO_MANY_REQUESTS, "", Some(COOLDOWN)));
+    first.failed(&AttemptError::from_status(
+        reqwest::StatusCode::TOO_MANY_REQUESTS,
+        "",
+        Some(COOLDOWN),
+    ));
     drop(first);
     let mut second = wait(&pool, None);
     drop((&mut second).await.unwrap());

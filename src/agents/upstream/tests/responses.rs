@@ -39,7 +39,8 @@ async fn requests_follow_the_configuration() {
         extra: r#"{"cache_prompt": true, "seed": null}"#.to_owned(),
         ..pool(&[&server.url])
     };
-    let asked = CompletionRequest { grammar: Some("root ::= \"a\"".into()), logprobs: true, ..request(1) };
+    let asked =
+        CompletionRequest { grammar: Some("root ::= \"a\"".into()), logprobs: true, ..request(1) };
     model(&settings).complete(asked).await.unwrap();
     let request = &server.seen().requests[0];
     let body: Value = serde_json::from_str(&request.body).unwrap();
@@ -63,7 +64,10 @@ fn one_pool_serves_many_runtimes() {
     let in_a_runtime = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         (0..20).for_each(|affinity| {
-            assert_eq!(runtime.block_on(model.complete(request(affinity))).unwrap().text, "to State: 1");
+            assert_eq!(
+                runtime.block_on(model.complete(request(affinity))).unwrap().text,
+                "to State: 1"
+            );
         });
     };
     in_a_runtime();
@@ -75,11 +79,15 @@ fn one_pool_serves_many_runtimes() {
 
 #[test]
 fn pools_that_cannot_be_used_are_refused() {
-    let extra = |text: &str| UpstreamPool { extra: text.to_owned(), ..pool(&["http://127.0.0.1:1/v1"]) };
+    let extra =
+        |text: &str| UpstreamPool { extra: text.to_owned(), ..pool(&["http://127.0.0.1:1/v1"]) };
     for (settings, expected) in [
         (pool(&[]), "the pool has no server"),
         (pool(&["localhost:80"]), "upstream localhost:80: a URL must begin with http://"),
-        (pool(&["http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1"]), "upstream 127.0.0.1:1 m is in the pool twice"),
+        (
+            pool(&["http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1"]),
+            "upstream 127.0.0.1:1 m is in the pool twice",
+        ),
         (extra("[]"), "`extra` is not a JSON object"),
         (extra(r#"{"stream": true}"#), "`extra` has the field `stream`"),
     ] {
@@ -99,10 +107,20 @@ fn servers_behind_one_gateway_have_distinct_names() {
 #[tokio::test]
 async fn a_plain_server_is_an_error_for_tls() {
     let server = Server::playing(vec![Act::Say("a")]).await;
-    let settings =
-        UpstreamPool { retries_max: 0, connect_timeout_ms: 100, ..pool(&[&server.url.replace("http:", "https:")]) };
+    let settings = UpstreamPool {
+        retries_max: 0,
+        connect_timeout_ms: 100,
+        ..pool(&[&server.url.replace("http:", "https:")])
+    };
     match OpenAiModel::new(&settings, |_| None) {
-        Ok(model) => assert!(model.complete(request(1)).await.unwrap_err().reason.starts_with("connection timed out")),
+        Ok(model) => assert!(
+            model
+                .complete(request(1))
+                .await
+                .unwrap_err()
+                .reason
+                .starts_with("connection timed out")
+        ),
         Err(error) => assert!(matches!(error, PoolError::Client(_)), "{error}"),
     }
 }

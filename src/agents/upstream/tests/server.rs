@@ -129,7 +129,8 @@ async fn converse(
         }
         let is_gone = match act {
             Act::Say(text) | Act::SayAfter(_, text) => {
-                let answer = serde_json::json!({"choices": [{"message": {"content": text}}]}).to_string();
+                let answer =
+                    serde_json::json!({"choices": [{"message": {"content": text}}]}).to_string();
                 stream.write_all(whole(200, "", &answer).as_bytes()).await.is_err()
             }
             Act::Status(status, headers, body) => {
@@ -145,7 +146,8 @@ async fn converse(
                 true
             }
             Act::Flood => {
-                let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"choices\":[\"";
+                let head =
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"choices\":[\"";
                 stream.write_all(head.as_bytes()).await.unwrap();
                 while stream.write_all(&[b'a'; 8_192]).await.is_ok() {}
                 true
@@ -159,14 +161,17 @@ async fn converse(
 
 fn whole(status: u16, headers: &str, body: &str) -> String {
     let length = body.len();
-    format!("HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{headers}Content-Length: {length}\r\n\r\n{body}")
+    format!(
+        "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+    )
 }
 
 async fn request(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<Request> {
     loop {
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
+            let length =
+                head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
             let whole = end + 4 + length.parse::<usize>().unwrap();
             if bytes.len() >= whole {
                 let body = String::from_utf8(bytes[end + 4..whole].to_vec()).unwrap();

@@ -51,7 +51,9 @@ fn routes(config: &mut ServiceConfig) {
 #[test]
 fn every_response_has_the_id_and_the_security_headers() {
     let server = Running::start(settings(), routes);
-    for (path, status) in [("/id", 200), ("/nowhere", 404), ("/now", 500), ("/later", 500), ("/number/x", 404)] {
+    for (path, status) in
+        [("/id", 200), ("/nowhere", 404), ("/now", 500), ("/later", 500), ("/number/x", 404)]
+    {
         let answer = server.get(path, "X-Request-Id: a-1\r\n");
         assert_eq!((answer.status, answer.header("x-request-id")), (status, Some("a-1")), "{path}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
@@ -67,7 +69,8 @@ fn every_response_has_the_id_and_the_security_headers() {
 fn a_panic_is_an_answer_and_not_the_end_of_the_connection() {
     let server = Running::start(settings(), routes);
     for path in ["/now", "/later"] {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: broken\r\n\r\n");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: broken\r\n\r\n");
         let mut client = server.send(&request);
         let answer = client.answer();
         answer.refused(500, "internal_error", &["broken", "log"]);
@@ -88,10 +91,16 @@ fn errors_of_the_framework_have_the_same_shape() {
 fn without_keys_only_this_machine_is_served() {
     let server = Running::start(settings(), routes);
     assert_eq!((server.get("/owner", "").status, server.get("/owner", "").text()), (200, ""));
-    let rebound = |path: &str| server.send(&format!("GET {path} HTTP/1.1\r\nHost: example.org\r\n\r\n")).answer();
+    let rebound = |path: &str| {
+        server.send(&format!("GET {path} HTTP/1.1\r\nHost: example.org\r\n\r\n")).answer()
+    };
     rebound("/owner").refused(403, "foreign_host", &["example.org", "localhost"]);
     rebound("/livez").refused(403, "foreign_host", &[]);
-    server.get("/owner", "Origin: http://example.org\r\n").refused(403, "foreign_origin", &["example.org"]);
+    server.get("/owner", "Origin: http://example.org\r\n").refused(
+        403,
+        "foreign_origin",
+        &["example.org"],
+    );
 }
 
 #[test]
@@ -107,14 +116,16 @@ fn with_keys_all_but_the_probes_need_one() {
     }
     let key = "Authorization: Bearer abc\r\n";
     assert_eq!(server.get("/owner", key).text(), "ci");
-    let elsewhere = format!("GET /owner HTTP/1.1\r\nHost: example.org\r\nOrigin: http://x\r\n{key}\r\n");
+    let elsewhere =
+        format!("GET /owner HTTP/1.1\r\nHost: example.org\r\nOrigin: http://x\r\n{key}\r\n");
     assert_eq!(server.send(&elsewhere).answer().text(), "ci");
     server.get("/nowhere", key).refused(404, "no_such_route", &["/docs/"]);
 }
 
 #[test]
 fn a_right_key_finds_a_connection_while_wrong_ones_wait_for_their_answers() {
-    let limits = Server { connections_max: 200, address_connections_max: 100, ..with_key(None, None) };
+    let limits =
+        Server { connections_max: 200, address_connections_max: 100, ..with_key(None, None) };
     let server = Running::start(limits, routes);
     let wrong = "GET /owner HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong\r\n\r\n";
     // Those that are answered at once.
@@ -180,13 +191,23 @@ fn a_request_counts_until_its_client_is_gone() {
 
 #[test]
 fn heads_that_are_too_large_are_refused() {
-    let server = Running::start(Server { header_bytes_max: 256, url_bytes_max: 64, ..settings() }, routes);
+    let server =
+        Running::start(Server { header_bytes_max: 256, url_bytes_max: 64, ..settings() }, routes);
     let long = "x".repeat(300);
-    server.get(&format!("/{long}"), "").refused(414, "url_too_long", &["301", "server.url_bytes_max"]);
-    server.get("/id", &format!("X: {long}\r\n")).refused(431, "headers_too_large", &["server.header_bytes_max"]);
+    server.get(&format!("/{long}"), "").refused(
+        414,
+        "url_too_long",
+        &["301", "server.url_bytes_max"],
+    );
+    server.get("/id", &format!("X: {long}\r\n")).refused(
+        431,
+        "headers_too_large",
+        &["server.header_bytes_max"],
+    );
     assert_eq!(server.get("/id", &format!("X: {}\r\n", "x".repeat(200))).status, 200);
     for headers in ["X: x\r\n".repeat(97), format!("X: {}\r\n", "x".repeat(140_000))] {
-        let mut client = server.send(&format!("GET /id HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n"));
+        let mut client =
+            server.send(&format!("GET /id HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n"));
         assert_eq!(client.head().status, 431, "by the server itself");
     }
 }

@@ -72,7 +72,11 @@ fn a_body_that_is_too_large_is_refused_and_the_connection_closed() {
 #[test]
 fn broken_and_encoded_bodies_are_refused() {
     let server = start();
-    post(&server, "Transfer-Encoding: chunked\r\n", "x\r\n").answer().refused(400, "bad_request", &["body"]);
+    post(&server, "Transfer-Encoding: chunked\r\n", "x\r\n").answer().refused(
+        400,
+        "bad_request",
+        &["body"],
+    );
     post(&server, "Content-Encoding: gzip\r\nContent-Length: 1\r\n", "x").answer().refused(
         415,
         "unsupported_media_type",

@@ -21,7 +21,8 @@ use serde_json::Value;
 use super::{Connections, bind};
 use crate::settings::{Server, Settings};
 
-/// Longest wait for anything that must happen; far above what it takes, because the machine may be busy.
+/// Longest wait for anything that must happen; far above what it takes, because the machine may be
+/// busy.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The shipped limits, on any free port.
@@ -38,7 +39,10 @@ struct Running {
 }
 
 impl Running {
-    fn start(server: Server, configure: impl Fn(&mut ServiceConfig) + Clone + Send + 'static) -> Self {
+    fn start(
+        server: Server,
+        configure: impl Fn(&mut ServiceConfig) + Clone + Send + 'static,
+    ) -> Self {
         let (sender, receiver) = channel();
         let serve = move || {
             System::new().block_on(async move {
@@ -52,8 +56,12 @@ impl Running {
         Self { address, connections, handle, thread: Some(thread) }
     }
 
-    /// As [`Running::start`], with a route `/wait` that never answers and tells when it begins and ends.
-    fn start_with_wait(server: Server, configure: fn(&mut ServiceConfig)) -> (Self, Receiver<&'static str>) {
+    /// As [`Running::start`], with a route `/wait` that never answers and tells when it begins and
+    /// ends.
+    fn start_with_wait(
+        server: Server,
+        configure: fn(&mut ServiceConfig),
+    ) -> (Self, Receiver<&'static str>) {
         let (tell, happens) = channel();
         let wait = move || {
             let end = Tell(tell.clone(), "end");
@@ -112,7 +120,8 @@ impl Client {
         }
         let status = lines[0].split(' ').nth(1).unwrap().parse().unwrap();
         let headers = lines[1..].iter().map(|line| line.split_once(": ").unwrap());
-        let headers = headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+        let headers =
+            headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
         Answer { status, headers, body: Vec::new() }
     }
 
@@ -154,7 +163,8 @@ impl Answer {
 
     /// Fails unless this is an error of this status and code with these parts in its message.
     fn refused(&self, status: u16, code: &str, parts: &[&str]) {
-        let body: Value = serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("not JSON: {self:?}"));
+        let body: Value =
+            serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("not JSON: {self:?}"));
         let error = &body["error"];
         assert_eq!((self.status, error["code"].as_str()), (status, Some(code)), "{body}");
         let message = error["message"].as_str().unwrap();

@@ -1,5 +1,5 @@
-//! Clients that do not read their response, over real sockets. Slow readers are tested with a paused clock, in
-//! `connections`.
+//! Clients that do not read their response, over real sockets. Slow readers are tested with a
+//! paused clock, in `connections`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

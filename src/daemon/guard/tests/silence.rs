@@ -6,7 +6,12 @@ use super::{Running, settings};
 use crate::settings::Server;
 
 fn start() -> Running {
-    let limits = Server { head_timeout_ms: 600, keep_alive_ms: 600, disconnect_timeout_ms: 200, ..settings() };
+    let limits = Server {
+        head_timeout_ms: 600,
+        keep_alive_ms: 600,
+        disconnect_timeout_ms: 200,
+        ..settings()
+    };
     Running::start(limits, routes)
 }
 
@@ -48,7 +53,8 @@ fn a_connection_without_a_request_is_closed() {
 #[test]
 fn a_body_that_no_handler_reads_does_not_hold_its_connection() {
     let server = start();
-    let chunked = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n";
+    let chunked =
+        "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n";
     let mut client = server.send(chunked);
     assert_eq!(client.answer().text(), "here");
     client.rest();

@@ -1,4 +1,5 @@
-//! The route of responses, the newer form of OpenAI's interface: the same runs as a chat completion's.
+//! The route of responses, the newer form of OpenAI's interface: the same runs as a chat
+//! completion's.
 
 mod request;
 mod response;
@@ -26,8 +27,8 @@ pub(super) fn chat_of(body: &[u8]) -> Result<super::request::ChatRequest, ApiErr
 
 /// Solves the problem in the last user message of the input.
 ///
-/// Input, answer and refusals are those of a chat completion. Nothing is stored for a later request: send the whole
-/// conversation, or the problem alone.
+/// Input, answer and refusals are those of a chat completion. Nothing is stored for a later
+/// request: send the whole conversation, or the problem alone.
 #[utoipa::path(
     post, path = "/v1/responses", tag = "openai", operation_id = "create_response", params(ChatHeaders),
     request_body(content = ResponsesRequest, example = json!({
@@ -43,7 +44,11 @@ pub(super) fn chat_of(body: &[u8]) -> Result<super::request::ChatRequest, ApiErr
         (status = 422, description = "The key was used before with another body", body = ErrorBody),
     ),
 )]
-pub async fn respond(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
+pub async fn respond(
+    state: web::Data<State>,
+    request: HttpRequest,
+    body: Body,
+) -> Result<HttpResponse, ApiError> {
     let asked: ResponsesRequest = json(&body.0)?;
     let (chat, is_streamed) = (asked.chat()?, asked.is_streamed());
     let permit = if is_streamed { stream_permit(&request)? } else { None };

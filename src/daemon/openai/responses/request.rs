@@ -1,11 +1,14 @@
-//! The request of a response, as the chat completion with the same meaning. Unknown fields are accepted and ignored.
+//! The request of a response, as the chat completion with the same meaning. Unknown fields are
+//! accepted and ignored.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::daemon::error::ApiError;
-use crate::daemon::openai::request::{ChatRequest, FormatKind, JsonSchemaFormat, Message, ResponseFormat, Role};
+use crate::daemon::openai::request::{
+    ChatRequest, FormatKind, JsonSchemaFormat, Message, ResponseFormat, Role,
+};
 use crate::daemon::openai::tools::{Function, Tool};
 use crate::daemon::wire::RunRequest;
 
@@ -151,8 +154,9 @@ impl ResponsesRequest {
 
     fn messages(&self) -> Result<Vec<Message>, ApiError> {
         let instructions = self.instructions.as_ref();
-        let instructions =
-            instructions.map(|text| Message { role: Role::System, content: Some(text.clone().into()) }).into_iter();
+        let instructions = instructions
+            .map(|text| Message { role: Role::System, content: Some(text.clone().into()) })
+            .into_iter();
         let items = match &self.input {
             Value::String(text) => {
                 let message = Message { role: Role::User, content: Some(text.clone().into()) };
@@ -168,7 +172,8 @@ impl ResponsesRequest {
                 // A call, its result, a summary of thoughts: nothing that a run needs.
                 None if item["type"].is_string() => continue,
                 None => {
-                    let message = "has no `role`; give a message, {\"role\": \"user\", \"content\": …}";
+                    let message =
+                        "has no `role`; give a message, {\"role\": \"user\", \"content\": …}";
                     return Err(ApiError::bad_field(&format!("input[{place}]"), message));
                 }
             };
@@ -188,7 +193,10 @@ impl ResponsesRequest {
     /// # Errors
     /// 400 with the field.
     pub fn chat(&self) -> Result<ChatRequest, ApiError> {
-        let stateful = [("previous_response_id", &self.previous_response_id), ("conversation", &self.conversation)];
+        let stateful = [
+            ("previous_response_id", &self.previous_response_id),
+            ("conversation", &self.conversation),
+        ];
         for (field, value) in stateful {
             if value.is_some() {
                 let message = "nothing is stored here: leave it out, and send the whole conversation as `input`";
@@ -196,7 +204,8 @@ impl ResponsesRequest {
             }
         }
         if self.background.as_ref().is_some_and(|background| *background != false) {
-            let message = "nothing is stored here: leave it out, or submit the run with POST /v1/runs";
+            let message =
+                "nothing is stored here: leave it out, or submit the run with POST /v1/runs";
             return Err(ApiError::bad_field("background", message));
         }
         let tool = |tool: ResponseTool| Tool {
@@ -246,7 +255,10 @@ mod tests {
 
     fn messages(fields: &Value) -> Vec<(Role, Value)> {
         let messages = chat(fields).unwrap().messages;
-        messages.into_iter().map(|message| (message.role, message.content.unwrap_or_default())).collect()
+        messages
+            .into_iter()
+            .map(|message| (message.role, message.content.unwrap_or_default()))
+            .collect()
     }
 
     #[test]
@@ -280,7 +292,10 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(chat.max_completion_tokens, Some(9));
-        assert!(chat.answer_form().unwrap().instructions().unwrap().contains("`f`"), "a forced call takes precedence");
+        assert!(
+            chat.answer_form().unwrap().instructions().unwrap().contains("`f`"),
+            "a forced call takes precedence"
+        );
         let free = ChatRequest { tool_choice: None, ..chat };
         assert_eq!(free.answer_form().unwrap().schema(), Some(json!({"type": "integer"})));
     }

@@ -179,20 +179,35 @@ impl Template {
         Self { unique: unique.to_owned(), created_at, asked }
     }
 
-    fn output(&self, delivery: Delivery, reasoning: Option<String>, status: ResponseStatus) -> Vec<OutputItem> {
+    fn output(
+        &self,
+        delivery: Delivery,
+        reasoning: Option<String>,
+        status: ResponseStatus,
+    ) -> Vec<OutputItem> {
         let id = |prefix: &str| format!("{prefix}_{}", self.unique);
         let reasoning = reasoning.map(|text| OutputItem::Reasoning {
             id: id("rs"),
             summary: vec![SummaryText { kind: "summary_text", text }],
         });
-        let message =
-            |content| OutputItem::Message { id: id("msg"), role: "assistant", status, content: vec![content] };
+        let message = |content| OutputItem::Message {
+            id: id("msg"),
+            role: "assistant",
+            status,
+            content: vec![content],
+        };
         let answer = match delivery {
-            Delivery::Content(text) => message(OutputContent::OutputText { text, annotations: [], logprobs: [] }),
-            Delivery::Refusal(refusal) => message(OutputContent::Refusal { refusal }),
-            Delivery::Call { name, arguments } => {
-                OutputItem::FunctionCall { id: id("fc"), call_id: id("call"), name, arguments, status }
+            Delivery::Content(text) => {
+                message(OutputContent::OutputText { text, annotations: [], logprobs: [] })
             }
+            Delivery::Refusal(refusal) => message(OutputContent::Refusal { refusal }),
+            Delivery::Call { name, arguments } => OutputItem::FunctionCall {
+                id: id("fc"),
+                call_id: id("call"),
+                name,
+                arguments,
+                status,
+            },
         };
         reasoning.into_iter().chain([answer]).collect()
     }
@@ -218,7 +233,12 @@ impl Template {
             top_p: asked.top_p,
             text: json!({ "format": { "type": "text" } }),
             tool_choice: asked.tool_choice.clone().unwrap_or_else(|| json!("auto")),
-            tools: asked.tools.iter().flatten().filter_map(super::request::ResponseTool::as_sent).collect(),
+            tools: asked
+                .tools
+                .iter()
+                .flatten()
+                .filter_map(super::request::ResponseTool::as_sent)
+                .collect(),
             truncation: "disabled",
             usage: None,
             metadata: json!({}),
@@ -226,8 +246,10 @@ impl Template {
         };
         let Some(Outcome { record, delivery, reasoning }) = outcome else { return response };
         let is_incomplete = is_spent(&record) && matches!(delivery, Delivery::Refusal(_));
-        response.status = if is_incomplete { ResponseStatus::Incomplete } else { ResponseStatus::Completed };
-        response.incomplete_details = is_incomplete.then_some(IncompleteDetails { reason: "max_output_tokens" });
+        response.status =
+            if is_incomplete { ResponseStatus::Incomplete } else { ResponseStatus::Completed };
+        response.incomplete_details =
+            is_incomplete.then_some(IncompleteDetails { reason: "max_output_tokens" });
         response.output = self.output(delivery, reasoning, response.status);
         response.usage = Some(record.result.tokens.into());
         response.prime = Some((&record).into());

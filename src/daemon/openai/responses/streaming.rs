@@ -8,7 +8,9 @@ use actix_web::web::Bytes;
 use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
-use super::response::{ModelResponse, Outcome, OutputContent, OutputItem, ResponseStatus, Template};
+use super::response::{
+    ModelResponse, Outcome, OutputContent, OutputItem, ResponseStatus, Template,
+};
 use crate::daemon::error::ApiError;
 use crate::daemon::events::with_heartbeat;
 use crate::daemon::guard::Permit;
@@ -64,10 +66,14 @@ impl Events {
             all
         };
         let (empty, name, text) = match content {
-            OutputContent::OutputText { text, .. } => {
-                (json!({"type": "output_text", "text": "", "annotations": [], "logprobs": []}), "text", text)
+            OutputContent::OutputText { text, .. } => (
+                json!({"type": "output_text", "text": "", "annotations": [], "logprobs": []}),
+                "text",
+                text,
+            ),
+            OutputContent::Refusal { refusal } => {
+                (json!({"type": "refusal", "refusal": ""}), "refusal", refusal)
             }
-            OutputContent::Refusal { refusal } => (json!({"type": "refusal", "refusal": ""}), "refusal", refusal),
         };
         let kind = if name == "text" { "output_text" } else { name };
         self.add("response.content_part.added", with(json!({ "part": empty })));
@@ -78,7 +84,9 @@ impl Events {
 
     fn item(&mut self, at: usize, item: &OutputItem) {
         let mut begun = json!(item);
-        for (list, empty) in [("summary", json!([])), ("content", json!([])), ("arguments", json!(""))] {
+        for (list, empty) in
+            [("summary", json!([])), ("content", json!([])), ("arguments", json!(""))]
+        {
             if begun.get(list).is_some() {
                 begun[list] = empty;
             }
@@ -114,12 +122,20 @@ impl Events {
 
     fn fail(&mut self, error: &ApiError) {
         let error = error.body().error;
-        self.add("error", json!({ "code": error.code, "message": error.message, "param": error.param }));
+        self.add(
+            "error",
+            json!({ "code": error.code, "message": error.message, "param": error.param }),
+        );
     }
 }
 
 /// Responds at once. Dropping the body drops `accepted`.
-pub fn respond(runs: &Arc<Runs>, template: Template, accepted: AcceptedRun, permit: Option<Permit>) -> HttpResponse {
+pub fn respond(
+    runs: &Arc<Runs>,
+    template: Template,
+    accepted: AcceptedRun,
+    permit: Option<Permit>,
+) -> HttpResponse {
     let mut events = Events::default();
     events.begin(&template.response(None));
     let begin = events.take();

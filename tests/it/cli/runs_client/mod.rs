@@ -1,4 +1,5 @@
-//! `runs …`: the client of a daemon, against real daemons, and against servers that answer as they are told.
+//! `runs …`: the client of a daemon, against real daemons, and against servers that answer as they
+//! are told.
 
 mod chain;
 mod mistakes;
@@ -27,7 +28,8 @@ fn runs(daemon: &Daemon, arguments: &[&str]) -> Done {
 }
 
 impl Done {
-    /// Fails unless this ended with exit code 1, nothing on standard output and all of these parts in the message.
+    /// Fails unless this ended with exit code 1, nothing on standard output and all of these parts
+    /// in the message.
     fn failed(&self, parts: &[&str]) {
         assert_eq!((self.code, self.stdout.as_str()), (1, ""), "{}", self.stderr);
         for part in parts {
@@ -49,7 +51,9 @@ fn long(daemon: &Daemon) -> String {
 }
 
 fn json_lines(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
 }
 
 /// Answers of a server: status with headers, and body.

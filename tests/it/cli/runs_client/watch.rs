@@ -59,7 +59,10 @@ fn a_watch_shows_every_event_and_ends_with_the_run() {
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
     let mut lines = json_lines(&lines.concat());
     let result = lines.pop().unwrap();
-    assert_eq!(result, json!({"event": "result", "record": daemon.get(&format!("/v1/runs/{id}")).body}));
+    assert_eq!(
+        result,
+        json!({"event": "result", "record": daemon.get(&format!("/v1/runs/{id}")).body})
+    );
     let trace = json_lines(&runs(&daemon, &["trace", &id, "--no-states"]).stdout);
     assert_eq!(lines, trace[1..]);
 
@@ -67,7 +70,11 @@ fn a_watch_shows_every_event_and_ends_with_the_run() {
     assert_eq!(code, Some(0));
     assert_eq!(lines.len(), trace.len(), "one line an event, and one for the result");
     assert_eq!(lines[0], "1 started\n");
-    assert!(lines[1].starts_with("2 step round=1") && lines[1].contains("decision="), "{}", lines[1]);
+    assert!(
+        lines[1].starts_with("2 step round=1") && lines[1].contains("decision="),
+        "{}",
+        lines[1]
+    );
     assert!(lines.last().unwrap().starts_with(&format!("result id=\"{id}\" status=\"verified\"")));
 
     let unverified = submitted(&daemon, &["tower-of-hanoi", "--budget-steps", "1"]);
@@ -79,7 +86,8 @@ fn a_watch_goes_on_across_a_kill_and_misses_nothing() {
     let daemon = Daemon::start(&[]);
     // Too little for the whole run, which therefore cannot be over when the daemon is killed.
     daemon.limit_journal(Some(256 << 10));
-    let request = json!({"task": "tower-of-hanoi", "input": {"n": 16, "from": 0, "to": 2}, "fanout": 1});
+    let request =
+        json!({"task": "tower-of-hanoi", "input": {"n": 16, "from": 0, "to": 2}, "fanout": 1});
     let id = daemon.submit(&request).body["id"].as_str().unwrap().to_owned();
     let mut watch = Watch::start(&daemon, &[&id, "--output", "json"]);
     assert!(watch.read(100));
@@ -107,7 +115,10 @@ fn a_watch_bears_a_daemon_that_comes_back_slowly() {
     let record = daemon.finished(&format!("/v1/runs/{id}"));
     let busy = r#"{"error": {"message": "too much", "code": "queue_full"}}"#;
     let (url, server) = server_of(vec![
-        ("200 OK", "id: 1\nevent: started\ndata: {\"event\":\"started\"}\n\nid: 2\nevent: st".to_owned()),
+        (
+            "200 OK",
+            "id: 1\nevent: started\ndata: {\"event\":\"started\"}\n\nid: 2\nevent: st".to_owned(),
+        ),
         ("200 OK", String::new()),
         ("503 Service Unavailable", busy.to_owned()),
         ("502 Bad Gateway", "<html>".to_owned()),
@@ -126,7 +137,11 @@ fn a_watch_bears_a_daemon_that_comes_back_slowly() {
     assert!(result.contains(&id), "{result}");
     let requests = server.join().unwrap();
     let last = |request: &String| {
-        let line = request.lines().find(|line| line.to_lowercase().starts_with("last-event-id")).unwrap().to_owned();
+        let line = request
+            .lines()
+            .find(|line| line.to_lowercase().starts_with("last-event-id"))
+            .unwrap()
+            .to_owned();
         line.split_once(": ").unwrap().1.to_owned()
     };
     assert_eq!(requests.iter().map(last).collect::<Vec<_>>(), ["0", "1", "1", "1", "1"]);
@@ -150,7 +165,12 @@ fn a_watch_gives_up_when_it_must() {
     for (patience, answers, parts) in rows {
         let (url, server) = server_of(answers);
         let watched = done(&["runs", "watch", "run_1", "--patience", patience, "--url", &url]);
-        assert_eq!((watched.code, watched.stdout.as_str()), (1, "1 started\n"), "{}", watched.stderr);
+        assert_eq!(
+            (watched.code, watched.stdout.as_str()),
+            (1, "1 started\n"),
+            "{}",
+            watched.stderr
+        );
         for part in parts {
             assert!(watched.stderr.contains(part), "{part:?} is missing in {:?}", watched.stderr);
         }

@@ -1,5 +1,6 @@
-//! actix, `do_send` round the ring. Variants say where the actors are: `one` (all on one arbiter), `core` (an arbiter for
-//! each core, the three actors of a trio together), `own` (an arbiter for each of the three roles).
+//! actix, `do_send` round the ring. Variants say where the actors are: `one` (all on one arbiter),
+//! `core` (an arbiter for each core, the three actors of a trio together), `own` (an arbiter for
+//! each of the three roles).
 
 use std::sync::{Arc, OnceLock};
 
@@ -76,7 +77,9 @@ fn arbiters(placement: &str) -> Result<Vec<ArbiterHandle>, String> {
     let several = |count| (0..count).map(|_| Arbiter::new().handle()).collect();
     match placement {
         "one" => Ok(vec![Arbiter::current()]),
-        "core" => Ok(several(std::thread::available_parallelism().map_or(1, std::num::NonZero::get))),
+        "core" => {
+            Ok(several(std::thread::available_parallelism().map_or(1, std::num::NonZero::get)))
+        }
         "own" => Ok(several(3)),
         other => Err(format!("`{other}` is none of one, core, own")),
     }
@@ -87,10 +90,12 @@ async fn ring(spec: Spec, placement: &str) -> Result<Measured, String> {
     let arbiters = arbiters(placement)?;
     let mut kicks: Vec<Kick> = Vec::new();
     for trio in 0..spec.trios() {
-        let at = |role: usize| &arbiters[if placement == "own" { role } else { trio % arbiters.len() }];
+        let at =
+            |role: usize| &arbiters[if placement == "own" { role } else { trio % arbiters.len() }];
         let slot = Arc::new(OnceLock::new());
         let (back, coordinator) = (Arc::clone(&slot), Coordinator::new(&phase));
-        let coordinator = CoordinatorActor::start_in_arbiter(at(2), move |_| CoordinatorActor(back, coordinator));
+        let coordinator =
+            CoordinatorActor::start_in_arbiter(at(2), move |_| CoordinatorActor(back, coordinator));
         let verifier = VerifierActor::start_in_arbiter(at(1), move |_| VerifierActor(coordinator));
         let executor = ExecutorActor::start_in_arbiter(at(0), move |_| ExecutorActor(verifier));
         slot.get_or_init(|| executor.clone());

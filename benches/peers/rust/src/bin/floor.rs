@@ -1,4 +1,5 @@
-//! The floors: three functions that call each other, and three threads joined by crossbeam's channels.
+//! The floors: three functions that call each other, and three threads joined by crossbeam's
+//! channels.
 
 use std::hint::black_box;
 use std::thread;
@@ -6,8 +7,8 @@ use std::time::Instant;
 
 use crossbeam_channel::bounded;
 use peers::{
-    Action, Coordinator, Kick, MAILBOX, Measured, Phase, Request, Spec, Verdict, drive_blocking, execute, measured,
-    process_time, report, verify,
+    Action, Coordinator, Kick, MAILBOX, Measured, Phase, Request, Spec, Verdict, drive_blocking,
+    execute, measured, process_time, report, verify,
 };
 
 /// A read of the clock costs more than such a step, so that many are timed together.
@@ -45,7 +46,8 @@ fn call(spec: Spec) -> Measured {
             samples.push(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
         }
     }
-    let mut requests: Vec<Request> = (0..spec.trajectories).map(|index| Request::first(index, 0)).collect();
+    let mut requests: Vec<Request> =
+        (0..spec.trajectories).map(|index| Request::first(index, 0)).collect();
     let (cpu, start) = (process_time(), Instant::now());
     for _ in 0..spec.steps {
         for request in &mut requests {
@@ -67,11 +69,17 @@ fn crossbeam(spec: Spec) -> Option<Measured> {
         let (to_executor, requests) = bounded::<Request>(MAILBOX);
         let (to_verifier, actions) = bounded::<Action>(MAILBOX);
         let (to_coordinator, verdicts) = bounded::<Verdict>(MAILBOX);
-        thread::spawn(move || requests.iter().try_for_each(|request| to_verifier.send(execute(request))));
-        thread::spawn(move || actions.iter().try_for_each(|action| to_coordinator.send(verify(action))));
+        thread::spawn(move || {
+            requests.iter().try_for_each(|request| to_verifier.send(execute(request)))
+        });
+        thread::spawn(move || {
+            actions.iter().try_for_each(|action| to_coordinator.send(verify(action)))
+        });
         let (back, mut coordinator) = (to_executor.clone(), Coordinator::new(&phase));
         thread::spawn(move || {
-            verdicts.iter().try_for_each(|verdict| coordinator.decide(verdict).map_or(Ok(()), |next| back.send(next)))
+            verdicts.iter().try_for_each(|verdict| {
+                coordinator.decide(verdict).map_or(Ok(()), |next| back.send(next))
+            })
         });
         kicks.push(Box::new(move |request| to_executor.send(request).expect("the executor lives")));
     }

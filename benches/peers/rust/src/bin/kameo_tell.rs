@@ -1,5 +1,5 @@
-//! kameo, `tell` round the ring with bounded mailboxes, on a Tokio runtime of one thread (`current`) or of one for each
-//! core (`multi`).
+//! kameo, `tell` round the ring with bounded mailboxes, on a Tokio runtime of one thread
+//! (`current`) or of one for each core (`multi`).
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,9 @@ use kameo::Actor;
 use kameo::actor::{ActorRef, Spawn as _};
 use kameo::mailbox::bounded;
 use kameo::message::{Context, Message};
-use peers::{Coordinator, Kick, MAILBOX, Measured, Phase, Spec, drive, execute, report, runtime, verify};
+use peers::{
+    Coordinator, Kick, MAILBOX, Measured, Phase, Spec, drive, execute, report, runtime, verify,
+};
 
 #[derive(Actor)]
 struct ExecutorActor(ActorRef<VerifierActor>);
@@ -62,8 +64,10 @@ async fn ring(spec: Spec) -> Measured {
         let slot = Arc::new(OnceLock::new());
         let coordinator = CoordinatorActor(Arc::clone(&slot), Coordinator::new(&phase));
         let coordinator = CoordinatorActor::spawn_with_mailbox(coordinator, bounded(MAILBOX));
-        let verifier = VerifierActor::spawn_with_mailbox(VerifierActor(coordinator.clone()), bounded(MAILBOX));
-        let executor = ExecutorActor::spawn_with_mailbox(ExecutorActor(verifier.clone()), bounded(MAILBOX));
+        let verifier =
+            VerifierActor::spawn_with_mailbox(VerifierActor(coordinator.clone()), bounded(MAILBOX));
+        let executor =
+            ExecutorActor::spawn_with_mailbox(ExecutorActor(verifier.clone()), bounded(MAILBOX));
         slot.get_or_init(|| executor.clone());
         coordinator.wait_for_startup().await;
         verifier.wait_for_startup().await;

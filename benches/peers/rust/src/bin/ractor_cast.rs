@@ -1,8 +1,12 @@
-//! ractor, `cast` round the ring, on a Tokio runtime of one thread (`current`) or of one for each core (`multi`).
+//! ractor, `cast` round the ring, on a Tokio runtime of one thread (`current`) or of one for each
+//! core (`multi`).
 
 use std::sync::{Arc, OnceLock};
 
-use peers::{Coordinator, Kick, Measured, Phase, Request, Spec, Verdict, drive, execute, report, runtime, verify};
+use peers::{
+    Coordinator, Kick, Measured, Phase, Request, Spec, Verdict, drive, execute, report, runtime,
+    verify,
+};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 struct ExecutorActor;
@@ -93,11 +97,14 @@ async fn ring(spec: Spec) -> Result<Measured, ractor::SpawnErr> {
     for _ in 0..spec.trios() {
         let slot: Back = Arc::default();
         let (coordinator, _) =
-            Actor::spawn(None, CoordinatorActor, (Arc::clone(&slot), Coordinator::new(&phase))).await?;
+            Actor::spawn(None, CoordinatorActor, (Arc::clone(&slot), Coordinator::new(&phase)))
+                .await?;
         let (verifier, _) = Actor::spawn(None, VerifierActor, coordinator).await?;
         let (executor, _) = Actor::spawn(None, ExecutorActor, verifier).await?;
         slot.get_or_init(|| executor.clone());
-        kicks.push(Box::new(move |request| executor.cast(Execute(request)).expect("the executor lives")));
+        kicks.push(Box::new(move |request| {
+            executor.cast(Execute(request)).expect("the executor lives")
+        }));
     }
     Ok(drive(&kicks, &phase, &mut ended).await)
 }
@@ -110,7 +117,9 @@ fn main() {
             other => return Err(format!("`{other}` is none of current, multi")),
         };
         let runtime = runtime(is_multi_thread);
-        let measured = runtime.block_on(ring(spec)).map_err(|error| format!("an actor did not start: {error}"));
+        let measured = runtime
+            .block_on(ring(spec))
+            .map_err(|error| format!("an actor did not start: {error}"));
         runtime.shutdown_background();
         measured.map(Some)
     });

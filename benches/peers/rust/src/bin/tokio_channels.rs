@@ -1,13 +1,13 @@
-//! Three Tokio tasks joined by bounded channels; in the variant `durable` the coordinator writes a record of each step
-//! before it says to proceed, with one `fdatasync` for all verdicts that wait.
+//! Three Tokio tasks joined by bounded channels; in the variant `durable` the coordinator writes a
+//! record of each step before it says to proceed, with one `fdatasync` for all verdicts that wait.
 
 use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use peers::{
-    Action, Coordinator, Kick, MAILBOX, Measured, Phase, Request, Spec, Topology, Verdict, drive, execute, report,
-    runtime, verify,
+    Action, Coordinator, Kick, MAILBOX, Measured, Phase, Request, Spec, Topology, Verdict, drive,
+    execute, report, runtime, verify,
 };
 use tokio::sync::mpsc;
 
@@ -52,7 +52,9 @@ async fn coordinate_durably(
     while verdicts.recv_many(&mut batch, MAILBOX).await > 0 {
         buffer.clear();
         batch.iter().for_each(|verdict| record(&mut buffer, verdict));
-        file.write_all(&buffer).and_then(|()| file.sync_data()).expect("the disk takes the records");
+        file.write_all(&buffer)
+            .and_then(|()| file.sync_data())
+            .expect("the disk takes the records");
         for verdict in batch.drain(..) {
             if let Some(next) = coordinator.decide(verdict)
                 && executor.send(next).await.is_err()
@@ -91,7 +93,9 @@ async fn ring(spec: Spec, is_durable: bool) -> Result<Measured, String> {
         } else {
             tokio::spawn(coordinate(verdicts, coordinator, to_executor.clone()));
         }
-        kicks.push(Box::new(move |request| to_executor.try_send(request).expect("there is room for every trajectory")));
+        kicks.push(Box::new(move |request| {
+            to_executor.try_send(request).expect("there is room for every trajectory")
+        }));
     }
     Ok(drive(&kicks, &phase, &mut ended).await)
 }

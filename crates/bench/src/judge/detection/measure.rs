@@ -27,7 +27,8 @@ impl Watched {
         let open: Kinds = Kind::ALL.into_iter().filter(|kind| !self.by.contains(*kind)).collect();
         // What is left to find is a line that does not apply.
         let is_judged = open != Kinds::from_iter([Kind::Format]);
-        let applied = if is_judged { self.machine.propose(line) } else { self.machine.replay(line) };
+        let applied =
+            if is_judged { self.machine.propose(line) } else { self.machine.replay(line) };
         if applied.is_err() {
             self.by = Kinds::ALL;
             return false;
@@ -36,7 +37,9 @@ impl Watched {
             return true;
         }
         let violations = self.machine.violations(open);
-        self.by = self.by.union(violations.iter(self.machine.spec()).map(|constraint| constraint.kind).collect());
+        self.by = self.by.union(
+            violations.iter(self.machine.spec()).map(|constraint| constraint.kind).collect(),
+        );
         self.machine.commit();
         true
     }
@@ -54,13 +57,14 @@ fn as_recorded(trace: &CorruptedTrace) -> Judged {
         // Without an end there is no answer to verify.
         watched.by = Kinds::ALL;
     }
-    let is_harmless =
-        watched.is_unnoticed() && leads_to(trace.problem.as_ref(), &trace.corrupted, trace.machine.as_ref());
+    let is_harmless = watched.is_unnoticed()
+        && leads_to(trace.problem.as_ref(), &trace.corrupted, trace.machine.as_ref());
     Judged { by: watched.by, is_harmless }
 }
 
-/// The wrong step, and then what the algorithm does in the state that it leads to. `None` where the algorithm does not
-/// reach an end from there, or the reference trace is too long to be followed to its end.
+/// The wrong step, and then what the algorithm does in the state that it leads to. `None` where the
+/// algorithm does not reach an end from there, or the reference trace is too long to be followed to
+/// its end.
 fn continued(trace: &CorruptedTrace) -> Option<Judged> {
     let mut machine = trace.problem.start();
     for line in &trace.lines[..trace.at] {
@@ -84,18 +88,21 @@ fn continued(trace: &CorruptedTrace) -> Option<Judged> {
 
 /// Tries at most `traces` wrong steps of a task, of all levels in turn.
 ///
-/// A wrong step counts as found by a set of kinds if it is found however the trace goes on: with the lines of the reference
-/// trace, and with the steps that the algorithm takes from the state that it leads to.
+/// A wrong step counts as found by a set of kinds if it is found however the trace goes on: with
+/// the lines of the reference trace, and with the steps that the algorithm takes from the state
+/// that it leads to.
 pub fn measure(task: &'static dyn AnyTask, traces: u64, base_seed: u64) -> DetectionRow {
     let mut row = DetectionRow::new(task.spec().slug, digest(task.spec().constraints));
     for trace in corrupted_traces(task, traces, base_seed) {
         let (recorded, continued) = (as_recorded(&trace), continued(&trace));
-        let is_error = !continued.as_ref().map_or(recorded.is_harmless, |judged| judged.is_harmless);
+        let is_error =
+            !continued.as_ref().map_or(recorded.is_harmless, |judged| judged.is_harmless);
         if !is_error {
             continue;
         }
         let all = [Some(recorded), continued];
-        let by = || all.iter().flatten().filter(|judged| !judged.is_harmless).map(|judged| judged.by);
+        let by =
+            || all.iter().flatten().filter(|judged| !judged.is_harmless).map(|judged| judged.by);
         row.count(|kinds| by().all(|by| by.intersection(kinds) != Kinds::NONE));
     }
     row

@@ -13,7 +13,8 @@ use crate::tasks::{Constraint, Kinds};
 /// Changes when the way of measuring does.
 const VERSION: u32 = 1;
 /// The command that makes the file.
-pub(super) const COMMAND: &str = "prime-agents bench corrupt --table crates/bench/src/judge/detection/detection.json";
+pub(super) const COMMAND: &str =
+    "prime-agents bench corrupt --table crates/bench/src/judge/detection/detection.json";
 
 pub(super) static TEXT: &str = include_str!("detection.json");
 static CURRENT: LazyLock<DetectionTable> =
@@ -89,7 +90,8 @@ impl DetectionTable {
         &CURRENT
     }
 
-    /// [`DetectionTable::id`] of the current table, computed once: every verified result carries it.
+    /// [`DetectionTable::id`] of the current table, computed once: every verified result carries
+    /// it.
     pub fn current_id() -> &'static str {
         static ID: LazyLock<String> = LazyLock::new(|| CURRENT.id());
         &ID
@@ -121,7 +123,8 @@ impl DetectionTable {
         text + "\n]\n}\n"
     }
 
-    /// What tells this table from others, for results: the version of the way of measuring, and a digest of the figures.
+    /// What tells this table from others, for results: the version of the way of measuring, and a
+    /// digest of the figures.
     pub fn id(&self) -> String {
         let digest = fnv1a(self.to_json().bytes());
         format!("{}-{:08x}", self.version, digest >> 32)

@@ -35,9 +35,14 @@ fn nothing_missed_is_not_never_missed() {
 #[test]
 fn the_table_has_every_task_with_its_present_constraints() {
     let table = DetectionTable::current();
-    let measured: Vec<_> = table.rows.iter().map(|row| (&*row.task, row.constraints.clone())).collect();
-    let present: Vec<_> = tasks::all().map(|task| (task.spec().slug, digest(task.spec().constraints))).collect();
-    assert!(measured == present, "tasks or constraints have changed; measure the table anew: {COMMAND}");
+    let measured: Vec<_> =
+        table.rows.iter().map(|row| (&*row.task, row.constraints.clone())).collect();
+    let present: Vec<_> =
+        tasks::all().map(|task| (task.spec().slug, digest(task.spec().constraints))).collect();
+    assert!(
+        measured == present,
+        "tasks or constraints have changed; measure the table anew: {COMMAND}"
+    );
     assert_eq!((table.rows.len(), table.traces, table.base_seed), (86, TRACES, tasks::BASE_SEED));
     assert_eq!(table.to_json(), TEXT, "the file is not as `{COMMAND}` writes it");
 }
@@ -46,7 +51,12 @@ fn the_table_has_every_task_with_its_present_constraints() {
 fn more_kinds_find_no_less_and_the_algorithm_finds_all() {
     for row in &DetectionTable::current().rows {
         assert!(row.tried >= 400, "{}: {}", row.task, row.tried);
-        assert_eq!(row.detection(Kinds::ALL), Some(Detection { tried: row.tried, found: row.tried }), "{}", row.task);
+        assert_eq!(
+            row.detection(Kinds::ALL),
+            Some(Detection { tried: row.tried, found: row.tried }),
+            "{}",
+            row.task
+        );
         for kinds in Kinds::sets() {
             let found = |kinds| row.detection(kinds).expect("every set is measured").found;
             for kind in Kind::ALL {
@@ -64,11 +74,13 @@ fn nothing_is_known_of_other_problems_and_of_no_kinds() {
     assert!(detection("bubble-sort", Kinds::WITHOUT_TRANSITION).is_some());
 }
 
-/// Other instances must give the same rates, within both confidence intervals: whoever changes how a constraint decides must
-/// measure the table anew, even if its name stays.
+/// Other instances must give the same rates, within both confidence intervals: whoever changes how
+/// a constraint decides must measure the table anew, even if its name stays.
 #[test]
 fn a_few_tasks_measured_again_agree_with_the_table() {
-    for slug in ["bubble-sort", "dijkstra", "heap-operations", "petri-net", "n-queens", "meeting-scheduler"] {
+    for slug in
+        ["bubble-sort", "dijkstra", "heap-operations", "petri-net", "n-queens", "meeting-scheduler"]
+    {
         let task = tasks::find(slug).expect("listed");
         let again = measure(task, 60, tasks::BASE_SEED + 1);
         for kinds in Kinds::sets() {

@@ -1,5 +1,5 @@
-//! Judges a series of requests with a limit on the work of all of them together. A reference answer is computed once per
-//! instance.
+//! Judges a series of requests with a limit on the work of all of them together. A reference answer
+//! is computed once per instance.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use crate::tasks::Problem;
 
 /// Steps between two questions whether to go on.
 const ASK_EVERY: u64 = 256;
-/// Instances that are remembered, with their reference answers. A series about more computes some of them again.
+/// Instances that are remembered, with their reference answers. A series about more computes some
+/// of them again.
 const INSTANCES_MAX: usize = 64;
 
 /// Judges requests until their work is done, spent, or not wanted any more.
@@ -30,8 +31,9 @@ pub(super) struct Instance {
 }
 
 impl<'a> Judge<'a> {
-    /// `steps_max` limits the steps of references and of submitted lines, over all requests. `may_go_on` is asked before
-    /// each request, and now and then while one is judged; its error becomes that of the requests which are left.
+    /// `steps_max` limits the steps of references and of submitted lines, over all requests.
+    /// `may_go_on` is asked before each request, and now and then while one is judged; its error
+    /// becomes that of the requests which are left.
     #[must_use]
     pub fn new(steps_max: u64, may_go_on: &'a dyn Fn() -> Result<(), String>) -> Self {
         Self { steps_max, steps: 0, may_go_on, instances: HashMap::new() }
@@ -40,7 +42,8 @@ impl<'a> Judge<'a> {
     /// Judges a step or an answer.
     ///
     /// # Errors
-    /// Names the field that is missing, contradicts another, or is out of range, or the limit that is reached.
+    /// Names the field that is missing, contradicts another, or is out of range, or the limit that
+    /// is reached.
     pub fn judge(&mut self, request: &VerifyRequest) -> Result<super::Verification, VerifyError> {
         self.ask()?;
         judge_caught(self, request)
@@ -100,7 +103,8 @@ mod tests {
     /// An answer to the puzzle with this many discs, which takes 2^n - 1 steps.
     fn hanoi(discs: u32, to: u32) -> VerifyRequest {
         let input = json!({"n": discs, "from": 0, "to": to});
-        serde_json::from_value(json!({"task": "tower-of-hanoi", "input": input, "answer": {}})).unwrap()
+        serde_json::from_value(json!({"task": "tower-of-hanoi", "input": input, "answer": {}}))
+            .unwrap()
     }
 
     const WRONG: Result<Verification, VerifyError> =

@@ -21,7 +21,8 @@ fn names(step: &StepVerdict) -> Vec<&str> {
 
 #[test]
 fn the_first_line_is_judged_in_the_start_state() {
-    let judged = step(json!({ "task": "bubble-sort", "input": { "a": [3, 1, 2] }, "action": "cmp 0 1" }));
+    let judged =
+        step(json!({ "task": "bubble-sort", "input": { "a": [3, 1, 2] }, "action": "cmp 0 1" }));
     let state = json!({
         "a": [3, 1, 2], "swapped": false, "comparisons": 1, "swaps": 0, "passes": 0, "last": "cmp 0 1",
     });
@@ -55,14 +56,21 @@ fn lines_and_the_state_after_them_lead_to_the_same_judgement() {
 #[test]
 fn what_a_step_breaks_is_named_and_weighed() {
     let cases = [
-        // Two cells that are not neighbours, and were not compared. The exchange takes one inversion away, as it claims.
+        // Two cells that are not neighbours, and were not compared. The exchange takes one
+        // inversion away, as it claims.
         (
             json!({ "task": "bubble-sort", "input": { "a": [3, 1, 2] }, "actions": ["cmp 0 1"], "action": "swap 0 2" }),
             vec!["adjacent", "compared"],
         ),
         // 48 - 2·18 is 12.
-        (json!({ "task": "gcd-euclidean", "input": { "a": 48, "b": 18 }, "action": "2 12" }), vec![]),
-        (json!({ "task": "gcd-euclidean", "input": { "a": 48, "b": 18 }, "action": "2 11" }), vec!["bezout"]),
+        (
+            json!({ "task": "gcd-euclidean", "input": { "a": 48, "b": 18 }, "action": "2 12" }),
+            vec![],
+        ),
+        (
+            json!({ "task": "gcd-euclidean", "input": { "a": 48, "b": 18 }, "action": "2 11" }),
+            vec!["bezout"],
+        ),
         // A larger disk on a smaller one.
         (
             json!({
@@ -76,7 +84,8 @@ fn what_a_step_breaks_is_named_and_weighed() {
         let judged = step(fields.clone());
         assert!(judged.applicable, "{fields}");
         assert_eq!(names(&judged), wanted, "{fields}");
-        let weights = judged.violations.iter().map(|violation| violation.severity.weight()).sum::<f64>();
+        let weights =
+            judged.violations.iter().map(|violation| violation.severity.weight()).sum::<f64>();
         assert!((judged.score - weights).abs() < 1e-9, "{fields}");
         assert!(judged.violations.iter().all(|violation| !violation.meaning.is_empty()));
     }
@@ -90,7 +99,10 @@ fn a_state_that_no_line_leads_to_is_judged_too() {
     let judged = step(fields);
     assert_eq!(names(&judged), ["inversions", "counts", "comparisons"]);
     assert!(judged.ended);
-    assert_eq!(judged.answer, Some(json!({ "sorted": [1, 2], "comparisons": 0, "swaps": 7, "passes": 1 })));
+    assert_eq!(
+        judged.answer,
+        Some(json!({ "sorted": [1, 2], "comparisons": 0, "swaps": 7, "passes": 1 }))
+    );
 }
 
 #[test]
@@ -104,14 +116,23 @@ fn a_trace_that_ends_has_an_answer() {
 
 #[test]
 fn a_refused_line_breaks_the_format_and_leaves_no_state() {
-    for (action, kind) in
-        [("compare 0 1", RefusalKind::Unparsable), ("", RefusalKind::Unparsable), ("cmp 0 9", RefusalKind::Illegal)]
-    {
-        let judged = step(json!({ "task": "bubble-sort", "input": { "a": [3, 1, 2] }, "action": action }));
+    for (action, kind) in [
+        ("compare 0 1", RefusalKind::Unparsable),
+        ("", RefusalKind::Unparsable),
+        ("cmp 0 9", RefusalKind::Illegal),
+    ] {
+        let judged =
+            step(json!({ "task": "bubble-sort", "input": { "a": [3, 1, 2] }, "action": action }));
         assert_eq!(judged.refusal.as_ref().map(|refusal| refusal.kind), Some(kind), "{action:?}");
         assert!(judged.refusal.is_some_and(|refusal| !refusal.reason.is_empty()));
-        assert_eq!((judged.applicable, judged.state, judged.ended, judged.answer), (false, None, false, None));
-        assert_eq!(judged.violations.iter().map(|v| v.name.as_str()).collect::<Vec<_>>(), ["format"]);
+        assert_eq!(
+            (judged.applicable, judged.state, judged.ended, judged.answer),
+            (false, None, false, None)
+        );
+        assert_eq!(
+            judged.violations.iter().map(|v| v.name.as_str()).collect::<Vec<_>>(),
+            ["format"]
+        );
     }
 }
 
@@ -119,10 +140,12 @@ fn a_refused_line_breaks_the_format_and_leaves_no_state() {
 fn kinds_decide_what_is_looked_at() {
     let judged = |kinds: Value| {
         let input = json!({ "a": [3, 1, 2] });
-        let fields = json!({ "task": "bubble-sort", "input": input, "action": "cmp 1 2", "kinds": kinds });
+        let fields =
+            json!({ "task": "bubble-sort", "input": input, "action": "cmp 1 2", "kinds": kinds });
         names(&step(fields)).len()
     };
-    // The algorithm begins with cmp 0 1, as does every scan; but for that, nothing is wrong with the line.
+    // The algorithm begins with cmp 0 1, as does every scan; but for that, nothing is wrong with
+    // the line.
     assert_eq!(judged(json!(["format", "terminal"])), 0);
     assert_eq!(judged(json!(["invariant"])), 1);
     assert_eq!(judged(json!(["transition"])), 1);
@@ -153,7 +176,8 @@ fn answers_are_judged_by_goal_or_reference() {
 
 #[test]
 fn an_instance_of_the_benchmark_is_named_by_level_and_index() {
-    let fields = json!({ "task": "bubble-sort", "difficulty": "easy", "index": 0, "action": "cmp 0 1" });
+    let fields =
+        json!({ "task": "bubble-sort", "difficulty": "easy", "index": 0, "action": "cmp 0 1" });
     let judged = step(fields);
     assert!(judged.applicable && judged.violations.is_empty());
 }
@@ -184,7 +208,11 @@ fn a_request_that_cannot_be_judged_is_refused_with_the_field() {
         (with(json!({ "actions": long })), "actions", "100001"),
         (with(json!({ "action": null })), "action", "nothing to judge"),
         (with(json!({ "answer": {} })), "answer", "not both"),
-        (with(json!({ "action": null, "answer": {}, "actions": [] })), "actions", "goes with `action`"),
+        (
+            with(json!({ "action": null, "answer": {}, "actions": [] })),
+            "actions",
+            "goes with `action`",
+        ),
         (with(json!({ "kinds": [] })), "kinds", "at least one"),
         (json!({ "task": "tower-of-hanoi", "input": hanoi, "answer": {} }), "input", "steps"),
     ];

@@ -1,6 +1,8 @@
-//! Batcher Odd-Even Merge Sort: merge sorted blocks of p cells by comparators at distances p, p/2, …, 1.
+//! Batcher Odd-Even Merge Sort: merge sorted blocks of p cells by comparators at distances p, p/2,
+//! …, 1.
 //!
-//! A step is one action line of a sorting network: a stage begun, a comparison, an exchange, `done`.
+//! A step is one action line of a sorting network: a stage begun, a comparison, an exchange,
+//! `done`.
 
 use super::network::{Constraints, Network, NetworkSort, Stage};
 use crate::tasks::page::Sizes;
@@ -44,7 +46,8 @@ impl Network for Batcher {
     }
 
     fn partner(n: usize, [p, k]: Stage, i: usize) -> Option<usize> {
-        // From k mod p on, k cells in turn begin a comparator and do not; none crosses two blocks of 2p cells.
+        // From k mod p on, k cells in turn begin a comparator and do not; none crosses two blocks
+        // of 2p cells.
         let offset = i.checked_sub(k % p)?;
         (offset / k % 2 == 0 && i + k < n && i / (2 * p) == (i + k) / (2 * p)).then_some(i + k)
     }
@@ -75,10 +78,13 @@ impl Network for Batcher {
         let blocks = n / (2 * p);
         let (m, levels) = (u64::from(n.ilog2()), 1..=u64::from(p.ilog2()));
         let merged: u64 = levels.map(|s| merge_comparators(s) << (m - s)).sum();
-        // The first stage of a merge has p comparators in each block of 2p cells, the others have p - k.
+        // The first stage of a merge has p comparators in each block of 2p cells, the others have p
+        // - k.
         let distances = (k.ilog2() + 1..p.ilog2()).map(|exponent| p - (1 << exponent));
         let first = if k < p { p } else { 0 };
-        usize::try_from(merged).unwrap_or(usize::MAX).saturating_add(blocks * (first + distances.sum::<usize>()))
+        usize::try_from(merged)
+            .unwrap_or(usize::MAX)
+            .saturating_add(blocks * (first + distances.sum::<usize>()))
     }
 
     fn comparator_rank([p, k]: Stage, i: usize) -> usize {

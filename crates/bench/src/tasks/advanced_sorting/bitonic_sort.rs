@@ -1,6 +1,8 @@
-//! Bitonic Sort: sort blocks in turn upwards and downwards, and merge each two by halving distances.
+//! Bitonic Sort: sort blocks in turn upwards and downwards, and merge each two by halving
+//! distances.
 //!
-//! A step is one action line of a sorting network: a stage begun, a comparison, an exchange, `done`.
+//! A step is one action line of a sorting network: a stage begun, a comparison, an exchange,
+//! `done`.
 
 use super::network::{Constraints, Network, NetworkSort, Stage};
 use crate::tasks::page::Sizes;

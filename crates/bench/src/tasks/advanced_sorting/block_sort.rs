@@ -30,7 +30,11 @@ word_actions!(Action { Insert(k, p) = "insert", Merge(lo, mid, hi) = "merge", Ro
 /// The first insertion at or after place `k`, or what follows when all blocks are sorted.
 fn insertion(a: &[i64], k: usize) -> Action {
     let k = if k.is_multiple_of(BLOCK) { k + 1 } else { k };
-    if k < a.len() { Action::Insert(k, moves::insertion_place(a, k - k % BLOCK, k)) } else { merge(a.len(), 0, BLOCK) }
+    if k < a.len() {
+        Action::Insert(k, moves::insertion_place(a, k - k % BLOCK, k))
+    } else {
+        merge(a.len(), 0, BLOCK)
+    }
 }
 
 /// The first merge of two neighbours of `width` cells at or after place `lo`, or what follows.
@@ -50,7 +54,8 @@ fn width(n: usize, base: usize, hi: usize) -> Option<usize> {
     while 2 * width < hi.checked_sub(base)? {
         width *= 2;
     }
-    (base.is_multiple_of(2 * width) && base + width < n && hi == n.min(base + 2 * width)).then_some(width)
+    (base.is_multiple_of(2 * width) && base + width < n && hi == n.min(base + 2 * width))
+        .then_some(width)
 }
 
 /// Merges of two neighbours of `width` cells.
@@ -61,7 +66,10 @@ fn merges_of(n: usize, width: usize) -> usize {
 /// Merges of neighbours of less than `width` cells.
 fn merges_below(n: usize, width: usize) -> usize {
     let widths = std::iter::successors(Some(BLOCK), |width| Some(2 * width));
-    widths.take_while(|narrower| *narrower < width.min(n)).map(|narrower| merges_of(n, narrower)).sum()
+    widths
+        .take_while(|narrower| *narrower < width.min(n))
+        .map(|narrower| merges_of(n, narrower))
+        .sum()
 }
 
 /// The number, counted from 1, of the merge of these bounds, if a merge has them.
@@ -83,15 +91,19 @@ impl State {
         match (self.base, self.hi, self.last.0) {
             (Some(base), Some(hi), _) => moves::part(&self.a, base..hi).is_sorted(),
             (.., Some(Action::Insert(k, _))) => {
-                are_blocks_inserted(self.a.len(), k + 1) && self.a.chunks(BLOCK).all(<[i64]>::is_sorted)
+                are_blocks_inserted(self.a.len(), k + 1)
+                    && self.a.chunks(BLOCK).all(<[i64]>::is_sorted)
             }
             _ => false,
         }
     }
 
-    /// Whether the two blocks lie in the halves being merged, and belong past each other with nothing beside them.
+    /// Whether the two blocks lie in the halves being merged, and belong past each other with
+    /// nothing beside them.
     fn is_rotation_due(&self, lo: usize, mid: usize, end: usize) -> bool {
-        let (Some(start), Some(middle), Some(hi)) = (self.lo, self.mid, self.hi) else { return false };
+        let (Some(start), Some(middle), Some(hi)) = (self.lo, self.mid, self.hi) else {
+            return false;
+        };
         let within = start <= lo && lo < mid && mid == middle && mid < end && end <= hi;
         let a = &self.a;
         within
@@ -142,11 +154,14 @@ impl Task for BlockSort {
         let n = state.a.len();
         match *action {
             Action::Insert(k, p) => moves::insert(&mut state.a, k, p)?,
-            Action::Merge(lo, mid, hi) | Action::Rotate(lo, mid, hi) if lo > mid || mid > hi || hi > n => {
+            Action::Merge(lo, mid, hi) | Action::Rotate(lo, mid, hi)
+                if lo > mid || mid > hi || hi > n =>
+            {
                 return Err(Illegal("the three places do not ascend within the array"));
             }
             Action::Merge(lo, mid, hi) => {
-                (state.base, state.lo, state.mid, state.hi) = (Some(lo), Some(lo), Some(mid), Some(hi));
+                (state.base, state.lo, state.mid, state.hi) =
+                    (Some(lo), Some(lo), Some(mid), Some(hi));
                 state.merges += 1;
             }
             Action::Rotate(lo, mid, end) => {
@@ -176,15 +191,24 @@ impl Task for BlockSort {
         }
     }
 
-    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        _: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let a = &after.a;
         found.require(page::PERMUTATION, moves::keeps_values(&before.a, a));
-        if let (Some(base), Some(lo), Some(mid), Some(hi)) = (after.base, after.lo, after.mid, after.hi) {
+        if let (Some(base), Some(lo), Some(mid), Some(hi)) =
+            (after.base, after.lo, after.mid, after.hi)
+        {
             found.require(page::BOUNDS, base <= lo && lo <= mid && mid <= hi && hi <= a.len());
             let (left, right) = (moves::part(a, lo..mid), moves::part(a, mid..hi));
             found.require(page::HALVES, left.is_sorted() && right.is_sorted());
             let merged = moves::part(a, base..lo);
-            let bounded = merged.last().is_none_or(|x| moves::part(a, lo..hi).iter().all(|y| y >= x));
+            let bounded =
+                merged.last().is_none_or(|x| moves::part(a, lo..hi).iter().all(|y| y >= x));
             found.require(page::MERGED, merged.is_sorted() && bounded);
         }
         found.require(page::COUNTS, after.moved >= 2 * after.rotations);
@@ -201,13 +225,21 @@ impl Task for BlockSort {
                 found.require(page::INSERTED, moves::is_stable_insertion(a, k - k % BLOCK, k, p));
             }
             Action::Merge(lo, mid, hi) => {
-                found.require(page::MERGE_ORDER, merge_number(a.len(), lo, mid, hi) == Some(after.merges));
+                found.require(
+                    page::MERGE_ORDER,
+                    merge_number(a.len(), lo, mid, hi) == Some(after.merges),
+                );
                 found.require(page::COMPLETE, before.is_merged());
             }
-            Action::Rotate(lo, mid, end) => found.require(page::ROTATION, before.is_rotation_due(lo, mid, end)),
+            Action::Rotate(lo, mid, end) => {
+                found.require(page::ROTATION, before.is_rotation_due(lo, mid, end))
+            }
             Action::Done => {
                 found.require(page::COMPLETE, before.is_merged());
-                found.require(page::ALL_MERGES, after.merges == merges_below(a.len(), a.len()) as u64);
+                found.require(
+                    page::ALL_MERGES,
+                    after.merges == merges_below(a.len(), a.len()) as u64,
+                );
             }
         }
         if *action == Action::Done {
@@ -216,8 +248,9 @@ impl Task for BlockSort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // Of b blocks, n - b cells are inserted and b - 1 merges made. Each rotation of a merge moves another element of
-        // the right half down, which is at most half of the cells; there are as many levels as doublings of 16 below n.
+        // Of b blocks, n - b cells are inserted and b - 1 merges made. Each rotation of a merge
+        // moves another element of the right half down, which is at most half of the cells; there
+        // are as many levels as doublings of 16 below n.
         let n = input.a.len();
         let levels = n.div_ceil(BLOCK).next_power_of_two().ilog2() as usize;
         (n + levels * (n / 2)) as u64

@@ -1,7 +1,8 @@
-//! Introsort: quicksort by a median of three; short ranges go to insertion sort, ranges at the depth limit to heapsort.
+//! Introsort: quicksort by a median of three; short ranges go to insertion sort, ranges at the
+//! depth limit to heapsort.
 //!
-//! A step is one action line: a range taken up, a median, comparison, exchange or pivot of a partition, an insertion, a
-//! sift or pop of a heap, `done`.
+//! A step is one action line: a range taken up, a median, comparison, exchange or pivot of a
+//! partition, an insertion, a sift or pop of a heap, `done`.
 
 mod invariants;
 
@@ -67,7 +68,8 @@ fn sift_end(heap: &[i64], i: usize) -> usize {
     loop {
         let left = 2 * node + 1;
         let Some(value) = heap.get(left) else { return node };
-        let child = if heap.get(left + 1).is_some_and(|right| right > value) { left + 1 } else { left };
+        let child =
+            if heap.get(left + 1).is_some_and(|right| right > value) { left + 1 } else { left };
         if heap[child] <= element {
             return node;
         }
@@ -112,7 +114,9 @@ impl State {
     }
 
     fn pivot(&mut self, p: usize) -> Result<(), Illegal> {
-        let (Some(lo), Some(hi), Some(depth)) = (self.lo, self.hi, self.depth) else { return Err(NO_RANGE) };
+        let (Some(lo), Some(hi), Some(depth)) = (self.lo, self.hi, self.depth) else {
+            return Err(NO_RANGE);
+        };
         if p >= self.a.len() {
             return Err(NO_PLACE);
         }
@@ -189,7 +193,10 @@ impl Task for Introsort {
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         let n = input.a.len();
         let is_range = |lo: usize, hi: usize| hi <= n && lo.saturating_add(2) <= hi;
-        let wrong = |field| InvalidInput { field, reason: format!("must be ranges of two cells or more, up to {n}") };
+        let wrong = |field| InvalidInput {
+            field,
+            reason: format!("must be ranges of two cells or more, up to {n}"),
+        };
         let taken_up = match (state.lo, state.hi, state.depth) {
             (Some(lo), Some(hi), Some(_)) => is_range(lo, hi),
             (lo, hi, depth) => lo.is_none() && hi.is_none() && depth.is_none(),
@@ -206,7 +213,9 @@ impl Task for Introsort {
         if !state.stack.iter().all(|(lo, hi, _)| is_range(*lo, *hi)) {
             return Err(wrong("stack"));
         }
-        if let Some(Action::Leaf(lo, hi) | Action::Heap(lo, hi) | Action::Part(lo, hi)) = state.last.0 {
+        if let Some(Action::Leaf(lo, hi) | Action::Heap(lo, hi) | Action::Part(lo, hi)) =
+            state.last.0
+        {
             let range = (state.lo, state.hi) == (Some(lo), Some(hi));
             InvalidInput::unless(range, "last", "must take up the range from `lo` to `hi`")?;
         }
@@ -276,14 +285,17 @@ impl Task for Introsort {
             _ => {}
         }
         let (lo, hi) = (state.lo?, state.hi?);
-        let size = state.size.filter(|size| state.heaps.last() == Some(&[lo, hi]) && *size <= hi - lo);
+        let size =
+            state.size.filter(|size| state.heaps.last() == Some(&[lo, hi]) && *size <= hi - lo);
         match last {
             Action::Insert(k, _) if hi - lo <= LEAF && lo < k && k < hi => {
                 Some(if k + 1 < hi { insertion(k + 1, lo) } else { state.next_range() })
             }
             // The heap has its full size while it is built.
             Action::Sift(i, _) if i > 0 && size? == hi - lo => state.sift_of(lo, i - 1),
-            Action::Sift(0, _) => Some(if size? > 1 { Action::Pop(size? - 1) } else { state.next_range() }),
+            Action::Sift(0, _) => {
+                Some(if size? > 1 { Action::Pop(size? - 1) } else { state.next_range() })
+            }
             Action::Pop(_) => size.and_then(|_| state.sift_of(lo, 0)),
             Action::Part(..) => {
                 let mut places = [lo, lo + (hi - lo) / 2, hi - 1];
@@ -300,13 +312,19 @@ impl Task for Introsort {
         }
     }
 
-    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        _: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         invariants::check(before, *action, after, found);
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // A partition of z > 16 cells takes at most 2z + 1 lines, and the ranges of one depth are disjoint. At the end a
-        // heap takes less than 2.5z + 1 lines and a leaf z.
+        // A partition of z > 16 cells takes at most 2z + 1 lines, and the ranges of one depth are
+        // disjoint. At the end a heap takes less than 2.5z + 1 lines and a leaf z.
         let n = input.a.len() as u64;
         u64::from(n.ilog2()) * 2 * (2 * n + n / 17) + 3 * n + 1
     }

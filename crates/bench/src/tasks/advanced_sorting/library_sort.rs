@@ -1,4 +1,5 @@
-//! Library Sort: insertion sort with gaps; binary search finds the place, and the gaps are renewed at each doubling.
+//! Library Sort: insertion sort with gaps; binary search finds the place, and the gaps are renewed
+//! at each doubling.
 //!
 //! A step is one action line: a rebalancing, a comparison of a search, an insertion, `done`.
 
@@ -38,7 +39,12 @@ impl State {
 
     /// Cell of the element of this rank.
     pub fn cell_of(&self, rank: usize) -> Option<usize> {
-        self.cells.iter().enumerate().filter(|(_, cell)| cell.is_some()).nth(rank).map(|(place, _)| place)
+        self.cells
+            .iter()
+            .enumerate()
+            .filter(|(_, cell)| cell.is_some())
+            .nth(rank)
+            .map(|(place, _)| place)
     }
 
     /// Elements before this cell.
@@ -63,7 +69,10 @@ impl State {
                 self.cells[c..=c + distance].rotate_right(1);
                 self.shifts += distance as u64;
             } else {
-                let gap = self.cells[..c].iter().rposition(Option::is_none).ok_or(Illegal("there is no gap left"))?;
+                let gap = self.cells[..c]
+                    .iter()
+                    .rposition(Option::is_none)
+                    .ok_or(Illegal("there is no gap left"))?;
                 self.cells[gap..=c].rotate_left(1);
                 self.shifts += (c - gap) as u64;
             }
@@ -79,7 +88,9 @@ impl State {
     fn search_step(&self) -> Option<Action> {
         let k = self.count;
         if self.lo < self.hi {
-            return self.cell_of(usize::midpoint(self.lo, self.hi)).map(|cell| Action::Cmp(k, cell));
+            return self
+                .cell_of(usize::midpoint(self.lo, self.hi))
+                .map(|cell| Action::Cmp(k, cell));
         }
         // Cells counted from 1, so that 0 stands for "before the first".
         let p = match self.lo.checked_sub(1) {
@@ -99,7 +110,8 @@ impl State {
         Some(Action::Insert(k, cell))
     }
 
-    /// Whether the values are those of `before` in the same order, with the one just inserted among them.
+    /// Whether the values are those of `before` in the same order, with the one just inserted among
+    /// them.
     fn keeps_values(&self, a: &[i64], before: &Self, action: Action) -> bool {
         let mut old = before.values().peekable();
         let mut inserted = match action {
@@ -114,13 +126,16 @@ impl State {
         old.next().is_none() && inserted.is_none()
     }
 
-    /// Whether the cell's element has as many elements of rank lo..hi-1 before it as behind it, or one more.
+    /// Whether the cell's element has as many elements of rank lo..hi-1 before it as behind it, or
+    /// one more.
     fn is_halved_by(&self, cell: usize) -> bool {
         let rank = self.rank_of(cell);
-        (self.lo..self.hi).contains(&rank) && matches!((rank - self.lo).checked_sub(self.hi - 1 - rank), Some(0 | 1))
+        (self.lo..self.hi).contains(&rank)
+            && matches!((rank - self.lo).checked_sub(self.hi - 1 - rank), Some(0 | 1))
     }
 
-    /// Whether the cell is in the middle of its gap; one in use has no gap before it, or none anywhere behind it.
+    /// Whether the cell is in the middle of its gap; one in use has no gap before it, or none
+    /// anywhere behind it.
     fn is_middle_of_gap(&self, cell: usize) -> bool {
         let (before, behind) = self.cells.split_at(cell);
         if self.cells[cell].is_some() {
@@ -137,16 +152,15 @@ impl State {
     }
 
     fn search_holds(&self, a: &[i64]) -> bool {
-        // The bounds come from comparisons with the element that is searched for: among values in order, all that lie
-        // outside them are on the right side.
+        // The bounds come from comparisons with the element that is searched for: among values in
+        // order, all that lie outside them are on the right side.
         if self.ordered {
             return true;
         }
         let Some(element) = a.get(self.count) else { return true };
-        let bounded = self
-            .values()
-            .enumerate()
-            .all(|(rank, value)| (rank >= self.lo || value <= *element) && (rank < self.hi || value > *element));
+        let bounded = self.values().enumerate().all(|(rank, value)| {
+            (rank >= self.lo || value <= *element) && (rank < self.hi || value > *element)
+        });
         self.lo <= self.hi && self.hi <= self.count && bounded
     }
 }
@@ -181,7 +195,11 @@ impl Task for LibrarySort {
             format!("are {cells}; give 1 to {}", SPREAD * n),
         )?;
         let held = state.values().count() == state.count && state.count <= n;
-        InvalidInput::unless(held, "count", format!("must be the number of cells in use, at most {n}"))
+        InvalidInput::unless(
+            held,
+            "count",
+            format!("must be the number of cells in use, at most {n}"),
+        )
     }
 
     fn complete(_: &Input, state: &mut State) {
@@ -198,7 +216,12 @@ impl Task for LibrarySort {
             }
             Action::Cmp(k, c) => {
                 let element = input.a.get(k).filter(|_| k == state.count).ok_or(NOT_NEXT)?;
-                let value = state.cells.get(c).copied().flatten().ok_or(Illegal("this cell is not in use"))?;
+                let value = state
+                    .cells
+                    .get(c)
+                    .copied()
+                    .flatten()
+                    .ok_or(Illegal("this cell is not in use"))?;
                 let rank = state.rank_of(c);
                 if value <= *element {
                     state.lo = rank + 1;
@@ -223,14 +246,23 @@ impl Task for LibrarySort {
         let searching = state.count < input.a.len();
         match state.last.0 {
             None | Some(Action::Insert(..)) if !searching => Some(Action::Done),
-            None | Some(Action::Insert(..)) if state.count.is_power_of_two() => Some(Action::Rebalance),
+            None | Some(Action::Insert(..)) if state.count.is_power_of_two() => {
+                Some(Action::Rebalance)
+            }
             Some(Action::Done) => None,
             _ => searching.then(|| state.search_step())?,
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
-        // Legal lines keep the order of the elements and add the next one, so only this step needs checking.
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
+        // Legal lines keep the order of the elements and add the next one, so only this step needs
+        // checking.
         if matches!(action, Action::Insert(..) | Action::Rebalance) {
             found.require(page::MULTISET, after.keeps_values(&input.a, before, *action));
         }
@@ -241,7 +273,10 @@ impl Task for LibrarySort {
         found.require(page::COUNTS, after.rebalances <= u64::from(input.a.len().ilog2()) + 1);
         match *action {
             Action::Rebalance => {
-                found.require(page::DOUBLED, after.count.is_power_of_two() && after.is_rebalanced(after.count));
+                found.require(
+                    page::DOUBLED,
+                    after.count.is_power_of_two() && after.is_rebalanced(after.count),
+                );
             }
             Action::Cmp(k, c) => {
                 found.require(page::DOUBLED, after.is_rebalanced(k));
@@ -260,15 +295,20 @@ impl Task for LibrarySort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // An insertion each, a rebalancing at each power of two below n, and floor(log2 k) + 1 comparisons among k.
+        // An insertion each, a rebalancing at each power of two below n, and floor(log2 k) + 1
+        // comparisons among k.
         let n = input.a.len();
         let comparisons: u64 = (1..n).map(|k| u64::from(k.ilog2()) + 1).sum();
         n as u64 + u64::from((n - 1).ilog2()) + 1 + comparisons + 1
     }
 
     fn answer(_: &Input, state: &State) -> Value {
-        let (layout, sorted): (Vec<_>, Vec<_>) =
-            state.cells.iter().enumerate().filter_map(|(place, cell)| Some((place, (*cell)?))).unzip();
+        let (layout, sorted): (Vec<_>, Vec<_>) = state
+            .cells
+            .iter()
+            .enumerate()
+            .filter_map(|(place, cell)| Some((place, (*cell)?)))
+            .unzip();
         json!({
             "sorted": sorted,
             "layout": layout,

@@ -85,7 +85,8 @@ impl Merge {
     }
 
     fn has_taken_what_is_missing(&self) -> bool {
-        let ordered = self.lo <= self.i && self.i <= self.mid && self.mid <= self.j && self.j <= self.hi;
+        let ordered =
+            self.lo <= self.i && self.i <= self.mid && self.mid <= self.j && self.j <= self.hi;
         ordered && self.buf.len() == self.i - self.lo + self.j - self.mid
     }
 
@@ -93,7 +94,8 @@ impl Merge {
         self.i == self.mid || self.j == self.hi
     }
 
-    /// Whether this action may follow: single elements before the seventh win in a row, gallops after it.
+    /// Whether this action may follow: single elements before the seventh win in a row, gallops
+    /// after it.
     pub fn allows(&self, action: Action) -> bool {
         match action {
             Action::Left | Action::Right => self.lw.max(self.rw) < GALLOP,
@@ -103,18 +105,21 @@ impl Merge {
         }
     }
 
-    /// Whether what the action took from one run belongs before what is left of the other; of equal elements those of the
-    /// left run come first.
+    /// Whether what the action took from one run belongs before what is left of the other; of equal
+    /// elements those of the left run come first.
     pub fn is_stable_after(&self, action: Action, a: &[i64]) -> bool {
         let (left, right) = (moves::part(a, self.i..self.mid), moves::part(a, self.j..self.hi));
         let taken = self.buf.last();
         match action {
-            Action::Left | Action::GallopLeft(_) => right.first().is_none_or(|next| taken <= Some(next)),
+            Action::Left | Action::GallopLeft(_) => {
+                right.first().is_none_or(|next| taken <= Some(next))
+            }
             _ => left.first().is_none_or(|next| taken < Some(next)),
         }
     }
 
-    /// Whether a gallop took all elements of its run that belong before the next one of the other run.
+    /// Whether a gallop took all elements of its run that belong before the next one of the other
+    /// run.
     pub fn has_galloped_far_enough(&self, action: Action, a: &[i64]) -> bool {
         let (left, right) = (moves::part(a, self.i..self.mid), moves::part(a, self.j..self.hi));
         let (Some(left), Some(right)) = (left.first(), right.first()) else { return true };

@@ -2,13 +2,14 @@
 
 use crate::tasks::task::Illegal;
 
-/// Where an insertion sort puts `a[k]`: the first place in `from..k` whose value is greater, or `k`.
+/// Where an insertion sort puts `a[k]`: the first place in `from..k` whose value is greater, or
+/// `k`.
 pub fn insertion_place(a: &[i64], from: usize, k: usize) -> usize {
     first(a, from, k, |value| value > a[k])
 }
 
-/// The first place in `from..to` whose value has the property, or `to`. The values need not be sorted: after a wrong
-/// line they may not be.
+/// The first place in `from..to` whose value has the property, or `to`. The values need not be
+/// sorted: after a wrong line they may not be.
 pub fn first(a: &[i64], from: usize, to: usize, property: impl Fn(i64) -> bool) -> usize {
     (from..to).find(|place| property(a[*place])).unwrap_or(to)
 }
@@ -28,15 +29,17 @@ pub fn insert(a: &mut [i64], k: usize, p: usize) -> Result<(), Illegal> {
     Ok(())
 }
 
-/// Whether the cells `from..=k` are in order after an insertion of `a[k]` at place `p`, which lies behind equal values.
+/// Whether the cells `from..=k` are in order after an insertion of `a[k]` at place `p`, which lies
+/// behind equal values.
 pub fn is_stable_insertion(a: &[i64], from: usize, k: usize, p: usize) -> bool {
     let stable = p == k || a.get(p) < a.get(p + 1);
     (from..=k).contains(&p) && k < a.len() && stable && a[from..=k].is_sorted()
 }
 
-/// Whether `after` holds the values of `before`, each as often. Only the places that differ are looked at, so that a
-/// step costs what it moves: no legal line of these sorts adds or loses a value of the array, so that the states before
-/// hold the input's values, and those after do if this is true.
+/// Whether `after` holds the values of `before`, each as often. Only the places that differ are
+/// looked at, so that a step costs what it moves: no legal line of these sorts adds or loses a
+/// value of the array, so that the states before hold the input's values, and those after do if
+/// this is true.
 pub fn keeps_values(before: &[i64], after: &[i64]) -> bool {
     let (mut lost, mut found) = (Vec::new(), Vec::new());
     for (x, y) in before.iter().zip(after).filter(|(x, y)| x != y) {

@@ -1,4 +1,5 @@
-//! Sorting networks on a power of two of cells: stages of comparators that do not depend on the values.
+//! Sorting networks on a power of two of cells: stages of comparators that do not depend on the
+//! values.
 //!
 //! A step is one action line: a stage begun, a comparison, an exchange, `done`.
 
@@ -97,7 +98,10 @@ fn comparator<N: Network>(n: usize, stage: Stage, i: usize) -> Action {
 impl State {
     /// Whether cells i and j hold what the stage leaves there.
     fn is_settled<N: Network>(&self, i: usize, j: usize) -> bool {
-        let (Some(stage), Some(lower), Some(upper)) = (self.stage, self.a.get(i), self.a.get(j)) else { return true };
+        let (Some(stage), Some(lower), Some(upper)) = (self.stage, self.a.get(i), self.a.get(j))
+        else {
+            return true;
+        };
         N::is_settled(stage, i, *lower, *upper)
     }
 
@@ -110,7 +114,12 @@ impl State {
 }
 
 /// What holds of the lines of a stage, whatever the values are.
-fn check_schedule<N: Network>(before: &State, action: Action, after: &State, found: &mut Violations) {
+fn check_schedule<N: Network>(
+    before: &State,
+    action: Action,
+    after: &State,
+    found: &mut Violations,
+) {
     let constraints = N::CONSTRAINTS;
     let n = after.a.len();
     let number = after.stage.and_then(|stage| N::stage_number(n, stage));
@@ -118,13 +127,21 @@ fn check_schedule<N: Network>(before: &State, action: Action, after: &State, fou
     match action {
         Action::Stage(..) => {
             found.require(constraints.stage_order, number == Some(after.stage_swaps.len()));
-            found.require(constraints.comparator_order, after.comparisons_until::<N>(0) == Some(after.comparisons));
+            found.require(
+                constraints.comparator_order,
+                after.comparisons_until::<N>(0) == Some(after.comparisons),
+            );
         }
         Action::Cmp(i, _) => {
             let made = after.comparisons.checked_sub(1);
-            found.require(constraints.comparator_order, made.is_some() && after.comparisons_until::<N>(i) == made);
+            found.require(
+                constraints.comparator_order,
+                made.is_some() && after.comparisons_until::<N>(i) == made,
+            );
         }
-        Action::Swap(i, j) => found.require(constraints.compared, before.last.0 == Some(Action::Cmp(i, j))),
+        Action::Swap(i, j) => {
+            found.require(constraints.compared, before.last.0 == Some(Action::Cmp(i, j)))
+        }
         Action::Done => {
             let m = u64::from(n.ilog2());
             found.require(constraints.all_comparators, after.comparisons == N::comparators(m));
@@ -142,16 +159,28 @@ impl<N: Network> Task for NetworkSort<N> {
     fn validate(input: &Input) -> Result<(), InvalidInput> {
         input.validate()?;
         let n = input.a.len();
-        InvalidInput::unless(n.is_power_of_two(), "a", format!("has {n} values; the network needs a power of two"))
+        InvalidInput::unless(
+            n.is_power_of_two(),
+            "a",
+            format!("has {n} values; the network needs a power of two"),
+        )
     }
 
     fn start(input: &Input) -> State {
-        State { a: input.a.clone(), stage: None, stage_swaps: Vec::new(), comparisons: 0, swaps: 0, last: Last(None) }
+        State {
+            a: input.a.clone(),
+            stage: None,
+            stage_swaps: Vec::new(),
+            comparisons: 0,
+            swaps: 0,
+            last: Last(None),
+        }
     }
 
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         let n = input.a.len();
-        let stage = state.stage.is_none_or(|stage| stage.iter().all(|number| (1..=n).contains(number)));
+        let stage =
+            state.stage.is_none_or(|stage| stage.iter().all(|number| (1..=n).contains(number)));
         InvalidInput::unless(stage, "stage", format!("numbers of a stage are 1 to {n}"))?;
         limits::counts("stage_swaps", state.stage_swaps.iter().copied())?;
         let begun = state.stage.is_none() || !state.stage_swaps.is_empty();
@@ -197,12 +226,20 @@ impl<N: Network> Task for NetworkSort<N> {
                 let wrong = if N::is_descending(stage?, i) { a[i] < a[j] } else { a[i] > a[j] };
                 Some(if wrong { Action::Swap(i, j) } else { comparator::<N>(n, stage?, i + 1) })
             }
-            Some(Action::Swap(i, j)) if N::partner(n, stage?, i) == Some(j) => Some(comparator::<N>(n, stage?, i + 1)),
+            Some(Action::Swap(i, j)) if N::partner(n, stage?, i) == Some(j) => {
+                Some(comparator::<N>(n, stage?, i + 1))
+            }
             Some(_) => None,
         }
     }
 
-    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        _: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let constraints = N::CONSTRAINTS;
         found.require(constraints.permutation, moves::keeps_values(&before.a, &after.a));
         match *action {
@@ -210,7 +247,9 @@ impl<N: Network> Task for NetworkSort<N> {
                 let distance = after.stage.is_some_and(|stage| N::is_distance(stage, i, j));
                 found.require(constraints.distance, distance);
             }
-            Action::Stage(k, j) => found.require(constraints.blocks, N::are_blocks_sorted(&after.a, [k, j])),
+            Action::Stage(k, j) => {
+                found.require(constraints.blocks, N::are_blocks_sorted(&after.a, [k, j]))
+            }
             Action::Done => found.require(constraints.sorted, after.a.is_sorted()),
         }
         check_schedule::<N>(before, *action, after, found);
@@ -219,7 +258,9 @@ impl<N: Network> Task for NetworkSort<N> {
                 let exchanged = after.a.get(i) != after.a.get(j) && after.is_settled::<N>(i, j);
                 found.require(constraints.swap_order, exchanged);
             }
-            (Some(Action::Cmp(i, j)), _) => found.require(constraints.settled, before.is_settled::<N>(i, j)),
+            (Some(Action::Cmp(i, j)), _) => {
+                found.require(constraints.settled, before.is_settled::<N>(i, j))
+            }
             _ => {}
         }
         let sum: u64 = after.stage_swaps.iter().sum();

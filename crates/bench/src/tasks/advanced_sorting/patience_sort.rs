@@ -38,8 +38,8 @@ impl State {
         self.piles.iter().flatten()
     }
 
-    /// Legal lines move cards and never change one, so that the cards are right if none is missing and the one that has
-    /// just moved is where it belongs.
+    /// Legal lines move cards and never change one, so that the cards are right if none is missing
+    /// and the one that has just moved is where it belongs.
     fn holds_what_was_dealt(&self, a: &[i64], before: &Self, action: Action) -> bool {
         let cards: usize = self.piles.iter().map(Vec::len).sum();
         let moved = match action {
@@ -62,7 +62,14 @@ impl Task for PatienceSort {
     }
 
     fn start(_: &Input) -> State {
-        State { piles: Vec::new(), back: Vec::new(), tail: -1, sizes: Vec::new(), out: Vec::new(), last: Last(None) }
+        State {
+            piles: Vec::new(),
+            back: Vec::new(),
+            tail: -1,
+            sizes: Vec::new(),
+            out: Vec::new(),
+            last: Last(None),
+        }
     }
 
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
@@ -70,10 +77,15 @@ impl Task for PatienceSort {
         limits::at_most("back", dealt, input.a.len())?;
         limits::below("piles", state.cards().copied(), dealt)?;
         limits::length("sizes", state.sizes.len(), state.piles.len())?;
-        let lies_before = |(i, card): (usize, &Card)| *card == -1 || place(*card).is_some_and(|card| card < i);
+        let lies_before =
+            |(i, card): (usize, &Card)| *card == -1 || place(*card).is_some_and(|card| card < i);
         let back = state.back.iter().enumerate().all(lies_before);
         InvalidInput::unless(back, "back", "must be cards dealt before, -1 for none")?;
-        InvalidInput::unless(lies_before((dealt, &state.tail)), "tail", "must be a card that was dealt, -1 for none")
+        InvalidInput::unless(
+            lies_before((dealt, &state.tail)),
+            "tail",
+            "must be a card that was dealt, -1 for none",
+        )
     }
 
     fn apply(input: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -123,23 +135,34 @@ impl Task for PatienceSort {
         Some(tops.min().map_or(Action::Done, |(_, p)| Action::Take(p)))
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let a = &input.a;
         found.require(page::MULTISET, after.holds_what_was_dealt(a, before, *action));
-        let piles = after.piles.iter().all(|pile| pile.is_sorted_by(|below, above| a[*below] >= a[*above]));
+        let piles =
+            after.piles.iter().all(|pile| pile.is_sorted_by(|below, above| a[*below] >= a[*above]));
         found.require(page::PILES, piles);
         let top = |pile: &Vec<usize>| pile.last().map(|top| a[*top]);
-        let tops = !after.out.is_empty() || after.piles.is_sorted_by(|left, right| top(left) < top(right));
+        let tops =
+            !after.out.is_empty() || after.piles.is_sorted_by(|left, right| top(left) < top(right));
         found.require(page::TOPS, tops);
         let greatest = after.out.last();
-        let out = after.out.is_sorted() && greatest.is_none_or(|x| after.cards().all(|card| *x <= a[*card]));
+        let out = after.out.is_sorted()
+            && greatest.is_none_or(|x| after.cards().all(|card| *x <= a[*card]));
         found.require(page::OUT, out);
-        let earlier = |(i, card): (usize, &Card)| place(*card).is_none_or(|card| card < i && a[card] < a[i]);
+        let earlier =
+            |(i, card): (usize, &Card)| place(*card).is_none_or(|card| card < i && a[card] < a[i]);
         found.require(page::BACK, after.back.iter().enumerate().all(earlier));
         if let Action::Take(p) = *action {
             found.require(page::DEALT_FIRST, after.back.len() == a.len());
             let left = after.piles.iter().take(p);
-            let lesser = left.filter_map(top).all(|top| after.out.last().is_some_and(|taken| top > *taken));
+            let lesser =
+                left.filter_map(top).all(|top| after.out.last().is_some_and(|taken| top > *taken));
             found.require(page::LEFTMOST, lesser);
         }
         if *action == Action::Done {

@@ -1,6 +1,7 @@
 //! Smoothsort: heapsort on a row of Leonardo trees that grows and shrinks from the right.
 //!
-//! A step is one action line: a cell added, a tree split or dropped, a fix begun, an exchange, `done`.
+//! A step is one action line: a cell added, a tree split or dropped, a fix begun, an exchange,
+//! `done`.
 
 use super::moves;
 use crate::tasks::pages::smoothsort as page;
@@ -9,8 +10,10 @@ use crate::tasks::sorting::{Input, sort_items};
 
 pub struct Smoothsort;
 
-/// Cells of a tree of this order. The greatest tree of the longest array that is allowed has order 16.
-pub const CELLS: [usize; 18] = [1, 1, 3, 5, 9, 15, 25, 41, 67, 109, 177, 287, 465, 753, 1219, 1973, 3193, 5167];
+/// Cells of a tree of this order. The greatest tree of the longest array that is allowed has order
+/// 16.
+pub const CELLS: [usize; 18] =
+    [1, 1, 3, 5, 9, 15, 25, 41, 67, 109, 177, 287, 465, 753, 1219, 1973, 3193, 5167];
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -123,7 +126,11 @@ impl State {
         let (fix, trees) = (self.fix?, self.shape.len());
         let growing = self.built.is_empty();
         if fix + 1 == trees {
-            return Some(if growing && self.heap < self.a.len() { Action::Add } else { self.shrink() });
+            return Some(if growing && self.heap < self.a.len() {
+                Action::Add
+            } else {
+                self.shrink()
+            });
         }
         // A split is followed by two fixes.
         (!growing && fix + 2 == trees).then_some(Action::Fix(fix + 1))
@@ -165,13 +172,17 @@ impl State {
         fixed && matches!(self.last.0, Some(Action::Fix(_) | Action::Swap(..)))
     }
 
-    /// Whether the array grows up to its last cell, shrinks from then on, and every change is followed by its fixes.
+    /// Whether the array grows up to its last cell, shrinks from then on, and every change is
+    /// followed by its fixes.
     fn is_line_due(&self, action: Action) -> bool {
         let (trees, growing) = (self.shape.len(), self.built.is_empty());
         match (action, self.last.0) {
-            (Action::Swap(..) | Action::Done, _) | (Action::Split | Action::Drop, Some(Action::Drop)) => true,
+            (Action::Swap(..) | Action::Done, _)
+            | (Action::Split | Action::Drop, Some(Action::Drop)) => true,
             (Action::Add, last) => growing && (last.is_none() || self.has_fixed_last_tree()),
-            (Action::Split | Action::Drop, _) => (!growing || self.heap == self.a.len()) && self.has_fixed_last_tree(),
+            (Action::Split | Action::Drop, _) => {
+                (!growing || self.heap == self.a.len()) && self.has_fixed_last_tree()
+            }
             (Action::Fix(t), Some(Action::Add)) => t + 1 == trees,
             (Action::Fix(t), Some(Action::Split)) => t + 2 == trees,
             (Action::Fix(t), Some(Action::Fix(_) | Action::Swap(..))) => {
@@ -181,16 +192,25 @@ impl State {
         }
     }
 
-    /// Whether the node's new element, which came up from `c`, exceeds or equals all that it could have been exchanged with:
-    /// the node's children and, before the fix goes down, the root of the tree on the left.
+    /// Whether the node's new element, which came up from `c`, exceeds or equals all that it could
+    /// have been exchanged with: the node's children and, before the fix goes down, the root of the
+    /// tree on the left.
     fn has_lifted_greatest(&self, before: &Self, r: usize, c: usize) -> bool {
         let a = &self.a;
-        let Some(cells) = before.order.and_then(|order| CELLS.get(usize::try_from(order).ok()?)) else { return false };
+        let Some(cells) = before.order.and_then(|order| CELLS.get(usize::try_from(order).ok()?))
+        else {
+            return false;
+        };
         let value = |place: Option<usize>| place.and_then(|place| a.get(place));
-        let narrower = before.order.filter(|order| *order >= 2).and_then(|order| usize::try_from(order - 2).ok());
+        let narrower = before
+            .order
+            .filter(|order| *order >= 2)
+            .and_then(|order| usize::try_from(order - 2).ok());
         let right = narrower.and_then(|_| r.checked_sub(1));
         let left = narrower.and_then(|order| r.checked_sub(1 + CELLS[order]));
-        let root = r.checked_sub(*cells).filter(|_| !before.sifting && before.tree.is_some_and(|tree| tree > 0));
+        let root = r
+            .checked_sub(*cells)
+            .filter(|_| !before.sifting && before.tree.is_some_and(|tree| tree > 0));
         let lifted = a.get(r);
         let (over_left, over_right) = (lifted > value(left), lifted > value(right));
         let place = Some(c);
@@ -228,8 +248,16 @@ impl Task for Smoothsort {
         let n = input.a.len();
         let cells = state.shape.iter().map(|order| CELLS.get(*order).copied());
         let cells = cells.sum::<Option<usize>>().filter(|cells| *cells <= n);
-        InvalidInput::unless(cells.is_some(), "shape", format!("must be orders of trees that have at most {n} cells"))?;
-        InvalidInput::unless(cells == Some(state.heap), "heap", "must be the number of cells in the trees of `shape`")?;
+        InvalidInput::unless(
+            cells.is_some(),
+            "shape",
+            format!("must be orders of trees that have at most {n} cells"),
+        )?;
+        InvalidInput::unless(
+            cells == Some(state.heap),
+            "heap",
+            "must be the number of cells in the trees of `shape`",
+        )?;
         let begun = state.last.0.is_some() || state.heap == 0;
         InvalidInput::unless(begun, "heap", "must be 0 before the first line")?;
         limits::below("node", state.node, n)?;
@@ -246,13 +274,15 @@ impl Task for Smoothsort {
                 state.add();
             }
             Action::Split => {
-                let order =
-                    last_order.filter(|order| *order >= 2).ok_or(Illegal("the last tree has no two children"))?;
+                let order = last_order
+                    .filter(|order| *order >= 2)
+                    .ok_or(Illegal("the last tree has no two children"))?;
                 state.remove(order);
             }
             Action::Drop => {
-                let order =
-                    last_order.filter(|order| *order < 2).ok_or(Illegal("the last tree is not a single cell"))?;
+                let order = last_order
+                    .filter(|order| *order < 2)
+                    .ok_or(Illegal("the last tree is not a single cell"))?;
                 state.remove(order);
             }
             Action::Fix(t) => {
@@ -273,20 +303,34 @@ impl Task for Smoothsort {
             None => Some(Action::Add),
             Some(Action::Add) => state.shape.len().checked_sub(1).map(Action::Fix),
             Some(Action::Split) => state.shape.len().checked_sub(2).map(Action::Fix),
-            Some(Action::Fix(_) | Action::Swap(..)) => state.exchange().or_else(|| state.after_fix()),
+            Some(Action::Fix(_) | Action::Swap(..)) => {
+                state.exchange().or_else(|| state.after_fix())
+            }
             Some(Action::Drop) => Some(state.shrink()),
             Some(Action::Done) => None,
         }
     }
 
-    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        _: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let a = &after.a;
         found.require(page::PERMUTATION, moves::keeps_values(&before.a, a));
         let cells: usize = after.shape.iter().map(|order| CELLS[*order]).sum();
-        found.require(page::SHAPE, cells == after.heap && after.shape.is_sorted_by(|left, right| left > right));
+        found.require(
+            page::SHAPE,
+            cells == after.heap && after.shape.is_sorted_by(|left, right| left > right),
+        );
         if let Action::Swap(r, c) = *action {
             found.require(page::SWAP_ORDER, c < r && a[c] < a[r]);
-            found.require(page::SWAP_PLACES, before.node == Some(r) && after.has_lifted_greatest(before, r, c));
+            found.require(
+                page::SWAP_PLACES,
+                before.node == Some(r) && after.has_lifted_greatest(before, r, c),
+            );
         }
         let fixed = match *action {
             Action::Fix(t) => before.is_row_of_heaps(t),
@@ -302,7 +346,8 @@ impl Task for Smoothsort {
         }
         found.require(
             page::NODE,
-            after.node.is_none() || after.fix.is_some_and(|fix| after.tree.is_some_and(|t| t <= fix)),
+            after.node.is_none()
+                || after.fix.is_some_and(|fix| after.tree.is_some_and(|t| t <= fix)),
         );
         if *action == Action::Done {
             found.require(page::EMPTIED, after.shape.is_empty());
@@ -311,11 +356,13 @@ impl Task for Smoothsort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // n cells are added and n removed. There is a fix for each that is added and two for each split, of which there
-        // are less than n/2, since a tree has more leaves than inner nodes. A fix goes left to a tree of some order o,
-        // past at most o trees of lesser order, and then down o - 1 levels; L(o) <= n.
+        // n cells are added and n removed. There is a fix for each that is added and two for each
+        // split, of which there are less than n/2, since a tree has more leaves than inner nodes. A
+        // fix goes left to a tree of some order o, past at most o trees of lesser order, and then
+        // down o - 1 levels; L(o) <= n.
         let n = input.a.len();
-        let order = CELLS.iter().rposition(|cells| *cells <= n).expect("invariant: a tree may be one cell");
+        let order =
+            CELLS.iter().rposition(|cells| *cells <= n).expect("invariant: a tree may be one cell");
         (2 * n + (2 * n - 1) * 2 * order + 1) as u64
     }
 

@@ -1,7 +1,8 @@
-//! Strand Sort: repeatedly pull a non-decreasing strand out of the rest and merge it with the sorted output.
+//! Strand Sort: repeatedly pull a non-decreasing strand out of the rest and merge it with the
+//! sorted output.
 //!
-//! A step is one action line: a strand begun, an element pulled or skipped, an element merged, the end of a merge,
-//! `done`.
+//! A step is one action line: a strand begun, an element pulled or skipped, an element merged, the
+//! end of a merge, `done`.
 
 use crate::tasks::pages::strand_sort as page;
 use crate::tasks::prelude::*;
@@ -67,7 +68,11 @@ impl Task for StrandSort {
 
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         let State { rest, strand, out, merged, strands, .. } = state;
-        limits::at_most("rest", rest.len() + strand.len() + out.len() + merged.len(), input.a.len())?;
+        limits::at_most(
+            "rest",
+            rest.len() + strand.len() + out.len() + merged.len(),
+            input.a.len(),
+        )?;
         limits::counts("strands", strands.iter().copied())?;
         let begun = strand.is_empty() || !strands.is_empty();
         InvalidInput::unless(begun, "strands", "must have an entry for the strand")
@@ -120,20 +125,33 @@ impl Task for StrandSort {
     fn reference(_: &Input, state: &State) -> Option<Action> {
         match state.last.0 {
             Some(Action::Start | Action::Pull | Action::Skip) => match state.rest.get(state.i) {
-                Some(value) => Some(if value >= state.strand.last()? { Action::Pull } else { Action::Skip }),
+                Some(value) => {
+                    Some(if value >= state.strand.last()? { Action::Pull } else { Action::Skip })
+                }
                 None => Some(state.merge_step()),
             },
             // A merge begins when the whole rest has been scanned.
-            Some(Action::Out | Action::Strand) => (state.i == state.rest.len()).then(|| state.merge_step()),
-            None | Some(Action::End) => Some(if state.rest.is_empty() { Action::Done } else { Action::Start }),
+            Some(Action::Out | Action::Strand) => {
+                (state.i == state.rest.len()).then(|| state.merge_step())
+            }
+            None | Some(Action::End) => {
+                Some(if state.rest.is_empty() { Action::Done } else { Action::Start })
+            }
             Some(Action::Done) => None,
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let State { rest, strand, out, merged, .. } = after;
         let n = input.a.len();
-        // Lines move values, and a wrong `start` or `end` drops some: then, and only then, some are missing.
+        // Lines move values, and a wrong `start` or `end` drops some: then, and only then, some are
+        // missing.
         found.require(page::MULTISET, rest.len() + strand.len() + out.len() + merged.len() == n);
         found.require(page::ORDERED, strand.is_sorted() && out.is_sorted() && merged.is_sorted());
         let greatest = merged.iter().max();
@@ -142,7 +160,9 @@ impl Task for StrandSort {
         found.require(page::STRANDS, after.strands.iter().sum::<usize>() + rest.len() == n);
         let scanned = after.i == rest.len();
         match action {
-            Action::Start => found.require(page::SCAN, matches!(before.last.0, None | Some(Action::End))),
+            Action::Start => {
+                found.require(page::SCAN, matches!(before.last.0, None | Some(Action::End)))
+            }
             Action::Pull => found.require(page::SCAN, merged.is_empty()),
             Action::Skip => {
                 let passed = after.i.checked_sub(1).and_then(|i| rest.get(i));
@@ -152,7 +172,10 @@ impl Task for StrandSort {
             Action::Out => found.require(page::SCANNED, scanned),
             Action::Strand => {
                 found.require(page::SCANNED, scanned);
-                found.require(page::STABLE, out.first().is_none_or(|least| merged.last() < Some(least)));
+                found.require(
+                    page::STABLE,
+                    out.first().is_none_or(|least| merged.last() < Some(least)),
+                );
             }
             Action::End => found.require(page::SCANNED, scanned && strand.is_empty()),
             Action::Done => {}
@@ -163,8 +186,8 @@ impl Task for StrandSort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // A strand of s elements takes a start, a look at all others that are left, a merge of all that have been pulled,
-        // and an end: n + 1 + s lines. There are at most n strands.
+        // A strand of s elements takes a start, a look at all others that are left, a merge of all
+        // that have been pulled, and an end: n + 1 + s lines. There are at most n strands.
         let n = input.a.len() as u64;
         (n + 1) * (n + 1)
     }

@@ -1,4 +1,5 @@
-//! Constraints that do not run the algorithm: they name what is wrong with a line, and hold of every right one.
+//! Constraints that do not run the algorithm: they name what is wrong with a line, and hold of
+//! every right one.
 
 use super::TASKS;
 use crate::tasks::{AnyTask, Difficulty, Kinds};
@@ -76,21 +77,35 @@ fn wrong_lines_are_found_by_name() {
         }
         assert_eq!(machine.reference().as_deref(), Some(*right), "{slug}");
         drop(machine.propose(wrong));
-        let found: Vec<_> = machine.violations(Kinds::WITHOUT_TRANSITION).iter(task.spec()).map(|c| c.name).collect();
-        assert!(found.contains(name), "{slug}: {wrong} instead of {right} breaks {found:?}, not {name}");
+        let found: Vec<_> = machine
+            .violations(Kinds::WITHOUT_TRANSITION)
+            .iter(task.spec())
+            .map(|c| c.name)
+            .collect();
+        assert!(
+            found.contains(name),
+            "{slug}: {wrong} instead of {right} breaks {found:?}, not {name}"
+        );
     }
 }
 
 /// Each line is judged, to the end of the longest traces.
 #[test]
 fn right_lines_break_nothing() {
-    for (task, difficulty) in tasks().flat_map(|task| Difficulty::ALL.map(|difficulty| (task, difficulty))) {
+    for (task, difficulty) in
+        tasks().flat_map(|task| Difficulty::ALL.map(|difficulty| (task, difficulty)))
+    {
         for seed in 0..2 {
             let mut machine = task.generate(difficulty, seed).start();
             while let Some(line) = machine.reference() {
                 machine.propose(&line).expect("reference lines are legal");
-                let found: Vec<_> = machine.violations(Kinds::ALL).iter(task.spec()).map(|c| c.name).collect();
-                assert!(found.is_empty(), "{} {difficulty} {seed}: {line} breaks {found:?}", task.spec().slug);
+                let found: Vec<_> =
+                    machine.violations(Kinds::ALL).iter(task.spec()).map(|c| c.name).collect();
+                assert!(
+                    found.is_empty(),
+                    "{} {difficulty} {seed}: {line} breaks {found:?}",
+                    task.spec().slug
+                );
                 machine.commit();
             }
         }

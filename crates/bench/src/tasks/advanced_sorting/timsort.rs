@@ -1,7 +1,8 @@
-//! Timsort: find runs, lengthen short ones by insertion, merge neighbours on a stack, gallop after seven wins in a row.
+//! Timsort: find runs, lengthen short ones by insertion, merge neighbours on a stack, gallop after
+//! seven wins in a row.
 //!
-//! A step is one action line: a run found, an insertion, a push, a merge begun, an element or a gallop merged, the rest
-//! of a merge, `done`.
+//! A step is one action line: a run found, an insertion, a push, a merge begun, an element or a
+//! gallop merged, the rest of a merge, `done`.
 
 use super::merge::Merge;
 use super::moves;
@@ -66,8 +67,12 @@ impl State {
     fn run(&self) -> Action {
         let rest = &self.a[self.pos..];
         let descending = rest.len() > 1 && rest[1] < rest[0];
-        let length = 1 + rest.windows(2).take_while(|pair| (pair[1] < pair[0]) == descending).count();
-        Action::Run(self.pos + length, if descending { Order::Descending } else { Order::Ascending })
+        let length =
+            1 + rest.windows(2).take_while(|pair| (pair[1] < pair[0]) == descending).count();
+        Action::Run(
+            self.pos + length,
+            if descending { Order::Descending } else { Order::Ascending },
+        )
     }
 
     /// Which two runs the rule COLLAPSE, or the end of the array, wants merged.
@@ -78,7 +83,9 @@ impl State {
         }
         let length = |from_top: usize| self.stack[count - from_top][1];
         let (y, z) = (length(2), length(1));
-        let collapse = y <= z || (count >= 3 && length(3) <= y + z) || (count >= 4 && length(4) <= length(3) + y);
+        let collapse = y <= z
+            || (count >= 3 && length(3) <= y + z)
+            || (count >= 4 && length(4) <= length(3) + y);
         let older = count >= 3 && length(3) < z;
         (collapse || self.pos == self.a.len()).then(|| if older { count - 3 } else { count - 2 })
     }
@@ -100,14 +107,17 @@ impl State {
 
     /// Whether no run on the stack is too short for those above it.
     fn is_balanced(&self) -> bool {
-        let lengths: Vec<usize> = self.stack.iter().rev().take(4).map(|[_, length]| *length).collect();
+        let lengths: Vec<usize> =
+            self.stack.iter().rev().take(4).map(|[_, length]| *length).collect();
         lengths.windows(2).all(|top| top[1] > top[0])
             && lengths.windows(3).all(|top| top[2] > top[1].saturating_add(top[0]))
     }
 
-    /// Whether the second run from the top is merged with the shorter of its neighbours, the top one if they are equal.
+    /// Whether the second run from the top is merged with the shorter of its neighbours, the top
+    /// one if they are equal.
     fn is_with_shorter_neighbour(&self, t: usize) -> bool {
-        let lengths: Vec<usize> = self.stack.iter().rev().take(3).map(|[_, length]| *length).collect();
+        let lengths: Vec<usize> =
+            self.stack.iter().rev().take(3).map(|[_, length]| *length).collect();
         let above = self.stack.len().saturating_sub(t);
         match (above, lengths.as_slice()) {
             (2, [top, _, third]) => third >= top,
@@ -123,9 +133,13 @@ impl State {
         match (order, run, self.a.get(end)) {
             (_, [], _) => false,
             (Order::Ascending, [_], next) => next.is_none(),
-            (Order::Ascending, [.., greatest], next) => run.is_sorted() && next.is_none_or(|next| next < greatest),
+            (Order::Ascending, [.., greatest], next) => {
+                run.is_sorted() && next.is_none_or(|next| next < greatest)
+            }
             (Order::Descending, [least, ..], next) => {
-                run.len() > 1 && run.is_sorted_by(|x, y| x < y) && next.is_none_or(|next| next >= least)
+                run.len() > 1
+                    && run.is_sorted_by(|x, y| x < y)
+                    && next.is_none_or(|next| next >= least)
             }
         }
     }
@@ -162,9 +176,10 @@ impl State {
                 self.pos = self.end;
             }
             Action::Merge(t) => {
-                let (Some([lo, left]), Some([_, right])) =
-                    (self.stack.get(t).copied(), t.checked_add(1).and_then(|next| self.stack.get(next).copied()))
-                else {
+                let (Some([lo, left]), Some([_, right])) = (
+                    self.stack.get(t).copied(),
+                    t.checked_add(1).and_then(|next| self.stack.get(next).copied()),
+                ) else {
                     return Err(Illegal("there are no such two runs on the stack"));
                 };
                 self.merge = Some(Merge::new(t, lo, lo + left, lo + left + right));
@@ -196,8 +211,12 @@ fn check_runs(before: &State, action: Action, after: &State, found: &mut Violati
             found.require(page::BALANCE, before.is_balanced());
         }
         Action::Insert(k, p) => {
-            let due = k == before.end && before.pos < k && k < before.pos.saturating_add(before.minrun);
-            found.require(page::INSERTED, due && moves::is_stable_insertion(&after.a, before.pos, k, p));
+            let due =
+                k == before.end && before.pos < k && k < before.pos.saturating_add(before.minrun);
+            found.require(
+                page::INSERTED,
+                due && moves::is_stable_insertion(&after.a, before.pos, k, p),
+            );
         }
         Action::Push => {
             let least = before.minrun.min(n - before.pos);
@@ -271,9 +290,18 @@ impl Task for Timsort {
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         let n = input.a.len();
         limits::below("pos", [state.pos, state.end], n + 1)?;
-        InvalidInput::unless(state.tiles(), "stack", "must be runs, one after the other, from 0 to `pos`")?;
-        InvalidInput::unless(state.minrun == minimum_run(n), "minrun", format!("must be {}", minimum_run(n)))?;
-        let run = !matches!(state.last.0, Some(Action::Run(..) | Action::Insert(..))) || state.pos < state.end;
+        InvalidInput::unless(
+            state.tiles(),
+            "stack",
+            "must be runs, one after the other, from 0 to `pos`",
+        )?;
+        InvalidInput::unless(
+            state.minrun == minimum_run(n),
+            "minrun",
+            format!("must be {}", minimum_run(n)),
+        )?;
+        let run = !matches!(state.last.0, Some(Action::Run(..) | Action::Insert(..)))
+            || state.pos < state.end;
         InvalidInput::unless(run, "end", "must lie behind `pos` while there is a run to push")?;
         let merge = state.merge.as_ref().is_none_or(|merge| merge.fits(n, state.stack.len()));
         InvalidInput::unless(
@@ -326,10 +354,18 @@ impl Task for Timsort {
         })
     }
 
-    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        _: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::PERMUTATION, moves::keeps_values(&before.a, &after.a));
-        let sorted =
-            after.stack.iter().all(|[start, length]| moves::part(&after.a, *start..start + length).is_sorted());
+        let sorted = after
+            .stack
+            .iter()
+            .all(|[start, length]| moves::part(&after.a, *start..start + length).is_sorted());
         found.require(page::RUNS, sorted);
         found.require(page::TILES, after.tiles());
         found.require(page::BUFFER, after.merge.as_ref().is_none_or(Merge::is_consistent));
@@ -342,8 +378,9 @@ impl Task for Timsort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // Every run but the last has minrun cells or more, which bounds the number of runs. A merge that leaves r other
-        // runs alone takes at most n - (r-1)·minrun cells: as many lines, and a gallop after seven of them.
+        // Every run but the last has minrun cells or more, which bounds the number of runs. A merge
+        // that leaves r other runs alone takes at most n - (r-1)·minrun cells: as many lines, and a
+        // gallop after seven of them.
         let n = input.a.len();
         let minrun = minimum_run(n);
         let runs = (n - 1) / minrun + 1;

@@ -72,11 +72,12 @@ impl State {
         self.tree[self.inner() + i] == expected
     }
 
-    /// Whether the player at this node is one of its children's, and neither child's has a lesser value; of equal ones it
-    /// is the left.
+    /// Whether the player at this node is one of its children's, and neither child's has a lesser
+    /// value; of equal ones it is the left.
     fn holds_a_winner(&self, a: &[i64], node: usize) -> bool {
         let value = |player: Player| place(player).map(|i| a[i]);
-        let (winner, left, right) = (self.tree[node], self.tree[2 * node + 1], self.tree[2 * node + 2]);
+        let (winner, left, right) =
+            (self.tree[node], self.tree[2 * node + 1], self.tree[2 * node + 2]);
         // Nobody loses to everybody.
         let beats = |loser: Player, equal: bool| match (value(winner), value(loser)) {
             (Some(won), Some(lost)) => won < lost || equal && won == lost,
@@ -160,7 +161,8 @@ impl Task for TournamentSort {
             Some(Action::Play(0, _)) if state.order.len() >= input.a.len() => Some(Action::Done),
             Some(Action::Play(0, _)) => place(state.tree[0]).map(Action::Out),
             Some(Action::Play(node, _)) => {
-                // While the tree is built, nodes come in falling order; then along the path from the leaf.
+                // While the tree is built, nodes come in falling order; then along the path from
+                // the leaf.
                 let next = if state.order.is_empty() { node - 1 } else { parent(node) };
                 Some(state.play(&input.a, next))
             }
@@ -169,7 +171,13 @@ impl Task for TournamentSort {
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let a = &input.a;
         let mut is_out = vec![false; a.len()];
         let once = after.order.iter().all(|i| !std::mem::replace(&mut is_out[*i], true));
@@ -197,8 +205,12 @@ impl Task for TournamentSort {
                 };
                 found.require(page::PLAY_ORDER, follows);
             }
-            Action::Out(out) => found.require(page::CHAMPION, last == Some(Action::Play(0, player(out)))),
-            Action::Done => found.require(page::EMPTIED, after.tree.iter().all(|player| *player == NOBODY)),
+            Action::Out(out) => {
+                found.require(page::CHAMPION, last == Some(Action::Play(0, player(out))))
+            }
+            Action::Done => {
+                found.require(page::EMPTIED, after.tree.iter().all(|player| *player == NOBODY))
+            }
         }
         if *action == Action::Done {
             found.require(page::SORTED, after.order.len() == a.len() && ascending);
@@ -206,7 +218,8 @@ impl Task for TournamentSort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // P - 1 matches build the tree; each of n elements is taken out, and its path has log2 P matches.
+        // P - 1 matches build the tree; each of n elements is taken out, and its path has log2 P
+        // matches.
         let n = input.a.len();
         let leaves = n.next_power_of_two();
         leaves as u64 + n as u64 * u64::from(1 + leaves.ilog2())

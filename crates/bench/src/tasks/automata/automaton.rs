@@ -7,7 +7,12 @@ use crate::tasks::task::InvalidInput;
 pub const LENGTH_MAX: usize = 1_000_000;
 
 /// Each state accepts with probability `numerator / denominator`.
-pub fn draw_accepting(states: usize, numerator: u64, denominator: u64, rng: &mut TaskRng) -> Vec<usize> {
+pub fn draw_accepting(
+    states: usize,
+    numerator: u64,
+    denominator: u64,
+    rng: &mut TaskRng,
+) -> Vec<usize> {
     (0..states).filter(|_| rng.chance(numerator, denominator)).collect()
 }
 

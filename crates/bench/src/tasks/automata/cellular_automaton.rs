@@ -13,8 +13,10 @@ pub struct CellularAutomaton;
 const CELLS_MAX: usize = 10_000;
 const STEPS_MAX: usize = 1 << 24;
 /// The rules that instances are drawn from.
-const RULES: [u8; 24] =
-    [18, 22, 26, 30, 41, 45, 54, 60, 73, 90, 105, 106, 110, 122, 126, 129, 135, 137, 146, 150, 154, 161, 169, 193];
+const RULES: [u8; 24] = [
+    18, 22, 26, 30, 41, 45, 54, 60, 73, 90, 105, 106, 110, 122, 126, 129, 135, 137, 146, 150, 154,
+    161, 169, 193,
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -37,7 +39,8 @@ impl Instance {
     pub fn neighbourhood(&self, cells: &[u8], place: usize) -> usize {
         let bit = |place: usize| usize::from(cells[place] == b'1');
         let (first, last) = (place == 0, place + 1 == cells.len());
-        let beyond = |place: usize| if self.boundary == Boundary::Periodic { bit(place) } else { 0 };
+        let beyond =
+            |place: usize| if self.boundary == Boundary::Periodic { bit(place) } else { 0 };
         let left = if first { beyond(cells.len() - 1) } else { bit(place - 1) };
         let right = if last { beyond(0) } else { bit(place + 1) };
         4 * left + 2 * bit(place) + right
@@ -98,7 +101,8 @@ impl Task for CellularAutomaton {
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let count = instance.cells.len();
-        let bits = (1..=CELLS_MAX).contains(&count) && instance.cells.bytes().all(|c| matches!(c, b'0' | b'1'));
+        let bits = (1..=CELLS_MAX).contains(&count)
+            && instance.cells.bytes().all(|c| matches!(c, b'0' | b'1'));
         InvalidInput::unless(bits, "cells", format!("must be 1 to {CELLS_MAX} zeros and ones"))?;
         let most = STEPS_MAX / count;
         let range = format!("is {}; give 1 to {most} for {count} cells", instance.generations);
@@ -106,7 +110,13 @@ impl Task for CellularAutomaton {
     }
 
     fn start(instance: &Instance) -> State {
-        State { generation: 0, cells: instance.cells.clone(), next: String::new(), ones: 0, last: Last(None) }
+        State {
+            generation: 0,
+            cells: instance.cells.clone(),
+            next: String::new(),
+            ones: 0,
+            last: Last(None),
+        }
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
@@ -140,9 +150,18 @@ impl Task for CellularAutomaton {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let new = before.next.bytes().chain([if action.0 { b'1' } else { b'0' }]);
-        found.require(page::SAME_NEIGHBOURHOOD, instance.is_consistent(before.cells.as_bytes(), new));
+        found.require(
+            page::SAME_NEIGHBOURHOOD,
+            instance.is_consistent(before.cells.as_bytes(), new),
+        );
         let count = instance.cells.len();
         found.require(page::ROW_LENGTH, after.cells.len() == count && after.next.len() < count);
         found.require(page::ONES_BOUND, after.ones <= after.generation * count + after.next.len());

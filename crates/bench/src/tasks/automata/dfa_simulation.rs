@@ -66,7 +66,8 @@ impl Task for DfaSimulation {
             if !automaton::separates(&accept, states) || 2 * visited < states {
                 continue;
             }
-            let word = word.into_iter().map(|letter| char::from(alphabet.as_bytes()[letter])).collect();
+            let word =
+                word.into_iter().map(|letter| char::from(alphabet.as_bytes()[letter])).collect();
             return Instance { states, alphabet, delta, start: 0, accept, word };
         }
     }
@@ -77,9 +78,20 @@ impl Task for DfaSimulation {
         InvalidInput::unless((1..=10_000).contains(&states), "states", range)?;
         automaton::validate_alphabet("alphabet", &instance.alphabet)?;
         let letters = instance.alphabet.as_bytes();
-        InvalidInput::unless(instance.delta.len() == states, "delta", format!("must have one row a state ({states})"))?;
-        let rows = instance.delta.iter().all(|row| row.len() == letters.len() && row.iter().all(|q| *q < states));
-        InvalidInput::unless(rows, "delta", format!("every row needs one state below {states} for each letter"))?;
+        InvalidInput::unless(
+            instance.delta.len() == states,
+            "delta",
+            format!("must have one row a state ({states})"),
+        )?;
+        let rows = instance
+            .delta
+            .iter()
+            .all(|row| row.len() == letters.len() && row.iter().all(|q| *q < states));
+        InvalidInput::unless(
+            rows,
+            "delta",
+            format!("every row needs one state below {states} for each letter"),
+        )?;
         automaton::validate_states(states, instance.start, &instance.accept)?;
         automaton::validate_word(&instance.word, &instance.alphabet)
     }
@@ -114,13 +126,23 @@ impl Task for DfaSimulation {
         Some(Action { q: instance.delta[state.q][column] })
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        _: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::VISIT_SUM, after.visits.iter().sum::<u64>() == after.pos as u64 + 1);
-        let reachable =
-            instance.column(before.pos).is_some_and(|column| instance.delta.iter().any(|row| row[column] == after.q));
+        let reachable = instance
+            .column(before.pos)
+            .is_some_and(|column| instance.delta.iter().any(|row| row[column] == after.q));
         found.require(page::POSSIBLE_TARGET, reachable);
         found.require(page::SUCCESSOR, instance.delta[before.q].contains(&after.q));
-        found.require(page::PROGRESS, after.pos == before.pos + 1 && after.pos <= instance.word.len());
+        found.require(
+            page::PROGRESS,
+            after.pos == before.pos + 1 && after.pos <= instance.word.len(),
+        );
         if Self::ended(instance, after) {
             found.require(page::WHOLE_WORD, after.pos == instance.word.len());
         }

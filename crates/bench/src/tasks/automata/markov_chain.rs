@@ -1,4 +1,5 @@
-//! Markov Chain: walk from state to state, each draw selecting the next one by the row's cumulative weights.
+//! Markov Chain: walk from state to state, each draw selecting the next one by the row's cumulative
+//! weights.
 //!
 //! A step is one draw; its line names the new state.
 
@@ -25,7 +26,8 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// For each state the least sum of the weights before it, over all rows: no row selects it with a lesser draw.
+    /// For each state the least sum of the weights before it, over all rows: no row selects it with
+    /// a lesser draw.
     fn least_before(&self) -> &[u64] {
         self.least_before.get_or_init(|| {
             let mut least = vec![WHOLE; self.weights.len()];
@@ -86,9 +88,15 @@ impl Task for MarkovChain {
         let states = instance.weights.len();
         let range = format!("has {states} rows; give 1 to {STATES_MAX}");
         InvalidInput::unless((1..=STATES_MAX).contains(&states), "weights", range)?;
-        let whole = |row: &Vec<u64>| row.iter().all(|weight| *weight <= WHOLE) && row.iter().sum::<u64>() == WHOLE;
+        let whole = |row: &Vec<u64>| {
+            row.iter().all(|weight| *weight <= WHOLE) && row.iter().sum::<u64>() == WHOLE
+        };
         let rows = instance.weights.iter().all(|row| row.len() == states && whole(row));
-        InvalidInput::unless(rows, "weights", format!("every row needs {states} weights that add up to {WHOLE}"))?;
+        InvalidInput::unless(
+            rows,
+            "weights",
+            format!("every row needs {states} weights that add up to {WHOLE}"),
+        )?;
         InvalidInput::unless(instance.start < states, "start", format!("must be below {states}"))?;
         let length = instance.draws.len();
         let range = format!("has {length} draws; give 1 to {DRAWS_MAX}");
@@ -134,13 +142,25 @@ impl Task for MarkovChain {
         selected.map(|state| Action { state })
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        _: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::VISIT_SUM, after.visits.iter().sum::<u64>() == after.t as u64 + 1);
         found.require(page::POSSIBLE, instance.weights[before.s][after.s] > 0);
         found.require(page::FLOW, after.stays <= after.t as u64 && after.visits[after.s] >= 1);
         let draw = instance.draws.get(before.t);
-        found.require(page::DRAW_BELOW, draw.is_some_and(|u| instance.is_below(*u, before.s, after.s)));
-        found.require(page::POSSIBLE_DRAW, draw.is_some_and(|u| *u >= instance.least_before()[after.s]));
+        found.require(
+            page::DRAW_BELOW,
+            draw.is_some_and(|u| instance.is_below(*u, before.s, after.s)),
+        );
+        found.require(
+            page::POSSIBLE_DRAW,
+            draw.is_some_and(|u| *u >= instance.least_before()[after.s]),
+        );
         if Self::ended(instance, after) {
             found.require(page::ALL_DRAWS, after.t == instance.draws.len());
         }

@@ -31,7 +31,10 @@ impl Instance {
     fn moved(&self, from: &StateSet, letter: char) -> StateSet {
         let targets = from.iter().flat_map(|q| {
             let first = self.delta.partition_point(|edge| (edge.0, edge.1) < (q, letter));
-            self.delta[first..].iter().take_while(move |edge| (edge.0, edge.1) == (q, letter)).map(|edge| edge.2)
+            self.delta[first..]
+                .iter()
+                .take_while(move |edge| (edge.0, edge.1) == (q, letter))
+                .map(|edge| edge.2)
         });
         StateSet::closure(self.states, targets, |_| None)
     }
@@ -77,7 +80,8 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     let letters = page::size::ALPHABET.draw(difficulty, rng);
     let length = page::size::LENGTH.draw(difficulty, rng);
     let alphabet = "abc"[..letters].to_owned();
-    let state = |rng: &mut TaskRng| u16::try_from(rng.index(states)).expect("invariant: few states");
+    let state =
+        |rng: &mut TaskRng| u16::try_from(rng.index(states)).expect("invariant: few states");
     let mut delta = Vec::new();
     for q in 0..u16::try_from(states).expect("invariant: few states") {
         for letter in alphabet.chars() {
@@ -117,8 +121,9 @@ impl Task for NfaSimulation {
             }
             let end = reference_end::<Self>(&instance, u64::MAX);
             let least = i64::try_from(instance.word.len() / 4).expect("invariant: words are short");
-            let interesting =
-                end.is_some_and(|(end, _)| !end.active.is_empty() && end.max_active >= 3 && end.closure_added >= least);
+            let interesting = end.is_some_and(|(end, _)| {
+                !end.active.is_empty() && end.max_active >= 3 && end.closure_added >= least
+            });
             if interesting {
                 return instance;
             }
@@ -131,9 +136,15 @@ impl Task for NfaSimulation {
         InvalidInput::unless((1..=STATES_MAX).contains(&states), "states", range)?;
         automaton::validate_alphabet("alphabet", &instance.alphabet)?;
         let exists = |q: u16| usize::from(q) < states;
-        let edges =
-            instance.delta.iter().all(|(q, letter, p)| exists(*q) && exists(*p) && instance.alphabet.contains(*letter));
-        InvalidInput::unless(edges, "delta", format!("must name states below {states} and letters of the alphabet"))?;
+        let edges = instance
+            .delta
+            .iter()
+            .all(|(q, letter, p)| exists(*q) && exists(*p) && instance.alphabet.contains(*letter));
+        InvalidInput::unless(
+            edges,
+            "delta",
+            format!("must name states below {states} and letters of the alphabet"),
+        )?;
         let sorted = instance.delta.is_sorted_by(|a, b| a < b);
         InvalidInput::unless(sorted, "delta", "must be sorted, each edge once")?;
         let edges = instance.epsilon.iter().all(|(q, p)| exists(*q) && exists(*p));
@@ -157,7 +168,11 @@ impl Task for NfaSimulation {
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
         let exist = state.active.is_ascending_below(instance.states);
-        InvalidInput::unless(exist, "active", format!("must be states below {}, ascending, each once", instance.states))
+        InvalidInput::unless(
+            exist,
+            "active",
+            format!("must be states below {}, ascending, each once", instance.states),
+        )
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -197,7 +212,13 @@ impl Task for NfaSimulation {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         match action {
             Action::Close(set) => {
                 let leaves = |edge: &(u16, u16)| set.contains(edge.0) && !set.contains(edge.1);

@@ -1,6 +1,7 @@
 //! PDA Execution: run a deterministic pushdown automaton on a word, epsilon moves first.
 //!
-//! A step is one move, reading or epsilon; its line names the new state and what replaces the top of the stack.
+//! A step is one move, reading or epsilon; its line names the new state and what replaces the top
+//! of the stack.
 
 use std::fmt;
 
@@ -118,10 +119,20 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     delta.sort_unstable();
     let accept = automaton::draw_accepting(states, 1, 2, rng);
     let word = automaton::draw_word("ab", length, rng);
-    Instance { states, alphabet: "ab".to_owned(), stack_alphabet, bottom: BOTTOM, delta, start: 0, accept, word }
+    Instance {
+        states,
+        alphabet: "ab".to_owned(),
+        stack_alphabet,
+        bottom: BOTTOM,
+        delta,
+        start: 0,
+        accept,
+        word,
+    }
 }
 
-/// Whether the move keeps the bottom symbol in place. Epsilon moves may only pop, so every run ends.
+/// Whether the move keeps the bottom symbol in place. Epsilon moves may only pop, so every run
+/// ends.
 fn keeps_bottom(m: &Move) -> bool {
     let Move(_, letter, top, _, push) = m;
     if letter.is_empty() {
@@ -155,10 +166,20 @@ fn validate_delta(instance: &Instance) -> Result<(), InvalidInput> {
         "delta",
         "must have one move a state, letter and top of the stack",
     )?;
-    let known = |m: &Move| m.3 < instance.states && m.4.chars().all(|c| instance.stack_alphabet.contains(c));
-    InvalidInput::unless(instance.delta.iter().all(known), "delta", "must name states and stack symbols that exist")?;
+    let known = |m: &Move| {
+        m.3 < instance.states && m.4.chars().all(|c| instance.stack_alphabet.contains(c))
+    };
+    InvalidInput::unless(
+        instance.delta.iter().all(known),
+        "delta",
+        "must name states and stack symbols that exist",
+    )?;
     let kept = instance.delta.iter().all(keeps_bottom);
-    InvalidInput::unless(kept, "delta", "pushes have at most two symbols, Z stays the bottom, and epsilon moves pop")
+    InvalidInput::unless(
+        kept,
+        "delta",
+        "pushes have at most two symbols, Z stays the bottom, and epsilon moves pop",
+    )
 }
 
 impl Task for PdaExecution {
@@ -203,7 +224,9 @@ impl Task for PdaExecution {
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
-        if action.q >= instance.states || !action.push.chars().all(|c| instance.stack_alphabet.contains(c)) {
+        if action.q >= instance.states
+            || !action.push.chars().all(|c| instance.stack_alphabet.contains(c))
+        {
             return Err(Illegal("there is no such state or stack symbol"));
         }
         if state.stack.is_empty() {
@@ -227,9 +250,18 @@ impl Task for PdaExecution {
         Some(Action { q: *q, push: push.clone() })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         // Its first occurrence is the last symbol; an empty stack has none.
-        found.require(page::BOTTOM, after.stack.find(BOTTOM).is_some_and(|place| place + 1 == after.stack.len()));
+        found.require(
+            page::BOTTOM,
+            after.stack.find(BOTTOM).is_some_and(|place| place + 1 == after.stack.len()),
+        );
         let change = after.stack.len().abs_diff(before.stack.len());
         found.require(page::DEPTH_CHANGE, change <= 1 && after.stack.ends_with(before.below_top()));
         found.require(page::DEPTH_BOUND, after.stack.len() <= 1 + after.pos);
@@ -275,7 +307,8 @@ mod tests {
         let task = find("pda-execution").expect("the task");
         let mut machine = task.read_input(&input).expect("a valid input").start();
         machine.propose("q1 -").expect("legal");
-        let broken: Vec<_> = machine.violations(Kinds::ALL).iter(task.spec()).map(|c| c.name).collect();
+        let broken: Vec<_> =
+            machine.violations(Kinds::ALL).iter(task.spec()).map(|c| c.name).collect();
         assert_eq!(broken, ["bottom", "existing-move", "next-step"]);
         machine.commit();
         assert!(machine.propose("q1 -").is_err(), "nothing can be popped any more");

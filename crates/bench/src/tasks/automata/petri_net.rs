@@ -106,7 +106,8 @@ impl Task for PetriNet {
             let instance = drawn(difficulty, rng);
             let end = reference_end::<Self>(&instance, u64::MAX);
             let lively = end.is_some_and(|(end, steps)| {
-                steps == instance.firings && end.fired.iter().filter(|times| **times > 0).count() >= 3
+                steps == instance.firings
+                    && end.fired.iter().filter(|times| **times > 0).count() >= 3
             });
             if lively {
                 return instance;
@@ -119,24 +120,47 @@ impl Task for PetriNet {
         let range = format!("has {places} places; give 1 to {PLACES_MAX}");
         InvalidInput::unless((1..=PLACES_MAX).contains(&places), "marking", range)?;
         let tokens = instance.marking.iter().all(|tokens| (0..=TOKENS_MAX).contains(tokens));
-        InvalidInput::unless(tokens, "marking", format!("every place holds 0 to {TOKENS_MAX} tokens"))?;
+        InvalidInput::unless(
+            tokens,
+            "marking",
+            format!("every place holds 0 to {TOKENS_MAX} tokens"),
+        )?;
         let count = instance.transitions.len();
         let range = format!("has {count} transitions; give 1 to {TRANSITIONS_MAX}");
         InvalidInput::unless((1..=TRANSITIONS_MAX).contains(&count), "transitions", range)?;
-        let sides = || instance.transitions.iter().flat_map(|transition| [&transition.inputs, &transition.outputs]);
+        let sides = || {
+            instance
+                .transitions
+                .iter()
+                .flat_map(|transition| [&transition.inputs, &transition.outputs])
+        };
         let arcs = sides().map(Vec::len).sum::<usize>();
         let range = format!("have {arcs} arcs; give up to {ARCS_MAX}");
         InvalidInput::unless(arcs <= ARCS_MAX, "transitions", range)?;
-        let ascending =
-            sides().all(|arcs| arcs.is_sorted_by(|a, b| a.0 < b.0) && arcs.iter().all(|arc| arc.0 < places));
-        InvalidInput::unless(ascending, "transitions", "arcs name places that exist, ascending, each once")?;
+        let ascending = sides().all(|arcs| {
+            arcs.is_sorted_by(|a, b| a.0 < b.0) && arcs.iter().all(|arc| arc.0 < places)
+        });
+        InvalidInput::unless(
+            ascending,
+            "transitions",
+            "arcs name places that exist, ascending, each once",
+        )?;
         let weights = sides().flatten().all(|arc| (1..=TOKENS_MAX).contains(&arc.1));
         InvalidInput::unless(weights, "transitions", format!("weights are 1 to {TOKENS_MAX}"))?;
         let weight = |arcs: &Arcs| arcs.iter().map(|arc| arc.1).sum::<i64>();
-        let conserving = instance.transitions.iter().all(|t| weight(&t.inputs) == weight(&t.outputs));
-        InvalidInput::unless(conserving, "transitions", "each must produce as many tokens as it consumes")?;
+        let conserving =
+            instance.transitions.iter().all(|t| weight(&t.inputs) == weight(&t.outputs));
+        InvalidInput::unless(
+            conserving,
+            "transitions",
+            "each must produce as many tokens as it consumes",
+        )?;
         let firings = (1..=FIRINGS_MAX).contains(&instance.firings);
-        InvalidInput::unless(firings, "firings", format!("is {}; give 1 to {FIRINGS_MAX}", instance.firings))
+        InvalidInput::unless(
+            firings,
+            "firings",
+            format!("is {}; give 1 to {FIRINGS_MAX}", instance.firings),
+        )
     }
 
     fn start(instance: &Instance) -> State {
@@ -150,14 +174,19 @@ impl Task for PetriNet {
         let transitions = instance.transitions.len();
         limits::length("fired", state.fired.len(), transitions)?;
         let few = state.fired.iter().all(|times| *times <= instance.firings);
-        InvalidInput::unless(few, "fired", format!("no transition fires more than {} times", instance.firings))?;
+        InvalidInput::unless(
+            few,
+            "fired",
+            format!("no transition fires more than {} times", instance.firings),
+        )?;
         let last = i64::try_from(transitions).unwrap_or(i64::MAX) - 1;
         limits::within("previous", [state.previous], -1..=last)
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action::Fire(number) = *action;
-        let transition = instance.transitions.get(number).ok_or(Illegal("there is no such transition"))?;
+        let transition =
+            instance.transitions.get(number).ok_or(Illegal("there is no such transition"))?;
         if !transition.enabled(&state.marking) {
             return Err(Illegal("the transition is not enabled"));
         }
@@ -180,18 +209,30 @@ impl Task for PetriNet {
         order.find(|number| instance.transitions[*number].enabled(&state.marking)).map(Action::Fire)
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
-        found.require(page::TOKENS, after.marking.iter().sum::<i64>() == instance.marking.iter().sum::<i64>());
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        _: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
+        found.require(
+            page::TOKENS,
+            after.marking.iter().sum::<i64>() == instance.marking.iter().sum::<i64>(),
+        );
         found.require(page::NON_NEGATIVE, after.marking.iter().all(|tokens| *tokens >= 0));
         let mut marking = instance.marking.clone();
         for (transition, times) in instance.transitions.iter().zip(&after.fired) {
-            transition.fire(&mut marking, i64::try_from(*times).expect("invariant: firings are bounded"));
+            transition
+                .fire(&mut marking, i64::try_from(*times).expect("invariant: firings are bounded"));
         }
         found.require(page::STATE_EQUATION, after.marking == marking);
         let firings = after.firings();
         found.require(page::COUNT, firings == before.firings() + 1 && firings <= instance.firings);
         if Self::ended(instance, after) {
-            let stuck = || !instance.transitions.iter().any(|transition| transition.enabled(&after.marking));
+            let stuck = || {
+                !instance.transitions.iter().any(|transition| transition.enabled(&after.marking))
+            };
             found.require(page::DONE, firings == instance.firings || stuck());
         }
     }

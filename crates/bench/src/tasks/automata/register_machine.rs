@@ -1,6 +1,7 @@
 //! Register Machine: run a program of increments, decrements and jumps until it halts.
 //!
-//! A step is one executed instruction; its line names the register's new value, if one changes, and the next line.
+//! A step is one executed instruction; its line names the register's new value, if one changes, and
+//! the next line.
 
 use std::fmt;
 
@@ -58,8 +59,10 @@ impl TryFrom<String> for Instruction {
 
     fn try_from(text: String) -> Result<Self, String> {
         let read = || {
-            let (form, fields) =
-                pattern::parse(&["inc <nat>", "dec <nat>", "jz <nat> <nat>", "jmp <nat>", "halt"], &text)?;
+            let (form, fields) = pattern::parse(
+                &["inc <nat>", "dec <nat>", "jz <nat> <nat>", "jmp <nat>", "halt"],
+                &text,
+            )?;
             Some(match form {
                 0 => Self::Inc(fields.nat(0)?),
                 1 => Self::Dec(fields.nat(0)?),
@@ -113,12 +116,19 @@ fn sum(registers: &[u64]) -> i128 {
 }
 
 /// Adds a block of `room` instructions; `free` are the registers that count no enclosing loop.
-fn draw_block(program: &mut Vec<Instruction>, mut room: usize, depth: usize, free: &[usize], rng: &mut TaskRng) {
+fn draw_block(
+    program: &mut Vec<Instruction>,
+    mut room: usize,
+    depth: usize,
+    free: &[usize],
+    rng: &mut TaskRng,
+) {
     while room > 0 {
         if room >= 5 && depth < 2 && free.len() >= 2 && rng.chance(1, 2) {
             let size = rng.size(5, room.min(15));
             let counter = rng.one_of(free);
-            let rest: Vec<usize> = free.iter().copied().filter(|register| *register != counter).collect();
+            let rest: Vec<usize> =
+                free.iter().copied().filter(|register| *register != counter).collect();
             let begin = program.len();
             program.push(Instruction::Jz(counter, begin + size));
             program.push(Instruction::Dec(counter));
@@ -127,7 +137,11 @@ fn draw_block(program: &mut Vec<Instruction>, mut room: usize, depth: usize, fre
             room -= size;
         } else {
             let register = rng.one_of(free);
-            program.push(if rng.chance(3, 4) { Instruction::Inc(register) } else { Instruction::Dec(register) });
+            program.push(if rng.chance(3, 4) {
+                Instruction::Inc(register)
+            } else {
+                Instruction::Dec(register)
+            });
             room -= 1;
         }
     }
@@ -159,7 +173,11 @@ impl Task for RegisterMachine {
         let range = format!("has {count} values; give 1 to {REGISTERS_MAX}");
         InvalidInput::unless((1..=REGISTERS_MAX).contains(&count), "registers", range)?;
         let small = instance.registers.iter().all(|value| *value <= VALUE_MAX);
-        InvalidInput::unless(small, "registers", format!("every value must be at most {VALUE_MAX}"))?;
+        InvalidInput::unless(
+            small,
+            "registers",
+            format!("every value must be at most {VALUE_MAX}"),
+        )?;
         let lines = instance.program.len();
         let range = format!("has {lines} instructions; give 1 to {INSTRUCTIONS_MAX}");
         InvalidInput::unless((1..=INSTRUCTIONS_MAX).contains(&lines), "program", range)?;
@@ -167,8 +185,13 @@ impl Task for RegisterMachine {
             instruction.register().is_none_or(|register| register < count)
                 && instruction.address().is_none_or(|address| address < lines)
         });
-        InvalidInput::unless(exist, "program", format!("must name registers below {count} and lines below {lines}"))?;
-        let closed = matches!(instance.program.last(), Some(Instruction::Halt | Instruction::Jmp(_)));
+        InvalidInput::unless(
+            exist,
+            "program",
+            format!("must name registers below {count} and lines below {lines}"),
+        )?;
+        let closed =
+            matches!(instance.program.last(), Some(Instruction::Halt | Instruction::Jmp(_)));
         InvalidInput::unless(closed, "program", "must end in halt or jmp")?;
         let longest = Self::steps_max(instance);
         let halts = reference_steps::<Self>(instance, longest).is_some();
@@ -193,8 +216,14 @@ impl Task for RegisterMachine {
             return Err(Illegal("there is no such line"));
         }
         match (*action, instance.program[state.pc]) {
-            (Action::Set { register, value, pc }, instruction @ (Instruction::Inc(_) | Instruction::Dec(_))) => {
-                let place = state.registers.get_mut(register).ok_or(Illegal("there is no such register"))?;
+            (
+                Action::Set { register, value, pc },
+                instruction @ (Instruction::Inc(_) | Instruction::Dec(_)),
+            ) => {
+                let place = state
+                    .registers
+                    .get_mut(register)
+                    .ok_or(Illegal("there is no such register"))?;
                 *place = value;
                 if matches!(instruction, Instruction::Inc(_)) {
                     state.incs += 1;
@@ -228,9 +257,11 @@ impl Task for RegisterMachine {
                 // A wrong line can bring a register to the largest number that a line can hold.
                 (value < NUMBER_LIMIT).then_some(Action::Set { register, value, pc: next })
             }
-            Instruction::Dec(register) => {
-                Some(Action::Set { register, value: state.registers[register].saturating_sub(1), pc: next })
-            }
+            Instruction::Dec(register) => Some(Action::Set {
+                register,
+                value: state.registers[register].saturating_sub(1),
+                pc: next,
+            }),
             Instruction::Jz(register, address) => {
                 Some(Action::Go(if state.registers[register] == 0 { address } else { next }))
             }
@@ -239,11 +270,23 @@ impl Task for RegisterMachine {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
-        let mut changes = before.registers.iter().zip(&after.registers).filter(|(old, new)| old != new);
-        let small = changes.next().is_none_or(|(old, new)| old.abs_diff(*new) == 1) && changes.next().is_none();
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
+        let mut changes =
+            before.registers.iter().zip(&after.registers).filter(|(old, new)| old != new);
+        let small = changes.next().is_none_or(|(old, new)| old.abs_diff(*new) == 1)
+            && changes.next().is_none();
         found.require(page::SMALL_CHANGE, small);
-        let natural = after.registers.iter().zip(&instance.registers).all(|(now, start)| *now <= start + after.incs);
+        let natural = after
+            .registers
+            .iter()
+            .zip(&instance.registers)
+            .all(|(now, start)| *now <= start + after.incs);
         found.require(page::NATURAL, natural);
         let gained = sum(&after.registers) - sum(&instance.registers);
         let (incs, decs) = (i128::from(after.incs), i128::from(after.decs));
@@ -251,7 +294,9 @@ impl Task for RegisterMachine {
         let control = if *action == Action::Halt {
             after.pc == before.pc
         } else {
-            let named = || instance.program.iter().any(|instruction| instruction.address() == Some(after.pc));
+            let named = || {
+                instance.program.iter().any(|instruction| instruction.address() == Some(after.pc))
+            };
             after.pc == before.pc + 1 || named()
         };
         found.require(page::CONTROL, control);
@@ -266,8 +311,9 @@ impl Task for RegisterMachine {
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // No bound that holds for every program can be read off its size. Inputs are refused unless they halt within
-        // this one, which lies above the benchmark's own at every level (36 lines: 20,736 and more; at most 20,000).
+        // No bound that holds for every program can be read off its size. Inputs are refused unless
+        // they halt within this one, which lies above the benchmark's own at every level (36 lines:
+        // 20,736 and more; at most 20,000).
         let lines = instance.program.len() as u64;
         let values: u64 = instance.registers.iter().sum();
         (lines * (16 * lines + values)).min(1 << 20)

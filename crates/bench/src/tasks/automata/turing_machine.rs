@@ -1,6 +1,7 @@
 //! Turing Machine: sweep over a word, lowering its digits, until a sweep changes nothing.
 //!
-//! A step is one application of the transition table; its line names the symbol written, the move and the next state.
+//! A step is one application of the transition table; its line names the symbol written, the move
+//! and the next state.
 
 use std::fmt;
 
@@ -38,7 +39,8 @@ impl Direction {
 pub struct Action(i64, char, Direction);
 
 impl TaskAction for Action {
-    const FORMS: &'static [&'static str] = &["<[_0-3]{1}> <L|R> <nat>", "<[_0-3]{1}> <L|R> <acc|rej>"];
+    const FORMS: &'static [&'static str] =
+        &["<[_0-3]{1}> <L|R> <nat>", "<[_0-3]{1}> <L|R> <acc|rej>"];
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
         let write = fields.text(0)?.chars().next()?;
@@ -111,12 +113,18 @@ fn digit_sum(digits: &str) -> u64 {
 fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     let states = page::size::STATES.draw(difficulty, rng);
     let length = page::size::LENGTH.draw(difficulty, rng);
-    let mut kinds = vec![(Direction::R, false), (Direction::R, true), (Direction::L, false), (Direction::L, true)];
+    let mut kinds = vec![
+        (Direction::R, false),
+        (Direction::R, true),
+        (Direction::L, false),
+        (Direction::L, true),
+    ];
     while kinds.len() < states {
         kinds.push(kinds[rng.index(4)]);
     }
     let one_with = |wanted: &dyn Fn((Direction, bool)) -> bool, rng: &mut TaskRng| {
-        let fitting: Vec<i64> = (0..).zip(&kinds).filter(|(_, kind)| wanted(**kind)).map(|(q, _)| q).collect();
+        let fitting: Vec<i64> =
+            (0..).zip(&kinds).filter(|(_, kind)| wanted(**kind)).map(|(q, _)| q).collect();
         rng.one_of(&fitting)
     };
     let row = |(direction, flag): (Direction, bool), rng: &mut TaskRng| {
@@ -130,7 +138,11 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         for value in 1..=3 {
             let next = one_with(&|kind| kind.1, rng);
             let write = char::from(rng.one_of(&b"012"[..value]));
-            row.push(Action(next, write, kinds[usize::try_from(next).expect("invariant: a state")].0));
+            row.push(Action(
+                next,
+                write,
+                kinds[usize::try_from(next).expect("invariant: a state")].0,
+            ));
         }
         row
     };
@@ -156,10 +168,22 @@ impl Task for TuringMachine {
         let states = instance.states;
         let range = format!("is {states}; give 1 to {STATES_MAX}");
         InvalidInput::unless((1..=STATES_MAX).contains(&states), "states", range)?;
-        InvalidInput::unless(instance.symbols == SYMBOLS, "symbols", format!("must be {SYMBOLS:?}"))?;
-        InvalidInput::unless(instance.delta.len() == states, "delta", format!("must have one row a state ({states})"))?;
+        InvalidInput::unless(
+            instance.symbols == SYMBOLS,
+            "symbols",
+            format!("must be {SYMBOLS:?}"),
+        )?;
+        InvalidInput::unless(
+            instance.delta.len() == states,
+            "delta",
+            format!("must have one row a state ({states})"),
+        )?;
         let rows = instance.delta.iter().all(|row| row.len() == SYMBOLS.len());
-        InvalidInput::unless(rows, "delta", format!("every row needs one entry for each of {SYMBOLS:?}"))?;
+        InvalidInput::unless(
+            rows,
+            "delta",
+            format!("every row needs one entry for each of {SYMBOLS:?}"),
+        )?;
         let exists = |next: i64| (REJECT..i64::try_from(states).unwrap_or(0)).contains(&next);
         let exist = instance.delta.iter().flatten().all(|entry| exists(entry.0));
         InvalidInput::unless(exist, "delta", format!("next states are below {states}, -1 or -2"))?;
@@ -168,21 +192,42 @@ impl Task for TuringMachine {
             digit => ('0'..=digit).contains(&entry.1),
         };
         let fall = instance.delta.iter().all(|row| SYMBOLS.chars().zip(row).all(falls));
-        InvalidInput::unless(fall, "delta", "a blank stays blank, and a digit becomes the same or a lower digit")?;
+        InvalidInput::unless(
+            fall,
+            "delta",
+            "a blank stays blank, and a digit becomes the same or a lower digit",
+        )?;
         let word = instance.word.bytes().all(|c| (b'0'..=b'3').contains(&c));
         let word = word && (1..=LENGTH_MAX).contains(&instance.word.len());
         InvalidInput::unless(word, "word", format!("must be 1 to {LENGTH_MAX} digits 0 to 3"))?;
         let mut state = Self::start(instance);
         for _ in 0..Self::steps_max(instance) {
             let Some(action) = Self::reference(instance, &state) else { break };
-            Self::step(instance, &mut state, action).expect("invariant: reference actions are legal");
-            InvalidInput::unless(in_window(&state), "delta", "the head must turn at the first blank beside the word")?;
+            Self::step(instance, &mut state, action)
+                .expect("invariant: reference actions are legal");
+            InvalidInput::unless(
+                in_window(&state),
+                "delta",
+                "the head must turn at the first blank beside the word",
+            )?;
         }
-        InvalidInput::unless(state.q < 0, "delta", "the machine must halt after the first sweep without a change")
+        InvalidInput::unless(
+            state.q < 0,
+            "delta",
+            "the machine must halt after the first sweep without a change",
+        )
     }
 
     fn start(instance: &Instance) -> State {
-        State { q: 0, head: 0, tape: instance.word.clone(), changed: 0, leftmost: 0, rightmost: 0, last: Last(None) }
+        State {
+            q: 0,
+            head: 0,
+            tape: instance.word.clone(),
+            changed: 0,
+            leftmost: 0,
+            rightmost: 0,
+            last: Last(None),
+        }
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
@@ -222,8 +267,15 @@ impl Task for TuringMachine {
         row.get(SYMBOLS.find(state.symbol())?).copied()
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
-        let kept = elsewhere(&before.tape, before.place()) == elsewhere(&after.tape, before.place());
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        _: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
+        let kept =
+            elsewhere(&before.tape, before.place()) == elsewhere(&after.tape, before.place());
         found.require(page::ONLY_HEAD_CELL, kept && after.head.abs_diff(before.head) == 1);
         found.require(page::DIGITS_FALL, digit_sum(&after.tape) <= digit_sum(&before.tape));
         let digits = after.tape.bytes().all(|c| c.is_ascii_digit());
@@ -239,8 +291,8 @@ impl Task for TuringMachine {
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // Each digit read lowers the sum of digits. Between two of them lie at most two sweeps over zeros, each with a
-        // blank at its end: the second ends in a state that halts there.
+        // Each digit read lowers the sum of digits. Between two of them lie at most two sweeps over
+        // zeros, each with a blank at its end: the second ends in a state that halts there.
         let sum = digit_sum(&instance.word);
         sum + (sum + 1) * 2 * (instance.word.len() as u64 + 1)
     }

@@ -1,7 +1,8 @@
 //! Whether + - * / on exact rationals can reach a target from some numbers, each used once.
 //!
-//! All values that the smaller subsets can take are listed, and a larger set is cut in two in every way. That decides
-//! in microseconds what a search over all orders of calculation decides in minutes.
+//! All values that the smaller subsets can take are listed, and a larger set is cut in two in every
+//! way. That decides in microseconds what a search over all orders of calculation decides in
+//! minutes.
 
 use num_rational::Ratio;
 use num_traits::Zero;
@@ -42,7 +43,8 @@ impl Operator {
     }
 }
 
-/// The operations on two places i < j in the page's order: operator, and whether the operands are swapped.
+/// The operations on two places i < j in the page's order: operator, and whether the operands are
+/// swapped.
 pub const CALCS: [(Operator, bool); 6] = [
     (Operator::Plus, false),
     (Operator::Minus, false),
@@ -53,9 +55,18 @@ pub const CALCS: [(Operator, bool); 6] = [
 ];
 
 /// The values after an operation: both operands are removed and the result is appended.
-pub fn calculated(values: &[Value], left: usize, operator: Operator, right: usize) -> Option<Vec<Value>> {
+pub fn calculated(
+    values: &[Value],
+    left: usize,
+    operator: Operator,
+    right: usize,
+) -> Option<Vec<Value>> {
     let result = operator.apply(values[left], values[right])?;
-    let kept = values.iter().enumerate().filter(|(place, _)| *place != left && *place != right).map(|(_, x)| *x);
+    let kept = values
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| *place != left && *place != right)
+        .map(|(_, x)| *x);
     Some(kept.chain([result]).collect())
 }
 
@@ -63,11 +74,16 @@ pub fn calculated(values: &[Value], left: usize, operator: Operator, right: usiz
 pub fn calcs(count: usize) -> impl Iterator<Item = (usize, Operator, usize)> {
     let pairs = (0..count).flat_map(move |i| (i + 1..count).map(move |j| (i, j)));
     pairs.flat_map(|(i, j)| {
-        CALCS.into_iter().map(move |(operator, exchanged)| if exchanged { (j, operator, i) } else { (i, operator, j) })
+        CALCS.into_iter().map(
+            move |(operator, exchanged)| {
+                if exchanged { (j, operator, i) } else { (i, operator, j) }
+            },
+        )
     })
 }
 
-/// The first calc, in the page's order, that leaves values which make the target: what the depth-first search finds.
+/// The first calc, in the page's order, that leaves values which make the target: what the
+/// depth-first search finds.
 pub fn first_calc(values: &[Value], target: Value) -> Option<(usize, Operator, usize)> {
     // Without this, values that cannot reach the target would be searched once per operation.
     if !makes(values, target) {
@@ -80,8 +96,11 @@ pub fn first_calc(values: &[Value], target: Value) -> Option<(usize, Operator, u
 
 /// Whether the values make the target.
 pub fn makes(values: &[Value], target: Value) -> bool {
-    // Most sets of seven and more make it even after some additions: a quick look before the thorough one.
-    if values.len() > QUICK && calculated(values, 0, Operator::Plus, 1).is_some_and(|rest| makes(&rest, target)) {
+    // Most sets of seven and more make it even after some additions: a quick look before the
+    // thorough one.
+    if values.len() > QUICK
+        && calculated(values, 0, Operator::Plus, 1).is_some_and(|rest| makes(&rest, target))
+    {
         return true;
     }
     let mut subsets = Subsets { values, reach: vec![None; 1 << values.len()] };
@@ -93,7 +112,8 @@ const QUICK: usize = 6;
 /// Five numbers take up to 27,142 values, six up to 793,002.
 const LISTED: u32 = 5;
 
-/// Subsets of the values as bit sets, with the values that they can take, sorted, once these are needed.
+/// Subsets of the values as bit sets, with the values that they can take, sorted, once these are
+/// needed.
 struct Subsets<'a> {
     values: &'a [Value],
     reach: Vec<Option<Vec<Value>>>,
@@ -147,8 +167,9 @@ impl Subsets<'_> {
         if set.is_power_of_two() {
             return self.values[set.trailing_zeros() as usize] == target;
         }
-        let mut cuts: Vec<_> =
-            cuts(set).map(|(a, b)| if a.count_ones() <= b.count_ones() { (a, b) } else { (b, a) }).collect();
+        let mut cuts: Vec<_> = cuts(set)
+            .map(|(a, b)| if a.count_ones() <= b.count_ones() { (a, b) } else { (b, a) })
+            .collect();
         // Balanced cuts first: their parts have the fewest values.
         cuts.sort_by_key(|(_, larger)| larger.count_ones());
         cuts.into_iter().any(|(smaller, larger)| {
@@ -157,18 +178,20 @@ impl Subsets<'_> {
                 self.list(larger);
                 let values = self.listed(larger);
                 return self.listed(smaller).iter().any(|x| {
-                    partners(*x, target).any(|y| values.binary_search(&y).is_ok()) || (x.is_zero() && target.is_zero())
+                    partners(*x, target).any(|y| values.binary_search(&y).is_ok())
+                        || (x.is_zero() && target.is_zero())
                 });
             }
-            self.listed(smaller)
-                .to_vec()
-                .into_iter()
-                .any(|x| (x.is_zero() && target.is_zero()) || partners(x, target).any(|y| self.make(larger, y)))
+            self.listed(smaller).to_vec().into_iter().any(|x| {
+                (x.is_zero() && target.is_zero())
+                    || partners(x, target).any(|y| self.make(larger, y))
+            })
         })
     }
 }
 
-/// The values y with x + y, x - y, y - x, x * y, x / y or y / x = target. For 0 * y = 0 that is any y: not listed.
+/// The values y with x + y, x - y, y - x, x * y, x / y or y / x = target. For 0 * y = 0 that is any
+/// y: not listed.
 fn partners(x: Value, target: Value) -> impl Iterator<Item = Value> {
     let by_factor = !x.is_zero();
     let by_divisor = by_factor && !target.is_zero();

@@ -1,4 +1,5 @@
-//! Blind Maze: find the goal of a maze without seeing it, by depth-first search that remembers only its trail.
+//! Blind Maze: find the goal of a maze without seeing it, by depth-first search that remembers only
+//! its trail.
 //!
 //! A step is one try to go in a direction, bumps into walls included.
 
@@ -74,7 +75,9 @@ impl Instance {
     fn neighbour(&self, cell: usize, direction: Direction) -> Option<usize> {
         let (row, column) = (cell / self.cols, cell % self.cols);
         match direction {
-            Direction::North => (row > 0 && self.opens(row - 1, column, SOUTH)).then(|| cell - self.cols),
+            Direction::North => {
+                (row > 0 && self.opens(row - 1, column, SOUTH)).then(|| cell - self.cols)
+            }
             Direction::East => self.opens(row, column, EAST).then_some(cell + 1),
             Direction::South => self.opens(row, column, SOUTH).then_some(cell + self.cols),
             Direction::West => (column > 0 && self.opens(row, column - 1, EAST)).then(|| cell - 1),
@@ -83,22 +86,29 @@ impl Instance {
 
     /// The cell that these moves reach from the start through open passages.
     fn walk(&self, path: &str) -> Option<usize> {
-        path.bytes().try_fold(self.start, |cell, letter| self.neighbour(cell, Direction::of(letter)?))
+        path.bytes()
+            .try_fold(self.start, |cell, letter| self.neighbour(cell, Direction::of(letter)?))
     }
 
     /// What the search has counted at each cell, by the value of `next` there.
     fn tally(&self, cell: usize, next: usize) -> Option<&Tally> {
         let behind = |cell: usize| Direction::ALL.map(|direction| self.neighbour(cell, direction));
-        self.tallies.get_or_init(|| maze_tour::tallies(self.cells(), self.start, behind)).get(cell)?.get(next)
+        self.tallies
+            .get_or_init(|| maze_tour::tallies(self.cells(), self.start, behind))
+            .get(cell)?
+            .get(next)
     }
 
-    /// The distance of each cell from the start in a maze without cycles; `None` if it is unreachable.
+    /// The distance of each cell from the start in a maze without cycles; `None` if it is
+    /// unreachable.
     fn distances(&self) -> Vec<Option<usize>> {
         let mut distances = vec![None; self.cells()];
         distances[self.start] = Some(0);
         let mut waiting = vec![self.start];
         while let Some(cell) = waiting.pop() {
-            for next in Direction::ALL.into_iter().filter_map(|direction| self.neighbour(cell, direction)) {
+            for next in
+                Direction::ALL.into_iter().filter_map(|direction| self.neighbour(cell, direction))
+            {
                 if distances[next].is_none() {
                     distances[next] = distances[cell].map(|distance: usize| distance + 1);
                     waiting.push(next);
@@ -146,7 +156,9 @@ line_actions! {
 
 /// Whether a direction comes right after its opposite.
 fn returns(path: &str) -> bool {
-    path.as_bytes().windows(2).any(|pair| Direction::of(pair[0]).map(Direction::opposite) == Direction::of(pair[1]))
+    path.as_bytes()
+        .windows(2)
+        .any(|pair| Direction::of(pair[0]).map(Direction::opposite) == Direction::of(pair[1]))
 }
 
 /// A perfect maze by randomised depth-first search from cell 0, as digits by cell.
@@ -183,7 +195,12 @@ fn perfect_maze(rows: usize, cols: usize, rng: &mut TaskRng) -> Vec<u8> {
 }
 
 impl Task for BlindMaze {
-    task_items!(Instance, State, Action, Spec { decisive: &["path", "length"], hidden: &["passages"], ..page::SPEC });
+    task_items!(
+        Instance,
+        State,
+        Action,
+        Spec { decisive: &["path", "length"], hidden: &["passages"], ..page::SPEC }
+    );
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -209,8 +226,14 @@ impl Task for BlindMaze {
         InvalidInput::unless((1..=SIDE_MAX).contains(&cols), "cols", range.as_str())?;
         let passages = &instance.passages;
         let fits = passages.len() == rows
-            && passages.iter().all(|row| row.len() == cols && row.bytes().all(|digit| (b'0'..=b'3').contains(&digit)));
-        InvalidInput::unless(fits, "passages", format!("must be {rows} strings of {cols} digits 0 to 3"))?;
+            && passages.iter().all(|row| {
+                row.len() == cols && row.bytes().all(|digit| (b'0'..=b'3').contains(&digit))
+            });
+        InvalidInput::unless(
+            fits,
+            "passages",
+            format!("must be {rows} strings of {cols} digits 0 to 3"),
+        )?;
         let border = (0..rows).all(|row| !instance.opens(row, cols - 1, EAST))
             && (0..cols).all(|column| !instance.opens(rows - 1, column, SOUTH));
         InvalidInput::unless(border, "passages", "must not lead out of the maze")?;
@@ -218,9 +241,18 @@ impl Task for BlindMaze {
         InvalidInput::unless(instance.start < cells, "start", format!("must be below {cells}"))?;
         InvalidInput::unless(instance.goal < cells, "goal", format!("must be below {cells}"))?;
         InvalidInput::unless(instance.start != instance.goal, "goal", "must differ from `start`")?;
-        let open: u32 = passages.iter().flat_map(|row| row.bytes()).map(|digit| (digit - b'0').count_ones()).sum();
-        let perfect = open as usize + 1 == cells && instance.distances().iter().all(Option::is_some);
-        InvalidInput::unless(perfect, "passages", "must make a perfect maze: one way between any two cells")
+        let open: u32 = passages
+            .iter()
+            .flat_map(|row| row.bytes())
+            .map(|digit| (digit - b'0').count_ones())
+            .sum();
+        let perfect =
+            open as usize + 1 == cells && instance.distances().iter().all(Option::is_some);
+        InvalidInput::unless(
+            perfect,
+            "passages",
+            "must make a perfect maze: one way between any two cells",
+        )
     }
 
     fn start(instance: &Instance) -> State {
@@ -259,7 +291,8 @@ impl Task for BlindMaze {
                     state.trail.push(direction.letter());
                     state.next = 0;
                 }
-                state.feedback = if cell == instance.goal { Feedback::Goal } else { Feedback::Moved };
+                state.feedback =
+                    if cell == instance.goal { Feedback::Goal } else { Feedback::Moved };
             }
         }
         Ok(())
@@ -270,15 +303,25 @@ impl Task for BlindMaze {
             return None;
         }
         let back = state.back();
-        let ahead = Direction::ALL[state.next..].iter().copied().find(|direction| Some(*direction) != back);
+        let ahead =
+            Direction::ALL[state.next..].iter().copied().find(|direction| Some(*direction) != back);
         ahead.or(back).map(|direction| Action { direction })
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        _: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::TRAIL, instance.walk(&after.trail) == Some(after.pos));
         found.require(page::NO_RETURN, !returns(&after.trail));
         let told = after.feedback == Feedback::Goal;
-        found.require(page::FEEDBACK, after.feedback == Feedback::Start || told == (after.pos == instance.goal));
+        found.require(
+            page::FEEDBACK,
+            after.feedback == Feedback::Start || told == (after.pos == instance.goal),
+        );
         let detours = after.moves.checked_sub(after.trail.len() as u64);
         found.require(page::COUNTS, detours.is_some_and(|moves| moves % 2 == 0));
         let longer = after.trail.len() > before.trail.len();

@@ -1,4 +1,5 @@
-//! Clues of a logic grid, as the page writes them: `at C1 0`, `same A1 B2`, `left C2 A3`, `next B3 C2`.
+//! Clues of a logic grid, as the page writes them: `at C1 0`, `same A1 B2`, `left C2 A3`,
+//! `next B3 C2`.
 
 use std::fmt;
 
@@ -13,7 +14,8 @@ pub struct Item {
 
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let letter = u8::try_from(self.attribute).map_or('?', |place| char::from(b'A' + place % 26));
+        let letter =
+            u8::try_from(self.attribute).map_or('?', |place| char::from(b'A' + place % 26));
         write!(f, "{letter}{}", self.value)
     }
 }
@@ -37,7 +39,8 @@ pub enum Relation {
 }
 
 impl Relation {
-    const ALL: [(Self, &'static str); 3] = [(Self::Same, "same"), (Self::Left, "left"), (Self::Next, "next")];
+    const ALL: [(Self, &'static str); 3] =
+        [(Self::Same, "same"), (Self::Left, "left"), (Self::Next, "next")];
 
     /// The houses of the first item that fit some house of the second, as bit sets.
     pub fn fitting_first(self, second: u16) -> u16 {
@@ -101,7 +104,9 @@ impl fmt::Display for Clue {
 
 /// A text that is not a clue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a clue, such as \"at C1 0\", \"same A1 B2\", \"left C2 A3\" or \"next B3 C2\"")]
+#[error(
+    "{0:?} is not a clue, such as \"at C1 0\", \"same A1 B2\", \"left C2 A3\" or \"next B3 C2\""
+)]
 pub struct NotClue(String);
 
 impl TryFrom<String> for Clue {

@@ -77,7 +77,9 @@ impl Domains {
     pub fn satisfy(&self, clues: &[Clue]) -> bool {
         clues.iter().all(|clue| match *clue {
             Clue::At(item, house) => self.holds(item, house),
-            Clue::Pair(relation, first, second) => self.of(first) & relation.fitting_first(self.of(second)) != 0,
+            Clue::Pair(relation, first, second) => {
+                self.of(first) & relation.fitting_first(self.of(second)) != 0
+            }
         })
     }
 
@@ -92,7 +94,8 @@ impl Domains {
             Clue::At(item, house) => Some((item, first_house(self.of(item) & !(1 << house))?)),
             Clue::Pair(relation, first, second) => {
                 let (x, y) = (self.of(first), self.of(second));
-                let of_first = first_house(x & !relation.fitting_first(y)).map(|house| (first, house));
+                let of_first =
+                    first_house(x & !relation.fitting_first(y)).map(|house| (first, house));
                 of_first.or_else(|| Some((second, first_house(y & !relation.fitting_second(x))?)))
             }
         }
@@ -101,10 +104,13 @@ impl Domains {
     /// A value's only house is eliminated from the attribute's other values.
     fn house_taken(&self) -> Option<(Item, usize)> {
         self.attributes().enumerate().find_map(|(attribute, values)| {
-            values.iter().enumerate().filter(|(_, set)| set.is_power_of_two()).find_map(|(owner, set)| {
-                let value = (0..self.n).find(|value| *value != owner && values[*value] & set != 0)?;
-                Some((Item { attribute, value }, first_house(*set)?))
-            })
+            values.iter().enumerate().filter(|(_, set)| set.is_power_of_two()).find_map(
+                |(owner, set)| {
+                    let value =
+                        (0..self.n).find(|value| *value != owner && values[*value] & set != 0)?;
+                    Some((Item { attribute, value }, first_house(*set)?))
+                },
+            )
         })
     }
 
@@ -119,7 +125,8 @@ impl Domains {
         })
     }
 
-    /// The first elimination that a rule gives: clues, then houses taken, then houses that need their only value.
+    /// The first elimination that a rule gives: clues, then houses taken, then houses that need
+    /// their only value.
     pub fn first_elimination(&self, clues: &[Clue]) -> Option<(Item, usize)> {
         let by_clue = clues.iter().find_map(|clue| self.ruled_out(*clue));
         by_clue.or_else(|| self.house_taken()).or_else(|| self.house_needed())
@@ -138,27 +145,34 @@ impl Domains {
             let value = values.iter().position(|set| *set == 1 << house);
             value.map_or_else(|| "-".to_owned(), |value| value.to_string())
         };
-        self.attributes().map(|values| (0..self.n).map(|house| value_in(values, house)).collect()).collect()
+        self.attributes()
+            .map(|values| (0..self.n).map(|house| value_in(values, house)).collect())
+            .collect()
     }
 }
 
 impl Serialize for Domains {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = |set: &u16| houses(*set).map(|house| house.to_string()).collect::<String>();
-        serializer.collect_seq(self.attributes().map(|values| values.iter().map(text).collect::<Vec<_>>()))
+        serializer.collect_seq(
+            self.attributes().map(|values| values.iter().map(text).collect::<Vec<_>>()),
+        )
     }
 }
 
 impl<'de> Deserialize<'de> for Domains {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let set = |text: &String| {
-            text.bytes().try_fold(0, |set, digit| digit.is_ascii_digit().then(|| set | 1 << (digit - b'0')))
+            text.bytes()
+                .try_fold(0, |set, digit| digit.is_ascii_digit().then(|| set | 1 << (digit - b'0')))
         };
         let attributes: Vec<Vec<String>> = Vec::deserialize(deserializer)?;
         let n = attributes.first().map_or(0, Vec::len);
         let sets: Option<Vec<u16>> = attributes.iter().flatten().map(set).collect();
         let refuse = || serde::de::Error::custom("must be equally long lists of texts of digits");
-        let sets = sets.filter(|_| n > 0 && attributes.iter().all(|values| values.len() == n)).ok_or_else(refuse)?;
+        let sets = sets
+            .filter(|_| n > 0 && attributes.iter().all(|values| values.len() == n))
+            .ok_or_else(refuse)?;
         Ok(Self { n, sets })
     }
 }

@@ -1,4 +1,5 @@
-//! Arithmetic expressions over natural numbers with + - * / and brackets: the answers of the 24-game.
+//! Arithmetic expressions over natural numbers with + - * / and brackets: the answers of the
+//! 24-game.
 
 use super::arithmetic_search::{Operator, Value};
 
@@ -34,9 +35,15 @@ impl Reader<'_> {
     }
 
     /// Parts joined by operators of one rank, from the left.
-    fn chain(&mut self, operators: [Operator; 2], part: fn(&mut Self) -> Option<Value>) -> Option<Value> {
+    fn chain(
+        &mut self,
+        operators: [Operator; 2],
+        part: fn(&mut Self) -> Option<Value>,
+    ) -> Option<Value> {
         let mut value = part(self)?;
-        while let Some(operator) = self.peek().and_then(Operator::of).filter(|operator| operators.contains(operator)) {
+        while let Some(operator) =
+            self.peek().and_then(Operator::of).filter(|operator| operators.contains(operator))
+        {
             self.next();
             value = operator.apply(value, part(self)?)?;
         }

@@ -1,4 +1,5 @@
-//! N-Queens, last queen: n-1 queens of a solution are given, and the last goes into the free column.
+//! N-Queens, last queen: n-1 queens of a solution are given, and the last goes into the free
+//! column.
 //!
 //! The trace is one step: that placement. The paper's case study asks for nothing else.
 
@@ -43,7 +44,8 @@ impl Task for LastQueen {
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let whole = NQueens::generate(difficulty, rng);
-        let (solved, _) = reference_end::<NQueens>(&whole, u64::MAX).expect("invariant: the search ends");
+        let (solved, _) =
+            reference_end::<NQueens>(&whole, u64::MAX).expect("invariant: the search ends");
         let queens = solved.queens[..whole.n - 1].to_vec();
         Instance { n: whole.n, queens }
     }
@@ -52,11 +54,23 @@ impl Task for LastQueen {
         let n = instance.n;
         InvalidInput::unless((1..=1_000).contains(&n), "n", format!("is {n}; give 1 to 1000"))?;
         let given = &instance.queens;
-        InvalidInput::unless(given.len() == n - 1, "queens", format!("must have {} columns, one a row", n - 1))?;
-        InvalidInput::unless(given.iter().all(|c| *c < n), "queens", format!("every column must be below {n}"))?;
+        InvalidInput::unless(
+            given.len() == n - 1,
+            "queens",
+            format!("must have {} columns, one a row", n - 1),
+        )?;
+        InvalidInput::unless(
+            given.iter().all(|c| *c < n),
+            "queens",
+            format!("every column must be below {n}"),
+        )?;
         InvalidInput::unless(is_peaceful(given), "queens", "attack each other")?;
         let completes = instance.free_column().is_some_and(|column| instance.completed(column));
-        InvalidInput::unless(completes, "queens", "attack the one place that is left for the last queen")
+        InvalidInput::unless(
+            completes,
+            "queens",
+            "attack the one place that is left for the last queen",
+        )
     }
 
     fn start(instance: &Instance) -> State {
@@ -85,9 +99,18 @@ impl Task for LastQueen {
             .then(|| instance.free_column().map(|column| Action::Place(instance.n - 1, column)))?
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        _: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::NO_ATTACK, is_peaceful(&after.queens));
-        found.require(page::ROWS, after.queens.len() <= instance.n && after.queens.iter().all(|c| *c < instance.n));
+        found.require(
+            page::ROWS,
+            after.queens.len() <= instance.n && after.queens.iter().all(|c| *c < instance.n),
+        );
         if Self::ended(instance, after) {
             found.require(page::GOAL, is_solution(instance.n, &after.queens));
         }

@@ -23,7 +23,8 @@ pub struct Instance {
     pub n: usize,
     pub k: usize,
     pub clues: Vec<Clue>,
-    /// What the clues lead to, found once, when the instance is made: the constraint `solution` compares with it.
+    /// What the clues lead to, found once, when the instance is made: the constraint `solution`
+    /// compares with it.
     #[serde(skip)]
     solution: OnceLock<Option<Domains>>,
 }
@@ -79,7 +80,8 @@ fn arrangement(n: usize, k: usize, rng: &mut TaskRng) -> Vec<Vec<usize>> {
 /// Every clue of the page's pool that holds in the arrangement, in random order.
 fn pool(houses: &[Vec<usize>], rng: &mut TaskRng) -> Vec<Clue> {
     let (n, k) = (houses[0].len(), houses.len());
-    let items: Vec<_> = (0..k).flat_map(|attribute| (0..n).map(move |value| Item { attribute, value })).collect();
+    let items: Vec<_> =
+        (0..k).flat_map(|attribute| (0..n).map(move |value| Item { attribute, value })).collect();
     let house_of = |item: Item| houses[item.attribute][item.value];
     let mut clues = Vec::new();
     for (place, lesser) in items.iter().enumerate() {
@@ -134,10 +136,22 @@ impl Task for LogicGrid {
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let (n, k) = (instance.n, instance.k);
-        InvalidInput::unless((2..=HOUSES_MAX).contains(&n), "n", format!("is {n}; give 2 to {HOUSES_MAX}"))?;
-        InvalidInput::unless((1..=ATTRIBUTES_MAX).contains(&k), "k", format!("is {k}; give 1 to {ATTRIBUTES_MAX}"))?;
+        InvalidInput::unless(
+            (2..=HOUSES_MAX).contains(&n),
+            "n",
+            format!("is {n}; give 2 to {HOUSES_MAX}"),
+        )?;
+        InvalidInput::unless(
+            (1..=ATTRIBUTES_MAX).contains(&k),
+            "k",
+            format!("is {k}; give 1 to {ATTRIBUTES_MAX}"),
+        )?;
         let count = instance.clues.len();
-        InvalidInput::unless(count <= CLUES_MAX, "clues", format!("are {count}; give up to {CLUES_MAX}"))?;
+        InvalidInput::unless(
+            count <= CLUES_MAX,
+            "clues",
+            format!("are {count}; give up to {CLUES_MAX}"),
+        )?;
         for clue in &instance.clues {
             let exists = clue.items().all(|item| item.attribute < k && item.value < n);
             InvalidInput::unless(
@@ -152,7 +166,11 @@ impl Task for LogicGrid {
                 format!("{:?} names a house that does not exist", clue.to_string()),
             )?;
         }
-        InvalidInput::unless(instance.solution().is_some(), "clues", "do not lead to one arrangement by elimination")
+        InvalidInput::unless(
+            instance.solution().is_some(),
+            "clues",
+            "do not lead to one arrangement by elimination",
+        )
     }
 
     fn start(instance: &Instance) -> State {
@@ -188,11 +206,20 @@ impl Task for LogicGrid {
         Some(Action { item, house })
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        _: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let domains = &after.domains;
         found.require(page::NOT_EMPTY, domains.are_possible());
         found.require(page::CLUES, domains.satisfy(&instance.clues));
-        found.require(page::SOLUTION, instance.solution().is_none_or(|solution| domains.contain(solution)));
+        found.require(
+            page::SOLUTION,
+            instance.solution().is_none_or(|solution| domains.contain(solution)),
+        );
         found.require(page::HOUSES, domains.are_on_street());
         if Self::ended(instance, after) {
             found.require(page::GOAL, domains.are_possible() && domains.satisfy(&instance.clues));

@@ -1,5 +1,6 @@
-//! Moves and bumps of a depth-first search in a maze without cycles, in closed form: where the search stands determines
-//! which branches it has left behind, and each of them costs a known number of moves and bumps.
+//! Moves and bumps of a depth-first search in a maze without cycles, in closed form: where the
+//! search stands determines which branches it has left behind, and each of them costs a known
+//! number of moves and bumps.
 
 use std::ops::Add;
 
@@ -23,10 +24,14 @@ impl Add for Tally {
     }
 }
 
-/// For each cell the tallies of a search from `start` that stands there and has tried its first 0 to 4 sides, the side
-/// that leads back to `start` not counted. `behind` names the cells behind the sides of a cell, in the order of trying,
-/// `None` for a wall.
-pub fn tallies(cells: usize, start: usize, behind: impl Fn(usize) -> [Option<usize>; 4]) -> Vec<[Tally; 5]> {
+/// For each cell the tallies of a search from `start` that stands there and has tried its first 0
+/// to 4 sides, the side that leads back to `start` not counted. `behind` names the cells behind the
+/// sides of a cell, in the order of trying, `None` for a wall.
+pub fn tallies(
+    cells: usize,
+    start: usize,
+    behind: impl Fn(usize) -> [Option<usize>; 4],
+) -> Vec<[Tally; 5]> {
     // Every cell after the one that it is entered from, with that one.
     let mut order = vec![(start, None)];
     let mut place = 0;

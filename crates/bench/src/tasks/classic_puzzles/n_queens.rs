@@ -1,6 +1,8 @@
-//! N-Queens: place n queens on an n × n board so that none attacks another, by depth-first search, row by row.
+//! N-Queens: place n queens on an n × n board so that none attacks another, by depth-first search,
+//! row by row.
 //!
-//! A step is one placement or one step back. Many boards are right: an answer counts if its queens pass the goal test.
+//! A step is one placement or one step back. Many boards are right: an answer counts if its queens
+//! pass the goal test.
 
 use super::chessboard::{attacks, is_peaceful, is_solution};
 use crate::tasks::pages::n_queens as page;
@@ -42,11 +44,19 @@ impl Task for NQueens {
         let mut columns = instance.order.clone();
         columns.sort_unstable();
         let permutation = columns.iter().copied().eq(0..n);
-        InvalidInput::unless(permutation, "order", format!("must hold each column 0 to {} once", n - 1))?;
+        InvalidInput::unless(
+            permutation,
+            "order",
+            format!("must hold each column 0 to {} once", n - 1),
+        )?;
         let longest = Self::steps_max(instance);
         // Boards of 2 and 3 have no solution; proving that is a result, too.
         let is_searched = reference_steps::<Self>(instance, longest).is_some();
-        InvalidInput::unless(is_searched, "order", format!("leads to no end of the search within {longest} steps"))
+        InvalidInput::unless(
+            is_searched,
+            "order",
+            format!("leads to no end of the search within {longest} steps"),
+        )
     }
 
     fn start(_: &Instance) -> State {
@@ -76,8 +86,11 @@ impl Task for NQueens {
                     return Err(Illegal("there is no such row on the board"));
                 }
                 let column = state.queens.pop().ok_or(Illegal("there is no queen to take back"))?;
-                let place =
-                    instance.order.iter().position(|c| *c == column).expect("invariant: order holds each column");
+                let place = instance
+                    .order
+                    .iter()
+                    .position(|c| *c == column)
+                    .expect("invariant: order holds each column");
                 state.next = place + 1;
                 state.backtracks += 1;
             }
@@ -90,17 +103,29 @@ impl Task for NQueens {
         if row == instance.n {
             return None;
         }
-        let free = instance.order[state.next..].iter().find(|column| !attacks(&state.queens, row, **column));
+        let free = instance.order[state.next..]
+            .iter()
+            .find(|column| !attacks(&state.queens, row, **column));
         match free {
             Some(column) => Some(Action::Place(row, *column)),
             None => row.checked_sub(1).map(Action::Back),
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::NO_ATTACK, is_peaceful(&after.queens));
-        found.require(page::ROWS, after.queens.len() <= instance.n && after.queens.iter().all(|c| *c < instance.n));
-        // Applying an action ignores its row: a line that names another one says what does not happen.
+        found.require(
+            page::ROWS,
+            after.queens.len() <= instance.n && after.queens.iter().all(|c| *c < instance.n),
+        );
+        // Applying an action ignores its row: a line that names another one says what does not
+        // happen.
         let row = match *action {
             Action::Place(row, _) => row == before.queens.len(),
             Action::Back(row) => row == after.queens.len(),
@@ -121,8 +146,8 @@ impl Task for NQueens {
         json!({ "queens": state.queens, "backtracks": state.backtracks })
     }
 
-    /// A search of all boards of 12 queens has 856,188 placements, and each is taken back at most once. For the larger
-    /// boards of users the search may take longer: those are refused.
+    /// A search of all boards of 12 queens has 856,188 placements, and each is taken back at most
+    /// once. For the larger boards of users the search may take longer: those are refused.
     fn steps_max(_: &Instance) -> u64 {
         1 << 24
     }
@@ -134,7 +159,11 @@ impl Task for NQueens {
 
     fn choices(instance: &Instance, state: &State) -> Option<Vec<Action>> {
         let row = state.queens.len();
-        Some(if row < instance.n { (0..instance.n).map(|c| Action::Place(row, c)).collect() } else { Vec::new() })
+        Some(if row < instance.n {
+            (0..instance.n).map(|c| Action::Place(row, c)).collect()
+        } else {
+            Vec::new()
+        })
     }
 }
 

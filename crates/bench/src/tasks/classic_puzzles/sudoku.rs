@@ -68,9 +68,17 @@ impl Task for Sudoku {
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let grid = &instance.grid;
-        InvalidInput::unless(grid.is_consistent(), "grid", "has a digit twice in a row, column or box")?;
+        InvalidInput::unless(
+            grid.is_consistent(),
+            "grid",
+            "has a digit twice in a row, column or box",
+        )?;
         InvalidInput::unless(!grid.is_full(), "grid", "has no empty cell")?;
-        InvalidInput::unless(grid.is_solved_by_singles(), "grid", "cannot be solved by naked and hidden singles alone")
+        InvalidInput::unless(
+            grid.is_solved_by_singles(),
+            "grid",
+            "cannot be solved by naked and hidden singles alone",
+        )
     }
 
     fn start(instance: &Instance) -> State {
@@ -93,7 +101,11 @@ impl Task for Sudoku {
         if state.grid.digit(cell) != 0 {
             return Err(Illegal("the cell is not empty"));
         }
-        let found = if state.grid.candidates().count(cell) == 1 { &mut state.naked } else { &mut state.hidden };
+        let found = if state.grid.candidates().count(cell) == 1 {
+            &mut state.naked
+        } else {
+            &mut state.hidden
+        };
         *found += 1;
         state.grid.set(cell, digit);
         Ok(())
@@ -104,17 +116,29 @@ impl Task for Sudoku {
         Some(Action::Fill(cell / SIDE, cell % SIDE, usize::from(digit)))
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let grid = &after.grid;
         found.require(page::UNITS, grid.is_consistent());
         found.require(page::GIVENS, grid.keeps(&instance.grid));
         found.require(page::CANDIDATES, grid.every_empty_cell_has_a_candidate());
         let filled = grid.filled().checked_sub(instance.grid.filled());
-        found.require(page::COUNTS, filled.is_some_and(|cells| cells as u64 == after.naked + after.hidden));
+        found.require(
+            page::COUNTS,
+            filled.is_some_and(|cells| cells as u64 == after.naked + after.hidden),
+        );
         let Action::Fill(row, column, _) = *action;
         let (cell, candidates) = (row * SIDE + column, before.grid.candidates());
         found.require(page::SINGLE, candidates.has_single(cell, grid.digit(cell)));
-        found.require(page::NAKED_FIRST, candidates.count(cell) == 1 || !candidates.has_naked_single());
+        found.require(
+            page::NAKED_FIRST,
+            candidates.count(cell) == 1 || !candidates.has_naked_single(),
+        );
         if Self::ended(instance, after) {
             found.require(page::GOAL, grid.is_solution_of(&instance.grid));
         }

@@ -1,4 +1,5 @@
-//! The grid of a sudoku: its units, the candidates of its empty cells, and the singles that fill them.
+//! The grid of a sudoku: its units, the candidates of its empty cells, and the singles that fill
+//! them.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,8 @@ const fn units() -> [[usize; SIDE]; 27] {
         while place < SIDE {
             units[line][place] = line * SIDE + place;
             units[SIDE + line][place] = place * SIDE + line;
-            units[2 * SIDE + line][place] = (line / 3 * 3 + place / 3) * SIDE + line % 3 * 3 + place % 3;
+            units[2 * SIDE + line][place] =
+                (line / 3 * 3 + place / 3) * SIDE + line % 3 * 3 + place % 3;
             place += 1;
         }
         line += 1;
@@ -58,7 +60,10 @@ impl TryFrom<String> for Grid {
 
 impl From<Grid> for String {
     fn from(grid: Grid) -> Self {
-        grid.0.iter().map(|digit| if *digit == 0 { '.' } else { char::from(b'0' + digit) }).collect()
+        grid.0
+            .iter()
+            .map(|digit| if *digit == 0 { '.' } else { char::from(b'0' + digit) })
+            .collect()
     }
 }
 
@@ -76,10 +81,12 @@ impl Candidates {
         (0..CELLS).any(|cell| self.count(cell) == 1)
     }
 
-    /// Whether a digit is a candidate of this cell, and either its only one or of no other cell of one of its units.
+    /// Whether a digit is a candidate of this cell, and either its only one or of no other cell of
+    /// one of its units.
     pub fn has_single(&self, cell: usize, digit: u8) -> bool {
         let holds = |place: usize| self.0[place] & bit_of(digit) != 0;
-        let alone = |unit: usize| UNITS[unit].into_iter().filter(|place| holds(*place)).count() == 1;
+        let alone =
+            |unit: usize| UNITS[unit].into_iter().filter(|place| holds(*place)).count() == 1;
         holds(cell) && (self.count(cell) == 1 || units_of(cell).into_iter().any(alone))
     }
 
@@ -205,8 +212,8 @@ impl Grid {
         grid.is_full() && grid.is_consistent()
     }
 
-    /// Whether singles still solve the puzzle when this cell, a given of one that they solve, is emptied.
-    /// They do once they restore the cell: more digits never yield fewer singles.
+    /// Whether singles still solve the puzzle when this cell, a given of one that they solve, is
+    /// emptied. They do once they restore the cell: more digits never yield fewer singles.
     pub fn can_spare(&self, cell: usize) -> bool {
         let mut grid = *self;
         grid.0[cell] = 0;

@@ -1,7 +1,8 @@
-//! 24-Game Extended: make 24 of four to ten numbers, each used once, by depth-first search with exact rationals.
+//! 24-Game Extended: make 24 of four to ten numbers, each used once, by depth-first search with
+//! exact rationals.
 //!
-//! A step is one calculation, which replaces two values by their result. Many expressions are right: an answer counts
-//! if its expression passes the goal test.
+//! A step is one calculation, which replaces two values by their result. Many expressions are
+//! right: an answer counts if its expression passes the goal test.
 
 use serde::{Deserializer, Serializer};
 use serde_json::{Value as Json, json};
@@ -53,7 +54,9 @@ fn write_values<S: Serializer>(values: &[Value], serializer: S) -> Result<S::Ok,
 fn read_values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Value>, D::Error> {
     let value = |text: &String| {
         let (above, below) = text.split_once('/').unwrap_or((text, "1"));
-        let part = |digits: &str| digits.parse::<i64>().ok().filter(|part| part.unsigned_abs() < NUMBER_LIMIT);
+        let part = |digits: &str| {
+            digits.parse::<i64>().ok().filter(|part| part.unsigned_abs() < NUMBER_LIMIT)
+        };
         let (above, below) = (part(above)?, part(below).filter(|below| *below > 0)?);
         Some(Value::new(above, below))
     };
@@ -99,11 +102,19 @@ impl Task for Game24 {
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let n = instance.numbers.len();
-        InvalidInput::unless((1..=NUMBERS_MAX).contains(&n), "numbers", format!("are {n}; give 1 to {NUMBERS_MAX}"))?;
+        InvalidInput::unless(
+            (1..=NUMBERS_MAX).contains(&n),
+            "numbers",
+            format!("are {n}; give 1 to {NUMBERS_MAX}"),
+        )?;
         let range = instance.numbers.iter().all(|number| (1..=13).contains(number));
         InvalidInput::unless(range, "numbers", "must lie between 1 and 13")?;
         InvalidInput::unless(instance.target == TARGET, "target", format!("must be {TARGET}"))?;
-        InvalidInput::unless(n > 1 && instance.has_solution(), "numbers", format!("cannot make {TARGET}"))
+        InvalidInput::unless(
+            n > 1 && instance.has_solution(),
+            "numbers",
+            format!("cannot make {TARGET}"),
+        )
     }
 
     fn start(instance: &Instance) -> State {
@@ -112,13 +123,21 @@ impl Task for Game24 {
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
-        // As long as the expressions use the numbers of the input, no calculation with their values overflows.
+        // As long as the expressions use the numbers of the input, no calculation with their values
+        // overflows.
         let used = instance.are_used(state.exprs.iter().map(String::as_str));
         InvalidInput::unless(used, "exprs", "must use each number of the input once")?;
         let short = state.exprs.iter().all(|text| text.len() <= EXPRESSION_MAX);
-        InvalidInput::unless(short, "exprs", format!("must have at most {EXPRESSION_MAX} characters each"))?;
-        let exact =
-            state.exprs.iter().map(|text| expression::value(text)).eq(state.values.iter().map(|value| Some(*value)));
+        InvalidInput::unless(
+            short,
+            "exprs",
+            format!("must have at most {EXPRESSION_MAX} characters each"),
+        )?;
+        let exact = state
+            .exprs
+            .iter()
+            .map(|text| expression::value(text))
+            .eq(state.values.iter().map(|value| Some(*value)));
         InvalidInput::unless(exact, "values", "must be the values of `exprs`")
     }
 
@@ -143,12 +162,22 @@ impl Task for Game24 {
         arithmetic_search::first_calc(&state.values, Value::from_integer(TARGET)).map(Action::from)
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        _: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let State { values, exprs, .. } = after;
         let used = instance.are_used(exprs.iter().map(String::as_str));
         found.require(page::NUMBERS, used);
         // An expression that uses other numbers could leave the range of exact values.
-        let exact = used && values.iter().zip(exprs).all(|(value, text)| expression::value(text) == Some(*value));
+        let exact = used
+            && values
+                .iter()
+                .zip(exprs)
+                .all(|(value, text)| expression::value(text) == Some(*value));
         found.require(page::EXACT, exact);
         let n = instance.numbers.len();
         found.require(page::LENGTH, values.len() == exprs.len() && (1..=n).contains(&values.len()));
@@ -182,6 +211,11 @@ impl Task for Game24 {
         let possible = |(left, operator, right): &(usize, Operator, usize)| {
             operator.apply(state.values[*left], state.values[*right]).is_some()
         };
-        Some(arithmetic_search::calcs(state.values.len()).filter(possible).map(Action::from).collect())
+        Some(
+            arithmetic_search::calcs(state.values.len())
+                .filter(possible)
+                .map(Action::from)
+                .collect(),
+        )
     }
 }

@@ -1,4 +1,5 @@
-//! Tower of Hanoi: move n disks from one peg to another, one at a time, never a larger onto a smaller.
+//! Tower of Hanoi: move n disks from one peg to another, one at a time, never a larger onto a
+//! smaller.
 //!
 //! A step is one move; the optimal solution of 2^n - 1 moves is unique.
 
@@ -77,8 +78,9 @@ pub struct State {
     plan: Plan,
 }
 
-/// Where every disk is and where the larger ones need it to be, kept up move by move: half of the moves of a solution
-/// change nothing of it but one place, and the next move is found at the smallest disks.
+/// Where every disk is and where the larger ones need it to be, kept up move by move: half of the
+/// moves of a solution change nothing of it but one place, and the next move is found at the
+/// smallest disks.
 #[derive(Clone, Copy, Default)]
 struct Plan {
     /// The peg of disk k+1.
@@ -100,7 +102,8 @@ impl Plan {
         plan
     }
 
-    /// Finds anew where the disks smaller than disk k+1 must be: with it, if it is in place, and else out of its way.
+    /// Finds anew where the disks smaller than disk k+1 must be: with it, if it is in place, and
+    /// else out of its way.
     fn want_below(&mut self, k: usize) {
         for above in (1..=k).rev() {
             let (place, wanted) = (self.places[above], self.wanted[above]);
@@ -194,7 +197,8 @@ impl Task for TowerOfHanoi {
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
-        // The smallest disk that is not where the larger ones need it: everything below it waits on the third peg.
+        // The smallest disk that is not where the larger ones need it: everything below it waits on
+        // the third peg.
         let Plan { places, wanted } = &state.plan;
         let k = (0..instance.n).find(|k| places[*k] != wanted[*k])?;
         let disk = u8::try_from(k + 1).expect("invariant: at most 32 disks");
@@ -203,22 +207,46 @@ impl Task for TowerOfHanoi {
         (state.pegs[action.from].top() == Some(disk)).then_some(action)
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
-        found.require(page::STACKING, after.pegs.iter().all(|peg| peg.as_slice().is_sorted_by(|a, b| a > b)));
-        let held = after.pegs.iter().flat_map(Peg::as_slice).fold(0u64, |set, disk| set | 1 << (disk - 1));
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        _: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
+        found.require(
+            page::STACKING,
+            after.pegs.iter().all(|peg| peg.as_slice().is_sorted_by(|a, b| a > b)),
+        );
+        let held =
+            after.pegs.iter().flat_map(Peg::as_slice).fold(0u64, |set, disk| set | 1 << (disk - 1));
         let count: u8 = after.pegs.iter().map(|peg| peg.len).sum();
-        found.require(page::DISKS, usize::from(count) == instance.n && held == (1 << instance.n) - 1);
-        found.require(page::COUNTS, after.disk_moves.iter().sum::<u64>() == after.pair_moves.iter().sum::<u64>());
-        let halved = after.disk_moves.iter().enumerate().all(|(k, moves)| *moves <= 1 << (instance.n - k - 1));
+        found.require(
+            page::DISKS,
+            usize::from(count) == instance.n && held == (1 << instance.n) - 1,
+        );
+        found.require(
+            page::COUNTS,
+            after.disk_moves.iter().sum::<u64>() == after.pair_moves.iter().sum::<u64>(),
+        );
+        let halved = after
+            .disk_moves
+            .iter()
+            .enumerate()
+            .all(|(k, moves)| *moves <= 1 << (instance.n - k - 1));
         found.require(page::HALVING, halved);
         let moves: u64 = after.disk_moves.iter().sum();
-        let in_turn = (0..).zip(&after.disk_moves).all(|(k, made)| *made == (moves + (1 << k)) >> (k + 1));
+        let in_turn =
+            (0..).zip(&after.disk_moves).all(|(k, made)| *made == (moves + (1 << k)) >> (k + 1));
         found.require(page::TURNS, in_turn);
         let alternate = after.pegs.iter().enumerate().all(|(peg, disks)| {
-            // Disks count the same from the ground up on `from` and `to`, and the other way on the third peg.
+            // Disks count the same from the ground up on `from` and `to`, and the other way on the
+            // third peg.
             let third = usize::from(peg != instance.from && peg != instance.to);
             let parity = (instance.n + third) % 2;
-            (0..).zip(disks.as_slice()).all(|(height, disk)| (usize::from(*disk) + height) % 2 == parity)
+            (0..)
+                .zip(disks.as_slice())
+                .all(|(height, disk)| (usize::from(*disk) + height) % 2 == parity)
         });
         found.require(page::ALTERNATION, alternate);
         if Self::ended(instance, after) {
@@ -248,7 +276,8 @@ impl Task for TowerOfHanoi {
         let moves = match draw {
             PathDraw::Uniform => rng.below((1u64 << instance.n) - 1),
             PathDraw::ByAction => {
-                // The state before a move of any disk, or after it: large disks move as rarely before as behind a state.
+                // The state before a move of any disk, or after it: large disks move as rarely
+                // before as behind a state.
                 let disk = rng.index(instance.n);
                 let before = ((2 * rng.below(1 << (instance.n - 1 - disk)) + 1) << disk) - 1;
                 let after = before + 1;
@@ -259,8 +288,8 @@ impl Task for TowerOfHanoi {
         let mut state = Self::start(instance);
         state.pegs = [Peg::EMPTY; 3];
         for k in (0..instance.n).rev() {
-            // Disk k+1 goes round the pegs, the largest to `to` and every other one against the next larger one. It
-            // makes the moves 2^k, 3·2^k, 5·2^k, … of the trace.
+            // Disk k+1 goes round the pegs, the largest to `to` and every other one against the
+            // next larger one. It makes the moves 2^k, 3·2^k, 5·2^k, … of the trace.
             let mut round = [from, to, 3 - from - to];
             if (instance.n - k).is_multiple_of(2) {
                 round.swap(1, 2);
@@ -276,7 +305,8 @@ impl Task for TowerOfHanoi {
                 }
                 peg = next;
             }
-            state.pegs[round[usize::try_from(made % 3).expect("invariant: below three")]].push(disk);
+            state.pegs[round[usize::try_from(made % 3).expect("invariant: below three")]]
+                .push(disk);
         }
         state.plan = Plan::new(instance.n, instance.to, &state.pegs);
         Some(state)

@@ -1,6 +1,8 @@
-//! Bubble Sort: compare neighbours, swap those out of order, pass by pass, until a pass swaps nothing.
+//! Bubble Sort: compare neighbours, swap those out of order, pass by pass, until a pass swaps
+//! nothing.
 //!
-//! A step is one action line: `cmp i i+1`, `swap i i+1`, `pass` at the end of a pass, `done` at the end of the last.
+//! A step is one action line: `cmp i i+1`, `swap i i+1`, `pass` at the end of a pass, `done` at the
+//! end of the last.
 
 use super::inversions::InversionChange;
 use super::pair_scan::{Lines, PairLine, Scan, pair_lines};
@@ -106,29 +108,37 @@ impl Task for BubbleSort {
             None => Some(Action::Cmp(0, 1)),
             Some(Action::Pass) => last_left(n, state.passes).map(|_| Action::Cmp(0, 1)),
             Some(Action::Cmp(i, j)) if j == i + 1 && last_left(n, state.passes)? >= i => {
-                if state.a[i] > state.a[j] {
-                    Some(Action::Swap(i, j))
-                } else {
-                    after_pair(j)
-                }
+                if state.a[i] > state.a[j] { Some(Action::Swap(i, j)) } else { after_pair(j) }
             }
             Some(Action::Swap(i, j)) if j == i + 1 => after_pair(j),
             Some(_) => None,
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         // Only swaps move values.
         if matches!(action, Action::Swap(..)) {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
         }
         found.require(page::INVERSIONS, after.inversion_change.makes_up_for(after.swaps));
         let settled = usize::try_from(after.passes).unwrap_or(usize::MAX);
-        found.require(page::TAIL, array::is_final_tail(&after.a, after.a.len().saturating_sub(settled)));
+        found.require(
+            page::TAIL,
+            array::is_final_tail(&after.a, after.a.len().saturating_sub(settled)),
+        );
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
             found.require(page::ADJACENT, j == i + 1);
         }
-        found.require(page::COUNTS, after.swaps <= after.comparisons && after.comparisons <= input.pairs());
+        found.require(
+            page::COUNTS,
+            after.swaps <= after.comparisons && after.comparisons <= input.pairs(),
+        );
         let lines = Lines::new(before.last.0.as_ref(), action);
         found.require(page::SCAN, lines.follow(before.scan()));
         found.require(page::COMPARED, lines.swap_what_was_compared());
@@ -136,9 +146,13 @@ impl Task for BubbleSort {
         if matches!(action, Action::Pass | Action::Done) {
             found.require(page::WHOLE_SCAN, before.scan().is_some_and(|scan| lines.complete(scan)));
             let left = (input.len() - 1).checked_sub(after.passes);
-            let ends = left.is_some_and(|left| (*action == Action::Pass) == (before.swapped && left > 0));
+            let ends =
+                left.is_some_and(|left| (*action == Action::Pass) == (before.swapped && left > 0));
             found.require(page::PASSES, ends);
-            found.require(page::COMPARISONS, after.comparisons == input.pairs_of_passes(after.passes));
+            found.require(
+                page::COMPARISONS,
+                after.comparisons == input.pairs_of_passes(after.passes),
+            );
         }
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());

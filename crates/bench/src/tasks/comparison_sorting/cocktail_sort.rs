@@ -1,6 +1,8 @@
-//! Cocktail Shaker Sort: bubble sort whose passes go up and down in turn, between ends that close in.
+//! Cocktail Shaker Sort: bubble sort whose passes go up and down in turn, between ends that close
+//! in.
 //!
-//! A step is one action line: `cmp i i+1`, `swap i i+1`, `pass` at the end of a pass, `done` at the end of the last.
+//! A step is one action line: `cmp i i+1`, `swap i i+1`, `pass` at the end of a pass, `done` at the
+//! end of the last.
 
 use super::inversions::InversionChange;
 use super::pair_scan::{Lines, PairLine, Scan, pair_lines};
@@ -71,7 +73,8 @@ impl State {
     }
 
     fn ends_are_in_place(&self) -> bool {
-        // Surplus passes take `lo` beyond the array, and `hi` below it: then all cells must be in place.
+        // Surplus passes take `lo` beyond the array, and `hi` below it: then all cells must be in
+        // place.
         let head = usize::try_from(self.lo).unwrap_or(usize::MAX);
         let tail = usize::try_from(self.hi + 1).unwrap_or(0);
         array::is_final_head(&self.a, head) && array::is_final_tail(&self.a, tail)
@@ -100,7 +103,11 @@ impl Task for CocktailSort {
     }
 
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
-        limits::within("hi", [state.hi], i64::MIN..=i64::try_from(input.a.len()).unwrap_or(i64::MAX) - 1)?;
+        limits::within(
+            "hi",
+            [state.hi],
+            i64::MIN..=i64::try_from(input.a.len()).unwrap_or(i64::MAX) - 1,
+        )?;
         if let Some(Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
             limits::below("last", [i, j], state.a.len())?;
         }
@@ -149,7 +156,13 @@ impl Task for CocktailSort {
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         // Only swaps move values.
         if matches!(action, Action::Swap(..)) {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
@@ -159,7 +172,10 @@ impl Task for CocktailSort {
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
             found.require(page::ADJACENT, j == i + 1);
         }
-        found.require(page::COUNTS, after.swaps <= after.comparisons && after.comparisons <= input.pairs());
+        found.require(
+            page::COUNTS,
+            after.swaps <= after.comparisons && after.comparisons <= input.pairs(),
+        );
         let lines = Lines::new(before.last.0.as_ref(), action);
         found.require(page::SCAN, lines.follow(before.scan()));
         found.require(page::COMPARED, lines.swap_what_was_compared());
@@ -167,9 +183,13 @@ impl Task for CocktailSort {
         if matches!(action, Action::Pass | Action::Done) {
             found.require(page::WHOLE_SCAN, before.scan().is_some_and(|scan| lines.complete(scan)));
             let left = (input.len() - 1).checked_sub(after.passes);
-            let ends = left.is_some_and(|left| (*action == Action::Pass) == (before.swapped && left > 0));
+            let ends =
+                left.is_some_and(|left| (*action == Action::Pass) == (before.swapped && left > 0));
             found.require(page::PASSES, ends);
-            found.require(page::COMPARISONS, after.comparisons == input.pairs_of_passes(after.passes));
+            found.require(
+                page::COMPARISONS,
+                after.comparisons == input.pairs_of_passes(after.passes),
+            );
         }
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());

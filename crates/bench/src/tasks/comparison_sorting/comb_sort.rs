@@ -1,4 +1,5 @@
-//! Comb Sort: passes that compare cells at a distance, which shrinks by 10/13 from pass to pass down to 1.
+//! Comb Sort: passes that compare cells at a distance, which shrinks by 10/13 from pass to pass
+//! down to 1.
 //!
 //! A step is one action line: `gap g` opens a pass, `cmp i i+g`, `swap i i+g`, `done`.
 
@@ -54,8 +55,9 @@ impl State {
     fn gaps_shrink(&self) -> bool {
         let n = self.a.len();
         // The quotient of 10·previous and 13, rounded down, but not below 1.
-        let shrinks =
-            |previous: usize, gap: usize| 10 * previous < 13 * (gap + 1) && (gap == 1 || 13 * gap <= 10 * previous);
+        let shrinks = |previous: usize, gap: usize| {
+            10 * previous < 13 * (gap + 1) && (gap == 1 || 13 * gap <= 10 * previous)
+        };
         self.gaps.iter().all(|gap| (1..n).contains(gap))
             && self.gaps.first().is_none_or(|first| shrinks(n, *first))
             && self.gaps.windows(2).all(|pair| shrinks(pair[0], pair[1]))
@@ -65,7 +67,9 @@ impl State {
     fn may_end_pass(&self, action: &Action) -> bool {
         let ones = || self.gaps.iter().rev().take_while(|gap| **gap == 1).count();
         match action {
-            Action::Gap(_) => self.gaps.last() != Some(&1) || (self.swapped && ones() < self.a.len()),
+            Action::Gap(_) => {
+                self.gaps.last() != Some(&1) || (self.swapped && ones() < self.a.len())
+            }
             Action::Done => self.gaps.last() == Some(&1) && !self.swapped,
             Action::Cmp(..) | Action::Swap(..) => true,
         }
@@ -80,7 +84,14 @@ impl Task for CombSort {
     }
 
     fn start(input: &Input) -> State {
-        State { a: input.a.clone(), gaps: Vec::new(), swapped: false, comparisons: 0, swaps: 0, last: Last(None) }
+        State {
+            a: input.a.clone(),
+            gaps: Vec::new(),
+            swapped: false,
+            comparisons: 0,
+            swaps: 0,
+            last: Last(None),
+        }
     }
 
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
@@ -125,9 +136,18 @@ impl Task for CombSort {
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
-            found.require(page::STRIDE, after.gaps.last().is_some_and(|gap| j.checked_sub(i) == Some(*gap)));
+            found.require(
+                page::STRIDE,
+                after.gaps.last().is_some_and(|gap| j.checked_sub(i) == Some(*gap)),
+            );
         }
         if let Action::Swap(i, j) = *action {
             // Only swaps move values.
@@ -143,9 +163,15 @@ impl Task for CombSort {
         found.require(page::PASSES, before.may_end_pass(action));
         if matches!(action, Action::Gap(_) | Action::Done) {
             let opens = before.last.0.is_none() && *action != Action::Done;
-            found.require(page::WHOLE_SCAN, opens || before.scan().is_some_and(|scan| lines.complete(scan)));
+            found.require(
+                page::WHOLE_SCAN,
+                opens || before.scan().is_some_and(|scan| lines.complete(scan)),
+            );
             let of_pass = |gap: &usize| after.a.len().saturating_sub(*gap) as u64;
-            found.require(page::COMPARISONS, after.comparisons == before.gaps.iter().map(of_pass).sum::<u64>());
+            found.require(
+                page::COMPARISONS,
+                after.comparisons == before.gaps.iter().map(of_pass).sum::<u64>(),
+            );
         }
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
@@ -160,8 +186,8 @@ impl Task for CombSort {
             steps += (1 + n - gap) as u64;
             gap = shrunk(gap);
         }
-        // With gap 1, each pass brings the greatest that is left to its place: n passes with the one that swaps nothing.
-        // A swap takes away at least one inversion.
+        // With gap 1, each pass brings the greatest that is left to its place: n passes with the
+        // one that swaps nothing. A swap takes away at least one inversion.
         steps + input.len() * input.len() + input.pairs()
     }
 

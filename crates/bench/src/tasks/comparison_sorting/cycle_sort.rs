@@ -1,4 +1,5 @@
-//! Cycle Sort: take an element, count the smaller ones to find its place, put it there and go on with the one displaced.
+//! Cycle Sort: take an element, count the smaller ones to find its place, put it there and go on
+//! with the one displaced.
 //!
 //! A step is one action line: `take c` opens a cycle, `cmp i`, `put p`, `done`.
 
@@ -73,12 +74,13 @@ impl State {
         seen.is_some_and(|seen| i == seen + 1)
     }
 
-    /// Whether the item is put into the first cell where it may end and is not yet. The cell of `start` is free until the
-    /// cycle closes, though it keeps its old value.
+    /// Whether the item is put into the first cell where it may end and is not yet. The cell of
+    /// `start` is free until the cycle closes, though it keeps its old value.
     fn is_first_free(&self, p: usize) -> bool {
         let (Some(start), Some(item)) = (self.start, self.item) else { return false };
         let belongs = |place: usize| self.sorted[place] == item;
-        self.a[p] != item && (start..p).all(|place| !belongs(place) || (place > start && self.a[place] == item))
+        self.a[p] != item
+            && (start..p).all(|place| !belongs(place) || (place > start && self.a[place] == item))
     }
 
     fn cells_written(&self, input: &[i64]) -> u64 {
@@ -186,9 +188,18 @@ impl Task for CycleSort {
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::PERMUTATION, after.is_permutation());
-        found.require(page::PREFIX, after.start.is_none_or(|start| after.a[..start] == after.sorted[..start]));
+        found.require(
+            page::PREFIX,
+            after.start.is_none_or(|start| after.a[..start] == after.sorted[..start]),
+        );
         let cycles = after.cycles.checked_mul(2).is_some_and(|writes| writes <= after.writes);
         found.require(page::COUNTS, after.puts <= after.writes && cycles);
         found.require(page::WRITES, after.writes == after.cells_written(&input.a));
@@ -197,7 +208,10 @@ impl Task for CycleSort {
             Action::Cmp(i) => found.require(page::SCAN, before.may_compare(i)),
             Action::Put(p) => {
                 found.require(page::FINAL_PLACE, after.a[p] == after.sorted[p]);
-                found.require(page::WHOLE_SCAN, before.last.0 == Some(Action::Cmp(after.a.len() - 1)));
+                found.require(
+                    page::WHOLE_SCAN,
+                    before.last.0 == Some(Action::Cmp(after.a.len() - 1)),
+                );
                 found.require(page::FIRST_FREE, before.is_first_free(p));
             }
             Action::Done => {
@@ -209,8 +223,8 @@ impl Task for CycleSort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // n-1 takes with one scan each, n-1 + ... + 1 comparisons; n writes at most, for each is the last to its cell;
-        // all but the closing one of a cycle have a scan after them.
+        // n-1 takes with one scan each, n-1 + ... + 1 comparisons; n writes at most, for each is
+        // the last to its cell; all but the closing one of a cycle have a scan after them.
         let n = input.len();
         (n - 1) + input.pairs() + n + (n - 1) * (n - 1) + 1
     }

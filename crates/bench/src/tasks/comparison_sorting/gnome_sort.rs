@@ -1,4 +1,5 @@
-//! Gnome Sort: walk up while neighbours are in order; move a value that is out of order down, one swap at a time.
+//! Gnome Sort: walk up while neighbours are in order; move a value that is out of order down, one
+//! swap at a time.
 //!
 //! A step is one action line: `cmp p-1 p`, `swap p-1 p`, `done`.
 
@@ -92,7 +93,13 @@ impl Task for GnomeSort {
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::INVERSIONS, after.inversion_change.makes_up_for(after.swaps));
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
             found.require(page::ADJACENT, j == i + 1);
@@ -114,7 +121,8 @@ impl Task for GnomeSort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // A swap takes away one inversion and one step back at most; n-1 comparisons more lead to the end.
+        // A swap takes away one inversion and one step back at most; n-1 comparisons more lead to
+        // the end.
         3 * input.pairs() + input.len()
     }
 

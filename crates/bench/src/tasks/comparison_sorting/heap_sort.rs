@@ -68,7 +68,8 @@ impl State {
         }
     }
 
-    /// Whether m is the first of the greatest of `node` and its children before c, all of which have been compared.
+    /// Whether m is the first of the greatest of `node` and its children before c, all of which
+    /// have been compared.
     fn may_compare(&self, c: usize, m: usize) -> bool {
         let left = 2 * self.node + 1;
         if !self.children().contains(&c) {
@@ -86,7 +87,8 @@ impl State {
 
     /// Whether c is the first of the greatest children of `node`, and greater than it.
     fn may_swap(&self, node: usize, c: usize) -> bool {
-        let is_first_greatest = |other: usize| self.a[other] < self.a[c] || (other >= c && self.a[other] == self.a[c]);
+        let is_first_greatest =
+            |other: usize| self.a[other] < self.a[c] || (other >= c && self.a[other] == self.a[c]);
         node == self.node
             && self.children().contains(&c)
             && self.a[node] < self.a[c]
@@ -95,7 +97,8 @@ impl State {
     }
 
     fn node_is_in_place(&self) -> bool {
-        self.has_compared_children() && self.children().all(|child| self.a[child] <= self.a[self.node])
+        self.has_compared_children()
+            && self.children().all(|child| self.a[child] <= self.a[self.node])
     }
 
     /// Whether a sift begins where the building has got to, or at the top after an extraction.
@@ -125,7 +128,16 @@ impl Task for HeapSort {
     fn start(input: &Input) -> State {
         let a = input.a.clone();
         let n = a.len();
-        State { a, heap: n, root: n / 2, node: n / 2, built: Vec::new(), comparisons: 0, swaps: 0, last: Last(None) }
+        State {
+            a,
+            heap: n,
+            root: n / 2,
+            node: n / 2,
+            built: Vec::new(),
+            comparisons: 0,
+            swaps: 0,
+            last: Last(None),
+        }
     }
 
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
@@ -180,7 +192,8 @@ impl Task for HeapSort {
             Action::Cmp(c, m) if c < *heap && (c == left || c == right) => {
                 let after_left = if a[left] > a[*node] { left } else { *node };
                 if c == right {
-                    (m == after_left).then(|| state.after_children(if a[c] > a[m] { c } else { m }))?
+                    (m == after_left)
+                        .then(|| state.after_children(if a[c] > a[m] { c } else { m }))?
                 } else if m != *node {
                     None
                 } else if right < *heap {
@@ -194,7 +207,13 @@ impl Task for HeapSort {
         }
     }
 
-    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        _: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         // Only these two move values.
         if let Action::Swap(i, j) = *action {
             found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, i, j));
@@ -229,8 +248,9 @@ impl Task for HeapSort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // A level down costs two comparisons and a swap. The heights of all nodes of a heap of n cells sum up to n-1
-        // at most (building); a heap of e cells has floor(log2 e) levels below its top (after `extract e`).
+        // A level down costs two comparisons and a swap. The heights of all nodes of a heap of n
+        // cells sum up to n-1 at most (building); a heap of e cells has floor(log2 e) levels below
+        // its top (after `extract e`).
         let n = input.len();
         let levels = (n - 1) + (1..n).map(|e| u64::from(e.ilog2())).sum::<u64>();
         n / 2 + 2 * (n - 1) + 3 * levels + 1

@@ -1,4 +1,5 @@
-//! Insertion Sort: take the next element and shift the greater ones before it up until its place is free.
+//! Insertion Sort: take the next element and shift the greater ones before it up until its place is
+//! free.
 //!
 //! A step is one action line: `take k`, `cmp j`, `shift j`, `put p`, `done`.
 
@@ -25,7 +26,8 @@ word_actions!(Action { Take(k) = "take", Cmp(j) = "cmp", Shift(j) = "shift", Put
 const NOTHING_IN_HAND: Illegal = Illegal("no element has been taken");
 
 impl State {
-    /// The place whose element is inserted now, if it is in hand and its hole is within the places before.
+    /// The place whose element is inserted now, if it is in hand and its hole is within the places
+    /// before.
     fn inserting(&self) -> Option<usize> {
         let place = self.positions.len() + 1;
         (self.key.is_some() && place < self.a.len() && self.hole? <= place).then_some(place)
@@ -53,8 +55,8 @@ impl State {
         }
     }
 
-    /// While no element is in hand: every shift took an element one place up, and all but those that reached the bottom
-    /// met one more comparison.
+    /// While no element is in hand: every shift took an element one place up, and all but those
+    /// that reached the bottom met one more comparison.
     fn counts_follow_from_positions(&self) -> bool {
         let mut shifts = 0_u64;
         for (place, position) in (1..).zip(&self.positions) {
@@ -69,7 +71,8 @@ impl State {
         match (self.key, self.hole) {
             (None, None) => true,
             (Some(key), Some(hole)) => {
-                hole == self.positions.len() + 1 || self.a.get(hole + 1).is_some_and(|next| *next > key)
+                hole == self.positions.len() + 1
+                    || self.a.get(hole + 1).is_some_and(|next| *next > key)
             }
             _ => false,
         }
@@ -85,13 +88,23 @@ impl Task for InsertionSort {
 
     fn start(input: &Input) -> State {
         let a = input.a.clone();
-        State { a, key: None, hole: None, positions: Vec::new(), comparisons: 0, shifts: 0, last: Last(None) }
+        State {
+            a,
+            key: None,
+            hole: None,
+            positions: Vec::new(),
+            comparisons: 0,
+            shifts: 0,
+            last: Last(None),
+        }
     }
 
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         let n = input.a.len();
         limits::below("hole", state.hole, n)?;
-        if let Some(Action::Take(k) | Action::Cmp(k) | Action::Shift(k) | Action::Put(k)) = state.last.0 {
+        if let Some(Action::Take(k) | Action::Cmp(k) | Action::Shift(k) | Action::Put(k)) =
+            state.last.0
+        {
             limits::below("last", [k], n)?;
         }
         array::check("a", &state.a, &input.a)
@@ -134,7 +147,11 @@ impl Task for InsertionSort {
             Some(Action::Cmp(j)) => {
                 state.inserting()?;
                 let fits = state.a[j] <= state.key?;
-                (state.hole? == j + 1).then_some(if fits { Action::Put(j + 1) } else { Action::Shift(j) })
+                (state.hole? == j + 1).then_some(if fits {
+                    Action::Put(j + 1)
+                } else {
+                    Action::Shift(j)
+                })
             }
             Some(Action::Shift(j)) => {
                 state.inserting()?;
@@ -152,7 +169,13 @@ impl Task for InsertionSort {
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::PERMUTATION, after.is_permutation(&input.a));
         found.require(page::PREFIX, after.prefix_is_sorted());
         found.require(page::HOLE, after.hole_fits());
@@ -160,7 +183,9 @@ impl Task for InsertionSort {
         found.require(page::COUNTS, counts && after.shifts <= after.comparisons);
         let last = before.last.0;
         match *action {
-            Action::Take(k) => found.require(page::TAKE, before.key.is_none() && k == before.positions.len() + 1),
+            Action::Take(k) => {
+                found.require(page::TAKE, before.key.is_none() && k == before.positions.len() + 1)
+            }
             Action::Cmp(j) => {
                 let moved = matches!(last, Some(Action::Take(_) | Action::Shift(_)));
                 found.require(page::SCAN, moved && before.hole == Some(j + 1));
@@ -184,7 +209,8 @@ impl Task for InsertionSort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // Each pair of elements is compared once at most and shifted once at most; n-1 takes and puts.
+        // Each pair of elements is compared once at most and shifted once at most; n-1 takes and
+        // puts.
         2 * input.pairs() + 2 * (input.len() - 1) + 1
     }
 

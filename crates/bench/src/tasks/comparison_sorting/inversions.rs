@@ -9,7 +9,9 @@ pub struct InversionChange(i64);
 impl InversionChange {
     /// The change from one array to another that has as many values.
     pub fn between(before: &[i64], after: &[i64]) -> Self {
-        let count = |a: &[i64]| i64::try_from(array::wrong_pairs(a, false)).expect("invariant: arrays have few pairs");
+        let count = |a: &[i64]| {
+            i64::try_from(array::wrong_pairs(a, false)).expect("invariant: arrays have few pairs")
+        };
         Self(count(after) - count(before))
     }
 
@@ -21,7 +23,10 @@ impl InversionChange {
         self.0 += sign(x, y);
         if left < right {
             // The order of a value between the two changes relative to both of them.
-            self.0 += a[left + 1..right].iter().map(|middle| sign(x, *middle) + sign(*middle, y)).sum::<i64>();
+            self.0 += a[left + 1..right]
+                .iter()
+                .map(|middle| sign(x, *middle) + sign(*middle, y))
+                .sum::<i64>();
         }
         a.swap(i, j);
     }
@@ -44,7 +49,10 @@ mod tests {
 
     /// Pairs i < j with `a[i] > a[j]`.
     fn inversions(a: &[i64]) -> i64 {
-        a.iter().enumerate().flat_map(|(i, x)| a[i + 1..].iter().map(move |y| i64::from(x > y))).sum()
+        a.iter()
+            .enumerate()
+            .flat_map(|(i, x)| a[i + 1..].iter().map(move |y| i64::from(x > y)))
+            .sum()
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! Merge Sort: sort both halves of a range, then merge them through a buffer; equal elements of the left half go first.
+//! Merge Sort: sort both halves of a range, then merge them through a buffer; equal elements of the
+//! left half go first.
 //!
-//! A step is one action line: `split lo hi`, `merge lo hi`, `cmp i j`, `take x`, `write` of a merged range, `done`.
+//! A step is one action line: `split lo hi`, `merge lo hi`, `cmp i j`, `take x`, `write` of a
+//! merged range, `done`.
 
 use std::ops::Range;
 
@@ -65,7 +67,8 @@ fn halves(lo: usize, hi: usize) -> (Range<usize>, Range<usize>) {
     (lo..mid, mid..hi)
 }
 
-/// The range of which `part` is a half, in the recursion over n cells; `None` for the whole and for other ranges.
+/// The range of which `part` is a half, in the recursion over n cells; `None` for the whole and for
+/// other ranges.
 fn parent(part: &Range<usize>, n: usize) -> Option<Range<usize>> {
     let mut range = 0..n;
     while range.len() >= 2 {
@@ -124,7 +127,9 @@ impl State {
     /// The current merge, if its range and buffer belong to a merge of the recursion.
     fn merging(&self) -> Option<Span> {
         let n = self.a.len();
-        let span = self.span().filter(|span| span.is_ordered(n) && span.taken() == Some(self.buf.len()))?;
+        let span = self
+            .span()
+            .filter(|span| span.is_ordered(n) && span.taken() == Some(self.buf.len()))?;
         (!self.merges.is_empty() && is_in_recursion(&(span.lo..span.hi), n)).then_some(span)
     }
 
@@ -153,7 +158,8 @@ impl State {
         Some((self.lo?, self.hi?))
     }
 
-    /// Whether a range that is split is the array, or a half of one whose other half is sorted or is not begun.
+    /// Whether a range that is split is the array, or a half of one whose other half is sorted or
+    /// is not begun.
     fn may_split(&self, lo: usize, hi: usize) -> bool {
         match (self.last.0, self.range()) {
             (None, _) => (lo, hi) == (0, self.a.len()),
@@ -163,7 +169,8 @@ impl State {
                 (lo, hi) == if has_left { (start, mid) } else { (mid, end) }
             }
             (Some(Action::Write), Some((start, end))) => {
-                let is_left_half = usize::midpoint(start, hi) == end && is_found_by_halving(start, hi, self.a.len());
+                let is_left_half = usize::midpoint(start, hi) == end
+                    && is_found_by_halving(start, hi, self.a.len());
                 lo == end && is_left_half
             }
             _ => false,
@@ -173,8 +180,12 @@ impl State {
     /// Whether both halves of a range that is merged have been sorted.
     fn may_merge(&self, lo: usize, hi: usize) -> bool {
         match (self.last.0, self.range()) {
-            (Some(Action::Split(start, end)), _) => (lo, hi) == (start, end) && hi.checked_sub(lo) == Some(2),
-            (Some(Action::Write), Some((start, end))) => hi == end && usize::midpoint(lo, hi) == start,
+            (Some(Action::Split(start, end)), _) => {
+                (lo, hi) == (start, end) && hi.checked_sub(lo) == Some(2)
+            }
+            (Some(Action::Write), Some((start, end))) => {
+                hi == end && usize::midpoint(lo, hi) == start
+            }
             _ => false,
         }
     }
@@ -182,17 +193,26 @@ impl State {
     /// Whether a comparison is of the heads of both halves, once.
     fn may_compare(&self, i: usize, j: usize) -> bool {
         let moved = matches!(self.last.0, Some(Action::Merge(..) | Action::Take(_)));
-        moved && self.span().is_some_and(|span| (i, j) == (span.i, span.j) && i < span.mid && j < span.hi)
+        moved
+            && self
+                .span()
+                .is_some_and(|span| (i, j) == (span.i, span.j) && i < span.mid && j < span.hi)
     }
 
-    /// Whether the element at x is a head, and while both halves have one, the lesser in a comparison just made.
+    /// Whether the element at x is a head, and while both halves have one, the lesser in a
+    /// comparison just made.
     fn may_take(&self, x: usize) -> bool {
         let Some(Span { mid, hi, i, j, .. }) = self.span() else { return false };
         if i < mid && j < hi {
-            let lesser = if x == i { self.a.get(i) <= self.a.get(j) } else { x == j && self.a.get(j) < self.a.get(i) };
+            let lesser = if x == i {
+                self.a.get(i) <= self.a.get(j)
+            } else {
+                x == j && self.a.get(j) < self.a.get(i)
+            };
             self.last.0 == Some(Action::Cmp(i, j)) && lesser
         } else {
-            matches!(self.last.0, Some(Action::Take(_))) && ((x == i && i < mid) || (x == j && j < hi))
+            matches!(self.last.0, Some(Action::Take(_)))
+                && ((x == i && i < mid) || (x == j && j < hi))
         }
     }
 }
@@ -224,8 +244,9 @@ impl Task for MergeSort {
         limits::counts("merges", state.merges.iter().copied())?;
         if let Some(Action::Merge(lo, hi)) = state.last.0 {
             let mid = usize::midpoint(lo, hi);
-            let opened =
-                state.span().is_some_and(|span| [span.lo, span.mid, span.hi, span.i, span.j] == [lo, mid, hi, lo, mid]);
+            let opened = state.span().is_some_and(|span| {
+                [span.lo, span.mid, span.hi, span.i, span.j] == [lo, mid, hi, lo, mid]
+            });
             InvalidInput::unless(opened, "last", "must begin the merge that `lo` to `j` tell of")?;
         }
         array::check("a", &state.a, &input.a)
@@ -255,7 +276,10 @@ impl Task for MergeSort {
             }
             Action::Write => {
                 let Span { lo, hi, .. } = state.span().ok_or(NO_RANGE)?;
-                let range = state.a.get_mut(lo..hi).ok_or(Illegal("the range does not lie in the array"))?;
+                let range = state
+                    .a
+                    .get_mut(lo..hi)
+                    .ok_or(Illegal("the range does not lie in the array"))?;
                 if range.len() != state.buf.len() {
                     return Err(Illegal("the buffer does not fill the range"));
                 }
@@ -272,7 +296,9 @@ impl Task for MergeSort {
         let n = state.a.len();
         match state.last.0 {
             None => Some(Action::Split(0, n)),
-            Some(Action::Split(lo, hi)) => is_in_recursion(&(lo..hi), n).then(|| after_split(&(lo..hi))),
+            Some(Action::Split(lo, hi)) => {
+                is_in_recursion(&(lo..hi), n).then(|| after_split(&(lo..hi)))
+            }
             Some(Action::Merge(..)) => state.merging().map(|span| Action::Cmp(span.i, span.j)),
             Some(Action::Cmp(i, j)) => {
                 let span = state.merging()?;
@@ -295,11 +321,17 @@ impl Task for MergeSort {
         }
     }
 
-    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        _: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::PERMUTATION, after.is_permutation);
         let span = after.span();
-        let length_fits =
-            after.buf.is_empty() || span.and_then(|span| span.taken()).is_some_and(|taken| taken == after.buf.len());
+        let length_fits = after.buf.is_empty()
+            || span.and_then(|span| span.taken()).is_some_and(|taken| taken == after.buf.len());
         found.require(page::BUFFER, length_fits && after.buf.is_sorted());
         found.require(page::BOUNDS, span.is_none_or(|span| span.is_ordered(after.a.len())));
         found.require(page::COUNTS, after.comparisons == after.merges.iter().sum::<u64>());
@@ -318,7 +350,8 @@ impl Task for MergeSort {
             Action::Take(x) => found.require(page::LESSER, before.may_take(x)),
             Action::Write => {}
             Action::Done => {
-                let whole = before.last.0 == Some(Action::Write) && before.range() == Some((0, after.a.len()));
+                let whole = before.last.0 == Some(Action::Write)
+                    && before.range() == Some((0, after.a.len()));
                 found.require(page::WHOLE, whole);
                 found.require(page::SORTED, after.a.is_sorted());
             }
@@ -326,8 +359,8 @@ impl Task for MergeSort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // n-1 ranges, each with split, merge and write; at most ceil(log2 n) levels of n takes each; a merge has one
-        // comparison fewer than takes, or less.
+        // n-1 ranges, each with split, merge and write; at most ceil(log2 n) levels of n takes
+        // each; a merge has one comparison fewer than takes, or less.
         let n = input.len();
         let levels = u64::from(n.next_power_of_two().ilog2());
         2 * (n - 1) + 2 * n * levels + 1

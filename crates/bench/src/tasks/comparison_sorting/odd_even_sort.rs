@@ -1,6 +1,8 @@
-//! Odd-Even Sort: compare the pairs at odd places, then those at even places, until a round of both swaps nothing.
+//! Odd-Even Sort: compare the pairs at odd places, then those at even places, until a round of both
+//! swaps nothing.
 //!
-//! A step is one action line: `cmp i i+1`, `swap i i+1`, `phase` at the end of a phase, `done` at the end of the last.
+//! A step is one action line: `cmp i i+1`, `swap i i+1`, `phase` at the end of a phase, `done` at
+//! the end of the last.
 
 use super::inversions::InversionChange;
 use super::pair_scan::{Lines, PairLine, Scan, pair_lines};
@@ -32,7 +34,8 @@ fn first_place(phases: u64) -> usize {
 }
 
 impl State {
-    /// The comparison at this left place, or what ends the phase if the place has no right neighbour.
+    /// The comparison at this left place, or what ends the phase if the place has no right
+    /// neighbour.
     fn at(&self, i: usize) -> Action {
         if i + 1 < self.a.len() {
             Action::Cmp(i, i + 1)
@@ -121,7 +124,13 @@ impl Task for OddEvenSort {
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         // Only swaps move values.
         if matches!(action, Action::Swap(..)) {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
@@ -153,8 +162,8 @@ impl Task for OddEvenSort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // n phases sort any array, and one more round swaps nothing; a round has n-1 comparisons and two phases.
-        // A swap takes away one inversion.
+        // n phases sort any array, and one more round swaps nothing; a round has n-1 comparisons
+        // and two phases. A swap takes away one inversion.
         let n = input.len();
         (n.div_ceil(2) + 1) * (n + 1) + input.pairs()
     }

@@ -1,5 +1,5 @@
-//! Scans over pairs of cells: invariants of the sorts that compare pairs in a fixed order and swap those out of order.
-//! Nothing here says which line comes next.
+//! Scans over pairs of cells: invariants of the sorts that compare pairs in a fixed order and swap
+//! those out of order. Nothing here says which line comes next.
 
 /// What a line does to a pair of places.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,8 @@ macro_rules! pair_lines {
 
 pub(crate) use pair_lines;
 
-/// The left places of the pairs that a pass compares: from `first` to `last`, `step` further each time.
+/// The left places of the pairs that a pass compares: from `first` to `last`, `step` further each
+/// time.
 #[derive(Clone, Copy)]
 pub struct Scan {
     pub first: usize,
@@ -63,12 +64,14 @@ impl Lines {
         self.last.pair().map(|(i, _)| i)
     }
 
-    /// Whether the line, if it is a `cmp`, takes the scan to its next pair. Without a scan there is nothing to compare.
+    /// Whether the line, if it is a `cmp`, takes the scan to its next pair. Without a scan there is
+    /// nothing to compare.
     pub fn follow(self, scan: Option<Scan>) -> bool {
         let PairLine::Cmp(i, _) = self.line else { return true };
         scan.is_some_and(|scan| {
             let inside = (scan.first.min(scan.last)..=scan.first.max(scan.last)).contains(&i);
-            let next = self.seen().map_or(Some(scan.first), |seen| seen.checked_add_signed(scan.step));
+            let next =
+                self.seen().map_or(Some(scan.first), |seen| seen.checked_add_signed(scan.step));
             inside && next == Some(i)
         })
     }

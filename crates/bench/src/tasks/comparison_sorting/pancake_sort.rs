@@ -1,4 +1,5 @@
-//! Pancake Sort: find the greatest of the unsorted cells, flip it to the front and then to their end.
+//! Pancake Sort: find the greatest of the unsorted cells, flip it to the front and then to their
+//! end.
 //!
 //! A step is one action line: `cmp j m`, `max j`, `flip k`, `pass` when a cell is settled, `done`.
 
@@ -52,20 +53,30 @@ impl State {
 
     /// Whether m is the first place of the greatest value of `a[..end)`.
     fn chooses_greatest_before(&self, end: usize) -> bool {
-        let (Some(passed), Some(rest)) = (self.a.get(..self.m), self.a.get(self.m..end)) else { return false };
-        rest.first().is_some_and(|greatest| passed.iter().all(|x| x < greatest) && rest.iter().all(|x| x <= greatest))
+        let (Some(passed), Some(rest)) = (self.a.get(..self.m), self.a.get(self.m..end)) else {
+            return false;
+        };
+        rest.first().is_some_and(|greatest| {
+            passed.iter().all(|x| x < greatest) && rest.iter().all(|x| x <= greatest)
+        })
     }
 
     fn may_scan(&self, j: usize) -> bool {
         let first = matches!(self.last.0, None | Some(Action::Pass));
         j < self.size
-            && if first { j == 1 } else { self.looked_at().is_some_and(|seen| seen.checked_add(1) == Some(j)) }
+            && if first {
+                j == 1
+            } else {
+                self.looked_at().is_some_and(|seen| seen.checked_add(1) == Some(j))
+            }
     }
 
-    /// Whether a flip of k cells brings the greatest of the unsorted cells to the front, or from there to their end.
+    /// Whether a flip of k cells brings the greatest of the unsorted cells to the front, or from
+    /// there to their end.
     fn may_flip(&self, k: usize) -> bool {
         let to_front = self.m > 0 && k == self.m + 1 && k < self.size;
-        let from_front = k == self.size && self.a.get(..k).is_some_and(|cells| cells.iter().max() == cells.first());
+        let from_front = k == self.size
+            && self.a.get(..k).is_some_and(|cells| cells.iter().max() == cells.first());
         match self.last.0 {
             Some(Action::Flip(front)) => from_front && front < k && front == self.m + 1,
             _ => self.scan_is_over() && (to_front || (from_front && self.m == 0)),
@@ -141,7 +152,13 @@ impl Task for PancakeSort {
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         // Only flips move values.
         if matches!(action, Action::Flip(_)) {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
@@ -159,11 +176,15 @@ impl Task for PancakeSort {
             }
             Action::Max(j) => {
                 let compared = before.last.0 == Some(Action::Cmp(j, before.m));
-                found.require(page::MAX_ORDER, compared && before.a.get(j) > before.a.get(before.m));
+                found
+                    .require(page::MAX_ORDER, compared && before.a.get(j) > before.a.get(before.m));
             }
             Action::Flip(k) => {
                 let follows_flip = matches!(before.last.0, Some(Action::Flip(_)));
-                found.require(page::GREATEST, follows_flip || before.chooses_greatest_before(before.size));
+                found.require(
+                    page::GREATEST,
+                    follows_flip || before.chooses_greatest_before(before.size),
+                );
                 found.require(page::FLIP_ORDER, before.may_flip(k));
             }
             Action::Pass => {
@@ -171,9 +192,12 @@ impl Task for PancakeSort {
                 let in_place = before.scan_is_over() && before.m + 1 == before.size;
                 found.require(page::WHOLE_SCAN, flipped || in_place);
                 let passes = (n - after.size) as u64;
-                found.require(page::COMPARISONS, after.comparisons == input.pairs_of_passes(passes));
+                found
+                    .require(page::COMPARISONS, after.comparisons == input.pairs_of_passes(passes));
             }
-            Action::Done => found.require(page::PASSES, before.last.0 == Some(Action::Pass) && before.size == 1),
+            Action::Done => {
+                found.require(page::PASSES, before.last.0 == Some(Action::Pass) && before.size == 1)
+            }
         }
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());

@@ -1,6 +1,8 @@
-//! Quick Sort with Lomuto's partition: the last element of a range is its pivot; smaller ones go left.
+//! Quick Sort with Lomuto's partition: the last element of a range is its pivot; smaller ones go
+//! left.
 //!
-//! A step is one action line: `part lo hi`, `cmp j hi`, `swap i j` into the small part, `pivot p` to its place, `done`.
+//! A step is one action line: `part lo hi`, `cmp j hi`, `swap i j` into the small part, `pivot p`
+//! to its place, `done`.
 
 use crate::tasks::pages::quick_sort as page;
 use crate::tasks::prelude::*;
@@ -49,7 +51,11 @@ fn depth(pivots: &[usize], n: usize) -> u32 {
     for pivot in pivots {
         let Some((start, end, nested)) = ranges.pop() else { break };
         deepest = deepest.max(nested);
-        ranges.extend([(pivot + 1, end, nested + 1), (start, *pivot, nested + 1)].iter().filter(|r| r.1 - r.0 >= 2));
+        ranges.extend(
+            [(pivot + 1, end, nested + 1), (start, *pivot, nested + 1)]
+                .iter()
+                .filter(|r| r.1 - r.0 >= 2),
+        );
     }
     deepest
 }
@@ -87,7 +93,9 @@ impl State {
         for place in 1..self.a.len() {
             greatest_before[place] = greatest_before[place].max(greatest_before[place - 1]);
         }
-        self.pivots.iter().all(|p| greatest_before[*p] <= self.a[*p] && self.a[*p] <= least_after[*p])
+        self.pivots
+            .iter()
+            .all(|p| greatest_before[*p] <= self.a[*p] && self.a[*p] <= least_after[*p])
     }
 
     fn small_part_is_small(&self) -> bool {
@@ -238,7 +246,13 @@ impl Task for QuickSort {
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         // Only these two move values.
         if let Action::Swap(i, j) = *action {
             found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, i, j));
@@ -250,7 +264,8 @@ impl Task for QuickSort {
         found.require(page::SMALL, after.small_part_is_small());
         found.require(page::STACK, after.stack_is_sound());
         let few_swaps = after.swaps <= after.comparisons.saturating_add(after.pivots.len() as u64);
-        let few_comparisons = after.comparisons <= input.pairs() && after.pivots.len() < after.a.len();
+        let few_comparisons =
+            after.comparisons <= input.pairs() && after.pivots.len() < after.a.len();
         found.require(page::COUNTS, few_swaps && few_comparisons);
         let after_pivot = matches!(before.last.0, Some(Action::Pivot(_)));
         match *action {
@@ -260,7 +275,8 @@ impl Task for QuickSort {
                 found.require(page::LARGE, before.large_part_is_large(j));
             }
             Action::Swap(i, j) => {
-                let compared = before.hi.is_some_and(|hi| before.last.0 == Some(Action::Cmp(j, hi)));
+                let compared =
+                    before.hi.is_some_and(|hi| before.last.0 == Some(Action::Cmp(j, hi)));
                 found.require(page::COMPARED, compared);
                 found.require(page::SWAP_ORDER, before.may_swap(i, j));
             }
@@ -277,8 +293,8 @@ impl Task for QuickSort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // Each pair is compared once at most and each comparison followed by one swap at most; a partition settles its
-        // pivot, and the last cell needs none: n-1 partitions.
+        // Each pair is compared once at most and each comparison followed by one swap at most; a
+        // partition settles its pivot, and the last cell needs none: n-1 partitions.
         2 * input.pairs() + 2 * (input.len() - 1) + 1
     }
 

@@ -1,6 +1,7 @@
 //! Selection Sort: find the least of the remaining cells and swap it to their front, pass by pass.
 //!
-//! A step is one action line: `cmp j m`, `min j`, `swap k m`, `pass` when a cell is settled, `done`.
+//! A step is one action line: `cmp j m`, `min j`, `swap k m`, `pass` when a cell is settled,
+//! `done`.
 
 use crate::tasks::pages::selection_sort as page;
 use crate::tasks::prelude::*;
@@ -53,8 +54,13 @@ impl State {
 
     /// Whether m is the first place of the least value of `a[k..end)`.
     fn chooses_least_before(&self, end: usize) -> bool {
-        let (Some(passed), Some(rest)) = (self.a.get(self.k..self.m), self.a.get(self.m..end)) else { return false };
-        rest.first().is_some_and(|least| passed.iter().all(|x| x > least) && rest.iter().all(|x| x >= least))
+        let (Some(passed), Some(rest)) = (self.a.get(self.k..self.m), self.a.get(self.m..end))
+        else {
+            return false;
+        };
+        rest.first().is_some_and(|least| {
+            passed.iter().all(|x| x > least) && rest.iter().all(|x| x >= least)
+        })
     }
 
     /// Whether the scan may go on, or choose a place, with this line.
@@ -84,7 +90,11 @@ impl Task for SelectionSort {
         loop {
             let n = page::size::N.draw(difficulty, rng);
             let duplicates = rng.chance(1, 5);
-            let a = if duplicates { with_duplicate(n, rng) } else { array::distinct(n, -1000, 1000, rng) };
+            let a = if duplicates {
+                with_duplicate(n, rng)
+            } else {
+                array::distinct(n, -1000, 1000, rng)
+            };
             let input = Input { a };
             if !input.a.is_sorted() && input.is_laborious_for::<Self>() {
                 return input;
@@ -93,7 +103,15 @@ impl Task for SelectionSort {
     }
 
     fn start(input: &Input) -> State {
-        State { a: input.a.clone(), k: 0, m: 0, selected: Vec::new(), comparisons: 0, swaps: 0, last: Last(None) }
+        State {
+            a: input.a.clone(),
+            k: 0,
+            m: 0,
+            selected: Vec::new(),
+            comparisons: 0,
+            swaps: 0,
+            last: Last(None),
+        }
     }
 
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
@@ -134,14 +152,22 @@ impl Task for SelectionSort {
                 Some(if a[j] < a[*m] { Action::Min(j) } else { no_less })
             }
             Some(Action::Min(j)) if j == *m => state.after_place(j),
-            Some(Action::Swap(to, from)) if to == *k && from == *m && from > to => Some(Action::Pass),
+            Some(Action::Swap(to, from)) if to == *k && from == *m && from > to => {
+                Some(Action::Pass)
+            }
             Some(Action::Pass) if k + 1 < a.len() => Some(Action::Cmp(k + 1, *k)),
             Some(Action::Pass) if k + 1 == a.len() => Some(Action::Done),
             Some(_) => None,
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         // Only swaps move values.
         if let Action::Swap(k, m) = *action {
             found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, k, m));
@@ -150,29 +176,46 @@ impl Task for SelectionSort {
         found.require(page::M_RANGE, (after.k..after.a.len()).contains(&after.m));
         let selected = after.selected.iter().enumerate().all(|(pass, place)| *place >= pass);
         found.require(page::SELECTED, after.selected.len() == after.k && selected);
-        let moved = after.selected.iter().enumerate().filter(|(pass, place)| **place != *pass).count() as u64;
+        let moved =
+            after.selected.iter().enumerate().filter(|(pass, place)| **place != *pass).count()
+                as u64;
         let swaps = moved + u64::from(matches!(action, Action::Swap(..)));
         found.require(page::COUNTS, after.swaps == swaps && after.comparisons <= input.pairs());
         found.require(page::SCAN, before.may_scan(action));
         match *action {
-            Action::Cmp(j, m) => found.require(page::LEAST, m == before.m && before.chooses_least_before(j)),
+            Action::Cmp(j, m) => {
+                found.require(page::LEAST, m == before.m && before.chooses_least_before(j))
+            }
             Action::Min(j) => {
                 let compared = before.last.0 == Some(Action::Cmp(j, before.m));
-                found.require(page::MIN_ORDER, compared && before.a.get(j) < before.a.get(before.m));
+                found
+                    .require(page::MIN_ORDER, compared && before.a.get(j) < before.a.get(before.m));
             }
             Action::Swap(k, m) => {
                 found.require(page::WHOLE_SCAN, before.scan_is_over());
-                found.require(page::LEAST, m == before.m && before.chooses_least_before(before.a.len()));
+                found.require(
+                    page::LEAST,
+                    m == before.m && before.chooses_least_before(before.a.len()),
+                );
                 found.require(page::SWAP_PLACES, (k, m) == (before.k, before.m) && k != m);
             }
             Action::Pass => {
                 let swapped = matches!(before.last.0, Some(Action::Swap(..)));
-                found.require(page::WHOLE_SCAN, swapped || (before.scan_is_over() && before.m == before.k));
-                found.require(page::COMPARISONS, after.comparisons == input.pairs_of_passes(after.k as u64));
+                found.require(
+                    page::WHOLE_SCAN,
+                    swapped || (before.scan_is_over() && before.m == before.k),
+                );
+                found.require(
+                    page::COMPARISONS,
+                    after.comparisons == input.pairs_of_passes(after.k as u64),
+                );
             }
             Action::Done => {
                 let passed = before.last.0 == Some(Action::Pass);
-                found.require(page::PASSES, passed && before.k.checked_add(1) == Some(after.a.len()));
+                found.require(
+                    page::PASSES,
+                    passed && before.k.checked_add(1) == Some(after.a.len()),
+                );
             }
         }
         if *action == Action::Done {

@@ -1,4 +1,5 @@
-//! Shell Sort with Knuth's gaps: insertion sort of the elements that lie a gap apart, for smaller and smaller gaps.
+//! Shell Sort with Knuth's gaps: insertion sort of the elements that lie a gap apart, for smaller
+//! and smaller gaps.
 //!
 //! A step is one action line: `gap h`, `take k`, `cmp k-h k`, `swap k-h k`, `done`.
 
@@ -97,10 +98,12 @@ impl State {
         if self.comparisons.len() != self.gaps.len() || self.swaps.len() != self.gaps.len() {
             return false;
         }
-        self.gaps.iter().zip(self.swaps.iter().zip(&self.comparisons)).all(|(gap, (swaps, comparisons))| {
-            let taken = self.a.len().saturating_sub(*gap) as u64;
-            (*swaps..=swaps.saturating_add(taken)).contains(comparisons)
-        })
+        self.gaps.iter().zip(self.swaps.iter().zip(&self.comparisons)).all(
+            |(gap, (swaps, comparisons))| {
+                let taken = self.a.len().saturating_sub(*gap) as u64;
+                (*swaps..=swaps.saturating_add(taken)).contains(comparisons)
+            },
+        )
     }
 }
 
@@ -113,7 +116,14 @@ impl Task for ShellSort {
 
     fn start(input: &Input) -> State {
         let a = input.a.clone();
-        State { a, gaps: Vec::new(), k: None, comparisons: Vec::new(), swaps: Vec::new(), last: Last(None) }
+        State {
+            a,
+            gaps: Vec::new(),
+            k: None,
+            comparisons: Vec::new(),
+            swaps: Vec::new(),
+            last: Last(None),
+        }
     }
 
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
@@ -123,7 +133,11 @@ impl Task for ShellSort {
         limits::length("swaps", state.swaps.len(), state.gaps.len())?;
         match state.last.0 {
             Some(Action::Gap(h)) => {
-                InvalidInput::unless(state.gaps.last() == Some(&h), "last", "must begin the last of `gaps`")?;
+                InvalidInput::unless(
+                    state.gaps.last() == Some(&h),
+                    "last",
+                    "must begin the last of `gaps`",
+                )?;
             }
             Some(Action::Take(k)) => limits::below("last", [k], n)?,
             _ => {}
@@ -183,10 +197,19 @@ impl Task for ShellSort {
         }
     }
 
-    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        _: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::GAPS, after.gaps_are_knuths());
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
-            found.require(page::STRIDE, after.gaps.last().is_some_and(|gap| i.checked_add(*gap) == Some(j)));
+            found.require(
+                page::STRIDE,
+                after.gaps.last().is_some_and(|gap| i.checked_add(*gap) == Some(j)),
+            );
         }
         if let Action::Swap(i, j) = *action {
             // Only swaps move values.
@@ -209,9 +232,10 @@ impl Task for ShellSort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // Sorting for a gap keeps the order of all greater gaps (Knuth). So two elements can only be out of order if
-        // their distance is not a sum of greater gaps: `ordered[d]` tells which distances are. An element is swapped once
-        // with each that is out of order before it, and compared once more at most.
+        // Sorting for a gap keeps the order of all greater gaps (Knuth). So two elements can only
+        // be out of order if their distance is not a sum of greater gaps: `ordered[d]` tells which
+        // distances are. An element is swapped once with each that is out of order before it, and
+        // compared once more at most.
         let n = input.a.len();
         let mut ordered = vec![false; n];
         ordered[0] = true;

@@ -1,4 +1,5 @@
-//! Stooge Sort: put the ends of a range in order, then sort its first two thirds, its last two and its first two again.
+//! Stooge Sort: put the ends of a range in order, then sort its first two thirds, its last two and
+//! its first two again.
 //!
 //! A step is one action line: `cmp l h` takes a range off the stack, `swap l h`, `done`.
 
@@ -48,7 +49,11 @@ impl Task for StoogeSort {
 
     fn validate(input: &Input) -> Result<(), InvalidInput> {
         let n = input.a.len();
-        InvalidInput::unless(n <= LENGTH_MAX, "a", format!("has {n} values; give 2 to {LENGTH_MAX}"))?;
+        InvalidInput::unless(
+            n <= LENGTH_MAX,
+            "a",
+            format!("has {n} values; give 2 to {LENGTH_MAX}"),
+        )?;
         input.validate()
     }
 
@@ -66,7 +71,11 @@ impl Task for StoogeSort {
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         let n = input.a.len();
         let ranges = state.stack.iter().all(|(l, h)| l < h && *h < n);
-        InvalidInput::unless(ranges, "stack", format!("must be ranges of two cells or more, below {n}"))?;
+        InvalidInput::unless(
+            ranges,
+            "stack",
+            format!("must be ranges of two cells or more, below {n}"),
+        )?;
         if let Some(Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
             limits::below("last", [i, j], state.a.len())?;
         }
@@ -109,7 +118,13 @@ impl Task for StoogeSort {
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::INVERSIONS, after.inversion_change.covers(after.swaps));
         found.require(page::STACK, after.stack.iter().all(|&(l, h)| l < h && h < after.a.len()));
         if let Action::Swap(l, h) = *action {

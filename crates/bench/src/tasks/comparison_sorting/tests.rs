@@ -1,4 +1,5 @@
-//! Right traces of any array, and wrong lines: one for each constraint, and all at every step of a few traces.
+//! Right traces of any array, and wrong lines: one for each constraint, and all at every step of a
+//! few traces.
 
 use serde_json::json;
 
@@ -302,19 +303,29 @@ const PRESERVED: [(&str, &[&str]); 4] = [
 fn each_constraint_names_a_wrong_line() {
     for task in TASKS {
         let spec = task.spec();
-        let (_, wrong_lines) = WRONG_LINES.iter().find(|(slug, _)| *slug == spec.slug).expect("listed");
+        let (_, wrong_lines) =
+            WRONG_LINES.iter().find(|(slug, _)| *slug == spec.slug).expect("listed");
         for (name, a, at, line) in *wrong_lines {
             let mut machine = start(*task, a);
             for _ in 0..*at {
                 assert!(machine.follow_reference(), "{} {name}", spec.slug);
             }
-            machine.propose(line).unwrap_or_else(|refusal| panic!("{} {name}: {refusal}", spec.slug));
+            machine
+                .propose(line)
+                .unwrap_or_else(|refusal| panic!("{} {name}: {refusal}", spec.slug));
             let found = broken(machine.as_ref());
-            assert!(found.contains(name), "{} of {a:?}: {line} after {at} lines breaks {found:?}", spec.slug);
+            assert!(
+                found.contains(name),
+                "{} of {a:?}: {line} after {at} lines breaks {found:?}",
+                spec.slug
+            );
         }
-        for constraint in spec.constraints.iter().filter(|c| matches!(c.kind, Kind::Invariant | Kind::Terminal)) {
-            let preserved =
-                PRESERVED.iter().any(|(name, slugs)| *name == constraint.name && slugs.contains(&spec.slug));
+        for constraint in
+            spec.constraints.iter().filter(|c| matches!(c.kind, Kind::Invariant | Kind::Terminal))
+        {
+            let preserved = PRESERVED
+                .iter()
+                .any(|(name, slugs)| *name == constraint.name && slugs.contains(&spec.slug));
             let shown = wrong_lines.iter().any(|(name, ..)| *name == constraint.name);
             assert!(preserved != shown, "{}: {}", spec.slug, constraint.name);
         }
@@ -324,8 +335,11 @@ fn each_constraint_names_a_wrong_line() {
 /// All lines of a form with numbers up to `most`.
 fn lines_of(form: &str, most: usize) -> Vec<String> {
     form.split(' ').fold(vec![String::new()], |lines, word| {
-        let words: Vec<String> =
-            if word.starts_with('<') { (0..=most).map(|x| x.to_string()).collect() } else { vec![word.to_owned()] };
+        let words: Vec<String> = if word.starts_with('<') {
+            (0..=most).map(|x| x.to_string()).collect()
+        } else {
+            vec![word.to_owned()]
+        };
         let extended = |line: &String| -> Vec<String> {
             words.iter().map(|word| format!("{line} {word}").trim_start().to_owned()).collect()
         };
@@ -341,13 +355,19 @@ fn wrong_lines_are_caught_without_the_transition() {
         for n in [2, 3, 5, 6, 8] {
             let a = array::uniform(n, 0, 6, &mut rng);
             let mut machine = start(*task, &a);
-            let lines: Vec<String> = task.spec().actions.iter().flat_map(|form| lines_of(form, n)).collect();
+            let lines: Vec<String> =
+                task.spec().actions.iter().flat_map(|form| lines_of(form, n)).collect();
             while let Some(right) = machine.reference() {
                 for line in lines.iter().filter(|line| **line != right) {
                     if machine.propose(line).is_ok() {
                         let found = machine.violations(Kinds::WITHOUT_TRANSITION);
-                        let place =
-                            || format!("{} of {a:?}: {line} for {right} in {}", task.spec().slug, machine.state());
+                        let place = || {
+                            format!(
+                                "{} of {a:?}: {line} for {right} in {}",
+                                task.spec().slug,
+                                machine.state()
+                            )
+                        };
                         assert!(!found.is_empty(), "{}", place());
                     }
                 }

@@ -1,6 +1,8 @@
-//! Tree Sort: insert the elements into an unbalanced search tree one by one, then read it off in inorder.
+//! Tree Sort: insert the elements into an unbalanced search tree one by one, then read it off in
+//! inorder.
 //!
-//! A step is one action line: `insert k`, `cmp k c`, `left k c` or `right k c` to attach node k, `visit c`, `done`.
+//! A step is one action line: `insert k`, `cmp k c`, `left k c` or `right k c` to attach node k,
+//! `visit c`, `done`.
 
 use crate::tasks::pages::tree_sort as page;
 use crate::tasks::prelude::*;
@@ -42,7 +44,10 @@ impl Children {
 
     fn check(&self, field: &'static str, n: usize) -> Result<(), InvalidInput> {
         limits::length(field, self.0.len(), n)?;
-        let exist = self.0.iter().all(|child| *child == -1 || usize::try_from(*child).is_ok_and(|child| child < n));
+        let exist = self
+            .0
+            .iter()
+            .all(|child| *child == -1 || usize::try_from(*child).is_ok_and(|child| child < n));
         InvalidInput::unless(exist, field, format!("must be nodes below {n}, -1 for none"))
     }
 
@@ -57,7 +62,8 @@ impl Children {
 }
 
 impl State {
-    /// The nodes in inorder; `None` if node 0 is not the root of a tree, so that the walk would be longer than n.
+    /// The nodes in inorder; `None` if node 0 is not the root of a tree, so that the walk would be
+    /// longer than n.
     fn inorder(&self) -> Option<Vec<usize>> {
         let n = self.left.0.len();
         let mut walk = Vec::with_capacity(n);
@@ -79,7 +85,10 @@ impl State {
 
     fn no_node_has_two_parents(&self) -> bool {
         let mut has_parent = vec![false; self.left.0.len()];
-        self.left.edges().chain(self.right.edges()).all(|(_, child)| !std::mem::replace(&mut has_parent[child], true))
+        self.left
+            .edges()
+            .chain(self.right.edges())
+            .all(|(_, child)| !std::mem::replace(&mut has_parent[child], true))
     }
 
     fn has_inserted_nodes(&self, reached: usize) -> bool {
@@ -96,7 +105,8 @@ impl State {
             Some(Action::Insert(k)) => return Some(k),
             _ => self.inserted.checked_sub(1)?,
         };
-        let attached = self.left.edges().chain(self.right.edges()).any(|(_, child)| child == newest);
+        let attached =
+            self.left.edges().chain(self.right.edges()).any(|(_, child)| child == newest);
         (!attached && newest < self.left.0.len()).then_some(newest)
     }
 
@@ -115,11 +125,14 @@ impl State {
         k == self.inserted && newest == k.checked_sub(1)
     }
 
-    /// Whether c is the root after `insert k`, or a child of the node compared before, on the side where k belongs.
+    /// Whether c is the root after `insert k`, or a child of the node compared before, on the side
+    /// where k belongs.
     fn may_compare(&self, a: &[i64], k: usize, c: usize) -> bool {
         let on_path = match self.last.0 {
             Some(Action::Insert(newest)) => newest == k && c == 0,
-            Some(Action::Cmp(newest, above)) => newest == k && self.child(above, a[k] < a[above]) == Some(c),
+            Some(Action::Cmp(newest, above)) => {
+                newest == k && self.child(above, a[k] < a[above]) == Some(c)
+            }
             _ => false,
         };
         k > 0 && k + 1 == self.inserted && on_path
@@ -127,12 +140,15 @@ impl State {
 
     /// Whether node k was just compared with c, belongs on this side of it and finds it free.
     fn may_attach(&self, a: &[i64], k: usize, c: usize, left: bool) -> bool {
-        self.last.0 == Some(Action::Cmp(k, c)) && self.child(c, left).is_none() && (a[k] < a[c]) == left
+        self.last.0 == Some(Action::Cmp(k, c))
+            && self.child(c, left).is_none()
+            && (a[k] < a[c]) == left
     }
 
     /// Whether as many nodes were visited as come before c, by value and then by number.
     fn may_visit(&self, a: &[i64], c: usize) -> bool {
-        let after = matches!(self.last.0, Some(Action::Left(..) | Action::Right(..) | Action::Visit(_)));
+        let after =
+            matches!(self.last.0, Some(Action::Left(..) | Action::Right(..) | Action::Visit(_)));
         let before_c = (0..a.len()).filter(|node| (a[*node], *node) < (a[c], c)).count();
         after && self.inserted == a.len() && self.out.len() == before_c
     }
@@ -156,7 +172,11 @@ impl State {
                 return height;
             }
             height += 1;
-            level = level.iter().flat_map(|node| [self.left.get(*node), self.right.get(*node)]).flatten().collect();
+            level = level
+                .iter()
+                .flat_map(|node| [self.left.get(*node), self.right.get(*node)])
+                .flatten()
+                .collect();
         }
     }
 
@@ -175,7 +195,11 @@ impl State {
         }
         let walk = self.inorder().filter(|walk| walk.len() == n)?;
         match self.last.0 {
-            Some(Action::Visit(node)) if walk.get(self.out.len().checked_sub(1)?) != Some(&node) => None,
+            Some(Action::Visit(node))
+                if walk.get(self.out.len().checked_sub(1)?) != Some(&node) =>
+            {
+                None
+            }
             _ => Some(walk.get(self.out.len()).map_or(Action::Done, |node| Action::Visit(*node))),
         }
     }
@@ -206,7 +230,9 @@ impl Task for TreeSort {
         state.left.check("left", n)?;
         state.right.check("right", n)?;
         match state.last.0 {
-            Some(Action::Cmp(k, c) | Action::Left(k, c) | Action::Right(k, c)) => limits::below("last", [k, c], n),
+            Some(Action::Cmp(k, c) | Action::Left(k, c) | Action::Right(k, c)) => {
+                limits::below("last", [k, c], n)
+            }
             Some(Action::Insert(k) | Action::Visit(k)) => limits::below("last", [k], n),
             None | Some(Action::Done) => Ok(()),
         }
@@ -229,7 +255,11 @@ impl Task for TreeSort {
             }
             Action::Left(k, c) | Action::Right(k, c) => {
                 require_places(&input.a, k, c)?;
-                let children = if matches!(action, Action::Left(..)) { &mut state.left } else { &mut state.right };
+                let children = if matches!(action, Action::Left(..)) {
+                    &mut state.left
+                } else {
+                    &mut state.right
+                };
                 children.set(c, k);
                 state.loose = state.loose.filter(|loose| *loose != k);
             }
@@ -259,16 +289,25 @@ impl Task for TreeSort {
                     None => Action::Right(k, c),
                 })
             }
-            Some(Action::Left(k, _) | Action::Right(k, _)) if is_newest(k) => state.after_insertion(),
+            Some(Action::Left(k, _) | Action::Right(k, _)) if is_newest(k) => {
+                state.after_insertion()
+            }
             Some(Action::Visit(_)) => state.next_visit(),
             Some(_) => None,
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        input: &Input,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let n = input.a.len();
         let walk = after.inorder();
-        let sorted = walk.as_ref().is_some_and(|walk| walk.iter().map(|node| input.a[*node]).is_sorted());
+        let sorted =
+            walk.as_ref().is_some_and(|walk| walk.iter().map(|node| input.a[*node]).is_sorted());
         found.require(page::SEARCH_TREE, sorted);
         let complete = walk.is_some_and(|walk| after.has_inserted_nodes(walk.len()));
         found.require(page::ATTACHED, complete && after.no_node_has_two_parents());
@@ -278,24 +317,35 @@ impl Task for TreeSort {
         match *action {
             Action::Insert(k) => found.require(page::INSERT_ORDER, before.may_insert(k)),
             Action::Cmp(k, c) => found.require(page::PATH, before.may_compare(&input.a, k, c)),
-            Action::Left(k, c) => found.require(page::SIDE, before.may_attach(&input.a, k, c, true)),
-            Action::Right(k, c) => found.require(page::SIDE, before.may_attach(&input.a, k, c, false)),
+            Action::Left(k, c) => {
+                found.require(page::SIDE, before.may_attach(&input.a, k, c, true))
+            }
+            Action::Right(k, c) => {
+                found.require(page::SIDE, before.may_attach(&input.a, k, c, false))
+            }
             Action::Visit(c) => found.require(page::VISIT_ORDER, before.may_visit(&input.a, c)),
             Action::Done => {}
         }
         if *action == Action::Done {
-            found.require(page::SORTED, after.out.is_sorted() && array::is_permutation(&after.out, &input.a));
+            found.require(
+                page::SORTED,
+                after.out.is_sorted() && array::is_permutation(&after.out, &input.a),
+            );
         }
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // Node k meets the k nodes before it at most; three more lines a node (the root has none to attach it, `done`
-        // ends the trace).
+        // Node k meets the k nodes before it at most; three more lines a node (the root has none to
+        // attach it, `done` ends the trace).
         3 * input.len() + input.pairs()
     }
 
     fn answer(_: &Input, state: &State) -> Value {
-        let parent: Vec<_> = state.parents().into_iter().map(|parent| parent.map_or(json!(-1), Value::from)).collect();
+        let parent: Vec<_> = state
+            .parents()
+            .into_iter()
+            .map(|parent| parent.map_or(json!(-1), Value::from))
+            .collect();
         json!({
             "sorted": state.out, "parent": parent, "height": state.height(), "comparisons": state.comparisons,
         })

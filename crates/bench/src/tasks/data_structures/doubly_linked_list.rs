@@ -1,6 +1,7 @@
 //! Doubly Linked List: nodes are linked in, unlinked, moved to the front and searched for.
 //!
-//! A step is one link or unlink, one node that a find passes, or one result without a change of pointers.
+//! A step is one link or unlink, one node that a find passes, or one result without a change of
+//! pointers.
 
 use super::linked_list::{LinkedList, Node, Nodes};
 use crate::tasks::operation::{as_text, validate_count};
@@ -30,7 +31,9 @@ impl Operation {
     /// The value of the node that the operation creates.
     pub fn creates(self) -> Option<usize> {
         match self {
-            Self::PushFront(value) | Self::PushBack(value) | Self::InsertAfter(_, value) => Some(value),
+            Self::PushFront(value) | Self::PushBack(value) | Self::InsertAfter(_, value) => {
+                Some(value)
+            }
             _ => None,
         }
     }
@@ -46,7 +49,9 @@ impl Operation {
     /// Whether a link or unlink is at the place that the operation names.
     fn names_place(self, action: &Action) -> bool {
         match (*action, self) {
-            (Action::Link(_, prev, _), Self::PushFront(_) | Self::MoveFront(_)) => prev == OptionalIndex::NONE,
+            (Action::Link(_, prev, _), Self::PushFront(_) | Self::MoveFront(_)) => {
+                prev == OptionalIndex::NONE
+            }
             (Action::Link(_, _, next), Self::PushBack(_)) => next == OptionalIndex::NONE,
             (Action::Link(_, prev, _), Self::InsertAfter(id, _)) => prev == OptionalIndex::some(id),
             (Action::Unlink(id, ..), _) => self.names() == Some(id),
@@ -87,8 +92,18 @@ struct Written {
 
 impl From<Written> for State {
     fn from(written: Written) -> Self {
-        let Written { done, nodes, head, tail, cursor, held, created, visits, errors, last } = written;
-        Self { done, list: LinkedList { nodes, head, tail }, cursor, held, created, visits, errors, last }
+        let Written { done, nodes, head, tail, cursor, held, created, visits, errors, last } =
+            written;
+        Self {
+            done,
+            list: LinkedList { nodes, head, tail },
+            cursor,
+            held,
+            created,
+            visits,
+            errors,
+            last,
+        }
     }
 }
 
@@ -96,7 +111,9 @@ impl State {
     /// Whether a find that visits a node, or gives up, has come to it node by node.
     fn walks_on(&self, action: &Action) -> bool {
         match *action {
-            Action::At(id) | Action::Found(id) => self.list.node(id).is_some_and(|node| node.prev == self.cursor),
+            Action::At(id) | Action::Found(id) => {
+                self.list.node(id).is_some_and(|node| node.prev == self.cursor)
+            }
             Action::Missing => self.cursor == self.list.tail,
             _ => true,
         }
@@ -144,7 +161,13 @@ fn operation(living: &[usize], created: usize, rng: &mut TaskRng) -> Operation {
     let kind = rng.below(100);
     let value = rng.index(31);
     // Also the id that the next node will get: one that is not in the list.
-    let mut id = || if rng.chance(7, 8) && !living.is_empty() { rng.one_of(living) } else { rng.index(created + 1) };
+    let mut id = || {
+        if rng.chance(7, 8) && !living.is_empty() {
+            rng.one_of(living)
+        } else {
+            rng.index(created + 1)
+        }
+    };
     match kind {
         0..15 => Operation::PushFront(value),
         15..30 => Operation::PushBack(value),
@@ -178,7 +201,8 @@ impl Task for DoublyLinkedList {
                     Operation::MoveFront(_) => {}
                     Operation::Find(_) => occurs[4] = true,
                 }
-                let fails = matches!(operation, Operation::InsertAfter(id, _) if !living.contains(&id));
+                let fails =
+                    matches!(operation, Operation::InsertAfter(id, _) if !living.contains(&id));
                 if operation.creates().is_some() && !fails {
                     living.push(created);
                     created += 1;
@@ -221,14 +245,23 @@ impl Task for DoublyLinkedList {
             Some(Operation::MoveFront(_)) => (true, at),
             _ => (!at, false),
         };
-        InvalidInput::unless(cursor, "cursor", "must be -1 unless the operation is a find or a move_front")?;
-        InvalidInput::unless(holds == held, "held", "must be the value of the node that a move has unlinked, or -1")
+        InvalidInput::unless(
+            cursor,
+            "cursor",
+            "must be -1 unless the operation is a find or a move_front",
+        )?;
+        InvalidInput::unless(
+            holds == held,
+            "held",
+            "must be the value of the node that a move has unlinked, or -1",
+        )
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         const NO_NODE: Illegal = Illegal("there is no such node in the list");
         const NO_RESULT: Illegal = Illegal("the operation has no such step");
-        let operation = *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
+        let operation =
+            *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
         let moves = matches!(operation, Operation::MoveFront(_));
         // The node that a move has unlinked and not yet linked again.
         let waiting = state.cursor.get().filter(|_| moves);
@@ -277,10 +310,14 @@ impl Task for DoublyLinkedList {
                 state.cursor = if finished { OptionalIndex::NONE } else { OptionalIndex::some(id) };
                 state.visits += 1;
             }
-            Action::Missing if matches!(operation, Operation::Find(_)) => state.cursor = OptionalIndex::NONE,
+            Action::Missing if matches!(operation, Operation::Find(_)) => {
+                state.cursor = OptionalIndex::NONE
+            }
             Action::Stay if moves && waiting.is_none() => {}
             Action::Error if waiting.is_none() => match operation {
-                Operation::InsertAfter(..) | Operation::Delete(_) | Operation::MoveFront(_) => state.errors += 1,
+                Operation::InsertAfter(..) | Operation::Delete(_) | Operation::MoveFront(_) => {
+                    state.errors += 1
+                }
                 _ => return Err(NO_RESULT),
             },
             Action::Missing | Action::Stay | Action::Error => return Err(NO_RESULT),
@@ -293,10 +330,13 @@ impl Task for DoublyLinkedList {
         let operation = *instance.operations.get(state.done)?;
         let list = &state.list;
         // After wrong lines a neighbour may be missing: no line can name it.
-        let known =
-            |prev: OptionalIndex, next: OptionalIndex| Some(()).filter(|()| list.knows(prev) && list.knows(next));
+        let known = |prev: OptionalIndex, next: OptionalIndex| {
+            Some(()).filter(|()| list.knows(prev) && list.knows(next))
+        };
         let link = |id, prev, next| known(prev, next).map(|()| Action::Link(id, prev, next));
-        let unlink = |id, node: &Node| known(node.prev, node.next).map(|()| Action::Unlink(id, node.prev, node.next));
+        let unlink = |id, node: &Node| {
+            known(node.prev, node.next).map(|()| Action::Unlink(id, node.prev, node.next))
+        };
         match operation {
             Operation::PushFront(_) => link(state.created, OptionalIndex::NONE, list.head),
             Operation::PushBack(_) => link(state.created, list.tail, OptionalIndex::NONE),
@@ -304,7 +344,9 @@ impl Task for DoublyLinkedList {
                 Some(node) => link(state.created, OptionalIndex::some(id), node.next),
                 None => Some(Action::Error),
             },
-            Operation::Delete(id) => list.node(id).map_or(Some(Action::Error), |node| unlink(id, node)),
+            Operation::Delete(id) => {
+                list.node(id).map_or(Some(Action::Error), |node| unlink(id, node))
+            }
             Operation::MoveFront(id) => match (state.cursor.get(), list.node(id)) {
                 (Some(waiting), _) => link(waiting, OptionalIndex::NONE, list.head),
                 (None, None) => Some(Action::Error),
@@ -319,7 +361,13 @@ impl Task for DoublyLinkedList {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let (old, new) = (&before.list, &after.list);
         found.require(page::BOTH_WAYS, new.is_symmetric());
         found.require(page::REACHABLE, new.is_one_path());
@@ -349,7 +397,8 @@ impl Task for DoublyLinkedList {
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // A find passes at most every node created before and then ends; any other operation takes at most two steps.
+        // A find passes at most every node created before and then ends; any other operation takes
+        // at most two steps.
         let (mut created, mut steps) = (0, 0);
         for operation in &instance.operations {
             steps += if matches!(operation, Operation::Find(_)) { created + 1 } else { 2 };
@@ -360,7 +409,8 @@ impl Task for DoublyLinkedList {
 
     fn answer(_: &Instance, state: &State) -> Value {
         let list = &state.list;
-        let backward: Vec<_> = list.walk(list.tail, |node| node.prev).into_iter().map(|(id, _)| id).collect();
+        let backward: Vec<_> =
+            list.walk(list.tail, |node| node.prev).into_iter().map(|(id, _)| id).collect();
         json!({
             "forward": list.walk(list.head, |node| node.next),
             "backward": backward,

@@ -27,7 +27,9 @@ impl<'de> Deserialize<'de> for Slot {
             -1 => Ok(Self::Empty),
             -2 => Ok(Self::Tombstone),
             key => usize::try_from(key).map(Self::Key).map_err(|_| {
-                serde::de::Error::custom(format!("{key} is not a key; -1 means an empty slot, -2 a tombstone"))
+                serde::de::Error::custom(format!(
+                    "{key} is not a key; -1 means an empty slot, -2 a tombstone"
+                ))
             }),
         }
     }
@@ -73,7 +75,8 @@ impl Slots {
     /// Whether every stored key is found by probing from its home on.
     pub fn is_reachable(&self, home: impl Fn(usize) -> usize) -> bool {
         let slots = self.0.len();
-        // Slots without an empty one that lead up to the current slot; those at the end lead up to slot 0.
+        // Slots without an empty one that lead up to the current slot; those at the end lead up to
+        // slot 0.
         let mut run = self.0.iter().rev().take_while(|slot| **slot != Slot::Empty).count();
         self.0.iter().enumerate().all(|(place, slot)| {
             let reached = match slot {

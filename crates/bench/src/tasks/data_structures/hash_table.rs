@@ -61,7 +61,8 @@ impl State {
         }
     }
 
-    /// Whether the probes of the operation in progress went as far as this line needs, and no further.
+    /// Whether the probes of the operation in progress went as far as this line needs, and no
+    /// further.
     fn has_scanned_for(&self, action: &Action, slots: usize) -> bool {
         let latest = self.latest_probe();
         match *action {
@@ -99,7 +100,8 @@ impl Task for HashTable {
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let (min, max) = page::size::SLOTS.range(difficulty);
-        let primes: Vec<usize> = (min..=max).filter_map(|n| usize::try_from(n).ok()).filter(|n| is_prime(*n)).collect();
+        let primes: Vec<usize> =
+            (min..=max).filter_map(|n| usize::try_from(n).ok()).filter(|n| is_prime(*n)).collect();
         loop {
             let count = page::size::OPERATIONS.draw(difficulty, rng);
             let slots = rng.one_of(&primes);
@@ -129,7 +131,11 @@ impl Task for HashTable {
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let slots = instance.slots;
         let prime = slots <= SLOTS_MAX && is_prime(slots);
-        InvalidInput::unless(prime, "slots", format!("is {slots}; give a prime up to {SLOTS_MAX}"))?;
+        InvalidInput::unless(
+            prime,
+            "slots",
+            format!("is {slots}; give a prime up to {SLOTS_MAX}"),
+        )?;
         let multiplier = (1..slots).contains(&instance.multiplier);
         InvalidInput::unless(multiplier, "multiplier", format!("must be 1 to {}", slots - 1))?;
         InvalidInput::unless(instance.offset < slots, "offset", format!("must be below {slots}"))?;
@@ -154,13 +160,19 @@ impl Task for HashTable {
         limits::below("tomb", [state.tomb], instance.slots)?;
         match state.last.0 {
             Some(Action::Probe(slot, _)) => limits::below("last", [slot], instance.slots),
-            _ => InvalidInput::unless(state.probing == 0, "probing", "must be 0 unless the last line is a probe"),
+            _ => InvalidInput::unless(
+                state.probing == 0,
+                "probing",
+                "must be 0 unless the last line is a probe",
+            ),
         }
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
-        let operation = *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
-        if let Action::Probe(slot, _) | Action::Put(slot) | Action::Found(slot) | Action::Del(slot) = *action
+        let operation =
+            *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
+        if let Action::Probe(slot, _) | Action::Put(slot) | Action::Found(slot) | Action::Del(slot) =
+            *action
             && slot >= instance.slots
         {
             return Err(Illegal("there is no such slot"));
@@ -211,7 +223,13 @@ impl Task for HashTable {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let Some(operation) = instance.operations.get(before.done) else { return };
         let there = |slot: usize| before.table.content(slot, operation.key());
         let truth = match *action {
@@ -221,10 +239,12 @@ impl Task for HashTable {
             _ => true,
         };
         found.require(page::TRUE_PROBE, truth);
-        if let (Action::Probe(slot, _), Some(Action::Probe(previous, _))) = (*action, before.last.0) {
+        if let (Action::Probe(slot, _), Some(Action::Probe(previous, _))) = (*action, before.last.0)
+        {
             found.require(page::CONSECUTIVE, slot == (previous + 1) % instance.slots);
         }
-        let is_home = |slot: usize| before.latest_probe().is_some() || slot == instance.home(operation.key());
+        let is_home =
+            |slot: usize| before.latest_probe().is_some() || slot == instance.home(operation.key());
         found.require(page::HOME, !matches!(*action, Action::Probe(slot, _) if !is_home(slot)));
         found.require(page::SCAN, before.has_scanned_for(action, instance.slots));
         let free = match (*action, before.latest_probe()) {
@@ -249,8 +269,8 @@ impl Task for HashTable {
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // An operation passes only slots that are in use, at most one for each insert before, and one more; it probes no
-        // slot twice; then comes its result.
+        // An operation passes only slots that are in use, at most one for each insert before, and
+        // one more; it probes no slot twice; then comes its result.
         let mut inserts = 0;
         let mut steps = 0;
         for operation in &instance.operations {

@@ -36,7 +36,9 @@ impl Serialize for Nodes {
 impl<'de> Deserialize<'de> for Nodes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut nodes = Vec::new();
-        for (id, value, prev, next) in Vec::<(usize, usize, OptionalIndex, OptionalIndex)>::deserialize(deserializer)? {
+        for (id, value, prev, next) in
+            Vec::<(usize, usize, OptionalIndex, OptionalIndex)>::deserialize(deserializer)?
+        {
             if id < nodes.len() || id >= OPERATIONS_MAX {
                 let reason = format!("ids of nodes ascend and are below {OPERATIONS_MAX}");
                 return Err(serde::de::Error::custom(reason));
@@ -127,20 +129,20 @@ impl LinkedList {
     /// Whether all next and prev links agree.
     pub fn is_symmetric(&self) -> bool {
         let nodes = self.nodes.iter().all(|(id, node)| {
-            let next = node
-                .next
-                .get()
-                .is_none_or(|next| self.node(next).is_some_and(|next| next.prev == OptionalIndex::some(id)));
-            let prev = node
-                .prev
-                .get()
-                .is_none_or(|prev| self.node(prev).is_some_and(|prev| prev.next == OptionalIndex::some(id)));
+            let next = node.next.get().is_none_or(|next| {
+                self.node(next).is_some_and(|next| next.prev == OptionalIndex::some(id))
+            });
+            let prev = node.prev.get().is_none_or(|prev| {
+                self.node(prev).is_some_and(|prev| prev.next == OptionalIndex::some(id))
+            });
             next && prev
         });
-        let head =
-            self.head.get().is_none_or(|head| self.node(head).is_some_and(|node| node.prev == OptionalIndex::NONE));
-        let tail =
-            self.tail.get().is_none_or(|tail| self.node(tail).is_some_and(|node| node.next == OptionalIndex::NONE));
+        let head = self.head.get().is_none_or(|head| {
+            self.node(head).is_some_and(|node| node.prev == OptionalIndex::NONE)
+        });
+        let tail = self.tail.get().is_none_or(|tail| {
+            self.node(tail).is_some_and(|node| node.next == OptionalIndex::NONE)
+        });
         nodes && head && tail
     }
 
@@ -156,8 +158,13 @@ impl LinkedList {
         met == count && end == self.tail
     }
 
-    /// Ids and values from a place on by `step`, as far as there are nodes: no further than a list without loops goes.
-    pub fn walk(&self, from: OptionalIndex, step: impl Fn(&Node) -> OptionalIndex) -> Vec<(usize, usize)> {
+    /// Ids and values from a place on by `step`, as far as there are nodes: no further than a list
+    /// without loops goes.
+    pub fn walk(
+        &self,
+        from: OptionalIndex,
+        step: impl Fn(&Node) -> OptionalIndex,
+    ) -> Vec<(usize, usize)> {
         let nodes = std::iter::successors(from.get(), |id| step(self.node(*id)?).get());
         nodes.map_while(|id| Some((id, self.node(id)?.value))).take(self.count()).collect()
     }

@@ -80,7 +80,9 @@ impl Task for LruCache {
             });
             let instance = Instance { capacity, operations: operations.collect() };
             let end = reference_end::<Self>(&instance, u64::MAX);
-            if end.is_some_and(|(state, _)| state.hits > 0 && state.misses > 0 && state.evictions >= 2) {
+            if end.is_some_and(|(state, _)| {
+                state.hits > 0 && state.misses > 0 && state.evictions >= 2
+            }) {
                 return instance;
             }
         }
@@ -102,7 +104,8 @@ impl Task for LruCache {
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
-        let operation = *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
+        let operation =
+            *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
         match (*action, operation) {
             (Action::Hit(_), Operation::Get(key)) => {
                 let value = state.value(key).ok_or(Illegal("the key is not cached"))?;
@@ -121,7 +124,8 @@ impl Task for LruCache {
                 state.put_first(key, value);
             }
             (Action::Evict(evicted), Operation::Put(key, value)) => {
-                let place = state.place(evicted).ok_or(Illegal("the key to evict is not cached"))?;
+                let place =
+                    state.place(evicted).ok_or(Illegal("the key to evict is not cached"))?;
                 state.cache.remove(place);
                 state.put_first(key, value);
                 state.evictions += 1;
@@ -139,41 +143,59 @@ impl Task for LruCache {
             Operation::Get(_) => cached.map_or(Action::Miss, Action::Hit),
             Operation::Put(..) if cached.is_some() => Action::Update,
             Operation::Put(..) => match state.cache.last() {
-                Some((oldest, _)) if state.cache.len() >= instance.capacity => Action::Evict(*oldest),
+                Some((oldest, _)) if state.cache.len() >= instance.capacity => {
+                    Action::Evict(*oldest)
+                }
                 _ => Action::Insert,
             },
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let Some(operation) = instance.operations.get(before.done) else { return };
         let cache = &after.cache;
         let mut keys: Vec<_> = cache.iter().map(|(key, _)| *key).collect();
         keys.sort_unstable();
         let distinct = keys.is_sorted_by(|a, b| a < b);
         found.require(page::CAPACITY, cache.len() <= instance.capacity && distinct);
-        let mut places: Vec<_> = before.cache.iter().enumerate().map(|(place, (key, _))| (*key, place)).collect();
+        let mut places: Vec<_> =
+            before.cache.iter().enumerate().map(|(place, (key, _))| (*key, place)).collect();
         places.sort_unstable();
-        let old_place =
-            |key: usize| places.binary_search_by_key(&key, |place| place.0).ok().map(|found| places[found].1);
-        // Step by step the same as over all puts: a value comes from this put, or it was there before it.
+        let old_place = |key: usize| {
+            places.binary_search_by_key(&key, |place| place.0).ok().map(|found| places[found].1)
+        };
+        // Step by step the same as over all puts: a value comes from this put, or it was there
+        // before it.
         let latest = cache.iter().all(|(key, value)| match operation {
             Operation::Put(put, new) if put == key => value == new,
             _ => old_place(*key).is_some_and(|place| before.cache[place].1 == *value),
         });
         found.require(page::LATEST_VALUE, latest);
-        let held = before.cache.iter().find(|(key, _)| *key == operation.key()).map(|(_, value)| *value);
-        found.require(page::VALUE_READ, !matches!(*action, Action::Hit(value) if held != Some(value)));
+        let held =
+            before.cache.iter().find(|(key, _)| *key == operation.key()).map(|(_, value)| *value);
+        found.require(
+            page::VALUE_READ,
+            !matches!(*action, Action::Hit(value) if held != Some(value)),
+        );
         let fails = match *action {
             Action::Miss => held.is_none(),
-            Action::Evict(evicted) => before.cache.len() >= instance.capacity && evicted != operation.key(),
+            Action::Evict(evicted) => {
+                before.cache.len() >= instance.capacity && evicted != operation.key()
+            }
             _ => true,
         };
         found.require(page::FAILURES, fails);
         let first = cache.first().map(|(key, _)| *key);
         found.require(page::FRONT, *action == Action::Miss || first == Some(operation.key()));
         let others = cache.iter().map(|(key, _)| *key).filter(|key| *key != operation.key());
-        found.require(page::RELATIVE_ORDER, others.filter_map(old_place).is_sorted_by(|a, b| a < b));
+        found
+            .require(page::RELATIVE_ORDER, others.filter_map(old_place).is_sorted_by(|a, b| a < b));
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());
         }

@@ -46,7 +46,8 @@ impl State {
 
     /// All values that were enqueued, whether still held or dequeued.
     fn put_sum(&self) -> u128 {
-        self.taken_sum as u128 + self.cells.iter().filter_map(|cell| cell.get()).sum::<usize>() as u128
+        self.taken_sum as u128
+            + self.cells.iter().filter_map(|cell| cell.get()).sum::<usize>() as u128
     }
 
     /// Whether exactly the `count` cells from the head on hold values.
@@ -54,7 +55,8 @@ impl State {
         let Ok(count) = usize::try_from(self.count) else { return false };
         let (before, from) = self.cells.split_at(self.head);
         let circular = from.iter().chain(before).enumerate();
-        count <= self.cells.len() && circular.into_iter().all(|(place, cell)| cell.get().is_some() == (place < count))
+        count <= self.cells.len()
+            && circular.into_iter().all(|(place, cell)| cell.get().is_some() == (place < count))
     }
 }
 
@@ -73,11 +75,12 @@ impl Task for QueueSimulator {
         loop {
             let operations = page::size::OPERATIONS.draw(difficulty, rng);
             let capacity = page::size::CAPACITY.draw(difficulty, rng);
-            let operations = change_phases::changes(operations, rng).into_iter().map(|change| match change {
-                Change::Add => Operation::Enqueue(rng.index(100)),
-                Change::Remove => Operation::Dequeue,
-                Change::Look => Operation::Front,
-            });
+            let operations =
+                change_phases::changes(operations, rng).into_iter().map(|change| match change {
+                    Change::Add => Operation::Enqueue(rng.index(100)),
+                    Change::Remove => Operation::Dequeue,
+                    Change::Look => Operation::Front,
+                });
             let instance = Instance { capacity, operations: operations.collect() };
             let end = reference_end::<Self>(&instance, u64::MAX);
             if end.is_some_and(|(state, _)| state.full > 0 && state.empty > 0 && state.wraps >= 2) {
@@ -118,7 +121,8 @@ impl Task for QueueSimulator {
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let capacity = instance.capacity;
-        let operation = *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
+        let operation =
+            *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
         if let Action::Put(cell) | Action::Take(cell, _) | Action::See(cell, _) = *action
             && cell >= capacity
         {
@@ -149,10 +153,13 @@ impl Task for QueueSimulator {
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let operation = instance.operations.get(state.done)?;
-        // After wrong lines the cell at the head may be free: no line says so, and none is prescribed.
+        // After wrong lines the cell at the head may be free: no line says so, and none is
+        // prescribed.
         let front = || state.cells[state.head].get().map(|value| (state.head, value));
         match operation {
-            Operation::Enqueue(_) if usize::try_from(state.count) == Ok(instance.capacity) => Some(Action::Full),
+            Operation::Enqueue(_) if usize::try_from(state.count) == Ok(instance.capacity) => {
+                Some(Action::Full)
+            }
             Operation::Enqueue(_) => Some(Action::Put(state.tail())),
             Operation::Dequeue | Operation::Front if state.count == 0 => Some(Action::Empty),
             Operation::Dequeue => front().map(|(cell, value)| Action::Take(cell, value)),
@@ -160,7 +167,13 @@ impl Task for QueueSimulator {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::OCCUPIED, after.is_contiguous());
         let put = match (action, instance.operations.get(before.done)) {
             (Action::Put(_), Some(Operation::Enqueue(value))) => *value as u128,

@@ -57,11 +57,12 @@ impl Task for StackSimulator {
         loop {
             let operations = page::size::OPERATIONS.draw(difficulty, rng);
             let capacity = page::size::CAPACITY.draw(difficulty, rng);
-            let operations = change_phases::changes(operations, rng).into_iter().map(|change| match change {
-                Change::Add => Operation::Push(rng.index(100)),
-                Change::Remove => Operation::Pop,
-                Change::Look => Operation::Peek,
-            });
+            let operations =
+                change_phases::changes(operations, rng).into_iter().map(|change| match change {
+                    Change::Add => Operation::Push(rng.index(100)),
+                    Change::Remove => Operation::Pop,
+                    Change::Look => Operation::Peek,
+                });
             let instance = Instance { capacity, operations: operations.collect() };
             let end = reference_end::<Self>(&instance, u64::MAX);
             if end.is_some_and(|(state, _)| state.overflows > 0 && state.underflows > 0) {
@@ -81,7 +82,15 @@ impl Task for StackSimulator {
     }
 
     fn start(_: &Instance) -> State {
-        State { done: 0, stack: Vec::new(), max_depth: 0, popped_sum: 0, overflows: 0, underflows: 0, last: Last(None) }
+        State {
+            done: 0,
+            stack: Vec::new(),
+            max_depth: 0,
+            popped_sum: 0,
+            overflows: 0,
+            underflows: 0,
+            last: Last(None),
+        }
     }
 
     fn check_state(_: &Instance, state: &State) -> Result<(), InvalidInput> {
@@ -89,7 +98,8 @@ impl Task for StackSimulator {
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
-        let operation = *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
+        let operation =
+            *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
         match (*action, operation) {
             (Action::Pushed, Operation::Push(value)) => {
                 state.stack.push(value);
@@ -116,11 +126,19 @@ impl Task for StackSimulator {
         Some(match instance.operations.get(state.done)? {
             Operation::Push(_) if state.stack.len() >= instance.capacity => Action::Overflow,
             Operation::Push(_) => Action::Pushed,
-            Operation::Pop | Operation::Peek => state.stack.last().map_or(Action::Underflow, |top| Action::Value(*top)),
+            Operation::Pop | Operation::Peek => {
+                state.stack.last().map_or(Action::Underflow, |top| Action::Value(*top))
+            }
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let (old, new) = (before.stack.len(), after.stack.len());
         found.require(page::DEPTH, new <= instance.capacity && old.abs_diff(new) <= 1);
         let pushed = match (action, instance.operations.get(before.done)) {
@@ -129,9 +147,15 @@ impl Task for StackSimulator {
         };
         found.require(page::PUSHED_VALUES, after.pushed_sum() == before.pushed_sum() + pushed);
         let below = old.max(new).saturating_sub(1);
-        found.require(page::LOWER_PART, old.min(new) >= below && before.stack[..below] == after.stack[..below]);
+        found.require(
+            page::LOWER_PART,
+            old.min(new) >= below && before.stack[..below] == after.stack[..below],
+        );
         let top = before.stack.last();
-        found.require(page::VALUE_READ, !matches!(action, Action::Value(value) if top != Some(value)));
+        found.require(
+            page::VALUE_READ,
+            !matches!(action, Action::Value(value) if top != Some(value)),
+        );
         let fails = match action {
             Action::Overflow => old >= instance.capacity,
             Action::Underflow => old == 0,

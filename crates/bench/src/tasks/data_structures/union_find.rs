@@ -1,6 +1,7 @@
 //! Union-Find: a forest of sets with union by rank and path compression.
 //!
-//! A step is one find, or one link (or the finding that there is none to make) at the end of a union.
+//! A step is one find, or one link (or the finding that there is none to make) at the end of a
+//! union.
 
 use crate::tasks::graph::Graph;
 use crate::tasks::operation::{OPERATIONS_MAX, as_text, validate_count};
@@ -47,7 +48,8 @@ impl State {
         self.parent.get(element) == Some(&element)
     }
 
-    /// The end of the path from an element. Links and compressions only ever point at roots, so that paths end.
+    /// The end of the path from an element. Links and compressions only ever point at roots, so
+    /// that paths end.
     fn root(&self, mut element: usize) -> usize {
         while self.parent[element] != element {
             element = self.parent[element];
@@ -89,7 +91,8 @@ fn tree_sizes(parent: &[usize]) -> Option<Vec<usize>> {
     Some(sizes)
 }
 
-/// Whether the trees are the connected components of the pairs that unions name, found by a search from each element.
+/// Whether the trees are the connected components of the pairs that unions name, found by a search
+/// from each element.
 fn trees_are_components(instance: &Instance, state: &State) -> bool {
     let pairs = instance.operations.iter().filter_map(|operation| match *operation {
         Operation::Union(a, b) => Some([a, b]),
@@ -136,7 +139,10 @@ impl Task for UnionFind {
                     }
                 })
                 .collect();
-            let unions = operations.iter().filter(|operation| matches!(operation, Operation::Union(..))).count();
+            let unions = operations
+                .iter()
+                .filter(|operation| matches!(operation, Operation::Union(..)))
+                .count();
             let instance = Instance { elements, operations };
             let Some((end, _)) = reference_end::<Self>(&instance, u64::MAX) else { continue };
             let joined = elements - end.sets;
@@ -176,16 +182,25 @@ impl Task for UnionFind {
         limits::length("parent", state.parent.len(), elements)?;
         limits::length("rank", state.rank.len(), elements)?;
         limits::below("parent", state.parent.iter().copied(), elements)?;
-        InvalidInput::unless(tree_sizes(&state.parent).is_some(), "parent", "must lead from every element to a root")?;
+        InvalidInput::unless(
+            tree_sizes(&state.parent).is_some(),
+            "parent",
+            "must lead from every element to a root",
+        )?;
         let roots = (0..elements).filter(|element| state.is_root(*element)).count();
         InvalidInput::unless(state.sets == roots, "sets", "must be the number of roots")?;
         let unites = matches!(instance.operations.get(state.done), Some(Operation::Union(..)));
         limits::at_most("found", state.found.len(), if unites { 2 } else { 0 })?;
-        InvalidInput::unless(state.found.iter().all(|root| state.is_root(*root)), "found", "must be roots")
+        InvalidInput::unless(
+            state.found.iter().all(|root| state.is_root(*root)),
+            "found",
+            "must be roots",
+        )
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
-        let operation = *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
+        let operation =
+            *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
         let decided = matches!(operation, Operation::Union(..)) && state.found.len() == 2;
         match *action {
             Action::Root(root) => {
@@ -204,7 +219,9 @@ impl Task for UnionFind {
                     state.finish();
                 }
             }
-            Action::Link(..) | Action::Same if !decided => return Err(Illegal("a root has not been found yet")),
+            Action::Link(..) | Action::Same if !decided => {
+                return Err(Illegal("a root has not been found yet"));
+            }
             Action::Link(child, root) => {
                 if !state.is_root(child) || !state.is_root(root) || child == root {
                     return Err(Illegal("a link joins two different roots"));
@@ -234,23 +251,40 @@ impl Task for UnionFind {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let sizes = tree_sizes(&after.parent);
         let is_forest = sizes.is_some();
         found.require(page::FOREST, sizes.is_some());
-        let mut ranked = after.parent.iter().enumerate().filter(|(element, parent)| element != *parent);
-        found.require(page::RANK_ORDER, ranked.all(|(element, parent)| after.rank[*parent] > after.rank[element]));
+        let mut ranked =
+            after.parent.iter().enumerate().filter(|(element, parent)| element != *parent);
+        found.require(
+            page::RANK_ORDER,
+            ranked.all(|(element, parent)| after.rank[*parent] > after.rank[element]),
+        );
         // The rank of a root is its logarithm's bound: 2^rank <= size.
         let large = |sizes: Vec<usize>| {
-            sizes.iter().zip(&after.rank).all(|(size, rank)| *size == 0 || *rank <= size.ilog2() as usize)
+            sizes
+                .iter()
+                .zip(&after.rank)
+                .all(|(size, rank)| *size == 0 || *rank <= size.ilog2() as usize)
         };
         found.require(page::RANK_SIZE, sizes.is_some_and(large));
-        let roots = after.parent.iter().enumerate().filter(|(element, parent)| element == *parent).count();
+        let roots =
+            after.parent.iter().enumerate().filter(|(element, parent)| element == *parent).count();
         let joined = usize::from(matches!(action, Action::Link(..)));
         found.require(page::SET_COUNT, after.sets == roots && before.sets == after.sets + joined);
         if Self::ended(instance, after) {
             let done = after.done == instance.operations.len();
-            found.require(page::ALL_DONE, done && is_forest && trees_are_components(instance, after));
+            found.require(
+                page::ALL_DONE,
+                done && is_forest && trees_are_components(instance, after),
+            );
         }
     }
 
@@ -260,7 +294,8 @@ impl Task for UnionFind {
 
     fn steps_max(instance: &Instance) -> u64 {
         // A find takes one step, a union two finds and a link (or none).
-        let steps = |operation: &Operation| if matches!(operation, Operation::Find(_)) { 1 } else { 3 };
+        let steps =
+            |operation: &Operation| if matches!(operation, Operation::Find(_)) { 1 } else { 3 };
         instance.operations.iter().map(steps).sum()
     }
 

@@ -1,7 +1,8 @@
-//! A* Pathfinding: a shortest path through a grid with walls, guided by the Manhattan distance to the goal.
+//! A* Pathfinding: a shortest path through a grid with walls, guided by the Manhattan distance to
+//! the goal.
 //!
-//! A step is one action line: `expand c` takes the most promising open cell, `open v g` reaches a neighbour of it on a
-//! shorter way than before, `done`.
+//! A step is one action line: `expand c` takes the most promising open cell, `open v g` reaches a
+//! neighbour of it on a shorter way than before, `done`.
 
 use crate::tasks::grid::Grid;
 use crate::tasks::optional_index::OptionalIndex;
@@ -62,7 +63,8 @@ impl State {
     /// Along the parents from the goal to the start, at most as many cells as exist; then reversed.
     fn path(&self, instance: &Instance) -> Vec<usize> {
         // After wrong lines the start can have a parent too.
-        let before = |cell: &usize| if *cell == instance.start { None } else { self.parent[*cell].get() };
+        let before =
+            |cell: &usize| if *cell == instance.start { None } else { self.parent[*cell].get() };
         let back = std::iter::successors(Some(instance.goal), before);
         let mut path: Vec<_> = back.take(instance.grid.cells()).collect();
         path.reverse();
@@ -74,7 +76,8 @@ impl State {
 fn opening(instance: &Instance, state: &State) -> Option<Action> {
     let cell = *state.expanded.last()?;
     let g = state.cost(cell)? + 1;
-    let shorter = |v: &usize| instance.grid.is_free(*v) && state.cost(*v).is_none_or(|known| g < known);
+    let shorter =
+        |v: &usize| instance.grid.is_free(*v) && state.cost(*v).is_none_or(|known| g < known);
     instance.grid.neighbours(cell).find(shorter).map(|v| Action::Open(v, g))
 }
 
@@ -94,7 +97,10 @@ fn is_way(instance: &Instance, state: &State) -> bool {
     let path = state.path(instance);
     let steps = path.windows(2).all(|pair| instance.grid.distance(pair[0], pair[1]) == 1);
     let once = occurrences(instance.grid.cells(), &path).iter().all(|times| *times <= 1);
-    path.first() == Some(&instance.start) && steps && once && path.iter().all(|cell| instance.grid.is_free(*cell))
+    path.first() == Some(&instance.start)
+        && steps
+        && once
+        && path.iter().all(|cell| instance.grid.is_free(*cell))
 }
 
 impl Task for AStar {
@@ -108,7 +114,9 @@ impl Task for AStar {
             // The first cells of a random order: the walls, then start and goal.
             let (walls, free) = cells.split_at(n * n * share / 100);
             let instance = Instance { n, grid: Grid::new(n, walls), start: free[0], goal: free[1] };
-            if instance.to_goal(instance.start) >= n && instance.grid.leads(instance.start, instance.goal) {
+            if instance.to_goal(instance.start) >= n
+                && instance.grid.leads(instance.start, instance.goal)
+            {
                 return instance;
             }
         }
@@ -116,12 +124,24 @@ impl Task for AStar {
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let Instance { n, grid, start, goal } = instance;
-        InvalidInput::unless((1..=SIDE_MAX).contains(n), "n", format!("is {n}; give 1 to {SIDE_MAX}"))?;
-        InvalidInput::unless(grid.side() == *n, "grid", format!("must have n = {n} rows of {n} cells"))?;
+        InvalidInput::unless(
+            (1..=SIDE_MAX).contains(n),
+            "n",
+            format!("is {n}; give 1 to {SIDE_MAX}"),
+        )?;
+        InvalidInput::unless(
+            grid.side() == *n,
+            "grid",
+            format!("must have n = {n} rows of {n} cells"),
+        )?;
         let free = |cell: usize| cell < grid.cells() && grid.is_free(cell);
         InvalidInput::unless(free(*start), "start", "must be a free cell")?;
         InvalidInput::unless(free(*goal), "goal", "must be a free cell")?;
-        InvalidInput::unless(grid.leads(*start, *goal), "grid", "must have a path from start to goal")
+        InvalidInput::unless(
+            grid.leads(*start, *goal),
+            "grid",
+            "must have a path from start to goal",
+        )
     }
 
     fn start(instance: &Instance) -> State {
@@ -129,7 +149,13 @@ impl Task for AStar {
         let mut g = vec![-1; cells];
         g[instance.start] = 0;
         let open = vec![instance.start];
-        State { g, parent: vec![OptionalIndex::NONE; cells], open, expanded: Vec::new(), last: Last(None) }
+        State {
+            g,
+            parent: vec![OptionalIndex::NONE; cells],
+            open,
+            expanded: Vec::new(),
+            last: Last(None),
+        }
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
@@ -138,7 +164,11 @@ impl Task for AStar {
         limits::length("parent", state.parent.len(), cells)?;
         limits::below("parent", state.parent.iter().copied(), cells)?;
         limits::below("open", state.open.iter().copied(), cells)?;
-        InvalidInput::unless(state.open.is_sorted_by(|a, b| a < b), "open", "must be ascending, each cell once")?;
+        InvalidInput::unless(
+            state.open.is_sorted_by(|a, b| a < b),
+            "open",
+            "must be ascending, each cell once",
+        )?;
         limits::below("expanded", state.expanded.iter().copied(), cells)
     }
 
@@ -150,7 +180,8 @@ impl Task for AStar {
         }
         match *action {
             Action::Expand(c) => {
-                let place = state.open.binary_search(&c).map_err(|_| Illegal("the cell is not open"))?;
+                let place =
+                    state.open.binary_search(&c).map_err(|_| Illegal("the cell is not open"))?;
                 state.open.remove(place);
                 state.expanded.push(c);
             }
@@ -181,20 +212,36 @@ impl Task for AStar {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let cells = instance.grid.cells();
-        let (expanded, open) = (occurrences(cells, &after.expanded), occurrences(cells, &after.open));
-        let hangs =
-            |v: usize, u: usize| instance.grid.distance(u, v) == 1 && expanded[u] > 0 && after.g[v] == after.g[u] + 1;
+        let (expanded, open) =
+            (occurrences(cells, &after.expanded), occurrences(cells, &after.open));
+        let hangs = |v: usize, u: usize| {
+            instance.grid.distance(u, v) == 1 && expanded[u] > 0 && after.g[v] == after.g[u] + 1
+        };
         let fit = (0..cells).all(|v| after.parent[v].get().is_none_or(|u| hangs(v, u)));
         found.require(page::PARENTS, fit && after.g[instance.start] == 0);
-        found.require(page::FREE, (0..cells).all(|cell| after.g[cell] < 0 || instance.grid.is_free(cell)));
-        let known = (0..cells).all(|cell| expanded[cell] + open[cell] == usize::from(after.g[cell] >= 0));
+        found.require(
+            page::FREE,
+            (0..cells).all(|cell| after.g[cell] < 0 || instance.grid.is_free(cell)),
+        );
+        let known =
+            (0..cells).all(|cell| expanded[cell] + open[cell] == usize::from(after.g[cell] >= 0));
         found.require(page::OPEN_CLOSED, known);
-        found.require(page::F_ORDER, after.expanded.is_sorted_by_key(|cell| after.estimate(instance, *cell)));
+        found.require(
+            page::F_ORDER,
+            after.expanded.is_sorted_by_key(|cell| after.estimate(instance, *cell)),
+        );
         let last = after.expanded.last();
         let bound = instance.to_goal(instance.start);
-        found.require(page::BOUND, last.is_none_or(|cell| after.estimate(instance, *cell) >= bound));
+        found
+            .require(page::BOUND, last.is_none_or(|cell| after.estimate(instance, *cell) >= bound));
         match *action {
             Action::Expand(c) => {
                 let rank = |cell: usize| (after.estimate(instance, cell), instance.to_goal(cell));
@@ -203,19 +250,27 @@ impl Task for AStar {
             }
             Action::Open(v, g) => {
                 found.require(page::LOWERS, before.cost(v).is_none_or(|known| g < known));
-                found.require(page::SCAN, !matches!(before.last.0, Some(Action::Open(other, _)) if other >= v));
+                found.require(
+                    page::SCAN,
+                    !matches!(before.last.0, Some(Action::Open(other, _)) if other >= v),
+                );
             }
             Action::Done => {}
         }
         if *action == Action::Done {
-            let is_shortest = after.cost(instance.goal) == instance.grid.steps(instance.start, instance.goal);
-            found.require(page::GOAL, last == Some(&instance.goal) && is_way(instance, after) && is_shortest);
+            let is_shortest =
+                after.cost(instance.goal) == instance.grid.steps(instance.start, instance.goal);
+            found.require(
+                page::GOAL,
+                last == Some(&instance.goal) && is_way(instance, after) && is_shortest,
+            );
         }
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // h is consistent, so that no cell is expanded twice. An `open` goes from an expanded cell to one that is not
-        // expanded yet: once for each of the 2n(n-1) pairs of neighbours at most.
+        // h is consistent, so that no cell is expanded twice. An `open` goes from an expanded cell
+        // to one that is not expanded yet: once for each of the 2n(n-1) pairs of neighbours at
+        // most.
         let n = instance.n as u64;
         n * n + 2 * n * (n - 1) + 1
     }

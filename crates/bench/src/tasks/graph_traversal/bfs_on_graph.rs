@@ -48,7 +48,9 @@ word_actions!(Action { Visit(u) = "visit", See(v) = "see", Done = "done" });
 
 fn levels_fit(instance: &Instance, state: &State) -> bool {
     let hangs = |(v, parent): (usize, &OptionalIndex)| {
-        parent.get().is_none_or(|u| state.level[v] == state.level[u] + 1 && instance.graph().joins(u, v))
+        parent
+            .get()
+            .is_none_or(|u| state.level[v] == state.level[u] + 1 && instance.graph().joins(u, v))
     };
     state.level[0] == 0 && state.parent.iter().enumerate().all(hangs)
 }
@@ -106,7 +108,9 @@ impl Task for BfsOnGraph {
             return Err(Illegal("there is no such vertex"));
         }
         match *action {
-            Action::Visit(_) if state.queue.is_empty() => return Err(Illegal("the queue is empty")),
+            Action::Visit(_) if state.queue.is_empty() => {
+                return Err(Illegal("the queue is empty"));
+            }
             // The first of the queue is removed, whichever vertex the line names.
             Action::Visit(_) => state.order.push(state.queue.remove(0)),
             Action::See(v) => {
@@ -132,7 +136,13 @@ impl Task for BfsOnGraph {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::LEVELS, levels_fit(instance, after));
         found.require(page::QUEUE, queue_fits(after));
         found.require(page::FRONTIER, after.reached().map(|v| after.level[v]).is_sorted());
@@ -141,10 +151,14 @@ impl Task for BfsOnGraph {
         found.require(page::COUNTS, range.is_none_or(|(min, max)| max - min <= 1));
         match *action {
             Action::See(v) => {
-                found.require(page::SCAN, !matches!(before.last.0, Some(Action::See(other)) if other >= v));
+                found.require(
+                    page::SCAN,
+                    !matches!(before.last.0, Some(Action::See(other)) if other >= v),
+                );
             }
             Action::Visit(_) | Action::Done => {
-                let seen = |u: &usize| instance.graph().neighbours(*u).all(|v| before.level[v] >= 0);
+                let seen =
+                    |u: &usize| instance.graph().neighbours(*u).all(|v| before.level[v] >= 0);
                 found.require(page::NEIGHBOURS, before.order.last().is_none_or(seen));
             }
         }
@@ -152,7 +166,10 @@ impl Task for BfsOnGraph {
             found.require(page::HEAD, after.order.last() == Some(&u));
         }
         if *action == Action::Done {
-            found.require(page::ALL_VISITED, after.queue.is_empty() && after.order.len() == instance.n);
+            found.require(
+                page::ALL_VISITED,
+                after.queue.is_empty() && after.order.len() == instance.n,
+            );
         }
     }
 

@@ -1,4 +1,5 @@
-//! DFS on Tree: walk a tree from vertex 0, each time to the least vertex not discovered, and note when.
+//! DFS on Tree: walk a tree from vertex 0, each time to the least vertex not discovered, and note
+//! when.
 //!
 //! A step is one action line: `discover v`, `finish u` when nothing is left below u, `done`.
 
@@ -151,11 +152,19 @@ impl Task for DfsOnTree {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::TIMES, are_times(after));
         found.require(page::STACK, is_path_of_open(after));
         found.require(page::NESTING, are_nested(after));
-        let joined = |(v, parent): (usize, &OptionalIndex)| parent.get().is_none_or(|u| instance.graph().joins(u, v));
+        let joined = |(v, parent): (usize, &OptionalIndex)| {
+            parent.get().is_none_or(|u| instance.graph().joins(u, v))
+        };
         found.require(page::TREE_EDGES, after.parent.iter().enumerate().all(joined));
         if *action == Action::Done {
             found.require(page::ALL_FINISHED, after.stack.is_empty() && !after.finish.contains(&0));

@@ -1,4 +1,5 @@
-//! Dijkstra: shortest distances from vertex 0, taking the nearest vertex each time and trying its edges.
+//! Dijkstra: shortest distances from vertex 0, taking the nearest vertex each time and trying its
+//! edges.
 //!
 //! A step is one action line: `extract u`, `relax v x` or `keep v` for each edge of u, `done`.
 
@@ -66,7 +67,9 @@ fn predecessors_fit(instance: &Instance, state: &State, extracted: &[bool]) -> b
     (1..instance.n).all(|v| match (state.dist[v], state.pred[v].get()) {
         (None, None) => true,
         (Some(dist), Some(u)) => {
-            let length = state.dist[u].zip(instance.graph().weight(u, v)).map(|(to_u, weight)| to_u + weight);
+            let length = state.dist[u]
+                .zip(instance.graph().weight(u, v))
+                .map(|(to_u, weight)| to_u + weight);
             extracted[u] && length == Some(dist)
         }
         _ => false,
@@ -78,11 +81,13 @@ fn is_shortest(instance: &Instance, state: &State, extracted: &[bool]) -> bool {
     let bounded = |(u, v, weight): &(usize, usize, usize)| {
         state.dist[*u].is_none_or(|to_u| state.dist[*v].is_some_and(|to_v| to_v <= to_u + weight))
     };
-    extracted.iter().all(|extracted| *extracted) && state.dist[0] == Some(0) && instance.edges.iter().all(bounded)
+    extracted.iter().all(|extracted| *extracted)
+        && state.dist[0] == Some(0)
+        && instance.edges.iter().all(bounded)
 }
 
-/// Whether order and predecessors are those that the distances determine, because weights are positive: vertices by distance
-/// and number, and of the predecessors on shortest paths the first.
+/// Whether order and predecessors are those that the distances determine, because weights are
+/// positive: vertices by distance and number, and of the predecessors on shortest paths the first.
 fn follows_distances(instance: &Instance, state: &State) -> bool {
     let rank = |u: &usize| (far(state.dist[*u]), *u);
     let mut first = vec![OptionalIndex::NONE; instance.n];
@@ -105,7 +110,8 @@ impl Task for Dijkstra {
             let m = rng.size(2 * n, 4 * n);
             let mut labels = rng.permutation(n);
             // The first label and 0 change places, so that the tree hangs from vertex 0.
-            let zero = labels.iter().position(|label| *label == 0).expect("invariant: 0 is a label");
+            let zero =
+                labels.iter().position(|label| *label == 0).expect("invariant: 0 is a label");
             labels.swap(0, zero);
             let mut pairs = graph::random_tree(&labels, rng);
             graph::add_edges(&mut pairs, m, true, || graph::draw_pair(n, rng));
@@ -132,7 +138,12 @@ impl Task for Dijkstra {
     fn start(instance: &Instance) -> State {
         let mut dist = vec![None; instance.n];
         dist[0] = Some(0);
-        State { dist, pred: vec![OptionalIndex::NONE; instance.n], order: Vec::new(), last: Last(None) }
+        State {
+            dist,
+            pred: vec![OptionalIndex::NONE; instance.n],
+            order: Vec::new(),
+            last: Last(None),
+        }
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
@@ -180,15 +191,30 @@ impl Task for Dijkstra {
         ((x as u64) < NUMBER_LIMIT).then_some(Action::Relax(v, x))
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let mut extracted = vec![false; instance.n];
-        let once = after.order.iter().fold(true, |once, u| once & !std::mem::replace(&mut extracted[*u], true));
+        let once = after
+            .order
+            .iter()
+            .fold(true, |once, u| once & !std::mem::replace(&mut extracted[*u], true));
         found.require(page::PRED, predecessors_fit(instance, after, &extracted));
         found.require(page::ORDER, once && after.order.is_sorted_by_key(|u| far(after.dist[*u])));
         let nearest = (0..instance.n).filter(|v| !extracted[*v]).map(|v| far(after.dist[v])).min();
         let last = after.order.last().map(|u| far(after.dist[*u]));
-        found.require(page::SETTLED, nearest.zip(last).is_none_or(|(nearest, last)| nearest >= last));
-        found.require(page::SOURCE, after.dist[0] == Some(0) && after.pred[0] == OptionalIndex::NONE);
+        found.require(
+            page::SETTLED,
+            nearest.zip(last).is_none_or(|(nearest, last)| nearest >= last),
+        );
+        found.require(
+            page::SOURCE,
+            after.dist[0] == Some(0) && after.pred[0] == OptionalIndex::NONE,
+        );
         if *action == Action::Done {
             let shortest = is_shortest(instance, after, &extracted);
             found.require(page::SHORTEST, shortest && follows_distances(instance, after));
@@ -211,7 +237,8 @@ fn relaxations(instance: &Instance) -> usize {
     let mut relaxations = 0;
     while let Some(action) = Dijkstra::reference(instance, &state) {
         relaxations += usize::from(matches!(action, Action::Relax(..)));
-        Dijkstra::step(instance, &mut state, action).expect("invariant: reference actions are legal");
+        Dijkstra::step(instance, &mut state, action)
+            .expect("invariant: reference actions are legal");
     }
     relaxations
 }

@@ -1,6 +1,8 @@
-//! Floyd-Warshall: distances between all pairs of vertices, allowing one more vertex on the way each round.
+//! Floyd-Warshall: distances between all pairs of vertices, allowing one more vertex on the way
+//! each round.
 //!
-//! A step is one action line: `mid k` begins a round, `set i j x` is an improvement by way of k, `done`.
+//! A step is one action line: `mid k` begins a round, `set i j x` is an improvement by way of k,
+//! `done`.
 
 use std::sync::OnceLock;
 
@@ -27,7 +29,8 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// The true distances for the constraint `from-above`, computed once by an algorithm other than the task's.
+    /// The true distances for the constraint `from-above`, computed once by an algorithm other than
+    /// the task's.
     fn distances(&self) -> &Matrix {
         self.distances.get_or_init(|| {
             let arcs = (0..self.n).flat_map(|i| (0..self.n).map(move |j| (i, j)));
@@ -71,7 +74,9 @@ fn is_closed_by(dist: &Matrix, k: usize) -> bool {
     dist.iter().all(|row| {
         let Some(to_k) = row[k] else { return true };
         let from_k = dist[k].iter();
-        row.iter().zip(from_k).all(|(entry, on)| on.is_none_or(|on| not_above(*entry, to_k.saturating_add(on))))
+        row.iter()
+            .zip(from_k)
+            .all(|(entry, on)| on.is_none_or(|on| not_above(*entry, to_k.saturating_add(on))))
     })
 }
 
@@ -86,8 +91,12 @@ fn judge_set(before: &State, [i, j, x]: [usize; 3], found: &mut Violations) {
 }
 
 fn diagonal_fits(dist: &Matrix) -> bool {
-    let fits = |i: usize, j: usize, entry: Option<usize>| if i == j { entry == Some(0) } else { entry != Some(0) };
-    dist.iter().enumerate().all(|(i, row)| row.iter().enumerate().all(|(j, entry)| fits(i, j, *entry)))
+    let fits = |i: usize, j: usize, entry: Option<usize>| {
+        if i == j { entry == Some(0) } else { entry != Some(0) }
+    };
+    dist.iter()
+        .enumerate()
+        .all(|(i, row)| row.iter().enumerate().all(|(j, entry)| fits(i, j, *entry)))
 }
 
 impl Task for FloydWarshall {
@@ -96,10 +105,12 @@ impl Task for FloydWarshall {
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
             let n = page::size::N.draw(difficulty, rng);
-            let mut entry = |i, j| if i == j { Some(0) } else { rng.chance(1, 2).then(|| rng.size(1, 50)) };
+            let mut entry =
+                |i, j| if i == j { Some(0) } else { rng.chance(1, 2).then(|| rng.size(1, 50)) };
             let w = (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect();
             let instance = Instance { n, w, distances: OnceLock::new() };
-            let updates = reference_end::<Self>(&instance, u64::MAX).map(|(state, _)| state.updates.iter().sum());
+            let updates = reference_end::<Self>(&instance, u64::MAX)
+                .map(|(state, _)| state.updates.iter().sum());
             if updates.is_some_and(|updates: u64| updates >= n as u64) {
                 return instance;
             }
@@ -108,7 +119,11 @@ impl Task for FloydWarshall {
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let Instance { n, w, .. } = instance;
-        InvalidInput::unless((1..=VERTICES_MAX).contains(n), "n", format!("is {n}; give 1 to {VERTICES_MAX}"))?;
+        InvalidInput::unless(
+            (1..=VERTICES_MAX).contains(n),
+            "n",
+            format!("is {n}; give 1 to {VERTICES_MAX}"),
+        )?;
         let square = w.len() == *n && w.iter().all(|row| row.len() == *n);
         InvalidInput::unless(square, "w", format!("must have n = {n} rows of {n} entries"))?;
         InvalidInput::unless(diagonal_fits(w), "w", "must be 0 on the diagonal and nowhere else")?;
@@ -117,7 +132,12 @@ impl Task for FloydWarshall {
     }
 
     fn start(instance: &Instance) -> State {
-        State { dist: instance.w.clone(), k: OptionalIndex::NONE, updates: vec![0; instance.n], last: Last(None) }
+        State {
+            dist: instance.w.clone(),
+            k: OptionalIndex::NONE,
+            updates: vec![0; instance.n],
+            last: Last(None),
+        }
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
@@ -160,7 +180,13 @@ impl Task for FloydWarshall {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::DIAGONAL, diagonal_fits(&after.dist));
         let not_above = |(bound, dist): (Option<usize>, Option<usize>)| {
             bound.is_none_or(|bound| dist.is_some_and(|dist| dist <= bound))
@@ -171,7 +197,10 @@ impl Task for FloydWarshall {
         let begun = after.k.get().map_or(0, |k| k + 1);
         let most = (instance.n as u64 - 1) * (instance.n as u64).saturating_sub(2);
         let bounded = after.updates.iter().all(|updates| *updates <= most);
-        found.require(page::UPDATES, bounded && after.updates[begun..].iter().all(|updates| *updates == 0));
+        found.require(
+            page::UPDATES,
+            bounded && after.updates[begun..].iter().all(|updates| *updates == 0),
+        );
         let round = before.k.get();
         match *action {
             Action::Set(i, j, x) => judge_set(before, [i, j, x], found),
@@ -179,7 +208,8 @@ impl Task for FloydWarshall {
             Action::Done => found.require(page::ROUNDS, round == instance.n.checked_sub(1)),
         }
         if !matches!(action, Action::Set(..)) {
-            found.require(page::ROUND_COMPLETE, round.is_none_or(|k| is_closed_by(&before.dist, k)));
+            found
+                .require(page::ROUND_COMPLETE, round.is_none_or(|k| is_closed_by(&before.dist, k)));
         }
         if *action == Action::Done {
             found.require(page::TRIANGLE, (0..instance.n).all(|k| is_closed_by(&after.dist, k)));

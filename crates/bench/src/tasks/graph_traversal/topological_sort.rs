@@ -1,6 +1,7 @@
 //! Topological Sort: Kahn's algorithm, with a queue of the vertices that have no predecessor left.
 //!
-//! A step is one action line: `emit u`, `dec v x` for each edge u -> v with the new in-degree of v, `done`.
+//! A step is one action line: `emit u`, `dec v x` for each edge u -> v with the new in-degree of v,
+//! `done`.
 
 use std::sync::OnceLock;
 
@@ -65,7 +66,8 @@ fn length(order: &[usize]) -> i64 {
     i64::try_from(order.len()).expect("invariant: lists are shorter than 2^63")
 }
 
-/// Place of the first occurrence of each vertex in the order; the order's length for those not in it.
+/// Place of the first occurrence of each vertex in the order; the order's length for those not in
+/// it.
 fn places(n: usize, order: &[usize]) -> Vec<usize> {
     let mut places = vec![order.len(); n];
     order.iter().enumerate().rev().for_each(|(place, u)| places[*u] = place);
@@ -125,8 +127,11 @@ impl Task for TopologicalSort {
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Emit(u) => {
-                let place =
-                    state.queue.iter().position(|v| *v == u).ok_or(Illegal("the vertex is not in the queue"))?;
+                let place = state
+                    .queue
+                    .iter()
+                    .position(|v| *v == u)
+                    .ok_or(Illegal("the vertex is not in the queue"))?;
                 state.order.push(state.queue.remove(place));
             }
             Action::Dec(v, _) if v >= instance.n => return Err(Illegal("there is no such vertex")),
@@ -147,7 +152,9 @@ impl Task for TopologicalSort {
         let next = match (state.last.0, state.order.last().copied()) {
             (None, _) => None,
             (Some(Action::Emit(_)), Some(u)) => graph.neighbours(u).next(),
-            (Some(Action::Dec(v, _)), Some(u)) if graph.joins(u, v) => graph.arc_after(u, v).map(|(v, _)| v),
+            (Some(Action::Dec(v, _)), Some(u)) if graph.joins(u, v) => {
+                graph.arc_after(u, v).map(|(v, _)| v)
+            }
             _ => return None,
         };
         match (next, state.queue.first()) {
@@ -158,7 +165,13 @@ impl Task for TopologicalSort {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let places = places(instance.n, &after.order);
         let emitted = |u: usize| places[u] < after.order.len();
         let preceded = |[u, v]: &Pair| !emitted(*v) || places[*u] < places[*v];
@@ -169,13 +182,21 @@ impl Task for TopologicalSort {
         found.require(page::INDEGREE, between);
         let emissions = length(&after.order);
         let ready = after.ready.iter().zip(&after.indegree);
-        let fits = |(ready, indegree): (&i64, &usize)| (*ready == -1) == (*indegree > 0) && *ready <= emissions;
+        let fits = |(ready, indegree): (&i64, &usize)| {
+            (*ready == -1) == (*indegree > 0) && *ready <= emissions
+        };
         found.require(page::READY, ready.into_iter().all(fits));
-        found.require(page::FIRST_IN_FIRST_OUT, after.joined().take(before.joined().count()).eq(before.joined()));
+        found.require(
+            page::FIRST_IN_FIRST_OUT,
+            after.joined().take(before.joined().count()).eq(before.joined()),
+        );
         if let Action::Dec(v, x) = *action {
             let joined = before.order.last().is_some_and(|u| instance.graph().joins(*u, v));
             found.require(page::DEC, joined && before.indegree[v].checked_sub(1) == Some(x));
-            found.require(page::SCAN, !matches!(before.last.0, Some(Action::Dec(other, _)) if other >= v));
+            found.require(
+                page::SCAN,
+                !matches!(before.last.0, Some(Action::Dec(other, _)) if other >= v),
+            );
         } else {
             let earlier = self::places(instance.n, &before.order);
             let left = instance.indegrees(|u| earlier[u] == before.order.len());

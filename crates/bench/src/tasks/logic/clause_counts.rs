@@ -1,4 +1,5 @@
-//! The number of true and unassigned literals of each clause, updated as literals are assigned and undone.
+//! The number of true and unassigned literals of each clause, updated as literals are assigned and
+//! undone.
 
 use super::literals::{Literals, Occurrences};
 
@@ -25,8 +26,8 @@ impl ClausesOf {
 }
 
 fn place_of(literal: i64) -> (usize, usize) {
-    let variable =
-        usize::try_from(literal.unsigned_abs()).expect("invariant: literals are checked where they are read");
+    let variable = usize::try_from(literal.unsigned_abs())
+        .expect("invariant: literals are checked where they are read");
     (variable, usize::from(literal < 0))
 }
 
@@ -40,7 +41,12 @@ pub struct ClauseCounts(Vec<u16>);
 impl ClauseCounts {
     /// Nothing is assigned.
     pub fn new(clauses: &[Literals]) -> Self {
-        Self(clauses.iter().map(|clause| UNASSIGNED * u16::try_from(clause.len()).unwrap_or(TRUE - 1)).collect())
+        Self(
+            clauses
+                .iter()
+                .map(|clause| UNASSIGNED * u16::try_from(clause.len()).unwrap_or(TRUE - 1))
+                .collect(),
+        )
     }
 
     pub fn assign(&mut self, clauses_of: &ClausesOf, literal: i64) {
@@ -67,7 +73,8 @@ impl ClauseCounts {
         self.0.iter().fold(TRUE, |least, count| least.min(*count)) == 0
     }
 
-    /// The fewest unassigned literals of a clause without a true one; `None` when every clause has a true one.
+    /// The fewest unassigned literals of a clause without a true one; `None` when every clause has
+    /// a true one.
     pub fn unassigned_min(&self) -> Option<u16> {
         let least = self.0.iter().fold(TRUE, |least, count| least.min(*count));
         (least < TRUE).then_some(least)

@@ -1,7 +1,8 @@
-//! Dependency SAT: choose packages that meet all dependencies without conflicts, then install them in order.
+//! Dependency SAT: choose packages that meet all dependencies without conflicts, then install them
+//! in order.
 //!
-//! A step is one package chosen for a dependency, one choice taken back, the verdict that nothing fits, or one package
-//! installed.
+//! A step is one package chosen for a dependency, one choice taken back, the verdict that nothing
+//! fits, or one package installed.
 
 use super::packages::{PACKAGES_MAX, Packages};
 use crate::tasks::pages::dependency_sat as page;
@@ -35,14 +36,16 @@ impl Instance {
     /// The lowest dependency of a selected package that no selected package meets.
     fn unmet(&self, selected: Packages) -> Option<usize> {
         self.depends.iter().position(|(package, alternatives)| {
-            selected.contains(*package) && !alternatives.iter().any(|package| selected.contains(*package))
+            selected.contains(*package)
+                && !alternatives.iter().any(|package| selected.contains(*package))
         })
     }
 
     /// Whether every dependency of a selected package is met by a selected package.
     fn meets_all(&self, selected: Packages) -> bool {
         let is_met = |(package, alternatives): &(usize, Vec<usize>)| {
-            !selected.contains(*package) || alternatives.iter().any(|other| selected.contains(*other))
+            !selected.contains(*package)
+                || alternatives.iter().any(|other| selected.contains(*other))
         };
         self.depends.iter().all(is_met)
     }
@@ -50,9 +53,11 @@ impl Instance {
     /// The lowest selected package, not installed, whose dependencies name no other such package.
     fn installable(&self, selected: Packages, installed: Packages) -> Option<usize> {
         let waiting = selected.without(installed);
-        let names_waiting =
-            |(_, alternatives): &&(usize, Vec<usize>)| alternatives.iter().collect::<Packages>().meets(waiting);
-        let blocked: Packages = self.depends.iter().filter(names_waiting).map(|(package, _)| package).collect();
+        let names_waiting = |(_, alternatives): &&(usize, Vec<usize>)| {
+            alternatives.iter().collect::<Packages>().meets(waiting)
+        };
+        let blocked: Packages =
+            self.depends.iter().filter(names_waiting).map(|(package, _)| package).collect();
         waiting.without(blocked).lowest()
     }
 }
@@ -71,7 +76,11 @@ pub struct State {
 
 impl State {
     pub fn selected(&self, instance: &Instance) -> Packages {
-        instance.install.iter().chain(self.choices_made.iter().map(|(_, package)| package)).collect()
+        instance
+            .install
+            .iter()
+            .chain(self.choices_made.iter().map(|(_, package)| package))
+            .collect()
     }
 
     pub fn installed(&self) -> Packages {
@@ -104,7 +113,10 @@ fn random_input(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         .map(|_| {
             let package = rng.index(packages - 3);
             let count = rng.one_of(&[1, 2, 2, 3]);
-            (package, distinct(count, rng, |rng| rng.size(package + 1, (packages - 1).min(package + 15))))
+            (
+                package,
+                distinct(count, rng, |rng| rng.size(package + 1, (packages - 1).min(package + 15))),
+            )
         })
         .collect();
     depends.sort_by_key(|(package, _)| *package);
@@ -120,7 +132,11 @@ fn random_input(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
 }
 
 /// This many distinct values, by redrawing duplicates.
-fn distinct<T: PartialEq>(count: usize, rng: &mut TaskRng, mut value: impl FnMut(&mut TaskRng) -> T) -> Vec<T> {
+fn distinct<T: PartialEq>(
+    count: usize,
+    rng: &mut TaskRng,
+    mut value: impl FnMut(&mut TaskRng) -> T,
+) -> Vec<T> {
     let mut values = Vec::with_capacity(count);
     while values.len() < count {
         let value = value(rng);
@@ -147,7 +163,10 @@ impl Task for DependencySat {
             if !instance.is_peaceful(instance.install.iter().collect()) {
                 continue;
             }
-            let Some((end, steps)) = reference_end::<Self>(&instance, longest.unsigned_abs()) else { continue };
+            let Some((end, steps)) = reference_end::<Self>(&instance, longest.unsigned_abs())
+            else {
+                continue;
+            };
             if end.failed != installable && page::size::STEPS.accepts(difficulty, steps) {
                 return instance;
             }
@@ -156,10 +175,19 @@ impl Task for DependencySat {
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let n = instance.packages;
-        InvalidInput::unless((1..=PACKAGES_MAX).contains(&n), "packages", format!("is {n}; give 1 to {PACKAGES_MAX}"))?;
+        InvalidInput::unless(
+            (1..=PACKAGES_MAX).contains(&n),
+            "packages",
+            format!("is {n}; give 1 to {PACKAGES_MAX}"),
+        )?;
         let install = &instance.install;
-        let asked = !install.is_empty() && ascend(install) && install.iter().all(|package| *package < n);
-        InvalidInput::unless(asked, "install", format!("must be packages below {n}, ascending, at least one"))?;
+        let asked =
+            !install.is_empty() && ascend(install) && install.iter().all(|package| *package < n);
+        InvalidInput::unless(
+            asked,
+            "install",
+            format!("must be packages below {n}, ascending, at least one"),
+        )?;
         let depends = &instance.depends;
         let few = format!("are {}; give up to {DEPENDENCIES_MAX}", depends.len());
         InvalidInput::unless(depends.len() <= DEPENDENCIES_MAX, "depends", few)?;
@@ -172,13 +200,20 @@ impl Task for DependencySat {
         let forward = depends.iter().all(|(package, alternatives)| {
             let mut sorted = alternatives.clone();
             sorted.sort_unstable();
-            !sorted.is_empty() && ascend(&sorted) && sorted.iter().all(|other| package < other && *other < n)
+            !sorted.is_empty()
+                && ascend(&sorted)
+                && sorted.iter().all(|other| package < other && *other < n)
         });
-        let numbers = format!("every package needs distinct alternatives with higher numbers, below {n}");
+        let numbers =
+            format!("every package needs distinct alternatives with higher numbers, below {n}");
         InvalidInput::unless(forward, "depends", numbers)?;
         let conflicts = &instance.conflicts;
         let sorted = ascend(conflicts) && conflicts.iter().all(|(p, q)| p < q && *q < n);
-        InvalidInput::unless(sorted, "conflicts", format!("must be sorted pairs [p, q], p < q, below {n}, each once"))?;
+        InvalidInput::unless(
+            sorted,
+            "conflicts",
+            format!("must be sorted pairs [p, q], p < q, below {n}, each once"),
+        )?;
         let peaceful = instance.is_peaceful(install.iter().collect());
         InvalidInput::unless(peaceful, "install", "asks for two packages that are in conflict")?;
         let longest = Self::steps_max(instance);
@@ -200,8 +235,16 @@ impl Task for DependencySat {
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
         let (packages, dependencies) = (instance.packages, instance.depends.len());
-        limits::below("choices_made", state.choices_made.iter().map(|(dependency, _)| *dependency), dependencies)?;
-        limits::below("choices_made", state.choices_made.iter().map(|(_, package)| *package), packages)?;
+        limits::below(
+            "choices_made",
+            state.choices_made.iter().map(|(dependency, _)| *dependency),
+            dependencies,
+        )?;
+        limits::below(
+            "choices_made",
+            state.choices_made.iter().map(|(_, package)| *package),
+            packages,
+        )?;
         limits::below("installed", state.installed.iter().copied(), packages)?;
         match state.last.0 {
             Some(Action::Back(dependency, _)) => limits::below("last", [dependency], dependencies),
@@ -215,8 +258,10 @@ impl Task for DependencySat {
         }
         match *action {
             Action::Choose(dependency, package) => {
-                let (_, alternatives) =
-                    instance.depends.get(dependency).ok_or(Illegal("there is no such dependency"))?;
+                let (_, alternatives) = instance
+                    .depends
+                    .get(dependency)
+                    .ok_or(Illegal("there is no such dependency"))?;
                 if !alternatives.contains(&package) {
                     return Err(Illegal("the package is not an alternative of the dependency"));
                 }
@@ -266,7 +311,9 @@ impl Task for DependencySat {
             }
             _ => match instance.unmet(selected) {
                 Some(dependency) => (dependency, &instance.depends[dependency].1[..]),
-                None => return instance.installable(selected, state.installed()).map(Action::Install),
+                None => {
+                    return instance.installable(selected, state.installed()).map(Action::Install);
+                }
             },
         };
         match untried.iter().find(|package| instance.is_allowed(**package, selected)) {
@@ -280,7 +327,13 @@ impl Task for DependencySat {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let selected = after.selected(instance);
         let ascends = match *after.choices_made {
             [.., (previous, _), (latest, _)] => previous < latest,
@@ -289,24 +342,30 @@ impl Task for DependencySat {
         found.require(page::ASCENDING_CHOICES, ascends);
         let installs = matches!(action, Action::Install(_));
         let met = || instance.meets_all(before.selected(instance));
-        found.require(page::CHOICES_FIRST, if installs { met() } else { before.installed.is_empty() });
+        found.require(
+            page::CHOICES_FIRST,
+            if installs { met() } else { before.installed.is_empty() },
+        );
         if matches!(action, Action::Back(..) | Action::Fail) {
-            found.require(page::DEAD_END, matches!(before.last.0, Some(Action::Back(..))) || !met());
+            found
+                .require(page::DEAD_END, matches!(before.last.0, Some(Action::Back(..))) || !met());
         }
         if let (Action::Install(_), [.., previous, latest]) = (action, &*after.installed)
             && latest < previous
         {
             found.require(
                 page::INSTALL_ORDER,
-                instance
-                    .depends
-                    .iter()
-                    .any(|(package, alternatives)| package == latest && alternatives.contains(previous)),
+                instance.depends.iter().any(|(package, alternatives)| {
+                    package == latest && alternatives.contains(previous)
+                }),
             );
         }
         found.require(page::NO_CONFLICT, instance.is_peaceful(selected));
         let supported = after.choices_made.iter().all(|(dependency, _)| {
-            instance.depends.get(*dependency).is_some_and(|(package, _)| selected.contains(*package))
+            instance
+                .depends
+                .get(*dependency)
+                .is_some_and(|(package, _)| selected.contains(*package))
         });
         found.require(page::SUPPORTED, supported);
         let mut before = Packages::NONE;
@@ -320,17 +379,24 @@ impl Task for DependencySat {
             !missing
         });
         found.require(page::AFTER_DEPENDENCIES, in_order);
-        let balance = instance.install.len() as u64 + after.choices == selected.count() + after.backtracks;
+        let balance =
+            instance.install.len() as u64 + after.choices == selected.count() + after.backtracks;
         found.require(page::LEDGER, balance);
         if Self::ended(instance, after) {
-            let complete = instance.unmet(selected).is_none() && selected.without(after.installed()).is_empty();
-            found.require(page::COMPLETE, if after.failed { after.choices_made.is_empty() } else { complete });
+            let complete = instance.unmet(selected).is_none()
+                && selected.without(after.installed()).is_empty();
+            found.require(
+                page::COMPLETE,
+                if after.failed { after.choices_made.is_empty() } else { complete },
+            );
         }
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {
         let selected = state.selected(instance);
-        state.failed || (selected.without(state.installed()).is_empty() && instance.unmet(selected).is_none())
+        state.failed
+            || (selected.without(state.installed()).is_empty()
+                && instance.unmet(selected).is_none())
     }
 
     fn answer(_: &Instance, state: &State) -> Value {
@@ -360,8 +426,13 @@ mod tests {
         let instance = Instance { packages: 4, install: vec![0], depends, conflicts: Vec::new() };
         let mut state = DependencySat::start(&instance);
         // Nothing asks for package 3.
-        let lines =
-            [Action::Choose(0, 1), Action::Choose(1, 3), Action::Install(1), Action::Install(0), Action::Back(1, 3)];
+        let lines = [
+            Action::Choose(0, 1),
+            Action::Choose(1, 3),
+            Action::Install(1),
+            Action::Install(0),
+            Action::Back(1, 3),
+        ];
         for action in lines {
             assert!(!DependencySat::ended(&instance, &state));
             DependencySat::step(&instance, &mut state, action).expect("legal");

@@ -1,4 +1,5 @@
-//! First-order terms over f/2, g/1, h/3, k/2, the constants a, b, c and variables X0, X1, …, written without blanks.
+//! First-order terms over f/2, g/1, h/3, k/2, the constants a, b, c and variables X0, X1, …,
+//! written without blanks.
 
 use std::fmt;
 
@@ -25,7 +26,9 @@ impl<'de> Deserialize<'de> for Variable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let number = text.strip_prefix('X').and_then(|digits| digits.parse().ok());
-        number.map(Self).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a variable, such as \"X0\"")))
+        number.map(Self).ok_or_else(|| {
+            serde::de::Error::custom(format!("{text:?} is not a variable, such as \"X0\""))
+        })
     }
 }
 
@@ -53,7 +56,9 @@ impl prefix_term::Symbol for Symbol {
 
     fn write(term: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let before = |symbol: &Self, f: &mut fmt::Formatter<'_>| match symbol {
-            Self::Letter(letter) => write!(f, "{letter}{}", if symbol.arity() > 0 { "(" } else { "" }),
+            Self::Letter(letter) => {
+                write!(f, "{letter}{}", if symbol.arity() > 0 { "(" } else { "" })
+            }
             Self::Variable(variable) => write!(f, "{variable}"),
         };
         prefix_term::write_bracketed(term, ',', f, before, |_, f| f.write_str(")"))
@@ -115,12 +120,15 @@ mod tests {
         for text in ["a", "X0", "f(X0,k(X1,X2))", "h(a,b,g(c))"] {
             assert_eq!(read(text, 100).map(|term| term.to_string()).as_deref(), Some(text));
         }
-        for text in
-            ["", "d", "X", "X01", "X-1", "f(a)", "f(a,b,c)", "f(a, b)", "g a", "g(a", "g((a))", "a,b", "fab", "a(b)"]
-        {
+        for text in [
+            "", "d", "X", "X01", "X-1", "f(a)", "f(a,b,c)", "f(a, b)", "g a", "g(a", "g((a))",
+            "a,b", "fab", "a(b)",
+        ] {
             assert_eq!(read(text, 100), None, "{text:?}");
         }
         assert_eq!(read(&"g(".repeat(100_000), 1_000_000), None);
-        assert!(read(&format!("{}a{}", "g(".repeat(100_000), ")".repeat(100_000)), 1_000_000).is_some());
+        assert!(
+            read(&format!("{}a{}", "g(".repeat(100_000), ")".repeat(100_000)), 1_000_000).is_some()
+        );
     }
 }

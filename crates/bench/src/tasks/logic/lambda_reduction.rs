@@ -1,12 +1,13 @@
-//! Lambda Reduction: the normal form of a term with De Bruijn indices, by contracting the leftmost outermost redex.
+//! Lambda Reduction: the normal form of a term with De Bruijn indices, by contracting the leftmost
+//! outermost redex.
 //!
 //! A step is one contraction; its line is the whole term after it.
 
 use std::fmt;
 
 use super::lambda_term::{
-    self, CONTRACTIONS_MAX, LambdaTerm, NODES_MAX, Symbol, contracted, contracts_to, is_closed, normal_form, redexes,
-    reduced,
+    self, CONTRACTIONS_MAX, LambdaTerm, NODES_MAX, Symbol, contracted, contracts_to, is_closed,
+    normal_form, redexes, reduced,
 };
 use crate::tasks::pages::lambda_reduction as page;
 use crate::tasks::pattern::Fields;
@@ -112,7 +113,9 @@ impl Task for LambdaReduction {
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         // Longer terms on the way would break `size` on the right trace.
         let reached = reduced(&instance.term, SIZE_MAX, CONTRACTIONS_MAX).is_some();
-        let bounds = format!("has no normal form within {CONTRACTIONS_MAX} contractions and {SIZE_MAX} nodes");
+        let bounds = format!(
+            "has no normal form within {CONTRACTIONS_MAX} contractions and {SIZE_MAX} nodes"
+        );
         InvalidInput::unless(reached, "term", bounds)
     }
 
@@ -144,7 +147,13 @@ impl Task for LambdaReduction {
         contracted(&state.term, place).map(Action)
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        _: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::CLOSED, is_closed(&after.term));
         let ours = normal_form(&after.term);
         found.require(page::SAME_NORMAL_FORM, ours.is_some() && ours == after.normal_form);

@@ -1,4 +1,5 @@
-//! Lambda terms with De Bruijn indices: an index, (L t), (t u). An index counts the binders between it and its own.
+//! Lambda terms with De Bruijn indices: an index, (L t), (t u). An index counts the binders between
+//! it and its own.
 
 use std::fmt;
 
@@ -94,10 +95,14 @@ pub fn is_closed(term: &[Symbol]) -> bool {
 
 /// Places of the redexes, leftmost outermost first: prefix order is the order of normal reduction.
 pub fn redexes(term: &[Symbol]) -> impl Iterator<Item = usize> {
-    term.windows(2).enumerate().filter(|(_, pair)| *pair == [Symbol::Apply, Symbol::Lambda]).map(|(place, _)| place)
+    term.windows(2)
+        .enumerate()
+        .filter(|(_, pair)| *pair == [Symbol::Apply, Symbol::Lambda])
+        .map(|(place, _)| place)
 }
 
-/// The term after the contraction of the redex at `place`; `None` if it has more than [`NODES_MAX`] nodes.
+/// The term after the contraction of the redex at `place`; `None` if it has more than [`NODES_MAX`]
+/// nodes.
 pub fn contracted(term: &[Symbol], place: usize) -> Option<LambdaTerm> {
     let middle = end_of(term, place + 2);
     let end = end_of(term, middle);
@@ -125,8 +130,13 @@ pub fn contracted(term: &[Symbol], place: usize) -> Option<LambdaTerm> {
     Some(result.into())
 }
 
-/// The normal form by normal order with the number of contractions, if it is reached within these bounds.
-pub fn reduced(term: &LambdaTerm, nodes_max: usize, contractions_max: u64) -> Option<(LambdaTerm, u64)> {
+/// The normal form by normal order with the number of contractions, if it is reached within these
+/// bounds.
+pub fn reduced(
+    term: &LambdaTerm,
+    nodes_max: usize,
+    contractions_max: u64,
+) -> Option<(LambdaTerm, u64)> {
     let mut term = term.clone();
     let mut contractions = 0;
     while term.len() <= nodes_max {
@@ -163,9 +173,19 @@ mod tests {
         for text in ["(L 0)", "(L (L (1 (0 0))))", "((L 0) (L (0 (L 1))))"] {
             assert_eq!(read(text).map(|term| term.to_string()).as_deref(), Some(text));
         }
-        for text in
-            ["", "0", "(L 1)", "(L  0)", "(L 00)", "(L (0))", "(L 0", "L 0", "((L 0))", "((L 0)(L 0))", "(L 0) (L 0)"]
-        {
+        for text in [
+            "",
+            "0",
+            "(L 1)",
+            "(L  0)",
+            "(L 00)",
+            "(L (0))",
+            "(L 0",
+            "L 0",
+            "((L 0))",
+            "((L 0)(L 0))",
+            "(L 0) (L 0)",
+        ] {
             assert_eq!(read(text), None, "{text:?}");
         }
         assert_eq!(read(&"(".repeat(100_000)), None);
@@ -175,9 +195,13 @@ mod tests {
 
     #[test]
     fn contraction_shifts_the_indices() {
-        // λa. (λb. λc. b a c) (a a): the argument's free a counts the binder c, and a in the body loses b.
+        // λa. (λb. λc. b a c) (a a): the argument's free a counts the binder c, and a in the body
+        // loses b.
         let term = read("(L ((L (L ((1 2) 0))) (0 0)))").expect("a term");
-        assert_eq!(contracted(&term, 1).map(|term| term.to_string()).as_deref(), Some("(L (L (((1 1) 1) 0)))"));
+        assert_eq!(
+            contracted(&term, 1).map(|term| term.to_string()).as_deref(),
+            Some("(L (L (((1 1) 1) 0)))")
+        );
         let omega = read("((L (0 0)) (L (0 0)))").expect("a term");
         assert!(contracts_to(&omega, &omega) && normal_form(&omega).is_none());
         let growing = read("((L ((0 0) 0)) (L ((0 0) 0)))").expect("a term");

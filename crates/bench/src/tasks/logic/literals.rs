@@ -1,5 +1,5 @@
-//! Sets of literals with at most one of each variable: clauses, and assignments as the literals that are true.
-//! A literal is a DIMACS integer: variable v >= 1, `v` or `-v`.
+//! Sets of literals with at most one of each variable: clauses, and assignments as the literals
+//! that are true. A literal is a DIMACS integer: variable v >= 1, `v` or `-v`.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,9 @@ pub struct Literals {
 
 /// A list that is not a set of literals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be literals v or -v of variables 1 to {VARIABLES_MAX}, variables ascending, each once")]
+#[error(
+    "must be literals v or -v of variables 1 to {VARIABLES_MAX}, variables ascending, each once"
+)]
 pub struct NotLiterals;
 
 fn bit_of(literal: i64) -> Option<u128> {

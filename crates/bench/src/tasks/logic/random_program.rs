@@ -78,8 +78,12 @@ impl Growth {
             (Bound::Identity, Goal::Arrow(left, right)) => left == right,
             _ => false,
         };
-        let mut fitting: Vec<String> =
-            self.scope.iter().filter(|(_, bound)| fits(bound)).map(|(name, _)| name.clone()).collect();
+        let mut fitting: Vec<String> = self
+            .scope
+            .iter()
+            .filter(|(_, bound)| fits(bound))
+            .map(|(name, _)| name.clone())
+            .collect();
         let binary = |result: Goal| arrow(Goal::Int, arrow(Goal::Int, result));
         match goal {
             Goal::Int => fitting.push(rng.index(10).to_string()),
@@ -153,7 +157,8 @@ impl Growth {
     }
 }
 
-/// A program of about `nodes` nodes; with probability 1/4 a leaf of it is replaced, which usually breaks the typing.
+/// A program of about `nodes` nodes; with probability 1/4 a leaf of it is replaced, which usually
+/// breaks the typing.
 pub fn random_program(nodes: usize, rng: &mut TaskRng) -> String {
     let mut growth = Growth::default();
     let goal = random_goal(2, rng);

@@ -1,7 +1,9 @@
-//! Resolution Proof: derive the empty clause by resolving the shortest waiting clause with all used ones.
+//! Resolution Proof: derive the empty clause by resolving the shortest waiting clause with all used
+//! ones.
 //!
-//! A step is one resolvent kept. The state remembers how far the strategy has come (`Progress`): running it again from
-//! the input at every step, with the clauses derived so far in place of its own, would lead to the same place.
+//! A step is one resolvent kept. The state remembers how far the strategy has come (`Progress`):
+//! running it again from the input at every step, with the clauses derived so far in place of its
+//! own, would lead to the same place.
 
 use std::fmt;
 
@@ -39,7 +41,11 @@ impl TaskAction for Action {
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
         let literals = if form == 0 { fields.ints(2)? } else { Vec::new() };
-        Some(Action { given: fields.nat(0)?, used: fields.nat(1)?, clause: literals.try_into().ok()? })
+        Some(Action {
+            given: fields.nat(0)?,
+            used: fields.nat(1)?,
+            clause: literals.try_into().ok()?,
+        })
     }
 }
 
@@ -81,7 +87,8 @@ struct Progress {
     order: Vec<usize>,
     /// The given clause, and how many of the used ones it has met.
     given: Option<(usize, usize)>,
-    /// After the last action: how many clauses had been taken, and the given and the used clause that met last.
+    /// After the last action: how many clauses had been taken, and the given and the used clause
+    /// that met last.
     reached: (usize, Option<(usize, usize)>),
     /// The next resolvent; `None` when nothing is left to resolve, or the empty clause is there.
     next: Option<Action>,
@@ -142,8 +149,8 @@ impl Clauses<'_> {
         }
     }
 
-    /// Whether some clause is a subset of this one. The given clause, neither waiting nor used, never is: it has the
-    /// variable that went.
+    /// Whether some clause is a subset of this one. The given clause, neither waiting nor used,
+    /// never is: it has the variable that went.
     fn subsume(&self, clause: Literals) -> bool {
         self.input.iter().any(|earlier| earlier.is_subset_of(clause))
             || self.derived.iter().any(|earlier| earlier.clause.is_subset_of(clause))
@@ -165,7 +172,8 @@ impl State {
         Clauses { input: &instance.clauses, derived: &self.derived }
     }
 
-    /// The clauses that had been taken from waiting at the last action, in order. The given one is the last.
+    /// The clauses that had been taken from waiting at the last action, in order. The given one is
+    /// the last.
     pub fn taken(&self) -> &[usize] {
         &self.progress.order[..self.progress.reached.0]
     }
@@ -187,7 +195,8 @@ impl State {
     }
 }
 
-/// The page's core, which has no model: some literals are forced one after the other, the last contradicts.
+/// The page's core, which has no model: some literals are forced one after the other, the last
+/// contradicts.
 fn core(variables: usize, rng: &mut TaskRng) -> Vec<Literals> {
     let mut literals: Vec<i64> = (1..).take(variables).collect();
     rng.shuffle(&mut literals);
@@ -195,8 +204,10 @@ fn core(variables: usize, rng: &mut TaskRng) -> Vec<Literals> {
         *literal *= rng.one_of(&[1, -1]);
     }
     let last = variables - 1;
-    let mut clauses: Vec<Literals> =
-        vec![[literals[0], literals[1]].into_iter().collect(), [literals[0], -literals[1]].into_iter().collect()];
+    let mut clauses: Vec<Literals> = vec![
+        [literals[0], literals[1]].into_iter().collect(),
+        [literals[0], -literals[1]].into_iter().collect(),
+    ];
     for place in 1..variables {
         let reasons = if place == 1 { 1 } else { rng.size(1, 2) };
         let mut clause = Literals::from_iter([literals[place]]);
@@ -238,11 +249,21 @@ impl Task for ResolutionProof {
         let count = instance.clauses.len();
         let range = format!("are {count}; give 1 to {CLAUSES_MAX}");
         InvalidInput::unless((1..=CLAUSES_MAX).contains(&count), "clauses", range)?;
-        let known = instance.clauses.iter().all(|clause| !clause.is_empty() && clause.are_among(variables));
-        InvalidInput::unless(known, "clauses", format!("each needs literals of variables 1 to {variables}"))?;
+        let known =
+            instance.clauses.iter().all(|clause| !clause.is_empty() && clause.are_among(variables));
+        InvalidInput::unless(
+            known,
+            "clauses",
+            format!("each needs literals of variables 1 to {variables}"),
+        )?;
         let longest = Self::steps_max(instance);
-        let refuted = reference_end::<Self>(instance, longest).is_some_and(|(end, _)| Self::ended(instance, &end));
-        InvalidInput::unless(refuted, "clauses", format!("have no refutation of up to {longest} resolvents"))
+        let refuted = reference_end::<Self>(instance, longest)
+            .is_some_and(|(end, _)| Self::ended(instance, &end));
+        InvalidInput::unless(
+            refuted,
+            "clauses",
+            format!("have no refutation of up to {longest} resolvents"),
+        )
     }
 
     fn start(instance: &Instance) -> State {
@@ -259,10 +280,14 @@ impl Task for ResolutionProof {
             state.derived.len(),
             usize::try_from(Self::steps_max(instance)).unwrap_or(usize::MAX),
         )?;
-        let known = state.derived.iter().enumerate().all(|(place, Action { given, used, clause })| {
-            let earlier = count + place;
-            *given < earlier && *used < earlier && given != used && clause.are_among(instance.variables)
-        });
+        let known =
+            state.derived.iter().enumerate().all(|(place, Action { given, used, clause })| {
+                let earlier = count + place;
+                *given < earlier
+                    && *used < earlier
+                    && given != used
+                    && clause.are_among(instance.variables)
+            });
         InvalidInput::unless(
             known,
             "derived",
@@ -288,7 +313,8 @@ impl Task for ResolutionProof {
         if !action.clause.are_among(instance.variables) {
             return Err(Illegal("there is no such variable"));
         }
-        state.given = i64::try_from(action.given).map_err(|_| Illegal("there is no such clause"))?;
+        state.given =
+            i64::try_from(action.given).map_err(|_| Illegal("there is no such clause"))?;
         state.derive(instance, *action);
         Ok(())
     }
@@ -297,26 +323,39 @@ impl Task for ResolutionProof {
         state.progress.next
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let clauses = before.clauses(instance);
         let known = action.given < clauses.len() && action.used < clauses.len();
-        let sound = known && clauses.get(action.given).resolvent(clauses.get(action.used)) == Some(action.clause);
+        let sound = known
+            && clauses.get(action.given).resolvent(clauses.get(action.used)) == Some(action.clause);
         found.require(page::SOUND, sound);
         found.require(page::NOT_SUBSUMED, !clauses.subsume(action.clause));
-        let previous = usize::try_from(before.given).ok().filter(|previous| *previous != action.given);
-        let again = previous.is_some() && before.derived.iter().any(|earlier| earlier.given == action.given);
+        let previous =
+            usize::try_from(before.given).ok().filter(|previous| *previous != action.given);
+        let again = previous.is_some()
+            && before.derived.iter().any(|earlier| earlier.given == action.given);
         found.require(page::GIVEN_ONCE, !again);
         if known {
             let key = |number: usize| (clauses.get(number).len(), number);
             let used_first = action.used < action.given || key(action.used) < key(action.given);
-            // Whether the clause that is given now was there when the previous one was taken from waiting.
+            // Whether the clause that is given now was there when the previous one was taken from
+            // waiting.
             let waited = |previous: &usize| {
-                *previous < clauses.len() && (action.given < *previous || action.given < clauses.input.len())
+                *previous < clauses.len()
+                    && (action.given < *previous || action.given < clauses.input.len())
             };
-            let given_later = previous.filter(waited).is_none_or(|previous| key(previous) < key(action.given));
+            let given_later =
+                previous.filter(waited).is_none_or(|previous| key(previous) < key(action.given));
             found.require(page::WAITING_ORDER, used_first && given_later);
         }
-        let ascends = before.given != after.given || before.derived.last().is_none_or(|last| last.used < action.used);
+        let ascends = before.given != after.given
+            || before.derived.last().is_none_or(|last| last.used < action.used);
         found.require(page::GIVEN_ORDER, ascends);
         if Self::ended(instance, after) {
             found.require(page::EMPTY_CLAUSE, action.clause.is_empty());
@@ -329,7 +368,8 @@ impl Task for ResolutionProof {
 
     fn answer(instance: &Instance, state: &State) -> Value {
         let (count, derived) = (instance.clauses.len(), &state.derived);
-        // Clauses come from earlier ones: from the last back, all that is needed is marked before it is met.
+        // Clauses come from earlier ones: from the last back, all that is needed is marked before
+        // it is met.
         let mut needed = vec![false; derived.len()];
         if let Some(last) = needed.last_mut() {
             *last = true;
@@ -353,8 +393,9 @@ impl Task for ResolutionProof {
         json!({ "derived": derived.len(), "proof": proof })
     }
 
-    /// Clauses kept differ, and there are 3^v: each variable is in a clause with one sign, the other, or not at all.
-    /// Inputs that take longer than the benchmark's longest traces are refused.
+    /// Clauses kept differ, and there are 3^v: each variable is in a clause with one sign, the
+    /// other, or not at all. Inputs that take longer than the benchmark's longest traces are
+    /// refused.
     fn steps_max(instance: &Instance) -> u64 {
         let (_, longest) = page::size::STEPS.range(Difficulty::Hard);
         let clauses = 3u64.checked_pow(u32::try_from(instance.variables).unwrap_or(u32::MAX));

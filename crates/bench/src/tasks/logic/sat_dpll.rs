@@ -1,4 +1,5 @@
-//! SAT DPLL: decide whether clauses can be satisfied, by units, pure literals, decisions and backtracking.
+//! SAT DPLL: decide whether clauses can be satisfied, by units, pure literals, decisions and
+//! backtracking.
 //!
 //! A step is one rule applied: a literal made true for one of four reasons, or the verdict.
 
@@ -124,7 +125,12 @@ impl fmt::Display for Action {
 
 impl SatDpll {
     /// Whether a rule may be applied, whichever of its clauses or variables it is applied to.
-    fn rule_violations(instance: &Instance, before: &State, action: Action, found: &mut Violations) {
+    fn rule_violations(
+        instance: &Instance,
+        before: &State,
+        action: Action,
+        found: &mut Violations,
+    ) {
         let unassigned_min = before.counts.unassigned_min();
         let backtracks = matches!(action, Action::Flip(_) | Action::Unsat);
         found.require(page::CONFLICTS_FIRST, backtracks == (unassigned_min == Some(0)));
@@ -147,16 +153,23 @@ impl SatDpll {
     }
 
     /// What the order of consecutive lines of one rule implies.
-    fn order_violations(instance: &Instance, before: &State, action: Action, found: &mut Violations) {
+    fn order_violations(
+        instance: &Instance,
+        before: &State,
+        action: Action,
+        found: &mut Violations,
+    ) {
         match (action, &before.last.0) {
             (Action::Unit(_, clause), Some(Action::Unit(previous, lower))) if clause <= *lower => {
-                let shortened = instance.clauses.get(clause).is_some_and(|clause| clause.contains(-previous));
+                let shortened =
+                    instance.clauses.get(clause).is_some_and(|clause| clause.contains(-previous));
                 found.require(page::UNIT_ORDER, shortened);
             }
             (Action::Pure(literal), Some(Action::Pure(previous)))
                 if literal.unsigned_abs() < previous.unsigned_abs() =>
             {
-                let satisfied = |clause: &Literals| clause.contains(-literal) && clause.contains(*previous);
+                let satisfied =
+                    |clause: &Literals| clause.contains(-literal) && clause.contains(*previous);
                 found.require(page::PURE_ORDER, instance.clauses.iter().any(satisfied));
             }
             (Action::Decide(literal), last) => {
@@ -183,7 +196,10 @@ impl Task for SatDpll {
             random_clauses::fill_up(&mut clauses, count, variables, rng);
             let instance = Instance { variables, clauses, clauses_of: OnceLock::new() };
             let (_, longest) = page::size::STEPS.range(difficulty);
-            let Some((end, steps)) = reference_end::<Self>(&instance, longest.unsigned_abs()) else { continue };
+            let Some((end, steps)) = reference_end::<Self>(&instance, longest.unsigned_abs())
+            else {
+                continue;
+            };
             if page::size::STEPS.accepts(difficulty, steps) && end.decisions >= 2 {
                 return instance;
             }
@@ -197,8 +213,13 @@ impl Task for SatDpll {
         let count = instance.clauses.len();
         let range = format!("are {count}; give 1 to {CLAUSES_MAX}");
         InvalidInput::unless((1..=CLAUSES_MAX).contains(&count), "clauses", range)?;
-        let known = instance.clauses.iter().all(|clause| !clause.is_empty() && clause.are_among(variables));
-        InvalidInput::unless(known, "clauses", format!("each needs literals of variables 1 to {variables}"))?;
+        let known =
+            instance.clauses.iter().all(|clause| !clause.is_empty() && clause.are_among(variables));
+        InvalidInput::unless(
+            known,
+            "clauses",
+            format!("each needs literals of variables 1 to {variables}"),
+        )?;
         let longest = Self::steps_max(instance);
         let ends = reference_steps::<Self>(instance, longest).is_some();
         InvalidInput::unless(ends, "clauses", format!("take more than {longest} steps"))
@@ -221,15 +242,21 @@ impl Task for SatDpll {
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
         let trail = &state.trail;
-        let known = |literal: &i64| *literal != 0 && literal.unsigned_abs() <= instance.variables as u64;
+        let known =
+            |literal: &i64| *literal != 0 && literal.unsigned_abs() <= instance.variables as u64;
         InvalidInput::unless(
             trail.iter().all(known),
             "trail",
             format!("must be of variables 1 to {}", instance.variables),
         )?;
         let assigned: Literals = trail.iter().copied().collect();
-        InvalidInput::unless(assigned.len() as usize == trail.len(), "trail", "must assign a variable once")?;
-        let decisions = state.open.iter().all(|place| trail.get(*place).is_some_and(|literal| *literal > 0));
+        InvalidInput::unless(
+            assigned.len() as usize == trail.len(),
+            "trail",
+            "must assign a variable once",
+        )?;
+        let decisions =
+            state.open.iter().all(|place| trail.get(*place).is_some_and(|literal| *literal > 0));
         let open = decisions && state.open.is_sorted_by(|a, b| a < b);
         InvalidInput::unless(
             open,
@@ -250,7 +277,8 @@ impl Task for SatDpll {
         if state.result != Satisfiability::Open {
             return Err(Illegal("the verdict has been given"));
         }
-        if let Action::Unit(literal, _) | Action::Pure(literal) | Action::Decide(literal) = *action {
+        if let Action::Unit(literal, _) | Action::Pure(literal) | Action::Decide(literal) = *action
+        {
             if literal == 0 || literal.unsigned_abs() > instance.variables as u64 {
                 return Err(Illegal("there is no such variable"));
             }
@@ -299,7 +327,9 @@ impl Task for SatDpll {
             return None;
         }
         if state.counts.has_false() {
-            return Some(state.decision().map_or(Action::Unsat, |(_, decision)| Action::Flip(-decision)));
+            return Some(
+                state.decision().map_or(Action::Unsat, |(_, decision)| Action::Flip(-decision)),
+            );
         }
         if let Some(number) = state.counts.first_unit() {
             let free = instance.clauses[number].unmentioned_by(state.assigned);
@@ -311,7 +341,13 @@ impl Task for SatDpll {
         pure.or_else(|| occurring.first_variable().map(Action::Decide)).or(Some(Action::Sat))
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let assigns_anew = match *action {
             Action::Unit(literal, _) | Action::Pure(literal) | Action::Decide(literal) => {
                 !before.assigned.mentions(literal)
@@ -319,19 +355,27 @@ impl Task for SatDpll {
             Action::Flip(_) | Action::Sat | Action::Unsat => true,
         };
         // As many variables as entries: none is assigned twice.
-        found.require(page::CONSISTENT, assigns_anew && after.assigned.len() as usize == after.trail.len());
+        found.require(
+            page::CONSISTENT,
+            assigns_anew && after.assigned.len() as usize == after.trail.len(),
+        );
         if let Action::Unit(literal, clause) = *action {
             let justified = instance.clauses.get(clause).is_some_and(|clause| {
-                clause.contains(literal) && clause.without(literal).negated().is_subset_of(before.assigned)
+                clause.contains(literal)
+                    && clause.without(literal).negated().is_subset_of(before.assigned)
             });
             found.require(page::JUSTIFIED, justified);
         }
         Self::rule_violations(instance, before, *action, found);
         Self::order_violations(instance, before, *action, found);
-        let mut decided = after.open.iter().all(|place| after.trail.get(*place).is_some_and(|literal| *literal > 0));
+        let mut decided = after
+            .open
+            .iter()
+            .all(|place| after.trail.get(*place).is_some_and(|literal| *literal > 0));
         if let Action::Flip(literal) = *action {
             let undone = before.decision().is_some_and(|(place, decision)| {
-                literal == -decision && after.trail.split_last() == Some((&literal, &before.trail[..place]))
+                literal == -decision
+                    && after.trail.split_last() == Some((&literal, &before.trail[..place]))
             });
             decided &= undone;
         }
@@ -340,7 +384,9 @@ impl Task for SatDpll {
         found.require(page::COUNTERS, counted || after.result == Satisfiability::Unsat);
         let holds = match after.result {
             Satisfiability::Open => true,
-            Satisfiability::Sat => instance.clauses.iter().all(|clause| clause.meets(after.assigned)),
+            Satisfiability::Sat => {
+                instance.clauses.iter().all(|clause| clause.meets(after.assigned))
+            }
             Satisfiability::Unsat => {
                 let is_false = |clause: &Literals| clause.negated().is_subset_of(after.assigned);
                 after.open.is_empty() && instance.clauses.iter().any(is_false)
@@ -365,9 +411,9 @@ impl Task for SatDpll {
         })
     }
 
-    /// With v variables unassigned, at most f(v) lines lead to a verdict or the flip of an earlier decision: f(0) = 1,
-    /// and a decision with both its sides makes f(v) = 1 + 2 f(v-1), that is 2^(v+1) - 1. Inputs that take longer than
-    /// the benchmark's longest traces are refused.
+    /// With v variables unassigned, at most f(v) lines lead to a verdict or the flip of an earlier
+    /// decision: f(0) = 1, and a decision with both its sides makes f(v) = 1 + 2 f(v-1), that is
+    /// 2^(v+1) - 1. Inputs that take longer than the benchmark's longest traces are refused.
     fn steps_max(instance: &Instance) -> u64 {
         let (_, longest) = page::size::STEPS.range(Difficulty::Hard);
         let lines = 2u64.checked_pow(u32::try_from(instance.variables + 1).unwrap_or(u32::MAX));

@@ -28,13 +28,18 @@ impl Scheme {
     /// The text, with the quantified variables renamed to letters.
     pub fn text(&self) -> String {
         let rename = |place| Symbol::Renamed(number(place));
-        let (body, count) = renamed(&self.body, |variable| self.quantified.contains(&variable), rename);
+        let (body, count) =
+            renamed(&self.body, |variable| self.quantified.contains(&variable), rename);
         let names = names(number(count));
-        if names.is_empty() { body.to_string() } else { format!("forall {}. {body}", names.join(" ")) }
+        if names.is_empty() {
+            body.to_string()
+        } else {
+            format!("forall {}. {body}", names.join(" "))
+        }
     }
 
-    /// Reads a text that [`Scheme::text`] wrote. Which variables were renamed is lost, and of no matter: they get numbers
-    /// that no run comes to.
+    /// Reads a text that [`Scheme::text`] wrote. Which variables were renamed is lost, and of no
+    /// matter: they get numbers that no run comes to.
     pub fn read(text: &str) -> Option<Self> {
         let (quantifier, body) = match text.strip_prefix("forall ") {
             Some(rest) => rest.split_once(". ")?,
@@ -57,9 +62,14 @@ impl Scheme {
     }
 }
 
-/// What the nodes that are done have entered: schemes by binder, the type variables made, and the types that wait for
-/// their parents. `None` where there are not so many nodes, or `lets` are not theirs.
-pub fn entered(program: &Program, done: usize, lets: &[(String, String)]) -> Option<(Vec<Option<Scheme>>, u32, usize)> {
+/// What the nodes that are done have entered: schemes by binder, the type variables made, and the
+/// types that wait for their parents. `None` where there are not so many nodes, or `lets` are not
+/// theirs.
+pub fn entered(
+    program: &Program,
+    done: usize,
+    lets: &[(String, String)],
+) -> Option<(Vec<Option<Scheme>>, u32, usize)> {
     let mut lets = lets.iter();
     let mut schemes = vec![None; program.names.len()];
     let (mut fresh, mut types) = (0, 0);
@@ -72,7 +82,8 @@ pub fn entered(program: &Program, done: usize, lets: &[(String, String)]) -> Opt
                 }
                 Due::Condition => {}
                 Due::Generalise(binder, _) => {
-                    let (_, text) = lets.next().filter(|(name, _)| *name == program.names[*binder])?;
+                    let (_, text) =
+                        lets.next().filter(|(name, _)| *name == program.names[*binder])?;
                     schemes[*binder] = Some(Scheme::read(text)?);
                 }
             }
@@ -96,9 +107,15 @@ mod tests {
         for text in ["Int", "t3 -> Int", "forall a. a -> a", "forall a b. (a -> b) -> t0 -> b"] {
             assert_eq!(Scheme::read(text).map(|scheme| scheme.text()).as_deref(), Some(text));
         }
-        for text in
-            ["", "a", "forall . Int", "forall a. Int", "forall b. b -> b", "forall a b. b -> a", "forall a a. a"]
-        {
+        for text in [
+            "",
+            "a",
+            "forall . Int",
+            "forall a. Int",
+            "forall b. b -> b",
+            "forall a b. b -> a",
+            "forall a a. a",
+        ] {
             assert!(Scheme::read(text).is_none(), "{text:?}");
         }
     }

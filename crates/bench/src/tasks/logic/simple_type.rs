@@ -29,7 +29,9 @@ impl<'de> Deserialize<'de> for Variable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let number = text.strip_prefix('t').and_then(|digits| digits.parse().ok());
-        number.map(Self).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a variable, such as \"t0\"")))
+        number.map(Self).ok_or_else(|| {
+            serde::de::Error::custom(format!("{text:?} is not a variable, such as \"t0\""))
+        })
     }
 }
 
@@ -52,7 +54,8 @@ impl prefix_term::Symbol for Symbol {
 
     /// `l -> r`, right-associative, with parentheses around a left side that is an arrow.
     fn write(term: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Arrows that are being written: whether the left side is still under way, and whether a bracket is open.
+        // Arrows that are being written: whether the left side is still under way, and whether a
+        // bracket is open.
         let mut open: Vec<(bool, bool)> = Vec::new();
         for symbol in term {
             match symbol {
@@ -112,7 +115,8 @@ pub fn read(text: &str) -> Option<Type> {
     read_with(text, |_| None)
 }
 
-/// Reads a type as types print, with variables `t<k>`, and with names of the caller's, which come first.
+/// Reads a type as types print, with variables `t<k>`, and with names of the caller's, which come
+/// first.
 pub fn read_with(text: &str, named: impl Fn(&str) -> Option<Symbol>) -> Option<Type> {
     let mut symbols = Vec::new();
     // Where the part began whose bracket is open.
@@ -165,16 +169,21 @@ pub struct Substitution(pub BTreeMap<Variable, Type>);
 impl Substitution {
     /// Whether no variable leads back to itself, so that types can be resolved.
     pub fn is_acyclic(&self) -> bool {
-        let bound = |to: &Type| variables(to).filter(|variable| self.0.contains_key(variable)).collect::<Vec<_>>();
+        let bound = |to: &Type| {
+            variables(to).filter(|variable| self.0.contains_key(variable)).collect::<Vec<_>>()
+        };
         // The variables that each bound one waits for, and how often it does.
         let mut waiting: BTreeMap<Variable, usize> = BTreeMap::new();
         let mut waits_for: BTreeMap<Variable, Vec<Variable>> = BTreeMap::new();
         for (variable, to) in &self.0 {
             let needed = bound(to);
             waiting.insert(*variable, needed.len());
-            needed.into_iter().for_each(|other| waits_for.entry(other).or_default().push(*variable));
+            needed
+                .into_iter()
+                .for_each(|other| waits_for.entry(other).or_default().push(*variable));
         }
-        let mut free: Vec<Variable> = waiting.iter().filter(|(_, count)| **count == 0).map(|(v, _)| *v).collect();
+        let mut free: Vec<Variable> =
+            waiting.iter().filter(|(_, count)| **count == 0).map(|(v, _)| *v).collect();
         let mut resolved = 0;
         while let Some(variable) = free.pop() {
             resolved += 1;
@@ -200,7 +209,9 @@ impl Substitution {
                 rest.push(after);
             }
             match symbol {
-                Symbol::Variable(variable) if self.0.contains_key(variable) => rest.push(&self.0[variable]),
+                Symbol::Variable(variable) if self.0.contains_key(variable) => {
+                    rest.push(&self.0[variable])
+                }
                 _ => resolved.push(*symbol),
             }
             if resolved.len().max(rest.len()) > TYPE_MAX {
@@ -272,9 +283,13 @@ mod tests {
 
     #[test]
     fn only_one_way_of_writing_is_read() {
-        for text in
-            ["Int", "t0 -> Int", "(t0 -> t1) -> t2 -> Bool", "((t0 -> t1) -> t2) -> t12", "t0 -> (Int -> t3) -> t2"]
-        {
+        for text in [
+            "Int",
+            "t0 -> Int",
+            "(t0 -> t1) -> t2 -> Bool",
+            "((t0 -> t1) -> t2) -> t12",
+            "t0 -> (Int -> t3) -> t2",
+        ] {
             assert_eq!(read(text).map(|found| found.to_string()).as_deref(), Some(text));
         }
         for text in [

@@ -50,7 +50,9 @@ fn lines_of_one_rule_keep_their_order() {
     assert_eq!(broken_by_last("sat-dpll", &freed, &["pure 2", "pure 1"]), [""; 0]);
 
     let signs = json!({ "variables": 3, "clauses": [[1, 2, 3], [-1, -2, -3]] });
-    assert!(broken_by_last("sat-dpll", &signs, &["decide 2", "decide 1"]).contains(&"decision-order"));
+    assert!(
+        broken_by_last("sat-dpll", &signs, &["decide 2", "decide 1"]).contains(&"decision-order")
+    );
 }
 
 #[test]

@@ -127,7 +127,12 @@ impl State {
         Ok(free)
     }
 
-    fn generalise(&mut self, program: &Program, binder: Binder, visible: &[Binder]) -> Result<(), Failure> {
+    fn generalise(
+        &mut self,
+        program: &Program,
+        binder: Binder,
+        visible: &[Binder],
+    ) -> Result<(), Failure> {
         let body = self.substitution.resolve(&self.latest(0))?;
         let free = self.free_in(visible)?;
         let mut quantified: Vec<Variable> = Vec::new();
@@ -154,7 +159,8 @@ impl State {
         self.substitution.resolve(&found)
     }
 
-    /// What is due before the next node, and the node's own fresh variables and unification; then its type.
+    /// What is due before the next node, and the node's own fresh variables and unification; then
+    /// its type.
     fn infer(&mut self, program: &Program) -> Result<Type, Failure> {
         let node = &program.nodes[self.done];
         for due in &node.due {
@@ -208,7 +214,8 @@ fn inferred(instance: &Instance, state: &State) -> Result<(State, Type), Failure
     Ok((next, found))
 }
 
-/// Whether the reference ends after at least as many steps as an instance must have, with no line too long.
+/// Whether the reference ends after at least as many steps as an instance must have, with no line
+/// too long.
 fn is_presentable(instance: &Instance) -> bool {
     let mut state = TypeInference::start(instance);
     let mut steps = 0;
@@ -264,15 +271,27 @@ impl Task for TypeInference {
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
-        let Some((schemes, fresh, types)) = entered(&instance.expression, state.done, &state.lets) else {
-            let reason = "must be those of the nodes that are done, of which there are not more than nodes".to_owned();
+        let Some((schemes, fresh, types)) = entered(&instance.expression, state.done, &state.lets)
+        else {
+            let reason =
+                "must be those of the nodes that are done, of which there are not more than nodes"
+                    .to_owned();
             return Err(InvalidInput { field: "lets", reason });
         };
-        InvalidInput::unless(state.fresh == fresh, "fresh", format!("must be {fresh} after so many nodes"))?;
+        InvalidInput::unless(
+            state.fresh == fresh,
+            "fresh",
+            format!("must be {fresh} after so many nodes"),
+        )?;
         limits::length("types", state.types.len(), types)?;
         let known = |found: &Type| variables(found).all(|variable| variable.0 < fresh);
-        InvalidInput::unless(state.types.iter().all(known), "types", format!("must have variables below t{fresh}"))?;
-        let bound = state.substitution.0.iter().all(|(variable, to)| variable.0 < fresh && known(to));
+        InvalidInput::unless(
+            state.types.iter().all(known),
+            "types",
+            format!("must have variables below t{fresh}"),
+        )?;
+        let bound =
+            state.substitution.0.iter().all(|(variable, to)| variable.0 < fresh && known(to));
         InvalidInput::unless(bound, "substitution", format!("must have variables below t{fresh}"))?;
         InvalidInput::unless(
             state.substitution.is_acyclic(),
@@ -280,9 +299,14 @@ impl Task for TypeInference {
             "must not lead from a variable to itself",
         )?;
         let free = |scheme: &Scheme| {
-            variables(&scheme.body).all(|variable| variable.0 < fresh || scheme.quantified.contains(&variable))
+            variables(&scheme.body)
+                .all(|variable| variable.0 < fresh || scheme.quantified.contains(&variable))
         };
-        InvalidInput::unless(schemes.iter().flatten().all(free), "lets", format!("must have variables below t{fresh}"))
+        InvalidInput::unless(
+            schemes.iter().flatten().all(free),
+            "lets",
+            format!("must have variables below t{fresh}"),
+        )
     }
 
     fn complete(instance: &Instance, state: &mut State) {
@@ -297,7 +321,8 @@ impl Task for TypeInference {
         }
         match action {
             Action::Type(found) => {
-                let failed = |_| Illegal("a unification that is due fails, or a type becomes too long");
+                let failed =
+                    |_| Illegal("a unification that is due fails, or a type becomes too long");
                 let (mut next, _) = inferred(instance, state).map_err(failed)?;
                 if variables(found).any(|variable| variable.0 >= next.fresh) {
                     return Err(Illegal("a type variable does not exist yet"));
@@ -326,25 +351,47 @@ impl Task for TypeInference {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         if let Action::Type(claimed) = action {
             let kind = instance.expression.nodes[before.done].kind;
-            found.require(page::LITERALS, kind.declared().is_none_or(|declared| *claimed == declared));
+            found.require(
+                page::LITERALS,
+                kind.declared().is_none_or(|declared| *claimed == declared),
+            );
             let scheme = match kind {
-                Kind::Variable(binder) | Kind::Lam(binder) => after.schemes.get(binder).and_then(Option::as_ref),
+                Kind::Variable(binder) | Kind::Lam(binder) => {
+                    after.schemes.get(binder).and_then(Option::as_ref)
+                }
                 _ => None,
             };
             let children = before.types.len().saturating_sub(kind.arguments());
-            let fits = typing_rules::fits(kind, scheme, &before.types[children..], claimed, &after.substitution);
+            let fits = typing_rules::fits(
+                kind,
+                scheme,
+                &before.types[children..],
+                claimed,
+                &after.substitution,
+            );
             found.require(page::SHAPE, fits);
             let bound = |variable: Variable| after.substitution.0.contains_key(&variable);
             found.require(page::FRESH_RANGE, !variables(claimed).any(bound));
         }
-        let acyclic = after.substitution.0.iter().all(|(variable, to)| !to.contains(&Symbol::Variable(*variable)));
+        let acyclic = after
+            .substitution
+            .0
+            .iter()
+            .all(|(variable, to)| !to.contains(&Symbol::Variable(*variable)));
         found.require(page::ACYCLIC, acyclic);
         if Self::ended(instance, after) {
             let settled = match after.error.0 {
-                Some(error) => inferred(instance, before).is_err_and(|failure| error_of(failure) == Some(error)),
+                Some(error) => inferred(instance, before)
+                    .is_err_and(|failure| error_of(failure) == Some(error)),
                 None => after.types.len() == 1,
             };
             found.require(page::ROOT, settled);
@@ -363,7 +410,8 @@ impl Task for TypeInference {
     fn answer(_: &Instance, state: &State) -> Value {
         let typed = state.error.0.is_none();
         let root = state.types.last().filter(|_| typed);
-        let renamed = root.map(|root| renamed(root, |_| true, |place| Symbol::Renamed(number(place))).0);
+        let renamed =
+            root.map(|root| renamed(root, |_| true, |place| Symbol::Renamed(number(place))).0);
         json!({
             "typed": typed,
             "type": renamed.map_or_else(String::new, |root| root.to_string()),

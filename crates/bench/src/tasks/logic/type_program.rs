@@ -1,4 +1,5 @@
-//! Programs of type inference: their nodes in post-order, with what the algorithm does on the way to each.
+//! Programs of type inference: their nodes in post-order, with what the algorithm does on the way
+//! to each.
 
 use std::fmt::Write as _;
 
@@ -85,8 +86,11 @@ impl From<Program> for String {
 }
 
 fn is_name(piece: &str) -> bool {
-    let number = |digits: &str| digits.bytes().all(|c| c.is_ascii_digit()) && !digits.starts_with('0');
-    piece.strip_prefix('x').is_some_and(|digits| !digits.is_empty() && digits.len() <= 9 && number(digits))
+    let number =
+        |digits: &str| digits.bytes().all(|c| c.is_ascii_digit()) && !digits.starts_with('0');
+    piece
+        .strip_prefix('x')
+        .is_some_and(|digits| !digits.is_empty() && digits.len() <= 9 && number(digits))
 }
 
 /// The pieces with single blanks, none inside a bracket's edge.
@@ -128,7 +132,12 @@ impl Reader {
         let hidden = |place: usize, binder: Binder| {
             self.scope[place + 1..].iter().any(|inner| self.names[*inner] == self.names[binder])
         };
-        self.scope.iter().enumerate().filter(|(place, binder)| !hidden(*place, **binder)).map(|(_, b)| *b).collect()
+        self.scope
+            .iter()
+            .enumerate()
+            .filter(|(place, binder)| !hidden(*place, **binder))
+            .map(|(_, b)| *b)
+            .collect()
     }
 
     fn open<'a>(&mut self, pieces: &mut impl Iterator<Item = &'a str>) -> Option<()> {
@@ -155,7 +164,9 @@ impl Reader {
             "eq" => Kind::Eq,
             "not" => Kind::Not,
             digit if digit.len() == 1 && digit.bytes().all(|c| c.is_ascii_digit()) => Kind::Digit,
-            name => Kind::Variable(*self.scope.iter().rev().find(|binder| self.names[**binder] == name)?),
+            name => Kind::Variable(
+                *self.scope.iter().rev().find(|binder| self.names[**binder] == name)?,
+            ),
         })
     }
 
@@ -207,7 +218,9 @@ fn read(text: &str) -> Option<Program> {
             return None;
         }
     }
-    let whole = reader.open.is_empty() && !reader.nodes.is_empty() && joined(prefix_term::pieces(text)) == text;
+    let whole = reader.open.is_empty()
+        && !reader.nodes.is_empty()
+        && joined(prefix_term::pieces(text)) == text;
     whole.then(|| Program { text: text.to_owned(), nodes: reader.nodes, names: reader.names })
 }
 
@@ -229,7 +242,12 @@ mod tests {
 
     #[test]
     fn only_closed_programs_with_single_blanks_are_read() {
-        for text in ["4", "(lam x1 x1)", "(let x1 (lam x2 x2) (app x1 (if true 1 2)))", "(lam x1 (lam x1 x1))"] {
+        for text in [
+            "4",
+            "(lam x1 x1)",
+            "(let x1 (lam x2 x2) (app x1 (if true 1 2)))",
+            "(lam x1 (lam x1 x1))",
+        ] {
             assert_eq!(read(text).map(String::from).as_deref(), Some(text));
         }
         for text in [

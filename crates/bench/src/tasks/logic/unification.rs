@@ -1,11 +1,15 @@
-//! Unification: the most general unifier of two terms, by Martelli's and Montanari's rules on a list of equations.
+//! Unification: the most general unifier of two terms, by Martelli's and Montanari's rules on a
+//! list of equations.
 //!
-//! A step treats the first equation: it is deleted, decomposed, bound to a variable, or shows that there is no unifier.
+//! A step treats the first equation: it is deleted, decomposed, bound to a variable, or shows that
+//! there is no unifier.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::first_order::{self, FirstOrder, SYMBOLS_MAX, Symbol, Variable, occurs, substituted, variables};
+use super::first_order::{
+    self, FirstOrder, SYMBOLS_MAX, Symbol, Variable, occurs, substituted, variables,
+};
 use crate::tasks::pages::unification as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prefix_term::{self, Symbol as _};
@@ -75,13 +79,17 @@ pub enum Action {
 }
 
 impl TaskAction for Action {
-    const FORMS: &'static [&'static str] = &["delete", "decompose", "bind X<nat> = <[a-z0-9X(),]+>", "<clash|occurs>"];
+    const FORMS: &'static [&'static str] =
+        &["delete", "decompose", "bind X<nat> = <[a-z0-9X(),]+>", "<clash|occurs>"];
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
         Some(match form {
             0 => Action::Delete,
             1 => Action::Decompose,
-            2 => Action::Bind(Variable(fields.nat(0)?), first_order::read(fields.text(1)?, STATE_MAX)?),
+            2 => Action::Bind(
+                Variable(fields.nat(0)?),
+                first_order::read(fields.text(1)?, STATE_MAX)?,
+            ),
             _ if fields.text(0) == Some("clash") => Action::Clash,
             _ => Action::Occurs,
         })
@@ -102,13 +110,17 @@ impl fmt::Display for Action {
 
 impl State {
     fn terms(&self) -> impl Iterator<Item = &FirstOrder> {
-        self.equations.iter().flat_map(|(left, right)| [left, right]).chain(self.substitution.values())
+        self.equations
+            .iter()
+            .flat_map(|(left, right)| [left, right])
+            .chain(self.substitution.values())
     }
 
     /// Whether the state stays small enough when the variable is bound to the term.
     fn has_room_for(&self, variable: Variable, term: &[Symbol]) -> bool {
         let grown = |ours: &FirstOrder| {
-            let places = ours.iter().filter(|symbol| **symbol == Symbol::Variable(variable)).count();
+            let places =
+                ours.iter().filter(|symbol| **symbol == Symbol::Variable(variable)).count();
             ours.len() + places * (term.len() - 1)
         };
         self.terms().map(grown).sum::<usize>() + term.len() <= STATE_MAX
@@ -162,7 +174,8 @@ fn filled(shape: &[Option<Symbol>], variables: usize, rng: &mut TaskRng) -> Firs
     term.into()
 }
 
-/// Outcome and steps of the reference, if no term on the way is longer than `longest` and the trace ends within `max`.
+/// Outcome and steps of the reference, if no term on the way is longer than `longest` and the trace
+/// ends within `max`.
 fn outcome(instance: &Instance, longest: usize, max: u64) -> Option<(Reason, u64)> {
     let mut state = Unification::start(instance);
     let mut steps = 0;
@@ -190,13 +203,15 @@ impl Task for Unification {
             let count = page::size::VARIABLES.draw(difficulty, rng);
             let mut shape = Vec::new();
             skeleton(depth - 1, true, rng, &mut shape);
-            let instance = Instance { left: filled(&shape, count, rng), right: filled(&shape, count, rng) };
+            let instance =
+                Instance { left: filled(&shape, count, rng), right: filled(&shape, count, rng) };
             let depth = prefix_term::depth(&instance.left).max(prefix_term::depth(&instance.right));
             let fits = page::size::DEPTH.accepts(difficulty, depth as u64)
                 && page::size::VARIABLES.accepts(difficulty, instance.variables().len() as u64)
                 && instance.left.len().max(instance.right.len()) <= TERM_MAX;
             if fits
-                && let Some((reason, steps)) = outcome(&instance, TERM_MAX, Self::steps_max(&instance))
+                && let Some((reason, steps)) =
+                    outcome(&instance, TERM_MAX, Self::steps_max(&instance))
                 && reason == wanted
                 && page::size::STEPS.accepts(difficulty, steps)
             {
@@ -208,7 +223,9 @@ impl Task for Unification {
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let max = Self::steps_max(instance);
         let ends = outcome(instance, STATE_MAX, max).is_some();
-        let range = format!("with it unification takes more than {max} steps, or more than {STATE_MAX} symbols");
+        let range = format!(
+            "with it unification takes more than {max} steps, or more than {STATE_MAX} symbols"
+        );
         InvalidInput::unless(ends, "right", range)
     }
 
@@ -226,8 +243,13 @@ impl Task for Unification {
         let range = format!("and `substitution` have {symbols} symbols; give up to {STATE_MAX}");
         InvalidInput::unless(symbols <= STATE_MAX, "equations", range)?;
         let ours = instance.variables();
-        let known = state.terms().all(|term| variables(term).all(|variable| ours.contains(&variable)));
-        InvalidInput::unless(known, "equations", "and `substitution` must have variables of the input alone")
+        let known =
+            state.terms().all(|term| variables(term).all(|variable| ours.contains(&variable)));
+        InvalidInput::unless(
+            known,
+            "equations",
+            "and `substitution` must have variables of the input alone",
+        )
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -240,13 +262,17 @@ impl Task for Unification {
                 }
                 let (left, right) = state.equations.remove(0);
                 let arguments = prefix_term::arguments(&left).zip(prefix_term::arguments(&right));
-                state.equations.splice(0..0, arguments.map(|(left, right)| (left.into(), right.into())));
+                state
+                    .equations
+                    .splice(0..0, arguments.map(|(left, right)| (left.into(), right.into())));
             }
             Action::Bind(variable, term) => {
                 if state.substitution.contains_key(variable) || occurs(*variable, term) {
                     return Err(Illegal("the variable is bound, or occurs in the term"));
                 }
-                if !instance.has(*variable) || !variables(term).all(|variable| instance.has(variable)) {
+                if !instance.has(*variable)
+                    || !variables(term).all(|variable| instance.has(variable))
+                {
                     return Err(Illegal("a variable does not occur in the input"));
                 }
                 if !state.has_room_for(*variable, term) {
@@ -284,15 +310,26 @@ impl Task for Unification {
         legal.then_some(action)
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let bound = |variable: &Variable| after.substitution.contains_key(variable);
-        let idempotent = !after.terms().any(|term| variables(term).any(|variable| bound(&variable)));
+        let idempotent =
+            !after.terms().any(|term| variables(term).any(|variable| bound(&variable)));
         found.require(page::IDEMPOTENT, idempotent);
-        found.require(page::OCCURS_FREE, after.substitution.iter().all(|(variable, term)| !occurs(*variable, term)));
+        found.require(
+            page::OCCURS_FREE,
+            after.substitution.iter().all(|(variable, term)| !occurs(*variable, term)),
+        );
         if let (Action::Bind(_, term), Some((left, right))) = (action, before.equations.first()) {
             found.require(page::SUBTERM, term == left || term == right);
         }
-        let left: BTreeSet<_> = after.equations.iter().flat_map(|(l, r)| variables(l).chain(variables(r))).collect();
+        let left: BTreeSet<_> =
+            after.equations.iter().flat_map(|(l, r)| variables(l).chain(variables(r))).collect();
         let count = after.substitution.len() + left.len();
         found.require(page::VARIABLES_FALL, count <= instance.variables().len());
         if Self::ended(instance, after) {
@@ -305,8 +342,8 @@ impl Task for Unification {
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // No bound follows from the size without being exponential: inputs that take longer are refused, and the
-        // benchmark's own end within its first part.
+        // No bound follows from the size without being exponential: inputs that take longer are
+        // refused, and the benchmark's own end within its first part.
         240 + 8 * (instance.left.len() + instance.right.len()) as u64
     }
 

@@ -1,4 +1,5 @@
-//! Continued Fraction: the terms of a rational number by Euclid's algorithm, each with its convergent.
+//! Continued Fraction: the terms of a rational number by Euclid's algorithm, each with its
+//! convergent.
 //!
 //! A step is one term with its convergent.
 
@@ -87,7 +88,8 @@ line_actions! {
     pub struct Action { pub term: u64, convergent: Convergent } = "<nat> <ratio>", "{term} {convergent}"
 }
 
-/// a · (the latest of the list) + (the one before), where `first` and `second` come before the list.
+/// a · (the latest of the list) + (the one before), where `first` and `second` come before the
+/// list.
 fn continued<'a>(
     list: &'a [Convergent],
     part: impl Fn(&'a Convergent) -> &'a BigInt,
@@ -133,10 +135,18 @@ impl Task for ContinuedFraction {
         InvalidInput::unless(q.is_positive(), "denominator", "must be positive")?;
         InvalidInput::unless(short(&p), "numerator", digits.clone())?;
         InvalidInput::unless(short(&q), "denominator", digits)?;
-        InvalidInput::unless(p.gcd(&q).is_one(), "denominator", "the fraction must be in lowest terms")?;
+        InvalidInput::unless(
+            p.gcd(&q).is_one(),
+            "denominator",
+            "the fraction must be in lowest terms",
+        )?;
         while !q.is_zero() {
             let (term, rest) = p.div_mod_floor(&q);
-            InvalidInput::unless(term < NUMBER_LIMIT.into(), "numerator", "every term must lie below 2^53")?;
+            InvalidInput::unless(
+                term < NUMBER_LIMIT.into(),
+                "numerator",
+                "every term must lie below 2^53",
+            )?;
             (p, q) = (q, rest);
         }
         Ok(())
@@ -149,11 +159,21 @@ impl Task for ContinuedFraction {
 
     fn check_state(_: &Instance, state: &State) -> Result<(), InvalidInput> {
         let short = |number: &BigInt| number.bits() < BITS_MAX;
-        InvalidInput::unless(short(&state.p.0), "p", format!("must have fewer than {BITS_MAX} bits"))?;
-        InvalidInput::unless(short(&state.q.0), "q", format!("must have fewer than {BITS_MAX} bits"))?;
+        InvalidInput::unless(
+            short(&state.p.0),
+            "p",
+            format!("must have fewer than {BITS_MAX} bits"),
+        )?;
+        InvalidInput::unless(
+            short(&state.q.0),
+            "q",
+            format!("must have fewer than {BITS_MAX} bits"),
+        )?;
         limits::at_most("convergents", state.convergents.len(), CONVERGENTS_MAX)?;
         let fit = |convergent: &Convergent| {
-            short(convergent.numer()) && short(convergent.denom()) && !convergent.numer().is_negative()
+            short(convergent.numer())
+                && short(convergent.denom())
+                && !convergent.numer().is_negative()
         };
         let reason = format!("must not be negative, and have fewer than {BITS_MAX} bits");
         InvalidInput::unless(state.convergents.iter().all(fit), "convergents", reason)
@@ -181,16 +201,24 @@ impl Task for ContinuedFraction {
         let (term, rest) = p.div_mod_floor(q);
         let numerator = continued(&state.convergents, Convergent::numer, (0, 1), &term);
         let denominator = continued(&state.convergents, Convergent::denom, (1, 0), &term);
-        // After wrong lines: the term may be negative or too large, and the convergent not in lowest terms.
+        // After wrong lines: the term may be negative or too large, and the convergent not in
+        // lowest terms.
         let term = u64::try_from(term).ok().filter(|term| *term < NUMBER_LIMIT)?;
         let legal = denominator.is_positive()
             && numerator.gcd(&denominator).is_one()
             && rest.bits().max(numerator.bits()).max(denominator.bits()) < BITS_MAX;
-        let convergent = || Convergent(Arc::new(Rational(BigRational::new_raw(numerator, denominator))));
+        let convergent =
+            || Convergent(Arc::new(Rational(BigRational::new_raw(numerator, denominator))));
         legal.then(|| Action { term, convergent: convergent() })
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        _: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let convergents = &after.convergents;
         found.require(page::NEIGHBOURS, are_neighbours(convergents));
         let grow = convergents.windows(2).all(|pair| pair[0].denom() <= pair[1].denom());
@@ -202,7 +230,9 @@ impl Task for ContinuedFraction {
         });
         found.require(page::SIDES, aside);
         if Self::ended(instance, after) {
-            let exact = convergents.last().is_some_and(|last| last.numer() == numerator && last.denom() == denominator);
+            let exact = convergents
+                .last()
+                .is_some_and(|last| last.numer() == numerator && last.denom() == denominator);
             found.require(page::VALUE, exact);
         }
     }
@@ -212,7 +242,8 @@ impl Task for ContinuedFraction {
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // Lamé: at most five divisions for each digit of the denominator, and one more where the numerator is smaller.
+        // Lamé: at most five divisions for each digit of the denominator, and one more where the
+        // numerator is smaller.
         5 * instance.denominator.0.to_string().len() as u64 + 1
     }
 

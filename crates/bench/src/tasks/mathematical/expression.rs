@@ -134,16 +134,19 @@ pub fn read(text: &str, max: usize) -> Option<Expression> {
     prefix_term::only_form(symbols, text)
 }
 
-/// The degree of a template in the derivatives that it names: every term has one such factor where it is 1. `None`
-/// where the parts do not fit together.
+/// The degree of a template in the derivatives that it names: every term has one such factor where
+/// it is 1. `None` where the parts do not fit together.
 pub fn degree(template: &[Symbol]) -> Option<u64> {
-    // From the right, so that the arguments of a symbol lie on the stack when it comes, the first on top.
+    // From the right, so that the arguments of a symbol lie on the stack when it comes, the first
+    // on top.
     let mut degrees: Vec<u64> = Vec::new();
     for symbol in template.iter().rev() {
         let degree = match symbol {
             Symbol::Derivative(_) => 1,
             Symbol::X | Symbol::Integer(_) | Symbol::Given(_) => 0,
-            Symbol::Add | Symbol::Sub => degrees.pop().filter(|left| degrees.pop() == Some(*left))?,
+            Symbol::Add | Symbol::Sub => {
+                degrees.pop().filter(|left| degrees.pop() == Some(*left))?
+            }
             Symbol::Mul => degrees.pop()?.checked_add(degrees.pop()?)?,
             Symbol::Div => degrees.pop().filter(|_| degrees.pop() == Some(0))?,
             Symbol::Power(_) | Symbol::Sin | Symbol::Cos | Symbol::Exp | Symbol::Ln => {
@@ -161,8 +164,18 @@ mod tests {
 
     #[test]
     fn only_one_way_of_writing_is_read() {
-        for text in ["x", "-4", "(+ x 3)", "(^ (sin x) -2)", "(* (^ (^ x 2) 3) (/ 1 x))", "(- 0 (ln (exp (cos x))))"] {
-            assert_eq!(read(text, 100).map(|expression| expression.to_string()).as_deref(), Some(text));
+        for text in [
+            "x",
+            "-4",
+            "(+ x 3)",
+            "(^ (sin x) -2)",
+            "(* (^ (^ x 2) 3) (/ 1 x))",
+            "(- 0 (ln (exp (cos x))))",
+        ] {
+            assert_eq!(
+                read(text, 100).map(|expression| expression.to_string()).as_deref(),
+                Some(text)
+            );
         }
         for text in [
             "",
@@ -193,6 +206,8 @@ mod tests {
         }
         assert_eq!(read(&"(sin ".repeat(100_000), 1_000_000), None);
         assert_eq!(read(&"(".repeat(100_000), 100), None);
-        assert!(read(&format!("{}x{}", "(sin ".repeat(50_000), ")".repeat(50_000)), 100_000).is_some());
+        assert!(
+            read(&format!("{}x{}", "(sin ".repeat(50_000), ")".repeat(50_000)), 100_000).is_some()
+        );
     }
 }

@@ -1,6 +1,8 @@
-//! Gaussian Elimination: solve linear equations exactly, with the first non-zero entry of a column as its pivot.
+//! Gaussian Elimination: solve linear equations exactly, with the first non-zero entry of a column
+//! as its pivot.
 //!
-//! A step is one exchange of rows, one addition of a row to another, or one unknown of the back substitution.
+//! A step is one exchange of rows, one addition of a row to another, or one unknown of the back
+//! substitution.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -15,8 +17,9 @@ use crate::tasks::rational::BITS_MAX;
 
 pub struct GaussianElimination;
 
-/// With these bounds no entry comes near the length that makes a line illegal: by Hadamard's inequality a minor has at
-/// most 32·(2.5 + 30) = 1,040 bits, and every entry is a quotient of two minors.
+/// With these bounds no entry comes near the length that makes a line illegal: by Hadamard's
+/// inequality a minor has at most 32·(2.5 + 30) = 1,040 bits, and every entry is a quotient of two
+/// minors.
 const SIZE_MAX: usize = 32;
 const ENTRY_MAX: u64 = 1_000_000_000;
 
@@ -45,8 +48,8 @@ line_actions! {
     }
 }
 
-/// The next operation from column `k` on, whose entries in rows below `below` are done with; `below` = k while the
-/// pivot row is to be found.
+/// The next operation from column `k` on, whose entries in rows below `below` are done with;
+/// `below` = k while the pivot row is to be found.
 fn elimination(state: &State, mut k: usize, mut below: usize) -> Option<Action> {
     let n = state.matrix.len();
     let zero = |row: usize, column: usize| state.matrix[row][column].0.is_zero();
@@ -62,7 +65,9 @@ fn elimination(state: &State, mut k: usize, mut below: usize) -> Option<Action> 
             // After wrong lines the pivot may be 0: no addition is prescribed then.
             let pivot = Some(&state.matrix[k][k].0).filter(|pivot| !pivot.is_zero())?;
             let factor = Rational(-(&state.matrix[i][k].0 / pivot));
-            return state.matrix[i].has_room_for(&factor, &state.matrix[k]).then_some(Action::Add(i, k, factor));
+            return state.matrix[i]
+                .has_room_for(&factor, &state.matrix[k])
+                .then_some(Action::Add(i, k, factor));
         }
         k += 1;
         below = k;
@@ -77,7 +82,8 @@ fn unknown(state: &State, i: usize) -> Option<Action> {
     if state.solution[i].0.is_some() || coefficients[i].0.is_zero() {
         return None;
     }
-    let known = state.solution[i + 1..].iter().map(|value| value.0.as_ref()).collect::<Option<Vec<_>>>()?;
+    let known =
+        state.solution[i + 1..].iter().map(|value| value.0.as_ref()).collect::<Option<Vec<_>>>()?;
     let (numerator, denominator) = sum_of_products(coefficients[i + 1..].iter().zip(known));
     let rest = &rhs[0].0 - BigRational::new(numerator, denominator);
     let value = Rational(rest / &coefficients[i].0);
@@ -86,15 +92,20 @@ fn unknown(state: &State, i: usize) -> Option<Action> {
 
 /// Coefficients below the diagonal are 0 in the first `columns` columns.
 fn is_staircase(matrix: &[Rationals], columns: usize) -> bool {
-    matrix.iter().enumerate().all(|(i, row)| row[..columns.min(i)].iter().all(|entry| entry.0.is_zero()))
+    matrix
+        .iter()
+        .enumerate()
+        .all(|(i, row)| row[..columns.min(i)].iter().all(|entry| entry.0.is_zero()))
 }
 
 /// A row holds for the values known so far, or has an unknown without one.
 fn holds(row: &Rationals, solution: &[OptionalText<Rational>]) -> bool {
     let (coefficients, rhs) = row.split_at(row.len() - 1);
-    let used = coefficients.iter().zip(solution).filter(|(coefficient, _)| !coefficient.0.is_zero());
-    let Some(terms) =
-        used.map(|(coefficient, value)| Some((coefficient, value.0.as_ref()?))).collect::<Option<Vec<_>>>()
+    let used =
+        coefficients.iter().zip(solution).filter(|(coefficient, _)| !coefficient.0.is_zero());
+    let Some(terms) = used
+        .map(|(coefficient, value)| Some((coefficient, value.0.as_ref()?)))
+        .collect::<Option<Vec<_>>>()
     else {
         return true;
     };
@@ -103,7 +114,12 @@ fn holds(row: &Rationals, solution: &[OptionalText<Rational>]) -> bool {
 }
 
 fn rows_of(instance: &Instance) -> Vec<Rationals> {
-    instance.matrix.iter().zip(&instance.rhs).map(|(row, rhs)| row.iter().chain([rhs]).copied().collect()).collect()
+    instance
+        .matrix
+        .iter()
+        .zip(&instance.rhs)
+        .map(|(row, rhs)| row.iter().chain([rhs]).copied().collect())
+        .collect()
 }
 
 impl Task for GaussianElimination {
@@ -112,11 +128,16 @@ impl Task for GaussianElimination {
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
             let n = page::size::N.draw(difficulty, rng);
-            let magnitude = i64::try_from(page::size::MAGNITUDE.draw(difficulty, rng)).expect("invariant: small");
-            let mut entry = || if rng.chance(1, 4) { 0 } else { rng.between(-magnitude, magnitude) };
+            let magnitude = i64::try_from(page::size::MAGNITUDE.draw(difficulty, rng))
+                .expect("invariant: small");
+            let mut entry =
+                || if rng.chance(1, 4) { 0 } else { rng.between(-magnitude, magnitude) };
             let matrix: Vec<Vec<i64>> = (0..n).map(|_| (0..n).map(|_| entry()).collect()).collect();
             let solution = array::uniform(n, -9, 9, rng);
-            let rhs = matrix.iter().map(|row| row.iter().zip(&solution).map(|(x, y)| x * y).sum()).collect();
+            let rhs = matrix
+                .iter()
+                .map(|row| row.iter().zip(&solution).map(|(x, y)| x * y).sum())
+                .collect();
             let instance = Instance { matrix, rhs };
             if is_regular(&instance) {
                 return instance;
@@ -126,7 +147,11 @@ impl Task for GaussianElimination {
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let n = instance.matrix.len();
-        InvalidInput::unless((1..=SIZE_MAX).contains(&n), "matrix", format!("has {n} rows; give 1 to {SIZE_MAX}"))?;
+        InvalidInput::unless(
+            (1..=SIZE_MAX).contains(&n),
+            "matrix",
+            format!("has {n} rows; give 1 to {SIZE_MAX}"),
+        )?;
         let square = instance.matrix.iter().all(|row| row.len() == n);
         InvalidInput::unless(square, "matrix", format!("every row must have {n} entries"))?;
         InvalidInput::unless(instance.rhs.len() == n, "rhs", format!("must have {n} entries"))?;
@@ -146,11 +171,17 @@ impl Task for GaussianElimination {
         let n = instance.matrix.len();
         let fits = |row: &Rationals| row.len() == n + 1 && row.are_short();
         let matrix = state.matrix.len() == n && state.matrix.iter().all(fits);
-        let reason = format!("must have {n} rows of {} entries, together below {TOTAL_BITS_MAX} bits", n + 1);
+        let reason = format!(
+            "must have {n} rows of {} entries, together below {TOTAL_BITS_MAX} bits",
+            n + 1
+        );
         InvalidInput::unless(matrix, "matrix", reason)?;
         limits::length("solution", state.solution.len(), n)?;
-        let solution: Rationals =
-            state.solution.iter().filter_map(|value| value.0.as_ref().map(|value| value.0.clone())).collect();
+        let solution: Rationals = state
+            .solution
+            .iter()
+            .filter_map(|value| value.0.as_ref().map(|value| value.0.clone()))
+            .collect();
         InvalidInput::unless(solution.are_short(), "solution", "has too long numbers")?;
         match &state.last.0 {
             Some(Action::Solve(i, _)) => limits::below("last", [*i], n),
@@ -205,9 +236,15 @@ impl Task for GaussianElimination {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
-        // `determinant` holds by construction: only swaps, which turn its sign and are counted, and additions of
-        // another row touch the matrix. A test checks it against its meaning.
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
+        // `determinant` holds by construction: only swaps, which turn its sign and are counted, and
+        // additions of another row touch the matrix. A test checks it against its meaning.
         let columns = match action {
             Action::Swap(k, _) | Action::Add(_, k, _) => *k,
             Action::Solve(..) => after.matrix.len(),
@@ -215,7 +252,10 @@ impl Task for GaussianElimination {
         found.require(page::STAIRCASE, is_staircase(&after.matrix, columns));
         found.require(page::CONSISTENT, after.matrix.iter().all(|row| holds(row, &after.solution)));
         if Self::ended(instance, after) {
-            found.require(page::SOLVES, rows_of(instance).iter().all(|row| holds(row, &after.solution)));
+            found.require(
+                page::SOLVES,
+                rows_of(instance).iter().all(|row| holds(row, &after.solution)),
+            );
         }
     }
 
@@ -224,7 +264,8 @@ impl Task for GaussianElimination {
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // A swap for each column but the last, an addition for each place below the diagonal, n unknowns.
+        // A swap for each column but the last, an addition for each place below the diagonal, n
+        // unknowns.
         let n = instance.rhs.len() as u64;
         n - 1 + n * (n - 1) / 2 + n
     }
@@ -254,7 +295,9 @@ fn determinant(matrix: &[Rationals]) -> BigRational {
         matrix.iter().map(|row| row.iter().map(|entry| entry.0.clone()).collect()).collect();
     let mut product = BigRational::from_integer(1.into());
     for k in 0..rows.len() {
-        let Some(p) = (k..rows.len()).find(|row| !rows[*row][k].is_zero()) else { return BigRational::zero() };
+        let Some(p) = (k..rows.len()).find(|row| !rows[*row][k].is_zero()) else {
+            return BigRational::zero();
+        };
         if p != k {
             rows.swap(k, p);
             product = -product;
@@ -285,7 +328,8 @@ mod tests {
             for _ in 0..10 {
                 let (i, k) = rng.pair(instance.rhs.len());
                 let factor = Rational::from(rng.between(-5, 5));
-                let action = if rng.chance(1, 2) { Action::Swap(i, k) } else { Action::Add(i, k, factor) };
+                let action =
+                    if rng.chance(1, 2) { Action::Swap(i, k) } else { Action::Add(i, k, factor) };
                 let _ = GaussianElimination::step(&instance, &mut state, action);
                 let now = determinant(&state.matrix);
                 assert_eq!(if state.swaps.is_multiple_of(2) { now } else { -now }, wanted);

@@ -1,4 +1,5 @@
-//! GCD Euclidean: the greatest common divisor with its Bézout coefficients, by Euclid's extended algorithm.
+//! GCD Euclidean: the greatest common divisor with its Bézout coefficients, by Euclid's extended
+//! algorithm.
 //!
 //! A step is one division; its line is quotient and remainder.
 
@@ -42,7 +43,8 @@ impl Task for GcdEuclidean {
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let (min_steps, _) = page::size::MIN_STEPS.range(difficulty);
         loop {
-            let digits = u32::try_from(page::size::DIGITS.draw(difficulty, rng)).expect("invariant: small");
+            let digits =
+                u32::try_from(page::size::DIGITS.draw(difficulty, rng)).expect("invariant: small");
             let least = 10u64.pow(digits - 1);
             let g = 1 + rng.below(50);
             let a = (least + rng.below(9 * least)) / g * g;
@@ -89,14 +91,23 @@ impl Task for GcdEuclidean {
         let [r0, r1] = state.r;
         let q = r0.checked_div(r1)?;
         // After wrong lines the coefficients may have become too large for a legal step.
-        (shifted(state.s, q).is_some() && shifted(state.t, q).is_some()).then_some(Action { q, r: r0 % r1 })
+        (shifted(state.s, q).is_some() && shifted(state.t, q).is_some())
+            .then_some(Action { q, r: r0 % r1 })
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        _: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let wide = |pair: [i64; 2]| pair.map(i128::from);
         let (s, t) = (wide(after.s), wide(after.t));
-        let combines =
-            |row: usize| s[row] * i128::from(instance.a) + t[row] * i128::from(instance.b) == i128::from(after.r[row]);
+        let combines = |row: usize| {
+            s[row] * i128::from(instance.a) + t[row] * i128::from(instance.b)
+                == i128::from(after.r[row])
+        };
         found.require(page::BEZOUT, combines(0) && combines(1));
         found.require(page::UNIMODULAR, (s[0] * t[1] - s[1] * t[0]).abs() == 1);
         found.require(page::DESCENT, after.r[1] < after.r[0]);

@@ -1,6 +1,7 @@
 //! Long Division: divide a long number by a shorter one, digit by digit.
 //!
-//! A step takes one digit of the dividend; its line is the digit of the quotient and the new remainder.
+//! A step takes one digit of the dividend; its line is the digit of the quotient and the new
+//! remainder.
 
 use num_bigint::BigUint;
 
@@ -55,7 +56,9 @@ fn big(digits: &str) -> BigUint {
 
 /// A decimal number without leading zeros.
 fn is_number(digits: &str) -> bool {
-    !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit()) && (digits.len() == 1 || !digits.starts_with('0'))
+    !digits.is_empty()
+        && digits.bytes().all(|c| c.is_ascii_digit())
+        && (digits.len() == 1 || !digits.starts_with('0'))
 }
 
 /// A number of exactly `len` digits.
@@ -63,7 +66,8 @@ fn number_of(len: usize, rng: &mut TaskRng) -> String {
     (0..len)
         .map(|place| {
             let digit = rng.between(if place == 0 && len > 1 { 1 } else { 0 }, 9);
-            char::from_digit(u32::try_from(digit).expect("invariant: a digit"), 10).expect("invariant: a digit")
+            char::from_digit(u32::try_from(digit).expect("invariant: a digit"), 10)
+                .expect("invariant: a digit")
         })
         .collect()
 }
@@ -75,7 +79,8 @@ impl Task for LongDivision {
         loop {
             let dividend = page::size::DIVIDEND_DIGITS.draw(difficulty, rng);
             let divisor = page::size::DIVISOR_DIGITS.draw(difficulty, rng);
-            let instance = Instance { dividend: number_of(dividend, rng), divisor: number_of(divisor, rng) };
+            let instance =
+                Instance { dividend: number_of(dividend, rng), divisor: number_of(divisor, rng) };
             if instance.divisor() >= 3 {
                 return instance;
             }
@@ -83,8 +88,11 @@ impl Task for LongDivision {
     }
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        let dividend = is_number(&instance.dividend) && instance.dividend.len() <= DIVIDEND_DIGITS_MAX;
-        let allowed = |max: usize| format!("must be a decimal number without leading zeros, of at most {max} digits");
+        let dividend =
+            is_number(&instance.dividend) && instance.dividend.len() <= DIVIDEND_DIGITS_MAX;
+        let allowed = |max: usize| {
+            format!("must be a decimal number without leading zeros, of at most {max} digits")
+        };
         InvalidInput::unless(dividend, "dividend", allowed(DIVIDEND_DIGITS_MAX))?;
         let divisor = is_number(&instance.divisor) && instance.divisor.len() <= DIVISOR_DIGITS_MAX;
         InvalidInput::unless(divisor, "divisor", allowed(DIVISOR_DIGITS_MAX))?;
@@ -115,16 +123,26 @@ impl Task for LongDivision {
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let part = state.r * 10 + instance.digit(state.pos)?;
         let divisor = instance.divisor();
-        // After a wrong remainder the quotient may have no single digit: no action is prescribed then.
+        // After a wrong remainder the quotient may have no single digit: no action is prescribed
+        // then.
         let digit = u8::try_from(part / divisor).ok().filter(|digit| *digit < 10)?;
         Some(Action { digit, remainder: part % divisor })
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        _: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let divisor = instance.divisor();
         found.require(page::REMAINDER_RANGE, after.r < divisor);
         let sum = digit_sum(&after.q) % 9 * (divisor % 9) + after.r % 9;
-        found.require(page::CASTING_OUT_NINES, sum % 9 == digit_sum(&instance.dividend[..after.pos]) % 9);
+        found.require(
+            page::CASTING_OUT_NINES,
+            sum % 9 == digit_sum(&instance.dividend[..after.pos]) % 9,
+        );
         found.require(page::LENGTH, after.q.len() == after.pos);
         if Self::ended(instance, after) {
             let exact = big(&after.q) * divisor + after.r == big(&instance.dividend);

@@ -1,4 +1,5 @@
-//! Matrix Multiply: the product of two square matrices, row by row, each entry as a running sum of products.
+//! Matrix Multiply: the product of two square matrices, row by row, each entry as a running sum of
+//! products.
 //!
 //! A step is one multiply-add; its line is the running sum after it.
 
@@ -74,8 +75,11 @@ impl Task for MatrixMultiply {
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
             let n = page::size::N.draw(difficulty, rng);
-            let magnitude = i64::try_from(page::size::MAGNITUDE.draw(difficulty, rng)).expect("invariant: small");
-            let mut matrix = || (0..n).map(|_| array::uniform(n, -magnitude, magnitude, rng)).collect::<Vec<_>>();
+            let magnitude = i64::try_from(page::size::MAGNITUDE.draw(difficulty, rng))
+                .expect("invariant: small");
+            let mut matrix = || {
+                (0..n).map(|_| array::uniform(n, -magnitude, magnitude, rng)).collect::<Vec<_>>()
+            };
             let instance = Instance { a: matrix(), b: matrix() };
             let entries = instance.a.iter().chain(&instance.b).flatten();
             if entries.filter(|entry| **entry != 0).count() > n * n {
@@ -86,12 +90,20 @@ impl Task for MatrixMultiply {
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let n = instance.a.len();
-        InvalidInput::unless((1..=SIZE_MAX).contains(&n), "a", format!("has {n} rows; give 1 to {SIZE_MAX}"))?;
+        InvalidInput::unless(
+            (1..=SIZE_MAX).contains(&n),
+            "a",
+            format!("has {n} rows; give 1 to {SIZE_MAX}"),
+        )?;
         for (field, matrix) in [("a", &instance.a), ("b", &instance.b)] {
             let square = matrix.len() == n && matrix.iter().all(|row| row.len() == n);
             InvalidInput::unless(square, field, format!("must have {n} rows of {n} entries"))?;
             let bounded = matrix.iter().flatten().all(|entry| entry.unsigned_abs() <= ENTRY_MAX);
-            InvalidInput::unless(bounded, field, format!("every entry must lie in -{ENTRY_MAX} … {ENTRY_MAX}"))?;
+            InvalidInput::unless(
+                bounded,
+                field,
+                format!("every entry must lie in -{ENTRY_MAX} … {ENTRY_MAX}"),
+            )?;
         }
         Ok(())
     }
@@ -136,9 +148,17 @@ impl Task for MatrixMultiply {
         (sum.unsigned_abs() < NUMBER_LIMIT).then_some(Action { sum })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let added = before.k + 1;
-        let bound = i64::try_from(added).expect("invariant: small") * largest(&instance.a) * largest(&instance.b);
+        let bound = i64::try_from(added).expect("invariant: small")
+            * largest(&instance.a)
+            * largest(&instance.b);
         found.require(page::BOUNDED, action.sum.abs() <= bound);
         found.require(page::ROW_CHECKSUM, rows_check(instance, &after.product));
         let odd = instance.a[before.i]
@@ -149,7 +169,10 @@ impl Task for MatrixMultiply {
         found.require(page::PARITY, action.sum & 1 == odd);
         if Self::ended(instance, after) {
             let n = instance.a.len();
-            found.require(page::COMPLETE, after.product.len() == n * n && columns_check(instance, &after.product));
+            found.require(
+                page::COMPLETE,
+                after.product.len() == n * n && columns_check(instance, &after.product),
+            );
         }
     }
 

@@ -1,9 +1,10 @@
-//! Whether a derivative agrees numerically with that of an expression: both are evaluated at fixed complex points
-//! (where ln has no gaps), with a bound on the rounding errors of each value.
+//! Whether a derivative agrees numerically with that of an expression: both are evaluated at fixed
+//! complex points (where ln has no gaps), with a bound on the rounding errors of each value.
 
 use super::expression::Symbol;
 
-/// Fixed and without pattern; near 0, so that towers of exp stay small somewhere, and none on an axis.
+/// Fixed and without pattern; near 0, so that towers of exp stay small somewhere, and none on an
+/// axis.
 const POINTS: [(f64, f64); 8] = [
     (0.71, 0.33),
     (-0.42, 0.87),
@@ -49,13 +50,19 @@ impl Number {
 
     fn times(self, other: Self) -> Self {
         let error = self.abs() * other.error + other.abs() * self.error + self.error * other.error;
-        Self::rounded(self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re, error)
+        Self::rounded(
+            self.re * other.re - self.im * other.im,
+            self.re * other.im + self.im * other.re,
+            error,
+        )
     }
 
     fn over(self, other: Self) -> Self {
         let (abs, norm) = (other.abs(), other.re * other.re + other.im * other.im);
-        let (re, im) =
-            ((self.re * other.re + self.im * other.im) / norm, (self.im * other.re - self.re * other.im) / norm);
+        let (re, im) = (
+            (self.re * other.re + self.im * other.im) / norm,
+            (self.im * other.re - self.re * other.im) / norm,
+        );
         // A square that overflows or vanishes makes a quotient of which nothing is known.
         let room = if norm.is_normal() { (abs - other.error).max(0.0) } else { 0.0 };
         Self::rounded(re, im, (self.error + re.hypot(im) * other.error) / room)
@@ -72,7 +79,11 @@ impl Number {
 
     fn ln(self) -> Self {
         let room = (self.abs() - self.error).max(0.0);
-        Self::rounded(self.abs().ln(), self.im.atan2(self.re), self.error / room + 8.0 * f64::EPSILON)
+        Self::rounded(
+            self.abs().ln(),
+            self.im.atan2(self.re),
+            self.error / room + 8.0 * f64::EPSILON,
+        )
     }
 
     /// A bound on how much sin and cos move within the error.
@@ -81,11 +92,19 @@ impl Number {
     }
 
     fn sin(self) -> Self {
-        Self::rounded(self.re.sin() * self.im.cosh(), self.re.cos() * self.im.sinh(), self.wave_error())
+        Self::rounded(
+            self.re.sin() * self.im.cosh(),
+            self.re.cos() * self.im.sinh(),
+            self.wave_error(),
+        )
     }
 
     fn cos(self) -> Self {
-        Self::rounded(self.re.cos() * self.im.cosh(), -self.re.sin() * self.im.sinh(), self.wave_error())
+        Self::rounded(
+            self.re.cos() * self.im.cosh(),
+            -self.re.sin() * self.im.sinh(),
+            self.wave_error(),
+        )
     }
 
     fn power(self, exponent: i64) -> Self {
@@ -120,7 +139,8 @@ fn integer(value: i64) -> Number {
 }
 
 fn at_point(expression: &[Symbol], x: Number) -> Option<Dual> {
-    // From the right, so that the arguments of a symbol lie on the stack when it comes, the first on top.
+    // From the right, so that the arguments of a symbol lie on the stack when it comes, the first
+    // on top.
     let mut stack: Vec<Dual> = Vec::new();
     for symbol in expression.iter().rev() {
         let dual = match symbol {
@@ -129,14 +149,17 @@ fn at_point(expression: &[Symbol], x: Number) -> Option<Dual> {
             Symbol::Derivative(_) | Symbol::Given(_) => return None,
             _ => {
                 let u = stack.pop()?;
-                let chain = |value: Number, outer: Number| Dual { value, slope: outer.times(u.slope) };
+                let chain =
+                    |value: Number, outer: Number| Dual { value, slope: outer.times(u.slope) };
                 match symbol {
                     Symbol::Sin => chain(u.value.sin(), u.value.cos()),
                     Symbol::Cos => chain(u.value.cos(), Number::ZERO.minus(u.value.sin())),
                     Symbol::Exp => chain(u.value.exp(), u.value.exp()),
                     Symbol::Ln => chain(u.value.ln(), Number::exact(1.0).over(u.value)),
                     Symbol::Power(0) => Dual { value: Number::exact(1.0), slope: Number::ZERO },
-                    Symbol::Power(n) => chain(u.value.power(*n), integer(*n).times(u.value.power(*n - 1))),
+                    Symbol::Power(n) => {
+                        chain(u.value.power(*n), integer(*n).times(u.value.power(*n - 1)))
+                    }
                     _ => binary(*symbol, u, stack.pop()?),
                 }
             }
@@ -150,9 +173,10 @@ fn binary(symbol: Symbol, u: Dual, v: Dual) -> Dual {
     match symbol {
         Symbol::Add => Dual { value: u.value.plus(v.value), slope: u.slope.plus(v.slope) },
         Symbol::Sub => Dual { value: u.value.minus(v.value), slope: u.slope.minus(v.slope) },
-        Symbol::Mul => {
-            Dual { value: u.value.times(v.value), slope: u.slope.times(v.value).plus(u.value.times(v.slope)) }
-        }
+        Symbol::Mul => Dual {
+            value: u.value.times(v.value),
+            slope: u.slope.times(v.value).plus(u.value.times(v.slope)),
+        },
         _ => {
             let value = u.value.over(v.value);
             Dual { value, slope: u.slope.minus(value.times(v.slope)).over(v.value) }

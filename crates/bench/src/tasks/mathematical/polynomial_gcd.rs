@@ -1,4 +1,5 @@
-//! Polynomial GCD: Euclid's algorithm on polynomials with rational coefficients, remainders made monic.
+//! Polynomial GCD: Euclid's algorithm on polynomials with rational coefficients, remainders made
+//! monic.
 //!
 //! A step is one term of a quotient, or one normalisation to leading coefficient 1.
 
@@ -14,9 +15,10 @@ use crate::tasks::prelude::*;
 
 pub struct PolynomialGcd;
 
-/// With these bounds no coefficient comes to the length that makes a line illegal: the monic remainders are quotients of
-/// minors of Sylvester's matrix, which by Hadamard's inequality have at most 48·(3 + 20) = 1,104 bits, and the rests
-/// before them have a few times that (an action was seen to need room for 4,900).
+/// With these bounds no coefficient comes to the length that makes a line illegal: the monic
+/// remainders are quotients of minors of Sylvester's matrix, which by Hadamard's inequality have at
+/// most 48·(3 + 20) = 1,104 bits, and the rests before them have a few times that (an action was
+/// seen to need room for 4,900).
 const DEGREE_MAX: usize = 24;
 const COEFFICIENT_MAX: u64 = 1_000_000;
 
@@ -39,7 +41,8 @@ pub struct State {
 }
 
 impl State {
-    /// The remainder is known: the divisor takes the dividend's place, and the remainder the divisor's.
+    /// The remainder is known: the divisor takes the dividend's place, and the remainder the
+    /// divisor's.
     fn shift(&mut self, remainder: Polynomial) {
         self.a = std::mem::replace(&mut self.b, remainder);
         self.r = self.a.clone();
@@ -119,10 +122,15 @@ impl Task for PolynomialGcd {
             InvalidInput::unless((1..=DEGREE_MAX + 1).contains(&n), field, range)?;
             InvalidInput::unless(polynomial[0] != 0, field, "the first coefficient must not be 0")?;
             let bounded = polynomial.iter().all(|c| c.unsigned_abs() <= COEFFICIENT_MAX);
-            let range = format!("every coefficient must lie in -{COEFFICIENT_MAX} … {COEFFICIENT_MAX}");
+            let range =
+                format!("every coefficient must lie in -{COEFFICIENT_MAX} … {COEFFICIENT_MAX}");
             InvalidInput::unless(bounded, field, range)?;
         }
-        InvalidInput::unless(instance.q.len() <= instance.p.len(), "q", "must not have a higher degree than p")
+        InvalidInput::unless(
+            instance.q.len() <= instance.p.len(),
+            "q",
+            "must not have a higher degree than p",
+        )
     }
 
     fn start(instance: &Instance) -> State {
@@ -133,7 +141,8 @@ impl Task for PolynomialGcd {
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
         let most = 2 * instance.p.len();
-        let reason = format!("must have up to {most} coefficients, the first of them not 0, none too long");
+        let reason =
+            format!("must have up to {most} coefficients, the first of them not 0, none too long");
         for (field, polynomial) in [("a", &state.a), ("b", &state.b), ("r", &state.r)] {
             InvalidInput::unless(polynomial.is_at_most(most), field, reason.as_str())?;
         }
@@ -145,7 +154,9 @@ impl Task for PolynomialGcd {
         match action {
             Action::Term(c, e) => {
                 if state.b.is_zero() || is_remainder || *e >= instance.p.len() {
-                    return Err(Illegal("a term needs a divisor of no higher degree, and an exponent up to deg p"));
+                    return Err(Illegal(
+                        "a term needs a divisor of no higher degree, and an exponent up to deg p",
+                    ));
                 }
                 if !state.r.has_room_for(c, &state.b) {
                     return Err(Illegal("the coefficients would become too long"));
@@ -190,16 +201,27 @@ impl Task for PolynomialGcd {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
-        // `common-divisor` holds by construction: gcd(R - c·t^e·B, B) = gcd(R, B), the shift exchanges R and B, and
-        // constants do not count. A test checks it against its meaning.
-        if let (Action::Term(c, e), Some(r), Some(b)) = (action, before.r.leading(), before.b.leading()) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
+        // `common-divisor` holds by construction: gcd(R - c·t^e·B, B) = gcd(R, B), the shift
+        // exchanges R and B, and constants do not count. A test checks it against its meaning.
+        if let (Action::Term(c, e), Some(r), Some(b)) =
+            (action, before.r.leading(), before.b.leading())
+        {
             let meets = before.b.degree().map(|degree| degree + e) == before.r.degree();
             found.require(page::DEGREE_FALLS, meets && &c.0 * &b.0 == r.0);
         }
         found.require(page::MONIC, after.divisions <= 1 || after.b.is_zero() || after.b.is_monic());
         if Self::ended(instance, after) {
-            found.require(page::DIVIDES, after.a.divides(&instance.p) && after.a.divides(&instance.q));
+            found.require(
+                page::DIVIDES,
+                after.a.divides(&instance.p) && after.a.divides(&instance.q),
+            );
         }
     }
 
@@ -208,8 +230,9 @@ impl Task for PolynomialGcd {
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // Degrees fall from deg q, so that there are at most deg q + 1 divisions; each has at most one normalisation.
-        // The differences of degree add up to deg p at most, and a division has one term more than its difference.
+        // Degrees fall from deg q, so that there are at most deg q + 1 divisions; each has at most
+        // one normalisation. The differences of degree add up to deg p at most, and a division has
+        // one term more than its difference.
         (instance.p.len() - 1 + 2 * instance.q.len()) as u64
     }
 
@@ -243,7 +266,8 @@ mod tests {
             let wanted = gcd(state.a.clone(), state.b.clone());
             for _ in 0..12 {
                 let c = Rational::from(rng.between(1, 5));
-                let wrong = if rng.chance(1, 2) { Action::Term(c, rng.index(3)) } else { Action::Monic(c) };
+                let wrong =
+                    if rng.chance(1, 2) { Action::Term(c, rng.index(3)) } else { Action::Monic(c) };
                 let right = PolynomialGcd::reference(&instance, &state);
                 let action = right.filter(|_| rng.chance(2, 3)).unwrap_or(wrong);
                 let _ = PolynomialGcd::step(&instance, &mut state, action);

@@ -12,9 +12,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::tasks::Rational;
 use crate::tasks::rational::BITS_MAX;
 
-/// The sum of the products, as numerator and denominator, not in lowest terms: what wrong lines multiply up would take
-/// minutes to reduce on the way.
-pub fn sum_of_products<'a>(pairs: impl IntoIterator<Item = (&'a Rational, &'a Rational)>) -> (BigInt, BigInt) {
+/// The sum of the products, as numerator and denominator, not in lowest terms: what wrong lines
+/// multiply up would take minutes to reduce on the way.
+pub fn sum_of_products<'a>(
+    pairs: impl IntoIterator<Item = (&'a Rational, &'a Rational)>,
+) -> (BigInt, BigInt) {
     let (mut numerator, mut denominator) = (BigInt::ZERO, BigInt::one());
     for (x, y) in pairs {
         let below = x.0.denom() * y.0.denom();
@@ -31,7 +33,8 @@ pub fn sum_of_products<'a>(pairs: impl IntoIterator<Item = (&'a Rational, &'a Ra
     (numerator, denominator)
 }
 
-/// Total bits of the numbers of a list in a submitted state: bounds the denominators of sums over it.
+/// Total bits of the numbers of a list in a submitted state: bounds the denominators of sums over
+/// it.
 pub const TOTAL_BITS_MAX: u64 = 1 << 17;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,10 +72,11 @@ impl FromIterator<i64> for Rationals {
 }
 
 impl Rationals {
-    /// Length of the longest numerator or denominator.
-    /// Whether the numbers of a client's list are as short as lines could make them, and not too many of them long.
+    /// Length of the longest numerator or denominator. Whether the numbers of a client's list are
+    /// as short as lines could make them, and not too many of them long.
     pub fn are_short(&self) -> bool {
-        let total: u64 = self.iter().map(|value| value.0.numer().bits() + value.0.denom().bits()).sum();
+        let total: u64 =
+            self.iter().map(|value| value.0.numer().bits() + value.0.denom().bits()).sum();
         self.bits() < BITS_MAX && total < TOTAL_BITS_MAX
     }
 

@@ -1,6 +1,8 @@
-//! Simplex Method: maximise a linear objective over linear constraints in exact arithmetic, pivoting by Bland's rule.
+//! Simplex Method: maximise a linear objective over linear constraints in exact arithmetic,
+//! pivoting by Bland's rule.
 //!
-//! A step is one choice of a pivot, one division of its row, or one subtraction of that row from another.
+//! A step is one choice of a pivot, one division of its row, or one subtraction of that row from
+//! another.
 
 use num_traits::{One, Signed, Zero};
 
@@ -11,8 +13,8 @@ use crate::tasks::prelude::*;
 
 pub struct SimplexMethod;
 
-/// With these bounds no entry comes near the length that makes a line illegal: every entry is a quotient of two minors,
-/// which by Hadamard's inequality have at most 13·(2 + 20) = 286 bits.
+/// With these bounds no entry comes near the length that makes a line illegal: every entry is a
+/// quotient of two minors, which by Hadamard's inequality have at most 13·(2 + 20) = 286 bits.
 const SIZE_MAX: usize = 12;
 const ENTRY_MAX: u64 = 1_000_000;
 
@@ -57,7 +59,8 @@ impl State {
             && self.pivots.last().is_none_or(|(column, row)| self.is_unit_column(*column, *row))
     }
 
-    /// Whether a line may follow the last one: a division after its pivot, then subtractions down the rows.
+    /// Whether a line may follow the last one: a division after its pivot, then subtractions down
+    /// the rows.
     fn continues_with(&self, action: &Action) -> bool {
         match (action, &self.last.0) {
             (Action::Pivot(..), _) => self.is_between_pivots(),
@@ -75,7 +78,8 @@ impl State {
             Some(Action::Sub(i, _)) => i + 1,
             _ => return None,
         };
-        (from..self.tableau.len()).find(|row| *row != pivot_row && !self.tableau[*row][column].0.is_zero())
+        (from..self.tableau.len())
+            .find(|row| *row != pivot_row && !self.tableau[*row][column].0.is_zero())
     }
 
     /// The lowest column with a negative entry in the objective's row.
@@ -86,9 +90,9 @@ impl State {
 
     /// The row with the smallest ratio, ties by the lowest basis variable.
     fn leaving(&self, column: usize) -> Option<usize> {
-        (0..self.basis.len())
-            .filter(|row| self.tableau[*row][column].0.is_positive())
-            .min_by_key(|row| (Rational(&self.rhs(*row).0 / &self.tableau[*row][column].0), self.basis[*row]))
+        (0..self.basis.len()).filter(|row| self.tableau[*row][column].0.is_positive()).min_by_key(
+            |row| (Rational(&self.rhs(*row).0 / &self.tableau[*row][column].0), self.basis[*row]),
+        )
     }
 }
 
@@ -133,9 +137,17 @@ impl Task for SimplexMethod {
         InvalidInput::unless((1..=SIZE_MAX).contains(&m), "b", range(m))?;
         let small = |entry: &i64| entry.unsigned_abs() <= ENTRY_MAX;
         let natural = |entry: &i64| *entry >= 0 && small(entry);
-        InvalidInput::unless(instance.c.iter().all(small), "c", format!("must lie in -{ENTRY_MAX} … {ENTRY_MAX}"))?;
+        InvalidInput::unless(
+            instance.c.iter().all(small),
+            "c",
+            format!("must lie in -{ENTRY_MAX} … {ENTRY_MAX}"),
+        )?;
         let shape = instance.a.len() == m && instance.a.iter().all(|row| row.len() == n);
-        InvalidInput::unless(shape, "a", format!("must have {m} rows (as b has entries) of {n} entries (as c has)"))?;
+        InvalidInput::unless(
+            shape,
+            "a",
+            format!("must have {m} rows (as b has entries) of {n} entries (as c has)"),
+        )?;
         let range = format!("must lie in 0 … {ENTRY_MAX}");
         InvalidInput::unless(instance.a.iter().flatten().all(natural), "a", range.clone())?;
         InvalidInput::unless(instance.b.iter().all(natural), "b", range)?;
@@ -151,7 +163,9 @@ impl Task for SimplexMethod {
             .iter()
             .zip(&instance.b)
             .enumerate()
-            .map(|(row, (entries, rhs))| entries.iter().copied().chain(slacks(row)).chain([*rhs]).collect())
+            .map(|(row, (entries, rhs))| {
+                entries.iter().copied().chain(slacks(row)).chain([*rhs]).collect()
+            })
             .collect();
         tableau.push(instance.c.iter().map(|c| -c).chain(slacks(m)).chain([0]).collect());
         State { tableau, basis: (n..n + m).collect(), pivots: Vec::new(), last: Last(None) }
@@ -161,7 +175,11 @@ impl Task for SimplexMethod {
         let (n, m) = (instance.c.len(), instance.b.len());
         let fits = |row: &Rationals| row.len() == n + m + 1 && row.are_short();
         let tableau = state.tableau.len() == m + 1 && state.tableau.iter().all(fits);
-        InvalidInput::unless(tableau, "tableau", format!("must have {} rows of {} short entries", m + 1, n + m + 1))?;
+        InvalidInput::unless(
+            tableau,
+            "tableau",
+            format!("must have {} rows of {} short entries", m + 1, n + m + 1),
+        )?;
         limits::length("basis", state.basis.len(), m)?;
         limits::below("basis", state.basis.iter().copied(), n + m)?;
         limits::below("pivots", state.pivots.iter().map(|(column, _)| *column), n + m)?;
@@ -225,14 +243,24 @@ impl Task for SimplexMethod {
         Some(Action::Pivot(column, state.leaving(column)?))
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
-        // `slack-identity` holds by construction: it is linear in a row, and only multiples of rows are added or
-        // divided. A test checks it against its meaning.
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
+        // `slack-identity` holds by construction: it is linear in a row, and only multiples of rows
+        // are added or divided. A test checks it against its meaning.
         let m = instance.b.len();
         let between = after.is_between_pivots();
         if between {
             found.require(page::FEASIBLE, (0..m).all(|row| !after.rhs(row).0.is_negative()));
-            let unit = after.basis.iter().enumerate().all(|(row, column)| after.is_unit_column(*column, row));
+            let unit = after
+                .basis
+                .iter()
+                .enumerate()
+                .all(|(row, column)| after.is_unit_column(*column, row));
             found.require(page::UNIT_COLUMNS, unit);
         }
         found.require(page::WHOLE_PIVOTS, before.continues_with(action));
@@ -247,7 +275,9 @@ impl Task for SimplexMethod {
                 let enters = entry(before, m).is_some_and(|entry| entry.is_negative());
                 found.require(page::PIVOT_ENTRY, leaves && enters);
             }
-            Action::Div(row, _) => found.require(page::CLEARED, entry(after, *row).is_some_and(|entry| entry.is_one())),
+            Action::Div(row, _) => {
+                found.require(page::CLEARED, entry(after, *row).is_some_and(|entry| entry.is_one()))
+            }
             Action::Sub(i, _) => {
                 let cleared = entry(after, *i).is_some_and(|entry| entry.is_zero());
                 let needed = entry(before, *i).is_some_and(|entry| !entry.is_zero());
@@ -261,12 +291,14 @@ impl Task for SimplexMethod {
     }
 
     fn ended(_: &Instance, state: &State) -> bool {
-        !matches!(state.last.0, Some(Action::Pivot(..))) && state.row_left().is_none() && state.entering().is_none()
+        !matches!(state.last.0, Some(Action::Pivot(..)))
+            && state.row_left().is_none()
+            && state.entering().is_none()
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // Bland's rule never comes back to a basis, of which there are (n+m over m); the first takes no pivot, and a
-        // pivot takes at most 2 + m lines.
+        // Bland's rule never comes back to a basis, of which there are (n+m over m); the first
+        // takes no pivot, and a pivot takes at most 2 + m lines.
         let (n, m) = (instance.c.len() as u64, instance.b.len() as u64);
         let bases = (1..=m).fold(1, |bases, k| bases * (n + k) / k);
         (bases - 1) * (m + 2)
@@ -310,7 +342,8 @@ mod tests {
                 let _ = SimplexMethod::step(&instance, &mut state, action);
                 for row in &state.tableau {
                     let slacks = row[n..].iter().zip(&instance.b);
-                    let sum: BigRational = slacks.map(|(entry, b)| &entry.0 * Rational::from(*b).0).sum();
+                    let sum: BigRational =
+                        slacks.map(|(entry, b)| &entry.0 * Rational::from(*b).0).sum();
                     assert_eq!(sum, row[n + m].0);
                 }
             }

@@ -1,4 +1,5 @@
-//! Symbolic Differentiation: the derivative of an expression, from the leaves up, by the rules of calculus.
+//! Symbolic Differentiation: the derivative of an expression, from the leaves up, by the rules of
+//! calculus.
 //!
 //! A step is one node of the expression; its line is the template of the node's derivative.
 
@@ -73,8 +74,8 @@ impl TryFrom<String> for Given {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        let expression =
-            expression::read(&text, NODES_MAX).ok_or("is not a prefix expression of at most 1000 nodes")?;
+        let expression = expression::read(&text, NODES_MAX)
+            .ok_or("is not a prefix expression of at most 1000 nodes")?;
         if expression.iter().any(|symbol| symbol.is_reference()) {
             return Err("d<k> and e<k> stand in action lines only");
         }
@@ -107,7 +108,9 @@ impl Given {
         use Symbol::{Add, Cos, Derivative, Div, Exp, Integer, Mul, Power, Sin, Sub};
         let Node { start, children, .. } = &self.nodes[node];
         let child = |place: usize| {
-            children.get(place).map_or((Integer(0), Integer(0)), |k| (Derivative(*k), Symbol::Given(*k)))
+            children
+                .get(place)
+                .map_or((Integer(0), Integer(0)), |k| (Derivative(*k), Symbol::Given(*k)))
         };
         let ((da, ea), (db, eb)) = (child(0), child(1));
         match self.expression[*start] {
@@ -161,7 +164,11 @@ impl<'de> Deserialize<'de> for Known {
 impl State {
     fn derivative(&self, node: usize) -> Option<&Expression> {
         // The children's derivatives are the latest.
-        self.derivatives.iter().rev().find(|known| known.node == node).map(|known| &known.derivative)
+        self.derivatives
+            .iter()
+            .rev()
+            .find(|known| known.node == node)
+            .map(|known| &known.derivative)
     }
 
     /// The derivative that a template gives the next node.
@@ -219,7 +226,8 @@ fn grow(depth: usize, nodes: usize, rng: &mut TaskRng, tree: &mut Vec<Symbol>) {
 fn plant_constants(tree: &mut [Symbol], rng: &mut TaskRng) {
     for place in 0..tree.len() {
         if tree[place].arity() == 2 && rng.chance(1, 2) {
-            let child = if rng.chance(1, 2) { place + 1 } else { prefix_term::end_of(tree, place + 1) };
+            let child =
+                if rng.chance(1, 2) { place + 1 } else { prefix_term::end_of(tree, place + 1) };
             if tree[child] == Symbol::X {
                 tree[child] = Symbol::Integer(rng.between(2, 9));
             }
@@ -236,7 +244,8 @@ impl Task for SymbolicDiff {
             let nodes = page::size::NODES.draw(difficulty, rng);
             let mut tree = Vec::new();
             grow(depth, nodes, rng, &mut tree);
-            // Every binary node keeps an x below it, so that constants are the only subtrees without one.
+            // Every binary node keeps an x below it, so that constants are the only subtrees
+            // without one.
             plant_constants(&mut tree, rng);
             let fits = page::size::DEPTH.accepts(difficulty, prefix_term::depth(&tree) as u64)
                 && page::size::NODES.accepts(difficulty, tree.len() as u64);
@@ -258,11 +267,19 @@ impl Task for SymbolicDiff {
             Symbol::Power(n) => (n - 1).unsigned_abs() < NUMBER_LIMIT,
             _ => true,
         });
-        InvalidInput::unless(exponents, "expression", "an exponent leaves 2^53 when it is lowered by 1")?;
+        InvalidInput::unless(
+            exponents,
+            "expression",
+            "an exponent leaves 2^53 when it is lowered by 1",
+        )?;
         // An illegal reference step is none, so that the reference of such an input does not end.
         let end = reference_end::<Self>(instance, u64::MAX);
         let legal = end.is_some_and(|(end, _)| Self::ended(instance, &end));
-        InvalidInput::unless(legal, "expression", "its derivative has more than 10000 nodes, or integers beyond 2^53")
+        InvalidInput::unless(
+            legal,
+            "expression",
+            "its derivative has more than 10000 nodes, or integers beyond 2^53",
+        )
     }
 
     fn start(_: &Instance) -> State {
@@ -279,9 +296,17 @@ impl Task for SymbolicDiff {
             waiting.push(number);
         }
         let held = state.derivatives.iter().map(|known| known.node).eq(waiting.iter().copied());
-        InvalidInput::unless(held, "derivatives", format!("must be those of the nodes {waiting:?}"))?;
+        InvalidInput::unless(
+            held,
+            "derivatives",
+            format!("must be those of the nodes {waiting:?}"),
+        )?;
         let plain = |known: &Known| !known.derivative.iter().any(|symbol| symbol.is_reference());
-        InvalidInput::unless(state.derivatives.iter().all(plain), "derivatives", "must have no d<k> and e<k>")
+        InvalidInput::unless(
+            state.derivatives.iter().all(plain),
+            "derivatives",
+            "must have no d<k> and e<k>",
+        )
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -313,18 +338,27 @@ impl Task for SymbolicDiff {
         state.value(&instance.expression, &template).is_ok().then_some(Action(template))
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         // `references` holds for every legal line.
         let given = &instance.expression;
         let is_leaf = given.nodes[before.done].children.is_empty();
         found.require(page::LINEAR, is_leaf || expression::degree(&action.0) == Some(1));
         let constants_vanish = after.derivatives.iter().all(|known| {
-            *known.derivative == [Symbol::Integer(0)] || given.subexpression(known.node).contains(&Symbol::X)
+            *known.derivative == [Symbol::Integer(0)]
+                || given.subexpression(known.node).contains(&Symbol::X)
         });
         found.require(page::CONSTANT_ZERO, constants_vanish);
         if Self::ended(instance, after) {
-            let agrees =
-                after.derivatives.last().is_some_and(|root| numeric::agrees(&root.derivative, &given.expression));
+            let agrees = after
+                .derivatives
+                .last()
+                .is_some_and(|root| numeric::agrees(&root.derivative, &given.expression));
             found.require(page::NUMERIC, agrees);
         }
     }
@@ -354,7 +388,8 @@ mod tests {
         for difficulty in Difficulty::ALL {
             for _ in 0..300 {
                 let instance = SymbolicDiff::generate(difficulty, &mut rng);
-                let (end, _) = reference_end::<SymbolicDiff>(&instance, u64::MAX).expect("the reference ends");
+                let (end, _) =
+                    reference_end::<SymbolicDiff>(&instance, u64::MAX).expect("the reference ends");
                 let derivative = &end.derivatives[0].derivative;
                 let expression = &instance.expression.expression;
                 assert!(numeric::agrees(derivative, expression), "{expression}: {derivative}");

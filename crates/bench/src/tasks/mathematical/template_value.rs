@@ -1,5 +1,5 @@
-//! The values of templates of derivatives: what their references stand for is put in, and every node that is built is
-//! simplified.
+//! The values of templates of derivatives: what their references stand for is put in, and every
+//! node that is built is simplified.
 
 use num_bigint::BigInt;
 
@@ -26,14 +26,17 @@ const ONE: Option<Symbol> = Some(Symbol::Integer(1));
 #[derive(Default)]
 struct Value {
     symbols: Vec<Symbol>,
-    /// Integers beyond 2^53: they may go away again, for only the finished value is bounded. A value names nodes no
-    /// more, so that `Given(k)` in it can stand for the k-th of these.
+    /// Integers beyond 2^53: they may go away again, for only the finished value is bounded. A
+    /// value names nodes no more, so that `Given(k)` in it can stand for the k-th of these.
     large: Vec<BigInt>,
 }
 
-/// The value of a template, where `inserted` gives what a reference stands for: every node is simplified once, when its
-/// arguments are complete; what is inserted is not simplified again.
-pub fn evaluate<'a>(template: &[Symbol], inserted: impl Fn(Symbol) -> &'a [Symbol]) -> Result<Expression, NoValue> {
+/// The value of a template, where `inserted` gives what a reference stands for: every node is
+/// simplified once, when its arguments are complete; what is inserted is not simplified again.
+pub fn evaluate<'a>(
+    template: &[Symbol],
+    inserted: impl Fn(Symbol) -> &'a [Symbol],
+) -> Result<Expression, NoValue> {
     let mut value = Value::default();
     // Places of the nodes that are built, with the place of the second argument once it begins.
     let mut open: Vec<(usize, Option<usize>)> = Vec::new();
@@ -89,7 +92,8 @@ impl Value {
         }
     }
 
-    /// Simplifies the node at `place`, the last of the list to begin before its arguments, by the first rule that fits.
+    /// Simplifies the node at `place`, the last of the list to begin before its arguments, by the
+    /// first rule that fits.
     fn simplify(&mut self, place: usize, second: Option<usize>) {
         let operator = self.symbols[place];
         let Some(second) = second else {
@@ -102,7 +106,8 @@ impl Value {
             [symbol @ (Symbol::Integer(_) | Symbol::Given(_))] => Some(*symbol),
             _ => None,
         };
-        let (left, right) = (alone(&self.symbols[place + 1..second]), alone(&self.symbols[second..]));
+        let (left, right) =
+            (alone(&self.symbols[place + 1..second]), alone(&self.symbols[second..]));
         match (operator, left, right) {
             (Symbol::Add | Symbol::Sub | Symbol::Mul, Some(left), Some(right)) => {
                 let Some((left, right)) = self.take(left).zip(self.take(right)) else { return };
@@ -118,7 +123,9 @@ impl Value {
                 self.symbols.truncate(place);
                 self.symbols.push(Symbol::Integer(0));
             }
-            (Symbol::Add, ZERO, _) | (Symbol::Mul, ONE, _) => drop(self.symbols.drain(place..second)),
+            (Symbol::Add, ZERO, _) | (Symbol::Mul, ONE, _) => {
+                drop(self.symbols.drain(place..second))
+            }
             (Symbol::Add | Symbol::Sub, _, ZERO) | (Symbol::Mul | Symbol::Div, _, ONE) => {
                 self.symbols.truncate(second);
                 self.symbols.remove(place);
@@ -158,6 +165,9 @@ mod tests {
         assert_eq!(value("(* 9007199254740991 2)"), Err(NoValue::TooLarge));
         assert_eq!(value("(+ (* 9007199254740991 9007199254740991) e0)"), Err(NoValue::TooLarge));
         assert_eq!(value("(* (sin e0) (* 0 (* 9007199254740991 2)))").as_deref(), Ok("0"));
-        assert_eq!(value("(- (* 9007199254740991 9) (* 9007199254740991 8))").as_deref(), Ok("9007199254740991"));
+        assert_eq!(
+            value("(- (* 9007199254740991 9) (* 9007199254740991 8))").as_deref(),
+            Ok("9007199254740991")
+        );
     }
 }

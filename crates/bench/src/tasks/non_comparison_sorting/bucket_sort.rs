@@ -1,6 +1,7 @@
 //! Bucket Sort: distribute the values to buckets of equal range, sort each by insertion, join them.
 //!
-//! A step is one action line: `put i b`, `take b k` opens an insertion, `cmp i j`, `swap i j`, `gather`, `done`.
+//! A step is one action line: `put i b`, `take b k` opens an insertion, `cmp i j`, `swap i j`,
+//! `gather`, `done`.
 
 use super::buckets::Buckets;
 use super::input;
@@ -34,7 +35,8 @@ pub struct State {
     faults: Faults,
 }
 
-/// How far a state is from satisfying the constraints, updated with each action: a full check costs n steps.
+/// How far a state is from satisfying the constraints, updated with each action: a full check costs
+/// n steps.
 #[derive(Clone, Copy, Default)]
 struct Faults {
     /// A `put` did not take the next value. Without that, `multiset` holds by construction.
@@ -67,14 +69,19 @@ impl Instance {
 impl State {
     /// Neighbours in the wrong order within these buckets.
     fn descents(&self, buckets: std::ops::Range<usize>) -> usize {
-        let within = |bucket| self.buckets.get(bucket).windows(2).filter(|pair| pair[0] > pair[1]).count();
+        let within =
+            |bucket| self.buckets.get(bucket).windows(2).filter(|pair| pair[0] > pair[1]).count();
         buckets.map(within).sum()
     }
 
     /// The bucket of the last `take`, if it has cells i and j.
     fn bucket_with(&self, i: usize, j: usize) -> Result<usize, Illegal> {
         let bucket = self.b.ok_or(Illegal("no bucket has been taken"))?;
-        if i.max(j) < self.buckets.size(bucket) { Ok(bucket) } else { Err(Illegal("the bucket has fewer cells")) }
+        if i.max(j) < self.buckets.size(bucket) {
+            Ok(bucket)
+        } else {
+            Err(Illegal("the bucket has fewer cells"))
+        }
     }
 
     /// The first insertion from this bucket on.
@@ -85,7 +92,11 @@ impl State {
 
     /// What follows an insertion.
     fn next_take(&self, bucket: usize, k: usize) -> Action {
-        if k + 1 < self.buckets.size(bucket) { Action::Take(bucket, k + 1) } else { self.first_take(bucket + 1) }
+        if k + 1 < self.buckets.size(bucket) {
+            Action::Take(bucket, k + 1)
+        } else {
+            self.first_take(bucket + 1)
+        }
     }
 
     fn holds_the_first_values(&self, a: &[usize]) -> bool {
@@ -101,7 +112,8 @@ fn sorted(values: &[usize]) -> Vec<usize> {
     values
 }
 
-/// Whether the insertions so far are those of all cells before cell k of bucket b; without a cell, those of all cells.
+/// Whether the insertions so far are those of all cells before cell k of bucket b; without a cell,
+/// those of all cells.
 fn follows_insertions(before: &State, next: Option<(usize, usize)>) -> bool {
     let rest = |from: usize, to: usize| (from..to).all(|bucket| before.buckets.size(bucket) <= 1);
     let (bucket, first) = match next {
@@ -110,12 +122,15 @@ fn follows_insertions(before: &State, next: Option<(usize, usize)>) -> bool {
     };
     match (before.b, before.k) {
         (Some(b), Some(k)) if next == Some((b, k + 1)) => true,
-        (Some(b), Some(k)) => first && b < bucket && k + 1 == before.buckets.size(b) && rest(b + 1, bucket),
+        (Some(b), Some(k)) => {
+            first && b < bucket && k + 1 == before.buckets.size(b) && rest(b + 1, bucket)
+        }
         _ => first && rest(0, bucket),
     }
 }
 
-/// Whether the insertion in progress, if there is one, has met a value that is not greater, or the start of its bucket.
+/// Whether the insertion in progress, if there is one, has met a value that is not greater, or the
+/// start of its bucket.
 fn is_inserted(before: &State) -> bool {
     let (Some(b), Some(k)) = (before.b, before.k) else { return true };
     let compared = matches!(before.last.0, Some(Action::Cmp(..) | Action::Swap(0, _)));
@@ -127,14 +142,19 @@ fn check_order(instance: &Instance, before: &State, action: Action, found: &mut 
     let distributed = before.put == instance.a.len();
     match action {
         Action::Put(i, _) => {
-            found.require(page::PUT_ORDER, i == before.put && matches!(last, None | Some(Action::Put(..))));
+            found.require(
+                page::PUT_ORDER,
+                i == before.put && matches!(last, None | Some(Action::Put(..))),
+            );
         }
         Action::Take(b, k) => {
-            found.require(page::TAKE_ORDER, distributed && follows_insertions(before, Some((b, k))));
+            found
+                .require(page::TAKE_ORDER, distributed && follows_insertions(before, Some((b, k))));
             found.require(page::INSERTED, is_inserted(before));
         }
         Action::Cmp(i, j) => {
-            let reached = matches!(last, Some(Action::Take(_, cell) | Action::Swap(cell, _)) if cell == j);
+            let reached =
+                matches!(last, Some(Action::Take(_, cell) | Action::Swap(cell, _)) if cell == j);
             found.require(page::CMP_ORDER, reached && j.checked_sub(1) == Some(i));
         }
         Action::Swap(i, j) => found.require(page::COMPARED, last == Some(Action::Cmp(i, j))),
@@ -184,7 +204,11 @@ impl Task for BucketSort {
         let n = instance.a.len();
         limits::at_most("put", state.put, n)?;
         let count = state.buckets.count();
-        InvalidInput::unless(count == instance.buckets, "buckets", format!("must be {} lists", instance.buckets))?;
+        InvalidInput::unless(
+            count == instance.buckets,
+            "buckets",
+            format!("must be {} lists", instance.buckets),
+        )?;
         let values = state.buckets.joined().iter().all(|value| (*value as usize) < SCALE);
         InvalidInput::unless(values, "buckets", format!("every value must be below {SCALE}"))?;
         InvalidInput::unless(
@@ -209,7 +233,8 @@ impl Task for BucketSort {
     }
 
     fn complete(instance: &Instance, state: &mut State) {
-        // Elements put out of turn make the bucket's values worth comparing: they are, always, in such a state.
+        // Elements put out of turn make the bucket's values worth comparing: they are, always, in
+        // such a state.
         let items = |bucket| state.buckets.get(bucket).iter().map(|value| *value as usize);
         let wrong = |bucket| items(bucket).any(|value| instance.bucket_of(value) != bucket);
         state.faults = Faults {
@@ -222,15 +247,18 @@ impl Task for BucketSort {
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Put(i, b) => {
-                let value = *instance.a.get(i).ok_or(Illegal("there is no such place in the array"))?;
+                let value =
+                    *instance.a.get(i).ok_or(Illegal("there is no such place in the array"))?;
                 if b >= instance.buckets {
                     return Err(Illegal("there is no such bucket"));
                 }
                 if state.put >= instance.a.len() {
                     return Err(Illegal("all elements are distributed"));
                 }
-                let descends = state.buckets.get(b).last().is_some_and(|last| *last as usize > value);
-                state.faults.descents += usize::from(descends && state.b.is_some_and(|current| b < current));
+                let descends =
+                    state.buckets.get(b).last().is_some_and(|last| *last as usize > value);
+                state.faults.descents +=
+                    usize::from(descends && state.b.is_some_and(|current| b < current));
                 state.faults.out_of_turn |= i != state.put;
                 state.faults.wrong_bucket |= b != instance.bucket_of(value);
                 state.buckets.push(b, value);
@@ -291,10 +319,19 @@ impl Task for BucketSort {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         check_order(instance, before, *action, found);
         let faults = &after.faults;
-        found.require(page::MULTISET, !faults.out_of_turn || after.holds_the_first_values(&instance.a));
+        found.require(
+            page::MULTISET,
+            !faults.out_of_turn || after.holds_the_first_values(&instance.a),
+        );
         found.require(page::BUCKET_RANGE, !faults.wrong_bucket);
         found.require(page::FINISHED, faults.descents == 0);
         if let Action::Swap(i, j) = *action {
@@ -303,12 +340,16 @@ impl Task for BucketSort {
         }
         found.require(page::COUNTS, after.swaps <= after.comparisons);
         if *action == Action::Done {
-            found.require(page::SORTED, after.out.iter().map(|x| *x as usize).eq(sorted(&instance.a)));
+            found.require(
+                page::SORTED,
+                after.out.iter().map(|x| *x as usize).eq(sorted(&instance.a)),
+            );
         }
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // All values may fall into one bucket: n puts, n-1 insertions, n(n-1)/2 comparisons and as many swaps.
+        // All values may fall into one bucket: n puts, n-1 insertions, n(n-1)/2 comparisons and as
+        // many swaps.
         let n = instance.a.len() as u64;
         n + (n - 1) + n * (n - 1) + 2
     }

@@ -1,4 +1,5 @@
-//! Buckets of small numbers in a single allocation: a state with hundreds of buckets is copied at every step.
+//! Buckets of small numbers in a single allocation: a state with hundreds of buckets is copied at
+//! every step.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -15,7 +16,8 @@ impl<'de> Deserialize<'de> for Buckets {
         let mut buckets = Self::empty(0);
         for bucket in Vec::<Vec<u32>>::deserialize(deserializer)? {
             buckets.items.extend(bucket);
-            let end = u32::try_from(buckets.items.len()).map_err(|_| serde::de::Error::custom("has too many items"))?;
+            let end = u32::try_from(buckets.items.len())
+                .map_err(|_| serde::de::Error::custom("has too many items"))?;
             buckets.ends.push(end);
         }
         Ok(buckets)

@@ -28,7 +28,8 @@ impl Cells {
     }
 
     pub fn set(&mut self, place: usize, value: usize) {
-        self.0[place] = u32::try_from(value).expect("invariant: places and values of an input are small");
+        self.0[place] =
+            u32::try_from(value).expect("invariant: places and values of an input are small");
     }
 
     pub fn iter(&self) -> impl Iterator<Item = Option<usize>> {
@@ -41,12 +42,20 @@ impl Cells {
     }
 
     /// Reads what [`Cells::serialize_or_minus_one`] writes.
-    pub fn deserialize_or_minus_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    pub fn deserialize_or_minus_one<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
         let cells: Vec<i64> = Vec::deserialize(deserializer)?;
-        let cell =
-            |value: i64| if value == -1 { Some(EMPTY) } else { u32::try_from(value).ok().filter(|v| *v != EMPTY) };
+        let cell = |value: i64| {
+            if value == -1 {
+                Some(EMPTY)
+            } else {
+                u32::try_from(value).ok().filter(|v| *v != EMPTY)
+            }
+        };
         let cells: Option<Vec<u32>> = cells.into_iter().map(cell).collect();
-        let refuse = || serde::de::Error::custom(format!("must be places below {EMPTY}, -1 for none"));
+        let refuse =
+            || serde::de::Error::custom(format!("must be places below {EMPTY}, -1 for none"));
         cells.map(Self).ok_or_else(refuse)
     }
 

@@ -1,4 +1,5 @@
-//! Counting Sort: count each value, sum the counts up to places, then place every element, from the last to the first.
+//! Counting Sort: count each value, sum the counts up to places, then place every element, from the
+//! last to the first.
 //!
 //! A step is one action line: `count i v`, `sum v`, `place i p`, `done`.
 
@@ -26,7 +27,10 @@ pub struct Instance {
 #[serde(deny_unknown_fields)]
 pub struct State {
     pub count: Vec<i64>,
-    #[serde(serialize_with = "Cells::serialize_or_minus_one", deserialize_with = "Cells::deserialize_or_minus_one")]
+    #[serde(
+        serialize_with = "Cells::serialize_or_minus_one",
+        deserialize_with = "Cells::deserialize_or_minus_one"
+    )]
     pos: Cells,
     out: Cells,
     pub last: Last<Action>,
@@ -46,10 +50,12 @@ struct Facts {
     by_value: Vec<usize>,
 }
 
-/// How far a state is from satisfying the constraints, updated with each action: a full check costs n steps.
+/// How far a state is from satisfying the constraints, updated with each action: a full check costs
+/// n steps.
 #[derive(Clone, Copy, Default)]
 struct Faults {
-    /// An element was placed again or on top of another. Without that, `placed` holds by construction.
+    /// An element was placed again or on top of another. Without that, `placed` holds by
+    /// construction.
     placed_again: bool,
     /// Pairs that break `stable`.
     unstable: usize,
@@ -108,7 +114,9 @@ impl State {
         let unstable = |position: usize| {
             let others = self.facts.places_of(value).iter().filter(|other| **other != i);
             let placed = others.filter_map(|other| Some((*other, self.pos.get(*other)?)));
-            placed.filter(|(other, at)| if *other < i { *at >= position } else { position >= *at }).count()
+            placed
+                .filter(|(other, at)| if *other < i { *at >= position } else { position >= *at })
+                .count()
         };
         let before = self.pos.get(i).map_or(0, unstable);
         self.faults.unstable = self.faults.unstable + unstable(place) - before;
@@ -126,9 +134,12 @@ impl State {
     fn all_is_placed_once(&self, a: &[usize]) -> bool {
         let mut taken = vec![false; a.len()];
         let right = self.pos.iter().zip(a).all(|(position, value)| {
-            position.is_none_or(|p| !std::mem::replace(&mut taken[p], true) && self.out.get(p) == Some(*value))
+            position.is_none_or(|p| {
+                !std::mem::replace(&mut taken[p], true) && self.out.get(p) == Some(*value)
+            })
         });
-        // Every position taken is a cell that is not null, so that there is no other when the numbers agree.
+        // Every position taken is a cell that is not null, so that there is no other when the
+        // numbers agree.
         right && self.out.iter().zip(taken).all(|(cell, taken)| cell.is_some() == taken)
     }
 
@@ -144,8 +155,15 @@ impl State {
     }
 }
 
-/// Whether each of the three scans goes on where the line before left it, or begins once the scan before it is complete.
-fn check_scans(instance: &Instance, last: Option<Action>, action: Action, after: &State, found: &mut Violations) {
+/// Whether each of the three scans goes on where the line before left it, or begins once the scan
+/// before it is complete.
+fn check_scans(
+    instance: &Instance,
+    last: Option<Action>,
+    action: Action,
+    after: &State,
+    found: &mut Violations,
+) {
     let (n, k) = (instance.a.len(), instance.k);
     let counted = matches!(last, Some(Action::Count(i, _)) if i + 1 == n);
     match action {
@@ -168,7 +186,10 @@ fn check_scans(instance: &Instance, last: Option<Action>, action: Action, after:
             };
             found.require(page::PLACE_ORDER, follows);
             let count = instance.a.get(i).and_then(|v| after.count.get(*v));
-            found.require(page::PLACE_COUNT, count.is_some_and(|count| usize::try_from(*count) == Ok(p)));
+            found.require(
+                page::PLACE_COUNT,
+                count.is_some_and(|count| usize::try_from(*count) == Ok(p)),
+            );
         }
         Action::Done => found.require(page::STARTS, after.counts_are_starts()),
     }
@@ -223,10 +244,14 @@ impl Task for CountingSort {
     fn complete(instance: &Instance, state: &mut State) {
         state.facts = Arc::new(Facts::of(instance));
         state.faults = Faults {
-            // A value placed twice can no longer be detected, so the places are always compared in such a state.
+            // A value placed twice can no longer be detected, so the places are always compared in
+            // such a state.
             placed_again: true,
             unstable: state.unstable_pairs(instance.k),
-            counts: (0..).zip(&state.count).filter(|(value, count)| state.facts.breaks_bounds(*value, **count)).count(),
+            counts: (0..)
+                .zip(&state.count)
+                .filter(|(value, count)| state.facts.breaks_bounds(*value, **count))
+                .count(),
             misplaced: state
                 .out
                 .iter()
@@ -275,7 +300,13 @@ impl Task for CountingSort {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         check_scans(instance, before.last.0, *action, after, found);
         let faults = &after.faults;
         found.require(page::PLACED, !faults.placed_again || after.all_is_placed_once(&instance.a));
@@ -283,7 +314,10 @@ impl Task for CountingSort {
         found.require(page::COUNT_BOUNDS, faults.counts == 0);
         found.require(page::FINAL_PLACE, faults.misplaced == 0);
         if *action == Action::Done {
-            found.require(page::SORTED, after.out.iter().all(|cell| cell.is_some()) && after.out.iter().is_sorted());
+            found.require(
+                page::SORTED,
+                after.out.iter().all(|cell| cell.is_some()) && after.out.iter().is_sorted(),
+            );
         }
     }
 

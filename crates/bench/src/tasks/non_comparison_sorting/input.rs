@@ -17,6 +17,14 @@ pub fn uniform(n: usize, max: usize, rng: &mut TaskRng) -> Vec<usize> {
 /// Names the field and the range.
 pub fn validate(a: &[usize], max: usize) -> Result<(), InvalidInput> {
     let n = a.len();
-    InvalidInput::unless((2..=LENGTH_MAX).contains(&n), "a", format!("has {n} values; give 2 to {LENGTH_MAX}"))?;
-    InvalidInput::unless(a.iter().all(|x| *x <= max), "a", format!("every value must lie in 0..{max}"))
+    InvalidInput::unless(
+        (2..=LENGTH_MAX).contains(&n),
+        "a",
+        format!("has {n} values; give 2 to {LENGTH_MAX}"),
+    )?;
+    InvalidInput::unless(
+        a.iter().all(|x| *x <= max),
+        "a",
+        format!("every value must lie in 0..{max}"),
+    )
 }

@@ -1,4 +1,5 @@
-//! Radix Sort: distribute the elements to ten buckets by a digit and gather them again, from the units upwards.
+//! Radix Sort: distribute the elements to ten buckets by a digit and gather them again, from the
+//! units upwards.
 //!
 //! A step is one action line: `put i b`, `gather` at the end of a digit, `done`.
 
@@ -66,7 +67,9 @@ impl Faults {
 
 fn is_permutation(order: &[u32]) -> bool {
     let mut seen = vec![false; order.len()];
-    order.iter().all(|i| seen.get_mut(*i as usize).is_some_and(|seen| !std::mem::replace(seen, true)))
+    order
+        .iter()
+        .all(|i| seen.get_mut(*i as usize).is_some_and(|seen| !std::mem::replace(seen, true)))
 }
 
 impl Task for RadixSort {
@@ -75,7 +78,8 @@ impl Task for RadixSort {
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
             let n = page::size::N.draw(difficulty, rng);
-            let d = u32::try_from(page::size::D.draw(difficulty, rng)).expect("invariant: few digits");
+            let d =
+                u32::try_from(page::size::D.draw(difficulty, rng)).expect("invariant: few digits");
             let a = input::uniform(n, BASE.pow(d) - 1, rng);
             if !a.is_sorted() && a.iter().any(|x| *x >= BASE.pow(d - 1)) {
                 return Instance { a, d };
@@ -85,7 +89,11 @@ impl Task for RadixSort {
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let digits = 1..=DIGITS_MAX;
-        InvalidInput::unless(digits.contains(&instance.d), "d", format!("must lie in 1..{DIGITS_MAX}"))?;
+        InvalidInput::unless(
+            digits.contains(&instance.d),
+            "d",
+            format!("must lie in 1..{DIGITS_MAX}"),
+        )?;
         input::validate(&instance.a, BASE.pow(instance.d) - 1)
     }
 
@@ -103,14 +111,22 @@ impl Task for RadixSort {
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
         let n = instance.a.len();
-        InvalidInput::unless(state.digit <= instance.d, "digit", format!("must be at most {}", instance.d))?;
+        InvalidInput::unless(
+            state.digit <= instance.d,
+            "digit",
+            format!("must be at most {}", instance.d),
+        )?;
         limits::below("order", state.order.iter().map(|i| *i as usize), n)?;
         let count = state.buckets.count();
         InvalidInput::unless(count == BASE, "buckets", format!("must be {BASE} lists"))?;
         limits::below("buckets", state.buckets.joined().iter().map(|i| *i as usize), n)?;
         limits::counts("sizes", state.sizes.iter().flatten().copied())?;
         let put = matches!(state.last.0, Some(Action::Put(..)));
-        InvalidInput::unless(!put || !state.buckets.joined().is_empty(), "buckets", "must hold what was put last")
+        InvalidInput::unless(
+            !put || !state.buckets.joined().is_empty(),
+            "buckets",
+            "must hold what was put last",
+        )
     }
 
     fn complete(instance: &Instance, state: &mut State) {
@@ -120,10 +136,12 @@ impl Task for RadixSort {
             faults.twice |= std::mem::replace(&mut in_buckets[*i as usize], true);
         }
         let wrong = |bucket: usize, i: &u32| instance.digit(*i as usize, state.digit) != bucket;
-        faults.wrong_bucket = (0..BASE).any(|bucket| state.buckets.get(bucket).iter().any(|i| wrong(bucket, i)));
+        faults.wrong_bucket =
+            (0..BASE).any(|bucket| state.buckets.get(bucket).iter().any(|i| wrong(bucket, i)));
         faults.in_buckets = in_buckets;
         faults.judge_order(instance, &state.order, state.digit);
-        faults.sizes = state.sizes.iter().any(|sizes| sizes.iter().sum::<usize>() != instance.a.len());
+        faults.sizes =
+            state.sizes.iter().any(|sizes| sizes.iter().sum::<usize>() != instance.a.len());
         state.faults = faults;
     }
 
@@ -170,7 +188,9 @@ impl Task for RadixSort {
             Some(Action::Put(i, _)) => {
                 // The places in the buckets are the first of `order`.
                 let count = state.buckets.joined().len();
-                if state.digit >= instance.d || state.order.get(count - 1).is_none_or(|last| *last as usize != i) {
+                if state.digit >= instance.d
+                    || state.order.get(count - 1).is_none_or(|last| *last as usize != i)
+                {
                     None
                 } else {
                     put(count).or(Some(Action::Gather))
@@ -182,7 +202,13 @@ impl Task for RadixSort {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let faults = &after.faults;
         found.require(page::ITEMS, !faults.order && !faults.twice);
         found.require(page::BUCKET_DIGIT, !faults.wrong_bucket);
@@ -190,12 +216,20 @@ impl Task for RadixSort {
         found.require(page::SIZES, !faults.sizes);
         if let Action::Put(i, _) = *action {
             let place = after.buckets.joined().len().checked_sub(1);
-            let next = place.and_then(|place| after.order.get(place)).is_some_and(|next| *next as usize == i);
+            let next = place
+                .and_then(|place| after.order.get(place))
+                .is_some_and(|next| *next as usize == i);
             found.require(page::PUT_ORDER, next && after.digit < instance.d);
         }
         if *action == Action::Done {
-            found.require(page::DIGITS, after.digit == instance.d && after.buckets.joined().is_empty());
-            found.require(page::SORTED, after.order.iter().map(|i| instance.a[*i as usize]).is_sorted());
+            found.require(
+                page::DIGITS,
+                after.digit == instance.d && after.buckets.joined().is_empty(),
+            );
+            found.require(
+                page::SORTED,
+                after.order.iter().map(|i| instance.a[*i as usize]).is_sorted(),
+            );
         }
     }
 

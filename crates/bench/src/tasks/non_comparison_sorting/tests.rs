@@ -56,12 +56,15 @@ const RADIX: &[(&str, Meaning)] = &[
     ("items", |input, state, _| {
         let n = i64::try_from(numbers(&input["a"]).len()).expect("few");
         let held = sorted(lists(&state["buckets"]).concat());
-        sorted(numbers(&state["order"])) == (0..n).collect::<Vec<_>>() && held.is_sorted_by(|x, y| x < y)
+        sorted(numbers(&state["order"])) == (0..n).collect::<Vec<_>>()
+            && held.is_sorted_by(|x, y| x < y)
     }),
     ("bucket-digit", |input, state, _| {
         let (a, digit) = (numbers(&input["a"]), state["digit"].as_u64().expect("a number"));
         let digit_of = |i: i64| a[place(i)] / 10_i64.pow(u32::try_from(digit).expect("small")) % 10;
-        (0..).zip(lists(&state["buckets"])).all(|(b, bucket)| bucket.iter().all(|i| digit_of(*i) == b))
+        (0..)
+            .zip(lists(&state["buckets"]))
+            .all(|(b, bucket)| bucket.iter().all(|i| digit_of(*i) == b))
     }),
     ("low-digits", |input, state, _| {
         let (a, digit) = (numbers(&input["a"]), state["digit"].as_u64().expect("a number"));
@@ -71,33 +74,47 @@ const RADIX: &[(&str, Meaning)] = &[
     ("sizes", |input, state, _| {
         let n = i64::try_from(numbers(&input["a"]).len()).expect("few");
         let sizes = lists(&state["sizes"]);
-        sizes.iter().all(|entry| entry.iter().sum::<i64>() == n) && json!(sizes.len()) == state["digit"]
+        sizes.iter().all(|entry| entry.iter().sum::<i64>() == n)
+            && json!(sizes.len()) == state["digit"]
     }),
 ];
 
 const BUCKET: &[(&str, Meaning)] = &[
     ("multiset", |input, state, _| {
-        let first = numbers(&input["a"])[..place(state["put"].as_i64().expect("a number"))].to_vec();
+        let first =
+            numbers(&input["a"])[..place(state["put"].as_i64().expect("a number"))].to_vec();
         sorted(lists(&state["buckets"]).concat()) == sorted(first)
     }),
     ("bucket-range", |input, state, _| {
         let count = input["buckets"].as_i64().expect("a number");
-        (0..).zip(lists(&state["buckets"])).all(|(b, bucket)| bucket.iter().all(|x| x * count / 1_000_000 == b))
+        (0..)
+            .zip(lists(&state["buckets"]))
+            .all(|(b, bucket)| bucket.iter().all(|x| x * count / 1_000_000 == b))
     }),
     ("finished", |_, state, _| {
         let before = state["b"].as_i64().map_or(0, place);
         lists(&state["buckets"])[..before].iter().all(|bucket| bucket.is_sorted())
     }),
     ("swap-order", |_, state, line| {
-        let Some((i, j)) = line.strip_prefix("swap ").and_then(|places| places.split_once(' ')) else { return true };
+        let Some((i, j)) = line.strip_prefix("swap ").and_then(|places| places.split_once(' '))
+        else {
+            return true;
+        };
         let (i, j): (usize, usize) = (i.parse().expect("a place"), j.parse().expect("a place"));
         let bucket = &lists(&state["buckets"])[place(state["b"].as_i64().expect("a bucket"))];
         j == i + 1 && bucket[i] < bucket[j]
     }),
 ];
 
-/// Half reference lines, half lines with random small numbers, all of them carried out if they are legal.
-fn check(slug: &str, input: &Value, words: &[&str], meanings: &[(&'static str, Meaning)], rng: &mut TaskRng) {
+/// Half reference lines, half lines with random small numbers, all of them carried out if they are
+/// legal.
+fn check(
+    slug: &str,
+    input: &Value,
+    words: &[&str],
+    meanings: &[(&'static str, Meaning)],
+    rng: &mut TaskRng,
+) {
     let task = TASKS.iter().find(|task| task.spec().slug == slug).expect("listed");
     let problem = task.read_input(input).unwrap_or_else(|error| panic!("{error}"));
     let mut machine = problem.start();
@@ -113,9 +130,14 @@ fn check(slug: &str, input: &Value, words: &[&str], meanings: &[(&'static str, M
         }
         let violations = machine.violations(Kinds::ALL);
         machine.commit();
-        let (found, state): (Vec<_>, _) = (violations.iter(machine.spec()).map(|c| c.name).collect(), machine.state());
+        let (found, state): (Vec<_>, _) =
+            (violations.iter(machine.spec()).map(|c| c.name).collect(), machine.state());
         for (name, holds) in meanings {
-            assert_eq!(!found.contains(name), holds(input, &state, &line), "{slug}: {name} after {line}: {state}");
+            assert_eq!(
+                !found.contains(name),
+                holds(input, &state, &line),
+                "{slug}: {name} after {line}: {state}"
+            );
         }
     }
 }
@@ -124,7 +146,8 @@ fn check(slug: &str, input: &Value, words: &[&str], meanings: &[(&'static str, M
 fn tracked_constraints_match_the_page() {
     let mut rng = TaskRng::new(5);
     for _ in 0..400 {
-        let mut values = |count, max: u64| -> Vec<u64> { (0..count).map(|_| rng.below(max)).collect() };
+        let mut values =
+            |count, max: u64| -> Vec<u64> { (0..count).map(|_| rng.below(max)).collect() };
         let counted = json!({ "a": values(5, 3), "k": 2 });
         let digits = json!({ "a": values(4, 30), "d": 2 });
         let scaled = json!({ "a": values(6, 6).iter().map(|x| x * 150_000).collect::<Vec<_>>(), "buckets": 3 });

@@ -16,7 +16,8 @@ pub struct AsciiArtParse;
 
 const ROWS_MAX: usize = 100;
 const COLUMNS_MAX: usize = 200;
-/// A user's drawing may need this many steps: each of them compares cells with all objects found so far.
+/// A user's drawing may need this many steps: each of them compares cells with all objects found so
+/// far.
 const STEPS_MAX: u64 = 10_000;
 /// A submitted state may hold this many more objects than a trace can have.
 const OBJECTS_SPARE: usize = 1_000;
@@ -47,16 +48,21 @@ impl Instance {
         self.grid.iter().flat_map(|row| row.bytes()).filter(|c| *c != b' ').count()
     }
 
-    /// The first cell after the last object's start that is drawn and belongs to no object found so far: the scan goes
-    /// on from there, also where a wrong line has put that start too far down and leaves cells behind.
+    /// The first cell after the last object's start that is drawn and belongs to no object found so
+    /// far: the scan goes on from there, also where a wrong line has put that start too far down
+    /// and leaves cells behind.
     pub fn next_start(&self, objects: &[Object]) -> Option<Cell> {
         let columns = self.columns();
         let first = objects.last().map_or(0, |object| object.top * columns + object.left + 1);
-        let mut cells = (first..self.grid.len() * columns).map(|place| (place / columns, place % columns));
-        cells.find(|cell| self.at(*cell) != b' ' && !objects.iter().any(|object| object.covers(*cell)))
+        let mut cells =
+            (first..self.grid.len() * columns).map(|place| (place / columns, place % columns));
+        cells.find(|cell| {
+            self.at(*cell) != b' ' && !objects.iter().any(|object| object.covers(*cell))
+        })
     }
 
-    /// Where the edge from `from` ends: a rectangle's at the next corner, a line's at its last cell.
+    /// Where the edge from `from` ends: a rectangle's at the next corner, a line's at its last
+    /// cell.
     fn trace(&self, kind: Kind, direction: Direction, from: Cell) -> Option<Cell> {
         let stroke = if direction.is_horizontal() { b'-' } else { b'|' };
         let mut cell = from;
@@ -126,7 +132,9 @@ fn unflat<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Open>, D:
     }
     match (kind, cells.is_empty()) {
         (Part::Kind(kind), false) => Ok(Some(Open { kind, cells })),
-        _ => Err(serde::de::Error::custom("must be a kind, then rows and columns of cells, or empty")),
+        _ => Err(serde::de::Error::custom(
+            "must be a kind, then rows and columns of cells, or empty",
+        )),
     }
 }
 
@@ -144,13 +152,16 @@ pub enum Action {
 }
 
 impl TaskAction for Action {
-    const FORMS: &'static [&'static str] = &["new <rect|hline|vline> <nat> <nat>", "<right|down|left|up> <nat> <nat>"];
+    const FORMS: &'static [&'static str] =
+        &["new <rect|hline|vline> <nat> <nat>", "<right|down|left|up> <nat> <nat>"];
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
         let cell = (fields.nat(1)?, fields.nat(2)?);
         let word = fields.text(0)?;
         if form == 0 {
-            let kind = [Kind::Rect, Kind::Hline, Kind::Vline].into_iter().find(|kind| kind.name() == word)?;
+            let kind = [Kind::Rect, Kind::Hline, Kind::Vline]
+                .into_iter()
+                .find(|kind| kind.name() == word)?;
             return Some(Action::New(kind, cell));
         }
         let direction = Kind::Rect.edges().iter().find(|direction| direction.name() == word)?;
@@ -162,7 +173,9 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::New(kind, (row, column)) => write!(f, "new {} {row} {column}", kind.name()),
-            Self::Edge(direction, (row, column)) => write!(f, "{} {row} {column}", direction.name()),
+            Self::Edge(direction, (row, column)) => {
+                write!(f, "{} {row} {column}", direction.name())
+            }
         }
     }
 }
@@ -174,9 +187,11 @@ impl Task for AsciiArtParse {
         loop {
             let objects = page::size::OBJECTS.draw(difficulty, rng);
             let mut grid = vec![vec![b' '; COLUMNS]; ROWS];
-            let placed = (0..objects).all(|_| (0..FAILURES_MAX).any(|_| place(&mut grid, &draw_object(rng))));
+            let placed = (0..objects)
+                .all(|_| (0..FAILURES_MAX).any(|_| place(&mut grid, &draw_object(rng))));
             if placed {
-                let grid = grid.into_iter().map(|row| row.into_iter().map(char::from).collect()).collect();
+                let grid =
+                    grid.into_iter().map(|row| row.into_iter().map(char::from).collect()).collect();
                 return Instance { grid };
             }
         }
@@ -184,17 +199,31 @@ impl Task for AsciiArtParse {
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let (rows, columns) = (instance.grid.len(), instance.columns());
-        let range = format!("is {rows} × {columns}; give up to {ROWS_MAX} rows of up to {COLUMNS_MAX} characters");
-        InvalidInput::unless((1..=ROWS_MAX).contains(&rows) && (1..=COLUMNS_MAX).contains(&columns), "grid", range)?;
+        let range = format!(
+            "is {rows} × {columns}; give up to {ROWS_MAX} rows of up to {COLUMNS_MAX} characters"
+        );
+        InvalidInput::unless(
+            (1..=ROWS_MAX).contains(&rows) && (1..=COLUMNS_MAX).contains(&columns),
+            "grid",
+            range,
+        )?;
         let characters = instance.grid.iter().all(|row| row.bytes().all(|c| b" +-|".contains(&c)));
         InvalidInput::unless(characters, "grid", "must consist of blanks, +, - and |")?;
         let equal = instance.grid.iter().all(|row| row.len() == columns);
         InvalidInput::unless(equal, "grid", "all rows must have the same length")?;
         InvalidInput::unless(instance.ink() > 0, "grid", "must not be blank")?;
         let few = Self::steps_max(instance) <= STEPS_MAX;
-        InvalidInput::unless(few, "grid", format!("has too many lines and corners: give up to {STEPS_MAX} steps"))?;
+        InvalidInput::unless(
+            few,
+            "grid",
+            format!("has too many lines and corners: give up to {STEPS_MAX} steps"),
+        )?;
         let drawing = reference_is_clean::<Self>(instance);
-        InvalidInput::unless(drawing, "grid", "must be a drawing of lines and rectangles that share no cells")
+        InvalidInput::unless(
+            drawing,
+            "grid",
+            "must be a drawing of lines and rectangles that share no cells",
+        )
     }
 
     fn start(_: &Instance) -> State {
@@ -202,16 +231,21 @@ impl Task for AsciiArtParse {
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
-        let most = usize::try_from(Self::steps_max(instance)).unwrap_or(usize::MAX).saturating_add(OBJECTS_SPARE);
+        let most = usize::try_from(Self::steps_max(instance))
+            .unwrap_or(usize::MAX)
+            .saturating_add(OBJECTS_SPARE);
         limits::at_most("objects", state.objects.len(), most)?;
         let corners = |object: &Object| [(object.top, object.left), (object.bottom, object.right)];
         let inside = state.objects.iter().flat_map(corners).all(|cell| instance.has(cell));
         InvalidInput::unless(inside, "objects", "must lie in the grid")?;
-        let due = state
-            .open
-            .as_ref()
-            .is_none_or(|open| open.due().is_some() && open.cells.iter().all(|cell| instance.has(*cell)));
-        InvalidInput::unless(due, "open", "must have a start and fewer edges than its kind, all of them in the grid")
+        let due = state.open.as_ref().is_none_or(|open| {
+            open.due().is_some() && open.cells.iter().all(|cell| instance.has(*cell))
+        });
+        InvalidInput::unless(
+            due,
+            "open",
+            "must have a start and fewer edges than its kind, all of them in the grid",
+        )
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -233,7 +267,11 @@ impl Task for AsciiArtParse {
                     state.open = None;
                 }
             }
-            _ => return Err(Illegal("another action is due: `new`, or the next edge of the object in progress")),
+            _ => {
+                return Err(Illegal(
+                    "another action is due: `new`, or the next edge of the object in progress",
+                ));
+            }
         }
         Ok(())
     }
@@ -254,7 +292,13 @@ impl Task for AsciiArtParse {
         (direction != Direction::Up || end == open.cells[0]).then_some(Action::Edge(direction, end))
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let (kind, cell) = match *action {
             Action::New(kind, cell) => (Some(kind), cell),
             Action::Edge(_, cell) => (before.open.as_ref().map(|open| open.kind), cell),
@@ -262,10 +306,9 @@ impl Task for AsciiArtParse {
         let ink = instance.at(cell);
         found.require(page::INK, ink != b' ' && (kind != Some(Kind::Rect) || ink == b'+'));
         if let (Action::Edge(direction, (row, column)), Some(open)) = (*action, &before.open) {
-            let straight = open
-                .cells
-                .last()
-                .is_some_and(|from| if direction.is_horizontal() { row == from.0 } else { column == from.1 });
+            let straight = open.cells.last().is_some_and(|from| {
+                if direction.is_horizontal() { row == from.0 } else { column == from.1 }
+            });
             found.require(page::AXIS, straight);
         }
         let complete = after.objects.iter().map(|object| (object.top, object.left));
@@ -274,7 +317,8 @@ impl Task for AsciiArtParse {
         let columns = instance.columns();
         let mut taken = vec![false; instance.grid.len() * columns];
         let mut cells = after.objects.iter().flat_map(Object::cells);
-        let once = cells.all(|(row, column)| !std::mem::replace(&mut taken[row * columns + column], true));
+        let once =
+            cells.all(|(row, column)| !std::mem::replace(&mut taken[row * columns + column], true));
         found.require(page::ONCE, once);
         if Self::ended(instance, after) {
             found.require(page::ALL_INK, after.ink == instance.ink());
@@ -291,9 +335,13 @@ impl Task for AsciiArtParse {
         for row in 0..instance.grid.len() {
             for column in 0..instance.columns() {
                 let c = instance.at((row, column));
-                let begins = |before: Direction| before.next((row, column)).is_none_or(|cell| instance.at(cell) != c);
+                let begins = |before: Direction| {
+                    before.next((row, column)).is_none_or(|cell| instance.at(cell) != c)
+                };
                 corners += u64::from(c == b'+');
-                runs += u64::from(c == b'-' && begins(Direction::Left) || c == b'|' && begins(Direction::Up));
+                runs += u64::from(
+                    c == b'-' && begins(Direction::Left) || c == b'|' && begins(Direction::Up),
+                );
             }
         }
         5 * corners / 4 + 2 * runs

@@ -69,7 +69,11 @@ fn draw_productions(nonterminals: &str, rng: &mut TaskRng) -> Vec<Production> {
             } else {
                 for _ in 0..rng.size(1, 3) {
                     let nonterminal = rng.chance(3, 5);
-                    right.push(if nonterminal { char::from(rng.one_of(nonterminals.as_bytes())) } else { letter(rng) });
+                    right.push(if nonterminal {
+                        char::from(rng.one_of(nonterminals.as_bytes()))
+                    } else {
+                        letter(rng)
+                    });
                 }
             }
             productions.push(Production(left, right));
@@ -78,14 +82,21 @@ fn draw_productions(nonterminals: &str, rng: &mut TaskRng) -> Vec<Production> {
     productions
 }
 
-/// A word by leftmost expansion and the depth of its tree; `None` when it grows longer than `longest`.
-fn draw_word(productions: &[Production], cut: usize, longest: usize, rng: &mut TaskRng) -> Option<(String, usize)> {
+/// A word by leftmost expansion and the depth of its tree; `None` when it grows longer than
+/// `longest`.
+fn draw_word(
+    productions: &[Production],
+    cut: usize,
+    longest: usize,
+    rng: &mut TaskRng,
+) -> Option<(String, usize)> {
     let mut word = String::new();
     let mut deepest = 0;
     // What is still to be expanded, the leftmost symbol last.
     let mut rest = vec![('S', 1)];
     while let Some((symbol, depth)) = rest.pop() {
-        let own: Vec<&Production> = productions.iter().filter(|production| production.0 == symbol).collect();
+        let own: Vec<&Production> =
+            productions.iter().filter(|production| production.0 == symbol).collect();
         if own.is_empty() {
             word.push(symbol);
             continue;
@@ -105,15 +116,17 @@ impl Task for CfgDerivation {
     task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-        let longest =
-            usize::try_from(page::size::LENGTH.range(difficulty).1).expect("invariant: sizes are not negative");
+        let longest = usize::try_from(page::size::LENGTH.range(difficulty).1)
+            .expect("invariant: sizes are not negative");
         loop {
             let count = page::size::NONTERMINALS.draw(difficulty, rng);
             let cut = page::size::DEPTH.draw(difficulty, rng);
             let nonterminals = "SABCDEFG"[..count].to_owned();
             let productions = draw_productions(&nonterminals, rng);
             for _ in 0..WORDS_A_GRAMMAR {
-                let Some((word, depth)) = draw_word(&productions, cut, longest, rng) else { continue };
+                let Some((word, depth)) = draw_word(&productions, cut, longest, rng) else {
+                    continue;
+                };
                 let fits = page::size::LENGTH.accepts(difficulty, word.len() as u64);
                 if fits && page::size::DEPTH.accepts(difficulty, depth as u64) {
                     return Instance { nonterminals, productions, word };
@@ -124,13 +137,17 @@ impl Task for CfgDerivation {
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let names = instance.nonterminals.as_bytes();
-        let distinct = names.iter().enumerate().all(|(place, c)| c.is_ascii_uppercase() && !names[..place].contains(c));
+        let distinct = names
+            .iter()
+            .enumerate()
+            .all(|(place, c)| c.is_ascii_uppercase() && !names[..place].contains(c));
         InvalidInput::unless(distinct, "nonterminals", "must be distinct capital letters")?;
         InvalidInput::unless(names.first() == Some(&b'S'), "nonterminals", "must begin with S")?;
         let count = instance.productions.len();
         let range = format!("has {count} productions; give 1 to {PRODUCTIONS_MAX}");
         InvalidInput::unless((1..=PRODUCTIONS_MAX).contains(&count), "productions", range)?;
-        let known = |symbol: char| symbol.is_ascii_lowercase() || instance.nonterminals.contains(symbol);
+        let known =
+            |symbol: char| symbol.is_ascii_lowercase() || instance.nonterminals.contains(symbol);
         let sides = instance.productions.iter().all(|Production(left, right)| {
             instance.nonterminals.contains(*left)
                 && (1..=RIGHT_SIDE_MAX).contains(&right.len())
@@ -141,32 +158,45 @@ impl Task for CfgDerivation {
             "right sides are 1 to {RIGHT_SIDE_MAX} symbols: a small letter, then small letters or nonterminals"
         );
         InvalidInput::unless(sides, "productions", rule)?;
-        let begins: Vec<_> = instance.productions.iter().map(|p| (p.0, p.1.as_bytes()[0])).collect();
-        let simple = begins.iter().enumerate().all(|(place, begin)| !begins[..place].contains(begin));
+        let begins: Vec<_> =
+            instance.productions.iter().map(|p| (p.0, p.1.as_bytes()[0])).collect();
+        let simple =
+            begins.iter().enumerate().all(|(place, begin)| !begins[..place].contains(begin));
         InvalidInput::unless(
             simple,
             "productions",
             "the right sides of a nonterminal must begin with distinct letters",
         )?;
-        let letters = instance.word.bytes().all(|c| c.is_ascii_lowercase()) && instance.word.len() <= WORD_MAX;
+        let letters = instance.word.bytes().all(|c| c.is_ascii_lowercase())
+            && instance.word.len() <= WORD_MAX;
         InvalidInput::unless(letters, "word", format!("must be at most {WORD_MAX} small letters"))?;
         let derived = reference_is_clean::<Self>(instance);
         InvalidInput::unless(derived, "word", "is not a word of the grammar")
     }
 
     fn start(_: &Instance) -> State {
-        State { matched: 0, rest: "S".to_owned(), depths: vec![1], derivation: Vec::new(), depth: 0, last: Last(None) }
+        State {
+            matched: 0,
+            rest: "S".to_owned(),
+            depths: vec![1],
+            derivation: Vec::new(),
+            depth: 0,
+            last: Last(None),
+        }
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
-        let known = state.rest.chars().all(|c| c.is_ascii_lowercase() || instance.nonterminals.contains(c));
+        let known =
+            state.rest.chars().all(|c| c.is_ascii_lowercase() || instance.nonterminals.contains(c));
         InvalidInput::unless(known, "rest", "must consist of small letters and nonterminals")?;
         limits::length("depths", state.depths.len(), state.rest.len())
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
-        let Production(left, right) =
-            instance.productions.get(action.production).ok_or(Illegal("there is no such production"))?;
+        let Production(left, right) = instance
+            .productions
+            .get(action.production)
+            .ok_or(Illegal("there is no such production"))?;
         if !state.rest.starts_with(*left) {
             return Err(Illegal("the leftmost nonterminal is another one"));
         }
@@ -189,14 +219,26 @@ impl Task for CfgDerivation {
         instance.productions.iter().position(begins).map(|production| Action { production })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let Production(_, right) = &instance.productions[action.production];
-        let left_rest =
-            right.bytes().chain(before.rest.bytes().skip(1)).take(after.matched.saturating_sub(before.matched));
+        let left_rest = right
+            .bytes()
+            .chain(before.rest.bytes().skip(1))
+            .take(after.matched.saturating_sub(before.matched));
         let expected = instance.word.as_bytes().get(before.matched..after.matched);
-        found.require(page::PREFIX, expected.is_some_and(|expected| left_rest.eq(expected.iter().copied())));
+        found.require(
+            page::PREFIX,
+            expected.is_some_and(|expected| left_rest.eq(expected.iter().copied())),
+        );
         found.require(page::FITS, after.matched + after.rest.len() <= instance.word.len());
-        let appended = after.derivation.split_last().is_some_and(|(_, earlier)| earlier == before.derivation);
+        let appended =
+            after.derivation.split_last().is_some_and(|(_, earlier)| earlier == before.derivation);
         found.require(page::COUNT, appended);
         if Self::ended(instance, after) {
             found.require(page::WORD, instance.yields_word(after));

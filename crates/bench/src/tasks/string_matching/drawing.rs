@@ -117,9 +117,12 @@ pub fn draw_object(rng: &mut TaskRng) -> Object {
 
 /// Draws the object into the grid, unless it would touch what is drawn there.
 pub fn place(grid: &mut [Vec<u8>], object: &Object) -> bool {
-    let drawn = |row: usize, column: usize| grid.get(row).and_then(|row| row.get(column)).is_some_and(|c| *c != b' ');
+    let drawn = |row: usize, column: usize| {
+        grid.get(row).and_then(|row| row.get(column)).is_some_and(|c| *c != b' ')
+    };
     let near = |place: usize| place.saturating_sub(1)..=place + 1;
-    let touches = |(row, column): Cell| near(row).any(|row| near(column).any(|column| drawn(row, column)));
+    let touches =
+        |(row, column): Cell| near(row).any(|row| near(column).any(|column| drawn(row, column)));
     if object.cells().any(touches) {
         return false;
     }

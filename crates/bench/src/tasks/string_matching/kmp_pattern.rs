@@ -1,4 +1,5 @@
-//! KMP Pattern: compute a pattern's failure array, then find all its places in a text, as Knuth, Morris and Pratt do.
+//! KMP Pattern: compute a pattern's failure array, then find all its places in a text, as Knuth,
+//! Morris and Pratt do.
 //!
 //! A step is one comparison of two letters; its line names both places and the verdict.
 
@@ -121,12 +122,17 @@ impl Task for KmpPattern {
     }
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        let letters =
-            |text: &str, min, max| text.bytes().all(|c| c.is_ascii_graphic()) && (min..=max).contains(&text.len());
+        let letters = |text: &str, min, max| {
+            text.bytes().all(|c| c.is_ascii_graphic()) && (min..=max).contains(&text.len())
+        };
         let text = letters(&instance.text, 1, TEXT_MAX);
         InvalidInput::unless(text, "text", format!("must be 1 to {TEXT_MAX} ASCII letters"))?;
         let pattern = letters(&instance.pattern, 2, PATTERN_MAX);
-        InvalidInput::unless(pattern, "pattern", format!("must be 2 to {PATTERN_MAX} ASCII letters"))
+        InvalidInput::unless(
+            pattern,
+            "pattern",
+            format!("must be 2 to {PATTERN_MAX} ASCII letters"),
+        )
     }
 
     fn start(_: &Instance) -> State {
@@ -153,7 +159,11 @@ impl Task for KmpPattern {
             "i",
             "and `k` must be places of the text and the pattern, `k` no further than `i`",
         )?;
-        limits::length("failure", state.failure.len(), if state.phase == Phase::Pattern { i } else { m })?;
+        limits::length(
+            "failure",
+            state.failure.len(),
+            if state.phase == Phase::Pattern { i } else { m },
+        )?;
         let failure = state.failure.iter().enumerate().all(|(place, length)| *length <= place);
         InvalidInput::unless(failure, "failure", "must have no entry greater than its place")?;
         limits::below("matches", state.matches.iter().copied(), instance.text.len())
@@ -205,19 +215,33 @@ impl Task for KmpPattern {
         Some(Action { phase, i, k, equal: *letter == instance.pattern.as_bytes()[k] })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let pattern = instance.pattern.as_bytes();
         let subject = instance.subject(action.phase);
-        found.require(page::TRUE_COMPARISON, (subject[action.i] == pattern[action.k]) == action.equal);
+        found.require(
+            page::TRUE_COMPARISON,
+            (subject[action.i] == pattern[action.k]) == action.equal,
+        );
         found.require(page::PREFIX, subject[..action.i].ends_with(&pattern[..action.k]));
         if before.phase == after.phase {
             let shift = |state: &State| state.i.checked_sub(state.k);
             found.require(page::FORWARD, after.i >= before.i && shift(after) >= shift(before));
         }
-        let grows = |i: usize| after.failure[i] <= i && (i == 0 || after.failure[i] <= after.failure[i - 1] + 1);
+        let grows = |i: usize| {
+            after.failure[i] <= i && (i == 0 || after.failure[i] <= after.failure[i - 1] + 1)
+        };
         found.require(page::FAILURE_GROWTH, (0..after.failure.len()).all(grows));
         if Self::ended(instance, after) {
-            let real = after.matches.iter().all(|start| instance.text[*start..].starts_with(&instance.pattern));
+            let real = after
+                .matches
+                .iter()
+                .all(|start| instance.text[*start..].starts_with(&instance.pattern));
             let decided = after.i == instance.text.len() && after.failure.len() == pattern.len();
             found.require(page::END, decided && real);
         }

@@ -124,7 +124,8 @@ impl Tree {
             }
         };
         if rng.chance(1, 4) {
-            let quantifier = rng.one_of(&[Quantifier::Star, Quantifier::Plus, Quantifier::Optional]);
+            let quantifier =
+                rng.one_of(&[Quantifier::Star, Quantifier::Plus, Quantifier::Optional]);
             Self::Quantified(Box::new(node), quantifier)
         } else {
             node

@@ -30,8 +30,8 @@ impl Instance {
         regex::post_order(&self.regex).unwrap_or_default()
     }
 
-    /// Whether the expression matches the text, by an engine that shares nothing with this task; `None` if the expression is
-    /// too large for it.
+    /// Whether the expression matches the text, by an engine that shares nothing with this task;
+    /// `None` if the expression is too large for it.
     fn is_match(&self) -> Option<bool> {
         let whole = ::regex::Regex::new(&format!("^(?:{})$", self.regex)).ok()?;
         Some(whole.is_match(&self.text))
@@ -83,8 +83,12 @@ pub enum Action {
 }
 
 impl TaskAction for Action {
-    const FORMS: &'static [&'static str] =
-        &["lit <[a-d]{1}> <nat> <nat>", "cat <nat> <nat>", "<alt|star|plus|opt> <nat> <nat>", "set <nats?>"];
+    const FORMS: &'static [&'static str] = &[
+        "lit <[a-d]{1}> <nat> <nat>",
+        "cat <nat> <nat>",
+        "<alt|star|plus|opt> <nat> <nat>",
+        "set <nats?>",
+    ];
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
         let node = match form {
@@ -125,8 +129,9 @@ impl fmt::Display for Action {
     }
 }
 
-/// The nodes that are left to be built; none known where the numbers of states, edges and fragments are not those that
-/// the first nodes lead to. A wrong letter leaves these numbers right, and the construction goes on after it.
+/// The nodes that are left to be built; none known where the numbers of states, edges and fragments
+/// are not those that the first nodes lead to. A wrong letter leaves these numbers right, and the
+/// construction goes on after it.
 pub fn nodes_left<'n>(nodes: &'n [Node], state: &State) -> Option<&'n [Node]> {
     // Every node adds edges, so that their number tells how many nodes are done.
     let (mut states, mut edges, mut fragments, mut done) = (0, 0, 0, 0);
@@ -142,7 +147,8 @@ pub fn nodes_left<'n>(nodes: &'n [Node], state: &State) -> Option<&'n [Node]> {
         }
         done += 1;
     }
-    let fits = (states, edges, fragments) == (usize::from(state.states), state.edges.len(), state.fragments.len());
+    let fits = (states, edges, fragments)
+        == (usize::from(state.states), state.edges.len(), state.fragments.len());
     fits.then(|| &nodes[done..])
 }
 
@@ -154,7 +160,8 @@ fn next_set(instance: &Instance, state: &State) -> Option<StateSet> {
         None => vec![start],
         Some(read) => {
             let letter = *instance.text.as_bytes().get(read)?;
-            let leads = |edge: &&Edge| edge.letter == Some(letter) && state.active.contains(edge.from);
+            let leads =
+                |edge: &&Edge| edge.letter == Some(letter) && state.active.contains(edge.from);
             state.edges.iter().filter(leads).map(|edge| edge.to).collect()
         }
     };
@@ -171,7 +178,8 @@ impl Task for RegexNfa {
     task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-        let longest = usize::try_from(page::size::TEXT.range(difficulty).1).expect("invariant: sizes are not negative");
+        let longest = usize::try_from(page::size::TEXT.range(difficulty).1)
+            .expect("invariant: sizes are not negative");
         loop {
             let literals = page::size::LITERALS.draw(difficulty, rng);
             let length = page::size::TEXT.draw(difficulty, rng);
@@ -197,28 +205,53 @@ impl Task for RegexNfa {
         InvalidInput::unless(short, "regex", format!("must have at most {REGEX_MAX} characters"))?;
         let syntax = "must be an expression of letters a to d, |, *, +, ? and parentheses";
         InvalidInput::unless(regex::post_order(&instance.regex).is_some(), "regex", syntax)?;
-        let letters = instance.text.bytes().all(|c| regex::ALPHABET.contains(&c)) && instance.text.len() <= TEXT_MAX;
+        let letters = instance.text.bytes().all(|c| regex::ALPHABET.contains(&c))
+            && instance.text.len() <= TEXT_MAX;
         InvalidInput::unless(letters, "text", format!("must be at most {TEXT_MAX} letters a to d"))
     }
 
     fn start(_: &Instance) -> State {
         let active = StateSet::default();
-        State { states: 0, edges: Vec::new(), fragments: Vec::new(), pos: -1, active, last: Last(None) }
+        State {
+            states: 0,
+            edges: Vec::new(),
+            fragments: Vec::new(),
+            pos: -1,
+            active,
+            last: Last(None),
+        }
     }
 
     fn check_state(_: &Instance, state: &State) -> Result<(), InvalidInput> {
         let states = usize::from(state.states);
-        InvalidInput::unless(state.states <= STATES_MAX, "states", format!("must be at most {STATES_MAX}"))?;
+        InvalidInput::unless(
+            state.states <= STATES_MAX,
+            "states",
+            format!("must be at most {STATES_MAX}"),
+        )?;
         let ends = state.edges.iter().flat_map(|edge| [edge.from, edge.to]);
         limits::below("edges", ends.map(usize::from), states)?;
         let mut letters = vec![false; states];
-        let read_with =
-            |edge: &Edge| edge.letter.is_some() && std::mem::replace(&mut letters[usize::from(edge.from)], true);
-        InvalidInput::unless(!state.edges.iter().any(read_with), "edges", "must have one letter from a state at most")?;
-        limits::below("fragments", state.fragments.iter().flat_map(|(s, t)| [*s, *t]).map(usize::from), states)?;
+        let read_with = |edge: &Edge| {
+            edge.letter.is_some() && std::mem::replace(&mut letters[usize::from(edge.from)], true)
+        };
+        InvalidInput::unless(
+            !state.edges.iter().any(read_with),
+            "edges",
+            "must have one letter from a state at most",
+        )?;
+        limits::below(
+            "fragments",
+            state.fragments.iter().flat_map(|(s, t)| [*s, *t]).map(usize::from),
+            states,
+        )?;
         limits::within("pos", [state.pos], -1..=i64::MAX)?;
         let exist = state.active.is_ascending_below(states);
-        InvalidInput::unless(exist, "active", format!("must be states below {states}, ascending, each once"))
+        InvalidInput::unless(
+            exist,
+            "active",
+            format!("must be states below {states}, ascending, each once"),
+        )
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -229,7 +262,11 @@ impl Task for RegexNfa {
                 }
                 let operands = state.operands(*node).ok_or(Illegal("the operands are missing"))?;
                 let concatenation = *node == Node::Concatenation;
-                let due = if concatenation { (operands[0].0, operands[1].1) } else { (state.states, state.states + 1) };
+                let due = if concatenation {
+                    (operands[0].0, operands[1].1)
+                } else {
+                    (state.states, state.states + 1)
+                };
                 if (*s, *t) != due {
                     return Err(Illegal(
                         "a cat goes from A's start to B's end, every other fragment between the next two numbers",
@@ -262,7 +299,9 @@ impl Task for RegexNfa {
                     return Err(Illegal("the text has been read"));
                 }
                 if !set.is_ascending_below(usize::from(state.states)) {
-                    return Err(Illegal("the states must exist and be in ascending order, each once"));
+                    return Err(Illegal(
+                        "the states must exist and be in ascending order, each once",
+                    ));
                 }
                 state.active.clone_from(set);
                 state.pos += 1;
@@ -278,28 +317,42 @@ impl Task for RegexNfa {
         {
             let operands = state.operands(node)?;
             let concatenation = node == Node::Concatenation;
-            let (s, t) = if concatenation { (operands[0].0, operands[1].1) } else { (state.states, state.states + 1) };
+            let (s, t) = if concatenation {
+                (operands[0].0, operands[1].1)
+            } else {
+                (state.states, state.states + 1)
+            };
             return Some(Action::Build(node, s, t));
         }
         next_set(instance, state).map(Action::Set)
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let mut letters_and_all = vec![(0, 0); usize::from(after.states)];
         for edge in &after.edges {
             let (letters, all) = &mut letters_and_all[usize::from(edge.from)];
             *letters += u8::from(edge.letter.is_some());
             *all += 1;
         }
-        let few = letters_and_all.iter().all(|(letters, all)| *all <= 2 && (*letters == 0 || *all == 1));
+        let few =
+            letters_and_all.iter().all(|(letters, all)| *all <= 2 && (*letters == 0 || *all == 1));
         found.require(page::OUT_DEGREE, few);
         let more = match action {
             Action::Build(Node::Concatenation, ..) | Action::Set(_) => 0,
             Action::Build(..) => 2,
         };
         found.require(page::STATE_COUNT, after.states == before.states + more);
-        let leaves =
-            |edge: &Edge| edge.letter.is_none() && after.active.contains(edge.from) && !after.active.contains(edge.to);
+        let leaves = |edge: &Edge| {
+            edge.letter.is_none()
+                && after.active.contains(edge.from)
+                && !after.active.contains(edge.to)
+        };
         found.require(page::CLOSED, after.active.is_empty() || !after.edges.iter().any(leaves));
         if matches!(action, Action::Set(_)) && before.pos < 0 {
             found.require(page::FRAGMENTS, before.fragments.len() == 1);
@@ -318,7 +371,8 @@ impl Task for RegexNfa {
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // A node for each character but parentheses, at most one concatenation for each; then the sets.
+        // A node for each character but parentheses, at most one concatenation for each; then the
+        // sets.
         2 * instance.regex.len() as u64 + 1 + instance.text.len() as u64
     }
 

@@ -17,7 +17,9 @@ impl Serialize for Edge {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut tuple = serializer.serialize_tuple(3)?;
         tuple.serialize_element(&self.from)?;
-        tuple.serialize_element(&self.letter.map_or(String::new(), |letter| char::from(letter).to_string()))?;
+        tuple.serialize_element(
+            &self.letter.map_or(String::new(), |letter| char::from(letter).to_string()),
+        )?;
         tuple.serialize_element(&self.to)?;
         tuple.end()
     }
@@ -29,7 +31,11 @@ impl<'de> Deserialize<'de> for Edge {
         let letter = match *letter.as_bytes() {
             [] => None,
             [letter] if ALPHABET.contains(&letter) => Some(letter),
-            _ => return Err(serde::de::Error::custom(format!("{letter:?} is neither a letter a to d nor empty"))),
+            _ => {
+                return Err(serde::de::Error::custom(format!(
+                    "{letter:?} is neither a letter a to d nor empty"
+                )));
+            }
         };
         Ok(Self { from, letter, to })
     }

@@ -1,4 +1,5 @@
-//! Translation Chain: pass a sentence through artificial languages, each with a dictionary and an order of words.
+//! Translation Chain: pass a sentence through artificial languages, each with a dictionary and an
+//! order of words.
 //!
 //! A step is one word of a language's output; its line is the word.
 
@@ -39,9 +40,14 @@ impl TryFrom<String> for Word {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let letters =
-            text.as_bytes().try_into().ok().filter(|letters: &[u8; 4]| letters.iter().all(u8::is_ascii_lowercase));
-        letters.map(Self).ok_or_else(|| format!("{text:?} is not a word of four lower-case letters"))
+        let letters = text
+            .as_bytes()
+            .try_into()
+            .ok()
+            .filter(|letters: &[u8; 4]| letters.iter().all(u8::is_ascii_lowercase));
+        letters
+            .map(Self)
+            .ok_or_else(|| format!("{text:?} is not a word of four lower-case letters"))
     }
 }
 
@@ -125,7 +131,8 @@ impl TryFrom<String> for Order {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let rotation = || pattern::parse(&["rotate <nat>"], &text).and_then(|(_, fields)| fields.nat(0));
+        let rotation =
+            || pattern::parse(&["rotate <nat>"], &text).and_then(|(_, fields)| fields.nat(0));
         let fixed = [Self::Keep, Self::Reverse, Self::EvensFirst, Self::SwapPairs, Self::LastFirst];
         fixed
             .into_iter()
@@ -163,14 +170,16 @@ pub struct Stage(pub Vec<Word>);
 impl<'de> Deserialize<'de> for Stage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let words = String::deserialize(deserializer)?;
-        let words: Result<Vec<Word>, String> = words.split(' ').map(|word| Word::try_from(word.to_owned())).collect();
+        let words: Result<Vec<Word>, String> =
+            words.split(' ').map(|word| Word::try_from(word.to_owned())).collect();
         words.map(Self).map_err(serde::de::Error::custom)
     }
 }
 
 impl Serialize for Stage {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        serializer
+            .serialize_str(&self.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
     }
 }
 
@@ -237,7 +246,11 @@ impl Task for TranslationChain {
                 .map(|number| {
                     let pairs = vocabularies[number - 1].iter().zip(vocabularies[number]);
                     let dictionary = pairs.map(|(old, new)| (*old, *new)).collect();
-                    Language { name: format!("L{number}"), dictionary, order: Order::drawn(words, rng) }
+                    Language {
+                        name: format!("L{number}"),
+                        dictionary,
+                        order: Order::drawn(words, rng),
+                    }
                 })
                 .collect();
             if languages.iter().any(|language| language.order != Order::Keep) {
@@ -262,14 +275,26 @@ impl Task for TranslationChain {
                 format!("{name}: the dictionary has more than {WORDS_MAX} words"),
             )?;
             let known = read.iter().all(|word| dictionary.contains_key(word));
-            InvalidInput::unless(known, "languages", format!("{name}: the dictionary lacks a word that it is to map"))?;
+            InvalidInput::unless(
+                known,
+                "languages",
+                format!("{name}: the dictionary lacks a word that it is to map"),
+            )?;
             let mut values: Vec<Word> = dictionary.values().copied().collect();
             values.sort_unstable();
             values.dedup();
             let distinct = values.len() == dictionary.len();
-            InvalidInput::unless(distinct, "languages", format!("{name}: two words have the same translation"))?;
+            InvalidInput::unless(
+                distinct,
+                "languages",
+                format!("{name}: two words have the same translation"),
+            )?;
             let rotates = !matches!(order, Order::Rotate(k) if *k >= WORDS_MAX);
-            InvalidInput::unless(rotates, "languages", format!("{name}: rotate by less than {WORDS_MAX}"))?;
+            InvalidInput::unless(
+                rotates,
+                "languages",
+                format!("{name}: rotate by less than {WORDS_MAX}"),
+            )?;
             read = values;
         }
         Ok(())
@@ -302,23 +327,39 @@ impl Task for TranslationChain {
         let language = instance.languages.get(state.stages.len())?;
         let read = state.read(instance);
         // After a wrong word the dictionary may lack it: no action is prescribed then.
-        let word = language.dictionary.get(&read[language.order.source(state.out.len(), read.len())])?;
+        let word =
+            language.dictionary.get(&read[language.order.source(state.out.len(), read.len())])?;
         Some(Action(*word))
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let Some(language) = instance.languages.get(before.stages.len()) else { return };
         let is_value = language.dictionary.values().any(|word| *word == action.0);
         found.require(page::VOCABULARY, is_value);
-        // The dictionary is one-to-one: instead of mapping the output back, what is read is mapped forth.
+        // The dictionary is one-to-one: instead of mapping the output back, what is read is mapped
+        // forth.
         let read = before.read(instance);
-        let mut mapped: Vec<Word> = read.iter().filter_map(|word| language.dictionary.get(word).copied()).collect();
+        let mut mapped: Vec<Word> =
+            read.iter().filter_map(|word| language.dictionary.get(word).copied()).collect();
         let mut out: Vec<Word> = before.out.iter().copied().chain([action.0]).collect();
         found.require(page::MULTISET, is_sub_multiset(&mut out, &mut mapped));
         if after.stages.len() > before.stages.len() {
-            let undone = after.stages.last().map(|stage| language.order.undone(&stage.0)).unwrap_or_default();
+            let undone = after
+                .stages
+                .last()
+                .map(|stage| language.order.undone(&stage.0))
+                .unwrap_or_default();
             let back = |(old, new): (&Word, &Word)| language.dictionary.get(old) == Some(new);
-            found.require(page::ROUND_TRIP, undone.len() == read.len() && read.iter().zip(&undone).all(back));
+            found.require(
+                page::ROUND_TRIP,
+                undone.len() == read.len() && read.iter().zip(&undone).all(back),
+            );
         }
         let words = instance.sentence.len();
         found.require(page::LENGTH, after.stages.iter().all(|stage| stage.0.len() == words));
@@ -352,11 +393,17 @@ mod tests {
     #[test]
     fn undoing_an_order_restores_the_words() {
         for n in 1..8 {
-            let read: Vec<Word> = (0..n).map(|place| word(&format!("ab{}c", char::from(b'a' + place)))).collect();
+            let read: Vec<Word> =
+                (0..n).map(|place| word(&format!("ab{}c", char::from(b'a' + place)))).collect();
             let n = read.len();
-            for order in
-                [Order::Keep, Order::Reverse, Order::Rotate(3), Order::EvensFirst, Order::SwapPairs, Order::LastFirst]
-            {
+            for order in [
+                Order::Keep,
+                Order::Reverse,
+                Order::Rotate(3),
+                Order::EvensFirst,
+                Order::SwapPairs,
+                Order::LastFirst,
+            ] {
                 let out: Vec<Word> = (0..n).map(|place| read[order.source(place, n)]).collect();
                 assert_eq!(order.undone(&out), read, "{order} of {n}");
             }

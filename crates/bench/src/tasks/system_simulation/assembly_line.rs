@@ -1,5 +1,5 @@
-//! Assembly Line: units run through stages that add, spread and repair defects or scrap the unit; each scrapped unit is
-//! traced to the stage that its fatal defect came from.
+//! Assembly Line: units run through stages that add, spread and repair defects or scrap the unit;
+//! each scrapped unit is traced to the stage that its fatal defect came from.
 //!
 //! A step is one unit at one stage.
 
@@ -56,7 +56,9 @@ impl Types {
     /// Reads what the types print.
     fn read(text: &str) -> Option<Self> {
         let letters = if text == "-" { "" } else { text };
-        let add = |set: u8, letter: u8| (b'A'..=b'D').contains(&letter).then(|| set | 1 << (letter - b'A'));
+        let add = |set: u8, letter: u8| {
+            (b'A'..=b'D').contains(&letter).then(|| set | 1 << (letter - b'A'))
+        };
         let types = letters.bytes().try_fold(0, add).map(Self)?;
         (types.to_string() == text).then_some(types)
     }
@@ -79,7 +81,10 @@ impl fmt::Display for Types {
         if self.0 == 0 {
             return f.write_str("-");
         }
-        ('A'..='D').enumerate().filter(|(defect, _)| self.contains(*defect)).try_for_each(|(_, c)| write!(f, "{c}"))
+        ('A'..='D')
+            .enumerate()
+            .filter(|(defect, _)| self.contains(*defect))
+            .try_for_each(|(_, c)| write!(f, "{c}"))
     }
 }
 
@@ -89,7 +94,11 @@ pub struct Defects(pub [Option<usize>; TYPES]);
 
 impl Defects {
     pub fn types(&self) -> Types {
-        Types((0..TYPES).filter(|defect| self.0[*defect].is_some()).fold(0, |set, defect| set | 1 << defect))
+        Types(
+            (0..TYPES)
+                .filter(|defect| self.0[*defect].is_some())
+                .fold(0, |set, defect| set | 1 << defect),
+        )
     }
 
     pub fn present(&self) -> impl Iterator<Item = (usize, usize)> {
@@ -102,7 +111,9 @@ impl<'de> Deserialize<'de> for Defects {
         let mut defects = Self::default();
         for (letter, origin) in Vec::<(String, usize)>::deserialize(deserializer)? {
             let types = Types::read(&letter).filter(|types| types.count() == 1);
-            let types = types.ok_or_else(|| serde::de::Error::custom(format!("{letter:?} is not a type of A to D")))?;
+            let types = types.ok_or_else(|| {
+                serde::de::Error::custom(format!("{letter:?} is not a type of A to D"))
+            })?;
             defects.0[types.0.trailing_zeros() as usize] = Some(origin);
         }
         Ok(defects)
@@ -111,7 +122,9 @@ impl<'de> Deserialize<'de> for Defects {
 
 impl Serialize for Defects {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.present().map(|(defect, origin)| (["A", "B", "C", "D"][defect], origin)))
+        serializer.collect_seq(
+            self.present().map(|(defect, origin)| (["A", "B", "C", "D"][defect], origin)),
+        )
     }
 }
 
@@ -122,8 +135,10 @@ pub struct Finish(Types, bool);
 impl<'de> Deserialize<'de> for Finish {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let (letters, scrapped) = text.strip_suffix('!').map_or((text.as_str(), false), |letters| (letters, true));
-        let types = Types::read(letters).ok_or_else(|| serde::de::Error::custom(format!("{text:?} are not types")))?;
+        let (letters, scrapped) =
+            text.strip_suffix('!').map_or((text.as_str(), false), |letters| (letters, true));
+        let types = Types::read(letters)
+            .ok_or_else(|| serde::de::Error::custom(format!("{text:?} are not types")))?;
         Ok(Self(types, scrapped))
     }
 }
@@ -177,7 +192,8 @@ impl fmt::Display for Action {
 /// The defects of the current unit after rules (1) and (2), and whether (1) fires.
 fn brought(stage: &Stage, state: &State) -> (Defects, bool) {
     let mut defects = state.defects;
-    let added = defect(&stage.adds, 0).filter(|added| stage.reaches(state.unit) && defects.0[*added].is_none());
+    let added = defect(&stage.adds, 0)
+        .filter(|added| stage.reaches(state.unit) && defects.0[*added].is_none());
     if let Some(added) = added {
         defects.0[added] = Some(state.stage);
     }
@@ -215,7 +231,9 @@ impl Task for AssemblyLine {
             let stages = (0..stages).map(|_| draw_stage(units, rng)).collect();
             let instance = Instance { units, stages };
             let end = reference_end::<Self>(&instance, u64::MAX);
-            if end.is_some_and(|(state, _)| state.clean > 0 && state.defective > 0 && state.scrapped > 0) {
+            if end.is_some_and(|(state, _)| {
+                state.clean > 0 && state.defective > 0 && state.scrapped > 0
+            }) {
                 return instance;
             }
         }
@@ -223,16 +241,24 @@ impl Task for AssemblyLine {
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let units = instance.units;
-        InvalidInput::unless((1..=UNITS_MAX).contains(&units), "units", format!("must be 1 to {UNITS_MAX}"))?;
+        InvalidInput::unless(
+            (1..=UNITS_MAX).contains(&units),
+            "units",
+            format!("must be 1 to {UNITS_MAX}"),
+        )?;
         let counted = (1..=STAGES_MAX).contains(&instance.stages.len());
         InvalidInput::unless(counted, "stages", format!("give 1 to {STAGES_MAX} of them"))?;
         let is_type = |text: &str| text.bytes().all(|letter| (b'A'..=b'D').contains(&letter));
         let optional = |text: &str| text.len() <= 1 && is_type(text);
         let valid = instance.stages.iter().all(|stage| {
-            let singles = [&stage.adds, &stage.repairs, &stage.scraps].into_iter().all(|text| optional(text));
+            let singles =
+                [&stage.adds, &stage.repairs, &stage.scraps].into_iter().all(|text| optional(text));
             let [x, y] = [0, 1].map(|place| stage.spreads.as_bytes().get(place));
             let pair = stage.spreads.len() == 2 && is_type(&stage.spreads) && x != y;
-            singles && (pair || stage.spreads.is_empty()) && stage.from <= stage.to && stage.to < units
+            singles
+                && (pair || stage.spreads.is_empty())
+                && stage.from <= stage.to
+                && stage.to < units
         });
         let reason = format!(
             "`adds`, `repairs` and `scraps` are \"\" or a type of A to D, `spreads` \"\" or two distinct types, and from <= \
@@ -276,7 +302,9 @@ impl Task for AssemblyLine {
         if types.without(defects.types()).count() > 0 {
             return Err(Illegal("the unit has a type that it cannot have"));
         }
-        let fatal = defect(&stage.scraps, 0).filter(|fatal| types.contains(*fatal)).and_then(|fatal| defects.0[fatal]);
+        let fatal = defect(&stage.scraps, 0)
+            .filter(|fatal| types.contains(*fatal))
+            .and_then(|fatal| defects.0[fatal]);
         if scrap && fatal.is_none() {
             return Err(Illegal("the unit has no type that this stage scraps"));
         }
@@ -310,11 +338,21 @@ impl Task for AssemblyLine {
             defects.0[repaired] = None;
         }
         let types = defects.types();
-        Some(Action { types, scrap: defect(&stage.scraps, 0).is_some_and(|fatal| types.contains(fatal)) })
+        Some(Action {
+            types,
+            scrap: defect(&stage.scraps, 0).is_some_and(|fatal| types.contains(fatal)),
+        })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
-        let possible = |origin: usize| origin < after.stage && instance.stages[origin].reaches(after.unit);
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
+        let possible =
+            |origin: usize| origin < after.stage && instance.stages[origin].reaches(after.unit);
         found.require(page::ORIGIN, after.defects.present().all(|(_, origin)| possible(origin)));
         let old = before.defects.types();
         let (new, gone) = (action.types.without(old).count(), old.without(action.types).count());

@@ -1,4 +1,5 @@
-//! Blockchain Ledger: transactions are checked, carried out and sealed in blocks that are chained by a hash.
+//! Blockchain Ledger: transactions are checked, carried out and sealed in blocks that are chained
+//! by a hash.
 //!
 //! A step is the verdict on one transaction, or one block sealed.
 
@@ -109,7 +110,8 @@ impl Task for BlockchainLedger {
             let reward = small(1, 10, rng);
             let miners = (0..count.div_ceil(block_size)).map(|_| rng.index(accounts)).collect();
             let blank = Transaction { from: 0, to: 1, amount: 1, fee: 0, nonce: 0 };
-            let mut instance = Instance { balances, reward, block_size, miners, transactions: vec![blank; count] };
+            let mut instance =
+                Instance { balances, reward, block_size, miners, transactions: vec![blank; count] };
             // A nonce depends on the run so far: every transaction is written just before its turn.
             let mut state = Self::start(&instance);
             while !Self::ended(&instance, &state) {
@@ -122,10 +124,12 @@ impl Task for BlockchainLedger {
                         0 | 1 => expected + 1,
                         _ => expected,
                     };
-                    instance.transactions[state.done] = Transaction { from, to, amount, fee, nonce };
+                    instance.transactions[state.done] =
+                        Transaction { from, to, amount, fee, nonce };
                 }
                 let Some(action) = Self::reference(&instance, &state) else { break };
-                Self::step(&instance, &mut state, action).expect("invariant: reference actions are legal");
+                Self::step(&instance, &mut state, action)
+                    .expect("invariant: reference actions are legal");
             }
             let rejected = state.rejected_nonce + state.rejected_funds;
             if state.rejected_nonce > 0 && state.rejected_funds > 0 && 2 * rejected < count {
@@ -140,25 +144,33 @@ impl Task for BlockchainLedger {
         InvalidInput::unless((2..=ACCOUNTS_MAX).contains(&accounts), "balances", range)?;
         let small = |amount: u32| amount as usize <= VALUE_MAX;
         let limit = format!("amounts must not exceed {VALUE_MAX}");
-        InvalidInput::unless(instance.balances.iter().all(|balance| small(*balance)), "balances", limit.clone())?;
+        InvalidInput::unless(
+            instance.balances.iter().all(|balance| small(*balance)),
+            "balances",
+            limit.clone(),
+        )?;
         InvalidInput::unless(small(instance.reward), "reward", limit.clone())?;
         let count = instance.transactions.len();
         validate_count("transactions", count)?;
         let sizes = (1..=OPERATIONS_MAX).contains(&instance.block_size);
         InvalidInput::unless(sizes, "block_size", format!("must be 1 to {OPERATIONS_MAX}"))?;
         let blocks = count.div_ceil(instance.block_size);
-        let miners = instance.miners.len() == blocks && instance.miners.iter().all(|miner| *miner < accounts);
-        InvalidInput::unless(miners, "miners", format!("must be {blocks} accounts below {accounts}, one a block"))?;
+        let miners = instance.miners.len() == blocks
+            && instance.miners.iter().all(|miner| *miner < accounts);
+        InvalidInput::unless(
+            miners,
+            "miners",
+            format!("must be {blocks} accounts below {accounts}, one a block"),
+        )?;
         let known = |transaction: &Transaction| {
             let Transaction { from, to, .. } = *transaction;
             from != to && from < accounts && to < accounts
         };
         let reason = format!("each must be between two different accounts below {accounts}");
         InvalidInput::unless(instance.transactions.iter().all(known), "transactions", reason)?;
-        let amounts = instance
-            .transactions
-            .iter()
-            .all(|transaction| small(transaction.amount) && small(transaction.fee) && transaction.nonce <= VALUE_MAX);
+        let amounts = instance.transactions.iter().all(|transaction| {
+            small(transaction.amount) && small(transaction.fee) && transaction.nonce <= VALUE_MAX
+        });
         InvalidInput::unless(amounts, "transactions", limit)
     }
 
@@ -212,7 +224,8 @@ impl Task for BlockchainLedger {
                 state.done += 1;
             }
             (Action::Seal(hash), None) => {
-                state.balances[instance.miners[state.hashes.len()]] += i64::from(instance.reward) + state.fees;
+                state.balances[instance.miners[state.hashes.len()]] +=
+                    i64::from(instance.reward) + state.fees;
                 state.fees = 0;
                 state.hashes.push(hash);
                 state.run = opening(hash, state.hashes.len() + 1);
@@ -237,18 +250,29 @@ impl Task for BlockchainLedger {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let initial: i64 = instance.balances.iter().map(|balance| i64::from(*balance)).sum();
         let sealed = i64::try_from(after.hashes.len()).unwrap_or(i64::MAX);
         let minted = i64::from(instance.reward).saturating_mul(sealed);
-        found.require(page::MONEY, after.balances.iter().sum::<i64>() + after.fees == initial + minted);
+        found.require(
+            page::MONEY,
+            after.balances.iter().sum::<i64>() + after.fees == initial + minted,
+        );
         found.require(page::SOLVENT, after.balances.iter().all(|balance| *balance >= 0));
-        let judged = after.nonces.iter().sum::<usize>() + after.rejected_nonce + after.rejected_funds;
+        let judged =
+            after.nonces.iter().sum::<usize>() + after.rejected_nonce + after.rejected_funds;
         found.require(page::NONCES, judged == after.done);
         if let Some(transaction) = instance.transactions.get(before.done) {
             let fits = before.nonces.get(transaction.from) == Some(&transaction.nonce);
             let costs = i64::from(transaction.amount) + i64::from(transaction.fee);
-            let affordable = before.balances.get(transaction.from).is_some_and(|balance| *balance >= costs);
+            let affordable =
+                before.balances.get(transaction.from).is_some_and(|balance| *balance >= costs);
             let (nonce, funds) = match action {
                 Action::Accept(_) => (fits, affordable),
                 Action::RejectNonce => (!fits, true),
@@ -258,7 +282,8 @@ impl Task for BlockchainLedger {
             found.require(page::NONCE_MATCH, nonce);
             found.require(page::COSTS, funds);
         }
-        let touched = before.balances.iter().zip(&after.balances).filter(|(old, new)| old != new).count();
+        let touched =
+            before.balances.iter().zip(&after.balances).filter(|(old, new)| old != new).count();
         let allowed = match action {
             Action::Accept(_) => 2,
             Action::Seal(_) => 1,

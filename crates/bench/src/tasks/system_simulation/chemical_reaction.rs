@@ -1,4 +1,5 @@
-//! Chemical Reaction: Gillespie's direct method in integers; each draw of the input selects the reaction that fires.
+//! Chemical Reaction: Gillespie's direct method in integers; each draw of the input selects the
+//! reaction that fires.
 //!
 //! A step is one reaction fired.
 
@@ -85,14 +86,17 @@ word_actions!(Action { Fire(reaction) = "fire" });
 /// All sides of a reaction: one species once or twice, or two species once each.
 fn sides(species: usize) -> Vec<Side> {
     let alone = (0..species).flat_map(|one| [vec![(one, 1)], vec![(one, 2)]]);
-    let pairs = (0..species).flat_map(|one| (one + 1..species).map(move |other| vec![(one, 1), (other, 1)]));
+    let pairs = (0..species)
+        .flat_map(|one| (one + 1..species).map(move |other| vec![(one, 1), (other, 1)]));
     alone.chain(pairs).collect()
 }
 
 /// A uniform sample of reactions without repetition; `None` if there are too few.
 fn draw_reactions(masses: &[i64], count: usize, rng: &mut TaskRng) -> Option<Vec<Reaction>> {
     let sides = sides(masses.len());
-    let common = |a: &Side, b: &Side| a.iter().any(|(species, _)| b.iter().any(|(other, _)| other == species));
+    let common = |a: &Side, b: &Side| {
+        a.iter().any(|(species, _)| b.iter().any(|(other, _)| other == species))
+    };
     let mut pairs: Vec<(&Side, &Side)> = Vec::new();
     for a in &sides {
         let fits = |b: &&Side| side_mass(a, masses) == side_mass(b, masses) && !common(a, b);
@@ -138,30 +142,45 @@ impl Task for ChemicalReaction {
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let species = instance.masses.len();
         let counted = (1..=SPECIES_MAX).contains(&species);
-        InvalidInput::unless(counted, "masses", format!("has {species} entries; give 1 to {SPECIES_MAX}"))?;
+        InvalidInput::unless(
+            counted,
+            "masses",
+            format!("has {species} entries; give 1 to {SPECIES_MAX}"),
+        )?;
         let masses = instance.masses.iter().all(|mass| (1..=MASS_MAX).contains(mass));
         InvalidInput::unless(masses, "masses", format!("every mass must be 1 to {MASS_MAX}"))?;
-        let counts = instance.counts.len() == species && instance.counts.iter().all(|n| (0..=MASS_MAX).contains(n));
+        let counts = instance.counts.len() == species
+            && instance.counts.iter().all(|n| (0..=MASS_MAX).contains(n));
         let reason = format!("must be one count for each species, each 0 to {MASS_MAX}");
         InvalidInput::unless(counts, "counts", reason)?;
         let light = instance.mass(&instance.counts) <= MASS_MAX;
-        InvalidInput::unless(light, "counts", format!("the sum of counts · masses must not exceed {MASS_MAX}"))?;
+        InvalidInput::unless(
+            light,
+            "counts",
+            format!("the sum of counts · masses must not exceed {MASS_MAX}"),
+        )?;
         let side = |side: &Side| {
-            let shape = side.is_sorted_by(|a, b| a.0 < b.0) && matches!(**side, [(_, 1 | 2)] | [(_, 1), (_, 1)]);
+            let shape = side.is_sorted_by(|a, b| a.0 < b.0)
+                && matches!(**side, [(_, 1 | 2)] | [(_, 1), (_, 1)]);
             shape && side.iter().all(|(one, _)| *one < species)
         };
         let balanced = |reaction: &Reaction| {
             side(&reaction.reactants)
                 && side(&reaction.products)
                 && (1..=RATE_MAX).contains(&reaction.rate)
-                && side_mass(&reaction.reactants, &instance.masses) == side_mass(&reaction.products, &instance.masses)
+                && side_mass(&reaction.reactants, &instance.masses)
+                    == side_mass(&reaction.products, &instance.masses)
         };
         let reactions = (1..=REACTIONS_MAX).contains(&instance.reactions.len());
         let reason = format!(
             "must be 1 to {REACTIONS_MAX} with sides of equal mass, each of one species once or twice or two species \
              once each, ascending, and rates 1 to {RATE_MAX}"
         );
-        InvalidInput::unless(reactions && instance.reactions.iter().all(balanced), "reactions", reason)?;
+        InvalidInput::unless(
+            reactions && instance.reactions.iter().all(balanced),
+            "reactions",
+            reason,
+        )?;
         validate_count("draws", instance.draws.len())?;
         let draws = instance.draws.iter().all(|u| (0..1000).contains(u));
         InvalidInput::unless(draws, "draws", "every rng must be 0 to 999")
@@ -197,7 +216,8 @@ impl Task for ChemicalReaction {
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let u = *instance.draws.get(state.t)?;
-        let total: i64 = instance.reactions.iter().map(|reaction| reaction.propensity(&state.counts)).sum();
+        let total: i64 =
+            instance.reactions.iter().map(|reaction| reaction.propensity(&state.counts)).sum();
         let mut sum = 0;
         let selected = instance.reactions.iter().position(|reaction| {
             sum += reaction.propensity(&state.counts);
@@ -207,21 +227,38 @@ impl Task for ChemicalReaction {
         selected.map(Action::Fire)
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let Action::Fire(fires) = *action;
         if let (Some(u), true) = (instance.draws.get(before.t), fires < instance.reactions.len()) {
             let quarter = u / 250;
-            let lengths =
-                || instance.reactions.iter().map(|reaction| reaction.rate * reaction.encounters(&before.counts));
-            let (start, end): (i64, i64) = (lengths().take(fires).sum(), lengths().take(fires + 1).sum());
+            let lengths = || {
+                instance
+                    .reactions
+                    .iter()
+                    .map(|reaction| reaction.rate * reaction.encounters(&before.counts))
+            };
+            let (start, end): (i64, i64) =
+                (lengths().take(fires).sum(), lengths().take(fires + 1).sum());
             let total: i64 = lengths().sum();
-            found.require(page::DRAW_QUARTER, 4 * start < (quarter + 1) * total && 4 * end > quarter * total);
+            found.require(
+                page::DRAW_QUARTER,
+                4 * start < (quarter + 1) * total && 4 * end > quarter * total,
+            );
         }
         found.require(page::MASS, instance.mass(&after.counts) == instance.mass(&instance.counts));
         found.require(page::NON_NEGATIVE, after.counts.iter().all(|count| *count >= 0));
         let mut counts = instance.counts.clone();
         for (reaction, fired) in instance.reactions.iter().zip(&after.fired) {
-            reaction.reactants.iter().for_each(|(species, count)| counts[*species] -= fired * count);
+            reaction
+                .reactants
+                .iter()
+                .for_each(|(species, count)| counts[*species] -= fired * count);
             reaction.products.iter().for_each(|(species, count)| counts[*species] += fired * count);
         }
         found.require(page::STOICHIOMETRY, counts == after.counts);
@@ -234,7 +271,8 @@ impl Task for ChemicalReaction {
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {
-        state.t >= instance.draws.len() || instance.reactions.iter().all(|reaction| !reaction.can_fire(&state.counts))
+        state.t >= instance.draws.len()
+            || instance.reactions.iter().all(|reaction| !reaction.can_fire(&state.counts))
     }
 
     fn steps_max(instance: &Instance) -> u64 {

@@ -1,4 +1,5 @@
-//! Elevator Scheduling: elevators serve calls by LOOK (on in one direction to the last goal, then back).
+//! Elevator Scheduling: elevators serve calls by LOOK (on in one direction to the last goal, then
+//! back).
 //!
 //! A step is one open, up or down of one elevator; idle elevators take none.
 
@@ -35,7 +36,9 @@ impl<'de> Deserialize<'de> for Direction {
             -1 => Ok(Self::Down),
             0 => Ok(Self::None),
             1 => Ok(Self::Up),
-            other => Err(serde::de::Error::custom(format!("{other} is not a direction: -1, 0 or 1"))),
+            other => {
+                Err(serde::de::Error::custom(format!("{other} is not a direction: -1, 0 or 1")))
+            }
         }
     }
 }
@@ -76,8 +79,11 @@ line_actions! {
 impl State {
     /// The next turn of an elevator that acts.
     pub fn turn(&self, instance: &Instance) -> Option<Turn> {
-        let busy =
-            self.waiting.iter().zip(&self.riding).map(|(waiting, riding)| !waiting.is_empty() || !riding.is_empty());
+        let busy = self
+            .waiting
+            .iter()
+            .zip(&self.riding)
+            .map(|(waiting, riding)| !waiting.is_empty() || !riding.is_empty());
         let elevator = self.last.0.map_or(0, |last| last.elevator + 1);
         Turn::next(&instance.calls, &self.floors, busy.collect(), self.t, elevator)
     }
@@ -87,10 +93,22 @@ impl State {
         if turn.rested[turn.elevator] { Direction::None } else { self.directions[turn.elevator] }
     }
 
-    /// Where the elevator has to go at its turn: the floors of its waiting calls, and the destinations of its passengers.
-    pub fn goals_at<'a>(&'a self, turn: &'a Turn, instance: &'a Instance) -> impl Iterator<Item = usize> + 'a {
-        let assigned = turn.assigned.iter().filter(|(_, elevator)| *elevator == turn.elevator).map(|(call, _)| call);
-        let waiting = self.waiting[turn.elevator].iter().chain(assigned).map(|call| instance.calls[*call].from);
+    /// Where the elevator has to go at its turn: the floors of its waiting calls, and the
+    /// destinations of its passengers.
+    pub fn goals_at<'a>(
+        &'a self,
+        turn: &'a Turn,
+        instance: &'a Instance,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let assigned = turn
+            .assigned
+            .iter()
+            .filter(|(_, elevator)| *elevator == turn.elevator)
+            .map(|(call, _)| call);
+        let waiting = self.waiting[turn.elevator]
+            .iter()
+            .chain(assigned)
+            .map(|call| instance.calls[*call].from);
         waiting.chain(self.riding[turn.elevator].iter().map(|call| instance.calls[*call].to))
     }
 
@@ -116,7 +134,8 @@ impl State {
         self.doors[elevator] += 1;
     }
 
-    /// Whether every call up to now is waiting, riding or delivered, exactly once, and no later call.
+    /// Whether every call up to now is waiting, riding or delivered, exactly once, and no later
+    /// call.
     fn is_conserved(&self, instance: &Instance) -> bool {
         let made = first_after(&instance.calls, self.t);
         let mut found: Vec<bool> = self.delivered.iter().map(|tick| tick.get().is_some()).collect();
@@ -157,8 +176,12 @@ impl Task for ElevatorScheduling {
         let reason = format!("must be 1 to {ELEVATORS_MAX} floors below {floors}");
         InvalidInput::unless(elevators, "elevators", reason)?;
         validate_count("calls", instance.calls.len())?;
-        let way = |call: &Call| call.from != call.to && call.from < floors && call.to < floors && call.time <= TIME_MAX;
-        let reason = format!("each must lead from one floor below {floors} to another, at a time up to {TIME_MAX}");
+        let way = |call: &Call| {
+            call.from != call.to && call.from < floors && call.to < floors && call.time <= TIME_MAX
+        };
+        let reason = format!(
+            "each must lead from one floor below {floors} to another, at a time up to {TIME_MAX}"
+        );
         InvalidInput::unless(instance.calls.iter().all(way), "calls", reason)?;
         let ascending = instance.calls.is_sorted_by_key(|call| call.time);
         InvalidInput::unless(ascending, "calls", "times must ascend")
@@ -221,7 +244,9 @@ impl Task for ElevatorScheduling {
         }
         state.t = turn.tick;
         turn.assigned.iter().for_each(|(call, elevator)| state.waiting[*elevator].push(*call));
-        for (direction, _) in state.directions.iter_mut().zip(&turn.rested).filter(|(_, rested)| **rested) {
+        for (direction, _) in
+            state.directions.iter_mut().zip(&turn.rested).filter(|(_, rested)| **rested)
+        {
             *direction = Direction::None;
         }
         match act {
@@ -258,7 +283,13 @@ impl Task for ElevatorScheduling {
         Some(Action { elevator: turn.elevator, act })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::IN_BUILDING, after.floors.iter().all(|floor| *floor < instance.floors));
         found.require(page::CONSERVATION, after.is_conserved(instance));
         if let Some(turn) = before.turn(instance) {
@@ -274,7 +305,10 @@ impl Task for ElevatorScheduling {
             found.require(page::DOOR_REASON, wanted == (action.act == Act::Open));
         }
         if Self::ended(instance, after) {
-            found.require(page::ALL_DELIVERED, after.delivered.iter().all(|tick| tick.get().is_some()));
+            found.require(
+                page::ALL_DELIVERED,
+                after.delivered.iter().all(|tick| tick.get().is_some()),
+            );
         }
     }
 
@@ -283,10 +317,12 @@ impl Task for ElevatorScheduling {
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // A call waits while its elevator goes to the last goal ahead and back, and rides as long again: at most
-        // 4 (floors - 1) moves. Every open lets someone in or out: at most twice the calls. And each elevator acts once
-        // a tick up to the last call; what is left then takes it again at most 4 (floors - 1) moves, and opens.
-        let [floors, elevators, calls] = [instance.floors, instance.elevators.len(), instance.calls.len()];
+        // A call waits while its elevator goes to the last goal ahead and back, and rides as long
+        // again: at most 4 (floors - 1) moves. Every open lets someone in or out: at most twice the
+        // calls. And each elevator acts once a tick up to the last call; what is left then takes it
+        // again at most 4 (floors - 1) moves, and opens.
+        let [floors, elevators, calls] =
+            [instance.floors, instance.elevators.len(), instance.calls.len()];
         let last = instance.calls.last().map_or(0, |call| call.time);
         let by_calls = calls * 4 * (floors - 1);
         let by_time = elevators * (last + 1 + 4 * (floors - 1));

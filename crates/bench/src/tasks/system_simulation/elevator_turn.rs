@@ -1,4 +1,5 @@
-//! Calls of elevators, and whose turn it is: elevators act in order, tick by tick, if they have calls.
+//! Calls of elevators, and whose turn it is: elevators act in order, tick by tick, if they have
+//! calls.
 
 use serde::{Deserialize, Serialize};
 
@@ -44,12 +45,19 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// The next turn from that of `elevator` in this tick on, where the calls up to this tick are assigned; `busy` are
-    /// the elevators with calls.
-    pub fn next(calls: &[Call], floors: &[usize], mut busy: Vec<bool>, tick: usize, elevator: usize) -> Option<Self> {
+    /// The next turn from that of `elevator` in this tick on, where the calls up to this tick are
+    /// assigned; `busy` are the elevators with calls.
+    pub fn next(
+        calls: &[Call],
+        floors: &[usize],
+        mut busy: Vec<bool>,
+        tick: usize,
+        elevator: usize,
+    ) -> Option<Self> {
         let elevators = floors.len();
         let mut call = first_after(calls, tick);
-        let mut turn = Self { elevator, tick, assigned: Vec::new(), rested: vec![false; elevators] };
+        let mut turn =
+            Self { elevator, tick, assigned: Vec::new(), rested: vec![false; elevators] };
         loop {
             while turn.elevator < elevators {
                 if busy[turn.elevator] {

@@ -47,13 +47,14 @@ impl Command {
         }
     }
 
-    /// Whether the path is well formed: `/` or components between single slashes, the last one a name where the command
-    /// makes or takes an entry.
+    /// Whether the path is well formed: `/` or components between single slashes, the last one a
+    /// name where the command makes or takes an entry.
     pub fn is_well_formed(&self) -> bool {
         let Some(path) = self.path() else { return true };
         let named = matches!(self, Self::Mkdir(_) | Self::Touch(_) | Self::Rm(_) | Self::Rmdir(_));
         let relative = path.strip_prefix('/').unwrap_or(path);
-        let ends_in_name = relative.rsplit('/').next().is_some_and(|name| !matches!(name, "" | "." | ".."));
+        let ends_in_name =
+            relative.rsplit('/').next().is_some_and(|name| !matches!(name, "" | "." | ".."));
         let components = path == "/" || relative.split('/').all(|component| !component.is_empty());
         components && (ends_in_name || !named)
     }
@@ -68,8 +69,8 @@ fn way_down<'p>(directory: &Path, path: &'p Path) -> Option<&'p str> {
     if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
 }
 
-/// A path from the working directory on, if it lies at or below it. Where the last component must be a name, it must
-/// lie below.
+/// A path from the working directory on, if it lies at or below it. Where the last component must
+/// be a name, it must lie below.
 fn relative(path: &Path, cwd: &Path, named: bool) -> Option<String> {
     match way_down(cwd, path)? {
         "" => (!named).then(|| ".".to_owned()),
@@ -77,7 +78,8 @@ fn relative(path: &Path, cwd: &Path, named: bool) -> Option<String> {
     }
 }
 
-/// A path that leaves the working directory upwards, if there is an upwards, and no further than it must.
+/// A path that leaves the working directory upwards, if there is an upwards, and no further than it
+/// must.
 fn through_parents(path: &Path, cwd: &Path, named: bool) -> Option<String> {
     let (mut at, mut way) = (cwd.clone(), Vec::new());
     while !at.is_root() {
@@ -93,7 +95,10 @@ fn through_parents(path: &Path, cwd: &Path, named: bool) -> Option<String> {
 
 /// A path that goes down to a random directory and leaves it upwards, if there is one besides `/`.
 fn detour(path: &Path, tree: &Tree, named: bool, rng: &mut TaskRng) -> Option<String> {
-    let directories = tree.entries().iter().filter(|entry| entry.kind == Kind::Directory && !entry.path.is_root());
+    let directories = tree
+        .entries()
+        .iter()
+        .filter(|entry| entry.kind == Kind::Directory && !entry.path.is_root());
     let directories: Vec<_> = directories.map(|entry| &entry.path).collect();
     if directories.is_empty() {
         return None;
@@ -102,7 +107,8 @@ fn detour(path: &Path, tree: &Tree, named: bool, rng: &mut TaskRng) -> Option<St
     through_parents(path, directory, named).map(|way| format!("{}/{way}", directory.as_str()))
 }
 
-/// Writes a path: a quarter relative to the working directory, a quarter through `..`, where possible.
+/// Writes a path: a quarter relative to the working directory, a quarter through `..`, where
+/// possible.
 fn written(path: &Path, tree: &Tree, cwd: &Path, named: bool, rng: &mut TaskRng) -> String {
     let written = match rng.below(4) {
         0 => relative(path, cwd, named),
@@ -112,7 +118,8 @@ fn written(path: &Path, tree: &Tree, cwd: &Path, named: bool, rng: &mut TaskRng)
     written.unwrap_or_else(|| path.as_str().to_owned())
 }
 
-/// A uniform existing path of these; with probability 1/6, or if there is none, one or two random names.
+/// A uniform existing path of these; with probability 1/6, or if there is none, one or two random
+/// names.
 fn target<'t>(paths: impl Iterator<Item = &'t Path>, rng: &mut TaskRng) -> Path {
     let paths: Vec<_> = paths.collect();
     if rng.chance(5, 6) && !paths.is_empty() {
@@ -123,9 +130,12 @@ fn target<'t>(paths: impl Iterator<Item = &'t Path>, rng: &mut TaskRng) -> Path 
 
 /// A random command against this state of the file system, by the percentages of the page.
 pub fn draw_command(tree: &Tree, cwd: &Path, rng: &mut TaskRng) -> Command {
-    let of_kind = |kind: Kind| tree.entries().iter().filter(move |entry| entry.kind == kind).map(|entry| &entry.path);
+    let of_kind = |kind: Kind| {
+        tree.entries().iter().filter(move |entry| entry.kind == kind).map(|entry| &entry.path)
+    };
     let existing = |kind: Kind, rng: &mut TaskRng| target(of_kind(kind), rng);
-    let written = |path: Path, named: bool, rng: &mut TaskRng| written(&path, tree, cwd, named, rng);
+    let written =
+        |path: Path, named: bool, rng: &mut TaskRng| written(&path, tree, cwd, named, rng);
     let new = |rng: &mut TaskRng| {
         let directories: Vec<_> = of_kind(Kind::Directory).collect();
         let path = rng.one_of(&directories).join(rng.one_of(&NAMES));
@@ -140,7 +150,8 @@ pub fn draw_command(tree: &Tree, cwd: &Path, rng: &mut TaskRng) -> Command {
         54..66 => Command::Write(written(existing(Kind::File, rng), false, rng), rng.index(100)),
         66..78 => Command::Read(written(existing(Kind::File, rng), false, rng)),
         78..90 => {
-            let [owner, others] = [(); 2].map(|()| u8::try_from(rng.below(8)).expect("invariant: a digit"));
+            let [owner, others] =
+                [(); 2].map(|()| u8::try_from(rng.below(8)).expect("invariant: a digit"));
             let path = target(tree.entries().iter().map(|entry| &entry.path), rng);
             Command::Chmod(Mode(owner, others), written(path, false, rng))
         }

@@ -59,11 +59,14 @@ pub fn split(path: &str) -> (&str, &str) {
 }
 
 impl State {
-    /// What comes of a command. What is only forbidden (rights, a directory that is in use) is looked at if `checked`.
+    /// What comes of a command. What is only forbidden (rights, a directory that is in use) is
+    /// looked at if `checked`.
     fn outcome(&self, command: &Command, checked: bool) -> Result<Effect, Code> {
         let user = Some(self.user).filter(|_| checked);
         let demand = |holds: bool, code: Code| if holds { Ok(()) } else { Err(code) };
-        let allowed = |entry: &Entry, right: u8| demand(user.is_none_or(|user| entry.allows(user, right)), Code::Perm);
+        let allowed = |entry: &Entry, right: u8| {
+            demand(user.is_none_or(|user| entry.allows(user, right)), Code::Perm)
+        };
         let walk = |path: &str| self.tree.walk(&self.cwd, path, user);
         let find = |path: &Path| self.tree.find(path.as_str()).ok_or(Code::Noent);
         let file = |path: &str, right: u8| {
@@ -86,7 +89,8 @@ impl State {
                 Effect::Go(path)
             }
             Command::Mkdir(path) | Command::Touch(path) => {
-                let kind = if matches!(command, Command::Mkdir(_)) { Kind::Directory } else { Kind::File };
+                let kind =
+                    if matches!(command, Command::Mkdir(_)) { Kind::Directory } else { Kind::File };
                 let (directory, path) = parent(path)?;
                 if let Some(entry) = self.tree.find(path.as_str()) {
                     demand(kind == Kind::File && entry.kind == Kind::File, Code::Exists)?;
@@ -130,13 +134,15 @@ impl State {
                 self.tree.find_mut(&path).into_iter().for_each(|entry| entry.content = content);
             }
             Effect::Remove(path) => self.tree.remove(&path),
-            Effect::Chmod(path, mode) => self.tree.find_mut(&path).into_iter().for_each(|entry| entry.mode = mode),
+            Effect::Chmod(path, mode) => {
+                self.tree.find_mut(&path).into_iter().for_each(|entry| entry.mode = mode)
+            }
         }
     }
 }
 
-/// Commands drawn one by one against the state that the earlier ones lead to, with the end of their run; `None` where
-/// no command fails for rights, or none for a missing entry.
+/// Commands drawn one by one against the state that the earlier ones lead to, with the end of their
+/// run; `None` where no command fails for rights, or none for a missing entry.
 fn draw_run(count: usize, rng: &mut TaskRng) -> Option<(Instance, State)> {
     let mut instance = Instance { commands: Vec::with_capacity(count) };
     let mut state = FileSystem::start(&instance);
@@ -169,16 +175,28 @@ impl Task for FileSystem {
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         validate_count("commands", instance.commands.len())?;
         let malformed = instance.commands.iter().find(|command| !command.is_well_formed());
-        let reason = || malformed.map(|command| format!("`{command}` has no path for this command"));
+        let reason =
+            || malformed.map(|command| format!("`{command}` has no path for this command"));
         InvalidInput::unless(malformed.is_none(), "commands", reason().unwrap_or_default())
     }
 
     fn start(_: &Instance) -> State {
-        State { done: 0, tree: Tree::default(), cwd: Path::root(), user: User::Root, errors: 0, last: Last(None) }
+        State {
+            done: 0,
+            tree: Tree::default(),
+            cwd: Path::root(),
+            user: User::Root,
+            errors: 0,
+            last: Last(None),
+        }
     }
 
     fn check_state(_: &Instance, state: &State) -> Result<(), InvalidInput> {
-        InvalidInput::unless(state.tree.is_ordered(), "tree", "must have absolute paths in their order, each once")?;
+        InvalidInput::unless(
+            state.tree.is_ordered(),
+            "tree",
+            "must have absolute paths in their order, each once",
+        )?;
         limits::sayable("tree", state.tree.entries().iter().map(|entry| entry.content))?;
         InvalidInput::unless(state.cwd.is_absolute(), "cwd", "must be an absolute path")
     }
@@ -188,7 +206,9 @@ impl Task for FileSystem {
         match *action {
             Action::Failure(_) => state.errors += 1,
             Action::Success | Action::Content(_) => {
-                let effect = state.outcome(command, false).map_err(|_| Illegal("the command cannot be carried out"))?;
+                let effect = state
+                    .outcome(command, false)
+                    .map_err(|_| Illegal("the command cannot be carried out"))?;
                 if matches!(effect, Effect::Show(_)) != matches!(action, Action::Content(_)) {
                     return Err(Illegal("a read gives a content, and nothing else does"));
                 }
@@ -208,11 +228,18 @@ impl Task for FileSystem {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::TREE, after.tree.is_whole());
         let cwd = after.tree.find(after.cwd.as_str());
         found.require(page::CWD, cwd.is_some_and(|entry| entry.kind == Kind::Directory));
-        if let (Action::Failure(code), Some(command)) = (action, instance.commands.get(before.done)) {
+        if let (Action::Failure(code), Some(command)) = (action, instance.commands.get(before.done))
+        {
             found.require(page::CODES, command.can_fail_with(*code));
             found.require(page::ROOT_RIGHTS, *code != Code::Perm || before.user != User::Root);
         }
@@ -220,7 +247,9 @@ impl Task for FileSystem {
         let allowed = usize::from(!matches!(action, Action::Failure(_)));
         found.require(page::ONE_ENTRY, old.len().max(new.len()) <= allowed);
         // Types admit no other owners.
-        let kept = |entry: &Entry| before.tree.find(entry.path.as_str()).is_none_or(|old| old.owner == entry.owner);
+        let kept = |entry: &Entry| {
+            before.tree.find(entry.path.as_str()).is_none_or(|old| old.owner == entry.owner)
+        };
         found.require(page::OWNERS, new.iter().all(kept));
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.commands.len());

@@ -72,7 +72,11 @@ impl<'de> Deserialize<'de> for Path {
 impl Path {
     /// Whether a client's path is `/`, or names behind slashes.
     pub fn is_absolute(&self) -> bool {
-        self.is_root() || self.0.strip_prefix('/').is_some_and(|names| names.split('/').all(|name| !name.is_empty()))
+        self.is_root()
+            || self
+                .0
+                .strip_prefix('/')
+                .is_some_and(|names| names.split('/').all(|name| !name.is_empty()))
     }
 
     pub fn root() -> Self {
@@ -153,7 +157,11 @@ impl<'de> Deserialize<'de> for Entry {
         let kind = match kind.as_str() {
             "d" => Kind::Directory,
             "f" => Kind::File,
-            _ => return Err(serde::de::Error::custom(format!("{kind:?} is not a kind: \"d\" or \"f\""))),
+            _ => {
+                return Err(serde::de::Error::custom(format!(
+                    "{kind:?} is not a kind: \"d\" or \"f\""
+                )));
+            }
         };
         match *mode.as_bytes() {
             [user @ b'0'..=b'7', others @ b'0'..=b'7'] => {
@@ -167,12 +175,13 @@ impl<'de> Deserialize<'de> for Entry {
 impl Serialize for Entry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let kind = if self.kind == Kind::Directory { "d" } else { "f" };
-        (&self.path, kind, self.owner, format_args!("{}", self.mode), self.content).serialize(serializer)
+        (&self.path, kind, self.owner, format_args!("{}", self.mode), self.content)
+            .serialize(serializer)
     }
 }
 
-/// The entries, sorted by their paths as lists of components: a directory comes before what it holds. After wrong lines
-/// an entry may have lost its directory.
+/// The entries, sorted by their paths as lists of components: a directory comes before what it
+/// holds. After wrong lines an entry may have lost its directory.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tree(Vec<Entry>);
@@ -180,16 +189,20 @@ pub struct Tree(Vec<Entry>);
 impl Default for Tree {
     /// The directory `/` alone.
     fn default() -> Self {
-        let root = Entry { mode: Mode(7, 7), ..Entry::new(Path::root(), Kind::Directory, User::Root) };
+        let root =
+            Entry { mode: Mode(7, 7), ..Entry::new(Path::root(), Kind::Directory, User::Root) };
         Self(vec![root])
     }
 }
 
 impl Tree {
-    /// Whether a client's entries have absolute paths, in the order in which they are looked up, each once.
+    /// Whether a client's entries have absolute paths, in the order in which they are looked up,
+    /// each once.
     pub fn is_ordered(&self) -> bool {
-        let names = |entry: &Entry| entry.path.as_str().split('/').map(str::to_owned).collect::<Vec<_>>();
-        self.0.iter().all(|entry| entry.path.is_absolute()) && self.0.is_sorted_by(|a, b| names(a) < names(b))
+        let names =
+            |entry: &Entry| entry.path.as_str().split('/').map(str::to_owned).collect::<Vec<_>>();
+        self.0.iter().all(|entry| entry.path.is_absolute())
+            && self.0.is_sorted_by(|a, b| names(a) < names(b))
     }
 
     pub fn entries(&self) -> &[Entry] {
@@ -223,10 +236,13 @@ impl Tree {
     }
 
     pub fn holds_entries(&self, directory: &Path) -> bool {
-        self.0.iter().any(|entry| !entry.path.is_root() && entry.path.parent() == directory.as_str())
+        self.0
+            .iter()
+            .any(|entry| !entry.path.is_root() && entry.path.parent() == directory.as_str())
     }
 
-    /// The directory at a path, checked as every component of a walk is; without a user, rights are not looked at.
+    /// The directory at a path, checked as every component of a walk is; without a user, rights are
+    /// not looked at.
     pub fn enter(&self, path: &Path, user: Option<User>) -> Result<&Entry, Code> {
         // Only a wrong line can take away the directory that one stands in.
         let entry = self.find(path.as_str()).ok_or(Code::Noent)?;
@@ -258,11 +274,15 @@ impl Tree {
 
     /// Whether `/` exists and every entry's parent is a directory that exists.
     pub fn is_whole(&self) -> bool {
-        // By the order of the entries, the parent of one is among the directories above the one before it.
+        // By the order of the entries, the parent of one is among the directories above the one
+        // before it.
         let mut above: Vec<&Entry> = Vec::new();
         for entry in &self.0 {
             if !entry.path.is_root() {
-                while above.last().is_some_and(|directory| directory.path.as_str() != entry.path.parent()) {
+                while above
+                    .last()
+                    .is_some_and(|directory| directory.path.as_str() != entry.path.parent())
+                {
                     above.pop();
                 }
                 if above.last().is_none_or(|parent| parent.kind != Kind::Directory) {
@@ -274,7 +294,8 @@ impl Tree {
         self.0.first().is_some_and(|entry| entry.path.is_root())
     }
 
-    /// The stretches in which two trees differ: what is left of each without their common beginning and end.
+    /// The stretches in which two trees differ: what is left of each without their common beginning
+    /// and end.
     pub fn differences<'a>(&'a self, other: &'a Self) -> (&'a [Entry], &'a [Entry]) {
         let start = self.0.iter().zip(&other.0).take_while(|(a, b)| a == b).count();
         let (a, b) = (&self.0[start..], &other.0[start..]);

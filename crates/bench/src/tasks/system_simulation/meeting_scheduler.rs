@@ -1,4 +1,5 @@
-//! Meeting Scheduler: requests book the smallest room that is large enough and free, or cancel an earlier booking.
+//! Meeting Scheduler: requests book the smallest room that is large enough and free, or cancel an
+//! earlier booking.
 //!
 //! A step is one request; its line is the result.
 
@@ -43,11 +44,18 @@ impl Instance {
     }
 
     /// The first time and the smallest room free then, by the slots taken in each room.
-    fn place(&self, taken: &[u32], start: usize, length: usize, people: usize) -> Option<(usize, usize)> {
+    fn place(
+        &self,
+        taken: &[u32],
+        start: usize,
+        length: usize,
+        people: usize,
+    ) -> Option<(usize, usize)> {
         let times = (start..=start + self.max_shift).take_while(|at| at + length <= SLOTS);
         times.into_iter().find_map(|at| {
             let slots = slots(at, length);
-            let free = (0..self.rooms.len()).filter(|room| self.rooms[*room] >= people && taken[*room] & slots == 0);
+            let free = (0..self.rooms.len())
+                .filter(|room| self.rooms[*room] >= people && taken[*room] & slots == 0);
             free.min_by_key(|room| self.rooms[*room]).map(|room| (room, at))
         })
     }
@@ -55,7 +63,9 @@ impl Instance {
 
 /// The slots of the day that a meeting takes, a bit each.
 pub fn slots(at: usize, length: usize) -> u32 {
-    (at..at.saturating_add(length)).take_while(|slot| *slot < SLOTS).fold(0, |set, slot| set | 1 << slot)
+    (at..at.saturating_add(length))
+        .take_while(|slot| *slot < SLOTS)
+        .fold(0, |set, slot| set | 1 << slot)
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -77,7 +87,8 @@ impl State {
 
     fn is_disjoint(&self, instance: &Instance) -> bool {
         let end = |booking: &Booking| (booking.1, booking.2 + instance.length(booking));
-        let mut bookings: Vec<_> = self.bookings.iter().map(|booking| ((booking.1, booking.2), end(booking))).collect();
+        let mut bookings: Vec<_> =
+            self.bookings.iter().map(|booking| ((booking.1, booking.2), end(booking))).collect();
         bookings.sort_unstable();
         // By rooms and times: two bookings that overlap have neighbours between them that do.
         bookings.is_sorted_by(|(_, end), (start, _)| end <= start)
@@ -128,26 +139,46 @@ impl Task for MeetingScheduler {
         let range = format!("has {rooms} entries; give 1 to {ROOMS_MAX}");
         InvalidInput::unless((1..=ROOMS_MAX).contains(&rooms), "rooms", range)?;
         let capacities = instance.rooms.iter().all(|capacity| *capacity <= VALUE_MAX);
-        InvalidInput::unless(capacities, "rooms", format!("capacities must not exceed {VALUE_MAX}"))?;
-        InvalidInput::unless(instance.max_shift <= SLOTS, "max_shift", format!("must not exceed {SLOTS}"))?;
+        InvalidInput::unless(
+            capacities,
+            "rooms",
+            format!("capacities must not exceed {VALUE_MAX}"),
+        )?;
+        InvalidInput::unless(
+            instance.max_shift <= SLOTS,
+            "max_shift",
+            format!("must not exceed {SLOTS}"),
+        )?;
         validate_count("requests", instance.requests.len())?;
         let within = |request: &Request| match *request {
             Request::Book(start, length, _) => start < SLOTS && (1..=SLOTS).contains(&length),
             Request::Cancel(_) => true,
         };
-        let reason = format!("each booking must start before slot {SLOTS} and take 1 to {SLOTS} slots");
+        let reason =
+            format!("each booking must start before slot {SLOTS} and take 1 to {SLOTS} slots");
         InvalidInput::unless(instance.requests.iter().all(within), "requests", reason)
     }
 
     fn start(_: &Instance) -> State {
-        State { done: 0, bookings: Vec::new(), rejected_busy: 0, rejected_capacity: 0, cancelled: 0, last: Last(None) }
+        State {
+            done: 0,
+            bookings: Vec::new(),
+            rejected_busy: 0,
+            rejected_capacity: 0,
+            cancelled: 0,
+            last: Last(None),
+        }
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
         let requests = instance.requests.len();
         limits::at_most("done", state.done, requests)?;
         limits::below("bookings", state.bookings.iter().map(|(request, ..)| *request), requests)?;
-        limits::below("bookings", state.bookings.iter().map(|(_, room, _)| *room), instance.rooms.len())
+        limits::below(
+            "bookings",
+            state.bookings.iter().map(|(_, room, _)| *room),
+            instance.rooms.len(),
+        )
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -159,12 +190,16 @@ impl Task for MeetingScheduler {
         }
         match (*action, request) {
             // Requests come in order: the last booking is that of the latest request.
-            (Action::Booked(room, at), Request::Book(..)) => state.bookings.push((state.done, room, at)),
+            (Action::Booked(room, at), Request::Book(..)) => {
+                state.bookings.push((state.done, room, at))
+            }
             (Action::RejectCapacity, Request::Book(..)) => state.rejected_capacity += 1,
             (Action::RejectBusy, Request::Book(..)) => state.rejected_busy += 1,
             (Action::Freed(room), Request::Cancel(cancelled)) => {
                 let place = state.held(cancelled).filter(|place| state.bookings[*place].1 == room);
-                state.bookings.remove(place.ok_or(Illegal("the request holds no booking in this room"))?);
+                state
+                    .bookings
+                    .remove(place.ok_or(Illegal("the request holds no booking in this room"))?);
                 state.cancelled += 1;
             }
             (Action::Nothing, Request::Cancel(_)) => {}
@@ -176,7 +211,9 @@ impl Task for MeetingScheduler {
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         Some(match *instance.requests.get(state.done)? {
-            Request::Book(_, _, people) if instance.rooms.iter().all(|capacity| *capacity < people) => {
+            Request::Book(_, _, people)
+                if instance.rooms.iter().all(|capacity| *capacity < people) =>
+            {
                 Action::RejectCapacity
             }
             Request::Book(start, length, people) => {
@@ -187,13 +224,19 @@ impl Task for MeetingScheduler {
                 let place = instance.place(&taken, start, length, people);
                 place.map_or(Action::RejectBusy, |(room, at)| Action::Booked(room, at))
             }
-            Request::Cancel(request) => {
-                state.held(request).map_or(Action::Nothing, |place| Action::Freed(state.bookings[place].1))
-            }
+            Request::Cancel(request) => state
+                .held(request)
+                .map_or(Action::Nothing, |place| Action::Freed(state.bookings[place].1)),
         })
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        _: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         found.require(page::NO_OVERLAP, after.is_disjoint(instance));
         found.require(page::FITS, after.bookings.iter().all(|booking| instance.suits(booking)));
         let concerned = match instance.requests.get(before.done) {
@@ -203,8 +246,11 @@ impl Task for MeetingScheduler {
         let old = before.bookings.iter().filter(|booking| booking.0 != concerned);
         let new = after.bookings.iter().filter(|booking| booking.0 != concerned);
         found.require(page::OTHERS_STAY, old.eq(new));
-        let asked = instance.requests[..after.done].iter().filter(|request| matches!(request, Request::Book(..)));
-        let settled = after.bookings.len() + after.rejected_busy + after.rejected_capacity + after.cancelled;
+        let asked = instance.requests[..after.done]
+            .iter()
+            .filter(|request| matches!(request, Request::Book(..)));
+        let settled =
+            after.bookings.len() + after.rejected_busy + after.rejected_capacity + after.cancelled;
         found.require(page::LEDGER, settled == asked.count());
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.requests.len());

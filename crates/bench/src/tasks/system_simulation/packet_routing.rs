@@ -1,4 +1,5 @@
-//! Packet Routing: packets follow the routing tables, one after the other, until they arrive or are dropped.
+//! Packet Routing: packets follow the routing tables, one after the other, until they arrive or are
+//! dropped.
 //!
 //! A step is one hop, delivery or drop.
 
@@ -96,7 +97,8 @@ fn faulty_tables(neighbours: &[Vec<usize>], rng: &mut TaskRng) -> Vec<Vec<Option
         if rng.chance(1, 12) {
             return OptionalIndex::some(rng.one_of(&neighbours[at]));
         }
-        let nearest = neighbours[at].iter().copied().min_by_key(|neighbour| distances[to][*neighbour]);
+        let nearest =
+            neighbours[at].iter().copied().min_by_key(|neighbour| distances[to][*neighbour]);
         nearest.filter(|_| !rng.chance(1, 40)).into()
     };
     routers.clone().map(|at| routers.clone().map(|to| entry(at, to)).collect()).collect()
@@ -129,20 +131,29 @@ impl Task for PacketRouting {
         InvalidInput::unless((1..=ROUTERS_MAX).contains(&routers), "tables", range)?;
         let known = |entry: &OptionalIndex| entry.get().is_none_or(|entry| entry < routers);
         let rows = instance.tables.iter().all(|row| row.len() == routers && row.iter().all(known));
-        let reason = format!("every row needs {routers} entries, each -1 or a router below {routers}");
+        let reason =
+            format!("every row needs {routers} entries, each -1 or a router below {routers}");
         InvalidInput::unless(rows, "tables", reason)?;
         validate_count("packets", instance.packets.len())?;
         let known = |(source, destination, ttl): &(usize, usize, u64)| {
             *source < routers && *destination < routers && *ttl <= TTL_MAX
         };
-        let reason = format!("each must run between routers below {routers}, with a ttl up to {TTL_MAX}");
+        let reason =
+            format!("each must run between routers below {routers}, with a ttl up to {TTL_MAX}");
         InvalidInput::unless(instance.packets.iter().all(known), "packets", reason)
     }
 
     fn start(instance: &Instance) -> State {
         let load = vec![0; instance.tables.len()];
-        let mut state =
-            State { packet: 0, at: OptionalIndex::NONE, ttl: 0, fates: String::new(), hops: 0, load, last: Last(None) };
+        let mut state = State {
+            packet: 0,
+            at: OptionalIndex::NONE,
+            ttl: 0,
+            fates: String::new(),
+            hops: 0,
+            load,
+            last: Last(None),
+        };
         state.enter(instance);
         state
     }
@@ -162,7 +173,8 @@ impl Task for PacketRouting {
                 if router >= instance.tables.len() {
                     return Err(Illegal("there is no such router"));
                 }
-                state.ttl = state.ttl.checked_sub(1).ok_or(Illegal("the packet has no hop left"))?;
+                state.ttl =
+                    state.ttl.checked_sub(1).ok_or(Illegal("the packet has no hop left"))?;
                 state.load[at] += 1;
                 state.hops += 1;
                 state.at = OptionalIndex::some(router);
@@ -185,7 +197,13 @@ impl Task for PacketRouting {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let ttl = match action {
             Action::Hop(_) => before.ttl.checked_sub(1),
             _ => Some(instance.packets.get(after.packet).map_or(0, |(.., ttl)| *ttl)),
@@ -195,11 +213,15 @@ impl Task for PacketRouting {
             let named = instance.tables[at].contains(&OptionalIndex::some(router));
             found.require(page::LINK, named);
         }
-        if let (Some(at), Some((_, destination, _))) = (before.at.get(), instance.packets.get(before.packet)) {
+        if let (Some(at), Some((_, destination, _))) =
+            (before.at.get(), instance.packets.get(before.packet))
+        {
             found.require(page::DESTINATION, (*action == Action::Deliver) == (at == *destination));
             let cause = match action {
                 Action::DropTtl => before.ttl == 0,
-                Action::DropRoute => before.ttl > 0 && instance.tables[at][*destination] == OptionalIndex::NONE,
+                Action::DropRoute => {
+                    before.ttl > 0 && instance.tables[at][*destination] == OptionalIndex::NONE
+                }
                 _ => true,
             };
             found.require(page::DROP_CAUSE, cause);

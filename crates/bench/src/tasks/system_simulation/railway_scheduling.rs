@@ -1,4 +1,5 @@
-//! Railway Scheduling: trains of both directions share the segments of a single line; first ready is first served.
+//! Railway Scheduling: trains of both directions share the segments of a single line; first ready
+//! is first served.
 //!
 //! A step is one segment of one train.
 
@@ -93,7 +94,9 @@ impl Task for RailwayScheduling {
             });
             let instance = Instance { segments, headway, dwell, trains: trains.collect() };
             let end = reference_end::<Self>(&instance, u64::MAX);
-            if end.is_some_and(|(state, _)| state.delays.iter().filter(|delay| **delay > 0).count() >= 2) {
+            if end.is_some_and(|(state, _)| {
+                state.delays.iter().filter(|delay| **delay > 0).count() >= 2
+            }) {
                 return instance;
             }
         }
@@ -102,7 +105,8 @@ impl Task for RailwayScheduling {
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let positive = |time: u64| (1..=TIME_MAX).contains(&time);
         let stations = instance.segments.len() + 1;
-        let segments = (2..=SIZE_MAX + 1).contains(&stations) && instance.segments.iter().all(|time| positive(*time));
+        let segments = (2..=SIZE_MAX + 1).contains(&stations)
+            && instance.segments.iter().all(|time| positive(*time));
         let reason = format!("must be 1 to {SIZE_MAX} lengths, each 1 to {TIME_MAX}");
         InvalidInput::unless(segments, "segments", reason)?;
         let range = format!("must not exceed {TIME_MAX}");
@@ -110,12 +114,21 @@ impl Task for RailwayScheduling {
         InvalidInput::unless(instance.dwell <= TIME_MAX, "dwell", range)?;
         let count = instance.trains.len();
         let counted = (1..=SIZE_MAX).contains(&count);
-        InvalidInput::unless(counted, "trains", format!("has {count} entries; give 1 to {SIZE_MAX}"))?;
-        let route = |train: &Train| train.from != train.to && train.from < stations && train.to < stations;
+        InvalidInput::unless(
+            counted,
+            "trains",
+            format!("has {count} entries; give 1 to {SIZE_MAX}"),
+        )?;
+        let route =
+            |train: &Train| train.from != train.to && train.from < stations && train.to < stations;
         let reason = format!("each must run between two different stations below {stations}");
         InvalidInput::unless(instance.trains.iter().all(route), "trains", reason)?;
-        let times = instance.trains.iter().all(|train| positive(train.pace) && train.departs <= DEPARTS_MAX);
-        let reason = format!("each pace must be 1 to {TIME_MAX}, each departure at most {DEPARTS_MAX}");
+        let times = instance
+            .trains
+            .iter()
+            .all(|train| positive(train.pace) && train.departs <= DEPARTS_MAX);
+        let reason =
+            format!("each pace must be 1 to {TIME_MAX}, each departure at most {DEPARTS_MAX}");
         InvalidInput::unless(times, "trains", reason)
     }
 
@@ -142,7 +155,11 @@ impl Task for RailwayScheduling {
         limits::length("free", state.free.len(), segments)?;
         limits::length("occupancy", state.occupancy.len(), segments)?;
         limits::at_most("occupancy", state.occupancy.iter().map(Vec::len).sum(), OCCUPATIONS_MAX)?;
-        limits::below("occupancy", state.occupancy.iter().flatten().map(|(train, ..)| *train), trains)?;
+        limits::below(
+            "occupancy",
+            state.occupancy.iter().flatten().map(|(train, ..)| *train),
+            trains,
+        )?;
         if let Some(Action { train, segment, enter, leave }) = state.last.0 {
             let latest = state.occupancy.get(segment).and_then(|occupations| occupations.last());
             InvalidInput::unless(
@@ -156,7 +173,8 @@ impl Task for RailwayScheduling {
 
     fn complete(instance: &Instance, state: &mut State) {
         let headway = instance.headway;
-        let collide = |(_, enter, leave): &Occupation, (_, other_enter, other_leave): &Occupation| {
+        let collide = |(_, enter, leave): &Occupation,
+                       (_, other_enter, other_leave): &Occupation| {
             *enter < other_leave + headway && *other_enter < leave + headway
         };
         state.collided = state.occupancy.iter().any(|occupations| {
@@ -168,7 +186,9 @@ impl Task for RailwayScheduling {
         let latest = |train: usize, of: &[Occupation]| {
             of.iter().filter(|(other, ..)| *other == train).map(|(.., leave)| *leave).max()
         };
-        let left = |train: usize| state.occupancy.iter().filter_map(|occupations| latest(train, occupations)).max();
+        let left = |train: usize| {
+            state.occupancy.iter().filter_map(|occupations| latest(train, occupations)).max()
+        };
         state.left = (0..instance.trains.len()).map(left).collect();
         let Some(last) = state.last.0 else { return };
         // The train that was served last had left its other segments before.
@@ -182,8 +202,10 @@ impl Task for RailwayScheduling {
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action { train, segment, enter, leave } = *action;
-        let Train { to, departs, .. } = *instance.trains.get(train).ok_or(Illegal("there is no such train"))?;
-        let occupations = state.occupancy.get_mut(segment).ok_or(Illegal("there is no such segment"))?;
+        let Train { to, departs, .. } =
+            *instance.trains.get(train).ok_or(Illegal("there is no such train"))?;
+        let occupations =
+            state.occupancy.get_mut(segment).ok_or(Illegal("there is no such segment"))?;
         let station = state.station[train];
         if station == to {
             return Err(Illegal("the train has arrived"));
@@ -199,8 +221,10 @@ impl Task for RailwayScheduling {
         occupations.push((train, enter, leave));
         let signed = |time: u64| i64::try_from(time).expect("invariant: times are below 2^54");
         // Wrong times may be as large as a line allows, again and again.
-        state.delays[train] = state.delays[train].saturating_add(signed(enter) - signed(state.ready[train]));
-        state.ready[train] = if state.station[train] == to { leave } else { leave + instance.dwell };
+        state.delays[train] =
+            state.delays[train].saturating_add(signed(enter) - signed(state.ready[train]));
+        state.ready[train] =
+            if state.station[train] == to { leave } else { leave + instance.dwell };
         state.free[segment] = leave + instance.headway;
         state.served_ready = state.left[train].map_or(departs, |left| left + instance.dwell);
         state.left[train] = state.left[train].max(Some(leave));
@@ -208,7 +232,8 @@ impl Task for RailwayScheduling {
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
-        let under_way = (0..instance.trains.len()).filter(|train| state.station[*train] != instance.trains[*train].to);
+        let under_way = (0..instance.trains.len())
+            .filter(|train| state.station[*train] != instance.trains[*train].to);
         let train = under_way.min_by_key(|train| state.ready[*train])?;
         let segment = instance.trains[train].next_segment(state.station[train]);
         let enter = state.ready[train].max(state.free[segment]);
@@ -217,7 +242,13 @@ impl Task for RailwayScheduling {
         (leave < NUMBER_LIMIT).then_some(Action { train, segment, enter, leave })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        before: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let Action { train, segment, enter, leave } = *action;
         found.require(page::NO_COLLISION, !after.collided);
         let towards = instance.trains[train].next_segment(before.station[train]);
@@ -226,7 +257,11 @@ impl Task for RailwayScheduling {
         found.require(page::RUNNING_TIME, running && enter >= before.ready[train]);
         found.require(page::READY_ORDER, before.ready[train] >= before.served_ready);
         if Self::ended(instance, after) {
-            let arrived = after.station.iter().zip(&instance.trains).all(|(station, train)| *station == train.to);
+            let arrived = after
+                .station
+                .iter()
+                .zip(&instance.trains)
+                .all(|(station, train)| *station == train.to);
             found.require(page::ARRIVED, arrived);
         }
     }

@@ -7,7 +7,8 @@ use crate::tasks::task::InvalidInput;
 /// The largest tree that a user may give.
 const NODES_MAX: usize = 2_000;
 
-/// A look at the links. After wrong lines they may form no tree: nodes can have two parents, or lie on a cycle.
+/// A look at the links. After wrong lines they may form no tree: nodes can have two parents, or lie
+/// on a cycle.
 #[derive(Clone, Copy)]
 pub struct BinaryTree<'a> {
     pub left: &'a [OptionalIndex],
@@ -34,7 +35,8 @@ impl BinaryTree<'_> {
         }
     }
 
-    /// Height in nodes from `root` down. Where the links form no tree, a node counts on the highest level only.
+    /// Height in nodes from `root` down. Where the links form no tree, a node counts on the highest
+    /// level only.
     pub fn height(self, root: Option<usize>) -> usize {
         let mut seen = vec![false; self.left.len()];
         let mut level: Vec<_> = root.into_iter().collect();
@@ -42,15 +44,19 @@ impl BinaryTree<'_> {
         while !level.is_empty() {
             height += 1;
             level.iter().for_each(|node| seen[*node] = true);
-            let children = level.iter().flat_map(|node| [self.left[*node].get(), self.right[*node].get()]);
-            level = children.flatten().filter(|node| !std::mem::replace(&mut seen[*node], true)).collect();
+            let children =
+                level.iter().flat_map(|node| [self.left[*node].get(), self.right[*node].get()]);
+            level = children
+                .flatten()
+                .filter(|node| !std::mem::replace(&mut seen[*node], true))
+                .collect();
         }
         height
     }
 }
 
-/// Left and right links of the search tree that grows when the keys are inserted one after another: node i holds
-/// `keys[i]`.
+/// Left and right links of the search tree that grows when the keys are inserted one after another:
+/// node i holds `keys[i]`.
 pub fn grown(keys: &[i64]) -> [Vec<OptionalIndex>; 2] {
     let mut links = [vec![OptionalIndex::NONE; keys.len()], vec![OptionalIndex::NONE; keys.len()]];
     for k in 1..keys.len() {
@@ -78,7 +84,11 @@ pub fn is_path(keys: &[i64]) -> bool {
 /// Says what is wrong with this field.
 pub fn validate_keys(field: &'static str, keys: &[i64]) -> Result<(), InvalidInput> {
     let n = keys.len();
-    InvalidInput::unless((1..=NODES_MAX).contains(&n), field, format!("has {n} keys; give 1 to {NODES_MAX}"))?;
+    InvalidInput::unless(
+        (1..=NODES_MAX).contains(&n),
+        field,
+        format!("has {n} keys; give 1 to {NODES_MAX}"),
+    )?;
     let bounded = keys.iter().all(|key| key.unsigned_abs() < NUMBER_LIMIT);
     InvalidInput::unless(bounded, field, "every key must lie between -2^53 and 2^53")?;
     let mut sorted = keys.to_vec();

@@ -42,7 +42,8 @@ impl Instance {
         self.spans.get_or_init(|| {
             let mut spans = vec![Span { left_from: 0, place: 0 }; self.key.len()];
             for (place, node) in self.inorder(Some(self.root)).into_iter().enumerate() {
-                spans[node] = Span { left_from: place - self.inorder(self.left[node].get()).len(), place };
+                spans[node] =
+                    Span { left_from: place - self.inorder(self.left[node].get()).len(), place };
             }
             spans
         })
@@ -82,8 +83,9 @@ impl Task for BstInorder {
         let renumbered = |links: &[OptionalIndex]| {
             let mut moved = vec![OptionalIndex::NONE; links.len()];
             for (node, link) in links.iter().enumerate() {
-                moved[number[node]] =
-                    link.get().map_or(OptionalIndex::NONE, |child| OptionalIndex::some(number[child]));
+                moved[number[node]] = link
+                    .get()
+                    .map_or(OptionalIndex::NONE, |child| OptionalIndex::some(number[child]));
             }
             moved
         };
@@ -99,7 +101,8 @@ impl Task for BstInorder {
         let n = key.len();
         InvalidInput::unless(*root < n, "root", format!("must be below {n}"))?;
         for (field, links) in [("left", left), ("right", right)] {
-            let fits = links.len() == n && links.iter().all(|link| link.get().is_none_or(|node| node < n));
+            let fits =
+                links.len() == n && links.iter().all(|link| link.get().is_none_or(|node| node < n));
             InvalidInput::unless(fits, field, format!("must be {n} nodes below {n}, -1 for none"))?;
         }
         let order = instance.tree().inorder(Some(*root)).filter(|order| order.len() == n);
@@ -164,11 +167,20 @@ impl Task for BstInorder {
         })
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let key = |node: &usize| instance.key[*node];
         let State { stack, order, inorder, .. } = after;
         let increasing = inorder.is_sorted_by(|a, b| a < b);
-        found.require(page::INCREASING, increasing && inorder.iter().copied().eq(order.iter().map(key)));
+        found.require(
+            page::INCREASING,
+            increasing && inorder.iter().copied().eq(order.iter().map(key)),
+        );
         let decreasing = stack.is_sorted_by(|below, above| key(below) > key(above));
         let ahead = inorder.last().is_none_or(|last| stack.iter().all(|node| key(node) > *last));
         found.require(page::STACK, decreasing && ahead);
@@ -178,10 +190,16 @@ impl Task for BstInorder {
         let nested = stack.windows(2).all(|pair| instance.is_in_left_subtree(pair[1], pair[0]));
         found.require(page::ANCESTORS, nested);
         let sizes = &after.stack_sizes;
-        found.require(page::COUNTS, sizes.len() == order.len() && sizes.iter().all(|size| *size >= 1));
+        found.require(
+            page::COUNTS,
+            sizes.len() == order.len() && sizes.iter().all(|size| *size >= 1),
+        );
         if *action == Action::Done {
             let all = order.len() == instance.key.len();
-            found.require(page::COMPLETE, all && stack.is_empty() && after.cur == OptionalIndex::NONE);
+            found.require(
+                page::COMPLETE,
+                all && stack.is_empty() && after.cur == OptionalIndex::NONE,
+            );
         }
     }
 

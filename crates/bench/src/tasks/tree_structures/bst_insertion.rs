@@ -1,7 +1,7 @@
 //! BST Insertion: insert keys one after another into a binary search tree that is never rebalanced.
 //!
-//! A step is one action line: `insert k`, then `left c` or `right c` for each node c that key k is compared with, and
-//! `done`.
+//! A step is one action line: `insert k`, then `left c` or `right c` for each node c that key k is
+//! compared with, and `done`.
 
 use super::binary_tree::{self, BinaryTree};
 use crate::tasks::optional_index::OptionalIndex;
@@ -38,7 +38,8 @@ impl State {
     fn measure(&mut self) {
         let height = |link: OptionalIndex| self.tree().height(link.get());
         let (left, right) = (height(self.left[0]), height(self.right[0]));
-        let signed = |height| i64::try_from(height).expect("invariant: at most as high as there are nodes");
+        let signed =
+            |height| i64::try_from(height).expect("invariant: at most as high as there are nodes");
         let balance = signed(left) - signed(right);
         self.heights.push(self.tree().height(Some(0)));
         self.balance.push(balance);
@@ -47,8 +48,9 @@ impl State {
     /// Whether each node above `at` sends the key being inserted to the side where `at` is.
     fn is_on_path(&self, keys: &[i64]) -> bool {
         let (Some(at), Some(k)) = (self.at.get(), self.k.get()) else { return true };
-        // `at` and the nodes from which links lead there. After wrong lines these can be more than one way down, or
-        // even a cycle; but for such lines links lead to later nodes, and the first round finds all.
+        // `at` and the nodes from which links lead there. After wrong lines these can be more than
+        // one way down, or even a cycle; but for such lines links lead to later nodes, and the
+        // first round finds all.
         let mut leads = vec![false; keys.len()];
         leads[at] = true;
         let sides = |leads: &[bool], x: usize| {
@@ -130,7 +132,11 @@ impl Task for BstInsertion {
                 }
             }
             Action::Left(c) | Action::Right(c) => {
-                let children = if matches!(action, Action::Left(_)) { &mut state.left } else { &mut state.right };
+                let children = if matches!(action, Action::Left(_)) {
+                    &mut state.left
+                } else {
+                    &mut state.right
+                };
                 let child = children[c];
                 if child == OptionalIndex::NONE {
                     if state.k == OptionalIndex::NONE {
@@ -161,21 +167,33 @@ impl Task for BstInsertion {
         })
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let keys = &instance.keys;
         let inorder = after.tree().inorder(Some(0));
-        let increasing = inorder.as_ref().is_some_and(|order| order.is_sorted_by(|a, b| keys[*a] < keys[*b]));
+        let increasing =
+            inorder.as_ref().is_some_and(|order| order.is_sorted_by(|a, b| keys[*a] < keys[*b]));
         let attached = after.heights.len();
         let all = inorder.as_ref().is_some_and(|order| order.len() == keys.len());
-        let nodes = inorder.is_some_and(|order| order.len() == attached && order.iter().all(|node| *node < attached));
+        let nodes = inorder.is_some_and(|order| {
+            order.len() == attached && order.iter().all(|node| *node < attached)
+        });
         found.require(page::SEARCH_TREE, increasing);
-        // Before the first insertion no node is there, though the walk from node 0 would find that one.
+        // Before the first insertion no node is there, though the walk from node 0 would find that
+        // one.
         found.require(page::ATTACHED, nodes || attached == 0);
         found.require(page::PATH, after.is_on_path(keys));
-        let steady = after.heights.windows(2).all(|pair| pair[1] == pair[0] || pair[1] == pair[0] + 1);
+        let steady =
+            after.heights.windows(2).all(|pair| pair[1] == pair[0] || pair[1] == pair[0] + 1);
         found.require(page::HEIGHTS, attached == after.balance.len() && steady);
         if *action == Action::Done {
-            // Node 0 is attached by its insertion; where that was said twice, the tree is complete all the same.
+            // Node 0 is attached by its insertion; where that was said twice, the tree is complete
+            // all the same.
             found.require(page::COMPLETE, all && attached >= keys.len() && increasing);
         }
     }

@@ -1,6 +1,8 @@
-//! Binary Heap Operations: insertions into a min-heap in an array, and extractions of its least element.
+//! Binary Heap Operations: insertions into a min-heap in an array, and extractions of its least
+//! element.
 //!
-//! A step is one action line: `insert x` or `extract` begins an operation, `swap i j` moves an element up or down, `done`.
+//! A step is one action line: `insert x` or `extract` begins an operation, `swap i j` moves an
+//! element up or down, `done`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -49,7 +51,9 @@ impl TryFrom<String> for Operation {
         match Action::parse(&line) {
             Some(Action::Insert(x)) => Ok(Self::Insert(x)),
             Some(Action::Extract) => Ok(Self::Extract),
-            _ => Err(format!("{line:?} is not an operation: \"insert <x>\" with a number below 2^53, or \"extract\"")),
+            _ => Err(format!(
+                "{line:?} is not an operation: \"insert <x>\" with a number below 2^53, or \"extract\""
+            )),
         }
     }
 }
@@ -140,7 +144,10 @@ impl Task for HeapOperations {
             };
             let instance = Instance { ops: (0..m).map(|_| operation()).collect() };
             let swaps = |(state, _): (State, u64)| state.swaps;
-            if 5 * extracts >= m && reference_end::<Self>(&instance, u64::MAX).map(swaps).is_some_and(|swaps| swaps > 0)
+            if 5 * extracts >= m
+                && reference_end::<Self>(&instance, u64::MAX)
+                    .map(swaps)
+                    .is_some_and(|swaps| swaps > 0)
             {
                 return instance;
             }
@@ -159,7 +166,14 @@ impl Task for HeapOperations {
     }
 
     fn start(_: &Instance) -> State {
-        State { heap: Vec::new(), op: 0, node: OptionalIndex::NONE, extracted: Vec::new(), swaps: 0, last: Last(None) }
+        State {
+            heap: Vec::new(),
+            op: 0,
+            node: OptionalIndex::NONE,
+            extracted: Vec::new(),
+            swaps: 0,
+            last: Last(None),
+        }
     }
 
     fn check_state(_: &Instance, _: &State) -> Result<(), InvalidInput> {
@@ -201,7 +215,9 @@ impl Task for HeapOperations {
         let ops = &instance.ops;
         let exchange = match (state.op.checked_sub(1), state.node.get()) {
             // After wrong lines more operations may have begun than there are.
-            (Some(op), Some(node)) => sift(&state.heap, node, matches!(ops.get(op)?, Operation::Insert(_))),
+            (Some(op), Some(node)) => {
+                sift(&state.heap, node, matches!(ops.get(op)?, Operation::Insert(_)))
+            }
             _ => None,
         };
         if exchange.is_some() {
@@ -214,11 +230,18 @@ impl Task for HeapOperations {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let begun = &instance.ops[..after.op.min(instance.ops.len())];
         found.require(page::MULTISET, holds_inserted(after, begun));
         found.require(page::HEAP_ORDER, is_heap(&after.heap, after.node.get()));
-        let extracts = begun.iter().filter(|operation| matches!(operation, Operation::Extract)).count();
+        let extracts =
+            begun.iter().filter(|operation| matches!(operation, Operation::Extract)).count();
         found.require(page::SIZE, after.extracted.len() == extracts);
         if let Action::Swap(i, j) = *action {
             found.require(page::SWAP_ORDER, after.heap[i.min(j)] < after.heap[i.max(j)]);
@@ -231,7 +254,8 @@ impl Task for HeapOperations {
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // An element moves at most floor(log2(size)) levels in an operation, and the heap has at most m elements.
+        // An element moves at most floor(log2(size)) levels in an operation, and the heap has at
+        // most m elements.
         let m = instance.ops.len() as u64;
         m + m * u64::from(m.ilog2()) + 1
     }

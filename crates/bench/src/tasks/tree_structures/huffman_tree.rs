@@ -70,7 +70,8 @@ fn is_complete(codes: &[String]) -> bool {
     let mut lengths: Vec<_> = codes.iter().map(String::len).collect();
     lengths.sort_unstable_by(|a, b| b.cmp(a));
     let (mut level, mut count) = (lengths.first().copied().unwrap_or(0), 0usize);
-    // The sum so far is count·2^-level; from level to level up it must stay whole, as all terms to come are.
+    // The sum so far is count·2^-level; from level to level up it must stay whole, as all terms to
+    // come are.
     for length in lengths.into_iter().chain([0]) {
         while level > length {
             if count % 2 == 1 {
@@ -84,16 +85,21 @@ fn is_complete(codes: &[String]) -> bool {
     count == 1
 }
 
-/// Whether a text with these frequencies takes as many digits as the weights of the merged nodes sum to, as with every code
-/// read off the tree, and no prefix code takes fewer.
+/// Whether a text with these frequencies takes as many digits as the weights of the merged nodes
+/// sum to, as with every code read off the tree, and no prefix code takes fewer.
 fn has_cost_of_tree(instance: &Instance, state: &State) -> bool {
-    let digits = instance.freq.iter().zip(&state.codes).map(|(count, code)| u128::from(*count) * code.len() as u128);
+    let digits = instance
+        .freq
+        .iter()
+        .zip(&state.codes)
+        .map(|(count, code)| u128::from(*count) * code.len() as u128);
     let merged = state.weight.iter().skip(instance.freq.len()).map(|weight| u128::from(*weight));
     let digits = digits.sum::<u128>();
     digits == merged.sum() && digits == least_cost(&instance.freq)
 }
 
-/// The least number of digits of any prefix code, from the sorted frequencies and a queue of sums: no tree is made.
+/// The least number of digits of any prefix code, from the sorted frequencies and a queue of sums:
+/// no tree is made.
 fn least_cost(freq: &[u64]) -> u128 {
     let mut leaves: VecDeque<_> = freq.iter().map(|frequency| u128::from(*frequency)).collect();
     leaves.make_contiguous().sort_unstable();
@@ -102,7 +108,8 @@ fn least_cost(freq: &[u64]) -> u128 {
     for _ in 1..freq.len() {
         let mut sum = 0;
         for _ in 0..2 {
-            let of_leaves = leaves.front().is_some_and(|leaf| sums.front().is_none_or(|least| leaf <= least));
+            let of_leaves =
+                leaves.front().is_some_and(|leaf| sums.front().is_none_or(|least| leaf <= least));
             sum += if of_leaves { leaves.pop_front() } else { sums.pop_front() }.unwrap_or(0);
         }
         cost += sum;
@@ -140,7 +147,13 @@ impl Task for HuffmanTree {
 
     fn start(instance: &Instance) -> State {
         let alive = (0..instance.freq.len()).collect();
-        State { weight: instance.freq.clone(), alive, merges: Vec::new(), codes: Vec::new(), last: Last(None) }
+        State {
+            weight: instance.freq.clone(),
+            alive,
+            merges: Vec::new(),
+            codes: Vec::new(),
+            last: Last(None),
+        }
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
@@ -148,11 +161,16 @@ impl Task for HuffmanTree {
         limits::at_most("merges", state.merges.len(), n - 1)?;
         limits::length("weight", state.weight.len(), n + state.merges.len())?;
         limits::counts("weight", state.weight.iter().copied())?;
-        let earlier = |(place, pair): (usize, &[usize; 2])| pair.iter().all(|node| *node < n + place);
+        let earlier =
+            |(place, pair): (usize, &[usize; 2])| pair.iter().all(|node| *node < n + place);
         let merges = state.merges.iter().enumerate().all(earlier);
         InvalidInput::unless(merges, "merges", "must be pairs of nodes that were there before")?;
         limits::length("alive", state.alive.len(), n - state.merges.len())?;
-        InvalidInput::unless(living(state), "alive", "must be the nodes that are not merged, ascending")?;
+        InvalidInput::unless(
+            living(state),
+            "alive",
+            "must be the nodes that are not merged, ascending",
+        )?;
         limits::at_most("codes", state.codes.len(), n)?;
         state.codes.iter().try_for_each(|code| limits::letters("codes", code, "01"))
     }
@@ -169,8 +187,12 @@ impl Task for HuffmanTree {
                 state.weight.push(state.weight[*x] + state.weight[*y]);
                 state.merges.push([*x, *y]);
             }
-            Action::Code(i, _) if *i >= instance.freq.len() => return Err(Illegal("there is no such symbol")),
-            Action::Code(i, _) if *i != state.codes.len() => return Err(Illegal("symbols get their codes in order")),
+            Action::Code(i, _) if *i >= instance.freq.len() => {
+                return Err(Illegal("there is no such symbol"));
+            }
+            Action::Code(i, _) if *i != state.codes.len() => {
+                return Err(Illegal("symbols get their codes in order"));
+            }
             Action::Code(_, code) => state.codes.push(code.clone()),
             Action::Done => {}
         }
@@ -187,7 +209,13 @@ impl Task for HuffmanTree {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let n = instance.freq.len();
         let sum: u64 = after.alive.iter().map(|node| after.weight[*node]).sum();
         found.require(page::WEIGHT_SUM, sum == instance.freq.iter().sum::<u64>());
@@ -211,8 +239,11 @@ impl Task for HuffmanTree {
     fn answer(instance: &Instance, state: &State) -> Value {
         let lengths: Vec<_> = state.codes.iter().map(String::len).collect();
         // After wrong lines a code can be of any length.
-        let terms =
-            instance.freq.iter().zip(&lengths).map(|(frequency, length)| frequency.saturating_mul(*length as u64));
+        let terms = instance
+            .freq
+            .iter()
+            .zip(&lengths)
+            .map(|(frequency, length)| frequency.saturating_mul(*length as u64));
         let cost = terms.fold(0u64, u64::saturating_add);
         json!({ "merges": state.merges, "codes": state.codes, "lengths": lengths, "cost": cost })
     }

@@ -1,7 +1,8 @@
-//! Red-Black Tree Insertion: insert keys one after another and restore the colours, with rotations where need be (CLRS).
+//! Red-Black Tree Insertion: insert keys one after another and restore the colours, with rotations
+//! where need be (CLRS).
 //!
-//! A step is one action line: `root k`, `left k p` or `right k p` hangs the new red node, `case1 z`, `case2 z` and
-//! `case3 z` are the fixup, `black r` colours the root, `done`.
+//! A step is one action line: `root k`, `left k p` or `right k p` hangs the new red node,
+//! `case1 z`, `case2 z` and `case3 z` are the fixup, `black r` colours the root, `done`.
 
 use super::red_black_tree::{LEFT, RIGHT, Tree};
 use crate::tasks::pages::red_black_insert as page;
@@ -65,7 +66,8 @@ impl State {
             return Err(Illegal("the key is in the tree"));
         }
         if let Some((p, side)) = below {
-            let parent = self.nodes.find(p).ok_or(Illegal("there is no such parent in the tree"))?;
+            let parent =
+                self.nodes.find(p).ok_or(Illegal("there is no such parent in the tree"))?;
             if self.nodes.nodes[parent].children[side].is_some() {
                 return Err(Illegal("the parent has a child there"));
             }
@@ -89,7 +91,8 @@ impl State {
         let Family { p, g, side } = self.family().ok_or(Illegal("z has no grandparent"))?;
         match case {
             1 => {
-                let uncle = self.nodes.nodes[g].children[1 - side].ok_or(Illegal("z has no uncle"))?;
+                let uncle =
+                    self.nodes.nodes[g].children[1 - side].ok_or(Illegal("z has no uncle"))?;
                 self.nodes.nodes[p].red = false;
                 self.nodes.nodes[uncle].red = false;
                 self.nodes.nodes[g].red = true;
@@ -120,7 +123,9 @@ impl State {
 
 /// The next insertion, or the end.
 fn insertion(instance: &Instance, state: &State) -> Option<Action> {
-    let Some(k) = instance.keys.get(state.nodes.nodes.len()).copied() else { return Some(Action::Done) };
+    let Some(k) = instance.keys.get(state.nodes.nodes.len()).copied() else {
+        return Some(Action::Done);
+    };
     if state.root.is_none() {
         return Some(Action::Root(k));
     }
@@ -135,7 +140,8 @@ fn insertion(instance: &Instance, state: &State) -> Option<Action> {
 
 fn counts_fit(state: &State) -> bool {
     let rotating = state.cases.iter().flatten().filter(|case| matches!(case, 2 | 3)).count();
-    let once = state.cases.iter().all(|cases| cases.iter().filter(|case| **case == 3).nth(1).is_none());
+    let once =
+        state.cases.iter().all(|cases| cases.iter().filter(|case| **case == 3).nth(1).is_none());
     once && rotating as u64 == state.rotations.iter().sum::<u64>()
 }
 
@@ -146,9 +152,13 @@ impl Task for RedBlackInsert {
         loop {
             let n = page::size::N.draw(difficulty, rng);
             let keys = array::distinct(n, 1, 999, rng);
-            let keys = keys.into_iter().map(|key| usize::try_from(key).expect("invariant: keys are positive"));
+            let keys = keys
+                .into_iter()
+                .map(|key| usize::try_from(key).expect("invariant: keys are positive"));
             let instance = Instance { keys: keys.collect() };
-            if reference_end::<Self>(&instance, u64::MAX).is_some_and(|(state, _)| state.rotations != [0, 0]) {
+            if reference_end::<Self>(&instance, u64::MAX)
+                .is_some_and(|(state, _)| state.rotations != [0, 0])
+            {
                 return instance;
             }
         }
@@ -156,7 +166,11 @@ impl Task for RedBlackInsert {
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let n = instance.keys.len();
-        InvalidInput::unless((1..=KEYS_MAX).contains(&n), "keys", format!("has {n} keys; give 1 to {KEYS_MAX}"))?;
+        InvalidInput::unless(
+            (1..=KEYS_MAX).contains(&n),
+            "keys",
+            format!("has {n} keys; give 1 to {KEYS_MAX}"),
+        )?;
         let bounded = instance.keys.iter().all(|key| (*key as u64) < NUMBER_LIMIT);
         InvalidInput::unless(bounded, "keys", "every key must be below 2^53")?;
         let mut sorted = instance.keys.clone();
@@ -191,7 +205,8 @@ impl Task for RedBlackInsert {
             Action::Case2(z) => state.fix(2, z)?,
             Action::Case3(z) => state.fix(3, z)?,
             Action::Black(r) => {
-                let place = state.nodes.find(r).ok_or(Illegal("there is no such node in the tree"))?;
+                let place =
+                    state.nodes.find(r).ok_or(Illegal("there is no such node in the tree"))?;
                 state.nodes.nodes[place].red = false;
             }
             Action::Done => {}
@@ -207,13 +222,15 @@ impl Task for RedBlackInsert {
         let tree = &state.nodes;
         let place = state.z.and_then(|z| tree.find(z));
         let parent = place.and_then(|place| tree.parent(place));
-        let (Some(z), Some((p, inner))) = (state.z, parent.filter(|(p, _)| tree.nodes[*p].red)) else {
+        let (Some(z), Some((p, inner))) = (state.z, parent.filter(|(p, _)| tree.nodes[*p].red))
+        else {
             return match state.root {
                 Some(root) if tree.is_red(tree.root) => Some(Action::Black(root)),
                 _ => insertion(instance, state),
             };
         };
-        // After wrong lines the root can be red and have a red child: the algorithm knows no grandparent then.
+        // After wrong lines the root can be red and have a red child: the algorithm knows no
+        // grandparent then.
         let (g, side) = tree.parent(p)?;
         Some(if tree.is_red(tree.nodes[g].children[1 - side]) {
             Action::Case1(z)
@@ -224,14 +241,26 @@ impl Task for RedBlackInsert {
         })
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(
+        instance: &Instance,
+        _: &State,
+        action: &Action,
+        after: &State,
+        found: &mut Violations,
+    ) {
         let (tree, keys) = (&after.nodes, &instance.keys);
-        found.require(page::SEARCH_TREE, tree.inorder().is_sorted_by(|a, b| after.key(*a) < after.key(*b)));
+        found.require(
+            page::SEARCH_TREE,
+            tree.inorder().is_sorted_by(|a, b| after.key(*a) < after.key(*b)),
+        );
         let height = tree.black_height();
         found.require(page::BLACK_HEIGHT, height.is_some());
-        found.require(page::RED_RED, tree.red_children_of_red().all(|child| Some(after.key(child)) == after.z));
-        let inserted =
-            tree.nodes.len() <= keys.len() && tree.nodes.iter().zip(keys).all(|(node, key)| node.key == *key);
+        found.require(
+            page::RED_RED,
+            tree.red_children_of_red().all(|child| Some(after.key(child)) == after.z),
+        );
+        let inserted = tree.nodes.len() <= keys.len()
+            && tree.nodes.iter().zip(keys).all(|(node, key)| node.key == *key);
         found.require(page::NODES, inserted && after.cases.len() == tree.nodes.len());
         found.require(page::COUNTS, counts_fit(after));
         if *action == Action::Done {
@@ -243,8 +272,9 @@ impl Task for RedBlackInsert {
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // A path of n nodes' tree has at most 2·log2(n+1) nodes, and case 1 goes up by two: at most log2(n+1) of it an
-        // insertion, besides the insertion, one case 2, one case 3 and one `black`.
+        // A path of n nodes' tree has at most 2·log2(n+1) nodes, and case 1 goes up by two: at most
+        // log2(n+1) of it an insertion, besides the insertion, one case 2, one case 3 and one
+        // `black`.
         let n = instance.keys.len() as u64;
         n * (4 + u64::from((n + 1).ilog2())) + 1
     }

@@ -1,5 +1,6 @@
-//! A red-black tree whose nodes are named by their keys. Lines only hang new leaves into it, rotate and recolour, so that
-//! it is a binary tree whatever they are; the order of keys and the colours may be wrong.
+//! A red-black tree whose nodes are named by their keys. Lines only hang new leaves into it, rotate
+//! and recolour, so that it is a binary tree whatever they are; the order of keys and the colours
+//! may be wrong.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +71,8 @@ impl Tree {
     /// Rotates at a node towards a side; its child on the other side, which must be there, goes up.
     pub fn rotate(&mut self, at: usize, side: usize) {
         let above = self.parent(at);
-        let up = self.nodes[at].children[1 - side].expect("invariant: callers see that this child is there");
+        let up = self.nodes[at].children[1 - side]
+            .expect("invariant: callers see that this child is there");
         self.nodes[at].children[1 - side] = self.nodes[up].children[side];
         self.nodes[up].children[side] = Some(at);
         match above {
@@ -79,7 +81,8 @@ impl Tree {
         }
     }
 
-    /// The node and side where the search for a key that is not there ends; `None` in an empty tree.
+    /// The node and side where the search for a key that is not there ends; `None` in an empty
+    /// tree.
     pub fn gap(&self, key: usize) -> Option<(usize, usize)> {
         let mut at = self.root?;
         loop {
@@ -125,7 +128,8 @@ impl Tree {
             match place {
                 Some(place) => {
                     let node = &self.nodes[place];
-                    stack.extend(node.children.map(|child| (child, above + usize::from(!node.red))));
+                    stack
+                        .extend(node.children.map(|child| (child, above + usize::from(!node.red))));
                 }
                 None if *height.get_or_insert(above) != above => return None,
                 None => {}
@@ -158,7 +162,8 @@ impl<'de> Deserialize<'de> for Tree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         type Entry = (usize, String, Option<usize>, Option<usize>);
         let entries: Vec<Entry> = Vec::deserialize(deserializer)?;
-        let places: BTreeMap<usize, usize> = entries.iter().map(|(key, ..)| *key).zip(0..).collect();
+        let places: BTreeMap<usize, usize> =
+            entries.iter().map(|(key, ..)| *key).zip(0..).collect();
         let refuse = |reason: &str| Err(serde::de::Error::custom(reason));
         if places.len() != entries.len() {
             return refuse("must not hold a key twice");
@@ -173,7 +178,8 @@ impl<'de> Deserialize<'de> for Tree {
             if [left, right].into_iter().flatten().any(|child| !places.contains_key(&child)) {
                 return refuse("children must be keys of nodes");
             }
-            let children = [left, right].map(|child| child.and_then(|child| places.get(&child).copied()));
+            let children =
+                [left, right].map(|child| child.and_then(|child| places.get(&child).copied()));
             nodes.push(Node { key, red, children });
         }
         Ok(Self { nodes, root: None })

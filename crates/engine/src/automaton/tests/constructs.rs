@@ -126,7 +126,12 @@ ws ::= [ \t\n]*
 "#;
     check(&[(
         json,
-        &["{}", "[1, -0.5e+3,\n\"\\u00e9 \u{e9}\"]", "{\"a\": {\"b\": [[], {}, null]}, \"c\": true} ", "0"],
+        &[
+            "{}",
+            "[1, -0.5e+3,\n\"\\u00e9 \u{e9}\"]",
+            "{\"a\": {\"b\": [[], {}, null]}, \"c\": true} ",
+            "0",
+        ],
         &["{", "[1,]", "01", "{\"a\":}", "{a: 1}", "\"\n\"", "\"\\x\"", "[[]", "tru"],
     )]);
 }
@@ -135,12 +140,14 @@ ws ::= [ \t\n]*
 fn too_deep_recursion_is_not_permitted() {
     let limits = Limits { depth: 3, ..Limits::default() };
     let mut automaton =
-        Automaton::with_limits("root ::= \"(\" root \")\" | \"x\"", &bytes(), limits).expect("a grammar");
+        Automaton::with_limits("root ::= \"(\" root \")\" | \"x\"", &bytes(), limits)
+            .expect("a grammar");
     let deepest = after(&mut automaton, b"(((").expect("three are permitted");
     assert_eq!(automaton.permitted(&deepest).few(), Some(&[u32::from(b'x')][..]));
     assert!(takes(&mut automaton, "(((x)))") && !takes(&mut automaton, "((((x))))"));
     // Tail recursion adds no depth.
-    let mut tail = Automaton::with_limits("root ::= \"a\" root | \"b\"", &bytes(), limits).expect("a grammar");
+    let mut tail =
+        Automaton::with_limits("root ::= \"a\" root | \"b\"", &bytes(), limits).expect("a grammar");
     assert!(takes(&mut tail, &format!("{}b", "a".repeat(5000))));
 }
 
@@ -161,9 +168,14 @@ fn forced_bytes_run_to_the_next_choice_or_end() {
         let mut automaton = automaton(grammar);
         let state = after(&mut automaton, text).expect("a beginning");
         let (bytes, behind) = automaton.forced(&state);
-        let walked = bytes.iter().try_fold(state.clone(), |at, byte| automaton.after(&at, u32::from(*byte)));
+        let walked =
+            bytes.iter().try_fold(state.clone(), |at, byte| automaton.after(&at, u32::from(*byte)));
         assert_eq!(walked.as_ref(), Some(&behind), "{grammar}");
-        assert_eq!(automaton.forced(&state), (Arc::clone(&bytes), behind), "the second time as the first");
+        assert_eq!(
+            automaton.forced(&state),
+            (Arc::clone(&bytes), behind),
+            "the second time as the first"
+        );
         String::from_utf8_lossy(&bytes).into_owned()
     };
     for (grammar, text, expected) in [

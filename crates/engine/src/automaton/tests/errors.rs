@@ -55,8 +55,14 @@ fn constructs_that_match_no_text_are_refused() {
         (r#"root ::= "\U00110000""#, GrammarError::NoCharacter { line: 1, code: 0x0011_0000 }),
         ("root ::= []", GrammarError::EmptyClass { line: 1, class: "`[]`".to_owned() }),
         ("root ::= [^]", GrammarError::EmptyClass { line: 1, class: "`[^]`".to_owned() }),
-        (r"root ::= [\uD800-\uDFFF]", GrammarError::EmptyClass { line: 1, class: r"`[\uD800-\uDFFF]`".to_owned() }),
-        ("root ::= \"\"\nx ::= [az-b]", GrammarError::EmptyClass { line: 2, class: "`z-b`".to_owned() }),
+        (
+            r"root ::= [\uD800-\uDFFF]",
+            GrammarError::EmptyClass { line: 1, class: r"`[\uD800-\uDFFF]`".to_owned() },
+        ),
+        (
+            "root ::= \"\"\nx ::= [az-b]",
+            GrammarError::EmptyClass { line: 2, class: "`z-b`".to_owned() },
+        ),
         ("root ::= \"a\"{3,2}", GrammarError::Reversed { line: 1, min: 3, max: 2 }),
     ] {
         assert_eq!(error(grammar), expected, "{grammar:?}");
@@ -87,16 +93,23 @@ fn left_recursion_is_refused() {
         // Also in a rule that is not used.
         ("root ::= \"a\"\nunused ::= unused", 2, "unused"),
     ] {
-        assert_eq!(error(grammar), GrammarError::LeftRecursion { line, rule: rule.to_owned() }, "{grammar:?}");
+        assert_eq!(
+            error(grammar),
+            GrammarError::LeftRecursion { line, rule: rule.to_owned() },
+            "{grammar:?}"
+        );
     }
-    for grammar in ["root ::= e \"a\" root | \"b\"\ne ::= \"\"", "root ::= x x\nx ::= y y\ny ::= \"a\"?"] {
+    for grammar in
+        ["root ::= e \"a\" root | \"b\"\ne ::= \"\"", "root ::= x x\nx ::= y y\ny ::= \"a\"?"]
+    {
         automaton(grammar);
     }
 }
 
 #[test]
 fn excessive_repetition_and_nesting_are_refused() {
-    let many = |count: &str| GrammarError::Repetitions { line: 1, count: count.to_owned(), max: 2000 };
+    let many =
+        |count: &str| GrammarError::Repetitions { line: 1, count: count.to_owned(), max: 2000 };
     automaton("root ::= [^\\n]{1,2000}");
     assert_eq!(error("root ::= \"a\"{2001}"), many("2001"));
     assert_eq!(error("root ::= \"a\"{1,99999999999999999999}"), many("99999999999999999999"));
@@ -113,7 +126,8 @@ fn excessive_repetition_and_nesting_are_refused() {
 #[test]
 fn long_chains_of_rules_do_not_overflow_the_stack() {
     const LENGTH: usize = 10_000;
-    let rules: Vec<String> = (0..LENGTH).map(|place| format!("r{place} ::= r{} | \"x\" r{place}", place + 1)).collect();
+    let rules: Vec<String> =
+        (0..LENGTH).map(|place| format!("r{place} ::= r{} | \"x\" r{place}", place + 1)).collect();
     let grammar = format!("root ::= r0\n{}\nr{LENGTH} ::= \"a\"\n", rules.join("\n"));
     let mut chain = automaton(&grammar);
     assert!(takes(&mut chain, "a") && takes(&mut chain, "xxa") && !takes(&mut chain, "x"));

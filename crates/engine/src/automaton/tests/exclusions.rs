@@ -51,7 +51,8 @@ fn random_exclusions(rng: &mut ChaCha8Rng, texts: &BTreeSet<Vec<u8>>) -> Vec<Str
     lines
 }
 
-/// Walks to every text that the masks permit, and compares each mask with the texts that go on with it.
+/// Walks to every text that the masks permit, and compares each mask with the texts that go on with
+/// it.
 fn compare(grammar: &str, excluded: &[String], words: &Arc<Vocabulary>, limits: Limits) -> usize {
     compare_prefixed(grammar, excluded, &[], words, limits)
 }
@@ -69,11 +70,14 @@ fn compare_prefixed(
         .filter(|text| excluded.iter().all(|line| line.as_bytes() != last_line(text)))
         .filter(|text| barred.iter().all(|prefix| !last_line(text).starts_with(prefix.as_bytes())))
         .collect();
-    let prefixes: BTreeSet<&[u8]> =
-        expected.iter().flat_map(|text| (0..=text.len()).map(move |length| &text[..length])).collect();
+    let prefixes: BTreeSet<&[u8]> = expected
+        .iter()
+        .flat_map(|text| (0..=text.len()).map(move |length| &text[..length]))
+        .collect();
     let end = words.ends()[0];
     let mut automaton = Automaton::with_limits(grammar, words, limits).expect("a grammar");
-    let mut exclusions = Exclusions::new(excluded.iter().map(String::as_str), barred.iter().map(String::as_str));
+    let mut exclusions =
+        Exclusions::new(excluded.iter().map(String::as_str), barred.iter().map(String::as_str));
     let start = exclusions.start(&automaton);
     assert_eq!(
         exclusions.is_exhausted(&mut automaton, &start),
@@ -109,7 +113,10 @@ fn compare_prefixed(
         let (bytes, forced) = exclusions.forced(&mut automaton, &at);
         let longer = [&text[..], &bytes].concat();
         assert!(expected.is_empty() || prefixes.contains(&*longer), "{place}: forced {bytes:?}");
-        assert!(expected.is_empty() || !exclusions.is_exhausted(&mut automaton, &forced), "{place}");
+        assert!(
+            expected.is_empty() || !exclusions.is_exhausted(&mut automaton, &forced),
+            "{place}"
+        );
         if permitted.contains(end) {
             reached.insert(text);
         }
@@ -123,7 +130,8 @@ fn many_tokens() -> Arc<Vocabulary> {
     let mut pieces: Vec<Vec<u8>> = vec![Vec::new()];
     let mut last = pieces.clone();
     for _ in 0..4 {
-        let longer = last.iter().flat_map(|piece| b"abc\n".map(|byte| [&piece[..], &[byte]].concat()));
+        let longer =
+            last.iter().flat_map(|piece| b"abc\n".map(|byte| [&piece[..], &[byte]].concat()));
         last = longer.collect();
         pieces.extend_from_slice(&last);
     }
@@ -166,7 +174,8 @@ fn the_texts_are_those_of_the_grammar_less_the_excluded_ones() {
         compare_prefixed(&grammar, &excluded, &barred, &bytes(), Limits::default());
         compare_prefixed(&grammar, &[], &barred, &many_tokens(), Limits::default());
         // Dropping the states of the automaton must not change those that are known to be live.
-        let limits = Limits { bytes: if round % 2 == 0 { 0 } else { 1 << 20 }, ..Limits::default() };
+        let limits =
+            Limits { bytes: if round % 2 == 0 { 0 } else { 1 << 20 }, ..Limits::default() };
         long_masks += compare(&grammar, &excluded, &many_tokens(), limits);
     }
     assert!(long_masks > 20, "masks that are not lists occur: {long_masks}");
@@ -179,7 +188,10 @@ fn lines_that_depend_on_earlier_ones_have_no_dead_end_where_masks_are_short() {
     for _ in 0..60 {
         let texts_of = |rng: &mut ChaCha8Rng| -> String {
             let lines = rng.random_range(1..4);
-            (0..lines).map(|_| format!("({})", random_action(rng))).collect::<Vec<_>>().join(" \"\\n\" ")
+            (0..lines)
+                .map(|_| format!("({})", random_action(rng)))
+                .collect::<Vec<_>>()
+                .join(" \"\\n\" ")
         };
         let grammar = format!("root ::= {} | {}", texts_of(&mut rng), texts_of(&mut rng));
         let excluded = random_exclusions(&mut rng, &texts(&grammar));
@@ -206,7 +218,8 @@ fn without_lines_nothing_changes() {
 /// An unlimited number of lines never runs out, and a derivation may quote what is excluded.
 #[test]
 fn a_derivation_is_free_and_numbers_go_on() {
-    let mut automaton = automaton("root ::= ([^\\n]* \"\\n\")? \"cmp \" nat\nnat ::= \"0\" | [1-9] [0-9]{0,15}");
+    let mut automaton =
+        automaton("root ::= ([^\\n]* \"\\n\")? \"cmp \" nat\nnat ::= \"0\" | [1-9] [0-9]{0,15}");
     let lines: Vec<String> = (0..20).map(|number| format!("cmp {number}")).collect();
     let mut exclusions = Exclusions::new(lines.iter().map(String::as_str), []);
     for (text, is_taken) in [
@@ -230,20 +243,25 @@ fn a_derivation_is_free_and_numbers_go_on() {
     }
     // `cmp 0` leaves nothing to follow, so the digit itself is barred after the derivation.
     let start = exclusions.start(&automaton);
-    let at = "so\ncmp "
-        .bytes()
-        .fold(start, |at, byte| exclusions.after(&mut automaton, &at, u32::from(byte)).expect("the grammar's"));
+    let at = "so\ncmp ".bytes().fold(start, |at, byte| {
+        exclusions.after(&mut automaton, &at, u32::from(byte)).expect("the grammar's")
+    });
     let digits: Vec<u32> = exclusions.permitted(&mut automaton, &at).iter().collect();
     assert_eq!(digits, (u32::from(b'1')..=u32::from(b'9')).collect::<Vec<_>>());
 }
 
-/// A model that always prefers the same tokens writes each line of a finite set once, and then there is nothing left.
+/// A model that always prefers the same tokens writes each line of a finite set once, and then
+/// there is nothing left.
 #[test]
 fn a_stubborn_model_tries_every_line_once() {
     let mut rng = ChaCha8Rng::seed_from_u64(18);
     for round in 0..40 {
-        let grammar = format!("root ::= ([ab]{{0,2}} \"\\n\")? action\naction ::= {}", random_action(&mut rng));
-        let lines: BTreeSet<Vec<u8>> = texts(&grammar).iter().map(|text| last_line(text).to_vec()).collect();
+        let grammar = format!(
+            "root ::= ([ab]{{0,2}} \"\\n\")? action\naction ::= {}",
+            random_action(&mut rng)
+        );
+        let lines: BTreeSet<Vec<u8>> =
+            texts(&grammar).iter().map(|text| last_line(text).to_vec()).collect();
         let mut automaton = automaton(&grammar);
         let mut preference: Vec<u32> = (0..=END).collect();
         preference.sort_by_cached_key(|_| rng.random::<u32>());

@@ -4,8 +4,9 @@ use super::*;
 
 #[test]
 fn a_regular_grammar_has_few_states() {
-    let mut automaton =
-        automaton("root ::= ([^\\n]* \"\\n\")? \"cmp \" nat \" \" nat\nnat ::= \"0\" | [1-9] [0-9]{0,3}");
+    let mut automaton = automaton(
+        "root ::= ([^\\n]* \"\\n\")? \"cmp \" nat \" \" nat\nnat ::= \"0\" | [1-9] [0-9]{0,3}",
+    );
     for round in 0..2 {
         let before = automaton.states.len();
         for text in ["cmp 12 0", "so it is\ncmp 1234 7", "cmp it\ncmp 0 0", "é\ncmp 9 10"] {
@@ -32,7 +33,9 @@ fn states_with_a_handle_survive_when_others_are_dropped() {
     let grammar = "root ::= \"(\" root \")\" root | \"[\" root \"]\" root | \"\"";
     let limits = Limits { bytes: 20_000, ..Limits::default() };
     let mut automaton = Automaton::with_limits(grammar, &bytes(), limits).expect("a grammar");
-    let deep = |place: u32| -> Vec<u8> { (0..12).map(|bit| if place >> bit & 1 == 1 { b'(' } else { b'[' }).collect() };
+    let deep = |place: u32| -> Vec<u8> {
+        (0..12).map(|bit| if place >> bit & 1 == 1 { b'(' } else { b'[' }).collect()
+    };
     let closing = |opened: &[u8]| -> Vec<u8> {
         opened.iter().rev().map(|byte| if *byte == b'(' { b')' } else { b']' }).collect()
     };
@@ -47,11 +50,17 @@ fn states_with_a_handle_survive_when_others_are_dropped() {
     }
     assert!(most < 500, "{most} states at once, of more than 4096");
     for (opened, state) in held {
-        assert_eq!(after(&mut automaton, &opened).as_ref(), Some(&state), "it is still the same state");
+        assert_eq!(
+            after(&mut automaton, &opened).as_ref(),
+            Some(&state),
+            "it is still the same state"
+        );
         assert!(!automaton.is_end(&state));
         let wrong = if opened.last() == Some(&b'(') { b']' } else { b')' };
         assert_eq!(automaton.after(&state, u32::from(wrong)), None);
-        let closed = closing(&opened).iter().try_fold(state, |at, byte| automaton.after(&at, u32::from(*byte)));
+        let closed = closing(&opened)
+            .iter()
+            .try_fold(state, |at, byte| automaton.after(&at, u32::from(*byte)));
         assert!(automaton.is_end(&closed.expect("its own brackets close it")));
     }
 }

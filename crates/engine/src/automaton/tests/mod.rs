@@ -19,7 +19,8 @@ fn bytes() -> Arc<Vocabulary> {
 const END: u32 = 256;
 
 fn vocabulary(pieces: &[&str]) -> Arc<Vocabulary> {
-    let pieces: Vec<Vec<u8>> = pieces.iter().map(|piece| piece.as_bytes().to_vec()).chain([Vec::new()]).collect();
+    let pieces: Vec<Vec<u8>> =
+        pieces.iter().map(|piece| piece.as_bytes().to_vec()).chain([Vec::new()]).collect();
     let end = u32::try_from(pieces.len() - 1).unwrap();
     Arc::new(Vocabulary::new(pieces, vec![end]))
 }

@@ -40,7 +40,10 @@ fn page(journal: &SqliteJournal, after: Option<&str>, limit: u32) -> RunRows {
 
 /// What is done to `b`, the second run, and what is said of it.
 const DAMAGES: [(&str, &str); 17] = [
-    ("UPDATE run SET summary = CAST(x'7bff' AS TEXT) WHERE no = 2", "`summary` holds Text: invalid utf-8"),
+    (
+        "UPDATE run SET summary = CAST(x'7bff' AS TEXT) WHERE no = 2",
+        "`summary` holds Text: invalid utf-8",
+    ),
     ("UPDATE run SET summary = x'7b7d' WHERE no = 2", "`summary` holds Blob"),
     ("UPDATE run SET task = CAST(x'ff' AS TEXT) WHERE no = 2", "`task` holds Text"),
     ("UPDATE run SET owner = CAST(x'ff' AS TEXT) WHERE no = 2", "`owner` holds Text"),
@@ -68,7 +71,9 @@ fn a_row_that_cannot_be_decoded_is_named_and_hides_no_other() {
         let journal = open(&folder, 0);
         let all = page(&journal, None, 9);
         assert_eq!(ids(all.rows), ["d", "c", "a"], "{sql}");
-        let [DamagedRow { id, reason: said }] = &all.damaged[..] else { panic!("{sql}: {:?}", all.damaged) };
+        let [DamagedRow { id, reason: said }] = &all.damaged[..] else {
+            panic!("{sql}: {:?}", all.damaged)
+        };
         assert!(id == "b" && said.contains(reason), "{sql}: {said}");
         let still_open = journal.open_runs().unwrap();
         assert_eq!(
@@ -77,12 +82,19 @@ fn a_row_that_cannot_be_decoded_is_named_and_hides_no_other() {
             "{sql}"
         );
         let one = journal.run("b").unwrap_err().to_string();
-        assert!(one.contains("the journal is damaged: run \"b\"") && one.contains(reason), "{sql}: {one}");
+        assert!(
+            one.contains("the journal is damaged: run \"b\"") && one.contains(reason),
+            "{sql}: {one}"
+        );
         // Page by page, whatever its place in the order is.
         let (mut after, mut found, mut damaged) = (None, Vec::new(), Vec::new());
         for _ in 0..9 {
             let page = page(&journal, after.as_deref(), 1);
-            assert_eq!(page.rows.len() + page.damaged.len(), usize::from(found.len() + damaged.len() < 4), "{sql}");
+            assert_eq!(
+                page.rows.len() + page.damaged.len(),
+                usize::from(found.len() + damaged.len() < 4),
+                "{sql}"
+            );
             found.extend(ids(page.rows));
             damaged.extend(page.damaged);
             after = page.next;
@@ -91,9 +103,15 @@ fn a_row_that_cannot_be_decoded_is_named_and_hides_no_other() {
             }
         }
         found.sort();
-        assert_eq!((found, damaged.len()), (vec!["a".to_owned(), "c".to_owned(), "d".to_owned()], 1), "{sql}");
+        assert_eq!(
+            (found, damaged.len()),
+            (vec!["a".to_owned(), "c".to_owned(), "d".to_owned()], 1),
+            "{sql}"
+        );
         // Others go on.
-        journal.commit(&[append("c", &events(events(row("c").head, 3).head(), 2)), accept("e")]).unwrap();
+        journal
+            .commit(&[append("c", &events(events(row("c").head, 3).head(), 2)), accept("e")])
+            .unwrap();
     }
 }
 
@@ -115,7 +133,10 @@ fn a_row_without_a_readable_id_does_not_end_the_list() {
     let first = page(&journal, None, 1);
     assert_eq!((ids(first.rows), first.next.as_deref()), (vec!["d".to_owned()], Some("d")));
     let second = page(&journal, Some("d"), 1);
-    assert_eq!((named(&second).len(), ids(second.rows), second.next.as_deref()), (2, vec!["a".to_owned()], Some("a")));
+    assert_eq!(
+        (named(&second).len(), ids(second.rows), second.next.as_deref()),
+        (2, vec!["a".to_owned()], Some("a"))
+    );
     assert_eq!(page(&journal, Some("a"), 1), RunRows::default());
 }
 

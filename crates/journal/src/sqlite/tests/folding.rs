@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::super::batches::Backlog;
 use super::*;
 use crate::conformance::{events, row};
-use crate::{FlaggedEvent, IdempotencyKey, Query, Removed, Retention, RunRow, RunRows, Size, Snapshot, Write};
+use crate::{
+    FlaggedEvent, IdempotencyKey, Query, Removed, Retention, RunRow, RunRows, Size, Snapshot, Write,
+};
 
 /// A journal that folds after commits.
 struct Folding {
@@ -29,7 +31,11 @@ impl Journal for Folding {
         self.journal.run(id)
     }
 
-    fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError> {
+    fn run_of_key(
+        &self,
+        owner: &str,
+        key: &str,
+    ) -> Result<Option<(String, [u8; 32])>, JournalError> {
         self.journal.run_of_key(owner, key)
     }
 
@@ -45,11 +51,21 @@ impl Journal for Folding {
         self.journal.open_runs()
     }
 
-    fn segments(&self, id: &str, after_seq: u64, bytes: usize) -> Result<Vec<Segment>, JournalError> {
+    fn segments(
+        &self,
+        id: &str,
+        after_seq: u64,
+        bytes: usize,
+    ) -> Result<Vec<Segment>, JournalError> {
         self.journal.segments(id, after_seq, bytes)
     }
 
-    fn reviews(&self, id: &str, after_seq: u64, limit: u32) -> Result<Vec<FlaggedEvent>, JournalError> {
+    fn reviews(
+        &self,
+        id: &str,
+        after_seq: u64,
+        limit: u32,
+    ) -> Result<Vec<FlaggedEvent>, JournalError> {
         self.journal.reviews(id, after_seq, limit)
     }
 
@@ -94,7 +110,8 @@ impl Store for FoldingInFolder {
 
     fn reopen(&mut self) {
         let in_slices = self.journal.take().unwrap().in_slices;
-        self.journal = Some(Folding { journal: open(&self.folder, 0), commits: 0.into(), in_slices });
+        self.journal =
+            Some(Folding { journal: open(&self.folder, 0), commits: 0.into(), in_slices });
     }
 }
 
@@ -118,7 +135,8 @@ mod in_slices {
     suite!(store);
 }
 
-/// The next slice of a pass, which begins if there is none: reads a batch, folds a run, or deletes a batch.
+/// The next slice of a pass, which begins if there is none: reads a batch, folds a run, or deletes
+/// a batch.
 fn fold_one(journal: &SqliteJournal) -> Result<(), JournalError> {
     let mut writer = journal.lock();
     if writer.pass.is_none() && writer.backlog.rows > 0 {
@@ -130,9 +148,14 @@ fn fold_one(journal: &SqliteJournal) -> Result<(), JournalError> {
 /// The numbers of rows in `batch` and `segment`.
 fn rows(journal: &SqliteJournal) -> (u32, u32) {
     let count = |connection: &Connection, table: &str| {
-        connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, u32>(0)).unwrap()
+        connection
+            .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, u32>(0))
+            .unwrap()
     };
-    journal.readers.read(|connection| Ok((count(connection, "batch"), count(connection, "segment")))).unwrap()
+    journal
+        .readers
+        .read(|connection| Ok((count(connection, "batch"), count(connection, "segment"))))
+        .unwrap()
 }
 
 /// Changes the journal behind its back.
@@ -183,7 +206,11 @@ fn a_commit_is_a_row_and_so_is_a_run_after_folding() {
     // Reading from amid a row.
     for after in 0..6 {
         let after_u64 = after as u64;
-        assert_eq!(journal.segments("b", after_u64, usize::MAX).unwrap(), all[1][after.min(5)..], "after {after}");
+        assert_eq!(
+            journal.segments("b", after_u64, usize::MAX).unwrap(),
+            all[1][after.min(5)..],
+            "after {after}"
+        );
         let one = &all[1][after.min(5)..5.min(after + 1)];
         assert_eq!(journal.segments("b", after_u64, 1).unwrap(), one, "after {after}");
     }
@@ -202,7 +229,11 @@ fn commits_go_on_between_the_slices_of_a_pass() {
             fold_one(&journal).unwrap();
             if slice <= 10 {
                 let batches = 3 + (slice - 1) - slice.saturating_sub(7);
-                assert_eq!(rows(&journal), (batches, slice.saturating_sub(3).min(4)), "after slice {slice}");
+                assert_eq!(
+                    rows(&journal),
+                    (batches, slice.saturating_sub(3).min(4)),
+                    "after slice {slice}"
+                );
             }
             check(&journal, &ids, &all);
             all = continue_all(&journal, &ids);
@@ -297,11 +328,16 @@ fn a_torn_commit_is_none() {
     let log = |folder: &TempDir| folder.path().join("runs.db-wal");
     let mut lengths = Vec::new();
     let all = (1..=3).fold(Vec::new(), |_: Vec<Vec<Segment>>, commits| {
-        let all = if commits == 1 { commit_to_all(&journal, &ids, 1) } else { continue_all(&journal, &ids) };
+        let all = if commits == 1 {
+            commit_to_all(&journal, &ids, 1)
+        } else {
+            continue_all(&journal, &ids)
+        };
         lengths.push(fs::metadata(log(&folder)).unwrap().len());
         all
     });
-    let (file, wal) = (fs::read(folder.path().join("runs.db")).unwrap(), fs::read(log(&folder)).unwrap());
+    let (file, wal) =
+        (fs::read(folder.path().join("runs.db")).unwrap(), fs::read(log(&folder)).unwrap());
     let begin = lengths[0] - 4_096;
     for length in (begin..=lengths[2]).step_by(509) {
         let torn = tempfile::tempdir().unwrap();
@@ -310,7 +346,10 @@ fn a_torn_commit_is_none() {
         let commits = lengths.iter().filter(|whole| **whole <= length).count();
         let journal = open(&torn, 0);
         for (id, segments) in ids.iter().zip(&all) {
-            assert!(journal.segments(id, 0, usize::MAX).unwrap() == segments[..commits], "{id} of {length} bytes");
+            assert!(
+                journal.segments(id, 0, usize::MAX).unwrap() == segments[..commits],
+                "{id} of {length} bytes"
+            );
         }
     }
 }
@@ -339,7 +378,10 @@ fn a_damaged_batch_is_named() {
         change(&journal, damage);
         let shown = |error: Option<JournalError>| {
             let error = error.expect("it is found");
-            assert!(matches!(&error, JournalError::Damaged(reason) if reason.starts_with("batch 1: ")), "{error}");
+            assert!(
+                matches!(&error, JournalError::Damaged(reason) if reason.starts_with("batch 1: ")),
+                "{error}"
+            );
         };
         shown(journal.segments("b", 0, 1).err());
         shown(journal.fold(true).err());
@@ -417,7 +459,8 @@ fn a_file_of_version_3_goes_on() {
     old.execute_batch(OLD_RUN).unwrap();
     let first = events(row("r").head, 2);
     let sql = "INSERT INTO segment (at, count, hash, packing, bytes, body) VALUES ((7 << 32) + 1, 2, ?1, 0, ?2, ?3)";
-    old.execute(sql, rusqlite::params![first.hash.0, first.body.len().cast_signed(), first.body]).unwrap();
+    old.execute(sql, rusqlite::params![first.hash.0, first.body.len().cast_signed(), first.body])
+        .unwrap();
     old.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
     old.pragma_update(None, "user_version", 3).unwrap();
     drop(old);
@@ -449,8 +492,10 @@ fn a_refused_commit_leaves_no_trace_in_the_next() {
     let first = events(row("a").head, 1);
     let second = events(first.head(), 1);
     let wrong = append("b", &second);
-    for writes in [vec![append("a", &first), wrong.clone()], vec![accept("c"), append("c", &first), end("c", 1), wrong]]
-    {
+    for writes in [
+        vec![append("a", &first), wrong.clone()],
+        vec![accept("c"), append("c", &first), end("c", 1), wrong],
+    ] {
         assert!(matches!(journal.commit(&writes), Err(JournalError::Refused(_))));
         assert_eq!((journal.run("c").unwrap(), rows(&journal)), (None, (0, 0)));
     }
@@ -473,7 +518,8 @@ fn long_segments_are_rows_at_once_unless_others_are_before_them() {
         for (id, segments) in ids.iter().zip(all.iter_mut()) {
             segments.push(noise(segments.last().map_or(row(id).head, Segment::head), 700_000));
         }
-        let last = |(id, segments): (&&str, &Vec<Segment>)| append(id, &segments[segments.len() - 1]);
+        let last =
+            |(id, segments): (&&str, &Vec<Segment>)| append(id, &segments[segments.len() - 1]);
         journal.commit(&ids.iter().zip(&*all).map(last).collect::<Vec<_>>()).unwrap();
         check(&journal, &ids, all);
     };

@@ -2,15 +2,20 @@
 
 use super::*;
 
-/// Steps per second of virtual time. Executor and verifier take `millis` each; 95 % of the steps are accepted.
+/// Steps per second of virtual time. Executor and verifier take `millis` each; 95 % of the steps
+/// are accepted.
 fn pace(speculate: bool, fanout: u32, millis: (usize, usize)) -> f64 {
     let moody = Moody { millis: (millis.1, millis.1), tolerable: 5, intolerable: 0 };
     let (executor, _) = erring(0.0, (millis.0, millis.0));
     let plan = RunPlan { speculate, early_stop: false, confidence: 1.0, ..plan(fanout) };
-    let (traced, outcome) = traced(stopped(executor, move || moody).0, &problem("bubble-sort"), plan, 3);
+    let (traced, outcome) =
+        traced(stopped(executor, move || moody).0, &problem("bubble-sort"), plan, 3);
     assert!(outcome.verified);
     let committed = outcome.proposals - outcome.retries;
-    assert!(committed > 50 * u64::from(fanout) && outcome.retries > u64::from(fanout), "{outcome:?}");
+    assert!(
+        committed > 50 * u64::from(fanout) && outcome.retries > u64::from(fanout),
+        "{outcome:?}"
+    );
     committed as f64 * 1e3 / traced.elapsed_ms as f64
 }
 

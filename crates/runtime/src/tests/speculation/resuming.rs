@@ -34,7 +34,17 @@ struct Record {
 impl Observer for Keeper {
     fn observe(&self, event: &Event<'_>) {
         self.trace.observe(event);
-        if let Event::Step { id, proposal, is_applicable, verdict, decision, usage, speculations, .. } = event {
+        if let Event::Step {
+            id,
+            proposal,
+            is_applicable,
+            verdict,
+            decision,
+            usage,
+            speculations,
+            ..
+        } = event
+        {
             self.records.lock().unwrap().push(Record {
                 id: *id,
                 line: proposal.line.clone(),
@@ -86,15 +96,23 @@ fn a_snapshot_does_not_discard_early_proposals() {
         let (at, saved) = keeper.saved.lock().unwrap().take().expect("a snapshot was taken");
         assert_eq!(at, after);
         let (unsaved, _) = kept(usize::MAX, None);
-        assert_eq!(unsaved.trace.get().speculations, outcome.speculations, "snapshots waste nothing");
+        assert_eq!(
+            unsaved.trace.get().speculations,
+            outcome.speculations,
+            "snapshots waste nothing"
+        );
 
-        let suspended = saved.restore(&problem("bubble-sort"), speculating()).expect("it can be restored");
+        let suspended =
+            saved.restore(&problem("bubble-sort"), speculating()).expect("it can be restored");
         let (rest, resumed) = kept(usize::MAX, Some(suspended));
         assert_eq!(rest.trace.get().order, expected.order[at..]);
         assert_eq!((&resumed.ending, &resumed.answer), (&outcome.ending, &outcome.answer));
         // Counters continue from the snapshot.
         assert_eq!(resumed.proposals, outcome.proposals);
-        assert!(resumed.speculations.used + 1 >= outcome.speculations.used && rest.trace.get().speculations.used > 0);
+        assert!(
+            resumed.speculations.used + 1 >= outcome.speculations.used
+                && rest.trace.get().speculations.used > 0
+        );
     }
 }
 
@@ -131,7 +149,10 @@ fn a_replayed_run_continues_the_same() {
             Replayed::Open(suspended) => {
                 let (rest, resumed) = kept(usize::MAX, Some(*suspended));
                 assert_eq!(rest.trace.get().order, expected.order[cut..]);
-                assert_eq!((&resumed.ending, resumed.proposals), (&outcome.ending, outcome.proposals));
+                assert_eq!(
+                    (&resumed.ending, resumed.proposals),
+                    (&outcome.ending, outcome.proposals)
+                );
             }
         }
     }

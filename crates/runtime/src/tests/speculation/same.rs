@@ -10,7 +10,8 @@ use prime_roles::ReplayExecutor;
 /// Often rejects, retries and tolerates.
 const MOODY: Moody = Moody { millis: (0, 12), tolerable: 15, intolerable: 10 };
 
-const LIMITS: Limits = Limits { attempts_max: 4, pops_max: 40, snapshot_every_frames: 3, ..ENDLESS };
+const LIMITS: Limits =
+    Limits { attempts_max: 4, pops_max: 40, snapshot_every_frames: 3, ..ENDLESS };
 
 /// The plan with and without speculation.
 fn both(plan: &RunPlan) -> [RunPlan; 2] {
@@ -26,8 +27,14 @@ fn compared(plan: &RunPlan, problem: &Arc<dyn Problem>, seed: u64) -> Traced {
     assert_eq!(with.steps, without.steps);
     assert_eq!((&with.ends, &with.votes), (&without.ends, &without.votes));
     let counts = |outcome: &Outcome| {
-        let Outcome { proposals, retries, backtracks, pops, rounds, trajectories, steps, .. } = *outcome;
-        let result = (outcome.ending.clone(), outcome.answer.clone(), outcome.verified, outcome.votes.clone());
+        let Outcome { proposals, retries, backtracks, pops, rounds, trajectories, steps, .. } =
+            *outcome;
+        let result = (
+            outcome.ending.clone(),
+            outcome.answer.clone(),
+            outcome.verified,
+            outcome.votes.clone(),
+        );
         (result, [proposals, retries, backtracks, pops, steps], rounds, trajectories)
     };
     assert_eq!(counts(&after), counts(&before));
@@ -42,7 +49,8 @@ fn the_steps_of_a_trajectory_are_the_same() {
     let (mut all, mut rejected, mut popped) = (Speculations::default(), 0, 0);
     for slug in ["bubble-sort", "n-queens", "tower-of-hanoi", "merge-sort"] {
         for (seed, strategy) in (0..4).flat_map(|seed| {
-            [Strategy::Iterative, Strategy::Greedy, Strategy::BestOfN].map(|strategy| (seed, strategy))
+            [Strategy::Iterative, Strategy::Greedy, Strategy::BestOfN]
+                .map(|strategy| (seed, strategy))
         }) {
             let budget = Budget { steps: 150, ..plan(1).budget };
             let plan = RunPlan { strategy, limits: LIMITS, budget, max_rounds: 2, ..plan(1) };
@@ -61,7 +69,8 @@ fn budgets_end_a_run_at_the_same_step() {
     for (steps, seed) in (1..24).map(|steps| (steps, steps * 3)) {
         let budget = Budget { steps, ..plan(1).budget };
         // All rounds are held, also where the last one got stuck.
-        let plan = RunPlan { budget, limits: LIMITS, adaptive_rounds: false, max_rounds: 30, ..plan(1) };
+        let plan =
+            RunPlan { budget, limits: LIMITS, adaptive_rounds: false, max_rounds: 30, ..plan(1) };
         let traced = compared(&plan, &problem("bubble-sort"), seed);
         assert_eq!(traced.order.len() as u64, steps);
         // The last proposal within the budget has no successor.
@@ -72,7 +81,10 @@ fn budgets_end_a_run_at_the_same_step() {
 #[test]
 fn trajectories_side_by_side_and_rounds_are_the_same() {
     let mut all = Speculations::default();
-    for (slug, seed) in ["bubble-sort", "n-queens"].into_iter().flat_map(|slug| (0..4).map(move |seed| (slug, seed))) {
+    for (slug, seed) in ["bubble-sort", "n-queens"]
+        .into_iter()
+        .flat_map(|slug| (0..4).map(move |seed| (slug, seed)))
+    {
         // The order of trajectories must not change the result.
         let plan = RunPlan {
             limits: LIMITS,
@@ -101,12 +113,16 @@ fn a_custom_problem_is_the_same() {
         "constraints": [{"name": "brief", "severity": "critical", "check": "size(state.steps) < 4"}]});
     let problem = Custom::read(&definition).expect("a problem").problem();
     let lines = ["one", "", "two", "three", "answer: x", "four", "answer: 4"].map(str::to_owned);
-    let plan = RunPlan { limits: LIMITS, budget: Budget { steps: 60, ..plan(1).budget }, ..plan(1) };
+    let plan =
+        RunPlan { limits: LIMITS, budget: Budget { steps: 60, ..plan(1).budget }, ..plan(1) };
     for seed in 0..4 {
         let [(without, _), (with, _)] = both(&plan).map(|plan| {
             let lines = lines.to_vec();
-            let executor =
-                move || Slow { inner: ReplayExecutor::new(lines.clone()), millis: (5, 5), probe: Arc::default() };
+            let executor = move || Slow {
+                inner: ReplayExecutor::new(lines.clone()),
+                millis: (5, 5),
+                probe: Arc::default(),
+            };
             let moody = Moody { tolerable: seed * 10, ..MOODY };
             traced(stopped(executor, move || moody).0, &problem, plan, seed)
         });
@@ -140,7 +156,11 @@ fn agents_on_their_own_threads_do_the_same() {
         (trace.get(), outcome)
     });
     assert_eq!((&with.steps, &with.ends), (&without.steps, &without.ends));
-    assert!(outcome.speculations.used > 10 && outcome.speculations.wasted > 0, "{:?}", outcome.speculations);
+    assert!(
+        outcome.speculations.used > 10 && outcome.speculations.wasted > 0,
+        "{:?}",
+        outcome.speculations
+    );
 }
 
 #[test]
@@ -149,7 +169,8 @@ fn searches_that_choose_among_proposals_do_not_speculate() {
     for strategy in [Strategy::Beam(Beam { width: 2, actions: 2 }), Strategy::Ahead(ahead)] {
         let plan = RunPlan { strategy, max_rounds: 1, speculate: true, ..plan(4) };
         let (executor, probe) = erring(0.1, (5, 5));
-        let (traced, outcome) = traced(stopped(executor, || MOODY).0, &problem("bubble-sort"), plan, 7);
+        let (traced, outcome) =
+            traced(stopped(executor, || MOODY).0, &problem("bubble-sort"), plan, 7);
         assert!(outcome.proposals > 20);
         assert_eq!(traced.speculations, Speculations::default());
         assert_eq!(probe.started_and_cancelled().1, 0, "{strategy:?}");

@@ -23,7 +23,11 @@ fn a_rejected_step_cancels_the_proposal_after_it() {
     let Speculations { used, wasted } = outcome.speculations;
     assert!(used > 10 && wasted > 5, "{:?}", outcome.speculations);
     assert_eq!(probe.started_and_cancelled(), (outcome.proposals + wasted, wasted));
-    assert_eq!(outcome.usage.total(), outcome.proposals * COST.total(), "the usage of cancelled proposals is unknown");
+    assert_eq!(
+        outcome.usage.total(),
+        outcome.proposals * COST.total(),
+        "the usage of cancelled proposals is unknown"
+    );
     assert_eq!((traced.mishaps, traced.usage), (0, outcome.usage));
 }
 
@@ -45,7 +49,8 @@ fn tokens_for_one_proposal_are_not_spent_on_two() {
     for tokens in 1..60 {
         let budget = Budget { tokens, ..plan(1).budget };
         let (executor, _) = erring(0.0, (4, 4));
-        let agents = stopped(executor, || Moody { millis: (10, 10), tolerable: 0, intolerable: 0 }).0;
+        let agents =
+            stopped(executor, || Moody { millis: (10, 10), tolerable: 0, intolerable: 0 }).0;
         let plan = RunPlan { budget, ..speculating(1) };
         let (_, outcome) = traced(agents, &problem("bubble-sort"), plan, 5);
         assert_eq!(outcome.ending, Ending::TokensSpent);
@@ -125,7 +130,10 @@ fn early_proposals_that_go_wrong_change_nothing() {
         for millis in [2, 10] {
             let (without, ..) = going_wrong(how, false, strict(millis));
             let (with, outcome, early, made) = going_wrong(how, true, strict(millis));
-            assert_eq!((&with.order, &with.ends, &with.votes), (&without.order, &without.ends, &without.votes));
+            assert_eq!(
+                (&with.order, &with.ends, &with.votes),
+                (&without.order, &without.ends, &without.votes)
+            );
             assert!(early > 20, "{early}");
             assert_eq!(outcome.speculations, Speculations { used: 0, wasted: early });
             assert_eq!((with.mishaps, made), (0, [1, 1, 1]), "no agent has died");
@@ -153,9 +161,11 @@ fn executors_that_die_with_early_proposals_lose_none() {
         let (trace, problem) = (Trace::default(), problem("bubble-sort"));
         let calls = Arc::<AtomicU64>::default();
         let executor = move |_| After(Frail(Arc::clone(&calls)), ScriptedExecutor::new(0.1));
-        let (agents, made) = if frail { checked(executor) } else { checked(|_| ScriptedExecutor::new(0.1)) };
+        let (agents, made) =
+            if frail { checked(executor) } else { checked(|_| ScriptedExecutor::new(0.1)) };
         let observer = Arc::new(trace.clone());
-        let submission = Submission { observer, ..submission(&problem, RunPlan { speculate, ..plan.clone() }) };
+        let submission =
+            Submission { observer, ..submission(&problem, RunPlan { speculate, ..plan.clone() }) };
         let outcome = in_system(async { outcome_of(shared(agents).submit(submission)).await });
         (trace.get(), outcome, made.counts()[0])
     };
@@ -169,7 +179,8 @@ fn executors_that_die_with_early_proposals_lose_none() {
     );
 }
 
-/// Answers the first proposal of each trajectory; later ones never complete, and report their cancellation.
+/// Answers the first proposal of each trajectory; later ones never complete, and report their
+/// cancellation.
 struct AnswersOnce(mpsc::UnboundedSender<&'static str>);
 
 /// Reports that it was dropped.

@@ -11,9 +11,12 @@ fn are_disjoint(mut ranges: Vec<(usize, usize)>) -> bool {
 }
 
 impl State {
-    /// Pivots in ascending order bound the values between them; that is their constraint, looked at once a cell.
+    /// Pivots in ascending order bound the values between them; that is their constraint, looked at
+    /// once a cell.
     fn pivots_hold(&self) -> bool {
-        let bounded = |values: &[i64], least: i64, greatest: i64| values.iter().all(|x| (least..=greatest).contains(x));
+        let bounded = |values: &[i64], least: i64, greatest: i64| {
+            values.iter().all(|x| (least..=greatest).contains(x))
+        };
         let (mut start, mut least) = (0, i64::MIN);
         for p in &self.pivots_sorted {
             // The same place may have been named twice.
@@ -73,13 +76,14 @@ impl State {
         }
     }
 
-    /// Whether `m` is the first, the middle or the last place of the range, and in order of (value, place) one of these
-    /// lies on either side of it.
+    /// Whether `m` is the first, the middle or the last place of the range, and in order of (value,
+    /// place) one of these lies on either side of it.
     fn is_median(&self, m: usize) -> bool {
         let (Some(lo), Some(hi)) = (self.lo, self.hi) else { return false };
         let places = [lo, lo + (hi - lo) / 2, hi - 1];
         let key = |place: usize| (self.a[place], place);
-        let lies_between = |m| places.iter().any(|p| key(*p) < key(m)) && places.iter().any(|p| key(*p) > key(m));
+        let lies_between =
+            |m| places.iter().any(|p| key(*p) < key(m)) && places.iter().any(|p| key(*p) > key(m));
         places.contains(&m) && lies_between(m)
     }
 
@@ -98,14 +102,19 @@ impl State {
         let (Some(lo), Some(hi), Some(i)) = (self.lo, self.hi, self.i) else { return false };
         let pivot = self.a[hi - 1];
         let (less, others) = (moves::part(&self.a, lo..i), moves::part(&self.a, i..j));
-        (lo..=j).contains(&i) && less.iter().all(|x| *x < pivot) && others.iter().all(|x| *x >= pivot)
+        (lo..=j).contains(&i)
+            && less.iter().all(|x| *x < pivot)
+            && others.iter().all(|x| *x >= pivot)
     }
 
-    /// Whether a sift of this node comes next: nodes fall while the heap is built, and each `pop` is followed by the root.
+    /// Whether a sift of this node comes next: nodes fall while the heap is built, and each `pop`
+    /// is followed by the root.
     fn is_sift_next(&self, node: usize) -> bool {
         match self.last.0 {
             Some(Action::Heap(lo, hi)) => node + 1 == (hi - lo) / 2,
-            Some(Action::Sift(above, _)) => above == node + 1 && self.heap().len() == self.range().len(),
+            Some(Action::Sift(above, _)) => {
+                above == node + 1 && self.heap().len() == self.range().len()
+            }
             Some(Action::Pop(_)) => node == 0,
             _ => false,
         }
@@ -117,8 +126,8 @@ impl State {
         (first.saturating_mul(2) + 1..heap.len()).all(|child| heap[(child - 1) / 2] >= heap[child])
     }
 
-    /// Whether the element sifted from `i` to `d` passed only greater ones, each the greater of two siblings, the left one
-    /// of equals.
+    /// Whether the element sifted from `i` to `d` passed only greater ones, each the greater of two
+    /// siblings, the left one of equals.
     fn is_sift_path(&self, i: usize, d: usize) -> bool {
         let heap = self.heap();
         if i >= heap.len() || d >= heap.len() {
@@ -129,7 +138,9 @@ impl State {
             let parent = (node - 1) / 2;
             let is_left = node % 2 == 1;
             let sibling = heap.get(if is_left { node + 1 } else { node - 1 });
-            let greater = sibling.is_none_or(|sibling| heap[parent] > *sibling || is_left && heap[parent] == *sibling);
+            let greater = sibling.is_none_or(|sibling| {
+                heap[parent] > *sibling || is_left && heap[parent] == *sibling
+            });
             if !greater || heap[parent] <= heap[d] {
                 return false;
             }
@@ -162,7 +173,8 @@ fn check_ranges(before: &State, action: Action, after: &State, found: &mut Viola
                 Some(Action::Insert(last, _)) => Some(last + 1),
                 _ => None,
             };
-            let due = next == Some(k) && after.hi.is_some_and(|hi| k < hi) && after.range().len() <= LEAF;
+            let due =
+                next == Some(k) && after.hi.is_some_and(|hi| k < hi) && after.range().len() <= LEAF;
             let stable = after.lo.is_some_and(|lo| moves::is_stable_insertion(&after.a, lo, k, p));
             found.require(page::INSERTED, due && stable);
         }
