@@ -9,12 +9,12 @@ use std::hint::black_box;
 
 use gungraun::prelude::*;
 use gungraun::{Callgrind, EntryPoint};
-use prime_agents::runtime::Placement;
 use prime_bench::tasks::{self, pattern};
 use prime_engine::automaton::Automaton;
 use prime_engine_testing::byte_vocabulary;
 use prime_journal::{Head, Segment};
 use prime_protocol::vote::Count;
+use prime_runtime::Placement;
 use serde_json::Value;
 
 use support::climbed::Climbed;

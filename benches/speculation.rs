@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::join_all;
-use prime_agents::agents::{
+use prime_agent_set::{
     AgentError, AgentSet, AsyncExecutor, AsyncVerifier, Basis, Executor, Names, Proposal,
     ReferenceExecutor, RulesVerifier, Sampling, ThresholdCoordinator, Verifier,
 };
-use prime_agents::runtime::{
-    Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
-};
 use prime_bench::tasks::{self, Kinds, TaskRng};
 use prime_protocol::{Limits, RunPlan, Score, Speculations, Thresholds, Trajectory, Verdict};
+use prime_runtime::{
+    Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
+};
 use tokio::time::Instant;
 
 /// Proposes the right line after a delay.

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use prime_agents::agents::{
+use prime_agent_set::{
     AgentError, AgentSet, AsyncExecutor, Failure, Proposal, Resources, Sampling,
 };
-use prime_agents::app::App;
-use prime_agents::settings::Settings;
 use prime_bench::tasks::{self, Difficulty};
 use prime_protocol::Trajectory;
+use prime_service::app::App;
+use prime_settings::Settings;
 
 struct Careless;
 

@@ -3,9 +3,9 @@
 //!
 //! `cargo run --example own_problem`
 
-use prime_agents::app::App;
-use prime_agents::settings::Settings;
 use prime_problems::Custom;
+use prime_service::app::App;
+use prime_settings::Settings;
 use serde_json::json;
 
 fn main() -> anyhow::Result<()> {

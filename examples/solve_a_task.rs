@@ -3,9 +3,9 @@
 //!
 //! `cargo run --example solve_a_task`
 
-use prime_agents::app::App;
-use prime_agents::settings::Settings;
 use prime_bench::tasks::{self, Difficulty};
+use prime_service::app::App;
+use prime_settings::Settings;
 
 fn main() -> anyhow::Result<()> {
     // As `--set` on the command line, over the shipped defaults.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use prime_agents::agents::{AgentReply, Coordinator, Ruling, ThresholdCoordinator, conformance};
+use prime_agent_set::{AgentReply, Coordinator, Ruling, ThresholdCoordinator, conformance};
 use prime_protocol::{Decision, Score, Thresholds, Trajectory, Verdict};
 
 struct NoUndo(ThresholdCoordinator);

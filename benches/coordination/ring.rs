@@ -1,7 +1,7 @@
 //! A step of the ring, without what a load test adds to watch it.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
-use prime_agents::runtime::Placement;
+use prime_runtime::Placement;
 
 use crate::support::null_ring;
 

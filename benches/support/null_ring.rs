@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use prime_agents::agents::{
+use prime_agent_set::{
     AgentSet, Basis, Names, NullExecutor, RulesVerifier, ThresholdCoordinator, null_problem,
-};
-use prime_agents::runtime::{
-    Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
 };
 use prime_bench::tasks::{Kind, Kinds};
 use prime_protocol::{RunPlan, Score, Thresholds};
+use prime_runtime::{
+    Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
+};
 
 fn null_agents() -> AgentSet {
     let kinds: Kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();

@@ -1,10 +1,10 @@
 //! The record of a step, as the journal keeps it.
 
-use prime_agents::agents::Proposal;
-use prime_agents::report::TraceLine;
-use prime_agents::runtime::Event;
+use prime_agent_set::Proposal;
 use prime_journal::{Head, Segment};
 use prime_protocol::{Decision, RoleTimes, Speculations, TurnId, Usage, Verdict};
+use prime_report::TraceLine;
+use prime_runtime::Event;
 
 /// So many steps as JSON Lines.
 pub fn encode(steps: usize) -> Vec<u8> {

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use prime_agents::daemon::read_as_each_route;
-use prime_agents::settings::Settings;
+use prime_daemon::read_as_each_route;
+use prime_settings::Settings;
 use std::sync::LazyLock;
 
 static SETTINGS: LazyLock<Settings> = LazyLock::new(Settings::default);

@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 
 use super::Configuration;
 use crate::cli::output::print;
-use crate::settings::{Settings, reference_markdown};
 use prime_journal_postgres::without_password;
+use prime_settings::{Settings, reference_markdown};
 
 #[derive(Args)]
 pub struct ConfigArguments {

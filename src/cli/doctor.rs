@@ -8,12 +8,12 @@ use clap::Args;
 use tokio::runtime::Builder;
 
 use super::Configuration;
-use crate::agents::pools::Pools;
-use crate::agents::upstream::Probed;
-use crate::app::{cores, engine_spec, environment_of_the_process, model_source};
 use crate::cli::output::print;
-use crate::settings::{ModelSource, Settings};
+use prime_agent_set::pools::Pools;
+use prime_agent_set::upstream::Probed;
 use prime_engine::{self, Bytes, EngineSpec, Fit};
+use prime_service::app::{cores, engine_spec, environment_of_the_process, model_source};
+use prime_settings::{ModelSource, Settings};
 
 #[derive(Args)]
 pub struct DoctorArguments {

@@ -9,7 +9,7 @@ use reqwest::blocking::ClientBuilder;
 
 use super::remote::Remote;
 use crate::cli::output::{note, print};
-use crate::http_client::{self, root_cause};
+use prime_http_client::root_cause;
 
 /// A daemon that needs longer is unhealthy.
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -27,7 +27,7 @@ pub struct HealthArguments {
 pub fn health(arguments: &HealthArguments) -> anyhow::Result<ExitCode> {
     let daemon = arguments.remote.base()?;
     let url = format!("{daemon}/{}", if arguments.ready { "readyz" } else { "livez" });
-    let client = ClientBuilder::from(http_client::builder(false)).timeout(TIMEOUT).build()?;
+    let client = ClientBuilder::from(prime_http_client::builder(false)).timeout(TIMEOUT).build()?;
     match client.get(&url).send() {
         Ok(response) => {
             let status = response.status();

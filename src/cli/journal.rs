@@ -8,9 +8,9 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 
 use super::output::{note, print};
-use crate::runs::needs_of;
 use prime_journal::{Cluster as _, Copied, Journal, SqliteJournal, SqliteOptions, copy};
 use prime_journal_postgres::{Needs, PostgresJournal, PostgresOptions, without_password};
+use prime_service::runs::needs_of;
 
 #[derive(Args)]
 pub struct JournalArguments {

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::output::print;
-use crate::daemon::guard::NewKey;
-use crate::settings::is_name;
+use prime_daemon::guard::NewKey;
+use prime_settings::is_name;
 
 #[derive(Args)]
 pub struct KeyArguments {

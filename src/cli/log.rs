@@ -6,7 +6,7 @@ use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
-use crate::settings::{LogFormat, LogLevel, Settings};
+use prime_settings::{LogFormat, LogLevel, Settings};
 
 /// Changes the level of the log.
 pub struct LogControl(Box<dyn Fn(EnvFilter)>);

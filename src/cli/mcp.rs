@@ -15,9 +15,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::runs::{Client, ClientError, Post, authorization};
 use super::{Configuration, remote, start_log};
-use crate::app::App;
-use crate::daemon::mcp::{Backend, EVENTS_MAX, ToolError, Watch, serve_stdio, serve_stdio_here};
-use crate::sse::{Events, Message};
+use prime_daemon::mcp::{Backend, EVENTS_MAX, ToolError, Watch, serve_stdio, serve_stdio_here};
+use prime_http_client::sse::{Events, Message};
+use prime_service::app::App;
 
 #[derive(Args)]
 pub struct McpArguments {

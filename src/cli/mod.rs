@@ -36,9 +36,9 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueHint};
 
-use crate::settings::{Settings, SettingsError, read_environment};
 use log::start_log;
 use output::{OUTPUT_FAILED, OutputError, note, written};
+use prime_settings::{Settings, SettingsError, read_environment};
 
 /// LLM agents that solve algorithmic problems step by step, with every step checked
 #[derive(Parser)]

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use clap::ValueEnum;
 use console::Term;
 
-pub use crate::report::{count, plural};
+pub use prime_report::{count, plural};
 
 /// How a command prints its result.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

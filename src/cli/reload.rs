@@ -5,8 +5,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::log::LogControl;
 use super::{Configuration, notify};
-use crate::daemon::{Reload, ReloadRequest, Reloaded, Reloads};
-use crate::settings::Settings;
+use prime_daemon::{Reload, ReloadRequest, Reloaded, Reloads};
+use prime_settings::Settings;
 
 /// Handles SIGHUP and the daemon's reload requests from now on, through the returned channels. Must
 /// be called within an actix system.

@@ -6,10 +6,9 @@ use clap::Args;
 
 use super::log::start_daemon_log;
 use super::{Configuration, notify, reload};
-use crate::app::App;
 use crate::cli::output::note;
-use crate::daemon;
-use crate::telemetry::Telemetry;
+use prime_service::app::App;
+use prime_service::telemetry::Telemetry;
 
 #[derive(Args)]
 pub struct ServeArguments {
@@ -30,7 +29,7 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
             note!("prime-agents is ready on http://{address}");
             notify::ready(address);
         };
-        daemon::serve(app, telemetry, reloads, on_ready).await?;
+        prime_daemon::serve(app, telemetry, reloads, on_ready).await?;
         Ok(ExitCode::SUCCESS)
     })
 }

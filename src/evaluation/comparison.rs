@@ -6,10 +6,10 @@ use futures::stream::{self, StreamExt as _};
 use tokio::time::Instant;
 
 use super::running_system::{RunningSystem, RuntimeEnded, budgeted};
-use crate::agents::AgentSet;
-use crate::runtime::{RunSampling, RuntimePlan, Silent};
+use prime_agent_set::AgentSet;
 use prime_bench::tasks::{AnyTask, Difficulty, Problem};
 use prime_protocol::{Ending, Outcome, RunPlan};
+use prime_runtime::{RunSampling, RuntimePlan, Silent};
 
 /// Concurrent turns of a cell, unless one run needs more.
 const TURNS_IN_FLIGHT: u32 = 32;

@@ -1,7 +1,7 @@
 //! Labelled steps: right ones from reference traces, and mutations of them. A step is wrong if the
 //! reference verifier rejects it.
 
-use crate::agents::{ReferenceVerifier, Verifier as _};
+use prime_agent_set::{ReferenceVerifier, Verifier as _};
 use prime_bench::tasks::sampling::state_on_trace;
 use prime_bench::tasks::{AnyTask, Difficulty, Machine, TaskRng};
 use prime_protocol::{Limits, Score, Trajectory};

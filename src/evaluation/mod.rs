@@ -7,7 +7,6 @@ mod running_system;
 pub mod single_step;
 pub mod solve;
 pub mod strategies;
-pub mod stub_server;
 pub mod study;
 #[cfg(test)]
 mod systems;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::comparison::{MakePlan, System};
-use crate::runtime::{Observer, RunSampling, Runtime, RuntimePlan, Submission};
 use prime_bench::tasks::Problem;
 use prime_protocol::{Outcome, RunPlan, Strategy};
+use prime_runtime::{Observer, RunSampling, Runtime, RuntimePlan, Submission};
 
 /// The budget of a trajectory, in multiples of the reference's steps: an executor that goes in
 /// circles must not stall the measurement.

@@ -5,7 +5,7 @@ use futures::StreamExt as _;
 use futures::stream;
 use serde::Serialize;
 
-use crate::agents::{Executor, Sampling};
+use prime_agent_set::{Executor, Sampling};
 use prime_bench::interval::Proportion;
 use prime_bench::tasks::sampling::state_on_trace;
 use prime_bench::tasks::{AnyTask, Difficulty, TaskRng};
@@ -57,7 +57,7 @@ pub async fn step_accuracy(
         .await;
     let answers: Vec<(bool, u64)> = answers
         .into_iter()
-        .collect::<Result<_, crate::agents::AgentError>>()
+        .collect::<Result<_, prime_agent_set::AgentError>>()
         .map_err(|error| format!("{}: {error}", task.spec().slug))?;
     let right = answers.iter().filter(|(right, _)| *right).count() as u64;
     #[expect(clippy::cast_precision_loss, reason = "a mean for display")]

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::comparison::{Instances, JudgedRun, System, SystemRuns, evaluate};
-use crate::runtime::RuntimePlan;
 use prime_bench::interval::Proportion;
 use prime_bench::tasks::{AnyTask, Difficulty};
 use prime_protocol::Ending;
+use prime_runtime::RuntimePlan;
 
 /// How one system did on the instances of one task.
 #[derive(Clone, Debug, Serialize)]

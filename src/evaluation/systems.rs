@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::comparison::System;
-use crate::agents::{
+use prime_agent_set::{
     AgentSet, Basis, Executor, Names, ScriptedExecutor, ThresholdCoordinator, Verifier,
 };
-use crate::runtime::{Diversity, Placement, RestartLimit, RunSampling, RuntimePlan};
 use prime_bench::tasks::Kind;
 use prime_protocol::{Limits, RunPlan, Score, Thresholds};
+use prime_runtime::{Diversity, Placement, RestartLimit, RunSampling, RuntimePlan};
 
 /// One cell.
 pub fn runtime_plan() -> RuntimePlan {

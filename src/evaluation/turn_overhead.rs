@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::agents::{AgentError, Executor, Sampling, Verifier};
+use prime_agent_set::{AgentError, Executor, Sampling, Verifier};
 use prime_bench::tasks::{AnyTask, Difficulty};
 use prime_protocol::{Limits, Role, Trajectory};
 
@@ -164,7 +164,7 @@ mod tests {
     use async_trait::async_trait;
 
     use super::*;
-    use crate::agents::{AsyncExecutor, Failure, Proposal};
+    use prime_agent_set::{AsyncExecutor, Failure, Proposal};
     use prime_bench::tasks;
 
     /// Takes this long for every turn, and fails at the turn of this number.

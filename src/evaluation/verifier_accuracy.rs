@@ -6,7 +6,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::labelled_steps::{Label, Labelled};
-use crate::agents::Verifier;
+use prime_agent_set::Verifier;
 use prime_bench::interval::Proportion;
 use prime_protocol::{Score, Usage, Verdict};
 

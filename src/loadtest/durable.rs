@@ -15,18 +15,18 @@ use super::in_process::greedy;
 use super::plan::Plan;
 use super::ring::agents;
 use super::watch::{Watch, is_solved};
-use crate::agents::Names;
-use crate::agents::null_problem;
-use crate::app::{App, Overrides};
-use crate::metrics::Metrics;
-use crate::runs::{Committed, LiveRun, NewRun, RunSpec, Runs};
-use crate::runtime::{Event, Observer, Wake};
-use crate::settings::Settings;
+use prime_agent_set::null_problem;
+use prime_agent_set::{Names, configured_names};
 use prime_journal::{SqliteJournal, SqliteOptions};
 use prime_loadtest::histogram::empty;
 use prime_loadtest::report::Point;
 use prime_loadtest::{Launch, Phase, Session, Trajectory, measure};
 use prime_protocol::{RunPlan, RunSnapshot};
+use prime_runtime::{Event, Observer, Wake};
+use prime_service::app::{App, Overrides};
+use prime_service::metrics::Metrics;
+use prime_service::runs::{Committed, LiveRun, NewRun, RunSpec, Runs};
+use prime_settings::Settings;
 
 /// Owner of the runs.
 const OWNER: &str = "loadtest";
@@ -185,7 +185,7 @@ impl DurableLoad {
         settings.server.queue_max = trajectories_max.saturating_mul(2).saturating_add(1);
         // The journal records the agents of the runs, so the null agents go by the configured
         // names.
-        let names = Names::from(&settings);
+        let names = configured_names(&settings);
         let config_hash = settings.hash();
         let app = App::with_agents(settings, agents(plan, names.clone())?);
         let store = Arc::new(SqliteJournal::open(&path, SqliteOptions::default())?);

@@ -9,15 +9,15 @@ use super::error::LoadError;
 use super::null_agents;
 use super::plan::Plan;
 use super::ring::with_agents;
-use crate::agents::null_line;
-use crate::agents::{
+use prime_agent_set::null_line;
+use prime_agent_set::{
     AgentError, AgentSet, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Coordinator,
     Failure, Names, Proposal, RulesVerifier, Ruling, Sampling, ThresholdCoordinator, Verifier,
 };
-use crate::runtime::RuntimePlan;
 use prime_engine::{Engine, EngineSpec, Format, Request};
 use prime_loadtest::report::Point;
 use prime_protocol::{Role, Trajectory, Verdict};
+use prime_runtime::RuntimePlan;
 
 /// A worker has up to twice as many turns at once.
 const SEQUENCES_MAX: u16 = 256;

@@ -1,10 +1,10 @@
 //! Errors of a load test.
 
-use crate::app::AppError;
-use crate::runs::RunError;
 use prime_engine::EngineError;
 use prime_journal::JournalError;
 use prime_loadtest::MeasurementError;
+use prime_service::app::AppError;
+use prime_service::runs::RunError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::agents::{
+use prime_agent_set::{
     AgentError, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Coordinator, Executor,
     Failure, Proposal, Ruling, Sampling, Verifier,
 };
@@ -94,7 +94,7 @@ impl AsyncCoordinator for Faulty<dyn Coordinator> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::null_problem;
+    use prime_agent_set::null_problem;
     use prime_protocol::Limits;
 
     #[tokio::test]

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::LoadError;
 use super::watch::{Accepts, Watch};
-use crate::runtime::{Diversity, RunSampling, Runtime, Submission};
 use prime_bench::tasks::Problem;
 use prime_loadtest::{Launch, Trajectory};
 use prime_protocol::RunPlan;
+use prime_runtime::{Diversity, RunSampling, Runtime, Submission};
 
 /// Makes the problem, plan and sampling of a run from its number.
 type Next<'r> = Box<dyn Fn(u64) -> (Arc<dyn Problem>, RunPlan, RunSampling) + 'r>;

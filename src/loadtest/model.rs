@@ -5,14 +5,14 @@ use super::error::LoadError;
 use super::in_process::InProcess;
 use super::plan::Plan;
 use super::watch::is_over;
-use crate::agents::Names;
-use crate::app::{App, run_sampling};
-use crate::runtime::RunSampling;
-use crate::settings::Settings;
+use prime_agent_set::Names;
 use prime_bench::tasks::{AnyTask, Difficulty};
 use prime_loadtest::report::Point;
 use prime_loadtest::{Tokens, measure};
 use prime_protocol::{RunPlan, Strategy};
+use prime_runtime::RunSampling;
+use prime_service::app::{App, run_sampling};
+use prime_settings::Settings;
 
 /// The configured agents and their task.
 pub struct ModelLoad {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::fault_injection::{Fault, Faulty};
 use super::plan::Faults;
-use crate::agents::{
+use prime_agent_set::{
     AgentSet, Basis, Coordinator, Executor, Names, RulesVerifier, ThresholdCoordinator, Verifier,
 };
 use prime_bench::tasks::{Kind, Kinds};

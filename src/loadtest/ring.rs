@@ -9,12 +9,12 @@ use super::in_process::{InProcess, greedy};
 use super::null_agents;
 use super::plan::Plan;
 use super::watch::is_solved;
-use crate::agents::{AgentSet, Names};
-use crate::agents::{NullExecutor, null_problem};
-use crate::runtime::{RunHandle, Runtime, RuntimePlan, Silent, Submission};
+use prime_agent_set::{AgentSet, Names};
+use prime_agent_set::{NullExecutor, null_problem};
 use prime_loadtest::measure as measure_load;
 use prime_loadtest::report::Point;
 use prime_protocol::RunPlan;
+use prime_runtime::{RunHandle, Runtime, RuntimePlan, Silent, Submission};
 
 /// A closed loop on the ring.
 #[derive(Clone, Copy, Debug)]
@@ -105,10 +105,10 @@ mod tests {
     use async_trait::async_trait;
 
     use super::*;
-    use crate::agents::{AgentError, AsyncExecutor, Executor, Proposal, Sampling};
-    use crate::runtime::{Placement, RestartLimit};
+    use prime_agent_set::{AgentError, AsyncExecutor, Executor, Proposal, Sampling};
     use prime_loadtest::report::Length;
     use prime_protocol::Trajectory;
+    use prime_runtime::{Placement, RestartLimit};
 
     #[global_allocator]
     static ALLOCATOR: prime_allocator::Counting = prime_allocator::Counting;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::runtime::{Event, Observer, Stage, StageTimes, Wake};
 use prime_loadtest::{StageKind, Tokens, Trajectory};
 use prime_protocol::{Ending, Outcome};
+use prime_runtime::{Event, Observer, Stage, StageTimes, Wake};
 
 /// Whether an outcome is one that the load expects.
 pub type Accepts = fn(&Outcome) -> bool;

@@ -1,8 +1,8 @@
 //! The engine's automata accept exactly what the tasks' parsers accept, for the action grammar of
 //! every task.
 
-use prime_agents::agents::llm::report_grammar;
-use prime_agents::agents::prompt;
+use prime_agent_set::llm::report_grammar;
+use prime_agent_set::prompt;
 use prime_bench::tasks::{self, Difficulty, pattern};
 use prime_engine::automaton::{Automaton, State};
 use prime_engine_testing::{accepts, byte_vocabulary};

@@ -1,18 +1,16 @@
 //! A daemon per test: a real process, real HTTP, a journal in a temporary folder.
 #![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
 
+use prime_http_client::sse::{Events, Message};
+use reqwest::blocking::{Client, ClientBuilder, Response};
+use reqwest::header::CONTENT_TYPE;
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use prime_agents::http_client;
-use prime_agents::sse::{Events, Message};
-use reqwest::blocking::{Client, ClientBuilder, Response};
-use reqwest::header::CONTENT_TYPE;
-use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
-use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::binary::{REFERENCE, prime, shown};
@@ -98,7 +96,7 @@ pub fn is_over(record: &Value) -> bool {
 
 /// A client that keeps its connections and accepts every status.
 pub fn client() -> Client {
-    ClientBuilder::from(http_client::builder(false)).timeout(PATIENCE).build().unwrap()
+    ClientBuilder::from(prime_http_client::builder(false)).timeout(PATIENCE).build().unwrap()
 }
 
 impl Daemon {

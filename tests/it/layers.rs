@@ -105,22 +105,20 @@ fn no_module_imports_upwards() {
 
 #[test]
 fn breaches_are_found_and_named() {
-    let text = "use crate::settings::Run;\nfn f() -> crate::app::App {}\n// crate::cli::x\nuse crate::{cli};\n";
+    let text = "use prime_settings::Run;\nfn f() -> prime_service::app::App {}\n// crate::cli::x\nuse crate::{cli};\n";
     let found = breaches("metrics/x.rs", text);
     assert_eq!(found.len(), 3, "{found:?}");
     assert!(found[1].contains(
-        "src/metrics/x.rs:2: `metrics` imports `crate::app`, but may import only: agents runtime"
+        "src/metrics/x.rs:2: `metrics` imports `prime_service::app`, but may import only: agents runtime"
     ));
     assert!(
         found[2].contains("src/metrics/x.rs:4: `metrics` imports `crate::{`"),
         "groups are not read: name one module"
     );
-    let in_tests = "use crate::runtime::Run;\n#[cfg(test)]\nmod tests {\n    use crate::evaluation::stub_server;\n}\n";
+    let in_tests =
+        "use prime_runtime::Run;\n#[cfg(test)]\nmod tests {\n    use prime_stub_server;\n}\n";
     assert_eq!(breaches("agents/x.rs", in_tests).len(), 1);
-    assert_eq!(
-        breaches("agents/x/tests.rs", "use crate::evaluation::stub_server;"),
-        Vec::<String>::new()
-    );
+    assert_eq!(breaches("agents/x/tests.rs", "use prime_stub_server;"), Vec::<String>::new());
 }
 
 #[test]

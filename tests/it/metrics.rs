@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use prime_agents::app::{App, run_sampling};
-use prime_agents::metrics::Metrics;
-use prime_agents::runtime::{Silent, Watched};
-use prime_agents::settings::Settings;
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId};
 use prime_protocol::Outcome;
+use prime_runtime::{Silent, Watched};
+use prime_service::app::{App, run_sampling};
+use prime_service::metrics::Metrics;
+use prime_settings::Settings;
 
 /// The value of the sample with this name and these labels, as they stand in the text.
 fn value(text: &str, sample: &str) -> f64 {

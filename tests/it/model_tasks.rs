@@ -1,7 +1,7 @@
 //! What a model's file says of the tasks that it was trained on.
 
-use prime_agents::settings::Settings;
 use prime_engine::gguf::TASKS_KEY;
+use prime_settings::Settings;
 
 /// The header of a GGUF file without tensors, with one list of strings.
 fn gguf_with(key: &str, strings: &[&str]) -> Vec<u8> {

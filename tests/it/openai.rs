@@ -4,7 +4,7 @@
 use std::io::{Read, Write as _};
 use std::net::TcpStream;
 
-use prime_agents::sse::{Events, Message};
+use prime_http_client::sse::{Events, Message};
 use serde_json::{Value, json};
 
 use crate::daemon::{Answer, Daemon, long_run};

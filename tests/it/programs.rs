@@ -4,16 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use prime_agents::agents::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
-use prime_agents::agents::{AgentSet, Basis, Names};
-use prime_agents::runtime::{
-    Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
-};
-use prime_agents::settings::Program;
+use prime_agent_set::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
+use prime_agent_set::{AgentSet, Basis, Names};
 use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
 use prime_protocol::{
     Budget, Ending, Limits, Outcome, RewardWeights, RunPlan, Score, Strategy, Thresholds, VoteRule,
 };
+use prime_runtime::{
+    Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
+};
+use prime_settings::Program;
 use rustix::process::Signal;
 
 use crate::binary::shown;

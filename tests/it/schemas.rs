@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jsonschema::Validator;
-use prime_agents::settings::Settings;
 use prime_protocol::Role;
+use prime_settings::Settings;
 use serde_json::Value;
 
 fn root() -> &'static Path {

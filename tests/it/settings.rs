@@ -4,12 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use prime_agents::settings::{
+use prime_bench::tasks::Kind;
+use prime_protocol::Limits;
+use prime_settings::{
     COORDINATORS, DEFAULT_TOML, EXECUTORS, Implementation, LogLevel, Placement, Settings,
     VERIFIERS, reference_markdown,
 };
-use prime_bench::tasks::Kind;
-use prime_protocol::Limits;
 
 const NO_FILES: &[PathBuf] = &[];
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use prime_agents::evaluation::stub_server::StubServer;
+use prime_stub_server::StubServer;
 use serde_json::{Value, json};
 
 use crate::binary::{REFERENCE, SCRIPTED, done, file, run, shown};

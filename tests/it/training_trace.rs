@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use prime_agents::evaluation::stub_server::StubServer;
+use prime_stub_server::StubServer;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 

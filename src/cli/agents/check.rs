@@ -8,13 +8,13 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{OfRole, with_role};
-use crate::agents::llm::from_settings;
-use crate::app::model_source;
 use crate::cli::output::{count, note, print};
-use crate::settings::{BUILT_IN, RoleOptions, Settings};
+use prime_agent_set::llm::from_settings;
 use prime_bench::tasks::Problem;
 use prime_problems::Custom;
 use prime_protocol::Role;
+use prime_service::app::model_source;
+use prime_settings::{BUILT_IN, RoleOptions, Settings};
 
 /// The templates of a role's agents, each with the first agent that uses it.
 struct Asked<'a>(&'a Settings);

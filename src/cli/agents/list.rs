@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use super::{OfRole, with_role};
 use crate::cli::output::print;
 use crate::cli::table::Table;
-use crate::settings::{ListedAgent, RoleOptions, Settings};
 use prime_protocol::Role;
+use prime_settings::{ListedAgent, RoleOptions, Settings};
 
 struct Listed<'a>(&'a Settings);
 

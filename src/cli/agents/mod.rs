@@ -12,8 +12,8 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::Configuration;
 use crate::cli::output::print;
-use crate::settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
 use prime_protocol::Role;
+use prime_settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
 
 #[derive(Args)]
 pub struct AgentsArguments {

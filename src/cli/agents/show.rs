@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{OfRole, with_role};
 use crate::cli::output::print;
-use crate::settings::{RoleOptions, Settings, implementations};
 use prime_protocol::Role;
+use prime_settings::{RoleOptions, Settings, implementations};
 
 /// An agent with its origin, its options and the templates that they name.
 struct Shown {

@@ -7,17 +7,17 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use super::Named;
-use crate::agents::model::{Completion, CompletionRequest};
-use crate::agents::{AgentError, AgentSet, Sampling};
-use crate::app::turn::{Exchanges, TurnInput, try_turn};
-use crate::app::{resources, run_sampling};
 use crate::cli::output::{count, note, print};
 use crate::cli::start_log;
 use crate::cli::values::{TaskParser, difficulty, index};
-use crate::settings::Settings;
+use prime_agent_set::model::{Completion, CompletionRequest};
+use prime_agent_set::{AgentError, AgentSet, Sampling};
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId};
 use prime_engine::Engine;
 use prime_protocol::{Limits, Role, Score, Trajectory, Verdict};
+use prime_service::app::turn::{Exchanges, TurnInput, try_turn};
+use prime_service::app::{resources, run_sampling};
+use prime_settings::Settings;
 
 #[derive(Args)]
 pub struct TryArguments {

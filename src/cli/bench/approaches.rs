@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 
 use crate::evaluation::strategies::Approach;
-use crate::settings::{GroupSize, Settings, StrategyName, VoteName};
+use prime_settings::{GroupSize, Settings, StrategyName, VoteName};
 
 /// The approaches with their settings.
 pub type Approaches = Vec<(Approach, Settings)>;

@@ -6,16 +6,16 @@ use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 
 use super::find_all;
-use crate::agents::{AgentSet, Resources};
-use crate::app::{resources_of, run_plan, run_sampling};
 use crate::cli::Configuration;
 use crate::cli::output::{Output, OutputError, print};
 use crate::cli::table::Table;
 use crate::cli::values::{TaskParser, difficulty};
 use crate::evaluation::comparison::{Instances, System};
-use crate::settings::{BUILT_IN_MODELS, Settings};
+use prime_agent_set::{AgentSet, Resources};
 use prime_bench::tasks::{self, AnyTask, Difficulty, Problem};
 use prime_engine::Engine;
+use prime_service::app::{resources_of, run_plan, run_sampling};
+use prime_settings::{BUILT_IN_MODELS, Settings};
 
 /// Instances solved at a time unless the user says otherwise.
 pub const CONCURRENT: usize = 8;

@@ -6,16 +6,16 @@ use anyhow::Context as _;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
-use crate::agents::{AgentSet, Agents, Resources};
 use crate::cli::output::{Output, print};
 use crate::cli::progress::{Finished, Session};
 use crate::cli::table::Table;
 use crate::cli::{Configuration, start_log};
-use crate::evaluation::stub_server::StubServer;
 use crate::evaluation::turn_overhead::{OverheadRow, Scene, Turns, Worker, turn_overhead};
-use crate::settings::{Settings, Upstream, UpstreamPool};
+use prime_agent_set::{AgentSet, Agents, Resources};
 use prime_bench::tasks;
 use prime_protocol::Role;
+use prime_settings::{Settings, Upstream, UpstreamPool};
+use prime_stub_server::StubServer;
 
 /// The task of the turns, which the example programs know.
 const TASK: &str = "tower-of-hanoi";

@@ -8,15 +8,15 @@ use clap::{Args, ValueEnum};
 use tokio::time::Instant;
 
 use super::measurement::{CONCURRENT, Measurement, system, turns_of, with_engines};
-use crate::agents::Resources;
-use crate::app::runtime_plan;
 use crate::cli::progress::Session;
 use crate::cli::start_log;
 use crate::cli::table::Table;
 use crate::evaluation::comparison::{Instances, JudgedRun, SystemRuns};
 use crate::evaluation::solve::{SolveRow, row as row_of, solve as measure};
-use crate::settings::Settings;
+use prime_agent_set::Resources;
 use prime_bench::tasks::AnyTask;
+use prime_service::app::runtime_plan;
+use prime_settings::Settings;
 
 #[derive(Args)]
 pub struct SolveArguments {

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use super::measurement::{Measurement, with_engines};
-use crate::agents::{AgentSet, Agents};
 use crate::cli::progress::Session;
 use crate::cli::start_log;
 use crate::cli::table::Table;
 use crate::evaluation::single_step::{StepRow, step_accuracy};
+use prime_agent_set::{AgentSet, Agents};
 
 fn table(rows: &[StepRow]) -> Table {
     let cells = |row: &StepRow| {

@@ -7,15 +7,15 @@ use clap::{Args, ValueEnum as _};
 
 use super::approaches::{Approaches, Variant, approaches, escalating};
 use super::measurement::{Measurement, add_notes, system, with_engines};
-use crate::agents::{AgentSet, Resources};
-use crate::app::runtime_plan;
 use crate::cli::progress::Session;
 use crate::cli::start_log;
 use crate::cli::table::Table;
 use crate::evaluation::comparison::{JudgedRun, SystemRuns, evaluate};
 use crate::evaluation::strategies::{Approach, StrategyRow};
-use crate::settings::{Settings, StrategyName};
+use prime_agent_set::{AgentSet, Resources};
 use prime_bench::tasks::AnyTask;
+use prime_service::app::runtime_plan;
+use prime_settings::{Settings, StrategyName};
 
 #[derive(Args)]
 pub struct StrategiesArguments {

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::measurement::{Measurement, add_notes, with_engines};
-use crate::agents::{AgentSet, Agents, Resources, Verifier};
 use crate::cli::output::count;
 use crate::cli::progress::{Finished, Session};
 use crate::cli::start_log;
 use crate::cli::table::Table;
 use crate::evaluation::labelled_steps::{Labelled, labelled_steps};
 use crate::evaluation::verifier_accuracy::{LogProbability, Verdicts, VerifierRow};
-use crate::settings::{Settings, VerdictName, VerifierAgent};
+use prime_agent_set::{AgentSet, Agents, Resources, Verifier};
 use prime_bench::interval::Proportion;
 use prime_bench::tasks::AnyTask;
+use prime_settings::{Settings, VerdictName, VerifierAgent};
 
 /// Always measured: they are cheap, and the baseline for the others.
 const ALWAYS: [&str; 4] = ["rules", "strict", "reference", "none"];

@@ -13,14 +13,14 @@ use serde_json::json;
 use super::progress::Session;
 use super::remote::key;
 use super::start_log;
-use crate::agents::Names;
-use crate::app::runtime_plan;
 use crate::loadtest::plan::Plan;
 use crate::loadtest::{DurableLoad, EngineLoad, ModelLoad, ring};
-use crate::settings::{LogLevel, Settings};
+use prime_agent_set::Names;
 use prime_loadtest::http::{HttpLoad, http};
 use prime_loadtest::report::{Point, RuntimeFacts};
 use prime_loadtest::{TestStart, report};
+use prime_service::app::runtime_plan;
+use prime_settings::{LogLevel, Settings};
 
 pub use arguments::LoadtestArguments;
 use arguments::ModeName;

@@ -12,9 +12,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
 use crate::cli::output::{count, note};
-use crate::report::TraceLine;
-use crate::runtime::{Event, Observer};
 use prime_protocol::{Decision, RunPlan};
+use prime_report::TraceLine;
+use prime_runtime::{Event, Observer};
 
 /// A longer limit is none to somebody who watches: a month.
 const WALL_MS_SHOWN_MAX: u64 = 30 * 24 * 3_600_000;

@@ -13,12 +13,12 @@ pub use super::output::Output;
 use super::output::print;
 use super::values::{TaskParser, difficulty, index, json_or_file};
 use super::{Configuration, start_log};
-use crate::app::{App, Overrides, basis_on, check_learnt, run_plan, run_sampling, split};
-use crate::report::{Reviews, RunContext, RunResult};
-use crate::runtime::{Observer, Submission};
 use live::{Live, create_trace};
 use prime_bench::tasks::instance::read_problem;
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
+use prime_report::{Reviews, RunContext, RunResult};
+use prime_runtime::{Observer, Submission};
+use prime_service::app::{App, Overrides, basis_on, check_learnt, run_plan, run_sampling, split};
 
 #[derive(Args)]
 pub struct RunArguments {

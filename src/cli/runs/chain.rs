@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::client::ClientError;
 use super::{Common, run_id, show, trace};
 use crate::cli::output::{Output, count, print};
-use crate::report::RunResult;
-use crate::runs::{RunRecord, Status, TraceContent};
 use prime_journal::{ChainHash, Head};
+use prime_report::RunResult;
+use prime_service::runs::{RunRecord, Status, TraceContent};
 
 #[derive(Args)]
 pub struct VerifyChainArguments {

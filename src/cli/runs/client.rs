@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::http_client::{self, root_cause};
+use prime_http_client::root_cause;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout of the response headers and of each read. The daemon sends a keep-alive every 10 seconds
@@ -121,7 +121,7 @@ impl Client {
         // A blocking client waits this long for the headers and then for each read, not for the
         // whole response.
         let http =
-            ClientBuilder::from(http_client::builder(false).connect_timeout(CONNECT_TIMEOUT));
+            ClientBuilder::from(prime_http_client::builder(false).connect_timeout(CONNECT_TIMEOUT));
         Ok(Self {
             http: http.timeout(READ_TIMEOUT).build()?,
             bases,

@@ -13,7 +13,7 @@ use super::{Common, run_id};
 use crate::cli::output::{Output, OutputError, count, note, print, written};
 use crate::cli::table::Table;
 use crate::cli::values::TaskParser;
-use crate::runs::Status;
+use prime_service::runs::Status;
 
 #[derive(Args)]
 pub struct ListArguments {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::backoff::Backoff;
+use prime_retry::Backoff;
 
 /// A daemon needs about as long to restart as the first delay. `Retry-After` may exceed the last.
 const BACKOFF: Backoff =

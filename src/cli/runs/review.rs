@@ -11,7 +11,7 @@ use super::client::{ClientError, Post};
 use super::{Common, run_id};
 use crate::cli::output::{Output, count, note, print};
 use crate::cli::table::Table;
-use crate::runs::{FlaggedStep, ReviewDecision};
+use prime_service::runs::{FlaggedStep, ReviewDecision};
 
 #[derive(Args)]
 pub struct ReviewsArguments {

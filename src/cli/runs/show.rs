@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::client::ClientError;
 use super::{Common, run_id};
 use crate::cli::output::{self, Output, count};
-use crate::runs::RunRecord;
+use prime_service::runs::RunRecord;
 
 #[derive(Args)]
 pub struct ShowArguments {

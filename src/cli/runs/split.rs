@@ -10,7 +10,7 @@ use super::Common;
 use super::client::ClientError;
 use crate::cli::output::{Output, print};
 use crate::cli::table::Table;
-use crate::runs::ArmFigures;
+use prime_service::runs::ArmFigures;
 
 #[derive(Args)]
 pub struct SplitArguments {

@@ -13,8 +13,8 @@ use super::watch::{Patience, Watched, exit_code};
 use super::{Common, KEY_VARIABLE, show};
 use crate::cli::output::{Output, note, print};
 use crate::cli::values::{TaskParser, difficulty, index, json_or_file};
-use crate::settings::{StrategyName, VoteName};
 use prime_bench::tasks::Difficulty;
+use prime_settings::{StrategyName, VoteName};
 
 /// Longest idempotency key, in bytes.
 const KEY_BYTES_MAX: usize = 255;

@@ -11,7 +11,7 @@ use clap::{Args, ValueHint};
 use super::client::{Client, ClientError};
 use super::{Common, run_id};
 use crate::cli::output::written;
-use crate::runs::TraceContent;
+use prime_service::runs::TraceContent;
 
 #[derive(Args)]
 pub struct TraceArguments {

@@ -13,7 +13,7 @@ use super::display::{Display, Numbered};
 use super::reconnect::Reconnect;
 use super::{Common, run_id, show};
 use crate::cli::output::written;
-use crate::sse::{Events, Message};
+use prime_http_client::sse::{Events, Message};
 
 /// How long to wait for a daemon that went away.
 #[derive(Args)]

@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::remote::{given, key};
 use crate::evaluation::study::{Contestant, DaemonSystem, Daemons, StudySystem};
-use crate::http_client;
 use prime_study::definition::{Source, Study, System};
 use prime_study::records::Provenance;
 
@@ -40,7 +39,7 @@ impl DaemonArguments {
     /// If a URL or the key of the environment cannot be used.
     pub fn daemons(&self) -> anyhow::Result<Arc<Daemons>> {
         let urls = self.urls.iter().map(|url| given(url)).collect::<anyhow::Result<Vec<_>>>()?;
-        let http = http_client::builder(false)
+        let http = prime_http_client::builder(false)
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(TIMEOUT)
             .build()?;

@@ -16,7 +16,7 @@ use crate::cli::output::{Output, print};
 use crate::cli::table::Table;
 use crate::cli::{Configuration, start_log};
 use crate::evaluation::study::run_study;
-use crate::settings::Settings;
+use prime_settings::Settings;
 use prime_study::definition::{AskedRun, Source, Study, load};
 use prime_study::plan::{Cost, Plan, Prices, plan as plan_of};
 use prime_study::records::{Key, Record};

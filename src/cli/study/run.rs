@@ -19,7 +19,7 @@ use crate::cli::output::note;
 use crate::cli::progress::Session;
 use crate::cli::{Configuration, start_log};
 use crate::evaluation::study::{records_of_answers, run_study};
-use crate::settings::Settings;
+use prime_settings::Settings;
 use prime_study::definition::{AskedRun, Source, Study, System, load};
 use prime_study::records::{Record, RecordLog};
 

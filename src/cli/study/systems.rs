@@ -6,14 +6,14 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail, ensure};
 use tokio::sync::Semaphore;
 
-use crate::agents::{AgentSet, Names, Resources};
-use crate::app::{run_plan, run_sampling, runtime_plan};
 use crate::cli::Configuration;
 use crate::evaluation::comparison::System as RunningSystem;
 use crate::evaluation::study::{Contestant, OneShotSystem, RunSystem, StudySystem};
-use crate::settings::{Preset, Settings};
+use prime_agent_set::{AgentSet, Resources, configured_names};
 use prime_bench::prompts::{Components, Style};
 use prime_bench::tasks::{Kinds, Problem};
+use prime_service::app::{run_plan, run_sampling, runtime_plan};
+use prime_settings::{Preset, Settings};
 use prime_study::definition::{OneShot, PromptStyle, Source, Study, System};
 use prime_study::records::Provenance;
 
@@ -163,7 +163,8 @@ pub fn start(
         Source::Run { .. } => {
             let agents = AgentSet::from_settings(settings, resources)
                 .with_context(|| format!("system `{}`", system.name))?;
-            let (basis, names, planned) = (agents.basis(), Names::from(settings), settings.clone());
+            let (basis, names, planned) =
+                (agents.basis(), configured_names(settings), settings.clone());
             let hidden: Vec<&str> = basis
                 .kinds()
                 .iter()

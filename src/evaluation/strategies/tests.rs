@@ -5,12 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::*;
-use crate::agents::{
+use crate::evaluation::comparison::{Instances, evaluate};
+use crate::evaluation::systems::{plan, runtime_plan, scripted, system};
+use prime_agent_set::{
     AgentError, AsyncExecutor, Executor, Proposal, ReferenceExecutor, RulesVerifier, Sampling,
     Verifier,
 };
-use crate::evaluation::comparison::{Instances, evaluate};
-use crate::evaluation::systems::{plan, runtime_plan, scripted, system};
 use prime_bench::tasks::{self, Difficulty, Kinds};
 use prime_protocol::{Ahead, Beam, RunPlan, Strategy, Trajectory};
 

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 
 use super::judged;
 use super::run_trace::{RunTrace, TraceEvent};
-use crate::http_client::root_cause;
+use prime_http_client::root_cause;
 
 /// How long a daemon may be away that has accepted a run, before the run is given to another.
 const ABSENCE_MAX: Duration = Duration::from_secs(20);

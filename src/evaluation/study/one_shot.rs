@@ -9,8 +9,8 @@ use prime_study::records::{Record, Status};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use crate::agents::Sampling;
-use crate::agents::model::{CompletionRequest, Model};
+use prime_agent_set::Sampling;
+use prime_agent_set::model::{CompletionRequest, Model};
 use prime_bench::prompts::{Style, whole};
 
 /// A chat model with a prompt.

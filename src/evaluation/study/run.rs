@@ -11,7 +11,7 @@ use super::judged;
 use super::run_trace::{RunTrace, Times};
 use crate::evaluation::comparison::System;
 use crate::evaluation::running_system::{RunningSystem, RuntimeEnded};
-use crate::runtime::RuntimePlan;
+use prime_runtime::RuntimePlan;
 
 /// Concurrent turns of a cell. The runs at a time limit them, so that no run queues before the
 /// engine on the clock of its budget.

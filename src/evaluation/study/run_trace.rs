@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::runtime::{Event, Observer, Stage, StageTimes};
 use prime_protocol::{Decision, End, Role, TurnId};
+use prime_runtime::{Event, Observer, Stage, StageTimes};
 
 /// Milliseconds of a run, summed over its concurrent turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

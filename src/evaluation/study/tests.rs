@@ -6,9 +6,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::*;
-use crate::agents::model::{Completion, CompletionRequest, Model};
-use crate::agents::{AgentError, Failure, RulesVerifier};
 use crate::evaluation::systems::{plan, runtime_plan, scripted, system};
+use prime_agent_set::model::{Completion, CompletionRequest, Model};
+use prime_agent_set::{AgentError, Failure, RulesVerifier};
 use prime_bench::prompts::Style;
 use prime_bench::tasks::Kinds;
 use prime_protocol::Usage;

@@ -3,8 +3,10 @@
 use async_trait::async_trait;
 
 use super::*;
-use crate::agents::{AgentError, AsyncVerifier, Basis, Failure, ReferenceVerifier, RulesVerifier};
 use crate::evaluation::labelled_steps::labelled_steps;
+use prime_agent_set::{
+    AgentError, AsyncVerifier, Basis, Failure, ReferenceVerifier, RulesVerifier,
+};
 use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
 use prime_protocol::Trajectory;
 

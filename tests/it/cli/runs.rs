@@ -1,6 +1,6 @@
 //! `run`: the fields of a result, what labels it, and inputs of one's own.
 
-use prime_agents::evaluation::stub_server::StubServer;
+use prime_stub_server::StubServer;
 use serde_json::{Value, json};
 
 use crate::binary::{REFERENCE, SCRIPTED, file, run, shown};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
-use prime_agents::settings::Settings;
 use prime_bench::tasks;
+use prime_settings::Settings;
 use serde_json::Value;
 
 use crate::binary::{SCRIPTED, done, file, prime, shown};

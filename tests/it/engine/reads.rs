@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use prime_agents::agents::llm::{EngineModel, ExecutorOptions, LlmExecutor};
-use prime_agents::agents::model::{Completion, CompletionRequest, Model};
-use prime_agents::agents::prompt::Templates;
-use prime_agents::agents::{AgentError, AsyncExecutor, Proposal, Sampling};
+use prime_agent_set::llm::{EngineModel, ExecutorOptions, LlmExecutor};
+use prime_agent_set::model::{Completion, CompletionRequest, Model};
+use prime_agent_set::prompt::Templates;
+use prime_agent_set::{AgentError, AsyncExecutor, Proposal, Sampling};
 use prime_bench::tasks::{self, Difficulty};
 use prime_engine::{Engine, EngineCounts, EngineSpec, Isolation, KvPool};
 use prime_engine_testing::teacher_forced;

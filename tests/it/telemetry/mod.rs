@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use prime_agents::app::{App, run_sampling};
-use prime_agents::runtime::Silent;
-use prime_agents::settings::Settings;
-use prime_agents::telemetry::{Telemetry, TraceParent, TracedRun};
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId};
 use prime_protocol::Outcome;
+use prime_runtime::Silent;
+use prime_service::app::{App, run_sampling};
+use prime_service::telemetry::{Telemetry, TraceParent, TracedRun};
+use prime_settings::Settings;
 use protobuf::{Span, attribute, spans};
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";

@@ -1,0 +1,74 @@
+//! All built-in agents and the Python examples conform.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::conformance::{Finding, coordinator, executor, verifier};
+use super::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
+use super::{
+    Coordinator, Executor, ReferenceExecutor, ReplayExecutor, RulesVerifier, ScriptedExecutor,
+    ThresholdCoordinator, Verifier,
+};
+use prime_bench::tasks::{Kind, Kinds};
+use prime_protocol::{Score, Thresholds};
+use prime_settings::Program;
+
+const THRESHOLDS: Thresholds =
+    Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(8), retries_max: 2 };
+
+fn nothing(name: &str, findings: &[Finding]) {
+    let lines: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    assert!(lines.is_empty(), "{name}:\n{}", lines.join("\n"));
+}
+
+#[tokio::test]
+async fn the_built_in_executors() {
+    nothing("reference", &executor(|| Arc::new(ReferenceExecutor)).await);
+    nothing("scripted", &executor(|| Arc::new(ScriptedExecutor::new(0.3))).await);
+    let lines = || vec!["done".to_owned(), String::new(), "cmp 0 1".to_owned()];
+    nothing("replay", &executor(|| Arc::new(ReplayExecutor::new(lines()))).await);
+}
+
+#[tokio::test]
+async fn the_built_in_verifiers() {
+    let kinds = [Kinds::NONE, Kinds::ALL, [Kind::Format, Kind::Terminal].into_iter().collect()];
+    for kinds in kinds {
+        nothing("rules", &verifier(|| Arc::new(RulesVerifier::new(kinds))).await);
+    }
+}
+
+#[tokio::test]
+async fn the_built_in_coordinator() {
+    nothing("threshold", &coordinator(|| Arc::new(ThresholdCoordinator(THRESHOLDS))).await);
+}
+
+fn example(name: &str) -> Program {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/examples").join(name);
+    let command = ["python3", "-B", path.to_str().expect("plain")].map(str::to_owned).to_vec();
+    Program { command, processes: 2, ..Program::default() }
+}
+
+#[tokio::test]
+async fn the_executor_in_python() {
+    let agent =
+        ProcessExecutor::start("example", &example("executor.py")).expect("a program is named");
+    nothing("executor.py", &executor(|| Arc::new(agent.clone()) as Arc<dyn Executor>).await);
+}
+
+#[tokio::test]
+async fn the_verifier_in_python() {
+    let kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();
+    let agent = ProcessVerifier::start("example", &example("verifier.py"), kinds)
+        .expect("a program is named");
+    nothing("verifier.py", &verifier(|| Arc::new(agent.clone()) as Arc<dyn Verifier>).await);
+}
+
+#[tokio::test]
+async fn the_coordinator_in_python() {
+    let agent = ProcessCoordinator::start("example", &example("coordinator.py"), THRESHOLDS)
+        .expect("a program is named");
+    nothing(
+        "coordinator.py",
+        &coordinator(|| Arc::new(agent.clone()) as Arc<dyn Coordinator>).await,
+    );
+}

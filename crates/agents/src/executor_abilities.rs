@@ -1,0 +1,51 @@
+//! What an executor can be asked, as its options say.
+
+use prime_settings::{ExecutorAgent, RoleOptions as _, Settings};
+
+/// The template of the prompt that our own models are trained on. Models trained on it write
+/// actions of the benchmark's tasks, whatever they are asked.
+const COMPACT: &str = "compact";
+
+/// Whether an executor, or a part of it, follows a task's reference algorithm.
+pub fn needs_algorithm(settings: &Settings, name: &str) -> bool {
+    let Some(options) = settings.agent::<ExecutorAgent>(name) else { return false };
+    ["reference", "scripted"].contains(&options.implementation())
+        || options.members().into_iter().any(|member| needs_algorithm(settings, member))
+}
+
+/// Whether an executor, with all its parts, can be asked in words.
+pub fn reads_prose(settings: &Settings, name: &str) -> bool {
+    let Some(options) = settings.agent::<ExecutorAgent>(name) else { return false };
+    let variants = options.prompt_variants.iter().map(String::as_str);
+    let mut prompts = std::iter::once(options.prompt_name()).chain(variants);
+    match options.implementation() {
+        "reference" | "scripted" => false,
+        "llama" | "openai" => prompts.all(|prompt| prompt != COMPACT),
+        _ => options.members().into_iter().all(|member| reads_prose(settings, member)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_with_the_compact_prompt_does_not_read_prose() {
+        let reads = |sets: &[&str]| {
+            let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+            let settings = Settings::load(&[], std::iter::empty(), &sets).unwrap();
+            reads_prose(&settings, &settings.agents.executor.implementation)
+        };
+        assert!(!reads(&[]), "the built-in model");
+        assert!(reads(&["agents.executor.prompt=step"]));
+        assert!(!reads(&[
+            "agents.executor.prompt=step",
+            r#"agents.executor.prompt_variants=["compact"]"#
+        ]));
+        assert!(reads(&[
+            "agents.executor.implementation=replay",
+            r#"agents.executor.lines=["x"]"#
+        ]));
+        assert!(!reads(&["agents.executor.implementation=reference"]));
+    }
+}

@@ -1,0 +1,37 @@
+//! The agents that a configuration can name: from models, from servers, from programs, from other
+//! agents, and those of `prime-roles`. They know tasks and the protocol; they know no actors and
+//! hold no run state.
+
+#[cfg(test)]
+mod conformance_tests;
+mod ensemble;
+mod escalation;
+mod executor_abilities;
+mod factory;
+pub mod llm;
+pub mod model;
+pub mod pools;
+pub mod process;
+pub mod programs;
+pub mod prompt;
+mod recorded;
+mod recording;
+pub mod registry;
+pub mod upstream;
+
+pub use prime_roles::{
+    AdaptiveCoordinator, AgentError, AgentReply, AgentSetId, Agents, AsyncCoordinator,
+    AsyncExecutor, AsyncVerifier, Basis, Coordinator, Executor, Failure, Method, Names,
+    NullExecutor, Proposal, ReferenceExecutor, ReferenceVerifier, ReplayExecutor, RulesVerifier,
+    Ruling, Sampling, ScriptedExecutor, ThresholdCoordinator, Verifier, conformance, null_line,
+    null_problem,
+};
+
+pub use ensemble::{EnsembleMember, EnsembleVerifier};
+pub use escalation::{EscalatingExecutor, NamedExecutor};
+pub use recorded::{
+    AgentMissing, RecordedAgent, RecordedAgents, RecordedPrompts, engine_need, file_digest,
+    needs_met,
+};
+pub use recording::{Recording, RecordingError, RecordingExecutor};
+pub use registry::{AgentSet, Resources, configured_names};

@@ -1,0 +1,178 @@
+//! A model in a local engine.
+
+use async_trait::async_trait;
+
+use crate::model::{Completion, CompletionRequest, Model};
+use crate::{AgentError, Failure};
+use prime_engine::{
+    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Engine, EngineError, Finish, Format, Request, Sampling,
+};
+use prime_protocol::Usage;
+
+pub struct EngineModel {
+    engine: Engine,
+    /// Whether to apply the chat template of the model's file; otherwise the model continues the
+    /// prompt.
+    is_chat: bool,
+}
+
+impl EngineModel {
+    /// With `is_chat` the model's file must have a chat template; otherwise every request fails
+    /// with a message that says so.
+    pub fn new(engine: Engine, is_chat: bool) -> Self {
+        Self { engine, is_chat }
+    }
+}
+
+/// Translates a request.
+fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
+    let (prompt, format) = match (is_chat, request.system) {
+        (true, system) => (request.prompt, Format::Chat { system }),
+        (false, None) => (request.prompt, Format::Raw),
+        // A completion model gets the system prompt in front.
+        (false, Some(system)) => (format!("{system}\n{}", request.prompt), Format::Raw),
+    };
+    let crate::Sampling { temperature, top_p, seed } = request.sampling;
+    Request {
+        prompt,
+        format,
+        excluded: if request.grammar.is_some() { newest(request.excluded) } else { Vec::new() },
+        excluded_prefixes: if request.grammar.is_some() {
+            request.excluded_prefixes
+        } else {
+            Vec::new()
+        },
+        // A chat model could not go on behind a value: it answers the whole prompt.
+        stop: request.stop.filter(|_| request.grammar.is_some() && !is_chat),
+        grammar: request.grammar,
+        sampling: Sampling { temperature, top_p, seed },
+        max_tokens: request.max_tokens,
+        logprobs: request.logprobs,
+        ignore_end: false,
+        group: request.affinity,
+    }
+}
+
+/// The engine has already retried where that can help.
+#[expect(clippy::needless_pass_by_value, reason = "passed to `map_err`")]
+fn agent_error(error: EngineError) -> AgentError {
+    let failure = if matches!(error, EngineError::PromptTooLong { .. }) {
+        Failure::TooLong
+    } else {
+        Failure::Engine
+    };
+    AgentError { is_transient: false, ..AgentError::new("model", failure, error.to_string()) }
+}
+
+/// The last lines, as many as an engine takes. A line that is left out may be written again.
+fn newest(mut lines: Vec<Box<str>>) -> Vec<Box<str>> {
+    let mut bytes = 0;
+    let fitting = lines.iter().rev().take(EXCLUDED_LINES_MAX).take_while(|line| {
+        bytes += line.len();
+        bytes <= EXCLUDED_BYTES_MAX
+    });
+    let count = fitting.count();
+    lines.split_off(lines.len() - count)
+}
+
+#[async_trait]
+impl Model for EngineModel {
+    async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+        let generation = self
+            .engine
+            .generate(engine_request(request, self.is_chat))
+            .await
+            .map_err(agent_error)?;
+        let is_empty = generation.tokens.is_empty();
+        Ok(Completion {
+            usage: Usage {
+                prompt: u64::from(generation.prompt_tokens),
+                completion: generation.tokens.len() as u64,
+            },
+            text: generation.text,
+            tokens: generation.tokens,
+            logprobs: generation.logprobs,
+            is_truncated: generation.finish == Finish::Length,
+            // In the midst of a text only that text is at its end.
+            is_exhausted: generation.finish == Finish::Exhausted && is_empty,
+            is_stopped: generation.finish == Finish::Stopped,
+            source: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completion_request(system: Option<&str>) -> CompletionRequest {
+        CompletionRequest {
+            system: system.map(str::to_owned),
+            grammar: Some("root ::= \"4\"".into()),
+            excluded: vec!["4".into()],
+            excluded_prefixes: vec!["5".into()],
+            stop: Some('?'),
+            sampling: crate::Sampling { temperature: 0.5, top_p: 0.9, seed: 7 },
+            max_tokens: 3,
+            logprobs: true,
+            affinity: 1,
+            ..CompletionRequest::raw("n-queens", "two and two")
+        }
+    }
+
+    #[test]
+    fn the_system_prompt_goes_where_the_model_expects_it() {
+        let chat = |system: Option<&str>| Format::Chat { system: system.map(str::to_owned) };
+        for (system, is_chat, prompt, format) in [
+            (None, false, "two and two", Format::Raw),
+            (Some("be brief"), false, "be brief\ntwo and two", Format::Raw),
+            (None, true, "two and two", chat(None)),
+            (Some("be brief"), true, "two and two", chat(Some("be brief"))),
+        ] {
+            let request = engine_request(completion_request(system), is_chat);
+            assert_eq!((request.prompt.as_str(), &request.format), (prompt, &format));
+            assert_eq!(request.sampling, Sampling { temperature: 0.5, top_p: 0.9, seed: 7 });
+            assert_eq!(
+                (request.grammar.as_deref(), request.max_tokens),
+                (Some("root ::= \"4\""), 3)
+            );
+            assert!(request.logprobs && request.group == 1);
+            assert_eq!(
+                (request.excluded, request.excluded_prefixes),
+                (vec!["4".into()], vec!["5".into()])
+            );
+        }
+        let free =
+            engine_request(CompletionRequest { grammar: None, ..completion_request(None) }, false);
+        assert!(
+            free.excluded.is_empty() && free.excluded_prefixes.is_empty(),
+            "without a grammar nothing can be excluded"
+        );
+    }
+
+    #[test]
+    fn a_prompt_that_does_not_fit_is_too_long_for_ever() {
+        let error = agent_error(EngineError::PromptTooLong { tokens: 900, limit: 512 });
+        assert_eq!((error.failure, error.is_transient), (Failure::TooLong, false));
+        assert!(
+            error.reason.contains("900 tokens") && error.reason.contains("context_tokens"),
+            "{error}"
+        );
+        let error = agent_error(EngineError::BadRequest { detail: "top_p".to_owned() });
+        assert_eq!((error.failure, error.is_transient), (Failure::Engine, false));
+    }
+
+    #[test]
+    fn an_engine_gets_as_many_excluded_lines_as_it_takes() {
+        let many: Vec<Box<str>> =
+            (0..EXCLUDED_LINES_MAX + 2).map(|place| place.to_string().into()).collect();
+        assert_eq!(newest(many.clone()), many[2..]);
+        let long: Vec<Box<str>> =
+            ["a", "b", "c"].map(|text| text.repeat(EXCLUDED_BYTES_MAX / 2).into()).to_vec();
+        assert_eq!(newest(long.clone()), long[1..]);
+        assert!(
+            newest(vec!["a".repeat(EXCLUDED_BYTES_MAX + 1).into()]).is_empty()
+                && newest(Vec::new()).is_empty()
+        );
+    }
+}

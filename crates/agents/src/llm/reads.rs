@@ -1,0 +1,111 @@
+//! Completions that look values up ([`prime_lessons::read`]): the model stops at the end of a
+//! query, the value is appended, and the model goes on behind it. To the engine that is one text
+//! that grows, so what it has computed stays cached.
+
+use super::executor::LlmExecutor;
+use crate::model::{Completion, CompletionRequest};
+use crate::{AgentError, Failure, Sampling, prompt};
+use prime_bench::tasks::Machine;
+use prime_lessons::{NoSuchAddress, QUERY_END};
+use prime_protocol::Usage;
+
+/// A completion, with the values that it looked up.
+pub(super) struct ReadCompletion {
+    pub(super) completion: Completion,
+    /// It ends with a query that has no answer.
+    pub(super) failed: Option<NoSuchAddress>,
+}
+
+impl From<Completion> for ReadCompletion {
+    fn from(completion: Completion) -> Self {
+        Self { completion, failed: None }
+    }
+}
+
+impl LlmExecutor {
+    /// Completes a request, and appends the values that the text asks for, at most `reads_max`;
+    /// after the last one the grammar permits no query.
+    pub(super) async fn complete_reading(
+        &self,
+        request: CompletionRequest,
+        machine: &dyn Machine,
+        reads_max: usize,
+    ) -> Result<ReadCompletion, AgentError> {
+        if reads_max == 0 {
+            return Ok(self.complete(request).await?.into());
+        }
+        let mut whole =
+            self.complete(CompletionRequest { stop: Some(QUERY_END), ..request.clone() }).await?;
+        cut_behind_query(&mut whole);
+        let mut reads = 0;
+        while whole.is_stopped {
+            let address = prime_lessons::query(&whole.text).unwrap_or_default();
+            match prime_lessons::read(machine, address) {
+                Ok(value) => whole.text += &value,
+                Err(no_such_address) => {
+                    return Ok(ReadCompletion { completion: whole, failed: Some(no_such_address) });
+                }
+            }
+            reads += 1;
+            let used = u32::try_from(whole.usage.completion).unwrap_or(u32::MAX);
+            let left = request.max_tokens.saturating_sub(used);
+            if left == 0 {
+                (whole.is_stopped, whole.is_truncated) = (false, true);
+                break;
+            }
+            let may_read = reads < reads_max;
+            let Sampling { seed, .. } = request.sampling;
+            let next = CompletionRequest {
+                prompt: format!("{}{}", request.prompt, whole.text),
+                grammar: Some(prompt::continued_grammar(machine.spec(), may_read).into()),
+                stop: may_read.then_some(QUERY_END),
+                max_tokens: left,
+                // A request draws from the start of its seed's numbers: the same ones again would
+                // correlate.
+                sampling: Sampling {
+                    seed: seed.wrapping_add((reads as u64).rotate_right(16)),
+                    ..request.sampling
+                },
+                ..request.clone()
+            };
+            match self.complete(next).await {
+                Ok(mut part) => {
+                    cut_behind_query(&mut part);
+                    append(&mut whole, part);
+                }
+                // As without reads, a text that fills the context is cut off, and judged as it is.
+                Err(error) if error.failure == Failure::TooLong => {
+                    (whole.is_stopped, whole.is_truncated) = (false, true);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(whole.into())
+    }
+}
+
+/// The last token may reach beyond the query; what it says there was not asked for.
+fn cut_behind_query(completion: &mut Completion) {
+    if completion.is_stopped
+        && let Some(end) = completion.text.find(QUERY_END)
+    {
+        completion.text.truncate(end + QUERY_END.len_utf8());
+    }
+}
+
+/// Adds what was written behind a value. Its prompt is the whole before it: the values count as
+/// prompt, and what the model wrote only once.
+fn append(whole: &mut Completion, part: Completion) {
+    let Usage { prompt, completion } = part.usage;
+    whole.usage.prompt = prompt.saturating_sub(whole.usage.completion);
+    whole.usage.completion += completion;
+    whole.text += &part.text;
+    whole.tokens.extend(part.tokens);
+    whole.logprobs.extend(part.logprobs);
+    (whole.is_truncated, whole.is_exhausted, whole.is_stopped) =
+        (part.is_truncated, part.is_exhausted, part.is_stopped);
+    whole.source = part.source.or(whole.source.take());
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! Errors of process agents: of the configuration, and of a turn.
+
+use std::io;
+
+use crate::{AgentError, Failure};
+
+/// How much of a line a message quotes, in characters.
+const SHOWN_CHARS: usize = 120;
+
+/// A program that cannot be used, found before it is started.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    #[error(
+        "{agent}: no program is configured; set its `command`, such as [\"python3\", \"-B\", \"agent.py\"]"
+    )]
+    NoCommand { agent: String },
+    #[error("{agent}: cannot start the thread that drives its processes: {reason}")]
+    NoThread { agent: String, reason: io::Error },
+}
+
+/// Why a turn or a start failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ProcessFault {
+    pub failure: Failure,
+    /// A clause whose subject is the program.
+    pub reason: String,
+    /// The program has probably exited: its exit status is added.
+    pub has_exited: bool,
+}
+
+impl ProcessFault {
+    pub fn new(failure: Failure, reason: impl Into<String>) -> Self {
+        Self { failure, reason: reason.into(), has_exited: false }
+    }
+
+    /// A stream was closed, most likely because the program exited.
+    pub fn closed(stream: &'static str) -> Self {
+        Self { failure: Failure::Died, reason: format!("it closed its {stream}"), has_exited: true }
+    }
+
+    pub fn error(self, agent: &str) -> AgentError {
+        AgentError::new(agent, self.failure, self.reason)
+    }
+}
+
+/// Quotes the beginning of a line.
+pub(super) fn quoted(line: &[u8]) -> String {
+    // A character has at most four bytes.
+    let text = String::from_utf8_lossy(&line[..line.len().min(4 * SHOWN_CHARS)]);
+    let head: String = text.chars().take(SHOWN_CHARS).collect();
+    let more = if head.len() < line.len() { "…" } else { "" };
+    format!("{head:?}{more}")
+}

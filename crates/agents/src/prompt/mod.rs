@@ -1,0 +1,78 @@
+//! Prompts from the templates of `agents/`, and the parsing of free answers. The prompts that our
+//! own models are trained on are in `prime_lessons`.
+
+use std::sync::LazyLock;
+
+use minijinja::{Environment, UndefinedBehavior};
+
+use prime_bench::prompts::TEMPLATES as TEMPLATES_OF_BENCHMARK;
+use prime_bench::tasks::pattern;
+use prime_bench::tasks::spec::Spec;
+
+mod check;
+mod templates;
+mod variables;
+
+pub use templates::{Prompt, TemplateError, Templates};
+pub use variables::{History, PromptContext, names};
+
+macro_rules! built_in {
+    ($($name:literal),+ $(,)?) => { [$(($name, include_str!(concat!("../../../../agents/", $name)))),+] };
+}
+
+/// The benchmark's own are in `prime_bench::prompts`.
+const BUILT_IN: [(&str, &str); 5] = built_in![
+    "executor/compact.j2",
+    "executor/step.j2",
+    "verifier/token.j2",
+    "verifier/likelihood.j2",
+    "coordinator/decide.j2",
+];
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut templates = Environment::new();
+    templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    templates.set_keep_trailing_newline(true);
+    // For line numbers in errors; costs nothing until one occurs.
+    templates.set_debug(true);
+    for (name, text) in BUILT_IN.into_iter().chain(TEMPLATES_OF_BENCHMARK) {
+        templates
+            .add_template(name, text)
+            .expect("invariant: the built-in templates parse, as a test shows");
+    }
+    templates
+});
+
+/// The action line of a free answer: its last non-blank line, without surrounding whitespace and
+/// backquotes. A line that only closes a code block is skipped.
+pub fn last_line(answer: &str) -> &str {
+    let has_text = |line: &'_ str| -> bool { !line.trim().trim_matches('`').is_empty() };
+    answer
+        .lines()
+        .rev()
+        .find(|line| has_text(line))
+        .map_or("", |line| line.trim().trim_matches('`').trim())
+}
+
+/// The grammar of an executor's completion: an optional free line where it may derive, then one
+/// action line of the task.
+pub fn grammar(spec: &Spec, may_derive: bool) -> String {
+    completed(may_derive, &pattern::gbnf(spec.actions))
+}
+
+/// As [`grammar`], but the action line is one of these.
+pub fn grammar_of_lines<'l>(lines: impl IntoIterator<Item = &'l str>, may_derive: bool) -> String {
+    completed(may_derive, &pattern::gbnf_of_lines(lines))
+}
+
+fn completed(may_derive: bool, action: &str) -> String {
+    let derivation = if may_derive { "([^\\n]* \"\\n\")? " } else { "" };
+    format!("root ::= {derivation}action\n{action}")
+}
+
+/// The grammar of what follows a value that the derivation has looked up: its rest, with another
+/// query where it may read on, and the action line.
+pub fn continued_grammar(spec: &Spec, may_read: bool) -> String {
+    let letter = if may_read { "[^\\n]" } else { "[^?\\n]" };
+    format!("root ::= {letter}* \"\\n\" action\n{}", pattern::gbnf(spec.actions))
+}

@@ -1,0 +1,222 @@
+//! The agents of a run as data: what a later process needs to build the same ones, and to notice
+//! that it cannot. Engines and pools are named, not contained: they belong to the process.
+
+mod for_task;
+mod needs;
+mod prompts;
+mod restore;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use super::Basis;
+use super::Names;
+use super::llm::from_settings;
+use super::prompt::Templates;
+use super::registry::Resources;
+use prime_settings::{
+    Api, CoordinatorAgent, Dialect, ExecutorAgent, RoleOptions, Settings, UpstreamPool,
+    VerifierAgent, implementations,
+};
+
+pub use needs::{engine_need, needs_met};
+pub use prompts::RecordedPrompts;
+pub use restore::AgentMissing;
+
+/// The form of [`RecordedAgents`]. A process that knows only earlier ones leaves the run waiting.
+const VERSION: u32 = 1;
+
+/// The three agents of a run, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedAgents {
+    pub version: u32,
+    pub executor: RecordedRole,
+    pub verifier: RecordedRole,
+    pub coordinator: RecordedRole,
+    /// What the verifier looks at.
+    pub basis: Basis,
+    pub thresholds: RecordedThresholds,
+    /// The texts of the prompt templates by `role/file`, with those that they import.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub templates: BTreeMap<String, String>,
+    /// The SHA-256 of each engine's model file; null where it was not known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub engines: BTreeMap<String, Option<String>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pools: BTreeMap<String, RecordedPool>,
+    /// The SHA-256 of each recording that is replayed, by path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub recordings: BTreeMap<String, String>,
+}
+
+/// The agent of a role.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedRole {
+    pub name: String,
+    /// The agent and those that it is composed of, by name.
+    pub agents: BTreeMap<String, RecordedAgent>,
+}
+
+/// An implementation with the options that it uses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedAgent {
+    pub implementation: String,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub options: Map<String, Value>,
+}
+
+/// The thresholds that coordinators take from section `run`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedThresholds {
+    pub tau_soft: f64,
+    pub tau_hard: f64,
+    pub retries_max: u32,
+}
+
+/// What of a pool determines its answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedPool {
+    pub api: Api,
+    pub dialect: Dialect,
+    pub extra: String,
+    /// The models of its servers, sorted, each once.
+    pub models: Vec<String>,
+}
+
+impl RecordedPool {
+    fn of(pool: &UpstreamPool) -> Self {
+        let mut models: Vec<_> = pool.upstreams.iter().map(|server| server.model.clone()).collect();
+        models.sort();
+        models.dedup();
+        Self { api: pool.api, dialect: pool.dialect, extra: pool.extra.clone(), models }
+    }
+}
+
+impl RecordedRole {
+    /// The configured agent.
+    fn of<O: RoleOptions>(settings: &Settings) -> Self {
+        let mut agents = BTreeMap::new();
+        settings.walk_configured::<O>(&mut |name, options| {
+            agents.insert(name.to_owned(), RecordedAgent::of(options));
+        });
+        Self { name: O::section(settings).implementation().to_owned(), agents }
+    }
+}
+
+impl RecordedAgent {
+    /// An agent with these options, and those of them that its implementation uses.
+    pub fn of<O: RoleOptions>(options: &O) -> Self {
+        let used =
+            implementations(O::ROLE).iter().find(|known| known.name == options.implementation());
+        let used = used.map_or(&[][..], |known| known.options);
+        let all = serde_json::to_value(options).expect("invariant: options serialise");
+        let value = |key: &&str| all.get(*key).map(|value| ((*key).to_owned(), value.clone()));
+        Self {
+            implementation: options.implementation().to_owned(),
+            options: used.iter().filter_map(value).collect(),
+        }
+    }
+
+    /// The file that it replays, if it does.
+    fn recording(&self) -> Option<&str> {
+        let path = self.options.get("recording").and_then(Value::as_str);
+        path.filter(|path| !path.is_empty())
+    }
+}
+
+/// The SHA-256 of a file in hex.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn file_digest(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut std::fs::File::open(path)?, &mut hash)?;
+    Ok(format!("{:x}", hash.finalize()))
+}
+
+/// The texts of these templates and of all that they name. A template that computes the name of
+/// another one does not have it recorded.
+fn with_imports(all: &Templates, wanted: impl Iterator<Item = String>) -> BTreeMap<String, String> {
+    let mut texts = BTreeMap::new();
+    let mut wanted: Vec<_> = wanted.collect();
+    while let Some(name) = wanted.pop() {
+        let Some(text) = all.source(&name).filter(|_| !texts.contains_key(&name)) else { continue };
+        wanted.extend(
+            all.names().into_iter().filter(|other| text.contains(other)).map(str::to_owned),
+        );
+        texts.insert(name, text);
+    }
+    texts
+}
+
+impl RecordedAgents {
+    /// Describes the configured agents, whose verifier looks at `basis`. `None` if their templates
+    /// or recordings cannot be read, in which case they cannot be built either.
+    pub fn of(settings: &Settings, resources: &Resources, basis: Basis) -> Option<Self> {
+        let run = &settings.run;
+        let mut recorded = Self {
+            version: VERSION,
+            executor: RecordedRole::of::<ExecutorAgent>(settings),
+            verifier: RecordedRole::of::<VerifierAgent>(settings),
+            coordinator: RecordedRole::of::<CoordinatorAgent>(settings),
+            basis,
+            thresholds: RecordedThresholds {
+                tau_soft: run.tau_soft,
+                tau_hard: run.tau_hard,
+                retries_max: run.retries_max,
+            },
+            templates: BTreeMap::new(),
+            engines: BTreeMap::new(),
+            pools: BTreeMap::new(),
+            recordings: BTreeMap::new(),
+        };
+        let mut wanted = Vec::new();
+        recorded.add_resources::<ExecutorAgent>(settings, resources, &mut wanted);
+        recorded.add_resources::<VerifierAgent>(settings, resources, &mut wanted);
+        recorded.add_resources::<CoordinatorAgent>(settings, resources, &mut wanted);
+        if !wanted.is_empty() {
+            recorded.templates =
+                with_imports(&from_settings::templates(settings).ok()?, wanted.into_iter());
+        }
+        for agent in recorded.executor.agents.values() {
+            if let Some(path) = agent.recording() {
+                recorded.recordings.insert(path.to_owned(), file_digest(Path::new(path)).ok()?);
+            }
+        }
+        Some(recorded)
+    }
+
+    fn add_resources<O: RoleOptions>(
+        &mut self,
+        settings: &Settings,
+        resources: &Resources,
+        templates: &mut Vec<String>,
+    ) {
+        settings.walk_configured::<O>(&mut |_, options| {
+            templates.extend(options.templates());
+            for name in options.engines() {
+                self.engines.insert(name.to_owned(), resources.model_digests.get(name).cloned());
+            }
+            if let Some((name, pool)) =
+                options.pool().and_then(|name| Some((name, settings.pools.get(name)?)))
+            {
+                self.pools.insert(name.to_owned(), RecordedPool::of(pool));
+            }
+        });
+    }
+
+    pub fn names(&self) -> Names {
+        Names {
+            executor: self.executor.name.clone(),
+            verifier: self.verifier.name.clone(),
+            coordinator: self.coordinator.name.clone(),
+        }
+    }
+}

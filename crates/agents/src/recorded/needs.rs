@@ -1,0 +1,97 @@
+//! What a run needs of the node that executes it, as texts that nodes compare and people read.
+//! Their form never changes: runs keep them, and nodes of two versions work side by side.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
+
+use super::restore::missing_program;
+use super::{RecordedAgent, RecordedAgents, RecordedPool, file_digest};
+use crate::pools::Environment;
+use prime_settings::Settings;
+
+/// Digits of a digest that tell pools of one name apart.
+const POOL_DIGITS: usize = 12;
+const PROGRAM: &str = "program ";
+const RECORDING: &str = "recording ";
+const WITH_DIGEST: &str = " with SHA-256 ";
+const MODEL: &str = " with the model whose SHA-256 is ";
+
+/// The need of an engine, with its model or any.
+pub fn engine_need(name: &str, digest: Option<&str>) -> String {
+    let model = digest.map_or_else(String::new, |digest| format!("{MODEL}{digest}"));
+    format!("engine `{name}`{model}")
+}
+
+fn pool(name: &str, pool: &RecordedPool) -> String {
+    let RecordedPool { api, dialect, extra, models } = pool;
+    let all = serde_json::to_string(&(api, dialect, extra, models))
+        .expect("invariant: options serialise");
+    let digest = format!("{:x}", Sha256::digest(all));
+    format!("pool `{name}` of {} with options {}", models.join(", "), &digest[..POOL_DIGITS])
+}
+
+impl RecordedAgent {
+    fn program(&self) -> Option<&str> {
+        self.options.get("program")?.get("command")?.get(0)?.as_str()
+    }
+}
+
+impl RecordedAgents {
+    /// Engines with their models, pools, programs and recordings, one a text; sorted.
+    pub fn needs(&self) -> Vec<String> {
+        let roles = [&self.executor, &self.verifier, &self.coordinator];
+        let agents = roles.into_iter().flat_map(|role| role.agents.values());
+        let mut needs: BTreeSet<String> = agents
+            .filter_map(RecordedAgent::program)
+            .map(|program| format!("{PROGRAM}{program}"))
+            .collect();
+        needs
+            .extend(self.engines.iter().map(|(name, digest)| engine_need(name, digest.as_deref())));
+        needs.extend(self.pools.iter().map(|(name, recorded)| pool(name, recorded)));
+        let recordings = self.recordings.iter();
+        needs.extend(
+            recordings.map(|(path, digest)| format!("{RECORDING}{path}{WITH_DIGEST}{digest}")),
+        );
+        needs.into_iter().collect()
+    }
+}
+
+/// What of `asked` a process with these settings has, and its pools; sorted. `digest_of` tells the
+/// SHA-256 of the model of a configured engine.
+pub fn needs_met(
+    asked: &[String],
+    settings: &Settings,
+    environment: &Environment,
+    digest_of: impl Fn(&str) -> Option<String>,
+) -> Vec<String> {
+    let pools =
+        settings.pools.iter().map(|(name, configured)| pool(name, &RecordedPool::of(configured)));
+    let mut met: BTreeSet<String> = pools.collect();
+    let has_engine = |need: &str| {
+        let named = settings
+            .engines
+            .keys()
+            .find_map(|name| Some((name, need.strip_prefix(&engine_need(name, None))?)));
+        named.is_some_and(|(name, model)| match model.strip_prefix(MODEL) {
+            Some(digest) => digest_of(name).is_some_and(|found| found == digest),
+            None => model.is_empty(),
+        })
+    };
+    let has_recording = |need: &str| {
+        let named = need.strip_prefix(RECORDING).and_then(|named| named.rsplit_once(WITH_DIGEST));
+        named.is_some_and(|(path, digest)| {
+            file_digest(Path::new(path)).is_ok_and(|found| found == digest)
+        })
+    };
+    let has_program = |need: &str| {
+        let program = need.strip_prefix(PROGRAM);
+        program.is_some_and(|program| {
+            missing_program(Some(&[program.to_owned()]), environment).is_none()
+        })
+    };
+    let is_met = |need: &&String| has_engine(need) || has_program(need) || has_recording(need);
+    met.extend(asked.iter().filter(is_met).cloned());
+    met.into_iter().collect()
+}

@@ -1,0 +1,62 @@
+//! What the executor of a recorded run asked its model: the prompts follow from the run's templates
+//! and its state, so a journal need not keep them.
+
+use std::collections::BTreeMap;
+
+use super::{AgentMissing, RecordedAgents};
+use crate::AgentError;
+use crate::llm::{Asked, ExecutorPrompts, from_settings};
+use prime_protocol::{Role, Trajectory};
+use prime_settings::{ExecutorAgent, RoleOptions as _, Settings};
+
+/// The prompts of a run's executors by name; of those that ask a model.
+pub struct RecordedPrompts {
+    executor: String,
+    by_name: BTreeMap<String, ExecutorPrompts>,
+}
+
+impl RecordedAgents {
+    /// # Errors
+    /// This version cannot read the record, or a template of it.
+    pub fn executor_prompts(&self) -> Result<RecordedPrompts, AgentMissing> {
+        let settings = self.settings_in(&Settings::default())?;
+        let unusable = |error: crate::prompt::TemplateError| AgentMissing::Agent {
+            role: Role::Executor,
+            name: self.executor.name.clone(),
+            reason: error.to_string(),
+        };
+        let templates = from_settings::templates(&settings).map_err(unusable)?;
+        let mut by_name = BTreeMap::new();
+        let mut failure = None;
+        settings.walk_configured::<ExecutorAgent>(&mut |name, options| {
+            if options.templates().is_empty() {
+                return;
+            }
+            match from_settings::executor_prompts(&templates, name, options) {
+                Ok(prompts) => drop(by_name.insert(name.to_owned(), prompts)),
+                Err(error) => drop(failure.get_or_insert(unusable(error))),
+            }
+        });
+        failure.map_or(Ok(RecordedPrompts { executor: self.executor.name.clone(), by_name }), Err)
+    }
+}
+
+impl RecordedPrompts {
+    /// What was asked for the trajectory's next step, whose proposal carries this source; `None` if
+    /// no model was.
+    ///
+    /// # Errors
+    /// A template cannot be rendered.
+    pub fn of(
+        &self,
+        source: Option<&str>,
+        trajectory: &Trajectory,
+    ) -> Result<Option<Asked>, AgentError> {
+        // The source is an executor where one of several was asked; otherwise it is a server.
+        let by_source = source.and_then(|source| self.by_name.get(source));
+        by_source
+            .or_else(|| self.by_name.get(&self.executor))
+            .map(|prompts| prompts.of(trajectory))
+            .transpose()
+    }
+}

@@ -1,0 +1,259 @@
+//! From a record back to settings that name exactly its agents, if this process has what they need.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::{RecordedAgent, RecordedAgents, RecordedPool, RecordedRole, VERSION, file_digest};
+use crate::pools::Environment;
+use crate::prompt::Templates;
+use prime_protocol::Role;
+use prime_settings::{
+    BUILT_IN, CoordinatorAgent, Defined, ExecutorAgent, RoleOptions, Settings, Template,
+    VerifierAgent, default_section, implementations,
+};
+
+/// Why the agents of a record cannot be built now, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AgentMissing {
+    #[error(
+        "the agents were recorded in form {0}, which this version cannot read: start a newer version"
+    )]
+    Version(u32),
+    #[error("{role} `{name}`: {reason}")]
+    Agent { role: Role, name: String, reason: String },
+    #[error("{0}")]
+    Unusable(String),
+}
+
+/// The digest as a condition on a model.
+fn with_digest(digest: Option<&String>) -> String {
+    digest.map_or_else(String::new, |digest| format!(" with the model whose SHA-256 is {digest}"))
+}
+
+impl RecordedAgents {
+    /// The present settings with the recorded agents, templates and thresholds in place of the
+    /// configured ones.
+    ///
+    /// # Errors
+    /// The first agent that has no engine, pool, program or recording here, or another one.
+    pub fn restore(
+        &self,
+        present: &Settings,
+        environment: &Environment,
+    ) -> Result<Settings, AgentMissing> {
+        let settings = self.settings_in(present)?;
+        self.check::<ExecutorAgent>(&settings, environment)?;
+        self.check::<VerifierAgent>(&settings, environment)?;
+        self.check::<CoordinatorAgent>(&settings, environment)?;
+        Ok(settings)
+    }
+
+    /// The same, whether or not the agents can be built here.
+    pub(super) fn settings_in(&self, present: &Settings) -> Result<Settings, AgentMissing> {
+        if self.version > VERSION {
+            return Err(AgentMissing::Version(self.version));
+        }
+        let mut settings = present.clone();
+        let (agents, definitions) = (&mut settings.agents, &mut settings.definitions);
+        restore(&self.executor, &mut agents.executor, &mut definitions.executors)?;
+        restore(&self.verifier, &mut agents.verifier, &mut definitions.verifiers)?;
+        restore(&self.coordinator, &mut agents.coordinator, &mut definitions.coordinators)?;
+        // A comparison or preset plays no part in a run that was accepted.
+        agents.split.other.clear();
+        settings.presets.clear();
+        let run = &mut settings.run;
+        (run.tau_soft, run.tau_hard) = (self.thresholds.tau_soft, self.thresholds.tau_hard);
+        run.retries_max = self.thresholds.retries_max;
+        let built_in = Templates::default();
+        for (name, text) in &self.templates {
+            let is_built_in = built_in.source(name).as_ref() == Some(text);
+            let origin = if is_built_in { BUILT_IN } else { "the run's record" };
+            definitions
+                .templates
+                .insert(name.clone(), Template { text: text.clone(), origin: origin.to_owned() });
+        }
+        Ok(settings)
+    }
+
+    /// Checks that what the agents of a role need is configured. Whether an engine has the recorded
+    /// model is up to whoever starts it.
+    fn check<O: RoleOptions>(
+        &self,
+        settings: &Settings,
+        environment: &Environment,
+    ) -> Result<(), AgentMissing> {
+        let mut missing = None;
+        settings.walk_configured::<O>(&mut |name, options| {
+            let reason = (self.missing_engine(options.engines(), settings))
+                .or_else(|| self.missing_pool(options.pool(), settings))
+                .or_else(|| {
+                    missing_program(
+                        options.program().map(|program| &program.command[..]),
+                        environment,
+                    )
+                });
+            if let (None, Some(reason)) = (&missing, reason) {
+                missing =
+                    Some(AgentMissing::Agent { role: O::ROLE, name: name.to_owned(), reason });
+            }
+        });
+        if O::ROLE == Role::Executor {
+            let recordings = self
+                .executor
+                .agents
+                .iter()
+                .filter_map(|(name, agent)| Some((name, agent.recording()?)));
+            for (name, path) in recordings {
+                let reason = match file_digest(Path::new(path)) {
+                    Ok(digest)
+                        if self.recordings.get(path).is_none_or(|known| *known == digest) =>
+                    {
+                        continue;
+                    }
+                    Ok(_) => format!(
+                        "recording {path} has changed; put the one back that the run was accepted with"
+                    ),
+                    Err(error) => format!("recording {path} cannot be read: {error}"),
+                };
+                missing.get_or_insert(AgentMissing::Agent {
+                    role: O::ROLE,
+                    name: name.clone(),
+                    reason,
+                });
+            }
+        }
+        missing.map_or(Ok(()), Err)
+    }
+
+    fn missing_engine(&self, engines: &[String], settings: &Settings) -> Option<String> {
+        let engine = engines.iter().find(|name| !settings.engines.contains_key(*name))?;
+        let digest = self.engines.get(engine).and_then(Option::as_ref);
+        Some(format!(
+            "engine `{engine}` is not configured; add [engines.{engine}]{}",
+            with_digest(digest)
+        ))
+    }
+
+    fn missing_pool(&self, pool: Option<&str>, settings: &Settings) -> Option<String> {
+        let pool = pool?;
+        let recorded = self.pools.get(pool)?;
+        let models = recorded.models.join(", ");
+        let Some(present) = settings.pools.get(pool) else {
+            return Some(format!(
+                "pool `{pool}` is not configured; add [pools.{pool}] with servers of {models}"
+            ));
+        };
+        let present = RecordedPool::of(present);
+        if present == *recorded {
+            return None;
+        }
+        let was = if present.models == recorded.models { "other options" } else { models.as_str() };
+        Some(format!(
+            "pool `{pool}` has changed: the run was accepted with {was}; restore [pools.{pool}]"
+        ))
+    }
+
+    /// The agent that uses an engine whose model is another one.
+    pub fn other_model(&self, engine: &str, found: Option<&str>) -> AgentMissing {
+        let digest = self.engines.get(engine).and_then(Option::as_ref);
+        let found = found.map_or_else(String::new, |found| format!(", whose SHA-256 is {found}"));
+        let reason = format!(
+            "engine `{engine}` has another model{found}; configure [engines.{engine}]{}",
+            with_digest(digest)
+        );
+        self.engine_missing(engine, reason)
+    }
+
+    /// The agent that uses an engine which cannot be used for a reason.
+    pub fn engine_missing(&self, engine: &str, reason: String) -> AgentMissing {
+        let roles = [
+            (Role::Executor, &self.executor),
+            (Role::Verifier, &self.verifier),
+            (Role::Coordinator, &self.coordinator),
+        ];
+        let uses = |agent: &RecordedAgent| agent.engines().contains(&engine);
+        let mut agents = roles.into_iter().flat_map(|(role, recorded)| {
+            let users = recorded.agents.iter().filter(|(_, agent)| uses(agent));
+            users.map(move |(name, _)| (role, name.clone()))
+        });
+        match agents.next() {
+            Some((role, name)) => AgentMissing::Agent { role, name, reason },
+            None => AgentMissing::Unusable(reason),
+        }
+    }
+}
+
+/// Why a program cannot be started, if that shows before.
+pub(super) fn missing_program(
+    command: Option<&[String]>,
+    environment: &Environment,
+) -> Option<String> {
+    let program = command?.first()?;
+    let is_there = if program.contains('/') {
+        Path::new(program).is_file()
+    } else {
+        let path = environment("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    };
+    (!is_there).then(|| {
+        format!("its program {program} does not exist; install it where the configuration says")
+    })
+}
+
+/// Writes the agents of a role into its section and its definitions.
+fn restore<O: RoleOptions + DeserializeOwned>(
+    recorded: &RecordedRole,
+    section: &mut O,
+    definitions: &mut BTreeMap<String, Defined<O>>,
+) -> Result<(), AgentMissing> {
+    let missing = |name: &str, reason: String| AgentMissing::Agent {
+        role: O::ROLE,
+        name: name.to_owned(),
+        reason,
+    };
+    let is_known = |name: &str| implementations(O::ROLE).iter().any(|known| known.name == name);
+    let base = default_section(O::ROLE);
+    // Agents with the name of an implementation have their options from the section, all from the
+    // same one.
+    let mut own = base.clone();
+    for (name, agent) in &recorded.agents {
+        if !is_known(&agent.implementation) {
+            let reason = format!("this version has no implementation `{}`", agent.implementation);
+            return Err(missing(name, reason));
+        }
+        let mut options = if is_known(name) { std::mem::take(&mut own) } else { base.clone() };
+        merge(&mut options, &agent.options);
+        if is_known(name) {
+            own = options;
+            continue;
+        }
+        let mut options: O = read(options).map_err(|reason| missing(name, reason))?;
+        options.set_implementation(&agent.implementation);
+        let defined = Defined { options, origin: "the run's record".to_owned(), given: Vec::new() };
+        definitions.insert(name.clone(), defined);
+    }
+    *section = read(own).map_err(|reason| missing(&recorded.name, reason))?;
+    section.set_implementation(&recorded.name);
+    Ok(())
+}
+
+fn read<O: DeserializeOwned>(options: Map<String, Value>) -> Result<O, String> {
+    serde_json::from_value(Value::Object(options))
+        .map_err(|error| format!("this version cannot read its options: {error}"))
+}
+
+/// Overwrites the values of a table with another's, table by table: an option that came later keeps
+/// its default.
+fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {
+    for (key, value) in from {
+        match (into.get_mut(key), value) {
+            (Some(Value::Object(into)), Value::Object(from)) => merge(into, from),
+            _ => {
+                into.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}

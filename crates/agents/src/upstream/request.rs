@@ -1,0 +1,150 @@
+//! The JSON body of a request. Pure.
+
+use serde_json::{Map, Value, json};
+
+use crate::model::CompletionRequest;
+use prime_settings::{Api, Dialect};
+
+/// Fields that `extra` must not set: the response could not be parsed, or would answer another
+/// request.
+pub(super) const RESERVED_FIELDS: [&str; 5] = ["model", "messages", "prompt", "stream", "n"];
+
+/// How a pool formats its requests.
+#[derive(Clone, Debug)]
+pub(super) struct RequestFormat {
+    pub api: Api,
+    pub dialect: Dialect,
+    /// Fields that override ours; a null removes ours.
+    pub extra: Map<String, Value>,
+}
+
+impl RequestFormat {
+    /// The endpoint, relative to a server's URL.
+    pub fn path(&self) -> &'static str {
+        match self.api {
+            Api::Chat => "chat/completions",
+            Api::Completions => "completions",
+        }
+    }
+
+    pub fn body(&self, request: &CompletionRequest, model: &str) -> Value {
+        let mut body = Map::new();
+        let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
+        put("model", model.into());
+        match self.api {
+            Api::Chat => {
+                let system = request
+                    .system
+                    .as_ref()
+                    .map(|text| json!({ "role": "system", "content": text }));
+                let user = json!({ "role": "user", "content": request.prompt });
+                put("messages", system.into_iter().chain([user]).collect());
+            }
+            Api::Completions => {
+                put("prompt", request.prompt.as_str().into());
+            }
+        }
+        put("max_tokens", request.max_tokens.into());
+        put("temperature", decimal(request.sampling.temperature));
+        put("top_p", decimal(request.sampling.top_p));
+        // 31 bits: what every server accepts.
+        put("seed", (request.sampling.seed % (1 << 31)).into());
+        put("stream", false.into());
+        if request.logprobs {
+            match self.api {
+                Api::Chat => {
+                    put("logprobs", true.into());
+                    // Otherwise llama-server computes the 20 most likely alternatives of each
+                    // token.
+                    put("top_logprobs", 1.into());
+                }
+                Api::Completions => {
+                    put("logprobs", 1.into());
+                }
+            }
+            if self.dialect == Dialect::Vllm {
+                put("return_token_ids", true.into());
+            }
+        }
+        if let Some(grammar) = request.grammar.as_deref() {
+            match self.dialect {
+                Dialect::Plain => None,
+                Dialect::LlamaServer => put("grammar", grammar.into()),
+                Dialect::Vllm => put("structured_outputs", json!({ "grammar": grammar })),
+                Dialect::Sglang => put("ebnf", grammar.into()),
+            };
+        }
+        for (name, value) in &self.extra {
+            body.insert(name.clone(), value.clone());
+        }
+        body.retain(|name, value| !value.is_null() || !self.extra.contains_key(name));
+        Value::Object(body)
+    }
+}
+
+/// The shortest decimal that parses to this number: 0.7, not 0.699999988…
+fn decimal(number: f32) -> Value {
+    number.to_string().parse::<f64>().map_or(Value::Null, Value::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sampling;
+
+    fn request() -> CompletionRequest {
+        CompletionRequest {
+            system: Some("Be brief.".to_owned()),
+            grammar: Some("root ::= \"a\"".into()),
+            sampling: Sampling { temperature: 0.7, top_p: 0.95, seed: (5 << 31) + 9 },
+            max_tokens: 400,
+            logprobs: true,
+            ..CompletionRequest::raw("n-queens", "State: 1")
+        }
+    }
+
+    fn format(api: Api, dialect: Dialect, extra: Value) -> RequestFormat {
+        let Value::Object(extra) = extra else { panic!("an object") };
+        RequestFormat { api, dialect, extra }
+    }
+
+    #[test]
+    fn a_chat_request_has_messages_and_the_grammar_in_the_servers_field() {
+        let body = format(Api::Chat, Dialect::LlamaServer, json!({})).body(&request(), "m");
+        let expected = json!({
+            "model": "m",
+            "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "State: 1"}],
+            "max_tokens": 400, "temperature": 0.7, "top_p": 0.95, "seed": 9, "stream": false,
+            "logprobs": true, "top_logprobs": 1, "grammar": "root ::= \"a\"",
+        });
+        assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn a_completion_request_has_the_bare_prompt() {
+        let body = format(Api::Completions, Dialect::Vllm, json!({})).body(&request(), "m");
+        let expected = json!({
+            "model": "m", "prompt": "State: 1",
+            "max_tokens": 400, "temperature": 0.7, "top_p": 0.95, "seed": 9, "stream": false,
+            "logprobs": 1, "return_token_ids": true, "structured_outputs": {"grammar": "root ::= \"a\""},
+        });
+        assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn unrequested_and_unsupported_fields_are_omitted() {
+        let request = CompletionRequest { system: None, logprobs: false, ..request() };
+        let extra =
+            json!({"seed": null, "top_p": 0.5, "chat_template_kwargs": {"enable_thinking": false}});
+        let body = format(Api::Chat, Dialect::Plain, extra).body(&request, "m");
+        let expected = json!({
+            "model": "m", "messages": [{"role": "user", "content": "State: 1"}],
+            "max_tokens": 400, "temperature": 0.7, "top_p": 0.5, "stream": false,
+            "chat_template_kwargs": {"enable_thinking": false},
+        });
+        assert_eq!(body, expected);
+        let body = format(Api::Chat, Dialect::Sglang, json!({}))
+            .body(&CompletionRequest { grammar: None, ..request }, "m");
+        assert!(body.get("ebnf").is_none());
+    }
+}

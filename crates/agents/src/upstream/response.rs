@@ -1,0 +1,212 @@
+//! Parses a server's response into a completion. Fields that only some servers send may be missing;
+//! a missing required field is named. Pure.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::model::Completion;
+use prime_protocol::Usage;
+
+/// Why a response is not a completion.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ResponseError {
+    #[error("empty response")]
+    Empty,
+    #[error("response is not JSON, at byte {0}")]
+    NotJson(usize),
+    /// The server's message, not sanitised.
+    #[error("error in a response with status 200: {0}")]
+    Error(String),
+    #[error("response without `choices[0]`")]
+    NoChoice,
+    #[error(
+        "response without text in `choices[0]`: if the model only produced reasoning, disable that in `extra`"
+    )]
+    NoText,
+}
+
+/// Parses a response body.
+pub(super) fn completion(body: &[u8], source: &Arc<str>) -> Result<Completion, ResponseError> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Err(ResponseError::Empty);
+    }
+    let answer: Value = serde_json::from_slice(body)
+        .map_err(|error| ResponseError::NotJson(offset(body, &error)))?;
+    if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
+        return Err(ResponseError::Error(message(error)));
+    }
+    let balancer = answer.pointer("/choices/0").ok_or(ResponseError::NoChoice)?;
+    let is_truncated = balancer["finish_reason"] == "length";
+    let text = balancer
+        .pointer("/message/content")
+        .or_else(|| balancer.get("text"))
+        .and_then(Value::as_str);
+    let text = match text {
+        Some(text) => text.to_owned(),
+        // All tokens went into reasoning.
+        None if is_truncated => String::new(),
+        None => return Err(ResponseError::NoText),
+    };
+    let count = |name: &str| answer["usage"][name].as_u64().unwrap_or(0);
+    Ok(Completion {
+        text,
+        usage: Usage { prompt: count("prompt_tokens"), completion: count("completion_tokens") },
+        tokens: tokens(balancer).unwrap_or_default(),
+        logprobs: logprobs(balancer).unwrap_or_default(),
+        is_truncated,
+        is_exhausted: false,
+        is_stopped: false,
+        source: Some(Arc::clone(source)),
+    })
+}
+
+/// The message of an error response: `{"error": {"message": …}}`, one of its variants, or the whole
+/// body.
+pub(super) fn error_message(body: &[u8]) -> String {
+    match serde_json::from_slice::<Value>(body) {
+        Ok(answer) => message(answer.get("error").unwrap_or(&answer)),
+        Err(_) => String::from_utf8_lossy(body).into_owned(),
+    }
+}
+
+fn message(error: &Value) -> String {
+    let named = ["message", "detail"].into_iter().find_map(|name| error.get(name));
+    match named.unwrap_or(error) {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Log-probabilities: `content[].logprob` (chat, llama-server) or `token_logprobs` (completions).
+/// `None` if any is missing.
+fn logprobs(balancer: &Value) -> Option<Vec<f32>> {
+    let logprobs = balancer.get("logprobs")?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "log-probabilities are kept in single precision"
+    )]
+    let number = |value: &Value| value.as_f64().map(|number| number as f32);
+    match logprobs.get("content").and_then(Value::as_array) {
+        Some(entries) => entries.iter().map(|entry| number(&entry["logprob"])).collect(),
+        None => logprobs.get("token_logprobs")?.as_array()?.iter().map(number).collect(),
+    }
+}
+
+/// Token ids: `token_ids` (vLLM) or `content[].id` (llama-server). `None` if any is missing.
+fn tokens(balancer: &Value) -> Option<Vec<u32>> {
+    let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
+    match balancer.get("token_ids").and_then(Value::as_array) {
+        Some(ids) => ids.iter().map(number).collect(),
+        None => balancer
+            .pointer("/logprobs/content")?
+            .as_array()?
+            .iter()
+            .map(|entry| number(&entry["id"]))
+            .collect(),
+    }
+}
+
+/// The byte offset of a JSON error.
+fn offset(body: &[u8], error: &serde_json::Error) -> usize {
+    let lines = body.split_inclusive(|byte| *byte == b'\n').take(error.line().saturating_sub(1));
+    lines.map(<[u8]>::len).sum::<usize>() + error.column()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(answer: &Value) -> Result<Completion, ResponseError> {
+        completion(answer.to_string().as_bytes(), &"s".into())
+    }
+
+    #[test]
+    fn a_chat_of_llama_server_has_its_tokens_in_the_logprobs() {
+        let found = read(&json!({
+            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "move 1"},
+                "logprobs": {"content": [{"id": 71, "token": "move", "logprob": -0.25}, {"id": 9, "logprob": -3}]}}],
+            "usage": {"prompt_tokens": 12, "completion_tokens": 2, "total_tokens": 14},
+        }));
+        let expected = Completion {
+            text: "move 1".to_owned(),
+            usage: Usage { prompt: 12, completion: 2 },
+            tokens: vec![71, 9],
+            logprobs: vec![-0.25, -3.0],
+            is_truncated: false,
+            is_exhausted: false,
+            is_stopped: false,
+            source: Some("s".into()),
+        };
+        assert_eq!(found, Ok(expected));
+    }
+
+    #[test]
+    fn a_completion_of_vllm_has_lists() {
+        let found = read(&json!({
+            "choices": [{"text": "a b", "finish_reason": "length", "token_ids": [4, 5],
+                "logprobs": {"token_logprobs": [-0.5, -1.5], "tokens": ["a", " b"]}}],
+        }))
+        .unwrap();
+        assert_eq!(
+            (found.text.as_str(), found.is_truncated, found.usage),
+            ("a b", true, Usage::default())
+        );
+        assert_eq!((found.tokens, found.logprobs), (vec![4, 5], vec![-0.5, -1.5]));
+    }
+
+    #[test]
+    fn malformed_optional_fields_are_dropped_and_the_text_stays() {
+        for (extra, value) in [
+            ("logprobs", json!(null)),
+            ("logprobs", json!({"content": null})),
+            ("logprobs", json!({"content": [{"logprob": "low", "id": -1}]})),
+            ("logprobs", json!({"token_logprobs": [null, -1.0]})),
+            ("token_ids", json!([1, "2"])),
+            ("usage", json!("none")),
+        ] {
+            let found =
+                read(&json!({"choices": [{"message": {"content": ""}, extra: value}]})).unwrap();
+            assert_eq!(
+                (found.text, found.tokens, found.logprobs),
+                (String::new(), vec![], vec![]),
+                "{extra}"
+            );
+        }
+        let thinking =
+            json!({"choices": [{"message": {"content": null}, "finish_reason": "length"}]});
+        assert!(read(&thinking).unwrap().is_truncated);
+    }
+
+    #[test]
+    fn invalid_responses_are_named() {
+        for (body, expected) in [
+            ("", ResponseError::Empty),
+            (" \r\n", ResponseError::Empty),
+            ("{\"choices\":\n[{", ResponseError::NotJson(14)),
+            ("hello", ResponseError::NotJson(1)),
+            ("{}", ResponseError::NoChoice),
+            ("[]", ResponseError::NoChoice),
+            ("{\"choices\":[]}", ResponseError::NoChoice),
+            ("{\"choices\":[{\"message\":{\"content\":null}}]}", ResponseError::NoText),
+            ("{\"error\":{\"message\":\"no slot\"}}", ResponseError::Error("no slot".to_owned())),
+        ] {
+            assert_eq!(completion(body.as_bytes(), &"s".into()), Err(expected), "{body}");
+        }
+    }
+
+    #[test]
+    fn the_message_is_found_in_every_servers_errors() {
+        for (body, expected) in [
+            (r#"{"error":{"message":"a","type":"b"}}"#, "a"),
+            (r#"{"error":"a"}"#, "a"),
+            (r#"{"object":"error","message":"a","code":400}"#, "a"),
+            (r#"{"detail":[{"loc":["body"]}]}"#, r#"[{"loc":["body"]}]"#),
+            ("plain words", "plain words"),
+            ("", ""),
+        ] {
+            assert_eq!(error_message(body.as_bytes()), expected, "{body}");
+        }
+    }
+}

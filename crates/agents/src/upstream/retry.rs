@@ -1,0 +1,165 @@
+//! The attempts that one request may take: on another backend where there is one, with backoff, all
+//! bounded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::attempt_error::AttemptError;
+use super::http::HttpClient;
+use super::pool::Pool;
+use super::request::RequestFormat;
+use super::wait_queue::RoutingHint;
+use crate::model::{Completion, CompletionRequest};
+use crate::{AgentError, Failure};
+use prime_bench::tasks::TaskRng;
+use prime_retry::Backoff;
+use prime_settings::UpstreamPool;
+
+/// Sends requests to a pool and retries those that failed transiently.
+pub(super) struct RetryingClient {
+    pub pool: Arc<Pool>,
+    pub http: HttpClient,
+    pub format: RequestFormat,
+    pub policy: RetryPolicy,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RetryPolicy {
+    retries_max: u32,
+    backoff: Backoff,
+    queue_timeout: Duration,
+}
+
+impl RetryPolicy {
+    pub fn new(settings: &UpstreamPool) -> Self {
+        let backoff = Backoff {
+            initial: Duration::from_millis(settings.backoff_ms),
+            max: Duration::from_millis(settings.backoff_max_ms),
+        };
+        let queue_timeout = Duration::from_millis(settings.queue_timeout_ms);
+        Self { retries_max: settings.retries_max, backoff, queue_timeout }
+    }
+
+    /// The delay before retry `retry`, from 1. Full jitter, so that requests that failed together
+    /// are not retried together.
+    fn delay(&self, retry: u32, rng: &mut TaskRng) -> Duration {
+        let longest = self.backoff.delay(retry.saturating_sub(1));
+        let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX - 1);
+        Duration::from_micros(rng.below(micros + 1))
+    }
+}
+
+impl RetryingClient {
+    /// Sends a request until there is a completion, a permanent error, or no attempt left. Must be
+    /// called in the pool's runtime.
+    ///
+    /// # Errors
+    /// The last attempt's error, with the backend's name.
+    pub async fn complete(&self, request: &CompletionRequest) -> Result<Completion, AgentError> {
+        let mut rng = TaskRng::new(request.sampling.seed);
+        let mut hint = RoutingHint { affinity: request.affinity, avoid: None };
+        let mut queue_time_left = self.policy.queue_timeout;
+        let mut failed: Option<(Arc<str>, AttemptError)> = None;
+        for attempt in 0..=self.policy.retries_max {
+            if let (Some((_, error)), Some(index)) = (&failed, hint.avoid) {
+                let delay = self.policy.delay(attempt, &mut rng);
+                // Another backend need not wait for the `Retry-After` of this one.
+                let retry_after =
+                    error.retry_after.filter(|_| !self.pool.has_other(index)).unwrap_or_default();
+                sleep(delay.max(retry_after.min(self.policy.backoff.max))).await;
+            }
+            let queued = Instant::now();
+            let mut permit = match self.pool.acquire(hint, queue_time_left).await {
+                Ok(permit) => permit,
+                Err(exhausted) => return Err(give_up(failed, exhausted, attempt)),
+            };
+            queue_time_left = queue_time_left.saturating_sub(queued.elapsed());
+            permit.sending(attempt > 0);
+            let backend = permit.backend();
+            let body = self.format.body(request, &backend.model).to_string().into_bytes();
+            match self.http.complete(backend, body).await {
+                Ok(completion) => {
+                    permit.succeeded();
+                    return Ok(completion);
+                }
+                Err(error) => {
+                    permit.failed(&error);
+                    let name = Arc::clone(&permit.backend().name);
+                    if !error.is_retryable {
+                        return Err(agent_error(&name, &error, attempt + 1));
+                    }
+                    hint.avoid = Some(permit.index());
+                    failed = Some((name, error));
+                }
+            }
+        }
+        let (name, error) = failed.expect("invariant: there was an attempt, and it failed");
+        Err(agent_error(&name, &error, self.policy.retries_max + 1))
+    }
+}
+
+/// No permit for another attempt: an earlier failure says more than that.
+fn give_up(
+    failed: Option<(Arc<str>, AttemptError)>,
+    exhausted: AttemptError,
+    attempts: u32,
+) -> AgentError {
+    match failed {
+        Some((name, error)) => agent_error(&name, &error, attempts),
+        None => AgentError::new("upstreams", exhausted.failure, exhausted.reason),
+    }
+}
+
+fn agent_error(name: &str, error: &AttemptError, attempts: u32) -> AgentError {
+    let count = if attempts > 1 { format!(" (attempt {attempts})") } else { String::new() };
+    let agent = format!("upstream {name}");
+    let is_transient = error.is_transient();
+    AgentError {
+        is_transient,
+        ..AgentError::new(agent, error.failure, format!("{}{count}", error.reason))
+    }
+}
+
+/// The error of a request whose task panicked or whose thread has ended.
+pub(super) fn thread_failed(has_panicked: bool) -> AgentError {
+    if has_panicked {
+        AgentError::new("upstreams", Failure::Panicked, "the upstream client panicked: see the log")
+    } else {
+        AgentError::new(
+            "upstreams",
+            Failure::Died,
+            "the upstream thread has ended: restart the daemon",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_are_drawn_below_a_bound_that_doubles_to_a_limit() {
+        let settings =
+            UpstreamPool { backoff_ms: 100, backoff_max_ms: 1_000, ..UpstreamPool::default() };
+        let policy = RetryPolicy::new(&settings);
+        for (retry, bound) in
+            [(1, 100), (2, 200), (3, 400), (4, 800), (5, 1_000), (6, 1_000), (90, 1_000)]
+        {
+            let delays: Vec<_> = (0..200)
+                .map(|seed| policy.delay(retry, &mut TaskRng::new(seed)).as_millis())
+                .collect();
+            let (least, most) = (delays.iter().min().unwrap(), delays.iter().max().unwrap());
+            assert!(
+                *least < bound / 10 && *most <= bound && *most > bound * 9 / 10,
+                "{retry}: {least} to {most}"
+            );
+        }
+        assert_eq!(
+            policy.delay(3, &mut TaskRng::new(7)),
+            policy.delay(3, &mut TaskRng::new(7)),
+            "by the turn's seed"
+        );
+    }
+}

@@ -1,0 +1,280 @@
+//! Routes that list the available tasks and agents.
+
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::openapi::{RefOr, Schema, Type, schema::ObjectBuilder};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::error::ApiError;
+use super::{State, method_not_allowed};
+use prime_agent_set::RecordedAgent;
+use prime_bench::tasks::{self, AnyTask};
+use prime_settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
+
+pub fn configure(config: &mut web::ServiceConfig) {
+    config
+        .service(
+            web::resource("/v1/tasks")
+                .route(web::get().to(list))
+                .default_service(web::to(|| method_not_allowed("GET"))),
+        )
+        .service(
+            web::resource("/v1/tasks/{slug}")
+                .route(web::get().to(show))
+                .default_service(web::to(|| method_not_allowed("GET"))),
+        )
+        .service(
+            web::resource("/v1/agents")
+                .route(web::get().to(agents))
+                .default_service(web::to(|| method_not_allowed("GET"))),
+        );
+}
+
+/// The slug of a task; the OpenAPI document enumerates them.
+pub struct TaskSlug;
+
+impl PartialSchema for TaskSlug {
+    fn schema() -> RefOr<Schema> {
+        let slugs = tasks::all().chain(tasks::variants()).map(|task| task.spec().slug);
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(slugs)).into()
+    }
+}
+
+impl ToSchema for TaskSlug {}
+
+/// A task of the benchmark.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TaskInfo {
+    pub slug: String,
+    pub title: String,
+    pub category: String,
+    /// The size of an easy, a medium and a hard instance.
+    pub sizes: [String; 3],
+    /// The forms of its action lines.
+    pub actions: Vec<String>,
+    pub constraints: Vec<ConstraintInfo>,
+}
+
+/// A constraint of a task.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ConstraintInfo {
+    pub name: String,
+    /// `format`, `invariant`, `transition` or `terminal`.
+    pub kind: String,
+    /// The paper's weight: 1.0, 0.6 or 0.2.
+    pub weight: f64,
+    pub meaning: String,
+}
+
+/// All tasks.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TaskList {
+    pub tasks: Vec<TaskInfo>,
+}
+
+fn info(task: &dyn AnyTask) -> TaskInfo {
+    let spec = task.spec();
+    TaskInfo {
+        slug: spec.slug.to_owned(),
+        title: spec.title.to_owned(),
+        category: spec.category.name().to_owned(),
+        sizes: spec.sizes.map(str::to_owned),
+        actions: spec.actions.iter().map(|action| (*action).to_owned()).collect(),
+        constraints: spec
+            .constraints
+            .iter()
+            .map(|constraint| ConstraintInfo {
+                name: constraint.name.to_owned(),
+                kind: constraint.kind.name().to_owned(),
+                weight: constraint.severity.weight(),
+                meaning: constraint.meaning.to_owned(),
+            })
+            .collect(),
+    }
+}
+
+/// Lists the tasks.
+#[utoipa::path(
+    get, path = "/v1/tasks", tag = "catalog", operation_id = "list_tasks",
+    responses((status = 200, description = "All tasks", body = TaskList)),
+)]
+pub async fn list() -> HttpResponse {
+    HttpResponse::Ok()
+        .json(TaskList { tasks: tasks::all().chain(tasks::variants()).map(info).collect() })
+}
+
+/// Steps of a worked example that are shown.
+const STEPS_SHOWN: usize = 40;
+
+/// A field of an input, an answer or a state.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FieldInfo {
+    pub name: String,
+    pub meaning: String,
+}
+
+/// A form of action line.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ActionInfo {
+    /// The form with named placeholders.
+    pub line: String,
+    pub effect: String,
+    pub example: String,
+}
+
+/// A step of a worked example.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ExampleStep {
+    pub line: String,
+    /// The state after it.
+    #[schema(value_type = Value)]
+    pub state: Value,
+}
+
+/// A small instance, solved by the task's own algorithm.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ExampleInfo {
+    #[schema(value_type = Object)]
+    pub input: Value,
+    /// The state before the first step.
+    #[schema(value_type = Value)]
+    pub start: Value,
+    /// At most the first 40.
+    pub steps: Vec<ExampleStep>,
+    /// All of them.
+    pub steps_total: u64,
+    #[schema(value_type = Object)]
+    pub answer: Value,
+}
+
+/// A task with everything that its page says.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TaskPage {
+    #[serde(flatten)]
+    pub task: TaskInfo,
+    pub problem: String,
+    pub algorithm: String,
+    /// What one step is.
+    pub step: String,
+    /// How instances are drawn.
+    pub instances: String,
+    /// What was decided where the paper is silent or wrong; may be empty.
+    pub note: String,
+    pub input: Vec<FieldInfo>,
+    pub answer: Vec<FieldInfo>,
+    pub state: Vec<FieldInfo>,
+    pub lines: Vec<ActionInfo>,
+    pub example: ExampleInfo,
+}
+
+fn fields(list: &[(&str, &str)]) -> Vec<FieldInfo> {
+    list.iter()
+        .map(|(name, meaning)| FieldInfo {
+            name: (*name).to_owned(),
+            meaning: (*meaning).to_owned(),
+        })
+        .collect()
+}
+
+fn task_page(task: &dyn AnyTask) -> TaskPage {
+    let page = task.spec().page;
+    let text = |text: &str| text.trim().to_owned();
+    let tasks::WorkedExample { input, start, steps, steps_total, answer } =
+        tasks::worked_example(task, STEPS_SHOWN);
+    let steps = steps.into_iter().map(|(line, state)| ExampleStep { line, state }).collect();
+    TaskPage {
+        task: info(task),
+        problem: text(page.problem),
+        algorithm: text(page.algorithm),
+        step: text(page.step),
+        instances: text(page.generate),
+        note: text(page.note),
+        input: fields(page.input),
+        answer: fields(page.answer),
+        state: fields(page.state),
+        lines: page
+            .actions
+            .iter()
+            .map(|action| ActionInfo {
+                line: action.line.to_owned(),
+                effect: action.effect.to_owned(),
+                example: action.example.to_owned(),
+            })
+            .collect(),
+        example: ExampleInfo { input, start, steps, steps_total, answer },
+    }
+}
+
+/// Shows a task.
+///
+/// The problem and its algorithm, the fields of input, answer and state, the action lines, and a
+/// worked example.
+#[utoipa::path(
+    get, path = "/v1/tasks/{slug}", tag = "catalog", operation_id = "show_task", params(("slug" = TaskSlug, description = "The task's `slug`")),
+    responses((status = 200, description = "The task", body = TaskPage)),
+)]
+pub async fn show(slug: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    let task = tasks::find(&slug)
+        .map_err(|error| ApiError::not_found("no_such_task", error.to_string()))?;
+    Ok(HttpResponse::Ok().json(task_page(task)))
+}
+
+/// An agent that can play a role.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AgentInfo {
+    /// `executor`, `verifier` or `coordinator`.
+    pub role: String,
+    pub name: String,
+    /// The implementation; differs from `name` for a definition.
+    pub implementation: String,
+    /// A description for people.
+    pub description: String,
+    /// The options that it uses, where a request chooses it.
+    #[schema(value_type = Object)]
+    pub options: Map<String, Value>,
+    /// Whether it is the configured one.
+    pub default: bool,
+    /// Whether a request may choose it.
+    pub allowed: bool,
+}
+
+/// All implementations and definitions.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AgentList {
+    pub agents: Vec<AgentInfo>,
+}
+
+/// Lists the implementations and definitions of the roles, and which of them a request may choose.
+#[utoipa::path(
+    get, path = "/v1/agents", tag = "catalog", operation_id = "list_agents",
+    responses((status = 200, description = "All implementations and definitions", body = AgentList)),
+)]
+pub async fn agents(state: web::Data<State>) -> HttpResponse {
+    let app = state.runs.app();
+    let settings = app.settings();
+    let server = &settings.server;
+    let mut agents = Vec::new();
+    list_role::<ExecutorAgent>(settings, &server.allow_executors, &mut agents);
+    list_role::<VerifierAgent>(settings, &server.allow_verifiers, &mut agents);
+    list_role::<CoordinatorAgent>(settings, &server.allow_coordinators, &mut agents);
+    HttpResponse::Ok().json(AgentList { agents })
+}
+
+fn list_role<A: RoleOptions>(settings: &Settings, allowed: &[String], list: &mut Vec<AgentInfo>) {
+    let default = A::section(settings).implementation();
+    for listed in settings.agent_list::<A>() {
+        list.push(AgentInfo {
+            role: A::ROLE.name().to_owned(),
+            default: listed.name == default,
+            allowed: listed.name == default || allowed.contains(&listed.name),
+            options: settings
+                .agent::<A>(&listed.name)
+                .map(|options| RecordedAgent::of(&options).options)
+                .unwrap_or_default(),
+            implementation: listed.implementation,
+            description: listed.description,
+            name: listed.name,
+        });
+    }
+}

@@ -1,0 +1,67 @@
+//! Parses and checks arbitrary requests as the routes do, without a daemon: the entry point of the
+//! fuzzer.
+
+use actix_web::web::Query;
+
+use super::error::ApiError;
+use super::guard::json;
+use super::resolve::checked;
+use super::try_step::TryRequest;
+use super::wire::{CollectRequest, ForkRequest, ListQuery, ReviewRequest, RunRequest};
+use super::{openai, verify};
+use prime_settings::Settings;
+
+/// Reads a body as each route with a body would, and as the query of the listing; judges what
+/// `/v1/verify` would judge.
+///
+/// # Errors
+/// The error that each route would respond with.
+pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 9] {
+    [
+        json::<RunRequest>(body).and_then(|request| checked(settings, &request).map(drop)),
+        openai::checked(settings, body),
+        openai::checked_response(settings, body),
+        verify::judged(body, &verify::Abandoned::default()).map(drop),
+        json::<CollectRequest>(body).map(drop),
+        json::<ReviewRequest>(body).map(drop),
+        json::<ForkRequest>(body).map(drop),
+        json::<TryRequest>(body).map(drop),
+        Query::<ListQuery>::from_query(&String::from_utf8_lossy(body))
+            .map(drop)
+            .map_err(|error| ApiError::bad_request(error.to_string())),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_route_reads_its_own_requests() {
+        let settings = Settings::default();
+        // Of the routes that accept the body, the numbers in the order above.
+        let read = |body: &str| -> Vec<usize> {
+            let results = read_as_each_route(&settings, body.as_bytes());
+            results
+                .iter()
+                .enumerate()
+                .filter(|(_, result)| result.is_ok())
+                .map(|(route, _)| route)
+                .collect()
+        };
+        let none: [usize; 0] = [];
+        assert_eq!(read(r#"{"task": "n-queens", "fanout": 2}"#), [0]);
+        assert_eq!(read(r#"{"task": "n-queens", "fanout": 0}"#), none);
+        assert_eq!(read(r#"{"older_than_days": 1}"#), [4]);
+        assert_eq!(read("limit=3&status=running"), [8]);
+        assert_eq!(read(r#"{"seq": 1, "verdict": "accept"}"#), [5]);
+        assert_eq!(read(r#"{"agents": {"executor": "reference"}}"#), [6]);
+        assert_eq!(read(r#"{"role": "verifier", "action": "x"}"#), [7]);
+        let chat = r#"{"model": "prime", "messages": [{"role": "user", "content": "{\"task\": \"n-queens\"}"}]}"#;
+        assert_eq!(read(chat), [1]);
+        let response = r#"{"model": "prime", "input": "{\"task\": \"n-queens\"}"}"#;
+        assert_eq!(read(response), [2]);
+        let judged = r#"{"task": "n-queens", "difficulty": "easy", "index": 0, "action": "x"}"#;
+        assert_eq!(read(judged), [3]);
+    }
+}

@@ -1,0 +1,169 @@
+//! Reads request bodies within limits of size and time. actix-web itself waits forever for the rest
+//! of a body.
+
+use std::time::Duration;
+
+use actix_web::dev::Payload;
+use actix_web::error::PayloadError;
+use actix_web::http::header;
+use actix_web::web::{Bytes, BytesMut};
+use actix_web::{FromRequest, HttpRequest};
+use futures::future::LocalBoxFuture;
+use futures::{FutureExt as _, Stream, StreamExt as _};
+use tokio::time::{Instant, timeout_at};
+
+use crate::error::ApiError;
+use prime_settings::Server;
+
+/// Limits of bodies; in the app data, for [`Body`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyLimits {
+    pub bytes_max: usize,
+    /// Longest time from the end of the head to the end of the body.
+    pub timeout: Duration,
+}
+
+impl From<&Server> for BodyLimits {
+    fn from(server: &Server) -> Self {
+        Self {
+            bytes_max: usize::try_from(server.body_bytes_max).unwrap_or(usize::MAX),
+            timeout: Duration::from_millis(server.body_timeout_ms),
+        }
+    }
+}
+
+/// Extracts the whole body of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body(pub Bytes);
+
+impl FromRequest for Body {
+    type Error = ApiError;
+    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let Some(limits) = request.app_data::<BodyLimits>().copied() else {
+            let missing = ApiError::internal("the limits of bodies are not configured");
+            return std::future::ready(Err(missing)).boxed_local();
+        };
+        let deadline = Instant::now() + limits.timeout;
+        if let Err(error) = check_head(request, limits.bytes_max) {
+            return std::future::ready(Err(error)).boxed_local();
+        }
+        let mut payload = payload.take();
+        async move { read_body(&mut payload, limits.bytes_max, deadline).await.map(Body) }
+            .boxed_local()
+    }
+}
+
+/// Checks the headers that describe the body.
+fn check_head(request: &HttpRequest, bytes_max: usize) -> Result<(), ApiError> {
+    let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    if let Some(encoding) = header(header::CONTENT_ENCODING)
+        && !encoding.eq_ignore_ascii_case("identity")
+    {
+        let message = format!("the body's Content-Encoding is {encoding:?}; send it unencoded");
+        return Err(ApiError::unsupported_media_type(message));
+    }
+    // actix-web has refused a length that is not a number.
+    let length =
+        header(header::CONTENT_LENGTH).and_then(|length| length.trim().parse::<u64>().ok());
+    if length.is_some_and(|length| length > bytes_max as u64) {
+        return Err(ApiError::too_large(bytes_max));
+    }
+    Ok(())
+}
+
+/// Reads a whole body.
+///
+/// # Errors
+/// 413 as soon as there are more than `bytes_max` bytes, 408 at the deadline, 400 when the body is
+/// truncated or malformed.
+pub async fn read_body(
+    payload: &mut (impl Stream<Item = Result<Bytes, PayloadError>> + Unpin),
+    bytes_max: usize,
+    deadline: Instant,
+) -> Result<Bytes, ApiError> {
+    let whole = async {
+        let mut body = BytesMut::new();
+        while let Some(piece) = payload.next().await {
+            let piece = piece.map_err(|error| match error {
+                PayloadError::Overflow => ApiError::too_large(bytes_max),
+                error => ApiError::bad_request(format!("the body cannot be read: {error}")),
+            })?;
+            if piece.len() > bytes_max - body.len() {
+                return Err(ApiError::too_large(bytes_max));
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(body.freeze())
+    };
+    timeout_at(deadline, whole).await.unwrap_or_else(|_| {
+        Err(ApiError::timeout(
+            "the body was not complete in time (server.body_timeout_ms); send it faster",
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::ResponseError as _;
+    use futures::stream;
+
+    fn pieces(texts: &[&'static str]) -> impl Stream<Item = Result<Bytes, PayloadError>> + Unpin {
+        stream::iter(
+            texts.iter().map(|text| Ok(Bytes::from_static(text.as_bytes()))).collect::<Vec<_>>(),
+        )
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_may_have_exactly_the_limit() {
+        let deadline = Instant::now() + Duration::from_secs(1);
+        assert_eq!(read_body(&mut pieces(&[]), 0, deadline).await, Ok(Bytes::new()));
+        assert_eq!(
+            read_body(&mut pieces(&["abc", "", "de"]), 5, deadline).await,
+            Ok(Bytes::from("abcde"))
+        );
+        for texts in [&["abcdef"][..], &["abc", "def"], &["abcde", "f"]] {
+            let error = read_body(&mut pieces(texts), 5, deadline).await.unwrap_err();
+            assert_eq!(error.status_code(), 413);
+            assert!(
+                error.to_string().contains("more than 5 bytes (server.body_bytes_max)"),
+                "{error}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_is_late_is_a_timeout() {
+        let started = Instant::now();
+        let one_byte_and_no_more = pieces(&["a"]).chain(stream::pending());
+        let deadline = started + Duration::from_secs(10);
+        let error = read_body(&mut Box::pin(one_byte_and_no_more), 5, deadline).await.unwrap_err();
+        assert_eq!(
+            (error.status_code().as_u16(), started.elapsed()),
+            (408, Duration::from_secs(10))
+        );
+
+        // A byte each second, for ever: steady, but too slow.
+        let seconds = tokio::time::interval(Duration::from_secs(1));
+        let trickle = stream::unfold(seconds, |mut seconds| async {
+            seconds.tick().await;
+            Some((Ok(Bytes::from_static(b"x")), seconds))
+        });
+        let error = read_body(&mut Box::pin(trickle), 1_000, deadline + Duration::from_secs(10))
+            .await
+            .unwrap_err();
+        assert_eq!(error.status_code(), 408);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_truncated_body_is_a_bad_request() {
+        let cut = pieces(&["a"]).chain(stream::iter([Err(PayloadError::Incomplete(None))]));
+        let deadline = Instant::now() + Duration::from_secs(1);
+        assert_eq!(
+            read_body(&mut Box::pin(cut), 5, deadline).await.unwrap_err().status_code(),
+            400
+        );
+    }
+}

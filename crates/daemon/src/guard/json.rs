@@ -1,0 +1,103 @@
+//! Parses bodies that are JSON objects. Errors have the path of the invalid field.
+
+use serde::de::DeserializeOwned;
+
+use crate::error::ApiError;
+
+/// Parses a body that must be one JSON object. serde_json limits nesting to 128 levels, so that no
+/// input exhausts the stack.
+///
+/// # Errors
+/// 400: with the field's path when a value is invalid, without when the body is not a JSON object.
+pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let not_json = |error: &serde_json::Error| {
+        ApiError::bad_request(format!("the body is not a JSON object: {error}"))
+    };
+    let is_list = bytes.trim_ascii_start().first() == Some(&b'[');
+    if is_list {
+        // serde would read its elements as the fields in their order.
+        return Err(ApiError::bad_request("the body is not a JSON object: it is a list"));
+    }
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let field = error.path().to_string();
+        let error = error.into_inner();
+        // Malformed JSON has no fields; a missing field has the path of its object, here the root.
+        if !error.is_data() || bytes.trim_ascii_start().first() != Some(&b'{') {
+            not_json(&error)
+        } else if field == "." {
+            ApiError::bad_request(format!("body: {error}"))
+        } else {
+            ApiError::bad_field(&field, error)
+        }
+    })?;
+    json.end().map_err(|error| not_json(&error))?;
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+    use serde_json::Value;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Request {
+        task: String,
+        #[serde(default)]
+        budget: Budget,
+        input: Option<Value>,
+    }
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Budget {
+        steps: Option<u64>,
+    }
+
+    #[test]
+    fn an_object_is_read() {
+        let read: Request = json(b" {\"task\": \"x\", \"budget\": {\"steps\": 3}} ").unwrap();
+        assert_eq!(
+            read,
+            Request { task: "x".to_owned(), budget: Budget { steps: Some(3) }, input: None }
+        );
+    }
+
+    #[test]
+    fn errors_name_the_path_of_the_field() {
+        for (text, field, part) in [
+            ("{\"task\": 5}", Some("task"), "field `task`: invalid type"),
+            ("{\"task\": \"x\", \"budget\": {\"steps\": -1}}", Some("budget.steps"), "-1"),
+            (
+                "{\"task\": \"x\", \"budget\": {\"stesp\": 1}}",
+                Some("budget.stesp"),
+                "unknown field",
+            ),
+            ("{}", None, "body: missing field `task`"),
+            ("", None, "the body is not a JSON object"),
+            ("{", None, "the body is not a JSON object"),
+            ("[]", None, "the body is not a JSON object"),
+            (" [\"x\", {}, null]", None, "the body is not a JSON object"),
+            ("{\"task\": \"x\"} x", None, "the body is not a JSON object: trailing characters"),
+            ("\u{0}", None, "the body is not a JSON object"),
+        ] {
+            let error = json::<Request>(text.as_bytes()).unwrap_err().body().error;
+            assert_eq!(error.field.as_deref(), field, "{text}");
+            assert!(error.message.contains(part), "{text}: {}", error.message);
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_refused() {
+        let nested = |depth: usize| {
+            format!("{{\"task\": \"x\", \"input\": {}{}}}", "[".repeat(depth), "]".repeat(depth))
+        };
+        assert!(json::<Request>(nested(100).as_bytes()).is_ok());
+        for depth in [200, 100_000] {
+            let error = json::<Request>(nested(depth).as_bytes()).unwrap_err();
+            assert!(error.to_string().contains("recursion limit exceeded"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! `/metrics`, and the counting of requests.
+
+use std::time::Duration;
+
+use actix_web::http::header::{self, Accept, Header as _};
+use actix_web::{HttpRequest, HttpResponse, web};
+
+use tokio::time::timeout;
+
+use super::guard::ResponseHead;
+use super::latest_check::LatestCheck;
+use super::{State, method_not_allowed};
+use prime_engine::Engine;
+use prime_journal::ClusterStatus;
+use prime_service::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
+use prime_service::runs::{RunError, Runs};
+
+/// The patterns that become labels; all other paths share one label.
+const ROUTES: [&str; 40] = [
+    "/v1/runs",
+    "/v1/runs/{id}",
+    "/v1/runs/{id}/cancel",
+    "/v1/runs/{id}/fork",
+    "/v1/runs/{id}/events",
+    "/v1/runs/{id}/trace",
+    "/v1/runs/{id}/reviews",
+    "/v1/runs/{id}/tree",
+    "/v1/runs/{id}/shape",
+    "/v1/runs/{id}/steps",
+    "/v1/runs/{id}/steps/{seq}",
+    "/v1/runs/{id}/steps/{seq}/try",
+    "/v1/runs/{id}/find",
+    "/v1/runs/{id}/spec",
+    "/v1/runs/{id}/progress",
+    "/v1/compare",
+    "/v1/gc",
+    "/v1/reload",
+    "/v1/split",
+    "/v1/cluster",
+    "/v1/reports",
+    "/v1/reports/{path:.*}",
+    "/v1/verify",
+    "/v1/tasks",
+    "/v1/tasks/{slug}",
+    "/v1/agents",
+    "/v1/chat/completions",
+    "/v1/responses",
+    "/v1/models",
+    "/v1/models/{model:.+}",
+    "/livez",
+    "/readyz",
+    "/metrics",
+    "/mcp",
+    "/openapi.json",
+    "/",
+    "/docs",
+    "/docs/{file:.*}",
+    "/studio",
+    "/studio/{path:.*}",
+];
+
+/// Statuses of refusals that are not the request's fault.
+const REFUSALS: [u16; 2] = [429, 503];
+
+/// Longest wait for the journal. Without an answer, the metrics are shown without what it would
+/// say.
+const STORE_WAIT: Duration = Duration::from_secs(1);
+/// How long an answer of a shared journal's store counts. Its size is a sum over all runs, the
+/// nodes are a few rows.
+const NODES_EVERY: Duration = Duration::from_secs(5);
+const SIZE_EVERY: Duration = Duration::from_mins(1);
+
+/// The label of all paths without a route.
+const OTHER: &str = "other";
+
+/// The usual reasons for refusals, which have a series from the start.
+const REASONS: [&str; 11] = [
+    "agent_failed",
+    "draining",
+    "engine_lost",
+    "journal_not_writable",
+    "queue_full",
+    "rate_limit_exceeded",
+    "too_many_concurrent_requests",
+    "too_many_connections",
+    "too_many_open_runs",
+    "too_many_streams",
+    "verify_queue_full",
+];
+
+/// Creates the series that [`count`] counts in.
+pub fn declare(metrics: &Metrics) {
+    metrics.declare(ROUTES.into_iter().chain([OTHER]), &REASONS);
+}
+
+/// Whether a scraper prefers OpenMetrics. Without a preference it gets the older format, which
+/// every scraper reads.
+fn wants_openmetrics(request: &HttpRequest) -> bool {
+    let Ok(accept) = Accept::parse(request) else { return false };
+    let known = accept.ranked().into_iter().find_map(|range| match range.essence_str() {
+        "application/openmetrics-text" => Some(true),
+        "text/plain" | "text/*" | "*/*" => Some(false),
+        _ => None,
+    });
+    known.unwrap_or(false)
+}
+
+/// Counts a response.
+pub fn count(metrics: &Metrics, response: &ResponseHead<'_>) {
+    let route = ROUTES.into_iter().find(|route| Some(*route) == response.pattern).unwrap_or(OTHER);
+    metrics.http(route, response.status, response.seconds);
+    if REFUSALS.contains(&response.status) {
+        metrics.refused(response.code.unwrap_or("not_ready"));
+    }
+}
+
+/// What the store of a shared journal said last, however many scrape.
+#[derive(Debug)]
+pub struct StoreReadings {
+    bytes: LatestCheck<Option<u64>>,
+    nodes: LatestCheck<Option<ClusterStatus>>,
+}
+
+impl Default for StoreReadings {
+    fn default() -> Self {
+        Self { bytes: LatestCheck::new(SIZE_EVERY), nodes: LatestCheck::new(NODES_EVERY) }
+    }
+}
+
+/// An answer of the journal, if there is one in time.
+async fn read<T>(answer: impl Future<Output = Result<T, RunError>>) -> Option<T> {
+    timeout(STORE_WAIT, answer).await.ok()?.ok()
+}
+
+impl StoreReadings {
+    /// The content of the journal in bytes, and the nodes, if it is shared.
+    async fn of(&self, runs: &Runs) -> (Option<u64>, Option<ClusterStatus>) {
+        let bytes = async { read(runs.journal_size()).await.map(|size| size.bytes) };
+        if !runs.is_shared() {
+            return (bytes.await, None);
+        }
+        let nodes = async { read(runs.cluster()).await.flatten() };
+        tokio::join!(self.bytes.get(bytes), self.nodes.get(nodes))
+    }
+}
+
+pub fn configure(config: &mut web::ServiceConfig) {
+    config.service(
+        web::resource("/metrics")
+            .route(web::get().to(metrics))
+            .default_service(web::to(|| method_not_allowed("GET"))),
+    );
+}
+
+/// The metrics of the process, for Prometheus.
+///
+/// Where daemons share the journal, `prime_cluster_…` is over all of them, and the same from each.
+/// OpenMetrics for scrapers whose `Accept` prefers it, otherwise Prometheus' text format.
+#[utoipa::path(
+    get, path = "/metrics", tag = "operations", operation_id = "metrics",
+    responses((status = 200, description = "Prometheus' text format 0.0.4, or OpenMetrics 1.0", content(
+        (String = "text/plain"), (String = "application/openmetrics-text"),
+    ))),
+)]
+pub async fn metrics(state: web::Data<State>, request: HttpRequest) -> HttpResponse {
+    let runs = &state.runs;
+    for status in runs.app().engines().values().map(Engine::status) {
+        runs.metrics().engine(&status);
+    }
+    runs.metrics().hangs(runs.app().hangs());
+    let metrics = runs.metrics();
+    let (bytes, nodes) = state.store.of(runs).await;
+    metrics.journal_state(bytes, runs.journal_failure().is_none());
+    metrics.cluster(nodes);
+    let (content_type, text) = if wants_openmetrics(&request) {
+        (CONTENT_TYPE, metrics.render())
+    } else {
+        (TEXT_CONTENT_TYPE, metrics.render_text())
+    };
+    HttpResponse::Ok().content_type(content_type).insert_header((header::VARY, "Accept")).body(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::test::TestRequest;
+
+    #[test]
+    fn the_format_is_that_which_the_scraper_prefers() {
+        let wants = |accept: Option<&str>| {
+            let request = TestRequest::default();
+            let request = accept
+                .into_iter()
+                .fold(request, |request, accept| request.insert_header(("Accept", accept)));
+            wants_openmetrics(&request.to_http_request())
+        };
+        for (accept, expected) in [
+            (None, false),
+            (Some("*/*"), false),
+            (Some("text/plain;version=0.0.4"), false),
+            (Some("application/openmetrics-text"), true),
+            (Some("text/plain;q=0.9, application/openmetrics-text;q=0.1"), false),
+            // Prometheus 2.42.
+            (
+                Some(
+                    "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
+                     text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+                ),
+                true,
+            ),
+            (Some("?"), false),
+        ] {
+            assert_eq!(wants(accept), expected, "{accept:?}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The benchmark and its runs as tools of the Model Context Protocol (modelcontextprotocol.io),
+//! over stdio and over HTTP.
+//!
+//! - `tools`: what each tool is called, takes and is for. `server`: the protocol's handler, which
+//!   dispatches to
+//! - `backend`: what carries a call out: this process, or a daemon elsewhere (the command line has
+//!   that one).
+//! - `route`: the streamable HTTP transport, behind the guard like every route.
+//!
+//! The protocol itself is rmcp's; nothing here knows its messages.
+
+mod backend;
+mod route;
+mod server;
+mod tools;
+
+use std::sync::Arc;
+
+use actix_web::web;
+use rmcp::ServiceExt as _;
+
+use super::{DaemonError, State, Telemetry, open_runs};
+use prime_service::app::App;
+use prime_service::metrics::Metrics;
+
+use backend::Local;
+pub use backend::{Backend, EVENTS_MAX, ToolError, WAIT_MAX, Watch};
+pub use route::configure;
+pub use server::Server;
+
+/// Why a conversation over stdio ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum StdioError {
+    #[error(transparent)]
+    Daemon(#[from] DaemonError),
+    #[error("the client does not speak the Model Context Protocol: {0}")]
+    Protocol(String),
+}
+
+/// Serves the tools over standard input and output until the client closes them.
+///
+/// # Errors
+/// [`StdioError::Protocol`] when the first message is none of the protocol.
+pub async fn serve_stdio(backend: Arc<dyn Backend>) -> Result<(), StdioError> {
+    let failed = |error: &dyn std::fmt::Display| StdioError::Protocol(error.to_string());
+    let service = Server::new(backend)
+        .serve(rmcp::transport::stdio())
+        .await
+        .map_err(|error| failed(&error))?;
+    service.waiting().await.map(drop).map_err(|error| failed(&error))
+}
+
+/// Serves the tools over standard input and output with runs in this process, which resumes those
+/// that are open in its journal. Must be called within an actix system.
+///
+/// # Errors
+/// When the journal cannot be opened, or as [`serve_stdio`].
+pub async fn serve_stdio_here(app: App) -> Result<(), StdioError> {
+    let metrics = Arc::new(Metrics::new(jiff::Timestamp::now()));
+    let (journal, runs) = open_runs(app, metrics, None::<Telemetry>)?;
+    let state = State::new(Arc::clone(&runs), false, None).map_err(DaemonError::Serve)?;
+    journal.begin(&runs).map_err(DaemonError::Resume)?;
+    let served = serve_stdio(Arc::new(Local::new(web::Data::new(state), String::new()))).await;
+    runs.park();
+    journal.close();
+    runs.app().shutdown();
+    served
+}

@@ -1,0 +1,191 @@
+//! The protocol's handler: names itself, lists the tools, and carries out their calls.
+
+use std::sync::Arc;
+
+use prime_bench::prompts::{Components, Style, view, visible, whole};
+use prime_bench::tasks::{self, Category};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::backend::{Backend, ToolError, watch};
+use super::tools::Tool;
+use crate::guard::json as from_json;
+use crate::resolve::problem_of;
+use crate::wire::RunRequest;
+
+/// What a client may tell its model about all tools.
+const INSTRUCTIONS: &str = "PRIME-Bench: 86 algorithmic tasks that are solved one action line at a time, with a verifier \
+    for every line. To solve an instance yourself: describe_task, make_instance, then judge_step for each line (pass the \
+    lines so far as `actions`, or the last `state`) until it says `ended`, then check_answer. To have it solved: start_run, \
+    watch_run, read_run.";
+
+/// The tools, carried out by a backend.
+#[derive(Clone)]
+pub struct Server {
+    backend: Arc<dyn Backend>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListTasks {
+    category: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TaskName {
+    task: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunName {
+    run: String,
+}
+
+/// Reads arguments as the bodies of the routes are read.
+fn read<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, ToolError> {
+    let text = serde_json::to_vec(arguments).expect("invariant: JSON values serialise");
+    Ok(from_json(&text)?)
+}
+
+/// An id that may stand in a path.
+fn run_name(name: &str) -> Result<&str, ToolError> {
+    let is_plain =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if is_plain {
+        Ok(name)
+    } else {
+        Err(ToolError(format!("field `run`: {name:?} is no id of a run; list_runs has them")))
+    }
+}
+
+fn list_tasks(arguments: &ListTasks) -> Result<Value, ToolError> {
+    let category = arguments.category.as_deref().map(str::parse::<Category>).transpose();
+    let category = category.map_err(|error| ToolError(format!("field `category`: {error}")))?;
+    let chosen = tasks::all()
+        .map(|task| task.spec())
+        .filter(|spec| category.is_none_or(|only| spec.category == only));
+    let rows: Vec<_> = chosen
+        .map(|spec| {
+            let [easy, medium, hard] = spec.sizes;
+            json!({
+                "task": spec.slug, "title": spec.title, "category": spec.category.name(),
+                "sizes": {"easy": easy, "medium": medium, "hard": hard},
+            })
+        })
+        .collect();
+    Ok(json!({ "tasks": rows }))
+}
+
+fn describe_task(arguments: &TaskName) -> Result<Value, ToolError> {
+    let task = tasks::find(&arguments.task)
+        .map_err(|error| ToolError(format!("field `task`: {error}")))?;
+    serde_json::to_value(view(task.spec())).map_err(|error| ToolError(error.to_string()))
+}
+
+/// An instance, as an executor may see it. May compute for milliseconds.
+fn make_instance(mut arguments: Map<String, Value>) -> Result<Value, ToolError> {
+    let style = match arguments.remove("style") {
+        None => Style::Structured(Components::ALL),
+        Some(Value::String(name)) => {
+            name.parse().map_err(|error| ToolError(format!("field `style`: {error}")))?
+        }
+        Some(other) => return Err(ToolError(format!("field `style`: {other} is no string"))),
+    };
+    let request: RunRequest = read(&arguments)?;
+    let (id, problem) = problem_of(&request)?;
+    let spec = problem.spec();
+    if !style.suits(spec.category) {
+        return Err(ToolError(format!(
+            "field `style`: {style} is for sorting, and {} is no sort",
+            spec.slug
+        )));
+    }
+    Ok(json!({
+        "id": id, "task": spec.slug,
+        "input": visible(spec, problem.input()),
+        "state": problem.start().state(),
+        "prompt": whole(problem.as_ref(), style),
+    }))
+}
+
+impl Server {
+    pub fn new(backend: Arc<dyn Backend>) -> Self {
+        Self { backend }
+    }
+
+    async fn call(&self, tool: Tool, arguments: Map<String, Value>) -> Result<Value, ToolError> {
+        match tool {
+            Tool::ListTasks => list_tasks(&read(&arguments)?),
+            Tool::DescribeTask => describe_task(&read(&arguments)?),
+            Tool::MakeInstance => {
+                let made = tokio::task::spawn_blocking(|| make_instance(arguments)).await;
+                made.map_err(|_| {
+                    ToolError("the task could not make this instance: please report it".to_owned())
+                })?
+            }
+            Tool::JudgeStep | Tool::CheckAnswer => {
+                let field = if tool == Tool::JudgeStep { "action" } else { "answer" };
+                if !arguments.contains_key(field) {
+                    return Err(ToolError(format!("field `{field}` is missing")));
+                }
+                self.backend.verify(arguments).await
+            }
+            Tool::StartRun => self.backend.start(arguments).await,
+            Tool::ListRuns => self.backend.list(arguments).await,
+            Tool::ReadRun => self.backend.read(run_name(&read::<RunName>(&arguments)?.run)?).await,
+            Tool::CancelRun => {
+                self.backend.cancel(run_name(&read::<RunName>(&arguments)?.run)?).await
+            }
+            Tool::WatchRun => {
+                let wanted = read(&arguments)?;
+                let watched = watch(&self.backend, &wanted).await?;
+                serde_json::to_value(watched).map_err(|error| ToolError(error.to_string()))
+            }
+        }
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let program = Implementation::new("prime-agents", env!("CARGO_PKG_VERSION"));
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(program)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = Tool::ALL.iter().map(|tool| tool.page()).collect();
+        Ok(ListToolsResult { tools, ..ListToolsResult::default() })
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = Tool::named(&request.name) else {
+            let known: Vec<_> = Tool::ALL.iter().map(|tool| tool.name()).collect();
+            let message =
+                format!("there is no tool {:?}; there are {}", request.name, known.join(", "));
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        let result = match self.call(tool, request.arguments.unwrap_or_default()).await {
+            Ok(value) => CallToolResult::structured(value),
+            Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
+        };
+        Ok(result.into())
+    }
+}

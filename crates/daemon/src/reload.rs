@@ -1,0 +1,260 @@
+//! Reloads the configuration while the daemon serves, on a signal or by request.
+
+use std::time::Duration;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+use utoipa::ToSchema;
+
+use super::error::{ApiError, ErrorBody};
+use super::runs::needs_admin;
+use super::{State, method_not_allowed};
+use prime_service::runs::Runs;
+use prime_settings::{Server, Settings};
+
+/// Keys and whole sections whose changes apply to new runs at once. All others apply from the next
+/// start.
+const AT_ONCE: [&str; 14] = [
+    "agents",
+    "definitions",
+    "engines",
+    "journal.idempotency_days",
+    "journal.key_bytes_max",
+    "journal.retention_bytes",
+    "journal.retention_days",
+    "log.level",
+    "presets",
+    "run",
+    "runtime",
+    "server.allow_*",
+    "server.key_open_runs_max",
+    "server.queue_max",
+];
+
+/// New settings to apply, and where to send the result.
+pub struct Reload {
+    pub settings: Settings,
+    pub reply: oneshot::Sender<Result<Reloaded, String>>,
+}
+
+/// A request to read the configuration again, and where to send the result.
+pub struct ReloadRequest {
+    pub reply: oneshot::Sender<Result<Reloaded, String>>,
+}
+
+/// The channels of a daemon whose configuration can be reloaded.
+pub struct Reloads {
+    /// Settings to apply.
+    pub settings: mpsc::Receiver<Reload>,
+    /// Where the daemon requests a reload; `None` where nothing can be reloaded.
+    pub requests: Option<mpsc::Sender<ReloadRequest>>,
+}
+
+/// The result of a reload.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Reloaded {
+    /// The hash of the settings of new runs that do not override any.
+    pub config_hash: String,
+    /// Changes that apply to new runs: dotted keys of the configuration; definitions as
+    /// `definitions.ROLE.NAME`, templates as `definitions.templates.FILE`.
+    pub taken: Vec<String>,
+    /// Changes since the daemon was started that apply from its next start.
+    pub at_next_start: Vec<String>,
+}
+
+pub fn configure(config: &mut web::ServiceConfig) {
+    config.service(
+        web::resource("/v1/reload")
+            .route(web::post().to(reload))
+            .default_service(web::to(|| method_not_allowed("POST"))),
+    );
+}
+
+/// Reloads the configuration.
+///
+/// Like SIGHUP: files, definitions and templates are read again and apply to new runs; open runs
+/// keep theirs. With an error anywhere, nothing changes. The response may take as long as loading a
+/// model.
+#[utoipa::path(
+    post, path = "/v1/reload", tag = "operations", operation_id = "reload",
+    responses(
+        (status = 200, description = "Reloaded", body = Reloaded),
+        (status = 403, description = "Not an admin's key; without keys, another host or origin", body = ErrorBody),
+        (status = 409, description = "A reload is in progress", body = ErrorBody),
+        (status = 422, description = "The configuration has an error, which the message names; nothing has changed", body = ErrorBody),
+        (status = 501, description = "This process has no configuration to reload", body = ErrorBody),
+        (status = 503, description = "The daemon is stopping", body = ErrorBody),
+    ),
+)]
+pub async fn reload(
+    state: web::Data<State>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    needs_admin(&request, "may reload the configuration")?;
+    let stopping =
+        || ApiError::unavailable("draining", "the daemon is stopping", Duration::from_secs(5));
+    let Some(reloads) = &state.reloads else {
+        return Err(ApiError::not_implemented(
+            "this process has no configuration to reload: restart it",
+        ));
+    };
+    let (reply, reloaded) = oneshot::channel();
+    reloads.try_send(ReloadRequest { reply }).map_err(|error| match error {
+        TrySendError::Full(_) => {
+            ApiError::conflict("reload_under_way", "a reload is in progress: wait for it to finish")
+        }
+        TrySendError::Closed(_) => stopping(),
+    })?;
+    let reloaded = reloaded.await.map_err(|_| stopping())?;
+    let reloaded = reloaded.map_err(|error| {
+        let message = format!("the configuration was refused, everything stays as it is: {error}");
+        ApiError::unprocessable("configuration_refused", None, message)
+    })?;
+    Ok(HttpResponse::Ok().json(reloaded))
+}
+
+/// Applies new settings to new runs. The server itself stays as it was `started`.
+///
+/// # Errors
+/// When an engine or an agent cannot be made; then nothing has changed.
+pub(super) async fn apply(
+    runs: &Runs,
+    started: &Settings,
+    settings: Settings,
+) -> Result<Reloaded, String> {
+    let app = runs.app();
+    let (before, after) = (all(app.settings()), all(&settings));
+    let config_hash = settings.hash();
+    // The limits of the keys change together with the keys: at the next start.
+    let server = Server { keys: started.server.keys.clone(), ..settings.server.clone() };
+    let settings = Settings { server, ..settings };
+    let system = actix::System::current();
+    // A model may have to be loaded.
+    let made = web::block(move || {
+        actix::System::set_current(system);
+        app.with_settings(settings)
+    });
+    let made = made.await.map_err(|error| error.to_string())?;
+    runs.replace(made.map_err(|error| error.to_string())?);
+    let taken = changed(&before, &after).into_iter().filter(|key| counts_at_once(key)).collect();
+    let at_next_start =
+        changed(&all(started), &after).into_iter().filter(|key| !counts_at_once(key)).collect();
+    Ok(Reloaded { config_hash, taken, at_next_start })
+}
+
+/// The settings with their definitions, as JSON.
+fn all(settings: &Settings) -> Value {
+    let value =
+        |value: Result<Value, serde_json::Error>| value.expect("invariant: settings serialise");
+    let definitions = &settings.definitions;
+    let mut all = value(serde_json::to_value(settings));
+    all["definitions"] = Value::Object(Map::from_iter([
+        ("executor".to_owned(), value(serde_json::to_value(&definitions.executors))),
+        ("verifier".to_owned(), value(serde_json::to_value(&definitions.verifiers))),
+        ("coordinator".to_owned(), value(serde_json::to_value(&definitions.coordinators))),
+        ("templates".to_owned(), value(serde_json::to_value(&definitions.templates))),
+    ]));
+    all
+}
+
+/// The dotted keys in which two tables differ, sorted. A definition counts as one value.
+fn changed(one: &Value, other: &Value) -> Vec<String> {
+    fn walk(key: &str, one: &Value, other: &Value, found: &mut Vec<String>) {
+        if one == other {
+            return;
+        }
+        let is_definition = key.starts_with("definitions.") && key.matches('.').count() == 2;
+        let (Value::Object(ones), Value::Object(others), false) = (one, other, is_definition)
+        else {
+            found.push(key.to_owned());
+            return;
+        };
+        let mut names: Vec<_> = ones.keys().chain(others.keys()).collect();
+        names.sort();
+        names.dedup();
+        for name in names {
+            let below = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+            let value = |table: &Map<String, Value>| table.get(name).cloned().unwrap_or_default();
+            walk(&below, &value(ones), &value(others), found);
+        }
+    }
+    let mut found = Vec::new();
+    walk("", one, other, &mut found);
+    found
+}
+
+fn counts_at_once(key: &str) -> bool {
+    AT_ONCE.iter().any(|known| match known.strip_suffix('*') {
+        Some(start) => key.starts_with(start),
+        None => {
+            key.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(sets: &[&str]) -> Settings {
+        let sets: Vec<_> = sets.iter().map(|set| (*set).to_owned()).collect();
+        Settings::load(&[], std::iter::empty(), &sets).unwrap()
+    }
+
+    #[test]
+    fn what_has_changed_is_named_and_when_it_counts() {
+        let cases: [(&[&str], &[&str], &[&str]); 6] = [
+            (&[], &[], &[]),
+            (&["run.fanout=7", "run.budget.steps=9"], &["run.budget.steps", "run.fanout"], &[]),
+            (
+                &["agents.split.role=verifier", "agents.split.other=strict"],
+                &["agents.split.other", "agents.split.role"],
+                &[],
+            ),
+            (&["server.queue_max=5", "server.burst=99"], &["server.queue_max"], &["server.burst"]),
+            (&["presets.quick.fanout=1"], &["presets.quick"], &[]),
+            (
+                &["journal.retention_days=3", "journal.path=x.sqlite"],
+                &["journal.retention_days"],
+                &["journal.path"],
+            ),
+        ];
+        let owned = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
+        let before = all(&Settings::default());
+        for (sets, at_once, later) in cases {
+            let (now, then): (Vec<_>, Vec<_>) = changed(&before, &all(&settings(sets)))
+                .into_iter()
+                .partition(|key| counts_at_once(key));
+            assert_eq!((now, then), (owned(at_once), owned(later)), "{sets:?}");
+        }
+    }
+
+    #[test]
+    fn a_definition_is_named_as_a_whole() {
+        let mut other = Settings::default();
+        other.definitions.verifiers.get_mut("strict").unwrap().options.kinds.clear();
+        other.definitions.templates.remove("executor/step.j2");
+        let found = changed(&all(&Settings::default()), &all(&other));
+        assert_eq!(
+            found,
+            ["definitions.templates.executor/step.j2", "definitions.verifier.strict"]
+        );
+        assert!(found.iter().all(|key| counts_at_once(key)));
+    }
+
+    #[test]
+    fn every_entry_of_the_list_is_a_key() {
+        let all = all(&settings(&["presets.quick.fanout=1"]));
+        for entry in AT_ONCE.iter().filter(|entry| !entry.ends_with('*')) {
+            assert!(
+                !all.pointer(&format!("/{}", entry.replace('.', "/")))
+                    .unwrap_or(&Value::Null)
+                    .is_null(),
+                "{entry}"
+            );
+        }
+    }
+}

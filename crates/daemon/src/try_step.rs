@@ -1,0 +1,249 @@
+//! The route that has an agent take one turn in the state of a recorded step: what it is asked,
+//! what it answers, and what the others make of it. Changes nothing.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::error::{ApiError, ErrorBody};
+use super::guard::{Body, json};
+use super::resolve::check_overrides;
+use super::runs::{authorized_run, in_background};
+use super::steps::step_number;
+use super::{State, method_not_allowed};
+use prime_agent_set::Names;
+use prime_protocol::{Opinion, Role, Usage, Verdict};
+use prime_service::app::Overrides;
+use prime_service::app::turn::{Exchange, Exchanges, TriedTurn, TurnInput, try_turn};
+use prime_service::runs::{BeforeStep, RunError, decision_name};
+
+pub fn configure(config: &mut web::ServiceConfig) {
+    config.service(
+        web::resource("/v1/runs/{id}/steps/{seq}/try")
+            .route(web::post().to(try_agent))
+            .default_service(web::to(|| method_not_allowed("POST"))),
+    );
+}
+
+/// Which agent to try.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TryRequest {
+    /// `executor` proposes a line, which the verifier and the coordinator then judge; for the
+    /// others a line is given.
+    pub role: Role,
+    /// The agent, among `server.allow_executors` and so on; by default the run's own, as it was
+    /// accepted with.
+    #[schema(nullable = false)]
+    pub agent: Option<String>,
+    /// For `verifier` and `coordinator`: the line to judge; the recorded one by default.
+    #[schema(nullable = false)]
+    pub action: Option<String>,
+    /// For `executor`: the run's seed, from which that of the turn derives; by default the recorded
+    /// one.
+    #[schema(nullable = false)]
+    pub seed: Option<u64>,
+}
+
+/// A request to a model, and its answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ModelExchange {
+    /// The instructions that stay the same from turn to turn; null if there are none.
+    pub system: Option<String>,
+    pub prompt: String,
+    /// The completion as the model wrote it; null if there is none.
+    pub answer: Option<String>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub failure: Option<String>,
+    /// Whether the completion ended at the most tokens.
+    pub cut: bool,
+    pub usage: Usage,
+    /// Which of several servers answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub source: Option<String>,
+}
+
+/// What a verifier says of a line.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TriedVerdict {
+    /// Σ of the violations' severities.
+    #[schema(minimum = 0.0)]
+    pub score: f64,
+    /// The names of the violated constraints.
+    pub violations: Vec<String>,
+    /// The feedback to the executor; null if there is none.
+    pub feedback: Option<String>,
+    /// ln p of the verdict, where a model gave it as a single token.
+    pub logprob: Option<f64>,
+    /// The findings of each verifier of an ensemble.
+    pub opinions: Vec<Opinion>,
+    pub needs_review: bool,
+}
+
+/// A turn that was tried, as far as it came.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TriedStep {
+    pub run: String,
+    /// The number of the step's event.
+    pub seq: u64,
+    /// The agents of the turn.
+    pub agents: Names,
+    /// The requests to models, in the order of their answers; none if no agent that took part is a
+    /// model.
+    pub exchanges: Vec<ModelExchange>,
+    /// What the executor wrote before its line; null if it was not asked, or wrote nothing.
+    pub derivation: Option<String>,
+    /// The line that was judged; null if there is none.
+    pub action: Option<String>,
+    /// Whether it is the line of the recorded step; null if there is none.
+    pub same: Option<bool>,
+    /// Why the line cannot be applied in this state; null if it can be.
+    pub refusal: Option<String>,
+    /// Null if the turn did not come so far.
+    pub verdict: Option<TriedVerdict>,
+    /// `proceed`, `retry` or `backtrack`; null if the turn did not come so far.
+    pub decision: Option<String>,
+    /// Why the turn went no further; null if it was complete.
+    pub failure: Option<String>,
+}
+
+impl From<Exchange> for ModelExchange {
+    fn from((request, answer): Exchange) -> Self {
+        let (system, prompt) = (request.system, request.prompt);
+        match answer {
+            Ok(reply) => Self {
+                system,
+                prompt,
+                answer: Some(reply.text),
+                failure: None,
+                cut: reply.is_truncated,
+                usage: reply.usage,
+                source: reply.source.as_deref().map(str::to_owned),
+            },
+            Err(error) => Self {
+                system,
+                prompt,
+                answer: None,
+                failure: Some(error.to_string()),
+                cut: false,
+                usage: Usage::default(),
+                source: None,
+            },
+        }
+    }
+}
+
+impl From<Verdict> for TriedVerdict {
+    fn from(verdict: Verdict) -> Self {
+        Self {
+            score: verdict.score.value(),
+            violations: verdict.violations.into_iter().map(std::borrow::Cow::into_owned).collect(),
+            feedback: verdict.feedback,
+            logprob: verdict.logprob.map(f64::from),
+            opinions: verdict.opinions,
+            needs_review: verdict.needs_review,
+        }
+    }
+}
+
+/// The turn's input for a role.
+fn input_of(wanted: TryRequest, before: &BeforeStep) -> Result<TurnInput, ApiError> {
+    let BeforeStep { spec, id, trajectory, line } = before;
+    if wanted.role == Role::Executor {
+        if wanted.action.is_some() {
+            return Err(ApiError::bad_field(
+                "action",
+                "is for the roles `verifier` and `coordinator`",
+            ));
+        }
+        let mut sampling = spec.sampling;
+        sampling.seed = wanted.seed.unwrap_or(sampling.seed);
+        return Ok(TurnInput::Propose(sampling.of_turn(
+            &spec.plan.strategy,
+            spec.plan.fanout,
+            *id,
+            trajectory,
+        )));
+    }
+    if wanted.seed.is_some() {
+        return Err(ApiError::bad_field("seed", "is for the role `executor`"));
+    }
+    let line = wanted.action.unwrap_or_else(|| line.clone());
+    if line.is_empty() {
+        return Err(ApiError::bad_field("action", "the recorded step has no line: give one"));
+    }
+    Ok(TurnInput::Judge(line))
+}
+
+/// Has an agent take one turn in the state of a step.
+///
+/// With the rejected lines and the feedback that were known then. The run's own agents are those
+/// that it was accepted with; with another one in their place, all are taken by their names from
+/// the present configuration. Models are asked anew: an engine with the recorded seed gives the
+/// recorded answer, a server need not. Nothing is recorded, and no run's budget pays for it.
+#[utoipa::path(
+    post, path = "/v1/runs/{id}/steps/{seq}/try", tag = "runs", operation_id = "try_agent",
+    params(("id", description = "The run's `id`"), ("seq" = u64, description = "The number of the step's event")),
+    request_body(content = TryRequest, examples(
+        ("the run's own executor" = (value = json!({"role": "executor"}))),
+        ("another verifier, another line" = (value = json!({"role": "verifier", "agent": "rules", "action": "cmp 0 1"}))),
+    )),
+    responses(
+        (status = 200, description = "The turn, as far as it came", body = TriedStep),
+        (status = 409, description = "An agent of the run cannot be built at present", body = ErrorBody),
+    ),
+)]
+pub async fn try_agent(
+    state: web::Data<State>,
+    request: HttpRequest,
+    path: web::Path<(String, String)>,
+    body: Body,
+) -> Result<HttpResponse, ApiError> {
+    let (id, seq) = path.into_inner();
+    let wanted: TryRequest = json(&body.0)?;
+    authorized_run(&state, &request, &id).await?;
+    let seq = step_number(&seq)?;
+    let app = state.runs.app();
+    let mut chosen = Overrides::default();
+    if let Some(agent) = &wanted.agent {
+        chosen.choose(wanted.role, agent);
+        check_overrides(&app.settings().server, &chosen)
+            .map_err(|error| error.moved_to("agent"))?;
+    }
+    let mut before = state.runs.before_step(&id, seq).await?;
+    let mut overrides = Overrides::from(&before.spec.agents);
+    let record = before.spec.recorded.clone().filter(|_| wanted.agent.is_none());
+    if let Some(agent) = &wanted.agent {
+        overrides.choose(wanted.role, agent);
+    }
+    let is_own = wanted.agent.is_none();
+    let input = input_of(wanted, &before)?;
+    let exchanges = Exchanges::default();
+    let tap = exchanges.tap();
+    let agents = in_background(move || app.tapped_agents(record.as_ref(), &overrides, tap)).await?;
+    let agents = agents.map_err(|reason| {
+        if is_own {
+            ApiError::from(RunError::Conflict(reason))
+        } else {
+            ApiError::bad_field("agent", reason)
+        }
+    })?;
+    let turn = try_turn(&agents, &mut before.trajectory, input).await;
+    let TriedTurn { proposal, line, refusal, verdict, ruling, failure } = turn;
+    Ok(HttpResponse::Ok().json(TriedStep {
+        run: id,
+        seq,
+        agents: agents.names().clone(),
+        exchanges: exchanges.take().into_iter().map(ModelExchange::from).collect(),
+        derivation: proposal.map(|proposal| proposal.derivation).filter(|text| !text.is_empty()),
+        same: line.as_ref().map(|line| *line == before.line),
+        action: line,
+        refusal,
+        verdict: verdict.map(TriedVerdict::from),
+        decision: ruling.map(|ruling| decision_name(ruling.decision).to_owned()),
+        failure: failure.map(|error| error.to_string()),
+    }))
+}

@@ -1,0 +1,279 @@
+//! Request and response types of the routes, apart from the record of a run.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use super::catalog::TaskSlug;
+use prime_bench::tasks::Difficulty;
+use prime_problems::Definition;
+use prime_protocol::Role;
+use prime_service::app::Overrides;
+use prime_service::runs::{ArmFigures, FlaggedStep, ReviewDecision, RunRecord, Status};
+use prime_settings::{StrategyName, VoteName};
+
+/// A run to execute: an instance of the benchmark, a task with an input, or a custom problem.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunRequest {
+    /// The task's slug, as `GET /v1/tasks` lists it.
+    #[schema(value_type = Option<TaskSlug>)]
+    pub task: Option<String>,
+    /// Of the benchmark's instance; `easy` by default.
+    pub difficulty: Option<Difficulty>,
+    /// Of the benchmark's instance, 0 to 199.
+    #[schema(maximum = 199)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub index: Option<u32>,
+    /// 42 is the benchmark; any other generates fresh instances.
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub base_seed: Option<u64>,
+    /// The task's own input, or a line of the benchmark, instead of difficulty, index and base
+    /// seed.
+    #[schema(value_type = Option<Object>)]
+    pub input: Option<Value>,
+    /// A custom problem, instead of a task.
+    #[schema(value_type = Option<Definition>)]
+    pub problem: Option<Value>,
+    /// The name of an entry of `presets`. The other fields take precedence.
+    pub preset: Option<String>,
+    /// How the run searches.
+    pub strategy: Option<StrategyName>,
+    /// How its answers are counted.
+    pub vote: Option<VoteName>,
+    /// Whether a proposal starts before the verdict on the previous step.
+    pub speculate: Option<bool>,
+    /// Trajectories per round.
+    #[schema(minimum = 1, maximum = 256)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub fanout: Option<u32>,
+    #[schema(minimum = 1, maximum = 100)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub max_rounds: Option<u32>,
+    #[schema(maximum = 9_223_372_036_854_775_807_u64)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub seed: Option<u64>,
+    #[schema(minimum = 0.0, maximum = 2.0)]
+    pub temperature: Option<f64>,
+    #[schema(exclusive_minimum = 0.0, maximum = 1.0)]
+    pub top_p: Option<f64>,
+    #[serde(default)]
+    pub budget: BudgetRequest,
+    /// Agents instead of the configured ones, as far as the configuration allows.
+    #[serde(default)]
+    pub agents: Overrides,
+    /// Whether to try a task that the executor's models have not learnt.
+    pub force: Option<bool>,
+}
+
+/// Headers of a new run. Only for the OpenAPI document.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "never constructed")]
+pub struct SubmitHeaders {
+    /// Makes retries safe: 1 to 255 visible ASCII characters, unique per run.
+    #[param(rename = "Idempotency-Key", nullable = false, pattern = "^[!-~]{1,255}$")]
+    key: Option<String>,
+    /// The caller's trace context (W3C Trace Context). A malformed one is ignored.
+    #[param(nullable = false)]
+    traceparent: Option<String>,
+}
+
+/// Limits within the configured ones.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BudgetRequest {
+    /// Proposals.
+    #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub steps: Option<u64>,
+    /// Prompt and completion tokens together.
+    #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub tokens: Option<u64>,
+    /// Completion tokens of all trajectories and rounds.
+    #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub completion_tokens: Option<u64>,
+    /// Milliseconds of run time.
+    #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub wall_ms: Option<u64>,
+}
+
+/// Which runs to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuery {
+    /// Their status.
+    pub status: Option<Status>,
+    /// A task's slug, or `problem`.
+    pub task: Option<String>,
+    /// `true`: only runs with a step that needs review and has none.
+    pub needs_review: Option<bool>,
+    /// The last id of the previous page.
+    #[param(min_length = 1)]
+    pub after: Option<String>,
+    /// Runs per page, 1 to 1,000; 100 by default.
+    #[param(minimum = 1, maximum = 1_000)]
+    pub limit: Option<u32>,
+}
+
+/// Runs, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RunList {
+    pub runs: Vec<RunRecord>,
+    /// Runs of this page whose rows are damaged, or were written by another version and cannot be
+    /// read by this one. They are not in `runs`. Left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub unreadable: Vec<String>,
+    /// `after` of the next page; null at the end.
+    pub next: Option<String>,
+}
+
+/// Which steps to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ReviewsQuery {
+    /// The last `seq` of the previous page.
+    pub after: Option<u64>,
+    /// Steps per page, 1 to 1,000; 100 by default.
+    #[param(minimum = 1, maximum = 1_000)]
+    pub limit: Option<u32>,
+}
+
+/// Steps that need review, in the order of their events.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReviewList {
+    pub steps: Vec<FlaggedStep>,
+    /// `after` of the next page; null at the end. A page may have fewer steps than `limit`.
+    pub next: Option<u64>,
+}
+
+/// A review of a step.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReviewRequest {
+    /// The number of the step's event.
+    #[schema(minimum = 1)]
+    #[serde(deserialize_with = "prime_bench::json_integer::required")]
+    pub seq: u64,
+    pub verdict: ReviewDecision,
+    /// The reason, for others; at most 4,000 bytes.
+    #[serde(default)]
+    #[schema(max_length = 4_000)]
+    pub note: String,
+}
+
+/// Which runs to compare.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct SplitQuery {
+    /// Only runs accepted at this time or later, as `2026-02-03T04:05:06Z`; all by default.
+    #[param(format = DateTime)]
+    pub since: Option<String>,
+}
+
+/// The configured comparison so far.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SplitReport {
+    /// `agents.split`; null while it is off, even if runs took part earlier.
+    #[schema(required)]
+    pub split: Option<SplitInfo>,
+    /// By side and agents. Runs whose other agents differ are listed separately.
+    pub arms: Vec<ArmFigures>,
+    /// Whether all runs were counted; otherwise only the newest, usually 100,000.
+    pub is_complete: bool,
+}
+
+/// `agents.split`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SplitInfo {
+    pub role: Role,
+    /// The agent of side `a`.
+    pub agent: String,
+    /// The agent of side `b`.
+    pub other: String,
+    /// Share of the runs on side `b`, 0 to 1.
+    pub share: f64,
+}
+
+/// Where to fork.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ForkQuery {
+    /// The last event to copy.
+    pub seq: u64,
+    /// The seed from there on; the parent's by default.
+    pub seed: Option<u64>,
+}
+
+/// What a fork changes.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForkRequest {
+    /// Agents that it uses instead of the parent's, among `server.allow_executors` and so on. With
+    /// any, the others are taken by their names from the present configuration, not as the parent
+    /// was accepted with them.
+    #[serde(default)]
+    pub agents: Overrides,
+}
+
+/// Where to start watching.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct EventsQuery {
+    /// Only events after this one; the header `Last-Event-ID` takes precedence.
+    pub after: Option<u64>,
+}
+
+/// Headers of a client that reconnects. Only for the OpenAPI document.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "never constructed")]
+pub struct EventsHeaders {
+    /// The last event received; only later ones are sent.
+    #[param(rename = "Last-Event-ID", nullable = false)]
+    last: Option<u64>,
+}
+
+/// The content of a trace.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct TraceQuery {
+    /// Whether each step has the state that it was proposed in, and its reward; true by default.
+    pub states: Option<bool>,
+    /// Whether each step has what its executor asked its model, the completion, and the reward;
+    /// false by default.
+    pub prompts: Option<bool>,
+}
+
+/// Which finished runs to remove.
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CollectRequest {
+    /// Remove runs that ended more days ago. Without either field, the configured retention
+    /// applies.
+    #[schema(maximum = 36_500)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub older_than_days: Option<u32>,
+    /// Remove runs while the journal is larger, the oldest of the key with the most bytes first.
+    /// With a key that is not an admin's: the oldest of its own while its finished runs hold more.
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub bytes_max: Option<u64>,
+}
+
+/// What was removed.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct Collected {
+    pub runs: u64,
+    pub events: u64,
+    pub bytes: u64,
+}

@@ -1,0 +1,134 @@
+//! Plans from settings: of a run, its sampling and the runtime. Pure.
+
+use std::time::Duration;
+
+use super::cores;
+use prime_agent_set::Basis;
+use prime_bench::tasks::{Kind, Kinds, Problem};
+use prime_protocol::reliability::least_k;
+use prime_protocol::strategy::{difficulty, group_size};
+use prime_protocol::{Ahead, Beam, Budget, Limits, RewardWeights, RunPlan, Strategy, VoteRule};
+use prime_runtime::{Diversity, Placement, RestartLimit, RunSampling, RuntimePlan};
+use prime_settings::{GroupSize, SeedChoice, Settings, StrategyName, VoteName};
+
+/// The configured strategy, for a problem whose longest valid trace has `steps_max` steps.
+fn strategy(run: &prime_settings::Run, steps_max: u64) -> Strategy {
+    match run.strategy {
+        StrategyName::Iterative => Strategy::Iterative,
+        StrategyName::Greedy => Strategy::Greedy,
+        StrategyName::BestOfN => Strategy::BestOfN,
+        StrategyName::Beam => {
+            Strategy::Beam(Beam { width: run.beam.width, actions: run.beam.actions })
+        }
+        StrategyName::Ahead => {
+            let ahead = &run.ahead;
+            let least = || least_k(ahead.step_accuracy, ahead.reliability, steps_max);
+            Strategy::Ahead(Ahead {
+                k: if ahead.k > 0 {
+                    ahead.k
+                } else {
+                    least().expect("invariant: settings are validated")
+                },
+                samples_max: ahead.samples_max,
+                characters_max: ahead.characters_max,
+                step_accuracy: ahead.step_accuracy,
+            })
+        }
+    }
+}
+
+/// Concurrent turns of a round.
+fn fanout(run: &prime_settings::Run, steps_max: u64) -> u32 {
+    match (run.strategy, run.group.size) {
+        (StrategyName::Greedy, _) => 1,
+        (StrategyName::Beam, _) => run.beam.width * run.beam.actions,
+        (_, GroupSize::Fixed) => run.fanout,
+        (_, GroupSize::Dynamic) => {
+            group_size(run.group.min, run.group.max, run.group.midpoint, difficulty(steps_max))
+        }
+    }
+}
+
+/// What a verifier looks at in this problem.
+pub fn basis_on(basis: Basis, problem: &dyn Problem) -> Basis {
+    if problem.has_reference() {
+        return basis;
+    }
+    basis.on_checks(problem.rules().into_iter().filter_map(|rule| rule.kind).collect())
+}
+
+/// The configured plan of a run; `basis` is its verifier's.
+pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> RunPlan {
+    let run = &settings.run;
+    let checked = basis_on(basis, problem).kinds();
+    RunPlan {
+        strategy: strategy(run, problem.steps_max()),
+        vote: match run.vote {
+            VoteName::Majority => VoteRule::Majority,
+            VoteName::Tolerance => VoteRule::Tolerance(run.tolerance),
+            VoteName::Weighted => VoteRule::Weighted,
+        },
+        early_stop: run.early_stop,
+        adaptive_rounds: run.adaptive_rounds,
+        fanout: fanout(run, problem.steps_max()),
+        max_rounds: run.max_rounds,
+        confidence: run.confidence,
+        limits: Limits {
+            attempts_max: run.attempts_max,
+            repetitions_max: run.repetitions_max,
+            stuck_after: run.stuck_after,
+            pops_max: run.pops_max,
+            snapshot_every_frames: run.snapshot_every_frames as usize,
+        },
+        budget: Budget {
+            steps: run.budget.steps,
+            tokens: run.budget.tokens,
+            completion_tokens: run.budget.completion_tokens,
+            wall_ms: run.budget.wall_ms,
+        },
+        weights: RewardWeights {
+            task: run.reward.task,
+            verify: run.reward.verify,
+            efficiency: run.reward.efficiency,
+            format: run.reward.format,
+        },
+        // If only the form of lines can be checked, no answer counts as verified.
+        is_checked: checked != Kinds::NONE && problem.has_checks(),
+        checks_end: checked.contains(Kind::Terminal),
+        speculate: run.speculate,
+    }
+}
+
+/// The configured sampling of a run.
+#[expect(clippy::cast_possible_truncation, reason = "samplers work with single precision")]
+pub fn run_sampling(settings: &Settings) -> RunSampling {
+    let run = &settings.run;
+    RunSampling {
+        temperature: run.temperature as f32,
+        top_p: run.top_p as f32,
+        seed: run.seed,
+        diversity: Diversity {
+            temperature_spread: run.diversity.temperature_spread as f32,
+            shares_seeds: run.diversity.seeds == SeedChoice::Shared,
+        },
+    }
+}
+
+/// The configured shape of the runtime.
+pub fn runtime_plan(settings: &Settings) -> RuntimePlan {
+    let runtime = &settings.runtime;
+    RuntimePlan {
+        cells: if runtime.cells == 0 { cores() } else { runtime.cells as usize },
+        placement: match runtime.placement {
+            prime_settings::Placement::Shared => Placement::Shared,
+            prime_settings::Placement::Own => Placement::Own,
+        },
+        restart_limit: RestartLimit {
+            restarts_max: runtime.restarts_max,
+            window: Duration::from_millis(runtime.restart_window_ms),
+        },
+        in_flight_max: runtime.in_flight_max,
+        hang_after: (runtime.hang_after_ms > 0)
+            .then(|| Duration::from_millis(runtime.hang_after_ms)),
+    }
+}

@@ -1,0 +1,223 @@
+//! The engines and pools that configured agents need. Starts and reuses engines.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{AppError, cores};
+use crate::shipped_model;
+use prime_agent_set::pools::{Environment, Pools};
+use prime_agent_set::programs::Programs;
+use prime_agent_set::{Resources, file_digest};
+use prime_engine::{Engine, EngineSpec, KvPool};
+use prime_settings::{ModelSource, Settings};
+
+/// Where an engine's model comes from.
+///
+/// # Errors
+/// The model's file does not exist.
+pub fn model_source(name: &str, engine: &prime_settings::Engine) -> Result<ModelSource, AppError> {
+    let executable: Option<PathBuf> = std::env::current_exe().ok();
+    let source = engine.find_model(executable.as_deref());
+    source.map_err(|reason| AppError::Model { engine: name.to_owned(), reason })
+}
+
+/// The file of an engine's model.
+///
+/// # Errors
+/// It does not exist, or the built-in model cannot be written to the cache.
+pub(super) fn model_file(name: &str, engine: &prime_settings::Engine) -> Result<PathBuf, AppError> {
+    match model_source(name, engine)? {
+        ModelSource::File(path) => Ok(path),
+        ModelSource::BuiltIn(model) => shipped_model::file(model)
+            .map_err(|reason| AppError::ModelCache { engine: name.to_owned(), reason }),
+    }
+}
+
+/// The spec of a configured engine, for at most so many `turns` under way at once; `None`: as many
+/// as it takes.
+///
+/// # Errors
+/// The model's file does not exist, or the built-in model cannot be written to the cache.
+pub fn engine_spec(
+    name: &str,
+    engine: &prime_settings::Engine,
+    turns: Option<u32>,
+) -> Result<EngineSpec, AppError> {
+    let model = model_file(name, engine)?;
+    // A file that cannot be read is refused when the engine starts.
+    let trained = prime_engine::gguf::read(&model).ok().and_then(|header| header.context_length());
+    let narrow = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
+    let threads = if engine.threads == 0 {
+        // One core is left to the actors; a small model gains nothing from many threads.
+        u32::try_from(cores().saturating_sub(1).clamp(1, 8)).unwrap_or(1)
+    } else {
+        engine.threads
+    };
+    let kv = engine.kv_pool(turns.unwrap_or(u32::MAX), trained.unwrap_or(u64::MAX));
+    let part = engine.split_tokens();
+    if let Some(trained) = trained.filter(|trained| kv == KvPool::Split && part < *trained) {
+        tracing::warn!(
+            engine = name,
+            "kv_cache = \"split\" leaves {part} tokens for prompt and completion of a turn, the model has {trained}: longer \
+             turns are cut off; set kv_cache = \"auto\", raise context_tokens or lower sequences_max"
+        );
+    }
+    Ok(EngineSpec {
+        name: name.to_owned(),
+        model,
+        device: engine.device.clone(),
+        isolation: engine.isolation,
+        kv,
+        flash_attention: engine.flash_attention,
+        context_tokens: engine.context_tokens,
+        sequences_max: narrow(engine.sequences_max),
+        batch_tokens: engine.batch_tokens,
+        kept_max: narrow(engine.cached_sequences_max),
+        prefill_tokens: engine.prefill_tokens,
+        threads: narrow(threads),
+        deadline_ms: engine.deadline_ms,
+        start_timeout_ms: engine.start_timeout_ms,
+        restarts_max: engine.restarts_max,
+        restart_window_ms: engine.restart_window_ms,
+        idle_stop_ms: engine.idle_stop_ms,
+        ..EngineSpec::default()
+    })
+}
+
+/// The resources of the configured agents: starts the engines that they need, for at most so many
+/// `turns` at once.
+///
+/// # Errors
+/// When an engine cannot start.
+pub fn resources(settings: &Settings, turns: Option<u32>) -> Result<Resources, AppError> {
+    renewed(settings, &BTreeMap::new(), Pools::default(), turns)
+}
+
+/// As [`resources`], for several configurations with the same engines and pools: each engine that
+/// any of them needs is started once.
+///
+/// # Errors
+/// When an engine cannot start.
+pub fn resources_of<'s>(
+    all: impl IntoIterator<Item = &'s Settings>,
+    turns: Option<u32>,
+) -> Result<Resources, AppError> {
+    let mut running = Running::new();
+    let mut pools = Pools::default();
+    for settings in all {
+        let resources = renewed(settings, &running, pools, turns)?;
+        running.extend(running_of(settings, &resources));
+        pools = resources.pools;
+    }
+    Ok(new(running, pools))
+}
+
+/// A running engine.
+#[derive(Clone)]
+pub(super) struct RunningEngine {
+    /// Its entry in the configuration.
+    pub entry: prime_settings::Engine,
+    pub engine: Engine,
+    /// The SHA-256 of its model's file.
+    pub digest: Option<String>,
+}
+
+/// Running engines by name.
+pub(super) type Running = BTreeMap<String, RunningEngine>;
+
+/// The engines of resources that were made for these settings.
+pub(super) fn running_of(settings: &Settings, resources: &Resources) -> Running {
+    let running = |(name, engine): (&String, &Engine)| {
+        let (entry, digest) =
+            (settings.engines.get(name)?.clone(), resources.model_digests.get(name).cloned());
+        Some((name.clone(), RunningEngine { entry, engine: engine.clone(), digest }))
+    };
+    resources.engines.iter().filter_map(running).collect()
+}
+
+/// Starts an engine, and computes the digest of its model meanwhile.
+///
+/// # Errors
+/// When it cannot start.
+pub(super) fn start_engine(
+    name: &str,
+    entry: &prime_settings::Engine,
+    turns: Option<u32>,
+) -> Result<RunningEngine, AppError> {
+    let model = model_file(name, entry)?;
+    std::thread::scope(|scope| {
+        let digest = scope.spawn(move || file_digest(&model).ok());
+        let mut running = start_engine_of(name, entry, None, turns)?;
+        running.digest = digest.join().ok().flatten();
+        Ok(running)
+    })
+}
+
+/// Starts an engine whose model has this digest.
+///
+/// # Errors
+/// When it cannot start.
+pub(super) fn start_engine_of(
+    name: &str,
+    entry: &prime_settings::Engine,
+    digest: Option<String>,
+    turns: Option<u32>,
+) -> Result<RunningEngine, AppError> {
+    let started = Engine::start(engine_spec(name, entry, turns)?);
+    let engine = started.map_err(|reason| AppError::Engine { engine: name.to_owned(), reason })?;
+    Ok(RunningEngine { entry: entry.clone(), engine, digest })
+}
+
+/// As [`resources`], reusing running engines whose entry has not changed.
+pub(super) fn renewed(
+    settings: &Settings,
+    running: &Running,
+    pools: Pools,
+    turns: Option<u32>,
+) -> Result<Resources, AppError> {
+    let mut engines = Running::new();
+    for name in settings.engines_needed() {
+        let entry = settings
+            .engines
+            .get(&name)
+            .expect("invariant: validated settings name existing engines");
+        let engine = match running.get(&name) {
+            Some(known) if known.entry == *entry => known.clone(),
+            _ => start_engine(&name, entry, turns)?,
+        };
+        engines.insert(name, engine);
+    }
+    Ok(new(engines, pools))
+}
+
+/// Resources with these engines and pools, and the environment of the process.
+pub(super) fn new(running: Running, pools: Pools) -> Resources {
+    let programs = Programs::default();
+    let (mut engines, mut model_digests) = (BTreeMap::new(), BTreeMap::new());
+    for (name, RunningEngine { engine, digest, .. }) in running {
+        model_digests.extend(digest.map(|digest| (name.clone(), digest)));
+        engines.insert(name, engine);
+    }
+    Resources {
+        engines,
+        model_digests,
+        pools,
+        programs,
+        environment: environment_of_the_process(),
+        tap: None,
+    }
+}
+
+/// Looks up variables in the environment of the process.
+pub fn environment_of_the_process() -> Environment {
+    Arc::new(environment)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "API keys of model servers come from the environment only; agents look them up by name"
+)]
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

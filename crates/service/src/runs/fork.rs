@@ -1,0 +1,180 @@
+//! Forks: a new run that starts with a copy of the first events of another, so that either can be
+//! removed on its own.
+
+use std::sync::Arc;
+
+use super::execute::{Start, conclude, failed_outcome};
+use super::live_run::LiveRun;
+use super::progress::Progress;
+use super::record::RunRecord;
+use super::replay::{Recovered, replay_run};
+use super::service::{RunError, Runs};
+use super::spec::{Origin, RunSpec, UNRECORDED};
+use prime_journal::{JournalError, RunRow};
+use prime_protocol::Replayed;
+use prime_report::{RecordedEvent, TraceLine};
+
+/// Bytes of events per copy.
+const COPY_BYTES: usize = 1 << 20;
+
+/// Whether an event is a step that needs review.
+fn needs_review(event: &[u8]) -> bool {
+    matches!(RecordedEvent::read(event), Ok(RecordedEvent::Step(step)) if step.needs_review)
+}
+
+/// Why events of a fork did not become durable.
+fn not_copied(live: &LiveRun) -> RunError {
+    if live.stream.committed().is_refused {
+        RunError::Journal(JournalError::Refused("the events of the fork".to_owned()))
+    } else {
+        RunError::Draining
+    }
+}
+
+impl Runs {
+    /// Starts a run from the state of another after its event `seq`. `seed` replaces the parent's
+    /// seed from there on, and `refitted` its spec: the same but for the agents.
+    ///
+    /// # Errors
+    /// When the run or the event does not exist, or the run was over at that event; or as for a new
+    /// run.
+    pub async fn fork(
+        self: &Arc<Self>,
+        parent: &str,
+        seq: u64,
+        seed: Option<u64>,
+        refitted: Option<RunSpec>,
+        owner: &str,
+    ) -> Result<RunRecord, RunError> {
+        let (runs, parent, owner) = (Arc::clone(self), parent.to_owned(), owner.to_owned());
+        self.run_detached(
+            async move { runs.begin_fork(&parent, seq, seed, refitted, &owner).await },
+        )
+        .await
+    }
+
+    async fn begin_fork(
+        self: &Arc<Self>,
+        parent: &str,
+        seq: u64,
+        seed: Option<u64>,
+        refitted: Option<RunSpec>,
+        owner: &str,
+    ) -> Result<RunRecord, RunError> {
+        if self.is_draining() {
+            return Err(RunError::Draining);
+        }
+        let row = self.row(parent).await?;
+        let head = self.live(parent).map_or(row.head, |live| live.stream.committed().head);
+        if seq > head.seq {
+            return Err(RunError::Conflict(format!(
+                "seq is {seq}, but the run has the events 1 to {}",
+                head.seq
+            )));
+        }
+        let spec = match refitted {
+            Some(refitted) => refitted,
+            None => serde_json::from_str(&row.spec)
+                .map_err(|error| RunError::Unreadable(error.to_string()))?,
+        };
+        let (name, of) = (parent.to_owned(), spec.clone());
+        let recovered = self.read(move |journal| Ok(replay_run(journal, &name, &of, seq))).await?;
+        let Recovered { problem, replayed, mut progress } =
+            recovered.map_err(RunError::Unreadable)?;
+        let Replayed::Open(suspended) = replayed else {
+            return Err(RunError::Conflict(format!(
+                "the run was over at event {seq}: give an earlier one"
+            )));
+        };
+        let slot = self.reserve_slot(owner)?;
+        let mut spec =
+            RunSpec { forked_from: Some(Origin { run: parent.to_owned(), seq }), ..spec };
+        spec.sampling.seed = seed.unwrap_or(spec.sampling.seed);
+        if spec.recorded.is_none() {
+            let app = self.app();
+            let agents = app
+                .agents_named(&spec.agents)
+                .map_err(|error| RunError::Agents(error.to_string()))?;
+            spec.recorded = app.record_for(&agents, &spec.task);
+            spec.notes.extend(spec.recorded.as_ref().map(|_| UNRECORDED.to_owned()));
+        }
+        self.check_engines(&spec)?;
+        let (live, row) = self.prepare(owner, spec)?;
+        self.writer.accept(row, None).await?;
+        self.live.insert(live.stream.id.clone(), Arc::clone(&live));
+        let copied = self.copy(&live).await;
+        if let Err(error) = copied {
+            // While the process ends, nothing can be written: the next one completes the copy.
+            if !self.is_draining() {
+                let outcome = failed_outcome(format!("the fork failed: {error}"), &live);
+                conclude(self, &live, outcome, slot).await;
+            }
+            return Err(error);
+        }
+        progress.is_under_way = true;
+        live.stream.append_raw(&[], 0, &[], progress);
+        self.launch(
+            Arc::clone(&live),
+            Start { suspended: Some(suspended), ..Start::new(problem) },
+            slot,
+        );
+        Ok(live.record())
+    }
+
+    /// Copies the parent's events that are missing, and waits until they are durable.
+    async fn copy(self: &Arc<Self>, live: &Arc<LiveRun>) -> Result<(), RunError> {
+        let Some(origin) = &live.spec.forked_from else { return Ok(()) };
+        let mut seq = live.stream.committed().head.seq;
+        if seq > origin.seq {
+            return Ok(());
+        }
+        while seq < origin.seq {
+            let segments = self.segments(&origin.run, seq, COPY_BYTES).await?;
+            let (mut events, mut count, mut flagged) = (Vec::new(), 0, Vec::new());
+            for (at, event) in segments.iter().flat_map(|segment| segment.events()) {
+                if at > seq && at <= origin.seq {
+                    events.extend_from_slice(event);
+                    events.push(b'\n');
+                    count += 1;
+                    if needs_review(event) {
+                        flagged.push(count);
+                    }
+                }
+            }
+            if count == 0 {
+                return Err(RunError::Conflict(format!(
+                    "event {} of {} is not in the journal any more",
+                    seq + 1,
+                    origin.run
+                )));
+            }
+            seq += u64::from(count);
+            live.stream.append_raw(&events, count, &flagged, Progress::default());
+            live.stream.durable(seq).await.map_err(|()| not_copied(live))?;
+        }
+        live.stream.append(&TraceLine::Forked { run: &origin.run, seq: origin.seq });
+        live.stream.durable(origin.seq + 1).await.map_err(|()| not_copied(live))
+    }
+
+    /// Completes a fork that an earlier process left incomplete.
+    ///
+    /// # Errors
+    /// When the parent run was removed.
+    pub(super) fn complete_fork(
+        self: &Arc<Self>,
+        live: &Arc<LiveRun>,
+        row: &RunRow,
+    ) -> Result<(), String> {
+        let is_complete =
+            live.spec.forked_from.as_ref().is_none_or(|origin| row.head.seq > origin.seq);
+        if is_complete {
+            return Ok(());
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .map_err(|error| error.to_string())?;
+        runtime
+            .block_on(self.copy(live))
+            .map_err(|error| format!("the fork cannot be completed: {error}"))
+    }
+}

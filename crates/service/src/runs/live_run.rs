@@ -1,0 +1,130 @@
+//! A run that is not over, in memory.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::event_stream::{Committed, EventStream};
+use super::progress::Progress;
+use super::record::{RunRecord, Status, timestamp};
+use super::spec::RunSpec;
+use prime_journal::RunRow;
+use prime_report::{RunContext, RunResult};
+use prime_runtime::Canceller;
+use tokio::sync::Notify;
+
+pub struct LiveRun {
+    pub owner: String,
+    pub created_ms: u64,
+    pub spec: RunSpec,
+    pub context: RunContext,
+    pub resumed: AtomicU32,
+    pub stream: Arc<EventStream>,
+    canceller: Mutex<Option<Canceller>>,
+    is_cancelled: AtomicBool,
+    cancellation: Notify,
+    /// Why its agents cannot be built, while it waits for them.
+    waiting_for: Mutex<Option<String>>,
+    updated_ms: AtomicU64,
+    /// What the durable events count to, while they are not replayed yet.
+    counts: OnceLock<Progress>,
+}
+
+impl LiveRun {
+    pub fn new(row: &RunRow, spec: RunSpec, context: RunContext, stream: Arc<EventStream>) -> Self {
+        Self {
+            owner: row.owner.clone(),
+            created_ms: row.created_ms,
+            spec,
+            context,
+            resumed: AtomicU32::new(row.resumed),
+            stream,
+            canceller: Mutex::default(),
+            is_cancelled: AtomicBool::new(false),
+            cancellation: Notify::new(),
+            waiting_for: Mutex::default(),
+            updated_ms: row.updated_ms.into(),
+            counts: OnceLock::new(),
+        }
+    }
+
+    /// Whether the stream has counted its events; right after a restart it has not.
+    pub(super) fn is_counted(&self) -> bool {
+        let committed = self.stream.committed();
+        committed.head.seq == 0 || committed.progress.proposals > 0 || self.counts.get().is_some()
+    }
+
+    /// What the record shows: the stream's counts, or until it has some, those of the journal.
+    fn counts_of<'a>(&'a self, committed: &'a Committed) -> &'a Progress {
+        let counts = if committed.progress.proposals > 0 { None } else { self.counts.get() };
+        counts.unwrap_or(&committed.progress)
+    }
+
+    /// Whether some steps need or needed review; then the journal has counts of reviews.
+    pub(super) fn has_reviews(&self) -> bool {
+        self.counts_of(&self.stream.committed()).reviews_needed > 0
+    }
+
+    /// Sets what the record shows until the events are replayed.
+    pub(super) fn set_counts(&self, counts: Progress) {
+        // All callers count the same events.
+        drop(self.counts.set(counts));
+    }
+
+    /// Called when the runtime has the run.
+    pub fn set_canceller(&self, canceller: Canceller) {
+        let mut current = self.canceller.lock().unwrap_or_else(PoisonError::into_inner);
+        let canceller = current.insert(canceller);
+        if self.is_cancelled.load(Ordering::SeqCst) {
+            canceller.cancel();
+        }
+    }
+
+    /// Ends the run with what is committed, as soon as the runtime has it, or at once while it
+    /// waits for its agents.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::SeqCst);
+        self.cancellation.notify_one();
+        if let Some(canceller) = &*self.canceller.lock().unwrap_or_else(PoisonError::into_inner) {
+            canceller.cancel();
+        }
+    }
+
+    /// Resolves when the run is cancelled, now or before. For one waiter.
+    pub(super) async fn cancelled(&self) {
+        self.cancellation.notified().await;
+    }
+
+    /// Says which agent the run waits for. Returns whether that is new.
+    pub(super) fn set_waiting_for(&self, missing: Option<String>) -> bool {
+        let mut current = self.waiting_for.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = *current != missing;
+        *current = missing;
+        is_new
+    }
+
+    /// The record, without reviews.
+    pub fn record(&self) -> RunRecord {
+        let committed = self.stream.committed();
+        let mut result = RunResult::open(&self.context);
+        let counts = self.counts_of(&committed);
+        counts.fill(&mut result, self.spec.plan.trajectories());
+        let elapsed = counts.elapsed_ms;
+        let waiting_for = self.waiting_for.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_running = committed.progress.is_under_way && waiting_for.is_none();
+        RunRecord {
+            id: self.stream.id.clone(),
+            status: if is_running { Status::Running } else { Status::Queued },
+            waiting_for,
+            resumed: self.resumed.load(Ordering::Relaxed),
+            created_at: timestamp(self.created_ms),
+            updated_at: timestamp(
+                self.updated_ms.load(Ordering::Relaxed).max(self.created_ms + elapsed),
+            ),
+            events: committed.head.seq,
+            chain: committed.head.hash.to_string(),
+            engines: self.spec.engines(),
+            forked_from: self.spec.forked_from.clone(),
+            result,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The record of a run, as its users see it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::spec::{Origin, RunSpec};
+use prime_journal::{ReviewCounts, RunRow};
+use prime_protocol::{Ending, Outcome};
+use prime_report::{Reviews, RunResult};
+
+/// The status of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Accepted; not started, or waiting for its agents.
+    Queued,
+    Running,
+    /// Over, with an answer whose steps the verifier all accepted as clean.
+    Verified,
+    /// Over, with an answer that is not verified, or with none.
+    Unverified,
+    /// An agent failed permanently; `failure` says why.
+    Failed,
+    Cancelled,
+}
+
+impl Status {
+    pub const ALL: [Self; 6] = [
+        Self::Queued,
+        Self::Running,
+        Self::Verified,
+        Self::Unverified,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    pub fn name(self) -> &'static str {
+        ["queued", "running", "verified", "unverified", "failed", "cancelled"][self as usize]
+    }
+
+    pub fn is_over(self) -> bool {
+        !matches!(self, Self::Queued | Self::Running)
+    }
+
+    /// The status of a run that ended like this.
+    pub fn of(outcome: &Outcome) -> Self {
+        Self::of_ended(outcome.ending.name(), outcome.verified)
+    }
+
+    /// The same, by the name of the ending.
+    pub fn of_ended(ending: &str, is_verified: bool) -> Self {
+        if ending == Ending::AgentFailed(String::new()).name() {
+            Self::Failed
+        } else if ending == Ending::Cancelled.name() {
+            Self::Cancelled
+        } else if is_verified {
+            Self::Verified
+        } else {
+            Self::Unverified
+        }
+    }
+}
+
+/// A run, as far as it is durable.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RunRecord {
+    pub id: String,
+    pub status: Status,
+    /// Which of the agents that the run was accepted with this process cannot build, and what to
+    /// do; of a shared journal, also what no live node has. The run waits, `queued`, until a
+    /// reload, a restart or a node brings the agent back; left out otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<String>,
+    /// How often another process resumed it.
+    pub resumed: u32,
+    /// RFC 3339, UTC.
+    #[schema(format = DateTime)]
+    pub created_at: String,
+    #[schema(format = DateTime)]
+    pub updated_at: String,
+    /// Number of its last durable event, as in `Last-Event-ID` and `fork?seq=`.
+    pub events: u64,
+    /// The hash chain over its spec and its events up to that one: SHA-256 in hex.
+    pub chain: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<Origin>,
+    /// The engines that its agents ask about its task, each with the SHA-256 of its model's file,
+    /// or null where that was not known; left out if there are none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub engines: BTreeMap<String, Option<String>>,
+    #[serde(flatten)]
+    pub result: RunResult,
+}
+
+/// Milliseconds since 1970 as RFC 3339, UTC.
+pub fn timestamp(millis: u64) -> String {
+    let millis = i64::try_from(millis).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(millis)
+        .map_or_else(|_| String::new(), |time| format!("{time:.3}"))
+}
+
+impl RunRecord {
+    /// Reads a row of the journal.
+    ///
+    /// # Errors
+    /// When a version that this one does not understand wrote the row.
+    pub fn of_row(row: &RunRow) -> Result<Self, serde_json::Error> {
+        let spec: RunSpec = serde_json::from_str(&row.spec)?;
+        let status = Status::ALL.into_iter().find(|status| status.name() == row.status);
+        Ok(Self {
+            id: row.id.clone(),
+            status: status.ok_or_else(|| {
+                serde::de::Error::custom(format!("unknown status {:?}", row.status))
+            })?,
+            waiting_for: None,
+            resumed: row.resumed,
+            created_at: timestamp(row.created_ms),
+            updated_at: timestamp(row.updated_ms),
+            events: row.head.seq,
+            chain: row.head.hash.to_string(),
+            engines: spec.engines(),
+            forked_from: spec.forked_from,
+            result: serde_json::from_str(&row.summary)?,
+        }
+        .with_reviews(row.reviews))
+    }
+
+    #[must_use]
+    pub(super) fn with_reviews(mut self, reviews: ReviewCounts) -> Self {
+        self.result.reviews = Reviews::of(reviews.needed, reviews.open, reviews.rejected);
+        self
+    }
+}

@@ -1,0 +1,49 @@
+//! Observes a run on its cell's thread and appends its events to its stream.
+
+use std::sync::Arc;
+
+use tracing::Span;
+
+use super::event_stream::{EventStream, RowUpdate};
+use prime_protocol::RunSnapshot;
+use prime_report::TraceLine;
+use prime_runtime::{Event, Observer, Wake};
+
+/// Largest snapshot, as JSON. It is written in one commit, which all other runs wait for, and the
+/// journal takes no body above 256 MiB; without one, a later process replays more events.
+const SNAPSHOT_BYTES_MAX: usize = 64 << 20;
+
+pub struct Recorder {
+    pub stream: Arc<EventStream>,
+    /// The run's row once it has started.
+    pub started: RowUpdate,
+}
+
+impl Observer for Recorder {
+    fn observe(&self, event: &Event<'_>) {
+        self.stream.append(&TraceLine::of(event));
+        if matches!(event, Event::Started) {
+            drop(self.stream.update(self.started.clone()));
+        }
+    }
+
+    fn attach(&self, span: &Span) {
+        self.stream.attach(span);
+    }
+
+    fn wants_snapshot(&self) -> bool {
+        self.stream.wants_snapshot()
+    }
+
+    fn save_snapshot(&self, snapshot: RunSnapshot) {
+        self.stream.save_snapshot(snapshot, SNAPSHOT_BYTES_MAX);
+    }
+
+    fn is_behind(&self) -> bool {
+        self.stream.is_behind()
+    }
+
+    fn wake_when_free(&self, wake: Wake) {
+        self.stream.wake_when_free(wake);
+    }
+}

@@ -1,0 +1,272 @@
+//! Rebuilds a run from its journal: the state that its durable events lead to.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::event_stream::SavedRun;
+use super::progress::Progress;
+use super::service::{RunError, Runs};
+use super::spec::RunSpec;
+use prime_bench::tasks::Problem;
+use prime_journal::{Journal, JournalError, Segment, Snapshot};
+use prime_protocol::{Replay, Replayed, RunInput, Trajectory, TurnId};
+use prime_report::RecordedEvent;
+
+/// Bytes of events per read.
+const READ_BYTES: usize = 4 << 20;
+
+/// A run after its recorded events.
+pub(super) struct Recovered {
+    pub problem: Arc<dyn Problem>,
+    pub replayed: Replayed,
+    pub progress: Progress,
+}
+
+/// Applies one recorded event.
+///
+/// # Errors
+/// When the event cannot be read, or cannot have happened.
+pub(super) fn apply(
+    replay: &mut Replay,
+    event: &[u8],
+    progress: &mut Progress,
+) -> Result<(), String> {
+    let recorded = RecordedEvent::read(event).map_err(|error| format!("not an event: {error}"))?;
+    let applied = match recorded {
+        RecordedEvent::Step(step) => {
+            progress.see_step(&step);
+            let verdict = step.verdict();
+            replay.apply(step.happened(&verdict), step.elapsed_ms)
+        }
+        RecordedEvent::TurnFailed { round, trajectory, reason, elapsed_ms } => {
+            progress.elapsed_ms = elapsed_ms;
+            replay.apply(RunInput::Failed { id: TurnId { round, trajectory }, reason }, elapsed_ms)
+        }
+        RecordedEvent::Stopped { ending, elapsed_ms } => {
+            progress.elapsed_ms = elapsed_ms;
+            replay.apply(RunInput::Stopped { ending }, elapsed_ms)
+        }
+        RecordedEvent::Other => Ok(()),
+    };
+    applied.map_err(|error| error.to_string())
+}
+
+/// What a run's durable events count to, without replaying them: those that its snapshot covers,
+/// and as many of the others as one read takes.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub(super) fn durable_counts(
+    journal: &dyn Journal,
+    id: &str,
+    last_seq: u64,
+) -> Result<Progress, JournalError> {
+    #[derive(Deserialize)]
+    struct Saved {
+        progress: Progress,
+    }
+    let saved = journal.snapshot(id)?.filter(|saved| saved.seq <= last_seq);
+    let saved = saved.and_then(|saved| {
+        Some((saved.seq, serde_json::from_slice::<Saved>(&saved.body).ok()?.progress))
+    });
+    let (seq, mut progress) = saved.unwrap_or_default();
+    let segments = journal.segments(id, seq, READ_BYTES)?;
+    for (at, event) in segments.iter().flat_map(Segment::events) {
+        if at > seq
+            && at <= last_seq
+            && let Ok(RecordedEvent::Step(step)) = RecordedEvent::read(event)
+        {
+            progress.see_step(&step);
+        }
+    }
+    progress.is_under_way = true;
+    Ok(progress)
+}
+
+/// Restores a run from a snapshot; logs and returns `None` where this version cannot read it.
+fn restore(
+    id: &str,
+    spec: &RunSpec,
+    problem: &Arc<dyn Problem>,
+    saved: &Snapshot,
+) -> Option<(u64, Progress, Replay)> {
+    let read = serde_json::from_slice::<SavedRun>(&saved.body).map_err(|error| error.to_string());
+    let restored = read.and_then(|SavedRun { progress, run }| {
+        let suspended =
+            run.restore(problem, spec.plan.clone()).map_err(|error| error.to_string())?;
+        Ok((saved.seq, progress, Replay::from_suspended(suspended)))
+    });
+    restored
+        .inspect_err(|error| {
+            tracing::warn!(
+                run = id,
+                error,
+                "ignoring an unreadable snapshot: all events are replayed"
+            );
+        })
+        .ok()
+}
+
+/// Replays a run's events up to `last_seq`, from its snapshot where there is one.
+///
+/// # Errors
+/// The event that cannot be replayed, and why.
+pub(super) fn replay_run(
+    journal: &dyn Journal,
+    id: &str,
+    spec: &RunSpec,
+    last_seq: u64,
+) -> Result<Recovered, String> {
+    let problem = spec.problem()?;
+    let saved = journal
+        .snapshot(id)
+        .map_err(|error| error.to_string())?
+        .filter(|saved| saved.seq <= last_seq);
+    let restored = saved.and_then(|saved| restore(id, spec, &problem, &saved));
+    let (mut seq, mut progress, mut replay) = restored.unwrap_or_else(|| {
+        (0, Progress::default(), Replay::new(Arc::clone(&problem), spec.plan.clone()))
+    });
+    while seq < last_seq {
+        let segments = journal.segments(id, seq, READ_BYTES).map_err(|error| error.to_string())?;
+        if segments.is_empty() {
+            return Err(format!("event {} is missing", seq + 1));
+        }
+        for (at, event) in segments.iter().flat_map(|segment| segment.events()) {
+            if at <= seq || at > last_seq {
+                continue;
+            }
+            if at != seq + 1 {
+                return Err(format!("event {} is missing", seq + 1));
+            }
+            apply(&mut replay, event, &mut progress)
+                .map_err(|error| format!("event {at}: {error}"))?;
+            seq = at;
+        }
+    }
+    Ok(Recovered { problem, replayed: replay.finish(), progress })
+}
+
+/// A trajectory as it was when one of its steps was proposed.
+pub struct BeforeStep {
+    pub spec: RunSpec,
+    pub id: TurnId,
+    pub trajectory: Box<Trajectory>,
+    /// The line that was proposed; empty if there was none left.
+    pub line: String,
+}
+
+impl Runs {
+    /// The trajectory of a step before it, with its rejected lines and feedback. Replays the run up
+    /// to there.
+    ///
+    /// # Errors
+    /// When the event is no step, this version does not know the run's task, or the journal cannot
+    /// be read.
+    pub async fn before_step(&self, id: &str, seq: u64) -> Result<BeforeStep, RunError> {
+        let (spec, name) = (self.spec(id).await?, id.to_owned());
+        self.read(move |journal| Ok(before_step(journal, &name, spec, seq))).await?
+    }
+}
+
+fn before_step(
+    journal: &dyn Journal,
+    id: &str,
+    spec: RunSpec,
+    seq: u64,
+) -> Result<BeforeStep, RunError> {
+    let before = seq.checked_sub(1).ok_or(RunError::NoSuchStep(seq))?;
+    let mut found = None;
+    for (at, event) in journal.segments(id, before, 0)?.iter().flat_map(Segment::events) {
+        if at == seq {
+            let recorded = RecordedEvent::read(event);
+            let Ok(RecordedEvent::Step(step)) = recorded else {
+                return Err(RunError::NoSuchStep(seq));
+            };
+            found = Some((step.id(), step.action.clone().into_owned()));
+        }
+    }
+    let (turn, line) = found.ok_or(RunError::NoSuchStep(seq))?;
+    let Recovered { replayed, .. } =
+        replay_run(journal, id, &spec, before).map_err(RunError::Unreadable)?;
+    let waiting = match replayed {
+        Replayed::Open(suspended) => suspended.waiting,
+        Replayed::Over(_) => Vec::new(),
+    };
+    let trajectory =
+        waiting.into_iter().find(|(id, _)| *id == turn).map(|(_, trajectory)| trajectory);
+    let missing = || RunError::Unreadable(format!("event {seq}: its turn was not in flight"));
+    Ok(BeforeStep { spec, id: turn, trajectory: trajectory.ok_or_else(missing)?, line })
+}
+
+#[cfg(test)]
+mod tests {
+    use prime_journal::{Head, ReviewCounts, RunRow, SqliteJournal, SqliteOptions, Write};
+
+    use super::*;
+
+    /// An event as the trace shows it.
+    fn step(depth: u32, decision: &str) -> String {
+        format!(
+            r#"{{"event":"step","round":1,"trajectory":0,"depth":{depth},"action":"a","applicable":true,"score":0.0,"violations":[],"decision":"{decision}","elapsed_ms":{}}}"#,
+            depth + 10
+        )
+    }
+
+    fn row(spec: &str) -> RunRow {
+        RunRow {
+            id: "r".to_owned(),
+            owner: String::new(),
+            created_ms: 1,
+            updated_ms: 1,
+            task: "n-queens".to_owned(),
+            status: "running".to_owned(),
+            is_over: false,
+            resumed: 0,
+            spec: spec.to_owned(),
+            summary: "{}".to_owned(),
+            split: None,
+            reviews: ReviewCounts::default(),
+            head: Head::genesis(spec),
+        }
+    }
+
+    #[test]
+    fn durable_events_count_before_they_are_replayed() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal =
+            SqliteJournal::open(&folder.path().join("runs.db"), SqliteOptions::default()).unwrap();
+        let row = row(r#"{"what":"these events cannot be replayed, only counted"}"#);
+        let started = r#"{"event":"started"}"#.to_owned();
+        let events = [
+            started,
+            step(0, "proceed"),
+            step(1, "backtrack"),
+            step(0, "retry"),
+            step(0, "proceed"),
+        ];
+        let segment = Segment::following(row.head, events);
+        let append = Write::Append { id: "r".to_owned(), segment };
+        journal.commit(&[Write::Accept { row, key: None }, append]).unwrap();
+        let counts = |last| {
+            let progress = durable_counts(&journal, "r", last).unwrap();
+            (
+                progress.proposals,
+                progress.steps,
+                progress.retries,
+                progress.backtracks,
+                progress.elapsed_ms,
+            )
+        };
+        assert_eq!(counts(5), (4, 1, 1, 1, 10));
+        assert_eq!(counts(3), (2, 1, 0, 1, 11));
+        // What a snapshot covers is not counted again.
+        let progress = Progress { proposals: 100, steps: 50, rounds: 1, ..Progress::default() };
+        let body =
+            serde_json::to_vec(&serde_json::json!({"progress": progress, "run": null})).unwrap();
+        journal
+            .commit(&[Write::Save { id: "r".to_owned(), snapshot: Snapshot { seq: 4, body } }])
+            .unwrap();
+        assert_eq!(counts(5), (101, 50, 0, 0, 10));
+    }
+}

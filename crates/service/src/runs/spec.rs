@@ -1,0 +1,126 @@
+//! The spec of a run, as the journal keeps it: enough to start it again anywhere.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::app::Overrides;
+use prime_agent_set::{Basis, Names, RecordedAgents};
+use prime_bench::tasks::{self, Kind, Kinds, Problem};
+use prime_protocol::RunPlan;
+use prime_report::Arm;
+use prime_runtime::RunSampling;
+
+/// The note of a run whose agents were not recorded.
+pub(super) const UNRECORDED: &str = "the agents were not recorded when the run was accepted: they were taken by their names \
+                                     from the configuration at the time of its resumption or fork";
+
+/// The parent of a forked run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Origin {
+    pub run: String,
+    /// The last event that was copied.
+    pub seq: u64,
+}
+
+/// Everything about a run that is fixed when it is accepted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSpec {
+    /// The task's slug; `problem` for a custom problem.
+    pub task: String,
+    /// The instance's name, or `input`.
+    pub instance: String,
+    /// The task's input object; the definition of a custom problem.
+    pub input: Value,
+    pub plan: RunPlan,
+    pub sampling: RunSampling,
+    /// The agents that the request chose instead of the configured ones.
+    #[serde(default)]
+    pub overrides: Overrides,
+    /// The resulting agents.
+    pub agents: Names,
+    /// The same, with everything that determines what they do: whoever executes the run uses these.
+    /// `None` for custom agents, and for runs that a version without records accepted.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "write",
+        deserialize_with = "read"
+    )]
+    pub recorded: Option<Arc<RecordedAgents>>,
+    /// Caveats about the agents for anyone who compares results.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// The kinds of constraints of a custom problem, `format` included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub check_kinds: Vec<Kind>,
+    pub config_hash: String,
+    /// Its side in the comparison of `agents.split`, if it takes part; `overrides` has the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<Arm>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<Origin>,
+    /// The caller's trace context (W3C `traceparent`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+}
+
+#[expect(clippy::ref_option, reason = "serde passes the field by reference")]
+fn write<S: Serializer>(
+    recorded: &Option<Arc<RecordedAgents>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    recorded.as_deref().serialize(serializer)
+}
+
+/// What the agents of a run need of whoever executes it ([`RecordedAgents::needs`]), by its spec as
+/// the journal keeps it; nothing, where they were not recorded or this version cannot read them.
+pub fn needs_of(spec: &str) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Agents {
+        recorded: Option<RecordedAgents>,
+    }
+    let agents = serde_json::from_str::<Agents>(spec).ok().and_then(|spec| spec.recorded);
+    agents.map(|agents| agents.needs()).unwrap_or_default()
+}
+
+fn read<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Arc<RecordedAgents>>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.map(Arc::new))
+}
+
+impl RunSpec {
+    /// The engines that its agents ask about its task, each with the SHA-256 of its model.
+    pub fn engines(&self) -> BTreeMap<String, Option<String>> {
+        self.recorded.as_ref().map(|recorded| recorded.engines.clone()).unwrap_or_default()
+    }
+
+    /// What a verifier looks at in this problem.
+    pub fn basis_on(&self, basis: Basis) -> Basis {
+        let is_custom = self.task == prime_problems::SPEC.slug;
+        match &*self.check_kinds {
+            _ if !is_custom => basis,
+            // Accepted before specs had the kinds.
+            [] => basis.on_checks(Kinds::ALL),
+            kinds => basis.on_checks(kinds.iter().copied().collect()),
+        }
+    }
+
+    /// The problem to solve.
+    ///
+    /// # Errors
+    /// When this version does not know the task, or cannot read the input.
+    pub fn problem(&self) -> Result<Arc<dyn Problem>, String> {
+        if self.task == prime_problems::SPEC.slug {
+            return prime_problems::Custom::read(&self.input)
+                .map(|custom| custom.problem())
+                .map_err(|error| error.to_string());
+        }
+        let task = tasks::find(&self.task).map_err(|error| error.to_string())?;
+        task.read_input(&self.input).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,184 @@
+//! A run's trace as JSON Lines: its spec, then its durable events.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use futures::{Stream, TryStreamExt as _, stream};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::event_reader::EventBatch;
+use super::progress::Progress;
+use super::replay::apply;
+use super::service::{RunError, Runs};
+use super::spec::{RunSpec, UNRECORDED};
+use prime_agent_set::RecordedPrompts;
+use prime_agent_set::llm::Asked;
+use prime_protocol::{Replay, Reward, Trajectory};
+use prime_report::{RecordedEvent, StepLine};
+
+/// What a trace's steps have beside what the journal keeps of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceContent {
+    /// The state that each was proposed in, and its reward.
+    pub states: bool,
+    /// What a model was asked for each, what it answered, and the reward.
+    pub prompts: bool,
+}
+
+impl TraceContent {
+    /// What the journal keeps.
+    pub const EVENTS: Self = Self { states: false, prompts: false };
+}
+
+/// Adds to events what follows from those before.
+struct Annotator {
+    content: TraceContent,
+    replay: Replay,
+    prompts: Option<RecordedPrompts>,
+}
+
+/// What follows from the run's state before a step.
+#[derive(Serialize)]
+struct Before<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completion: Option<Cow<'a, str>>,
+}
+
+/// What follows from the run's state after a step.
+#[derive(Serialize)]
+struct Annotated<'a> {
+    #[serde(flatten)]
+    before: Before<'a>,
+    reward: Reward,
+}
+
+impl Annotator {
+    fn before<'a>(
+        &self,
+        step: &'a StepLine<'_>,
+        trajectory: &Trajectory,
+    ) -> Result<Before<'a>, String> {
+        let asked =
+            self.prompts.as_ref().map(|prompts| prompts.of(step.source.as_deref(), trajectory));
+        let asked = asked.transpose().map_err(|error| error.to_string())?.flatten();
+        let completion = asked.is_some().then(|| step.completion());
+        let (system, prompt) =
+            asked.map_or((None, None), |Asked { system, prompt }| (system, Some(prompt)));
+        Ok(Before {
+            state: self.content.states.then(|| trajectory.machine.state()),
+            system,
+            prompt,
+            completion,
+        })
+    }
+
+    /// Goes past an event; of a step, returns the fields to add.
+    fn pass(&mut self, event: &[u8], progress: &mut Progress) -> Result<Option<String>, String> {
+        let recorded =
+            RecordedEvent::read(event).map_err(|error| format!("not an event: {error}"))?;
+        let RecordedEvent::Step(step) = &recorded else {
+            return apply(&mut self.replay, event, progress).map(|()| None);
+        };
+        let known = self
+            .replay
+            .trajectory(step.id())
+            .map(|trajectory| (trajectory.counts, self.before(step, trajectory)));
+        apply(&mut self.replay, event, progress)?;
+        let Some((counts, before)) = known else { return Ok(None) };
+        let reward = self.replay.step_reward(step.id(), counts, step.applicable, step.score);
+        let annotated = serde_json::to_string(&Annotated { before: before?, reward });
+        annotated.map(Some).map_err(|error| error.to_string())
+    }
+}
+
+impl Runs {
+    /// The trace.
+    ///
+    /// # Errors
+    /// When the run does not exist, this version does not know its task, or the prompts of its
+    /// executor are not known.
+    pub async fn trace(
+        self: &Arc<Self>,
+        id: &str,
+        content: TraceContent,
+    ) -> Result<impl Stream<Item = Result<Vec<u8>, RunError>> + use<>, RunError> {
+        let row = self.row(id).await?;
+        let spec: RunSpec = serde_json::from_str(&row.spec)
+            .map_err(|error| RunError::Unreadable(error.to_string()))?;
+        let problem = spec.problem().map_err(RunError::Unreadable)?;
+        let annotator = (content != TraceContent::EVENTS)
+            .then(|| {
+                let prompts = content.prompts.then(|| prompts_of(&spec)).transpose()?;
+                Ok::<_, RunError>(Annotator {
+                    content,
+                    replay: Replay::new(problem, spec.plan.clone()),
+                    prompts,
+                })
+            })
+            .transpose()?;
+        let mut head =
+            format!(r#"{{"seq":0,"event":"accepted","run":"{id}","spec":{}}}"#, row.spec)
+                .into_bytes();
+        head.push(b'\n');
+        let events = self.events(id, 0, false);
+        let lines = stream::try_unfold(
+            (Box::pin(events), annotator),
+            |(mut events, annotator)| async move {
+                let Some(lines) = events.try_next().await? else { return Ok(None) };
+                // Replaying takes too long for a thread that serves.
+                let rendered = tokio::task::spawn_blocking(move || {
+                    let mut annotator = annotator;
+                    let text = trace_lines(&lines, annotator.as_mut());
+                    (text, annotator)
+                });
+                let (text, annotator) = rendered.await.map_err(|_| RunError::Draining)?;
+                Ok(Some((text?, (events, annotator))))
+            },
+        );
+        Ok(futures::StreamExt::chain(stream::iter([Ok(head)]), lines))
+    }
+}
+
+fn prompts_of(spec: &RunSpec) -> Result<RecordedPrompts, RunError> {
+    let recorded = spec.recorded.as_ref();
+    let recorded = recorded
+        .ok_or_else(|| RunError::Conflict(format!("its prompts are not known: {UNRECORDED}")))?;
+    recorded
+        .executor_prompts()
+        .map_err(|missing| RunError::Conflict(format!("its prompts are not known: {missing}")))
+}
+
+/// Events as lines of a trace.
+fn trace_lines(
+    lines: &EventBatch,
+    mut annotator: Option<&mut Annotator>,
+) -> Result<Vec<u8>, RunError> {
+    let mut text = Vec::new();
+    let mut progress = Progress::default();
+    for (seq, event) in lines.events() {
+        text.extend_from_slice(format!(r#"{{"seq":{seq},"#).as_bytes());
+        let rest = event.strip_prefix(b"{").unwrap_or(event);
+        let added =
+            annotator.as_mut().map(|annotator| annotator.pass(event, &mut progress)).transpose();
+        let added = added
+            .map_err(|reason| RunError::Unreadable(format!("event {seq}: {reason}")))?
+            .flatten();
+        match added {
+            None => text.extend_from_slice(rest),
+            Some(fields) => {
+                text.extend_from_slice(rest.strip_suffix(b"}").unwrap_or(rest));
+                text.push(b',');
+                text.extend_from_slice(&fields.as_bytes()[1..]);
+            }
+        }
+        text.push(b'\n');
+    }
+    Ok(text)
+}
