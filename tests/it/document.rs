@@ -9,7 +9,7 @@ use std::path::Path;
 use regex::Regex;
 
 use crate::daemon::Daemon;
-use crate::layers::rust_files;
+use crate::unsafe_code::rust_files;
 
 /// Routes that the document does not describe: the page to read it with, the studio, and the one
 /// whose protocol describes itself.
@@ -20,7 +20,7 @@ const UNDESCRIBED: [&str; 6] =
 fn resources() -> BTreeSet<String> {
     let resource = Regex::new(r#"resource\(\s*"(/[^"]*)""#).unwrap();
     let mut found = BTreeSet::new();
-    for path in rust_files(Path::new("src/daemon")) {
+    for path in rust_files(Path::new("crates/daemon/src")) {
         let text = fs::read_to_string(path).unwrap();
         found.extend(resource.captures_iter(&text).map(|found| found[1].to_owned()));
     }

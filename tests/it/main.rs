@@ -22,7 +22,6 @@ mod golden;
 mod instructions;
 mod journal;
 mod kept_agents;
-mod layers;
 mod loadtest;
 mod loadtest_http;
 mod malformed;
@@ -56,4 +55,5 @@ mod telemetry;
 #[cfg(feature = "llama")]
 mod training_trace;
 mod transcripts;
+mod unsafe_code;
 mod verify;

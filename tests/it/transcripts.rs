@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::daemon::Daemon;
-use crate::layers::rust_files;
+use crate::unsafe_code::rust_files;
 
 /// The rest of the command that starts like this, and the answer that the docs show to it.
 fn exchange(command: &str) -> (String, String) {

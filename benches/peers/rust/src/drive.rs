@@ -6,7 +6,7 @@ use std::time::Instant;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use prime_report::{Measured, measured, process_time};
+use crate::report::{Measured, measured, process_time};
 use crate::{Phase, Request};
 
 /// Hands a request to the executor of a trio.
