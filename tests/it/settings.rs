@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use prime_bench::tasks::Kind;
 use prime_protocol::Limits;
 use prime_settings::{
-    COORDINATORS, DEFAULT_TOML, EXECUTORS, Implementation, LogLevel, Placement, Settings,
-    VERIFIERS, reference_markdown,
+    DEFAULT_TOML, LogLevel, Placement, Settings, implementations, reference_markdown,
 };
 
 const NO_FILES: &[PathBuf] = &[];
@@ -252,9 +251,9 @@ fn every_number_of_the_schema_has_both_ends() {
 
 #[test]
 fn unknown_names_list_the_known_ones() {
-    let names = |all: &[Implementation]| all.iter().map(|known| known.name).collect::<Vec<_>>();
+    let names = |role| implementations(role).iter().map(|known| known.name).collect::<Vec<_>>();
     let (executors, verifiers, coordinators) =
-        (names(&EXECUTORS), names(&VERIFIERS), names(&COORDINATORS));
+        (names(Role::Executor), names(Role::Verifier), names(Role::Coordinator));
     for (key, known) in [
         ("agents.executor.implementation", &executors[..]),
         ("agents.verifier.implementation", &verifiers),

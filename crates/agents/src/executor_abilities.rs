@@ -1,6 +1,6 @@
 //! What an executor can be asked, as its options say.
 
-use prime_settings::{ExecutorAgent, RoleOptions as _, Settings};
+use prime_settings::{ExecutorAgent, ExecutorImplementation, RoleOptions as _, Settings};
 
 /// The template of the prompt that our own models are trained on. Models trained on it write
 /// actions of the benchmark's tasks, whatever they are asked.
@@ -8,20 +8,32 @@ const COMPACT: &str = "compact";
 
 /// Whether an executor, or a part of it, follows a task's reference algorithm.
 pub fn needs_algorithm(settings: &Settings, name: &str) -> bool {
-    let Some(options) = settings.agent::<ExecutorAgent>(name) else { return false };
-    ["reference", "scripted"].contains(&options.implementation())
-        || options.members().into_iter().any(|member| needs_algorithm(settings, member))
+    let Some(agent) = settings.agent::<ExecutorAgent>(name) else { return false };
+    match agent.implementation {
+        ExecutorImplementation::Reference | ExecutorImplementation::Scripted => true,
+        ExecutorImplementation::Escalation => {
+            agent.members().into_iter().any(|member| needs_algorithm(settings, member))
+        }
+        ExecutorImplementation::Llama
+        | ExecutorImplementation::Openai
+        | ExecutorImplementation::Process
+        | ExecutorImplementation::Replay => false,
+    }
 }
 
 /// Whether an executor, with all its parts, can be asked in words.
 pub fn reads_prose(settings: &Settings, name: &str) -> bool {
-    let Some(options) = settings.agent::<ExecutorAgent>(name) else { return false };
-    let variants = options.prompt_variants.iter().map(String::as_str);
-    let mut prompts = std::iter::once(options.prompt_name()).chain(variants);
-    match options.implementation() {
-        "reference" | "scripted" => false,
-        "llama" | "openai" => prompts.all(|prompt| prompt != COMPACT),
-        _ => options.members().into_iter().all(|member| reads_prose(settings, member)),
+    let Some(agent) = settings.agent::<ExecutorAgent>(name) else { return false };
+    match agent.implementation {
+        ExecutorImplementation::Reference | ExecutorImplementation::Scripted => false,
+        ExecutorImplementation::Llama | ExecutorImplementation::Openai => {
+            let prompts = agent.options.prompt_names(agent.implementation);
+            prompts.into_iter().all(|prompt| prompt != COMPACT)
+        }
+        ExecutorImplementation::Escalation => {
+            agent.members().into_iter().all(|member| reads_prose(settings, member))
+        }
+        ExecutorImplementation::Process | ExecutorImplementation::Replay => true,
     }
 }
 

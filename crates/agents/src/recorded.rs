@@ -22,8 +22,8 @@ use super::llm::from_settings;
 use super::prompt::Templates;
 use super::registry::Resources;
 use prime_settings::{
-    Api, CoordinatorAgent, Dialect, ExecutorAgent, RoleOptions, Settings, UpstreamPool,
-    VerifierAgent, implementations,
+    Agent, Api, CoordinatorAgent, Dialect, ExecutorAgent, Implementation as _, RoleOptions,
+    Settings, UpstreamPool, VerifierAgent,
 };
 
 pub use needs::{engine_need, needs_met};
@@ -103,24 +103,22 @@ impl RecordedRole {
     /// The configured agent.
     fn of<O: RoleOptions>(settings: &Settings) -> Self {
         let mut agents = BTreeMap::new();
-        settings.walk_configured::<O>(&mut |name, options| {
-            agents.insert(name.to_owned(), RecordedAgent::of(options));
+        settings.walk_configured::<O>(&mut |name, agent| {
+            agents.insert(name.to_owned(), RecordedAgent::of(agent));
         });
-        Self { name: O::section(settings).implementation().to_owned(), agents }
+        Self { name: O::section(settings).implementation_name().to_owned(), agents }
     }
 }
 
 impl RecordedAgent {
-    /// An agent with these options, and those of them that its implementation uses.
-    pub fn of<O: RoleOptions>(options: &O) -> Self {
-        let used =
-            implementations(O::ROLE).iter().find(|known| known.name == options.implementation());
-        let used = used.map_or(&[][..], |known| known.options);
-        let all = serde_json::to_value(options).expect("invariant: options serialise");
+    /// The agent with those of its options that its implementation uses.
+    pub fn of<O: RoleOptions>(agent: &Agent<O>) -> Self {
+        let implementation = agent.implementation.info();
+        let all = serde_json::to_value(&agent.options).expect("invariant: options serialise");
         let value = |key: &&str| all.get(*key).map(|value| ((*key).to_owned(), value.clone()));
         Self {
-            implementation: options.implementation().to_owned(),
-            options: used.iter().filter_map(value).collect(),
+            implementation: implementation.name.to_owned(),
+            options: implementation.options.iter().filter_map(value).collect(),
         }
     }
 
@@ -199,13 +197,13 @@ impl RecordedAgents {
         resources: &Resources,
         templates: &mut Vec<String>,
     ) {
-        settings.walk_configured::<O>(&mut |_, options| {
-            templates.extend(options.templates());
-            for name in options.engines() {
+        settings.walk_configured::<O>(&mut |_, agent| {
+            templates.extend(agent.templates());
+            for name in agent.engines() {
                 self.engines.insert(name.to_owned(), resources.model_digests.get(name).cloned());
             }
             if let Some((name, pool)) =
-                options.pool().and_then(|name| Some((name, settings.pools.get(name)?)))
+                agent.pool().and_then(|name| Some((name, settings.pools.get(name)?)))
             {
                 self.pools.insert(name.to_owned(), RecordedPool::of(pool));
             }

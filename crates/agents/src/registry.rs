@@ -27,8 +27,9 @@ use prime_engine::Engine;
 use prime_protocol::{Adaptive, Role, Score, Thresholds};
 use prime_roles::next_agent_set_id;
 use prime_settings::{
-    AdaptiveOptions, CoordinatorAgent, Ensemble, Escalation, ExecutorAgent, RoleOptions, Settings,
-    VerifierAgent,
+    AdaptiveOptions, Agent, CoordinatorAgent, CoordinatorImplementation, Ensemble, Escalation,
+    ExecutorAgent, ExecutorImplementation, RoleOptions, Settings, VerifierAgent,
+    VerifierImplementation,
 };
 
 /// The agents that the settings name.
@@ -45,20 +46,26 @@ pub fn configured_names(settings: &Settings) -> Names {
 /// agents.
 fn labels(settings: &Settings) -> Vec<String> {
     let mut notes = Vec::new();
-    settings.walk_configured::<ExecutorAgent>(&mut |name, options| {
-        let note = match options.implementation() {
-            "reference" => "is the task's own algorithm, not a model",
-            "scripted" => "is the task's own algorithm with injected errors, not a model",
-            "replay" => "replays given lines, not a model",
-            _ => return,
+    settings.walk_configured::<ExecutorAgent>(&mut |name, agent| {
+        let note = match agent.implementation {
+            ExecutorImplementation::Reference => "is the task's own algorithm, not a model",
+            ExecutorImplementation::Scripted => {
+                "is the task's own algorithm with injected errors, not a model"
+            }
+            ExecutorImplementation::Replay => "replays given lines, not a model",
+            ExecutorImplementation::Llama
+            | ExecutorImplementation::Openai
+            | ExecutorImplementation::Process
+            | ExecutorImplementation::Escalation => return,
         };
         notes.push(format!("executor `{name}` {note}"));
     });
-    settings.walk_configured::<VerifierAgent>(&mut |name, options| {
-        if options.implementation() == "rules" && options.kinds.contains(&Kind::Transition) {
+    settings.walk_configured::<VerifierAgent>(&mut |name, agent| {
+        let is_rules = agent.implementation == VerifierImplementation::Rules;
+        if is_rules && agent.options.kinds.contains(&Kind::Transition) {
             notes.push("the verifier checked transitions: it ran the algorithm beside the executor".to_owned());
         }
-        if options.implementation() == "reference" {
+        if agent.implementation == VerifierImplementation::Reference {
             notes.push(format!(
                 "verifier `{name}` knows the task's algorithm: for training and evaluation, never for claims about a model"
             ));
@@ -114,7 +121,7 @@ pub struct AgentSet {
 /// An agent that cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
-    #[error("agents.{role}.implementation: there is no {name:?}")]
+    #[error("agents.{role}.implementation: unknown agent {name:?}")]
     Unknown { role: Role, name: String },
     #[error("{role} `{name}`: {reason}")]
     Unusable { role: Role, name: String, reason: String },
@@ -152,15 +159,15 @@ impl FactoryBuilder<'_> {
     /// The pool's or engine's model that these options name.
     fn model<O: RoleOptions>(
         &self,
-        options: &O,
+        agent: &Agent<O>,
         is_chat: bool,
     ) -> Result<Arc<dyn Model>, RegistryError> {
-        if let Some(pool) = options.pool() {
+        if let Some(pool) = agent.pool() {
             let model = self.resources.pools.get(pool, self.settings, &self.resources.environment);
             return Ok(self.tapped(model.map_err(|reason| self.unusable(reason))?));
         }
         let mut models: Vec<(Learnt, Arc<dyn Model>)> = Vec::new();
-        for name in options.engines() {
+        for name in agent.engines() {
             let model = Arc::new(EngineModel::new(self.engine(name)?, is_chat));
             let entry = self.settings.engines.get(name).cloned();
             models.push((Box::new(move |task| entry.as_ref()?.has_learnt(task)), model));
@@ -193,155 +200,161 @@ impl FactoryBuilder<'_> {
 }
 
 type FactoryResult<A> = Result<Factory<A>, RegistryError>;
-type Constructor<O, A> = fn(&FactoryBuilder<'_>, &O) -> FactoryResult<A>;
 
-/// A role whose implementations are built by name.
+/// A role whose agents are built from their options.
 trait Constructed: RoleOptions + 'static {
     type Agent: ?Sized + 'static;
-    const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, Self::Agent>)];
-}
 
-fn model_executor(
-    builder: &FactoryBuilder<'_>,
-    options: &ExecutorAgent,
-) -> FactoryResult<dyn Executor> {
-    let model = builder.model(options, options.chat_template)?;
-    builder.checked(from_settings::executor(builder.settings, builder.name, options, model))
-}
-
-fn model_verifier(
-    builder: &FactoryBuilder<'_>,
-    options: &VerifierAgent,
-) -> FactoryResult<dyn Verifier> {
-    let model = builder.model(options, options.chat_template)?;
-    builder.checked(from_settings::verifier(builder.settings, builder.name, options, model))
-}
-
-fn model_coordinator(
-    builder: &FactoryBuilder<'_>,
-    options: &CoordinatorAgent,
-) -> FactoryResult<dyn Coordinator> {
-    let model = builder.model(options, options.chat_template)?;
-    builder.checked(from_settings::coordinator(
-        builder.settings,
-        builder.name,
-        options,
-        thresholds(builder.settings),
-        model,
-    ))
+    fn construct(builder: &FactoryBuilder<'_>, agent: &Agent<Self>) -> FactoryResult<Self::Agent>;
 }
 
 impl Constructed for ExecutorAgent {
     type Agent = dyn Executor;
-    const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, dyn Executor>)] = &[
-        ("llama", model_executor),
-        ("openai", model_executor),
-        ("process", |builder, options| {
-            let agent = ProcessExecutor::start(builder.name, &options.program);
-            let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
-            builder.resources.programs.add(agent.pool());
-            Ok(Arc::new(move || Arc::new(agent.clone())))
-        }),
-        ("reference", |_, _| Ok(Arc::new(|| Arc::new(ReferenceExecutor)))),
-        ("scripted", |_, options| {
-            let (error_rate, latency) =
-                (options.error_rate, Duration::from_millis(options.latency_ms));
-            Ok(Arc::new(move || Arc::new(ScriptedExecutor::new(error_rate).with_latency(latency))))
-        }),
-        ("replay", |builder, options| {
-            if !options.recording.is_empty() {
-                let recording = Arc::new(builder.recording(&options.recording)?);
-                return Ok(Arc::new(move || {
-                    Arc::new(RecordingExecutor::new(Arc::clone(&recording), None))
-                }));
+
+    fn construct(builder: &FactoryBuilder<'_>, agent: &Agent<Self>) -> FactoryResult<dyn Executor> {
+        let options = &agent.options;
+        match agent.implementation {
+            ExecutorImplementation::Llama | ExecutorImplementation::Openai => {
+                let model = builder.model(agent, options.chat_template)?;
+                let (settings, name) = (builder.settings, builder.name);
+                builder.checked(from_settings::executor(settings, name, agent, model))
             }
-            let lines = options.lines.clone();
-            if lines.is_empty() {
-                return Err(builder
-                    .unusable("needs lines to propose: set `lines`, or `recording` to a trace"));
+            ExecutorImplementation::Process => {
+                let agent = ProcessExecutor::start(builder.name, &options.program);
+                let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
+                builder.resources.programs.add(agent.pool());
+                Ok(Arc::new(move || Arc::new(agent.clone())))
             }
-            Ok(Arc::new(move || Arc::new(ReplayExecutor::new(lines.clone()))))
-        }),
-        ("escalation", |builder, options| {
-            let Escalation { small, large, samples, after_rejections } = options.escalation.clone();
-            let named = |name: &str| -> Result<_, RegistryError> {
-                let make = builder.member::<ExecutorAgent>(name)?;
-                let name: Arc<str> = name.into();
-                Ok(move || NamedExecutor { name: Arc::clone(&name), executor: make() })
-            };
-            let (small, large) = (named(&small)?, named(&large)?);
-            Ok(Arc::new(move || {
-                let executor = EscalatingExecutor::new(small(), large(), samples, after_rejections);
-                Arc::new(executor.expect("invariant: settings are validated"))
-            }))
-        }),
-    ];
+            ExecutorImplementation::Reference => Ok(Arc::new(|| Arc::new(ReferenceExecutor))),
+            ExecutorImplementation::Scripted => {
+                let error_rate = options.error_rate;
+                let latency = Duration::from_millis(options.latency_ms);
+                Ok(Arc::new(move || {
+                    Arc::new(ScriptedExecutor::new(error_rate).with_latency(latency))
+                }))
+            }
+            ExecutorImplementation::Replay => replay(builder, options),
+            ExecutorImplementation::Escalation => escalation(builder, &options.escalation),
+        }
+    }
+}
+
+fn replay(builder: &FactoryBuilder<'_>, options: &ExecutorAgent) -> FactoryResult<dyn Executor> {
+    if !options.recording.is_empty() {
+        let recording = Arc::new(builder.recording(&options.recording)?);
+        return Ok(Arc::new(move || {
+            Arc::new(RecordingExecutor::new(Arc::clone(&recording), None))
+        }));
+    }
+
+    let lines = options.lines.clone();
+    if lines.is_empty() {
+        return Err(
+            builder.unusable("needs lines to propose: set `lines`, or `recording` to a trace")
+        );
+    }
+    Ok(Arc::new(move || Arc::new(ReplayExecutor::new(lines.clone()))))
+}
+
+fn escalation(builder: &FactoryBuilder<'_>, options: &Escalation) -> FactoryResult<dyn Executor> {
+    let Escalation { small, large, samples, after_rejections } = options.clone();
+    let named = |name: &str| -> Result<_, RegistryError> {
+        let make = builder.member::<ExecutorAgent>(name)?;
+        let name: Arc<str> = name.into();
+        Ok(move || NamedExecutor { name: Arc::clone(&name), executor: make() })
+    };
+    let (small, large) = (named(&small)?, named(&large)?);
+
+    Ok(Arc::new(move || {
+        let executor = EscalatingExecutor::new(small(), large(), samples, after_rejections);
+        Arc::new(executor.expect("invariant: settings are validated"))
+    }))
 }
 
 impl Constructed for VerifierAgent {
     type Agent = dyn Verifier;
-    const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, dyn Verifier>)] = &[
-        ("rules", |_, options| {
-            let kinds: Kinds = options.kinds.iter().copied().collect();
-            Ok(Arc::new(move || Arc::new(RulesVerifier::new(kinds))))
-        }),
-        ("llama", model_verifier),
-        ("openai", model_verifier),
-        ("process", |builder, options| {
-            let kinds = options.kinds.iter().copied().collect();
-            let agent = ProcessVerifier::start(builder.name, &options.program, kinds);
-            let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
-            builder.resources.programs.add(agent.pool());
-            Ok(Arc::new(move || Arc::new(agent.clone())))
-        }),
-        ("ensemble", |builder, options| {
-            let Ensemble { members, delta } = options.ensemble.clone();
-            let made: Result<Vec<_>, _> =
-                members.iter().map(|name| builder.member::<VerifierAgent>(name)).collect();
-            let (made, delta) = (made?, score(delta));
-            let make = move || {
-                let member = |(name, make): (&String, &Factory<dyn Verifier>)| EnsembleMember {
-                    name: name.clone(),
-                    verifier: make(),
-                };
-                EnsembleVerifier::new(members.iter().zip(&made).map(member).collect(), delta)
-            };
-            make().map_err(|reason| builder.unusable(reason))?;
-            Ok(Arc::new(move || Arc::new(make().expect("invariant: the first one could be built"))))
-        }),
-        ("reference", |_, _| Ok(Arc::new(|| Arc::new(ReferenceVerifier)))),
-        ("none", |_, _| Ok(Arc::new(|| Arc::new(RulesVerifier::new(Kinds::NONE))))),
-    ];
+
+    fn construct(builder: &FactoryBuilder<'_>, agent: &Agent<Self>) -> FactoryResult<dyn Verifier> {
+        let options = &agent.options;
+        match agent.implementation {
+            VerifierImplementation::Rules => {
+                let kinds: Kinds = options.kinds.iter().copied().collect();
+                Ok(Arc::new(move || Arc::new(RulesVerifier::new(kinds))))
+            }
+            VerifierImplementation::Llama | VerifierImplementation::Openai => {
+                let model = builder.model(agent, options.chat_template)?;
+                let (settings, name) = (builder.settings, builder.name);
+                builder.checked(from_settings::verifier(settings, name, agent, model))
+            }
+            VerifierImplementation::Process => {
+                let kinds = options.kinds.iter().copied().collect();
+                let agent = ProcessVerifier::start(builder.name, &options.program, kinds);
+                let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
+                builder.resources.programs.add(agent.pool());
+                Ok(Arc::new(move || Arc::new(agent.clone())))
+            }
+            VerifierImplementation::Ensemble => ensemble(builder, &options.ensemble),
+            VerifierImplementation::Reference => Ok(Arc::new(|| Arc::new(ReferenceVerifier))),
+            VerifierImplementation::None => {
+                Ok(Arc::new(|| Arc::new(RulesVerifier::new(Kinds::NONE))))
+            }
+        }
+    }
+}
+
+fn ensemble(builder: &FactoryBuilder<'_>, options: &Ensemble) -> FactoryResult<dyn Verifier> {
+    let Ensemble { members, delta } = options.clone();
+    let made: Result<Vec<_>, _> =
+        members.iter().map(|name| builder.member::<VerifierAgent>(name)).collect();
+    let (made, delta) = (made?, score(delta));
+    let make = move || {
+        let member = |(name, make): (&String, &Factory<dyn Verifier>)| EnsembleMember {
+            name: name.clone(),
+            verifier: make(),
+        };
+        EnsembleVerifier::new(members.iter().zip(&made).map(member).collect(), delta)
+    };
+
+    // Whether these members can form an ensemble must show now, not when an actor starts.
+    make().map_err(|reason| builder.unusable(reason))?;
+    Ok(Arc::new(move || Arc::new(make().expect("invariant: the first one could be built"))))
 }
 
 impl Constructed for CoordinatorAgent {
     type Agent = dyn Coordinator;
-    const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, dyn Coordinator>)] = &[
-        ("adaptive", |builder, options| {
-            let AdaptiveOptions { target, gain, smoothing, tau_min, tau_max } = options.adaptive;
-            let bounds = (score(tau_min), score(tau_max));
-            let policy =
-                Adaptive::new(thresholds(builder.settings), target, gain, smoothing, bounds);
-            let policy = policy.map_err(|reason| builder.unusable(reason))?;
-            Ok(Arc::new(move || Arc::new(AdaptiveCoordinator(policy))))
-        }),
-        ("llama", model_coordinator),
-        ("openai", model_coordinator),
-        ("process", |builder, options| {
-            let agent = ProcessCoordinator::start(
-                builder.name,
-                &options.program,
-                thresholds(builder.settings),
-            );
-            let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
-            builder.resources.programs.add(agent.pool());
-            Ok(Arc::new(move || Arc::new(agent.clone())))
-        }),
-        ("threshold", |builder, _| {
-            let thresholds = thresholds(builder.settings);
-            Ok(Arc::new(move || Arc::new(ThresholdCoordinator(thresholds))))
-        }),
-    ];
+
+    fn construct(
+        builder: &FactoryBuilder<'_>,
+        agent: &Agent<Self>,
+    ) -> FactoryResult<dyn Coordinator> {
+        let options = &agent.options;
+        let thresholds = thresholds(builder.settings);
+        match agent.implementation {
+            CoordinatorImplementation::Adaptive => {
+                let AdaptiveOptions { target, gain, smoothing, tau_min, tau_max } =
+                    options.adaptive;
+                let bounds = (score(tau_min), score(tau_max));
+                let policy = Adaptive::new(thresholds, target, gain, smoothing, bounds);
+                let policy = policy.map_err(|reason| builder.unusable(reason))?;
+                Ok(Arc::new(move || Arc::new(AdaptiveCoordinator(policy))))
+            }
+            CoordinatorImplementation::Llama | CoordinatorImplementation::Openai => {
+                let model = builder.model(agent, options.chat_template)?;
+                let (settings, name) = (builder.settings, builder.name);
+                builder
+                    .checked(from_settings::coordinator(settings, name, agent, thresholds, model))
+            }
+            CoordinatorImplementation::Process => {
+                let agent = ProcessCoordinator::start(builder.name, &options.program, thresholds);
+                let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
+                builder.resources.programs.add(agent.pool());
+                Ok(Arc::new(move || Arc::new(agent.clone())))
+            }
+            CoordinatorImplementation::Threshold => {
+                Ok(Arc::new(move || Arc::new(ThresholdCoordinator(thresholds))))
+            }
+        }
+    }
 }
 
 fn score(value: f64) -> Score {
@@ -364,11 +377,10 @@ fn factory<O: Constructed>(
     resources: &Resources,
     name: &str,
 ) -> FactoryResult<O::Agent> {
-    let unknown = || RegistryError::Unknown { role: O::ROLE, name: name.to_owned() };
-    let options: O = settings.agent(name).ok_or_else(unknown)?;
-    let make = O::CONSTRUCTORS.iter().find(|(known, _)| *known == options.implementation());
-    let (_, make) = make.ok_or_else(unknown)?;
-    make(&FactoryBuilder { settings, resources, role: O::ROLE, name }, &options)
+    let agent = settings
+        .agent(name)
+        .ok_or_else(|| RegistryError::Unknown { role: O::ROLE, name: name.to_owned() })?;
+    O::construct(&FactoryBuilder { settings, resources, role: O::ROLE, name }, &agent)
 }
 
 impl AgentSet {
@@ -500,27 +512,5 @@ impl Agents for AgentSet {
 
     fn coordinator(&self) -> Arc<dyn Coordinator> {
         (self.coordinator)()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use prime_settings::implementations;
-
-    fn constructed<O: Constructed>() -> (Role, Vec<&'static str>) {
-        (O::ROLE, O::CONSTRUCTORS.iter().map(|(name, _)| *name).collect())
-    }
-
-    #[test]
-    fn every_implementation_that_can_be_named_can_be_built() {
-        for (role, constructed) in [
-            constructed::<ExecutorAgent>(),
-            constructed::<VerifierAgent>(),
-            constructed::<CoordinatorAgent>(),
-        ] {
-            let named: Vec<_> = implementations(role).iter().map(|known| known.name).collect();
-            assert_eq!(constructed, named, "{role}");
-        }
     }
 }

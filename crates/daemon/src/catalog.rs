@@ -262,7 +262,7 @@ pub async fn agents(state: web::Data<State>) -> HttpResponse {
 }
 
 fn list_role<A: RoleOptions>(settings: &Settings, allowed: &[String], list: &mut Vec<AgentInfo>) {
-    let default = A::section(settings).implementation();
+    let default = A::section(settings).implementation_name();
     for listed in settings.agent_list::<A>() {
         list.push(AgentInfo {
             role: A::ROLE.name().to_owned(),
@@ -270,7 +270,7 @@ fn list_role<A: RoleOptions>(settings: &Settings, allowed: &[String], list: &mut
             allowed: listed.name == default || allowed.contains(&listed.name),
             options: settings
                 .agent::<A>(&listed.name)
-                .map(|options| RecordedAgent::of(&options).options)
+                .map(|agent| RecordedAgent::of(&agent).options)
                 .unwrap_or_default(),
             implementation: listed.implementation,
             description: listed.description,

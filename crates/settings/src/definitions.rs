@@ -10,10 +10,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-use super::agents::{CoordinatorAgent, ExecutorAgent, VerifierAgent, implementations};
+use super::agents::{CoordinatorAgent, ExecutorAgent, VerifierAgent};
 use super::api_key::is_name;
 use super::check::check;
 use super::error::SettingsError;
+use super::implementation::implementation;
 use super::layers::Layer;
 use super::schema::child;
 use prime_bench::prompts::VERIFIER;
@@ -210,7 +211,7 @@ fn check_name(role: Role, name: &str, path: &Path) -> Result<(), SettingsError> 
                 .to_owned(),
         );
     }
-    if implementations(role).iter().any(|known| known.name == name) {
+    if implementation(role, name).is_some() {
         return refuse(format!("`{name}` is the name of an implementation; rename the file"));
     }
     Ok(())

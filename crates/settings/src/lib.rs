@@ -17,6 +17,7 @@ mod engine;
 mod engine_names;
 mod environment;
 mod error;
+mod implementation;
 mod layers;
 mod load;
 mod preset;
@@ -30,9 +31,8 @@ mod sections;
 mod upstreams;
 
 pub use agents::{
-    AdaptiveOptions, Agents, COORDINATORS, CoordinatorAgent, EXECUTORS, Ensemble, Escalation,
-    ExecutorAgent, HistoryName, Implementation, Split, VERIFIERS, VerdictName, VerifierAgent,
-    implementations,
+    AdaptiveOptions, Agents, CoordinatorAgent, Ensemble, Escalation, ExecutorAgent, HistoryName,
+    Split, VerdictName, VerifierAgent,
 };
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
 pub use built_in_models::{BUILT_IN_MODELS, BuiltInModel};
@@ -41,12 +41,16 @@ pub use engine::{Engine, KvCache, ModelMissing, ModelSource};
 pub use engine_names::{EngineNames, first_that_knows};
 pub use environment::read_environment;
 pub use error::SettingsError;
+pub use implementation::{
+    Backing, CoordinatorImplementation, ExecutorImplementation, Implementation, ImplementationInfo,
+    VerifierImplementation, implementation, implementations,
+};
 pub use load::{DEFAULT_TOML, default_section};
 pub use preset::{Preset, PresetBudget};
 pub use prime_engine::{Device, DeviceError, FlashAttention, Isolation, KvPool};
 pub use program::Program;
 pub use reference::reference_markdown;
-pub use resolve::{ListedAgent, RoleOptions};
+pub use resolve::{Agent, ListedAgent, RoleOptions};
 pub use search::{
     AheadOptions, BeamOptions, DiversityOptions, GroupOptions, GroupSize, SeedChoice, StrategyName,
     VoteName,

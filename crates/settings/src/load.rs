@@ -13,6 +13,7 @@ use super::check::{check, check_agents, origin};
 use super::definitions::Definitions;
 use super::engine::ModelSource;
 use super::error::SettingsError;
+use super::implementation::{Backing, ExecutorImplementation, Implementation as _};
 use super::layers::{Layer, from_json};
 use super::resolve::{RoleOptions as _, unknown};
 use super::sections::Settings;
@@ -218,7 +219,9 @@ impl Settings {
             return Err(unknown(origin, "agents.split.other", &split.other, others));
         }
         let executor = &self.agents.executor;
-        for name in executor.engines() {
+        let asks_engine = ExecutorImplementation::find(&executor.implementation)
+            .is_some_and(|implementation| implementation.backing() == Backing::Engine);
+        for name in executor.engine_names().iter().filter(|_| asks_engine) {
             let context = self.engines[name].context_tokens;
             if executor.max_tokens >= context {
                 let message = format!(

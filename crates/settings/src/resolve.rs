@@ -6,50 +6,55 @@ use std::collections::{BTreeMap, BTreeSet};
 use config::Value;
 use serde::Serialize;
 
-use super::agents::{
-    CoordinatorAgent, ExecutorAgent, Implementation, VerdictName, VerifierAgent, implementations,
-};
+use super::agents::{CoordinatorAgent, ExecutorAgent, VerdictName, VerifierAgent};
 use super::definitions::{Defined, Definitions};
 use super::engine_names::first_that_knows;
 use super::error::SettingsError;
+use super::implementation::{
+    Backing, CoordinatorImplementation, ExecutorImplementation, Implementation, ImplementationInfo,
+    VerifierImplementation, implementations,
+};
 use super::program::Program;
 use super::sections::Settings;
 use prime_bench::spelling::nearest;
 use prime_protocol::Role;
 
-/// The options of a role's agents.
+/// The options of a role's agents: its section, or a definition.
 pub trait RoleOptions: Clone + Serialize {
+    type Implementation: Implementation;
     const ROLE: Role;
 
     /// What it is for.
     fn description(&self) -> &str;
-    fn implementation(&self) -> &str;
+    /// The value of the key `implementation`: an implementation's name or, in a role's section, a
+    /// definition's.
+    fn implementation_name(&self) -> &str;
     fn set_implementation(&mut self, name: &str);
-    /// Its engines, if its implementation uses some.
-    fn engines(&self) -> &[String];
-    /// Its pool, if its implementation uses one.
-    fn pool(&self) -> Option<&str>;
-    /// Its program, if its implementation runs one.
-    fn program(&self) -> Option<&Program>;
-    /// Names of the agents of the same role that it is composed of.
-    fn members(&self) -> Vec<&str>;
-    /// Its prompt templates as `role/file`, if its implementation asks a model.
-    fn templates(&self) -> Vec<String>;
+    fn engine_names(&self) -> &[String];
+    fn pool_name(&self) -> &str;
+    fn program_options(&self) -> &Program;
+    /// Names of the agents of the same role that an agent with members is composed of.
+    fn member_names(&self) -> Vec<&str>;
+    /// Names of the prompt templates that an implementation which asks a model would take.
+    fn prompt_names(&self, implementation: Self::Implementation) -> Vec<&str>;
+    /// The name of the system prompt's template; empty = none.
+    fn system_name(&self) -> &str;
     /// The role's section.
     fn section(settings: &Settings) -> &Self;
     fn defined(definitions: &Definitions) -> &BTreeMap<String, Defined<Self>>;
 }
 
 macro_rules! role_options {
-    ($($options:ident, $role:ident, $field:ident, $all:ident, [$($composite:pat => $members:expr),*];)*) => { $(
+    ($($options:ident, $implementation:ident, $role:ident, $field:ident, $all:ident, $members:expr;)*) => { $(
         impl RoleOptions for $options {
+            type Implementation = $implementation;
             const ROLE: Role = Role::$role;
 
             fn description(&self) -> &str {
                 &self.description
             }
 
-            fn implementation(&self) -> &str {
+            fn implementation_name(&self) -> &str {
                 &self.implementation
             }
 
@@ -57,34 +62,29 @@ macro_rules! role_options {
                 name.clone_into(&mut self.implementation);
             }
 
-            fn engines(&self) -> &[String] {
-                if self.implementation == "llama" { self.engine.all() } else { &[] }
+            fn engine_names(&self) -> &[String] {
+                self.engine.all()
             }
 
-            fn pool(&self) -> Option<&str> {
-                (self.implementation == "openai").then_some(self.pool.as_str())
+            fn pool_name(&self) -> &str {
+                &self.pool
             }
 
-            fn program(&self) -> Option<&Program> {
-                (self.implementation == "process").then_some(&self.program)
+            fn program_options(&self) -> &Program {
+                &self.program
             }
 
-            fn members(&self) -> Vec<&str> {
-                match self.implementation.as_str() {
-                    $($composite => {
-                        let members: fn(&Self) -> Vec<&str> = $members;
-                        members(self)
-                    })*
-                    _ => Vec::new(),
-                }
+            fn member_names(&self) -> Vec<&str> {
+                let members: fn(&Self) -> Vec<&str> = $members;
+                members(self)
             }
 
-            fn templates(&self) -> Vec<String> {
-                if !ASKS_A_MODEL.contains(&self.implementation.as_str()) {
-                    return Vec::new();
-                }
-                let names = self.prompt_names().into_iter().chain([self.system.as_str()]);
-                names.filter(|name| !name.is_empty()).map(|name| format!("{}/{name}.j2", Self::ROLE)).collect()
+            fn prompt_names(&self, implementation: $implementation) -> Vec<&str> {
+                Self::prompts(self, implementation)
+            }
+
+            fn system_name(&self) -> &str {
+                &self.system
             }
 
             fn section(settings: &Settings) -> &Self {
@@ -99,11 +99,69 @@ macro_rules! role_options {
 }
 
 role_options! {
-    ExecutorAgent, Executor, executor, executors,
-        ["escalation" => |own| vec![&own.escalation.small, &own.escalation.large]];
-    VerifierAgent, Verifier, verifier, verifiers,
-        ["ensemble" => |own| own.ensemble.members.iter().map(String::as_str).collect()];
-    CoordinatorAgent, Coordinator, coordinator, coordinators, [];
+    ExecutorAgent, ExecutorImplementation, Executor, executor, executors,
+        |own| vec![&own.escalation.small, &own.escalation.large];
+    VerifierAgent, VerifierImplementation, Verifier, verifier, verifiers,
+        |own| own.ensemble.members.iter().map(String::as_str).collect();
+    CoordinatorAgent, CoordinatorImplementation, Coordinator, coordinator, coordinators,
+        |_| Vec::new();
+}
+
+/// An agent that was found by its name: what implements it, and with which options.
+#[derive(Clone, Debug)]
+pub struct Agent<A: RoleOptions> {
+    pub implementation: A::Implementation,
+    pub options: A,
+}
+
+impl<A: RoleOptions> Agent<A> {
+    fn backing(&self) -> Backing {
+        self.implementation.backing()
+    }
+
+    /// Its engines, if its implementation uses some.
+    pub fn engines(&self) -> &[String] {
+        if self.backing() == Backing::Engine { self.options.engine_names() } else { &[] }
+    }
+
+    /// Its pool, if its implementation uses one.
+    pub fn pool(&self) -> Option<&str> {
+        (self.backing() == Backing::Pool).then(|| self.options.pool_name())
+    }
+
+    /// Its program, if its implementation runs one.
+    pub fn program(&self) -> Option<&Program> {
+        (self.backing() == Backing::Program).then(|| self.options.program_options())
+    }
+
+    /// Names of the agents of the same role that it is composed of.
+    pub fn members(&self) -> Vec<&str> {
+        if self.backing() == Backing::Members { self.options.member_names() } else { Vec::new() }
+    }
+
+    /// Its prompt templates as `role/file`, if its implementation asks a model.
+    pub fn templates(&self) -> Vec<String> {
+        if !self.backing().is_model() {
+            return Vec::new();
+        }
+
+        let prompts = self.options.prompt_names(self.implementation);
+        prompts
+            .into_iter()
+            .chain([self.options.system_name()])
+            .filter(|name| !name.is_empty())
+            .map(|name| format!("{}/{name}.j2", A::ROLE))
+            .collect()
+    }
+
+    /// The prompt template of its first trajectory, without the role's folder.
+    ///
+    /// # Panics
+    /// Never: each role has at least one.
+    pub fn prompt_name(&self) -> &str {
+        let names = self.options.prompt_names(self.implementation);
+        names.first().expect("invariant: each role has a prompt")
+    }
 }
 
 /// An agent in a list.
@@ -117,50 +175,35 @@ pub struct ListedAgent {
     pub origin: String,
 }
 
-/// Implementations that ask a model with a prompt.
-const ASKS_A_MODEL: [&str; 2] = ["llama", "openai"];
-
 impl ExecutorAgent {
-    /// The name of its prompt template. A model behind a server was hardly trained on our own
-    /// prompt.
-    pub fn prompt_name(&self) -> &str {
-        match self.implementation.as_str() {
+    /// Its own prompt, then those that further trajectories of a round take in turn.
+    fn prompts(&self, implementation: ExecutorImplementation) -> Vec<&str> {
+        let own = match implementation {
             _ if !self.prompt.is_empty() => &self.prompt,
-            "openai" => "step",
+            // A model behind a server was hardly trained on our own prompt.
+            ExecutorImplementation::Openai => "step",
             _ => "compact",
-        }
-    }
-
-    fn prompt_names(&self) -> Vec<&str> {
-        let variants = self.prompt_variants.iter().map(String::as_str);
-        std::iter::once(self.prompt_name()).chain(variants).collect()
+        };
+        std::iter::once(own).chain(self.prompt_variants.iter().map(String::as_str)).collect()
     }
 }
 
 impl VerifierAgent {
-    fn prompt_names(&self) -> Vec<&str> {
-        vec![self.prompt_name()]
-    }
-
-    /// The name of its prompt template; by default the one for its verdict format.
-    pub fn prompt_name(&self) -> &str {
-        match self.verdict {
+    /// By default the prompt for its verdict format.
+    fn prompts(&self, _: VerifierImplementation) -> Vec<&str> {
+        let own = match self.verdict {
             _ if !self.prompt.is_empty() => &self.prompt,
             VerdictName::Report => "check",
             VerdictName::Token => "token",
             VerdictName::Likelihood => "likelihood",
-        }
+        };
+        vec![own]
     }
 }
 
 impl CoordinatorAgent {
-    fn prompt_names(&self) -> Vec<&str> {
-        vec![self.prompt_name()]
-    }
-
-    /// The name of its prompt template.
-    pub fn prompt_name(&self) -> &str {
-        &self.prompt
+    fn prompts(&self, _: CoordinatorImplementation) -> Vec<&str> {
+        vec![&self.prompt]
     }
 }
 
@@ -181,7 +224,7 @@ impl Settings {
     /// A role's agents for display: implementations, then definitions.
     #[must_use]
     pub fn agent_list<A: RoleOptions>(&self) -> Vec<ListedAgent> {
-        let implementation = |known: &Implementation| ListedAgent {
+        let implementation = |known: &ImplementationInfo| ListedAgent {
             name: known.name.to_owned(),
             implementation: known.name.to_owned(),
             description: known.about.to_owned(),
@@ -189,7 +232,7 @@ impl Settings {
         };
         let definition = |(name, defined): (&String, &Defined<A>)| ListedAgent {
             name: name.clone(),
-            implementation: defined.options.implementation().to_owned(),
+            implementation: defined.options.implementation_name().to_owned(),
             description: defined.options.description().to_owned(),
             origin: defined.origin.clone(),
         };
@@ -197,17 +240,20 @@ impl Settings {
         implementations(A::ROLE).iter().map(implementation).chain(definitions).collect()
     }
 
-    /// The options of an agent by name; their `implementation` is always an implementation's name.
-    /// `None` if there is no such agent.
+    /// An agent by name: a definition, or an implementation with the options of its role's
+    /// section. `None` if there is no such agent.
     #[must_use]
-    pub fn agent<A: RoleOptions>(&self, name: &str) -> Option<A> {
+    pub fn agent<A: RoleOptions>(&self, name: &str) -> Option<Agent<A>> {
         if let Some(defined) = A::defined(&self.definitions).get(name) {
-            return Some(defined.options.clone());
+            let options = defined.options.clone();
+            let implementation = A::Implementation::find(options.implementation_name())?;
+            return Some(Agent { implementation, options });
         }
-        implementations(A::ROLE).iter().find(|known| known.name == name)?;
+
+        let implementation = A::Implementation::find(name)?;
         let mut options = A::section(self).clone();
         options.set_implementation(name);
-        Some(options)
+        Some(Agent { implementation, options })
     }
 
     /// The configured agent of a role.
@@ -215,8 +261,8 @@ impl Settings {
     /// # Panics
     /// The settings were not validated.
     #[must_use]
-    pub fn configured<A: RoleOptions>(&self) -> A {
-        self.agent(A::section(self).implementation())
+    pub fn configured<A: RoleOptions>(&self) -> Agent<A> {
+        self.agent(A::section(self).implementation_name())
             .expect("invariant: validated settings name existing agents")
     }
 
@@ -225,14 +271,14 @@ impl Settings {
     #[must_use]
     pub fn engines_needed(&self) -> Vec<String> {
         let mut engines = BTreeSet::new();
-        self.visit_preconfigured::<ExecutorAgent>(&mut |options| {
-            engines.extend(options.engines().iter().cloned())
+        self.visit_preconfigured::<ExecutorAgent>(&mut |agent| {
+            engines.extend(agent.engines().iter().cloned())
         });
-        self.visit_preconfigured::<VerifierAgent>(&mut |options| {
-            engines.extend(options.engines().iter().cloned())
+        self.visit_preconfigured::<VerifierAgent>(&mut |agent| {
+            engines.extend(agent.engines().iter().cloned())
         });
-        self.visit_preconfigured::<CoordinatorAgent>(&mut |options| {
-            engines.extend(options.engines().iter().cloned())
+        self.visit_preconfigured::<CoordinatorAgent>(&mut |agent| {
+            engines.extend(agent.engines().iter().cloned())
         });
         engines.into_iter().collect()
     }
@@ -255,37 +301,45 @@ impl Settings {
     }
 
     /// Visits the agents of a role that runs can have without choosing one in the request.
-    fn visit_preconfigured<A: RoleOptions>(&self, visit: &mut dyn FnMut(&A)) {
+    fn visit_preconfigured<A: RoleOptions>(&self, visit: &mut dyn FnMut(&Agent<A>)) {
         let split = &self.agents.split;
         let presets = self.presets.values().filter_map(|preset| preset.agent(A::ROLE));
         let other =
             (split.role == A::ROLE && !split.other.is_empty()).then_some(split.other.as_str());
-        let names = [A::section(self).implementation()].into_iter().chain(presets).chain(other);
+        let names =
+            [A::section(self).implementation_name()].into_iter().chain(presets).chain(other);
         for name in names {
-            self.walk::<A>(name, 0, &mut |_, options| visit(options));
+            self.walk::<A>(name, 0, &mut |_, agent| visit(agent));
         }
     }
 
     /// Visits an agent and its parts.
-    fn walk<A: RoleOptions>(&self, name: &str, depth: usize, visit: &mut dyn FnMut(&str, &A)) {
-        let Some(options) = self.agent::<A>(name) else { return };
-        visit(name, &options);
+    fn walk<A: RoleOptions>(
+        &self,
+        name: &str,
+        depth: usize,
+        visit: &mut dyn FnMut(&str, &Agent<A>),
+    ) {
+        let Some(agent) = self.agent::<A>(name) else { return };
+        visit(name, &agent);
+
+        // Validated settings nest less; before the check, an agent may contain itself.
         if depth < DEPTH_MAX {
-            options
-                .members()
-                .into_iter()
-                .for_each(|member| self.walk::<A>(member, depth + 1, visit));
+            for member in agent.members() {
+                self.walk::<A>(member, depth + 1, visit);
+            }
         }
     }
 
     /// Visits the configured agent of a role and its parts, each with its name.
-    pub fn walk_configured<A: RoleOptions>(&self, visit: &mut dyn FnMut(&str, &A)) {
-        self.walk::<A>(A::section(self).implementation(), 0, visit);
+    pub fn walk_configured<A: RoleOptions>(&self, visit: &mut dyn FnMut(&str, &Agent<A>)) {
+        self.walk::<A>(A::section(self).implementation_name(), 0, visit);
     }
 
     fn reach<A: RoleOptions>(&self, reached: &mut Reached) {
-        self.walk_configured::<A>(&mut |name, options| {
-            let options = serde_json::to_value(options).expect("invariant: options serialise");
+        self.walk_configured::<A>(&mut |name, agent| {
+            let options =
+                serde_json::to_value(&agent.options).expect("invariant: options serialise");
             reached.insert((A::ROLE, name.to_owned()), options);
         });
     }
@@ -307,19 +361,14 @@ impl Settings {
         let role = A::ROLE;
         for (name, defined) in A::defined(&self.definitions) {
             let place = || format!("agents/{role}/{name}.toml ({})", defined.origin);
-            let known = implementations(role)
-                .iter()
-                .find(|known| known.name == defined.options.implementation());
-            let Some(known) = known else {
+            let named = defined.options.implementation_name();
+            let Some(implementation) = A::Implementation::find(named) else {
                 let all: Vec<_> =
                     implementations(role).iter().map(|known| known.name.to_owned()).collect();
-                return Err(unknown(
-                    place(),
-                    "implementation",
-                    defined.options.implementation(),
-                    all,
-                ));
+                return Err(unknown(place(), "implementation", named, all));
             };
+
+            let known = implementation.info();
             let always = ["description", "implementation"];
             let unused = defined.given.iter().find(|key| {
                 !always.contains(&key.as_str()) && !known.options.contains(&key.as_str())
@@ -332,19 +381,24 @@ impl Settings {
                     known: known.options.iter().map(|key| (*key).to_owned()).collect(),
                 });
             }
-            self.check_members(&defined.options, name, &place(), 0)?;
+            let agent = Agent { implementation, options: defined.options.clone() };
+            self.check_members(&agent, name, &place(), 0)?;
         }
+
+        // A definition that the section names has been checked above.
         let section = A::section(self);
-        if implementations(role).iter().any(|known| known.name == section.implementation()) {
+        let named = section.implementation_name();
+        if let Some(implementation) = A::Implementation::find(named) {
             let own = super::load::origin_of(origins, &["agents", role.name()]);
-            self.check_members(section, section.implementation(), &own, 0)?;
+            let agent = Agent { implementation, options: section.clone() };
+            self.check_members(&agent, named, &own, 0)?;
         }
         Ok(())
     }
 
     fn check_members<A: RoleOptions>(
         &self,
-        options: &A,
+        agent: &Agent<A>,
         name: &str,
         place: &str,
         depth: usize,
@@ -355,8 +409,7 @@ impl Settings {
             );
             return Err(SettingsError::Conflict { origin: place.to_owned(), message });
         }
-        if let Some(engine) =
-            options.engines().iter().find(|name| !self.engines.contains_key(*name))
+        if let Some(engine) = agent.engines().iter().find(|name| !self.engines.contains_key(*name))
         {
             return Err(unknown(
                 place.to_owned(),
@@ -365,7 +418,7 @@ impl Settings {
                 self.engines.keys().cloned().collect(),
             ));
         }
-        if options.program().is_some_and(|program| program.command.is_empty()) {
+        if agent.program().is_some_and(|program| program.command.is_empty()) {
             let message = format!(
                 "`{name}` is a program, but `program.command` is empty; set it to the program and its arguments, such as \
                  [\"python3\", \"agents/examples/{}.py\"]",
@@ -373,7 +426,7 @@ impl Settings {
             );
             return Err(SettingsError::Conflict { origin: place.to_owned(), message });
         }
-        if let Some(pool) = options.pool() {
+        if let Some(pool) = agent.pool() {
             if self.pools.is_empty() {
                 let message = format!(
                     "`{name}` uses the server pool `{pool}`, but no pool is configured: add [[pools.NAME.upstreams]] with url \
@@ -396,11 +449,11 @@ impl Settings {
                 return Err(SettingsError::Conflict { origin: place.to_owned(), message });
             }
         }
-        for member in options.members() {
+        for member in agent.members() {
             let Some(below) = self.agent::<A>(member) else {
                 return Err(unknown(
                     place.to_owned(),
-                    options.implementation(),
+                    agent.implementation.name(),
                     member,
                     self.agent_names(A::ROLE),
                 ));

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::agents::implementations;
+use super::implementation::implementations;
 use super::sections::Settings;
 use prime_protocol::Role;
 

@@ -14,7 +14,7 @@ impl OfRole for Listed<'_> {
     type Out = (String, Vec<ListedAgent>);
 
     fn of<A: RoleOptions>(&self) -> Self::Out {
-        (A::section(self.0).implementation().to_owned(), self.0.agent_list::<A>())
+        (A::section(self.0).implementation_name().to_owned(), self.0.agent_list::<A>())
     }
 }
 

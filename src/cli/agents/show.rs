@@ -9,12 +9,12 @@ use serde_json::Value;
 use super::{OfRole, with_role};
 use crate::cli::output::print;
 use prime_protocol::Role;
-use prime_settings::{RoleOptions, Settings, implementations};
+use prime_settings::{Agent, Implementation as _, RoleOptions, Settings};
 
 /// An agent with its origin, its options and the templates that they name.
 struct Shown {
     origin: String,
-    implementation: String,
+    /// Those that its implementation uses.
     options: Value,
     templates: Vec<String>,
 }
@@ -28,25 +28,20 @@ impl OfRole for Find<'_> {
     type Out = Option<Shown>;
 
     fn of<A: RoleOptions>(&self) -> Self::Out {
-        let options: A = self.settings.agent(self.name)?;
+        let agent = self.settings.agent::<A>(self.name)?;
         let listed =
             self.settings.agent_list::<A>().into_iter().find(|agent| agent.name == self.name)?;
-        Some(Shown {
-            origin: listed.origin,
-            implementation: options.implementation().to_owned(),
-            templates: options.templates(),
-            options: serde_json::to_value(&options).expect("invariant: options serialise"),
-        })
+        Some(Shown { origin: listed.origin, options: used(&agent), templates: agent.templates() })
     }
 }
 
-/// The options that an implementation uses.
-fn used(role: Role, shown: &Shown) -> Value {
-    let known = implementations(role).iter().find(|known| known.name == shown.implementation);
-    let used = known.map_or(&[][..], |known| known.options);
+/// The options that an agent's implementation uses.
+fn used<A: RoleOptions>(agent: &Agent<A>) -> Value {
+    let used = agent.implementation.info().options;
     let is_used =
         |key: &str| ["description", "implementation"].contains(&key) || used.contains(&key);
-    let options = shown.options.as_object().into_iter().flatten();
+    let options = serde_json::to_value(&agent.options).expect("invariant: options serialise");
+    let options = options.as_object().into_iter().flatten();
     options
         .filter(|(key, _)| is_used(key))
         .map(|(key, value)| (key.clone(), value.clone()))
@@ -57,9 +52,8 @@ pub fn show(settings: &Settings, role: Role, name: &str) -> anyhow::Result<ExitC
     let Some(shown) = with_role(role, &Find { settings, name }) else {
         bail!("there is no {role} `{name}`; known: {}", settings.agent_names(role).join(", "));
     };
-    let options = used(role, &shown);
     let mut text = format!("# {role} `{name}`, defined: {}\n", shown.origin);
-    text.push_str(&toml::to_string(&options)?);
+    text.push_str(&toml::to_string(&shown.options)?);
     for key in &shown.templates {
         let Some(template) = settings.definitions.templates.get(key) else { continue };
         writeln!(text, "\n# template {key} ({}):", template.origin)?;

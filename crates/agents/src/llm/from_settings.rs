@@ -13,8 +13,8 @@ use crate::prompt::{History, TemplateError, Templates};
 use crate::{Coordinator, Executor, Verifier};
 use prime_protocol::{Role, Thresholds};
 use prime_settings::{
-    BUILT_IN, CoordinatorAgent, ExecutorAgent, HistoryName, RoleOptions, Settings, VerdictName,
-    VerifierAgent,
+    Agent, BUILT_IN, CoordinatorAgent, ExecutorAgent, HistoryName, RoleOptions, Settings,
+    VerdictName, VerifierAgent,
 };
 
 /// Default for `confidence_min` of `likelihood`.
@@ -50,13 +50,13 @@ pub fn templates(settings: &Settings) -> Result<Templates, TemplateError> {
 /// error shows before a run. A test covers the built-in ones.
 fn checked_templates<A: RoleOptions>(
     settings: &Settings,
-    options: &A,
+    agent: &Agent<A>,
 ) -> Result<Templates, TemplateError> {
     let all = templates(settings)?;
     let known = &settings.definitions.templates;
     let is_built_in =
         |name: &String| known.get(name).is_some_and(|template| template.origin == BUILT_IN);
-    for name in options.templates().iter().filter(|name| !is_built_in(name)) {
+    for name in agent.templates().iter().filter(|name| !is_built_in(name)) {
         all.check(name, A::ROLE, &BTreeMap::new(), &[])?;
     }
     Ok(all)
@@ -73,10 +73,11 @@ fn checked<T: 'static, A: ?Sized + 'static>(
 
 /// An executor's options in its own terms.
 #[expect(clippy::cast_possible_truncation, reason = "samplers work with single precision")]
-fn executor_options(name: &str, options: &ExecutorAgent) -> ExecutorOptions {
+fn executor_options(name: &str, agent: &Agent<ExecutorAgent>) -> ExecutorOptions {
+    let options = &agent.options;
     ExecutorOptions {
         name: name.to_owned(),
-        template: template(Role::Executor, options.prompt_name()),
+        template: template(Role::Executor, agent.prompt_name()),
         variants: options
             .prompt_variants
             .iter()
@@ -101,11 +102,11 @@ fn executor_options(name: &str, options: &ExecutorAgent) -> ExecutorOptions {
 pub fn executor(
     settings: &Settings,
     name: &str,
-    options: &ExecutorAgent,
+    agent: &Agent<ExecutorAgent>,
     model: Arc<dyn Model>,
 ) -> Result<Factory<dyn Executor>, TemplateError> {
-    let templates = checked_templates(settings, options)?;
-    let options = executor_options(name, options);
+    let templates = checked_templates(settings, agent)?;
+    let options = executor_options(name, agent);
     checked(
         move || LlmExecutor::new(Arc::clone(&model), &templates, options.clone()),
         |made| Arc::new(made),
@@ -119,9 +120,9 @@ pub fn executor(
 pub fn executor_prompts(
     templates: &Templates,
     name: &str,
-    options: &ExecutorAgent,
+    agent: &Agent<ExecutorAgent>,
 ) -> Result<ExecutorPrompts, TemplateError> {
-    ExecutorPrompts::new(templates, &executor_options(name, options))
+    ExecutorPrompts::new(templates, &executor_options(name, agent))
 }
 
 /// A verifier that asks a model.
@@ -132,9 +133,10 @@ pub fn executor_prompts(
 pub fn verifier(
     settings: &Settings,
     name: &str,
-    options: &VerifierAgent,
+    agent: &Agent<VerifierAgent>,
     model: Arc<dyn Model>,
 ) -> Result<Factory<dyn Verifier>, TemplateError> {
+    let options = &agent.options;
     let format = match options.verdict {
         VerdictName::Report => {
             VerdictFormat::Report { grammar: options.grammar, max_tokens: options.max_tokens }
@@ -154,11 +156,11 @@ pub fn verifier(
             }
         }
     };
-    let templates = checked_templates(settings, options)?;
+    let templates = checked_templates(settings, agent)?;
     let options = VerifierOptions {
         name: name.to_owned(),
         format,
-        template: template(Role::Verifier, options.prompt_name()),
+        template: template(Role::Verifier, agent.prompt_name()),
         system: system(Role::Verifier, &options.system),
         kinds: options.kinds.iter().copied().collect(),
         history: history(options.history, options.history_steps),
@@ -178,11 +180,12 @@ pub fn verifier(
 pub fn coordinator(
     settings: &Settings,
     name: &str,
-    options: &CoordinatorAgent,
+    agent: &Agent<CoordinatorAgent>,
     thresholds: Thresholds,
     model: Arc<dyn Model>,
 ) -> Result<Factory<dyn Coordinator>, TemplateError> {
-    let templates = checked_templates(settings, options)?;
+    let options = &agent.options;
+    let templates = checked_templates(settings, agent)?;
     let options = CoordinatorOptions {
         name: name.to_owned(),
         template: template(Role::Coordinator, &options.prompt),

@@ -6,12 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{RecordedAgent, RecordedAgents};
-use prime_settings::{Engine, first_that_knows};
+use prime_protocol::Role;
+use prime_settings::{Backing, Engine, first_that_knows, implementation};
 
 impl RecordedAgent {
-    /// The engines that it may ask.
-    pub(super) fn engines(&self) -> Vec<&str> {
-        let named = self.options.get("engine").filter(|_| self.implementation == "llama");
+    /// The engines that it may ask, as an agent of this role.
+    pub(super) fn engines(&self, role: Role) -> Vec<&str> {
+        let backing = implementation(role, &self.implementation).map(|known| known.backing);
+        let named = self.options.get("engine").filter(|_| backing == Some(Backing::Engine));
         match named {
             Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
             Some(Value::String(name)) => vec![name],
@@ -20,10 +22,15 @@ impl RecordedAgent {
     }
 
     /// Leaves the engine that is asked about this task; gives its name.
-    fn narrow(&mut self, task: &str, entries: &BTreeMap<String, Engine>) -> Option<String> {
+    fn narrow(
+        &mut self,
+        role: Role,
+        task: &str,
+        entries: &BTreeMap<String, Engine>,
+    ) -> Option<String> {
         let has_learnt =
             |name: &&str| entries.get(*name).and_then(|engine| engine.has_learnt(task));
-        let asked = (*first_that_knows(&self.engines(), has_learnt)?).to_owned();
+        let asked = (*first_that_knows(&self.engines(role), has_learnt)?).to_owned();
         self.options.insert("engine".to_owned(), asked.clone().into());
         Some(asked)
     }
@@ -34,9 +41,17 @@ impl RecordedAgents {
     #[must_use]
     pub fn for_task(&self, task: &str, entries: &BTreeMap<String, Engine>) -> Self {
         let mut narrowed = self.clone();
-        let roles = [&mut narrowed.executor, &mut narrowed.verifier, &mut narrowed.coordinator];
-        let agents = roles.into_iter().flat_map(|role| role.agents.values_mut());
-        let asked: BTreeSet<_> = agents.filter_map(|agent| agent.narrow(task, entries)).collect();
+        let roles = [
+            (Role::Executor, &mut narrowed.executor),
+            (Role::Verifier, &mut narrowed.verifier),
+            (Role::Coordinator, &mut narrowed.coordinator),
+        ];
+        let mut asked = BTreeSet::new();
+        for (role, recorded) in roles {
+            let agents = recorded.agents.values_mut();
+            asked.extend(agents.filter_map(|agent| agent.narrow(role, task, entries)));
+        }
+
         narrowed.engines.retain(|name, _| asked.contains(name));
         narrowed
     }

@@ -7,7 +7,7 @@ use super::{AgentMissing, RecordedAgents};
 use crate::AgentError;
 use crate::llm::{Asked, ExecutorPrompts, from_settings};
 use prime_protocol::{Role, Trajectory};
-use prime_settings::{ExecutorAgent, RoleOptions as _, Settings};
+use prime_settings::{ExecutorAgent, Settings};
 
 /// The prompts of a run's executors by name; of those that ask a model.
 pub struct RecordedPrompts {
@@ -28,11 +28,11 @@ impl RecordedAgents {
         let templates = from_settings::templates(&settings).map_err(unusable)?;
         let mut by_name = BTreeMap::new();
         let mut failure = None;
-        settings.walk_configured::<ExecutorAgent>(&mut |name, options| {
-            if options.templates().is_empty() {
+        settings.walk_configured::<ExecutorAgent>(&mut |name, agent| {
+            if agent.templates().is_empty() {
                 return;
             }
-            match from_settings::executor_prompts(&templates, name, options) {
+            match from_settings::executor_prompts(&templates, name, agent) {
                 Ok(prompts) => drop(by_name.insert(name.to_owned(), prompts)),
                 Err(error) => drop(failure.get_or_insert(unusable(error))),
             }

@@ -11,8 +11,8 @@ use crate::pools::Environment;
 use crate::prompt::Templates;
 use prime_protocol::Role;
 use prime_settings::{
-    BUILT_IN, CoordinatorAgent, Defined, ExecutorAgent, RoleOptions, Settings, Template,
-    VerifierAgent, default_section, implementations,
+    BUILT_IN, CoordinatorAgent, Defined, ExecutorAgent, Implementation as _, RoleOptions, Settings,
+    Template, VerifierAgent, default_section,
 };
 
 /// Why the agents of a record cannot be built now, and what to do.
@@ -86,12 +86,12 @@ impl RecordedAgents {
         environment: &Environment,
     ) -> Result<(), AgentMissing> {
         let mut missing = None;
-        settings.walk_configured::<O>(&mut |name, options| {
-            let reason = (self.missing_engine(options.engines(), settings))
-                .or_else(|| self.missing_pool(options.pool(), settings))
+        settings.walk_configured::<O>(&mut |name, agent| {
+            let reason = (self.missing_engine(agent.engines(), settings))
+                .or_else(|| self.missing_pool(agent.pool(), settings))
                 .or_else(|| {
                     missing_program(
-                        options.program().map(|program| &program.command[..]),
+                        agent.program().map(|program| &program.command[..]),
                         environment,
                     )
                 });
@@ -174,9 +174,9 @@ impl RecordedAgents {
             (Role::Verifier, &self.verifier),
             (Role::Coordinator, &self.coordinator),
         ];
-        let uses = |agent: &RecordedAgent| agent.engines().contains(&engine);
         let mut agents = roles.into_iter().flat_map(|(role, recorded)| {
-            let users = recorded.agents.iter().filter(|(_, agent)| uses(agent));
+            let uses = move |agent: &RecordedAgent| agent.engines(role).contains(&engine);
+            let users = recorded.agents.iter().filter(move |(_, agent)| uses(agent));
             users.map(move |(name, _)| (role, name.clone()))
         });
         match agents.next() {
@@ -214,7 +214,7 @@ fn restore<O: RoleOptions + DeserializeOwned>(
         name: name.to_owned(),
         reason,
     };
-    let is_known = |name: &str| implementations(O::ROLE).iter().any(|known| known.name == name);
+    let is_known = |name: &str| O::Implementation::find(name).is_some();
     let base = default_section(O::ROLE);
     // Agents with the name of an implementation have their options from the section, all from the
     // same one.

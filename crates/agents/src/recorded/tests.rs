@@ -203,7 +203,7 @@ fn a_definition_that_has_changed_or_gone_is_taken_from_the_record() {
     let mut present = settings(&["agents.executor.implementation=reference"]);
     present.definitions.verifiers.remove("strict");
     let restored = record.restore(&present, &environment()).unwrap();
-    assert_eq!(restored.agent::<VerifierAgent>("strict").unwrap().kinds, strict.kinds);
+    assert_eq!(restored.agent::<VerifierAgent>("strict").unwrap().options.kinds, strict.kinds);
     let agents = AgentSet::from_settings(&restored, &Resources::default()).unwrap();
     assert_eq!(
         (agents.names().verifier.as_str(), agents.basis().kinds()),

@@ -1,7 +1,7 @@
 //! Which tasks the configured executor has learnt, if its models say so. Loads nothing.
 
 use prime_bench::tasks::{self, Spec};
-use prime_settings::{ExecutorAgent, RoleOptions as _, Settings};
+use prime_settings::{ExecutorAgent, Settings};
 
 /// None of the executor's models was trained on this task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,14 +30,14 @@ pub fn check_learnt(settings: &Settings, task: &Spec) -> Result<(), NotLearnt> {
 
 fn may_know(settings: &Settings, task: &Spec) -> bool {
     let mut may_know = false;
-    settings.walk_configured::<ExecutorAgent>(&mut |_, options| {
-        let engines = options.engines();
+    settings.walk_configured::<ExecutorAgent>(&mut |_, agent| {
+        let engines = agent.engines();
         let has_learnt = |name: &String| {
             settings.engines.get(name).and_then(|engine| engine.has_learnt(task.slug))
         };
         may_know |= if engines.is_empty() {
             // An escalation knows what its parts know.
-            options.members().is_empty()
+            agent.members().is_empty()
         } else {
             engines.iter().any(|name| has_learnt(name) != Some(false))
         };

@@ -11,6 +11,7 @@ use crate::runs::RunSpec;
 use prime_agent_set::{RecordedAgent, RecordedAgents};
 use prime_protocol::{Decision, Score, Thresholds};
 use prime_report::StepLine;
+use prime_settings::{CoordinatorImplementation, Implementation as _};
 
 /// Longest feedback of a verifier in an explanation, in bytes; the step has the whole.
 const FEEDBACK_BYTES_MAX: usize = 1_024;
@@ -76,7 +77,10 @@ fn finding(step: &StepLine<'_>, broken: &[ConstraintMeaning]) -> String {
 /// say.
 fn thresholds(spec: &RunSpec) -> Option<Thresholds> {
     let recorded: &RecordedAgents = spec.recorded.as_ref()?;
-    let is_threshold = |agents: &RecordedAgent| agents.implementation == "threshold";
+    let is_threshold = |agent: &RecordedAgent| {
+        CoordinatorImplementation::find(&agent.implementation)
+            == Some(CoordinatorImplementation::Threshold)
+    };
     let coordinator = recorded.coordinator.agents.get(&recorded.coordinator.name);
     if spec.plan.strategy.is_single_pass() || !coordinator.is_some_and(is_threshold) {
         return None;
