@@ -157,6 +157,10 @@ impl Task for DfaSimulation {
     }
 
     fn answer(instance: &Instance, state: &State) -> Value {
-        json!({ "final": state.q, "accepted": instance.accept.contains(&state.q), "visits": state.visits })
+        json!({
+            "final": state.q,
+            "accepted": instance.accept.contains(&state.q),
+            "visits": state.visits,
+        })
     }
 }

@@ -301,8 +301,12 @@ mod tests {
     #[test]
     fn an_empty_stack_has_lost_its_bottom() {
         let input = json!({
-            "states": 2, "alphabet": "a", "stack_alphabet": "ZA", "bottom": "Z", "start": 0, "accept": [1], "word": "aa",
-            "delta": [[0, "a", "A", 1, ""], [0, "a", "Z", 0, "AZ"], [1, "a", "A", 1, ""], [1, "a", "Z", 1, "Z"]],
+            "states": 2, "alphabet": "a", "stack_alphabet": "ZA", "bottom": "Z",
+            "start": 0, "accept": [1], "word": "aa",
+            "delta": [
+                [0, "a", "A", 1, ""], [0, "a", "Z", 0, "AZ"],
+                [1, "a", "A", 1, ""], [1, "a", "Z", 1, "Z"],
+            ],
         });
         let task = find("pda-execution").expect("the task");
         let mut machine = task.read_input(&input).expect("a valid input").start();

@@ -247,6 +247,10 @@ impl Task for PetriNet {
     }
 
     fn answer(_: &Instance, state: &State) -> Value {
-        json!({ "marking": state.marking, "fired": state.fired, "tokens": state.marking.iter().sum::<i64>() })
+        json!({
+            "marking": state.marking,
+            "fired": state.fired,
+            "tokens": state.marking.iter().sum::<i64>(),
+        })
     }
 }

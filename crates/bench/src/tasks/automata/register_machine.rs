@@ -72,7 +72,10 @@ impl TryFrom<String> for Instruction {
             })
         };
         read().ok_or_else(|| {
-            format!("{text:?} is not an instruction, such as \"inc 0\", \"dec 0\", \"jz 0 5\", \"jmp 0\", \"halt\"")
+            format!(
+                "{text:?} is not an instruction, such as \"inc 0\", \"dec 0\", \"jz 0 5\", \
+                 \"jmp 0\", \"halt\""
+            )
         })
     }
 }
@@ -105,7 +108,8 @@ pub struct State {
 line_actions! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
-        Set { register: usize, value: u64, pc: usize } = "r<nat>=<nat> <nat>", "r{register}={value} {pc}";
+        Set { register: usize, value: u64, pc: usize } =
+            "r<nat>=<nat> <nat>", "r{register}={value} {pc}";
         Go(pc: usize) = "- <nat>", "- {pc}";
         Halt = "halt", "halt";
     }

@@ -339,7 +339,12 @@ impl Task for BlindMaze {
     }
 
     fn answer(_: &Instance, state: &State) -> Value {
-        json!({ "path": state.trail, "length": state.trail.len(), "moves": state.moves, "bumps": state.bumps })
+        json!({
+            "path": state.trail,
+            "length": state.trail.len(),
+            "moves": state.moves,
+            "bumps": state.bumps,
+        })
     }
 
     /// The start tries four directions, every other cell at most three and the way back.

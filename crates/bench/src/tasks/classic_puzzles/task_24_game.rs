@@ -77,7 +77,8 @@ pub struct State {
 line_actions! {
     /// Calculate with the values of two places.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Action { left: usize, operator: Operator, right: usize } = "calc <nat> <+|-|*|/> <nat>", "calc {left} {operator} {right}"
+    pub struct Action { left: usize, operator: Operator, right: usize } =
+        "calc <nat> <+|-|*|/> <nat>", "calc {left} {operator} {right}"
 }
 
 impl From<(usize, Operator, usize)> for Action {

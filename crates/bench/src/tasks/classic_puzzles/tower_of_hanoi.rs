@@ -120,7 +120,8 @@ impl Plan {
 
 line_actions! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Action { pub disk: u8, pub from: usize, pub to: usize } = "move <nat> <nat> <nat>", "move {disk} {from} {to}"
+    pub struct Action { pub disk: u8, pub from: usize, pub to: usize } =
+        "move <nat> <nat> <nat>", "move {disk} {from} {to}"
 }
 
 /// Place of a pair of pegs among 0->1, 0->2, 1->0, 1->2, 2->0, 2->1.

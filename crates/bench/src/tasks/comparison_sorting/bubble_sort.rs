@@ -165,6 +165,11 @@ impl Task for BubbleSort {
     }
 
     fn answer(_: &Input, state: &State) -> Value {
-        json!({ "sorted": state.a, "comparisons": state.comparisons, "swaps": state.swaps, "passes": state.passes })
+        json!({
+            "sorted": state.a,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
+            "passes": state.passes,
+        })
     }
 }

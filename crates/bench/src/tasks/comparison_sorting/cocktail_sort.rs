@@ -202,6 +202,11 @@ impl Task for CocktailSort {
     }
 
     fn answer(_: &Input, state: &State) -> Value {
-        json!({ "sorted": state.a, "comparisons": state.comparisons, "swaps": state.swaps, "passes": state.passes })
+        json!({
+            "sorted": state.a,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
+            "passes": state.passes,
+        })
     }
 }

@@ -193,7 +193,10 @@ impl Task for CombSort {
 
     fn answer(_: &Input, state: &State) -> Value {
         json!({
-            "sorted": state.a, "gaps": state.gaps, "comparisons": state.comparisons, "swaps": state.swaps,
+            "sorted": state.a,
+            "gaps": state.gaps,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
         })
     }
 }

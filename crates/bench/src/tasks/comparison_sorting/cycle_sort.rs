@@ -231,7 +231,10 @@ impl Task for CycleSort {
 
     fn answer(_: &Input, state: &State) -> Value {
         json!({
-            "sorted": state.a, "writes": state.writes, "cycles": state.cycles, "comparisons": state.comparisons,
+            "sorted": state.a,
+            "writes": state.writes,
+            "cycles": state.cycles,
+            "comparisons": state.comparisons,
         })
     }
 }

@@ -258,7 +258,10 @@ impl Task for HeapSort {
 
     fn answer(_: &Input, state: &State) -> Value {
         json!({
-            "sorted": state.a, "built": state.built, "comparisons": state.comparisons, "swaps": state.swaps,
+            "sorted": state.a,
+            "built": state.built,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
         })
     }
 }

@@ -21,7 +21,13 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Take(k) = "take", Cmp(j) = "cmp", Shift(j) = "shift", Put(p) = "put", Done = "done" });
+word_actions!(Action {
+    Take(k) = "take",
+    Cmp(j) = "cmp",
+    Shift(j) = "shift",
+    Put(p) = "put",
+    Done = "done",
+});
 
 const NOTHING_IN_HAND: Illegal = Illegal("no element has been taken");
 
@@ -216,7 +222,10 @@ impl Task for InsertionSort {
 
     fn answer(_: &Input, state: &State) -> Value {
         json!({
-            "sorted": state.a, "positions": state.positions, "comparisons": state.comparisons, "shifts": state.shifts,
+            "sorted": state.a,
+            "positions": state.positions,
+            "comparisons": state.comparisons,
+            "shifts": state.shifts,
         })
     }
 }

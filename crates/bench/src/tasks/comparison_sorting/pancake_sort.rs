@@ -20,7 +20,13 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Cmp(j, m) = "cmp", Max(j) = "max", Flip(k) = "flip", Pass = "pass", Done = "done" });
+word_actions!(Action {
+    Cmp(j, m) = "cmp",
+    Max(j) = "max",
+    Flip(k) = "flip",
+    Pass = "pass",
+    Done = "done",
+});
 
 impl State {
     /// The next action when place j has been compared and m is the greatest so far.

@@ -300,7 +300,10 @@ impl Task for QuickSort {
 
     fn answer(_: &Input, state: &State) -> Value {
         json!({
-            "sorted": state.a, "pivots": state.pivots, "comparisons": state.comparisons, "swaps": state.swaps,
+            "sorted": state.a,
+            "pivots": state.pivots,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
         })
     }
 }

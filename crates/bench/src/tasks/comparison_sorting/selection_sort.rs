@@ -21,7 +21,13 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Cmp(j, m) = "cmp", Min(j) = "min", Swap(k, m) = "swap", Pass = "pass", Done = "done" });
+word_actions!(Action {
+    Cmp(j, m) = "cmp",
+    Min(j) = "min",
+    Swap(k, m) = "swap",
+    Pass = "pass",
+    Done = "done",
+});
 
 impl State {
     /// The next action when place j has been compared and m is the least so far.
@@ -230,7 +236,10 @@ impl Task for SelectionSort {
 
     fn answer(_: &Input, state: &State) -> Value {
         json!({
-            "sorted": state.a, "selected": state.selected, "comparisons": state.comparisons, "swaps": state.swaps,
+            "sorted": state.a,
+            "selected": state.selected,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
         })
     }
 }

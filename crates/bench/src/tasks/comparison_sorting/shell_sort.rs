@@ -21,7 +21,13 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Gap(h) = "gap", Take(k) = "take", Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });
+word_actions!(Action {
+    Gap(h) = "gap",
+    Take(k) = "take",
+    Cmp(i, j) = "cmp",
+    Swap(i, j) = "swap",
+    Done = "done",
+});
 pair_lines!();
 
 const NO_GAP: Illegal = Illegal("no gap has been begun");
@@ -255,7 +261,10 @@ impl Task for ShellSort {
 
     fn answer(_: &Input, state: &State) -> Value {
         json!({
-            "sorted": state.a, "gaps": state.gaps, "comparisons": state.comparisons, "swaps": state.swaps,
+            "sorted": state.a,
+            "gaps": state.gaps,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
         })
     }
 }

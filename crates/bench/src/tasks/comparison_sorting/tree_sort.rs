@@ -347,7 +347,10 @@ impl Task for TreeSort {
             .map(|parent| parent.map_or(json!(-1), Value::from))
             .collect();
         json!({
-            "sorted": state.out, "parent": parent, "height": state.height(), "comparisons": state.comparisons,
+            "sorted": state.out,
+            "parent": parent,
+            "height": state.height(),
+            "comparisons": state.comparisons,
         })
     }
 }

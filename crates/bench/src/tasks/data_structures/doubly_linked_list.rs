@@ -146,8 +146,10 @@ impl State {
 line_actions! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
-        Link(id: usize, prev: OptionalIndex, next: OptionalIndex) = "link <nat> <nat?> <nat?>", "link {id} {prev} {next}";
-        Unlink(id: usize, prev: OptionalIndex, next: OptionalIndex) = "unlink <nat> <nat?> <nat?>", "unlink {id} {prev} {next}";
+        Link(id: usize, prev: OptionalIndex, next: OptionalIndex) =
+            "link <nat> <nat?> <nat?>", "link {id} {prev} {next}";
+        Unlink(id: usize, prev: OptionalIndex, next: OptionalIndex) =
+            "unlink <nat> <nat?> <nat?>", "unlink {id} {prev} {next}";
         At(id: usize) = "at <nat>", "at {id}";
         Found(id: usize) = "found <nat>", "found {id}";
         Missing = "missing", "missing";

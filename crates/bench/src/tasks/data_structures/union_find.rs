@@ -300,6 +300,11 @@ impl Task for UnionFind {
     }
 
     fn answer(_: &Instance, state: &State) -> Value {
-        json!({ "parent": state.parent, "rank": state.rank, "sets": state.sets, "compressed": state.compressed })
+        json!({
+            "parent": state.parent,
+            "rank": state.rank,
+            "sets": state.sets,
+            "compressed": state.compressed,
+        })
     }
 }

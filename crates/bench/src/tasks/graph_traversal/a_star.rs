@@ -278,6 +278,11 @@ impl Task for AStar {
     fn answer(instance: &Instance, state: &State) -> Value {
         let path = state.path(instance);
         let f: Vec<_> = state.expanded.iter().map(|cell| state.estimate(instance, *cell)).collect();
-        json!({ "path": path, "cost": path.len().saturating_sub(1), "expanded": state.expanded, "f": f })
+        json!({
+            "path": path,
+            "cost": path.len().saturating_sub(1),
+            "expanded": state.expanded,
+            "f": f,
+        })
     }
 }

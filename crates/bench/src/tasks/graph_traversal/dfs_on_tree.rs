@@ -177,6 +177,11 @@ impl Task for DfsOnTree {
     }
 
     fn answer(_: &Instance, state: &State) -> Value {
-        json!({ "order": state.order, "discover": state.discover, "finish": state.finish, "parent": state.parent })
+        json!({
+            "order": state.order,
+            "discover": state.discover,
+            "finish": state.finish,
+            "parent": state.parent,
+        })
     }
 }

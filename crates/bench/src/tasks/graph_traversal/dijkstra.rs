@@ -39,7 +39,12 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Extract(u) = "extract", Relax(v, x) = "relax", Keep(v) = "keep", Done = "done" });
+word_actions!(Action {
+    Extract(u) = "extract",
+    Relax(v, x) = "relax",
+    Keep(v) = "keep",
+    Done = "done",
+});
 
 /// A vertex without a distance counts as infinitely far.
 fn far(dist: Option<usize>) -> usize {
