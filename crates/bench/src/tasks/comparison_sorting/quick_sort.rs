@@ -227,7 +227,8 @@ impl Task for QuickSort {
                 state.swaps += 1;
                 state.pivots.push(p);
 
-                // A side of a single cell is in order. The left range is pushed last: it goes first.
+                // A side of a single cell is in order. The left range is pushed last, so that it
+                // goes first.
                 if hi > p + 1 {
                     state.stack.push((p + 1, hi));
                 }
