@@ -401,7 +401,6 @@ impl Task for Smoothsort {
         // fix goes left to a tree of some order o, past at most o trees of lesser order, and then
         // down o - 1 levels; L(o) <= n.
         let n = input.a.len();
-
         let order =
             CELLS.iter().rposition(|cells| *cells <= n).expect("invariant: a tree may be one cell");
         (2 * n + (2 * n - 1) * 2 * order + 1) as u64

@@ -155,7 +155,7 @@ impl LinkedList {
         let count = self.count();
         let (mut at, mut end, mut met) = (self.head, OptionalIndex::NONE, 0);
         while let Some(id) = at.get() {
-            // More steps than nodes: the links form a loop.
+            // The link leads to no node, or in a loop: there were more steps than nodes.
             let Some(node) = self.node(id).filter(|_| met < count) else { return false };
             met += 1;
             (end, at) = (at, node.next);
