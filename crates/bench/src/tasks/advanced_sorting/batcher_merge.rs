@@ -46,8 +46,8 @@ impl Network for Batcher {
     }
 
     fn partner(n: usize, [p, k]: Stage, i: usize) -> Option<usize> {
-        // From k mod p on, k cells in turn begin a comparator and do not; none crosses two blocks
-        // of 2p cells.
+        // From cell k mod p on, groups of k cells alternate: those of the first begin a comparator,
+        // those of the next end it. No comparator crosses from one block of 2p cells to another.
         let offset = i.checked_sub(k % p)?;
         (offset / k % 2 == 0 && i + k < n && i / (2 * p) == (i + k) / (2 * p)).then_some(i + k)
     }
@@ -76,12 +76,16 @@ impl Network for Batcher {
 
     fn comparators_before(n: usize, [p, k]: Stage) -> usize {
         let blocks = n / (2 * p);
+
+        // Merges of smaller blocks come first, each complete.
         let (m, levels) = (u64::from(n.ilog2()), 1..=u64::from(p.ilog2()));
         let merged: u64 = levels.map(|s| merge_comparators(s) << (m - s)).sum();
-        // The first stage of a merge has p comparators in each block of 2p cells, the others have p
-        // - k.
+
+        // The first stage of a merge has p comparators in each block of 2p cells; each other stage
+        // has p - k.
         let distances = (k.ilog2() + 1..p.ilog2()).map(|exponent| p - (1 << exponent));
         let first = if k < p { p } else { 0 };
+
         usize::try_from(merged)
             .unwrap_or(usize::MAX)
             .saturating_add(blocks * (first + distances.sum::<usize>()))
@@ -92,6 +96,7 @@ impl Network for Batcher {
         if k == p {
             return block * p + offset;
         }
+
         // The first k cells of a block have no comparator; then every other k cells begin one.
         let offset = offset.saturating_sub(k);
         block * p.saturating_sub(k) + offset / (2 * k) * k + offset % k

@@ -41,10 +41,12 @@ impl Network for Bitonic {
     }
 
     fn partner(_: usize, [_, j]: Stage, i: usize) -> Option<usize> {
+        // The lower cell of a pair is the one whose bit `j` is clear.
         (i & j == 0).then_some(i + j)
     }
 
     fn is_descending([k, _]: Stage, i: usize) -> bool {
+        // Blocks of `k` cells are sorted upwards and downwards in turn.
         i & k != 0
     }
 
@@ -68,10 +70,12 @@ impl Network for Bitonic {
     }
 
     fn comparators_before(n: usize, stage: Stage) -> usize {
+        // Each stage pairs all cells.
         Self::stage_number(n, stage).map_or(0, |number| (number - 1) * (n / 2))
     }
 
     fn comparator_rank([_, j]: Stage, i: usize) -> usize {
+        // In every `2 * j` cells the first `j` are the lower ones of a pair.
         i / (2 * j) * j + i % j
     }
 
@@ -80,6 +84,7 @@ impl Network for Bitonic {
     }
 
     fn comparators(m: u64) -> u64 {
+        // m(m+1)/2 stages, each with a comparator for every two of the 2^m cells.
         m * (m + 1) / 2 * (1 << m) / 2
     }
 }

@@ -25,10 +25,16 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Insert(k, p) = "insert", Merge(lo, mid, hi) = "merge", Rotate(lo, mid, e) = "rotate", Done = "done" });
+word_actions!(Action {
+    Insert(k, p) = "insert",
+    Merge(lo, mid, hi) = "merge",
+    Rotate(lo, mid, e) = "rotate",
+    Done = "done",
+});
 
 /// The first insertion at or after place `k`, or what follows when all blocks are sorted.
 fn insertion(a: &[i64], k: usize) -> Action {
+    // The first cell of a block is sorted by itself.
     let k = if k.is_multiple_of(BLOCK) { k + 1 } else { k };
     if k < a.len() {
         Action::Insert(k, moves::insertion_place(a, k - k % BLOCK, k))
@@ -86,7 +92,7 @@ fn are_blocks_inserted(n: usize, k: usize) -> bool {
 }
 
 impl State {
-    /// Whether what came before a merge or the end is complete: the insertions or the merge before.
+    /// Whether the phase before a merge or `done` is complete: the insertions or the last merge.
     fn is_merged(&self) -> bool {
         match (self.base, self.hi, self.last.0) {
             (Some(base), Some(hi), _) => moves::part(&self.a, base..hi).is_sorted(),
@@ -98,12 +104,13 @@ impl State {
         }
     }
 
-    /// Whether the two blocks lie in the halves being merged, and belong past each other with
-    /// nothing beside them.
+    /// Whether the two blocks lie in the halves being merged and are exactly the elements that must
+    /// change sides.
     fn is_rotation_due(&self, lo: usize, mid: usize, end: usize) -> bool {
         let (Some(start), Some(middle), Some(hi)) = (self.lo, self.mid, self.hi) else {
             return false;
         };
+
         let within = start <= lo && lo < mid && mid == middle && mid < end && end <= hi;
         let a = &self.a;
         within
@@ -117,6 +124,7 @@ impl State {
     /// The next rotation of the merge in progress, if there is one.
     fn rotation(&self, lo: usize, mid: usize, hi: usize) -> Option<Action> {
         let next = *moves::part(&self.a, mid..hi).first()?;
+        // Greater elements move past `next`, lesser ones past `least`: equal ones keep their order.
         let lo = moves::first(&self.a, lo, mid, |value| value > next);
         let least = *moves::part(&self.a, lo..mid).first()?;
         Some(Action::Rotate(lo, mid, moves::first(&self.a, mid, hi, |value| value >= least)))
@@ -168,10 +176,13 @@ impl Task for BlockSort {
                 state.a[lo..end].rotate_left(mid - lo);
                 state.moved += (end - lo) as u64;
                 state.rotations += 1;
+                // The right block, now in front, is merged; the rest of the left half comes after
+                // it.
                 (state.lo, state.mid) = (Some(lo + (end - mid)), Some(end));
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -200,18 +211,22 @@ impl Task for BlockSort {
     ) {
         let a = &after.a;
         found.require(page::PERMUTATION, moves::keeps_values(&before.a, a));
+
         if let (Some(base), Some(lo), Some(mid), Some(hi)) =
             (after.base, after.lo, after.mid, after.hi)
         {
             found.require(page::BOUNDS, base <= lo && lo <= mid && mid <= hi && hi <= a.len());
             let (left, right) = (moves::part(a, lo..mid), moves::part(a, mid..hi));
             found.require(page::HALVES, left.is_sorted() && right.is_sorted());
+
             let merged = moves::part(a, base..lo);
             let bounded =
                 merged.last().is_none_or(|x| moves::part(a, lo..hi).iter().all(|y| y >= x));
             found.require(page::MERGED, merged.is_sorted() && bounded);
         }
+
         found.require(page::COUNTS, after.moved >= 2 * after.rotations);
+
         match *action {
             Action::Insert(k, p) => {
                 let passed = match before.last.0 {
@@ -242,21 +257,27 @@ impl Task for BlockSort {
                 );
             }
         }
+
         if *action == Action::Done {
             found.require(page::SORTED, a.is_sorted());
         }
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // Of b blocks, n - b cells are inserted and b - 1 merges made. Each rotation of a merge
-        // moves another element of the right half down, which is at most half of the cells; there
-        // are as many levels as doublings of 16 below n.
+        // With b blocks, n - b cells are inserted and b - 1 merges are made. Each rotation of a
+        // merge moves another element of the right half down, which is at most half of the cells;
+        // there are as many levels as doublings of 16 below n.
         let n = input.a.len();
         let levels = n.div_ceil(BLOCK).next_power_of_two().ilog2() as usize;
         (n + levels * (n / 2)) as u64
     }
 
     fn answer(_: &Input, state: &State) -> Value {
-        json!({ "sorted": state.a, "merges": state.merges, "rotations": state.rotations, "moved": state.moved })
+        json!({
+            "sorted": state.a,
+            "merges": state.merges,
+            "rotations": state.rotations,
+            "moved": state.moved,
+        })
     }
 }

@@ -65,11 +65,14 @@ fn depth_limit(n: usize) -> i64 {
 fn sift_end(heap: &[i64], i: usize) -> usize {
     let element = heap[i];
     let mut node = i;
+
     loop {
         let left = 2 * node + 1;
         let Some(value) = heap.get(left) else { return node };
+        // Of equal children the left one rises.
         let child =
             if heap.get(left + 1).is_some_and(|right| right > value) { left + 1 } else { left };
+
         if heap[child] <= element {
             return node;
         }
@@ -94,15 +97,20 @@ impl State {
     fn sift(&mut self, i: usize, d: usize) -> Result<(), Illegal> {
         let (lo, size) = (self.lo.ok_or(NO_RANGE)?, self.size.ok_or(NO_HEAP)?);
         let parent = |node: usize| (node - 1) / 2;
+
+        // `d` must lie below `i`: its ancestors lead there.
         let mut node = d;
         while node > i {
             node = parent(node);
         }
+
         // After a wrong line the heap's size may belong to another range.
         let exists = i < size && d < size && d < self.a.len() - lo;
         if !exists || node != i {
             return Err(NO_HEAP);
         }
+
+        // The element of `i` moves to `d`, and every element on the path to its parent.
         let mut carried = self.a[lo + i];
         let mut node = d;
         std::mem::swap(&mut self.a[lo + node], &mut carried);
@@ -110,6 +118,7 @@ impl State {
             node = parent(node);
             std::mem::swap(&mut self.a[lo + node], &mut carried);
         }
+
         Ok(())
     }
 
@@ -117,17 +126,23 @@ impl State {
         let (Some(lo), Some(hi), Some(depth)) = (self.lo, self.hi, self.depth) else {
             return Err(NO_RANGE);
         };
+
         if p >= self.a.len() {
             return Err(NO_PLACE);
         }
+
         self.a.swap(p, hi - 1);
         self.pivots.push(p);
         self.pivots_sorted.insert(self.pivots_sorted.partition_point(|place| *place < p), p);
+
+        // The left range is pushed last and so sorted first; one of a single cell is sorted
+        // already.
         for (start, end) in [(p + 1, hi), (lo, p)] {
             if start + 2 <= end {
                 self.stack.push((start, end, depth - 1));
             }
         }
+
         Ok(())
     }
 
@@ -140,7 +155,7 @@ impl State {
         }
     }
 
-    /// What follows in a partition after place `j - 1`.
+    /// The line of a partition after place `j - 1`: a comparison, or the pivot at the end.
     fn compare_or_end(&self, j: usize, hi: usize) -> Option<Action> {
         if j + 1 < hi {
             return Some(Action::Cmp(j, hi - 1));
@@ -164,6 +179,8 @@ impl Task for Introsort {
             if rng.chance(1, 2) {
                 return array::uniform(n, -1000, 1000, rng);
             }
+
+            // Few values: distinct ones hardly ever bring a partition to the depth limit.
             let values = array::uniform(8, -1000, 1000, rng);
             (0..n).map(|_| rng.one_of(&values)).collect()
         })
@@ -197,6 +214,7 @@ impl Task for Introsort {
             field,
             reason: format!("must be ranges of two cells or more, up to {n}"),
         };
+
         let taken_up = match (state.lo, state.hi, state.depth) {
             (Some(lo), Some(hi), Some(_)) => is_range(lo, hi),
             (lo, hi, depth) => lo.is_none() && hi.is_none() && depth.is_none(),
@@ -206,6 +224,7 @@ impl Task for Introsort {
             "lo",
             format!("and `hi` and `depth` must be a range of two cells or more, up to {n}"),
         )?;
+
         limits::below("pivots", state.pivots.iter().copied(), n)?;
         if !state.heaps.iter().all(|[lo, hi]| is_range(*lo, *hi)) {
             return Err(wrong("heaps"));
@@ -213,12 +232,14 @@ impl Task for Introsort {
         if !state.stack.iter().all(|(lo, hi, _)| is_range(*lo, *hi)) {
             return Err(wrong("stack"));
         }
+
         if let Some(Action::Leaf(lo, hi) | Action::Heap(lo, hi) | Action::Part(lo, hi)) =
             state.last.0
         {
             let range = (state.lo, state.hi) == (Some(lo), Some(hi));
             InvalidInput::unless(range, "last", "must take up the range from `lo` to `hi`")?;
         }
+
         array::check("a", &state.a, &input.a)
     }
 
@@ -246,6 +267,7 @@ impl Task for Introsort {
                 if e >= size || e >= n - lo {
                     return Err(NO_HEAP);
                 }
+
                 state.a.swap(lo, lo + e);
                 state.size = Some(e);
             }
@@ -270,6 +292,7 @@ impl Task for Introsort {
             Action::Pivot(p) => state.pivot(p)?,
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -277,6 +300,7 @@ impl Task for Introsort {
         let a = &state.a;
         let Some(last) = state.last.0 else { return Some(state.next_range()) };
         let insertion = |k: usize, lo: usize| Action::Insert(k, moves::insertion_place(a, lo, k));
+
         match last {
             Action::Leaf(lo, _) => return Some(insertion(lo + 1, lo)),
             Action::Heap(lo, hi) => return state.sift_of(lo, (hi - lo) / 2 - 1),
@@ -284,9 +308,12 @@ impl Task for Introsort {
             Action::Done => return None,
             _ => {}
         }
+
         let (lo, hi) = (state.lo?, state.hi?);
+        // The size may be that of an earlier heap, in another range.
         let size =
             state.size.filter(|size| state.heaps.last() == Some(&[lo, hi]) && *size <= hi - lo);
+
         match last {
             Action::Insert(k, _) if hi - lo <= LEAF && lo < k && k < hi => {
                 Some(if k + 1 < hi { insertion(k + 1, lo) } else { state.next_range() })

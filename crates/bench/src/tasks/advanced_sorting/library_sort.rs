@@ -28,7 +28,12 @@ pub struct State {
     ordered: bool,
 }
 
-word_actions!(Action { Rebalance = "rebalance", Cmp(k, c) = "cmp", Insert(k, c) = "insert", Done = "done" });
+word_actions!(Action {
+    Rebalance = "rebalance",
+    Cmp(k, c) = "cmp",
+    Insert(k, c) = "insert",
+    Done = "done",
+});
 
 const NOT_NEXT: Illegal = Illegal("this element is not the next one");
 
@@ -64,6 +69,7 @@ impl State {
     /// Inserts the value into the cell, shifting elements towards the nearest gap.
     fn insert(&mut self, value: i64, c: usize) -> Result<(), Illegal> {
         if self.cells[c].is_some() {
+            // Elements shift right if any gap lies there, and left only otherwise.
             let after = self.cells[c..].iter().position(Option::is_none);
             if let Some(distance) = after {
                 self.cells[c..=c + distance].rotate_right(1);
@@ -77,6 +83,7 @@ impl State {
                 self.shifts += (c - gap) as u64;
             }
         }
+
         self.cells[c] = Some(value);
         self.count += 1;
         (self.lo, self.hi) = (0, self.count);
@@ -92,12 +99,16 @@ impl State {
                 .cell_of(usize::midpoint(self.lo, self.hi))
                 .map(|cell| Action::Cmp(k, cell));
         }
+
         // Cells counted from 1, so that 0 stands for "before the first".
         let p = match self.lo.checked_sub(1) {
             Some(rank) => self.cell_of(rank)? + 1,
             None => 0,
         };
         let q = self.cell_of(self.lo).unwrap_or(self.cells.len()) + 1;
+
+        // Between the neighbours' cells if there is a gap; else into the right neighbour's cell,
+        // shifting right; else into the left neighbour's, shifting left.
         let cell = if q - p > 1 {
             p + (q - p) / 2 - 1
         } else if self.cells[p..].contains(&None) {
@@ -107,26 +118,29 @@ impl State {
         } else {
             return None;
         };
+
         Some(Action::Insert(k, cell))
     }
 
-    /// Whether the values are those of `before` in the same order, with the one just inserted among
-    /// them.
+    /// Whether the values are those of `before` in the same order, plus the one just inserted.
     fn keeps_values(&self, a: &[i64], before: &Self, action: Action) -> bool {
         let mut old = before.values().peekable();
         let mut inserted = match action {
             Action::Insert(k, _) => a.get(k),
             _ => None,
         };
+
         for value in self.values() {
+            // Which of several equal values is the new one does not matter.
             if old.next_if_eq(&value).is_none() && inserted.take() != Some(&value) {
                 return false;
             }
         }
+
         old.next().is_none() && inserted.is_none()
     }
 
-    /// Whether the cell's element has as many elements of rank lo..hi-1 before it as behind it, or
+    /// Whether the cell's element halves those of rank lo..hi-1: as many before it as after it, or
     /// one more.
     fn is_halved_by(&self, cell: usize) -> bool {
         let rank = self.rank_of(cell);
@@ -134,8 +148,8 @@ impl State {
             && matches!((rank - self.lo).checked_sub(self.hi - 1 - rank), Some(0 | 1))
     }
 
-    /// Whether the cell is in the middle of its gap; one in use has no gap before it, or none
-    /// anywhere behind it.
+    /// Whether an insertion may use the cell: the middle of a gap, or a cell in use with no gap
+    /// just before it or none anywhere after it.
     fn is_middle_of_gap(&self, cell: usize) -> bool {
         let (before, behind) = self.cells.split_at(cell);
         if self.cells[cell].is_some() {
@@ -152,11 +166,12 @@ impl State {
     }
 
     fn search_holds(&self, a: &[i64]) -> bool {
-        // The bounds come from comparisons with the element that is searched for: among values in
-        // order, all that lie outside them are on the right side.
+        // Each bound comes from a comparison with the element that is searched for. If the values
+        // are in order, all those outside the bounds are on the correct side.
         if self.ordered {
             return true;
         }
+
         let Some(element) = a.get(self.count) else { return true };
         let bounded = self.values().enumerate().all(|(rank, value)| {
             (rank >= self.lo || value <= *element) && (rank < self.hi || value > *element)
@@ -194,6 +209,7 @@ impl Task for LibrarySort {
             "cells",
             format!("are {cells}; give 1 to {}", SPREAD * n),
         )?;
+
         let held = state.values().count() == state.count && state.count <= n;
         InvalidInput::unless(
             held,
@@ -222,12 +238,15 @@ impl Task for LibrarySort {
                     .copied()
                     .flatten()
                     .ok_or(Illegal("this cell is not in use"))?;
+
                 let rank = state.rank_of(c);
+                // Equal values stay before the new element, so that the sort is stable.
                 if value <= *element {
                     state.lo = rank + 1;
                 } else {
                     state.hi = rank;
                 }
+
                 state.comparisons += 1;
             }
             Action::Insert(k, c) => {
@@ -235,10 +254,12 @@ impl Task for LibrarySort {
                 if c >= state.cells.len() {
                     return Err(Illegal("there is no such cell"));
                 }
+
                 state.insert(*element, c)?;
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -266,11 +287,14 @@ impl Task for LibrarySort {
         if matches!(action, Action::Insert(..) | Action::Rebalance) {
             found.require(page::MULTISET, after.keeps_values(&input.a, before, *action));
         }
+
         found.require(page::ORDERED, after.ordered);
         found.require(page::SEARCH, after.search_holds(&input.a));
+
         let rebalanced = *action != Action::Rebalance || SPREAD * after.count == after.cells.len();
         found.require(page::ROOM, after.count <= after.cells.len() && rebalanced);
         found.require(page::COUNTS, after.rebalances <= u64::from(input.a.len().ilog2()) + 1);
+
         match *action {
             Action::Rebalance => {
                 found.require(
@@ -287,8 +311,10 @@ impl Task for LibrarySort {
                 found.require(page::SEARCHED, before.lo == before.hi);
                 found.require(page::GAP_MIDDLE, before.is_middle_of_gap(c));
             }
+            // Element n - 1, the last, was inserted among n - 1 others.
             Action::Done => found.require(page::DOUBLED, after.is_rebalanced(input.a.len() - 1)),
         }
+
         if *action == Action::Done {
             found.require(page::SORTED, after.count == input.a.len() && after.ordered);
         }
@@ -309,6 +335,7 @@ impl Task for LibrarySort {
             .enumerate()
             .filter_map(|(place, cell)| Some((place, (*cell)?)))
             .unzip();
+
         json!({
             "sorted": sorted,
             "layout": layout,

@@ -32,9 +32,11 @@ impl Merge {
 
     /// The step that the algorithm prescribes.
     pub fn step(&self, a: &[i64]) -> Action {
+        // One run is used up; the rest of the other follows as it is.
         if self.i >= self.mid || self.j >= self.hi {
             return Action::Rest;
         }
+
         let (left, right) = (a[self.i], a[self.j]);
         if self.lw == GALLOP {
             Action::GallopLeft(a[self.i..self.mid].iter().filter(|x| **x <= right).count())
@@ -61,7 +63,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Writes the merged elements back, with what is left of both runs behind them.
+    /// Writes the merged elements back, followed by what is left of either run.
     pub fn finish(mut self, a: &mut [i64]) {
         self.buf.extend_from_slice(&a[self.i..self.mid]);
         self.buf.extend_from_slice(&a[self.j..self.hi]);
@@ -110,6 +112,7 @@ impl Merge {
     pub fn is_stable_after(&self, action: Action, a: &[i64]) -> bool {
         let (left, right) = (moves::part(a, self.i..self.mid), moves::part(a, self.j..self.hi));
         let taken = self.buf.last();
+
         match action {
             Action::Left | Action::GallopLeft(_) => {
                 right.first().is_none_or(|next| taken <= Some(next))
@@ -123,6 +126,7 @@ impl Merge {
     pub fn has_galloped_far_enough(&self, action: Action, a: &[i64]) -> bool {
         let (left, right) = (moves::part(a, self.i..self.mid), moves::part(a, self.j..self.hi));
         let (Some(left), Some(right)) = (left.first(), right.first()) else { return true };
+
         match action {
             Action::GallopLeft(_) => left > right,
             Action::GallopRight(_) => right >= left,

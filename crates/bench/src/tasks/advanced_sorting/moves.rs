@@ -8,8 +8,8 @@ pub fn insertion_place(a: &[i64], from: usize, k: usize) -> usize {
     first(a, from, k, |value| value > a[k])
 }
 
-/// The first place in `from..to` whose value has the property, or `to`. The values need not be
-/// sorted: after a wrong line they may not be.
+/// The first place in `from..to` whose value has the property, or `to`. The search is linear,
+/// since after a wrong line the values may not be sorted.
 pub fn first(a: &[i64], from: usize, to: usize, property: impl Fn(i64) -> bool) -> usize {
     (from..to).find(|place| property(a[*place])).unwrap_or(to)
 }
@@ -29,16 +29,17 @@ pub fn insert(a: &mut [i64], k: usize, p: usize) -> Result<(), Illegal> {
     Ok(())
 }
 
-/// Whether the cells `from..=k` are in order after an insertion of `a[k]` at place `p`, which lies
-/// behind equal values.
+/// Whether the cells `from..=k` are in order after an insertion of `a[k]` at place `p`, with equal
+/// values before `p`.
 pub fn is_stable_insertion(a: &[i64], from: usize, k: usize, p: usize) -> bool {
     let stable = p == k || a.get(p) < a.get(p + 1);
     (from..=k).contains(&p) && k < a.len() && stable && a[from..=k].is_sorted()
 }
 
-/// Whether `after` holds the values of `before`, each as often. Only the places that differ are
-/// looked at, so that a step costs what it moves: no legal line of these sorts adds or loses a
-/// value of the array, so that the states before hold the input's values, and those after do if
+/// Whether `after` holds the values of `before`, each as often.
+///
+/// Only the places that differ are sorted, so the cost grows with what a step moves. No legal line
+/// of these sorts adds or loses a value, so `before` holds the input's values, and `after` does if
 /// this is true.
 pub fn keeps_values(before: &[i64], after: &[i64]) -> bool {
     let (mut lost, mut found) = (Vec::new(), Vec::new());
@@ -46,8 +47,10 @@ pub fn keeps_values(before: &[i64], after: &[i64]) -> bool {
         lost.push(*x);
         found.push(*y);
     }
+
     lost.sort_unstable();
     found.sort_unstable();
+
     before.len() == after.len() && lost == found
 }
 

@@ -84,7 +84,12 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Stage(k, j) = "stage", Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });
+word_actions!(Action {
+    Stage(k, j) = "stage",
+    Cmp(i, j) = "cmp",
+    Swap(i, j) = "swap",
+    Done = "done",
+});
 
 /// The first comparator at or after cell `i`, or what follows the stage.
 fn comparator<N: Network>(n: usize, stage: Stage, i: usize) -> Action {
@@ -100,6 +105,7 @@ impl State {
     fn is_settled<N: Network>(&self, i: usize, j: usize) -> bool {
         let (Some(stage), Some(lower), Some(upper)) = (self.stage, self.a.get(i), self.a.get(j))
         else {
+            // Without a stage the line breaks `distance` anyway.
             return true;
         };
         N::is_settled(stage, i, *lower, *upper)
@@ -113,7 +119,7 @@ impl State {
     }
 }
 
-/// What holds of the lines of a stage, whatever the values are.
+/// Checks stages and comparisons against the network's schedule, which does not depend on values.
 fn check_schedule<N: Network>(
     before: &State,
     action: Action,
@@ -124,15 +130,18 @@ fn check_schedule<N: Network>(
     let n = after.a.len();
     let number = after.stage.and_then(|stage| N::stage_number(n, stage));
     found.require(constraints.stage, after.stage.is_none() || number.is_some());
+
     match action {
         Action::Stage(..) => {
             found.require(constraints.stage_order, number == Some(after.stage_swaps.len()));
+            // A stage begins when all comparators of the earlier ones have been compared.
             found.require(
                 constraints.comparator_order,
                 after.comparisons_until::<N>(0) == Some(after.comparisons),
             );
         }
         Action::Cmp(i, _) => {
+            // `after` already counts this comparison.
             let made = after.comparisons.checked_sub(1);
             found.require(
                 constraints.comparator_order,
@@ -158,6 +167,7 @@ impl<N: Network> Task for NetworkSort<N> {
 
     fn validate(input: &Input) -> Result<(), InvalidInput> {
         input.validate()?;
+
         let n = input.a.len();
         InvalidInput::unless(
             n.is_power_of_two(),
@@ -179,15 +189,20 @@ impl<N: Network> Task for NetworkSort<N> {
 
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         let n = input.a.len();
+
         let stage =
             state.stage.is_none_or(|stage| stage.iter().all(|number| (1..=n).contains(number)));
         InvalidInput::unless(stage, "stage", format!("numbers of a stage are 1 to {n}"))?;
+
         limits::counts("stage_swaps", state.stage_swaps.iter().copied())?;
+        // Exchanges are counted in the entry of the stage in progress.
         let begun = state.stage.is_none() || !state.stage_swaps.is_empty();
         InvalidInput::unless(begun, "stage_swaps", "must have an entry for each stage")?;
+
         if let Some(Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
             limits::below("last", [i, j], n)?;
         }
+
         array::check("a", &state.a, &input.a)
     }
 
@@ -212,13 +227,16 @@ impl<N: Network> Task for NetworkSort<N> {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
     fn reference(_: &Input, state: &State) -> Option<Action> {
         let a = &state.a;
         let n = a.len();
+        // A wrong `stage` line may have named a stage that this network does not have.
         let stage = state.stage.filter(|stage| N::has(n, *stage));
+
         match state.last.0 {
             None => Some(Action::Stage(N::FIRST[0], N::FIRST[1])),
             Some(Action::Stage(..)) => Some(comparator::<N>(n, stage?, 0)),
@@ -229,6 +247,7 @@ impl<N: Network> Task for NetworkSort<N> {
             Some(Action::Swap(i, j)) if N::partner(n, stage?, i) == Some(j) => {
                 Some(comparator::<N>(n, stage?, i + 1))
             }
+            // The pair is no comparator of the stage: nothing is prescribed.
             Some(_) => None,
         }
     }
@@ -242,6 +261,7 @@ impl<N: Network> Task for NetworkSort<N> {
     ) {
         let constraints = N::CONSTRAINTS;
         found.require(constraints.permutation, moves::keeps_values(&before.a, &after.a));
+
         match *action {
             Action::Cmp(i, j) | Action::Swap(i, j) => {
                 let distance = after.stage.is_some_and(|stage| N::is_distance(stage, i, j));
@@ -252,17 +272,21 @@ impl<N: Network> Task for NetworkSort<N> {
             }
             Action::Done => found.require(constraints.sorted, after.a.is_sorted()),
         }
+
         check_schedule::<N>(before, *action, after, found);
+
         match (before.last.0, *action) {
             (_, Action::Swap(i, j)) => {
                 let exchanged = after.a.get(i) != after.a.get(j) && after.is_settled::<N>(i, j);
                 found.require(constraints.swap_order, exchanged);
             }
+            // No exchange follows, so the comparison must have found the cells settled.
             (Some(Action::Cmp(i, j)), _) => {
                 found.require(constraints.settled, before.is_settled::<N>(i, j))
             }
             _ => {}
         }
+
         let sum: u64 = after.stage_swaps.iter().sum();
         found.require(constraints.counts, after.swaps == sum && after.swaps <= after.comparisons);
     }

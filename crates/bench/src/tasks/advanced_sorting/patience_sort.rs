@@ -38,8 +38,9 @@ impl State {
         self.piles.iter().flatten()
     }
 
-    /// Legal lines move cards and never change one, so that the cards are right if none is missing
-    /// and the one that has just moved is where it belongs.
+    /// Whether piles and output hold the cards that were dealt. Legal lines move cards and never
+    /// change one, so it is enough that none is missing and that the last one moved is where it
+    /// belongs.
     fn holds_what_was_dealt(&self, a: &[i64], before: &Self, action: Action) -> bool {
         let cards: usize = self.piles.iter().map(Vec::len).sum();
         let moved = match action {
@@ -77,10 +78,12 @@ impl Task for PatienceSort {
         limits::at_most("back", dealt, input.a.len())?;
         limits::below("piles", state.cards().copied(), dealt)?;
         limits::length("sizes", state.sizes.len(), state.piles.len())?;
+
         let lies_before =
             |(i, card): (usize, &Card)| *card == -1 || place(*card).is_some_and(|card| card < i);
         let back = state.back.iter().enumerate().all(lies_before);
         InvalidInput::unless(back, "back", "must be cards dealt before, -1 for none")?;
+
         InvalidInput::unless(
             lies_before((dealt, &state.tail)),
             "tail",
@@ -97,13 +100,19 @@ impl Task for PatienceSort {
                 if p > state.piles.len() {
                     return Err(Illegal("there is no such pile, nor is it the next new one"));
                 }
+
+                // The top on the left is now the best predecessor of this card: `back` chains a
+                // longest increasing subsequence.
                 state.back.push(card(p.checked_sub(1).and_then(|left| state.piles[left].last())));
+
                 if p == state.piles.len() {
                     state.piles.push(Vec::new());
                     state.sizes.push(0);
                 }
                 state.piles[p].push(i);
                 state.sizes[p] += 1;
+
+                // A card on the last pile ends the longest chain so far.
                 if p + 1 == state.piles.len() {
                     state.tail = card(Some(&i));
                 }
@@ -115,6 +124,7 @@ impl Task for PatienceSort {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -123,6 +133,7 @@ impl Task for PatienceSort {
         if state.last.0 == Some(Action::Done) {
             return None;
         }
+
         let top = |pile: &Vec<usize>| pile.last().map(|top| a[*top]);
         let next = state.back.len();
         if let Some(value) = a.get(next) {
@@ -131,6 +142,7 @@ impl Task for PatienceSort {
             let pile = state.piles.iter().position(fits).unwrap_or(state.piles.len());
             return state.out.is_empty().then_some(Action::Deal(next, pile));
         }
+
         let tops = state.piles.iter().enumerate().filter_map(|(p, pile)| Some((top(pile)?, p)));
         Some(tops.min().map_or(Action::Done, |(_, p)| Action::Take(p)))
     }
@@ -144,20 +156,26 @@ impl Task for PatienceSort {
     ) {
         let a = &input.a;
         found.require(page::MULTISET, after.holds_what_was_dealt(a, before, *action));
+
         let piles =
             after.piles.iter().all(|pile| pile.is_sorted_by(|below, above| a[*below] >= a[*above]));
         found.require(page::PILES, piles);
+
         let top = |pile: &Vec<usize>| pile.last().map(|top| a[*top]);
+        // Taking a card uncovers a greater one, so the tops need ascend only before the first.
         let tops =
             !after.out.is_empty() || after.piles.is_sorted_by(|left, right| top(left) < top(right));
         found.require(page::TOPS, tops);
+
         let greatest = after.out.last();
         let out = after.out.is_sorted()
             && greatest.is_none_or(|x| after.cards().all(|card| *x <= a[*card]));
         found.require(page::OUT, out);
+
         let earlier =
             |(i, card): (usize, &Card)| place(*card).is_none_or(|card| card < i && a[card] < a[i]);
         found.require(page::BACK, after.back.iter().enumerate().all(earlier));
+
         if let Action::Take(p) = *action {
             found.require(page::DEALT_FIRST, after.back.len() == a.len());
             let left = after.piles.iter().take(p);
@@ -165,6 +183,7 @@ impl Task for PatienceSort {
                 left.filter_map(top).all(|top| after.out.last().is_some_and(|taken| top > *taken));
             found.require(page::LEFTMOST, lesser);
         }
+
         if *action == Action::Done {
             found.require(page::SORTED, input.is_sorted_as(&after.out));
         }
@@ -180,6 +199,7 @@ impl Task for PatienceSort {
         let chain = std::iter::successors(place(state.tail), |card| place(state.back[*card]));
         let mut increasing: Vec<_> = chain.map(|card| input.a[card]).collect();
         increasing.reverse();
+
         json!({ "sorted": state.out, "pile_sizes": state.sizes, "lis": increasing })
     }
 }

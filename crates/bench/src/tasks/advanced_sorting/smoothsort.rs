@@ -24,7 +24,7 @@ pub struct State {
     pub fix: Option<usize>,
     pub tree: Option<usize>,
     pub node: Option<usize>,
-    /// Below zero after exchanges that go further down than the tree does.
+    /// Negative after exchanges that went further down than the tree does.
     pub order: Option<i64>,
     pub sifting: bool,
     pub built: Vec<i64>,
@@ -33,7 +33,14 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Add = "add", Split = "split", Drop = "drop", Fix(t) = "fix", Swap(r, c) = "swap", Done = "done" });
+word_actions!(Action {
+    Add = "add",
+    Split = "split",
+    Drop = "drop",
+    Fix(t) = "fix",
+    Swap(r, c) = "swap",
+    Done = "done",
+});
 
 fn signed(order: usize) -> i64 {
     i64::try_from(order).expect("invariant: orders are small")
@@ -48,10 +55,13 @@ pub fn children(root: usize, order: usize) -> Option<(usize, usize)> {
 impl State {
     fn add(&mut self) {
         match *self.shape.as_slice() {
+            // The new cell becomes the root of the last two trees if their orders are neighbours.
             [.., left, right] if left == right + 1 => {
                 self.shape.truncate(self.shape.len() - 2);
                 self.shape.push(left + 1);
             }
+            // A tree of order 1 is followed by one of order 0, so that a later cell can join the
+            // two.
             [.., 1] => self.shape.push(0),
             _ => self.shape.push(1),
         }
@@ -60,10 +70,12 @@ impl State {
 
     /// Takes the root of the last tree, which has order `order`, out of the heap.
     fn remove(&mut self, order: usize) {
+        // The answer shows the heap at its largest: before the first cell is removed.
         if self.built.is_empty() {
             self.built.clone_from(&self.a);
             self.shape_built.clone_from(&self.shape);
         }
+
         self.shape.pop();
         if order >= 2 {
             self.shape.extend([order - 1, order - 2]);
@@ -78,14 +90,19 @@ impl State {
         if r >= self.a.len() || c >= self.a.len() {
             return Err(Illegal("there is no such place in the array"));
         }
+
         self.a.swap(r, c);
         self.swaps += 1;
         self.node = Some(c);
+
         match self.shape.get(tree) {
+            // To the root of the tree on the left: the fix moves to that tree.
             Some(own) if !self.sifting && tree > 0 && r.checked_sub(CELLS[*own]) == Some(c) => {
                 self.tree = Some(tree - 1);
                 self.order = Some(signed(self.shape[tree - 1]));
             }
+            // Down the tree: the right child, just before its parent, is one order lower than the
+            // left.
             _ => {
                 self.sifting = true;
                 self.order = Some(if r.checked_sub(1) == Some(c) { order - 2 } else { order - 1 });
@@ -97,16 +114,20 @@ impl State {
     /// The next exchange of the fix in progress, if there is one.
     fn exchange(&self) -> Option<Action> {
         let (a, r, tree) = (&self.a, self.node?, self.tree?);
+        // After wrong lines the order may lie below zero or beyond the table.
         let order = usize::try_from(self.order?).ok().filter(|order| *order < CELLS.len());
         let children = order.and_then(|order| children(r, order));
+
         if !self.sifting
             && tree > 0
             && let Some(q) = r.checked_sub(CELLS[order?])
             && a[q] > a[r]
+            // Unless the left root exceeds both children, the fix goes down here instead.
             && children.is_none_or(|(left, right)| a[q] > a[left] && a[q] > a[right])
         {
             return Some(Action::Swap(r, q));
         }
+
         let (left, right) = children?;
         let child = if a[right] > a[left] { right } else { left };
         (a[child] > a[r]).then_some(Action::Swap(r, child))
@@ -125,6 +146,7 @@ impl State {
     fn after_fix(&self) -> Option<Action> {
         let (fix, trees) = (self.fix?, self.shape.len());
         let growing = self.built.is_empty();
+
         if fix + 1 == trees {
             return Some(if growing && self.heap < self.a.len() {
                 Action::Add
@@ -137,7 +159,7 @@ impl State {
     }
 }
 
-/// Whether no node of the tree is less than a child of its own.
+/// Whether no node of the tree is less than one of its children.
 fn is_heap(a: &[i64], root: usize, order: usize) -> bool {
     let mut trees = vec![(root, order)];
     while let Some((root, order)) = trees.pop() {
@@ -157,6 +179,7 @@ impl State {
     fn is_row_of_heaps(&self, trees: usize) -> bool {
         let mut cells = 0;
         let mut least = i64::MIN;
+
         self.shape.iter().take(trees).all(|order| {
             cells += CELLS[*order];
             let root = cells - 1;
@@ -201,6 +224,7 @@ impl State {
         else {
             return false;
         };
+
         let value = |place: Option<usize>| place.and_then(|place| a.get(place));
         let narrower = before
             .order
@@ -208,12 +232,16 @@ impl State {
             .and_then(|order| usize::try_from(order - 2).ok());
         let right = narrower.and_then(|_| r.checked_sub(1));
         let left = narrower.and_then(|order| r.checked_sub(1 + CELLS[order]));
+
         let root = r
             .checked_sub(*cells)
             .filter(|_| !before.sifting && before.tree.is_some_and(|tree| tree > 0));
+
         let lifted = a.get(r);
         let (over_left, over_right) = (lifted > value(left), lifted > value(right));
         let place = Some(c);
+        // The ties of `exchange`: the left root must exceed both children, the right child the
+        // left.
         place == root && over_left && over_right
             || place == left && lifted >= value(right) && lifted >= value(root)
             || place == right && over_left && lifted >= value(root)
@@ -247,7 +275,9 @@ impl Task for Smoothsort {
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         let n = input.a.len();
         let cells = state.shape.iter().map(|order| CELLS.get(*order).copied());
+        // `None` if an order lies beyond the table.
         let cells = cells.sum::<Option<usize>>().filter(|cells| *cells <= n);
+
         InvalidInput::unless(
             cells.is_some(),
             "shape",
@@ -258,14 +288,17 @@ impl Task for Smoothsort {
             "heap",
             "must be the number of cells in the trees of `shape`",
         )?;
+
         let begun = state.last.0.is_some() || state.heap == 0;
         InvalidInput::unless(begun, "heap", "must be 0 before the first line")?;
+
         limits::below("node", state.node, n)?;
         array::check("a", &state.a, &input.a)
     }
 
     fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let last_order = state.shape.last().copied();
+
         match *action {
             Action::Add => {
                 if state.heap >= state.a.len() {
@@ -295,6 +328,7 @@ impl Task for Smoothsort {
             Action::Swap(r, c) => state.swap(r, c)?,
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -320,11 +354,13 @@ impl Task for Smoothsort {
     ) {
         let a = &after.a;
         found.require(page::PERMUTATION, moves::keeps_values(&before.a, a));
+
         let cells: usize = after.shape.iter().map(|order| CELLS[*order]).sum();
         found.require(
             page::SHAPE,
             cells == after.heap && after.shape.is_sorted_by(|left, right| left > right),
         );
+
         if let Action::Swap(r, c) = *action {
             found.require(page::SWAP_ORDER, c < r && a[c] < a[r]);
             found.require(
@@ -332,6 +368,7 @@ impl Task for Smoothsort {
                 before.node == Some(r) && after.has_lifted_greatest(before, r, c),
             );
         }
+
         let fixed = match *action {
             Action::Fix(t) => before.is_row_of_heaps(t),
             Action::Swap(..) => true,
@@ -339,16 +376,19 @@ impl Task for Smoothsort {
         };
         found.require(page::HEAPS, fixed);
         found.require(page::FIX_ORDER, before.is_line_due(*action));
+
         if !after.built.is_empty() {
             let (head, tail) = a.split_at(after.heap);
             let bounded = tail.first().is_none_or(|least| head.iter().all(|x| x <= least));
             found.require(page::TAIL, tail.is_sorted() && bounded);
         }
+
         found.require(
             page::NODE,
             after.node.is_none()
                 || after.fix.is_some_and(|fix| after.tree.is_some_and(|t| t <= fix)),
         );
+
         if *action == Action::Done {
             found.require(page::EMPTIED, after.shape.is_empty());
             found.require(page::SORTED, a.is_sorted());

@@ -84,6 +84,7 @@ impl Task for StrandSort {
                 if state.rest.is_empty() {
                     return Err(NOTHING_LEFT);
                 }
+
                 state.strand.clear();
                 state.strand.push(state.rest.remove(0));
                 state.i = 0;
@@ -93,8 +94,10 @@ impl Task for StrandSort {
                 if state.i >= state.rest.len() {
                     return Err(NOTHING_LEFT);
                 }
+                // Before the first `start`, and after a merge, there is no strand to lengthen.
                 let length = state.strands.last_mut().filter(|_| !state.strand.is_empty());
                 *length.ok_or(Illegal("the strand is empty"))? += 1;
+
                 state.strand.push(state.rest.remove(state.i));
                 state.comparisons += 1;
             }
@@ -110,15 +113,19 @@ impl Task for StrandSort {
                     Action::Out => (&mut state.out, &state.strand),
                     _ => (&mut state.strand, &state.out),
                 };
+
                 if from.is_empty() {
                     return Err(Illegal("this list is empty"));
                 }
+
+                // Nothing is compared once the other list is empty.
                 state.comparisons += u64::from(!other.is_empty());
                 state.merged.push(from.remove(0));
             }
             Action::End => state.out = std::mem::take(&mut state.merged),
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -150,15 +157,19 @@ impl Task for StrandSort {
     ) {
         let State { rest, strand, out, merged, .. } = after;
         let n = input.a.len();
-        // Lines move values, and a wrong `start` or `end` drops some: then, and only then, some are
-        // missing.
+
+        // Lines only move values, except that a wrong `start` or `end` drops some; so comparing the
+        // numbers is enough.
         found.require(page::MULTISET, rest.len() + strand.len() + out.len() + merged.len() == n);
         found.require(page::ORDERED, strand.is_sorted() && out.is_sorted() && merged.is_sorted());
+
         let greatest = merged.iter().max();
         let least = greatest.is_none_or(|greatest| strand.iter().chain(out).all(|x| x >= greatest));
         found.require(page::MERGED, least);
         found.require(page::STRANDS, after.strands.iter().sum::<usize>() + rest.len() == n);
+
         let scanned = after.i == rest.len();
+
         match action {
             Action::Start => {
                 found.require(page::SCAN, matches!(before.last.0, None | Some(Action::End)))
@@ -180,6 +191,7 @@ impl Task for StrandSort {
             Action::End => found.require(page::SCANNED, scanned && strand.is_empty()),
             Action::Done => {}
         }
+
         if *action == Action::Done {
             found.require(page::SORTED, input.is_sorted_as(out));
         }

@@ -72,16 +72,21 @@ fn wrong_lines_are_found_by_name() {
         let task = tasks().find(|task| task.spec().slug == *slug).expect("listed");
         let input = serde_json::from_str(task.spec().page.example.input).expect("JSON");
         let mut machine = task.read_input(&input).expect("an example is valid").start();
+
         while machine.reference().is_some_and(|line| line != *right) {
             machine.follow_reference();
         }
         assert_eq!(machine.reference().as_deref(), Some(*right), "{slug}");
+
+        // A refused line counts as well: it breaks `format`.
         drop(machine.propose(wrong));
+
         let found: Vec<_> = machine
             .violations(Kinds::WITHOUT_TRANSITION)
             .iter(task.spec())
             .map(|c| c.name)
             .collect();
+
         assert!(
             found.contains(name),
             "{slug}: {wrong} instead of {right} breaks {found:?}, not {name}"
@@ -91,6 +96,7 @@ fn wrong_lines_are_found_by_name() {
 
 /// Each line is judged, to the end of the longest traces.
 #[test]
+
 fn right_lines_break_nothing() {
     for (task, difficulty) in
         tasks().flat_map(|task| Difficulty::ALL.map(|difficulty| (task, difficulty)))
@@ -106,6 +112,7 @@ fn right_lines_break_nothing() {
                     "{} {difficulty} {seed}: {line} breaks {found:?}",
                     task.spec().slug
                 );
+
                 machine.commit();
             }
         }

@@ -75,17 +75,22 @@ impl State {
         )
     }
 
-    /// Which two runs the rule COLLAPSE, or the end of the array, wants merged.
+    /// The lower of the two runs that must be merged now, by the rule COLLAPSE or because the array
+    /// has been read.
     fn merge_due(&self) -> Option<usize> {
         let count = self.stack.len();
         if count < 2 {
             return None;
         }
+
         let length = |from_top: usize| self.stack[count - from_top][1];
         let (y, z) = (length(2), length(1));
+        // COLLAPSE, with the runs named W, X, Y, Z up to the top.
         let collapse = y <= z
             || (count >= 3 && length(3) <= y + z)
             || (count >= 4 && length(4) <= length(3) + y);
+
+        // Y merges with the shorter of its neighbours X and Z, on a tie with Z.
         let older = count >= 3 && length(3) < z;
         (collapse || self.pos == self.a.len()).then(|| if older { count - 3 } else { count - 2 })
     }
@@ -109,6 +114,7 @@ impl State {
     fn is_balanced(&self) -> bool {
         let lengths: Vec<usize> =
             self.stack.iter().rev().take(4).map(|[_, length]| *length).collect();
+
         lengths.windows(2).all(|top| top[1] > top[0])
             && lengths.windows(3).all(|top| top[2] > top[1].saturating_add(top[0]))
     }
@@ -118,7 +124,9 @@ impl State {
     fn is_with_shorter_neighbour(&self, t: usize) -> bool {
         let lengths: Vec<usize> =
             self.stack.iter().rev().take(3).map(|[_, length]| *length).collect();
+
         let above = self.stack.len().saturating_sub(t);
+        // `t` names the lower run of the pair: two from the top for Y with Z, three for X with Y.
         match (above, lengths.as_slice()) {
             (2, [top, _, third]) => third >= top,
             (3, [top, _, third]) => third < top,
@@ -149,11 +157,13 @@ impl State {
         if self.merge.is_some() {
             return Err(Illegal("a merge is in progress"));
         }
+
         match action {
             Action::Run(end, order) => {
                 if end <= self.pos || end > self.a.len() {
                     return Err(Illegal("a run ends after pos, within the array"));
                 }
+
                 if order == Order::Descending {
                     self.a[self.pos..end].reverse();
                 }
@@ -182,11 +192,13 @@ impl State {
                 ) else {
                     return Err(Illegal("there are no such two runs on the stack"));
                 };
+
                 self.merge = Some(Merge::new(t, lo, lo + left, lo + left + right));
                 self.merges.push([left, right]);
             }
             _ => return Err(Illegal("there is no merge in progress")),
         }
+
         Ok(())
     }
 
@@ -205,6 +217,7 @@ fn check_runs(before: &State, action: Action, after: &State, found: &mut Violati
     if matches!(action, Action::Run(..) | Action::Merge(_) | Action::Done) {
         found.require(page::PUSHED, before.end == before.pos);
     }
+
     match action {
         Action::Run(end, order) => {
             found.require(page::WHOLE_RUN, after.is_whole_run(end, order));
@@ -219,6 +232,8 @@ fn check_runs(before: &State, action: Action, after: &State, found: &mut Violati
             );
         }
         Action::Push => {
+            // A short run is lengthened to `minrun`, or to the end of the array if that comes
+            // first.
             let least = before.minrun.min(n - before.pos);
             let natural = before.natural.last().copied().unwrap_or(0);
             found.require(page::RUN_LENGTH, after.runs.last() == Some(&natural.max(least)));
@@ -255,10 +270,14 @@ impl Task for Timsort {
         Input::unsorted(|| {
             let n = page::size::N.draw(difficulty, rng);
             let mut a = Vec::with_capacity(n);
+
+            // Pieces that are sorted or from a narrow range: in uniform values runs and gallops
+            // hardly occur.
             while a.len() < n {
                 let length = rng.size(8, 64).min(n - a.len());
                 let base = rng.between(-1000, 800);
                 let mut piece = array::uniform(length, base, base + 200, rng);
+
                 match rng.below(3) {
                     0 => piece.sort_unstable(),
                     1 => piece.sort_unstable_by(|x, y| y.cmp(x)),
@@ -266,6 +285,7 @@ impl Task for Timsort {
                 }
                 a.append(&mut piece);
             }
+
             a
         })
     }
@@ -290,25 +310,31 @@ impl Task for Timsort {
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         let n = input.a.len();
         limits::below("pos", [state.pos, state.end], n + 1)?;
+
         InvalidInput::unless(
             state.tiles(),
             "stack",
             "must be runs, one after the other, from 0 to `pos`",
         )?;
+
         InvalidInput::unless(
             state.minrun == minimum_run(n),
             "minrun",
             format!("must be {}", minimum_run(n)),
         )?;
+
+        // After `run` and `insert` the reference pushes the cells from `pos` to `end`.
         let run = !matches!(state.last.0, Some(Action::Run(..) | Action::Insert(..)))
             || state.pos < state.end;
         InvalidInput::unless(run, "end", "must lie behind `pos` while there is a run to push")?;
+
         let merge = state.merge.as_ref().is_none_or(|merge| merge.fits(n, state.stack.len()));
         InvalidInput::unless(
             merge,
             "merge",
             "must be of two runs of the stack, with what is taken from them in `buf`",
         )?;
+
         array::check("a", &state.a, &input.a)
     }
 
@@ -324,6 +350,7 @@ impl Task for Timsort {
                 merge.gallop(&state.a, matches!(action, Action::GallopLeft(_)), count)?;
                 state.gallops += 1;
             }
+            // Without a merge in progress this refuses the lines above as well.
             _ => state.apply_outside_merge(*action)?,
         }
         Ok(())
@@ -333,9 +360,11 @@ impl Task for Timsort {
         if state.last.0 == Some(Action::Done) {
             return None;
         }
+
         if let Some(merge) = &state.merge {
             return Some(merge.step(&state.a));
         }
+
         let n = state.a.len();
         Some(match state.last.0 {
             Some(Action::Run(..) | Action::Insert(..)) => {
@@ -362,16 +391,20 @@ impl Task for Timsort {
         found: &mut Violations,
     ) {
         found.require(page::PERMUTATION, moves::keeps_values(&before.a, &after.a));
+
         let sorted = after
             .stack
             .iter()
             .all(|[start, length]| moves::part(&after.a, *start..start + length).is_sorted());
         found.require(page::RUNS, sorted);
+
         found.require(page::TILES, after.tiles());
         found.require(page::BUFFER, after.merge.as_ref().is_none_or(Merge::is_consistent));
         found.require(page::MINRUN, after.runs_are_long());
+
         check_runs(before, *action, after, found);
         check_merge(before, *action, after, found);
+
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
@@ -385,6 +418,8 @@ impl Task for Timsort {
         let minrun = minimum_run(n);
         let runs = (n - 1) / minrun + 1;
         let merged: usize = (0..runs - 1).map(|others| n - others.saturating_sub(1) * minrun).sum();
+
+        // Insertions, runs and pushes, begins and rests of merges, elements, gallops, `done`.
         (n + 2 * runs + 2 * (runs - 1) + merged + merged / 7 + 1) as u64
     }
 

@@ -55,15 +55,13 @@ impl State {
         let (left, right) = self.children(node);
         let winner = match (place(left), place(right)) {
             (Some(l), Some(r)) => {
-                if a[r] < a[l] {
-                    right
-                } else {
-                    left
-                }
+                // On a tie the left player wins, whose place in the input is lower.
+                if a[r] < a[l] { right } else { left }
             }
             (Some(_), None) => left,
             (None, _) => right,
         };
+
         Action::Play(node, winner)
     }
 
@@ -72,21 +70,24 @@ impl State {
         self.tree[self.inner() + i] == expected
     }
 
-    /// Whether the player at this node is one of its children's, and neither child's has a lesser
-    /// value; of equal ones it is the left.
+    /// Whether the player at this node is the winner of its children: the one of lesser value, or
+    /// the left one if the values are equal.
     fn holds_a_winner(&self, a: &[i64], node: usize) -> bool {
         let value = |player: Player| place(player).map(|i| a[i]);
         let (winner, left, right) =
             (self.tree[node], self.tree[2 * node + 1], self.tree[2 * node + 2]);
+
         // Nobody loses to everybody.
         let beats = |loser: Player, equal: bool| match (value(winner), value(loser)) {
             (Some(won), Some(lost)) => won < lost || equal && won == lost,
             (_, lost) => lost.is_none(),
         };
+
         winner == left && beats(right, true) || winner == right && beats(left, false)
     }
 
-    /// Counted from 1, a node above leaf P + i is that number without its last digits.
+    /// Whether the player at this node, if any, comes from a leaf below it. With nodes counted from
+    /// 1, the ancestors of leaf P + i are P + i without its last binary digits.
     fn is_winner_below(&self, node: usize) -> bool {
         let leaves = self.inner() + 1;
         let levels = leaves.ilog2() - (node + 1).ilog2();
@@ -104,10 +105,12 @@ impl Task for TournamentSort {
     fn start(input: &Input) -> State {
         let n = input.a.len();
         let leaves = n.next_power_of_two();
+
         let mut tree = vec![NOBODY; 2 * leaves - 1];
         for (leaf, i) in tree[leaves - 1..].iter_mut().zip(0..n) {
             *leaf = player(i);
         }
+
         State { tree, built: Vec::new(), order: Vec::new(), matches: 0, last: Last(None) }
     }
 
@@ -116,6 +119,8 @@ impl Task for TournamentSort {
         limits::length("tree", state.tree.len(), 2 * n.next_power_of_two() - 1)?;
         limits::within("tree", state.tree.iter().copied(), NOBODY..=player(n) - 1)?;
         limits::below("order", state.order.iter().copied(), n)?;
+
+        // The last action names the node from which `reference` continues.
         match state.last.0 {
             Some(Action::Play(node, _)) => limits::below("last", [node], state.inner()),
             Some(Action::Out(winner)) => limits::below("last", [winner], n),
@@ -133,6 +138,7 @@ impl Task for TournamentSort {
                 if winner < NOBODY || winner >= player(n) {
                     return Err(Illegal("the winner is a place of the input, or -1"));
                 }
+
                 let (left, right) = state.children(node);
                 state.matches += u64::from(left != NOBODY && right != NOBODY);
                 state.tree[node] = winner;
@@ -141,7 +147,9 @@ impl Task for TournamentSort {
                 if winner >= n {
                     return Err(Illegal("there is no such place in the input"));
                 }
+
                 let inner = state.inner();
+                // The answer's `built` is the tree before any element is taken out.
                 if state.built.is_empty() {
                     state.built = state.tree[..inner].to_vec();
                 }
@@ -150,6 +158,7 @@ impl Task for TournamentSort {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -161,8 +170,8 @@ impl Task for TournamentSort {
             Some(Action::Play(0, _)) if state.order.len() >= input.a.len() => Some(Action::Done),
             Some(Action::Play(0, _)) => place(state.tree[0]).map(Action::Out),
             Some(Action::Play(node, _)) => {
-                // While the tree is built, nodes come in falling order; then along the path from
-                // the leaf.
+                // The tree is built from its last inner node to the root; later matches follow the
+                // path from a leaf.
                 let next = if state.order.is_empty() { node - 1 } else { parent(node) };
                 Some(state.play(&input.a, next))
             }
@@ -182,15 +191,19 @@ impl Task for TournamentSort {
         let mut is_out = vec![false; a.len()];
         let once = after.order.iter().all(|i| !std::mem::replace(&mut is_out[*i], true));
         let ascending = after.order.is_sorted_by_key(|i| a[*i]);
-        // With an entry twice, the marks of those behind it are missing; they decide the leaves.
+
+        // `all` stopped at a repeated entry: mark those after it too, since the leaves are checked
+        // against the marks.
         if !once {
             after.order.iter().for_each(|i| is_out[*i] = true);
         }
+
         let inner = after.inner();
         found.require(page::LEAVES, (0..=inner).all(|i| after.is_leaf_right(i, a.len(), &is_out)));
         found.require(page::ORDER, once && ascending);
         found.require(page::BELOW, (0..inner).all(|node| after.is_winner_below(node)));
         found.require(page::COUNTS, after.matches <= (inner * (1 + after.order.len())) as u64);
+
         let last = before.last.0;
         match *action {
             Action::Play(node, _) => {
@@ -212,6 +225,7 @@ impl Task for TournamentSort {
                 found.require(page::EMPTIED, after.tree.iter().all(|player| *player == NOBODY))
             }
         }
+
         if *action == Action::Done {
             found.require(page::SORTED, after.order.len() == a.len() && ascending);
         }
@@ -227,6 +241,11 @@ impl Task for TournamentSort {
 
     fn answer(input: &Input, state: &State) -> Value {
         let sorted: Vec<_> = state.order.iter().map(|i| input.a[*i]).collect();
-        json!({ "sorted": sorted, "order": state.order, "built": state.built, "matches": state.matches })
+        json!({
+            "sorted": sorted,
+            "order": state.order,
+            "built": state.built,
+            "matches": state.matches,
+        })
     }
 }

@@ -54,6 +54,8 @@ pub fn validate_states(states: usize, start: usize, accept: &[usize]) -> Result<
 pub fn validate_word(word: &str, alphabet: &str) -> Result<(), InvalidInput> {
     let known = word.bytes().all(|c| alphabet.as_bytes().contains(&c));
     InvalidInput::unless(known, "word", "every letter must be in the alphabet")?;
+
+    // Known letters are ASCII, so the bytes count the letters.
     let length = word.len();
     InvalidInput::unless(
         (1..=LENGTH_MAX).contains(&length),

@@ -39,8 +39,10 @@ impl Instance {
     pub fn neighbourhood(&self, cells: &[u8], place: usize) -> usize {
         let bit = |place: usize| usize::from(cells[place] == b'1');
         let (first, last) = (place == 0, place + 1 == cells.len());
+        // A periodic row continues at its other end, a bounded one with zeros.
         let beyond =
             |place: usize| if self.boundary == Boundary::Periodic { bit(place) } else { 0 };
+
         let left = if first { beyond(cells.len() - 1) } else { bit(place - 1) };
         let right = if last { beyond(0) } else { bit(place + 1) };
         4 * left + 2 * bit(place) + right
@@ -93,6 +95,7 @@ impl Task for CellularAutomaton {
             let rule = rng.one_of(&RULES);
             let boundary = rng.one_of(&[Boundary::Periodic, Boundary::Zero]);
             let cells: String = (0..count).map(|_| rng.one_of(&['0', '1'])).collect();
+
             if cells.contains('0') && cells.contains('1') {
                 return Instance { rule, boundary, cells, generations };
             }
@@ -104,6 +107,7 @@ impl Task for CellularAutomaton {
         let bits = (1..=CELLS_MAX).contains(&count)
             && instance.cells.bytes().all(|c| matches!(c, b'0' | b'1'));
         InvalidInput::unless(bits, "cells", format!("must be 1 to {CELLS_MAX} zeros and ones"))?;
+
         let most = STEPS_MAX / count;
         let range = format!("is {}; give 1 to {most} for {count} cells", instance.generations);
         InvalidInput::unless((1..=most).contains(&instance.generations), "generations", range)
@@ -132,13 +136,16 @@ impl Task for CellularAutomaton {
         if state.generation >= instance.generations {
             return Err(Illegal("all generations are computed"));
         }
+
         state.next.push(if action.0 { '1' } else { '0' });
         state.ones += usize::from(action.0);
+
         if state.next.len() == state.cells.len() {
             std::mem::swap(&mut state.cells, &mut state.next);
             state.next.clear();
             state.generation += 1;
         }
+
         Ok(())
     }
 
@@ -157,14 +164,17 @@ impl Task for CellularAutomaton {
         after: &State,
         found: &mut Violations,
     ) {
+        // `after` may have begun a new row, so the row in progress is taken from `before`.
         let new = before.next.bytes().chain([if action.0 { b'1' } else { b'0' }]);
         found.require(
             page::SAME_NEIGHBOURHOOD,
             instance.is_consistent(before.cells.as_bytes(), new),
         );
+
         let count = instance.cells.len();
         found.require(page::ROW_LENGTH, after.cells.len() == count && after.next.len() < count);
         found.require(page::ONES_BOUND, after.ones <= after.generation * count + after.next.len());
+
         if Self::ended(instance, after) {
             let last = after.generation == instance.generations && after.next.is_empty();
             found.require(page::LAST_GENERATION, last);

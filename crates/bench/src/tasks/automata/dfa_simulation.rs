@@ -55,6 +55,8 @@ impl Task for DfaSimulation {
                 (0..states).map(|_| (0..letters).map(|_| rng.index(states)).collect()).collect();
             let accept = automaton::draw_accepting(states, 1, 2, rng);
             let word: Vec<usize> = (0..length).map(|_| rng.index(letters)).collect();
+
+            // Runs that visit fewer than half of the states are rejected.
             let mut seen = vec![false; states];
             seen[0] = true;
             word.iter().fold(0, |q, letter| {
@@ -66,6 +68,7 @@ impl Task for DfaSimulation {
             if !automaton::separates(&accept, states) || 2 * visited < states {
                 continue;
             }
+
             let word =
                 word.into_iter().map(|letter| char::from(alphabet.as_bytes()[letter])).collect();
             return Instance { states, alphabet, delta, start: 0, accept, word };
@@ -77,12 +80,14 @@ impl Task for DfaSimulation {
         let range = format!("is {states}; give 1 to 10000");
         InvalidInput::unless((1..=10_000).contains(&states), "states", range)?;
         automaton::validate_alphabet("alphabet", &instance.alphabet)?;
+
         let letters = instance.alphabet.as_bytes();
         InvalidInput::unless(
             instance.delta.len() == states,
             "delta",
             format!("must have one row a state ({states})"),
         )?;
+
         let rows = instance
             .delta
             .iter()
@@ -92,6 +97,7 @@ impl Task for DfaSimulation {
             "delta",
             format!("every row needs one state below {states} for each letter"),
         )?;
+
         automaton::validate_states(states, instance.start, &instance.accept)?;
         automaton::validate_word(&instance.word, &instance.alphabet)
     }
@@ -115,6 +121,7 @@ impl Task for DfaSimulation {
         if state.pos >= instance.word.len() {
             return Err(Illegal("the word has been read"));
         }
+
         state.q = action.q;
         state.visits[action.q] += 1;
         state.pos += 1;
@@ -134,15 +141,19 @@ impl Task for DfaSimulation {
         found: &mut Violations,
     ) {
         found.require(page::VISIT_SUM, after.visits.iter().sum::<u64>() == after.pos as u64 + 1);
+
+        // Letter and state are judged separately: together they would be the transition itself.
         let reachable = instance
             .column(before.pos)
             .is_some_and(|column| instance.delta.iter().any(|row| row[column] == after.q));
         found.require(page::POSSIBLE_TARGET, reachable);
         found.require(page::SUCCESSOR, instance.delta[before.q].contains(&after.q));
+
         found.require(
             page::PROGRESS,
             after.pos == before.pos + 1 && after.pos <= instance.word.len(),
         );
+
         if Self::ended(instance, after) {
             found.require(page::WHOLE_WORD, after.pos == instance.word.len());
         }
@@ -157,6 +168,10 @@ impl Task for DfaSimulation {
     }
 
     fn answer(instance: &Instance, state: &State) -> Value {
-        json!({ "final": state.q, "accepted": instance.accept.contains(&state.q), "visits": state.visits })
+        json!({
+            "final": state.q,
+            "accepted": instance.accept.contains(&state.q),
+            "visits": state.visits,
+        })
     }
 }

@@ -26,8 +26,8 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// For each state the least sum of the weights before it, over all rows: no row selects it with
-    /// a lesser draw.
+    /// The least sum of the weights before each state, over all rows: with a lesser draw no row
+    /// selects the state.
     fn least_before(&self) -> &[u64] {
         self.least_before.get_or_init(|| {
             let mut least = vec![WHOLE; self.weights.len()];
@@ -88,6 +88,7 @@ impl Task for MarkovChain {
         let states = instance.weights.len();
         let range = format!("has {states} rows; give 1 to {STATES_MAX}");
         InvalidInput::unless((1..=STATES_MAX).contains(&states), "weights", range)?;
+
         let whole = |row: &Vec<u64>| {
             row.iter().all(|weight| *weight <= WHOLE) && row.iter().sum::<u64>() == WHOLE
         };
@@ -98,6 +99,7 @@ impl Task for MarkovChain {
             format!("every row needs {states} weights that add up to {WHOLE}"),
         )?;
         InvalidInput::unless(instance.start < states, "start", format!("must be below {states}"))?;
+
         let length = instance.draws.len();
         let range = format!("has {length} draws; give 1 to {DRAWS_MAX}");
         InvalidInput::unless((1..=DRAWS_MAX).contains(&length), "draws", range)?;
@@ -125,6 +127,7 @@ impl Task for MarkovChain {
         if state.t >= instance.draws.len() {
             return Err(Illegal("every rng has been used"));
         }
+
         state.stays += u64::from(action.state == state.s);
         state.s = action.state;
         state.visits[action.state] += 1;
@@ -152,15 +155,18 @@ impl Task for MarkovChain {
         found.require(page::VISIT_SUM, after.visits.iter().sum::<u64>() == after.t as u64 + 1);
         found.require(page::POSSIBLE, instance.weights[before.s][after.s] > 0);
         found.require(page::FLOW, after.stays <= after.t as u64 && after.visits[after.s] >= 1);
+
         let draw = instance.draws.get(before.t);
         found.require(
             page::DRAW_BELOW,
             draw.is_some_and(|u| instance.is_below(*u, before.s, after.s)),
         );
+        // Taken over all rows: for the row in use this would decide the transition.
         found.require(
             page::POSSIBLE_DRAW,
             draw.is_some_and(|u| *u >= instance.least_before()[after.s]),
         );
+
         if Self::ended(instance, after) {
             found.require(page::ALL_DRAWS, after.t == instance.draws.len());
         }

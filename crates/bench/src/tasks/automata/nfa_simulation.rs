@@ -30,6 +30,7 @@ impl Instance {
 
     fn moved(&self, from: &StateSet, letter: char) -> StateSet {
         let targets = from.iter().flat_map(|q| {
+            // `delta` is sorted: the edges of a state and letter are neighbours.
             let first = self.delta.partition_point(|edge| (edge.0, edge.1) < (q, letter));
             self.delta[first..]
                 .iter()
@@ -58,7 +59,7 @@ pub struct State {
     pub active: StateSet,
     pub closed: bool,
     pub max_active: usize,
-    /// A wrong close may name fewer states than the move before it.
+    /// Negative if wrong closes named fewer states than the moves before them.
     pub closure_added: i64,
     pub last: Last<Action>,
 }
@@ -82,6 +83,7 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     let alphabet = "abc"[..letters].to_owned();
     let state =
         |rng: &mut TaskRng| u16::try_from(rng.index(states)).expect("invariant: few states");
+
     let mut delta = Vec::new();
     for q in 0..u16::try_from(states).expect("invariant: few states") {
         for letter in alphabet.chars() {
@@ -97,6 +99,7 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
             delta.extend(targets.into_iter().map(|target| (q, letter, target)));
         }
     }
+
     let mut epsilon = Vec::with_capacity(states / 3);
     while epsilon.len() < states / 3 {
         let edge = (state(rng), state(rng));
@@ -104,7 +107,9 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
             epsilon.push(edge);
         }
     }
+    // `closed` finds the edges of a state by binary search.
     epsilon.sort_unstable();
+
     let accept = automaton::draw_accepting(states, 1, 4, rng);
     let word = automaton::draw_word(&alphabet, length, rng);
     Instance { states, alphabet, delta, epsilon, start: 0, accept, word }
@@ -116,9 +121,11 @@ impl Task for NfaSimulation {
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
             let instance = drawn(difficulty, rng);
+            // The cheap test comes first; the others need a whole run.
             if !automaton::separates(&instance.accept, instance.states) {
                 continue;
             }
+
             let end = reference_end::<Self>(&instance, u64::MAX);
             let least = i64::try_from(instance.word.len() / 4).expect("invariant: words are short");
             let interesting = end.is_some_and(|(end, _)| {
@@ -135,6 +142,7 @@ impl Task for NfaSimulation {
         let range = format!("is {states}; give 1 to {STATES_MAX}");
         InvalidInput::unless((1..=STATES_MAX).contains(&states), "states", range)?;
         automaton::validate_alphabet("alphabet", &instance.alphabet)?;
+
         let exists = |q: u16| usize::from(q) < states;
         let edges = instance
             .delta
@@ -147,10 +155,12 @@ impl Task for NfaSimulation {
         )?;
         let sorted = instance.delta.is_sorted_by(|a, b| a < b);
         InvalidInput::unless(sorted, "delta", "must be sorted, each edge once")?;
+
         let edges = instance.epsilon.iter().all(|(q, p)| exists(*q) && exists(*p));
         InvalidInput::unless(edges, "epsilon", format!("must name states below {states}"))?;
         let sorted = instance.epsilon.is_sorted_by(|a, b| a < b);
         InvalidInput::unless(sorted, "epsilon", "must be sorted, each edge once")?;
+
         automaton::validate_states(states, usize::from(instance.start), &instance.accept)?;
         automaton::validate_word(&instance.word, &instance.alphabet)
     }
@@ -180,6 +190,7 @@ impl Task for NfaSimulation {
         if !set.is_ascending_below(instance.states) {
             return Err(Illegal("the states must exist and be in ascending order, each once"));
         }
+
         match action {
             Action::Move(_) => {
                 if !state.closed {
@@ -188,16 +199,19 @@ impl Task for NfaSimulation {
                 if state.pos >= instance.word.len() {
                     return Err(Illegal("the word has been read"));
                 }
+
                 state.pos += 1;
             }
             Action::Close(_) => {
                 if state.closed {
                     return Err(Illegal("the set has just been closed"));
                 }
+
                 state.closure_added += size(set) - size(&state.active);
                 state.max_active = state.max_active.max(set.len());
             }
         }
+
         state.closed = !state.closed;
         state.active.clone_from(set);
         Ok(())
@@ -236,6 +250,7 @@ impl Task for NfaSimulation {
                 found.require(page::ALTERNATION, matches!(before.last.0, Some(Action::Close(_))));
             }
         }
+
         if Self::ended(instance, after) {
             found.require(page::WHOLE_WORD, after.pos == instance.word.len() && after.closed);
         }

@@ -34,6 +34,7 @@ pub struct Instance {
 
 impl Instance {
     pub fn find(&self, q: usize, letter: &str, top: char) -> Option<&Move> {
+        // `delta` is sorted by state, letter and top.
         let place = self.delta.partition_point(|m| (m.0, m.1.as_str(), m.2) < (q, letter, top));
         self.delta.get(place).filter(|m| (m.0, m.1.as_str(), m.2) == (q, letter, top))
     }
@@ -53,7 +54,7 @@ impl Instance {
 pub struct State {
     pub pos: usize,
     pub q: usize,
-    /// Its top on the left.
+    /// The top is on the left.
     pub stack: String,
     pub max_depth: usize,
     pub epsilon_moves: u64,
@@ -96,9 +97,11 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     let symbols = page::size::STACK_SYMBOLS.draw(difficulty, rng);
     let length = page::size::LENGTH.draw(difficulty, rng);
     let stack_alphabet = "ZABCD"[..symbols].to_owned();
+
     let mut delta = Vec::new();
     for q in 0..states {
         for top in stack_alphabet.chars() {
+            // An epsilon move is the only one of its state and top: the automaton is deterministic.
             if top != BOTTOM && rng.chance(1, 8) {
                 delta.push(Move(q, String::new(), top, rng.index(states), String::new()));
                 continue;
@@ -106,6 +109,7 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
             for letter in ["a", "b"] {
                 let kind = rng.index(5);
                 let pushed = char::from(rng.one_of(&stack_alphabet.as_bytes()[1..]));
+                // Two in five push, two pop and one replaces the top; the bottom is never removed.
                 let push = match kind {
                     0 | 1 => format!("{pushed}{top}"),
                     _ if top == BOTTOM => BOTTOM.to_string(),
@@ -117,6 +121,7 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         }
     }
     delta.sort_unstable();
+
     let accept = automaton::draw_accepting(states, 1, 2, rng);
     let word = automaton::draw_word("ab", length, rng);
     Instance {
@@ -138,6 +143,7 @@ fn keeps_bottom(m: &Move) -> bool {
     if letter.is_empty() {
         return *top != BOTTOM && push.is_empty();
     }
+    // Only the bottom may push itself, below everything else.
     let above = if *top == BOTTOM { push.strip_suffix(BOTTOM) } else { Some(push.as_str()) };
     push.len() <= 2 && above.is_some_and(|above| !above.contains(BOTTOM))
 }
@@ -145,6 +151,7 @@ fn keeps_bottom(m: &Move) -> bool {
 fn validate_delta(instance: &Instance) -> Result<(), InvalidInput> {
     let sorted = instance.delta.is_sorted_by(|a, b| a < b);
     InvalidInput::unless(sorted, "delta", "must be sorted, each move once")?;
+
     // The table is deterministic and total, without surplus moves.
     let mut moves = 0;
     for q in 0..instance.states {
@@ -161,11 +168,13 @@ fn validate_delta(instance: &Instance) -> Result<(), InvalidInput> {
             }
         }
     }
+
     InvalidInput::unless(
         moves == instance.delta.len(),
         "delta",
         "must have one move a state, letter and top of the stack",
     )?;
+
     let known = |m: &Move| {
         m.3 < instance.states && m.4.chars().all(|c| instance.stack_alphabet.contains(c))
     };
@@ -174,6 +183,7 @@ fn validate_delta(instance: &Instance) -> Result<(), InvalidInput> {
         "delta",
         "must name states and stack symbols that exist",
     )?;
+
     let kept = instance.delta.iter().all(keeps_bottom);
     InvalidInput::unless(
         kept,
@@ -191,6 +201,7 @@ impl Task for PdaExecution {
             if !automaton::separates(&instance.accept, instance.states) {
                 continue;
             }
+
             let end = reference_end::<Self>(&instance, u64::MAX);
             if end.is_some_and(|(end, _)| end.max_depth >= 4 && end.epsilon_moves > 0) {
                 return instance;
@@ -208,6 +219,7 @@ impl Task for PdaExecution {
         let symbols = symbols && instance.stack_alphabet.chars().all(|c| "ZABCD".contains(c));
         InvalidInput::unless(symbols, "stack_alphabet", "must be Z, then letters of ABCD")?;
         InvalidInput::unless(instance.bottom == BOTTOM, "bottom", "must be \"Z\"")?;
+
         validate_delta(instance)?;
         automaton::validate_states(states, instance.start, &instance.accept)?;
         automaton::validate_word(&instance.word, &instance.alphabet)
@@ -232,6 +244,8 @@ impl Task for PdaExecution {
         if state.stack.is_empty() {
             return Err(Illegal("the stack is empty"));
         }
+
+        // Whether a letter is read depends on the state alone, not on what the line says.
         if instance.epsilon(state).is_some() {
             state.epsilon_moves += 1;
         } else if state.pos < instance.word.len() {
@@ -239,6 +253,7 @@ impl Task for PdaExecution {
         } else {
             return Err(Illegal("the word has been read and no epsilon move applies"));
         }
+
         state.q = action.q;
         state.stack.replace_range(0..1, &action.push);
         state.max_depth = state.max_depth.max(state.stack.len());
@@ -257,16 +272,19 @@ impl Task for PdaExecution {
         after: &State,
         found: &mut Violations,
     ) {
-        // Its first occurrence is the last symbol; an empty stack has none.
+        // The bottom occurs once, as the last symbol; an empty stack has lost it.
         found.require(
             page::BOTTOM,
             after.stack.find(BOTTOM).is_some_and(|place| place + 1 == after.stack.len()),
         );
+
         let change = after.stack.len().abs_diff(before.stack.len());
         found.require(page::DEPTH_CHANGE, change <= 1 && after.stack.ends_with(before.below_top()));
         found.require(page::DEPTH_BOUND, after.stack.len() <= 1 + after.pos);
+
         let exists = |m: &Move| m.3 == action.q && Some(m.2) == before.top() && m.4 == action.push;
         found.require(page::EXISTING_MOVE, instance.delta.iter().any(exists));
+
         if Self::ended(instance, after) {
             let exhausted = after.pos == instance.word.len() && instance.epsilon(after).is_none();
             found.require(page::EXHAUSTED, exhausted);
@@ -301,15 +319,22 @@ mod tests {
     #[test]
     fn an_empty_stack_has_lost_its_bottom() {
         let input = json!({
-            "states": 2, "alphabet": "a", "stack_alphabet": "ZA", "bottom": "Z", "start": 0, "accept": [1], "word": "aa",
-            "delta": [[0, "a", "A", 1, ""], [0, "a", "Z", 0, "AZ"], [1, "a", "A", 1, ""], [1, "a", "Z", 1, "Z"]],
+            "states": 2, "alphabet": "a", "stack_alphabet": "ZA", "bottom": "Z",
+            "start": 0, "accept": [1], "word": "aa",
+            "delta": [
+                [0, "a", "A", 1, ""], [0, "a", "Z", 0, "AZ"],
+                [1, "a", "A", 1, ""], [1, "a", "Z", 1, "Z"],
+            ],
         });
+
         let task = find("pda-execution").expect("the task");
         let mut machine = task.read_input(&input).expect("a valid input").start();
+
         machine.propose("q1 -").expect("legal");
         let broken: Vec<_> =
             machine.violations(Kinds::ALL).iter(task.spec()).map(|c| c.name).collect();
         assert_eq!(broken, ["bottom", "existing-move", "next-step"]);
+
         machine.commit();
         assert!(machine.propose("q1 -").is_err(), "nothing can be popped any more");
     }

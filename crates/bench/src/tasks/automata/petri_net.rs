@@ -9,7 +9,8 @@ pub struct PetriNet;
 
 const PLACES_MAX: usize = 1_000;
 const TRANSITIONS_MAX: usize = 1_000;
-/// Arcs of all transitions together: the state equation checks each of them after every firing.
+/// Bound on the arcs of all transitions together: every firing checks the state equation, which
+/// reads each arc.
 const ARCS_MAX: usize = 100_000;
 const TOKENS_MAX: i64 = 1_000_000;
 const FIRINGS_MAX: u64 = 1_000_000;
@@ -74,6 +75,7 @@ fn draw_arcs(places: usize, weight: usize, rng: &mut TaskRng) -> Arcs {
         for _ in 0..weight {
             counts[rng.index(places)] += 1;
         }
+
         if counts.iter().all(|count| *count < 3) {
             return counts.into_iter().enumerate().filter(|(_, count)| *count > 0).collect();
         }
@@ -85,7 +87,9 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     let firings = page::size::FIRINGS.draw(difficulty, rng) as u64;
     let marking = (0..places).map(|_| rng.between(0, 3)).collect();
     let count = places + rng.size(0, 5);
+
     let transition = |rng: &mut TaskRng| {
+        // One weight for both sides, so that firings conserve the tokens.
         let weight = rng.size(1, 3);
         let inputs = draw_arcs(places, weight, rng);
         loop {
@@ -95,6 +99,7 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
             }
         }
     };
+
     Instance { marking, transitions: (0..count).map(|_| transition(rng)).collect(), firings }
 }
 
@@ -125,9 +130,11 @@ impl Task for PetriNet {
             "marking",
             format!("every place holds 0 to {TOKENS_MAX} tokens"),
         )?;
+
         let count = instance.transitions.len();
         let range = format!("has {count} transitions; give 1 to {TRANSITIONS_MAX}");
         InvalidInput::unless((1..=TRANSITIONS_MAX).contains(&count), "transitions", range)?;
+
         let sides = || {
             instance
                 .transitions
@@ -137,6 +144,7 @@ impl Task for PetriNet {
         let arcs = sides().map(Vec::len).sum::<usize>();
         let range = format!("have {arcs} arcs; give up to {ARCS_MAX}");
         InvalidInput::unless(arcs <= ARCS_MAX, "transitions", range)?;
+
         let ascending = sides().all(|arcs| {
             arcs.is_sorted_by(|a, b| a.0 < b.0) && arcs.iter().all(|arc| arc.0 < places)
         });
@@ -147,6 +155,7 @@ impl Task for PetriNet {
         )?;
         let weights = sides().flatten().all(|arc| (1..=TOKENS_MAX).contains(&arc.1));
         InvalidInput::unless(weights, "transitions", format!("weights are 1 to {TOKENS_MAX}"))?;
+
         let weight = |arcs: &Arcs| arcs.iter().map(|arc| arc.1).sum::<i64>();
         let conserving =
             instance.transitions.iter().all(|t| weight(&t.inputs) == weight(&t.outputs));
@@ -155,6 +164,7 @@ impl Task for PetriNet {
             "transitions",
             "each must produce as many tokens as it consumes",
         )?;
+
         let firings = (1..=FIRINGS_MAX).contains(&instance.firings);
         InvalidInput::unless(
             firings,
@@ -193,6 +203,7 @@ impl Task for PetriNet {
         if state.firings() >= instance.firings {
             return Err(Illegal("all firings are done"));
         }
+
         transition.fire(&mut state.marking, 1);
         state.fired[number] += 1;
         state.previous = i64::try_from(number).expect("invariant: few transitions");
@@ -203,6 +214,8 @@ impl Task for PetriNet {
         if state.firings() >= instance.firings {
             return None;
         }
+
+        // Round-robin, from the transition after the one fired last.
         let count = instance.transitions.len();
         let first = usize::try_from(state.previous + 1).expect("invariant: -1 at least");
         let mut order = (0..count).map(|offset| (first + offset) % count);
@@ -221,14 +234,18 @@ impl Task for PetriNet {
             after.marking.iter().sum::<i64>() == instance.marking.iter().sum::<i64>(),
         );
         found.require(page::NON_NEGATIVE, after.marking.iter().all(|tokens| *tokens >= 0));
+
+        // The order of firings does not matter for the marking: only how often each one fired.
         let mut marking = instance.marking.clone();
         for (transition, times) in instance.transitions.iter().zip(&after.fired) {
             transition
                 .fire(&mut marking, i64::try_from(*times).expect("invariant: firings are bounded"));
         }
         found.require(page::STATE_EQUATION, after.marking == marking);
+
         let firings = after.firings();
         found.require(page::COUNT, firings == before.firings() + 1 && firings <= instance.firings);
+
         if Self::ended(instance, after) {
             let stuck = || {
                 !instance.transitions.iter().any(|transition| transition.enabled(&after.marking))
@@ -247,6 +264,10 @@ impl Task for PetriNet {
     }
 
     fn answer(_: &Instance, state: &State) -> Value {
-        json!({ "marking": state.marking, "fired": state.fired, "tokens": state.marking.iter().sum::<i64>() })
+        json!({
+            "marking": state.marking,
+            "fired": state.fired,
+            "tokens": state.marking.iter().sum::<i64>(),
+        })
     }
 }

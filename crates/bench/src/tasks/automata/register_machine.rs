@@ -72,7 +72,10 @@ impl TryFrom<String> for Instruction {
             })
         };
         read().ok_or_else(|| {
-            format!("{text:?} is not an instruction, such as \"inc 0\", \"dec 0\", \"jz 0 5\", \"jmp 0\", \"halt\"")
+            format!(
+                "{text:?} is not an instruction, such as \"inc 0\", \"dec 0\", \"jz 0 5\", \
+                 \"jmp 0\", \"halt\""
+            )
         })
     }
 }
@@ -105,7 +108,8 @@ pub struct State {
 line_actions! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
-        Set { register: usize, value: u64, pc: usize } = "r<nat>=<nat> <nat>", "r{register}={value} {pc}";
+        Set { register: usize, value: u64, pc: usize } =
+            "r<nat>=<nat> <nat>", "r{register}={value} {pc}";
         Go(pc: usize) = "- <nat>", "- {pc}";
         Halt = "halt", "halt";
     }
@@ -115,7 +119,8 @@ fn sum(registers: &[u64]) -> i128 {
     registers.iter().map(|value| i128::from(*value)).sum()
 }
 
-/// Adds a block of `room` instructions; `free` are the registers that count no enclosing loop.
+/// Adds a block of `room` instructions. `free` are the registers that are not the counter of an
+/// enclosing loop.
 fn draw_block(
     program: &mut Vec<Instruction>,
     mut room: usize,
@@ -124,11 +129,14 @@ fn draw_block(
     rng: &mut TaskRng,
 ) {
     while room > 0 {
+        // A loop takes two free registers: one for its counter, another for its body.
         if room >= 5 && depth < 2 && free.len() >= 2 && rng.chance(1, 2) {
             let size = rng.size(5, room.min(15));
             let counter = rng.one_of(free);
+            // The body may not change the counter, or the loop might never end.
             let rest: Vec<usize> =
                 free.iter().copied().filter(|register| *register != counter).collect();
+
             let begin = program.len();
             program.push(Instruction::Jz(counter, begin + size));
             program.push(Instruction::Dec(counter));
@@ -160,7 +168,9 @@ impl Task for RegisterMachine {
             let free: Vec<usize> = (0..count).collect();
             draw_block(&mut program, instructions - 1, 0, &free, rng);
             program.push(Instruction::Halt);
+
             let instance = Instance { registers, program };
+            // Longer runs are rejected anyway: counting stops at the bound.
             let steps = reference_steps::<Self>(&instance, longest);
             if steps.is_some_and(|steps| page::size::STEPS.accepts(difficulty, steps)) {
                 return instance;
@@ -172,15 +182,18 @@ impl Task for RegisterMachine {
         let count = instance.registers.len();
         let range = format!("has {count} values; give 1 to {REGISTERS_MAX}");
         InvalidInput::unless((1..=REGISTERS_MAX).contains(&count), "registers", range)?;
+
         let small = instance.registers.iter().all(|value| *value <= VALUE_MAX);
         InvalidInput::unless(
             small,
             "registers",
             format!("every value must be at most {VALUE_MAX}"),
         )?;
+
         let lines = instance.program.len();
         let range = format!("has {lines} instructions; give 1 to {INSTRUCTIONS_MAX}");
         InvalidInput::unless((1..=INSTRUCTIONS_MAX).contains(&lines), "program", range)?;
+
         let exist = instance.program.iter().all(|instruction| {
             instruction.register().is_none_or(|register| register < count)
                 && instruction.address().is_none_or(|address| address < lines)
@@ -190,9 +203,12 @@ impl Task for RegisterMachine {
             "program",
             format!("must name registers below {count} and lines below {lines}"),
         )?;
+
+        // Line `pc + 1` exists after every other instruction.
         let closed =
             matches!(instance.program.last(), Some(Instruction::Halt | Instruction::Jmp(_)));
         InvalidInput::unless(closed, "program", "must end in halt or jmp")?;
+
         let longest = Self::steps_max(instance);
         let halts = reference_steps::<Self>(instance, longest).is_some();
         InvalidInput::unless(halts, "program", format!("must halt within {longest} steps"))
@@ -215,6 +231,7 @@ impl Task for RegisterMachine {
         {
             return Err(Illegal("there is no such line"));
         }
+
         match (*action, instance.program[state.pc]) {
             (
                 Action::Set { register, value, pc },
@@ -225,6 +242,8 @@ impl Task for RegisterMachine {
                     .get_mut(register)
                     .ok_or(Illegal("there is no such register"))?;
                 *place = value;
+
+                // The value comes from the line, but the program says which count grows.
                 if matches!(instruction, Instruction::Inc(_)) {
                     state.incs += 1;
                 } else {
@@ -233,6 +252,7 @@ impl Task for RegisterMachine {
                 state.pc = pc;
             }
             (Action::Go(pc), Instruction::Jz(register, _)) => {
+                // Counted by the register, wherever the line claims to go.
                 state.jumps += u64::from(state.registers[register] == 0);
                 state.pc = pc;
             }
@@ -243,6 +263,7 @@ impl Task for RegisterMachine {
             (Action::Halt, Instruction::Halt) if !state.halted => state.halted = true,
             _ => return Err(Illegal("the instruction at pc does something else")),
         }
+
         Ok(())
     }
 
@@ -250,6 +271,7 @@ impl Task for RegisterMachine {
         if state.halted {
             return None;
         }
+
         let next = state.pc + 1;
         match instance.program[state.pc] {
             Instruction::Inc(register) => {
@@ -282,15 +304,18 @@ impl Task for RegisterMachine {
         let small = changes.next().is_none_or(|(old, new)| old.abs_diff(*new) == 1)
             && changes.next().is_none();
         found.require(page::SMALL_CHANGE, small);
+
         let natural = after
             .registers
             .iter()
             .zip(&instance.registers)
             .all(|(now, start)| *now <= start + after.incs);
         found.require(page::NATURAL, natural);
+
         let gained = sum(&after.registers) - sum(&instance.registers);
         let (incs, decs) = (i128::from(after.incs), i128::from(after.decs));
         found.require(page::BALANCE, (incs - decs..=incs).contains(&gained));
+
         let control = if *action == Action::Halt {
             after.pc == before.pc
         } else {
@@ -300,6 +325,7 @@ impl Task for RegisterMachine {
             after.pc == before.pc + 1 || named()
         };
         found.require(page::CONTROL, control);
+
         if Self::ended(instance, after) {
             let at_halt = instance.program[after.pc] == Instruction::Halt;
             found.require(page::HALTED, at_halt && after.last.0 == Some(Action::Halt));
@@ -311,9 +337,9 @@ impl Task for RegisterMachine {
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // No bound that holds for every program can be read off its size. Inputs are refused unless
-        // they halt within this one, which lies above the benchmark's own at every level (36 lines:
-        // 20,736 and more; at most 20,000).
+        // The size of a program does not bound its steps. Inputs must halt within this bound, which
+        // exceeds the steps that the benchmark draws at every level: for 36 lines it is 20,736 or
+        // more, and runs have at most 20,000 steps.
         let lines = instance.program.len() as u64;
         let values: u64 = instance.registers.iter().sum();
         (lines * (16 * lines + values)).min(1 << 20)

@@ -88,7 +88,7 @@ pub struct State {
 }
 
 impl State {
-    /// The place of the head in the word; none outside of it.
+    /// The place of the head in the word; `None` outside of it.
     pub fn place(&self) -> Option<usize> {
         usize::try_from(self.head).ok().filter(|place| *place < self.tape.len())
     }
@@ -113,6 +113,9 @@ fn digit_sum(digits: &str) -> u64 {
 fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     let states = page::size::STATES.draw(difficulty, rng);
     let length = page::size::LENGTH.draw(difficulty, rng);
+
+    // A kind: direction of the sweep, and whether the sweep has lowered a digit. The first four
+    // states have each kind once, so that a state of every kind exists.
     let mut kinds = vec![
         (Direction::R, false),
         (Direction::R, true),
@@ -122,17 +125,20 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     while kinds.len() < states {
         kinds.push(kinds[rng.index(4)]);
     }
+
     let one_with = |wanted: &dyn Fn((Direction, bool)) -> bool, rng: &mut TaskRng| {
         let fitting: Vec<i64> =
             (0..).zip(&kinds).filter(|(_, kind)| wanted(**kind)).map(|(q, _)| q).collect();
         rng.one_of(&fitting)
     };
+
     let row = |(direction, flag): (Direction, bool), rng: &mut TaskRng| {
         let next = if flag {
             one_with(&|kind| kind == (direction.opposite(), false), rng)
         } else {
             rng.one_of(&[ACCEPT, REJECT])
         };
+
         let mut row = vec![Action(next, BLANK, direction.opposite())];
         row.push(Action(one_with(&|kind| kind == (direction, flag), rng), '0', direction));
         for value in 1..=3 {
@@ -146,6 +152,7 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         }
         row
     };
+
     let delta = kinds.iter().map(|kind| row(*kind, rng)).collect();
     let word = (0..length).map(|_| char::from(rng.one_of(b"123"))).collect();
     Instance { states, symbols: SYMBOLS.to_owned(), delta, word }
@@ -184,9 +191,11 @@ impl Task for TuringMachine {
             "delta",
             format!("every row needs one entry for each of {SYMBOLS:?}"),
         )?;
+
         let exists = |next: i64| (REJECT..i64::try_from(states).unwrap_or(0)).contains(&next);
         let exist = instance.delta.iter().flatten().all(|entry| exists(entry.0));
         InvalidInput::unless(exist, "delta", format!("next states are below {states}, -1 or -2"))?;
+
         let falls = |(read, entry): (char, &Action)| match read {
             BLANK => entry.1 == BLANK,
             digit => ('0'..=digit).contains(&entry.1),
@@ -197,9 +206,12 @@ impl Task for TuringMachine {
             "delta",
             "a blank stays blank, and a digit becomes the same or a lower digit",
         )?;
+
         let word = instance.word.bytes().all(|c| (b'0'..=b'3').contains(&c));
         let word = word && (1..=LENGTH_MAX).contains(&instance.word.len());
         InvalidInput::unless(word, "word", format!("must be 1 to {LENGTH_MAX} digits 0 to 3"))?;
+
+        // Only a run tells whether the head stays beside the word and the machine halts.
         let mut state = Self::start(instance);
         for _ in 0..Self::steps_max(instance) {
             let Some(action) = Self::reference(instance, &state) else { break };
@@ -211,6 +223,7 @@ impl Task for TuringMachine {
                 "the head must turn at the first blank beside the word",
             )?;
         }
+
         InvalidInput::unless(
             state.q < 0,
             "delta",
@@ -245,16 +258,19 @@ impl Task for TuringMachine {
         if state.q < 0 {
             return Err(Illegal("the machine has halted"));
         }
+
         let place = state.place();
         if place.is_some() == (write == BLANK) {
             return Err(Illegal("cells of the word hold digits, all others blanks"));
         }
+
         if state.symbol() != write {
             state.changed += 1;
         }
         if let Some(place) = place {
             state.tape.replace_range(place..=place, write.encode_utf8(&mut [0; 4]));
         }
+
         state.head += direction.offset();
         state.leftmost = state.leftmost.min(state.head);
         state.rightmost = state.rightmost.max(state.head);
@@ -278,9 +294,11 @@ impl Task for TuringMachine {
             elsewhere(&before.tape, before.place()) == elsewhere(&after.tape, before.place());
         found.require(page::ONLY_HEAD_CELL, kept && after.head.abs_diff(before.head) == 1);
         found.require(page::DIGITS_FALL, digit_sum(&after.tape) <= digit_sum(&before.tape));
+
         let digits = after.tape.bytes().all(|c| c.is_ascii_digit());
         found.require(page::BLANK_STAYS, digits && after.tape.len() == instance.word.len());
         found.require(page::WINDOW, in_window(after));
+
         if Self::ended(instance, after) {
             found.require(page::HALTED, after.last.0.is_some_and(|last| last.0 < 0));
         }
@@ -291,8 +309,8 @@ impl Task for TuringMachine {
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // Each digit read lowers the sum of digits. Between two of them lie at most two sweeps over
-        // zeros, each with a blank at its end: the second ends in a state that halts there.
+        // Reading a digit above 0 lowers the sum of digits. Between two such steps lie at most two
+        // sweeps over zeros, each ending at a blank; at the second blank the machine halts.
         let sum = digit_sum(&instance.word);
         sum + (sum + 1) * 2 * (instance.word.len() as u64 + 1)
     }
@@ -309,7 +327,7 @@ impl Task for TuringMachine {
     }
 }
 
-/// While it runs, the head goes no farther than the first blank on either side.
+/// Whether the head, while the machine runs, is at most one blank away from the word.
 fn in_window(state: &State) -> bool {
     let end = i64::try_from(state.tape.len()).unwrap_or(i64::MAX);
     state.q < 0 || (-1..=end).contains(&state.head)

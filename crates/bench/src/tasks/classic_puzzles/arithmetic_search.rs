@@ -82,13 +82,14 @@ pub fn calcs(count: usize) -> impl Iterator<Item = (usize, Operator, usize)> {
     })
 }
 
-/// The first calc, in the page's order, that leaves values which make the target: what the
-/// depth-first search finds.
+/// The calc that the depth-first search finds: the first one, in the page's order, that leaves
+/// values which make the target.
 pub fn first_calc(values: &[Value], target: Value) -> Option<(usize, Operator, usize)> {
-    // Without this, values that cannot reach the target would be searched once per operation.
+    // Otherwise values that cannot make the target would be searched once for each operation.
     if !makes(values, target) {
         return None;
     }
+
     calcs(values.len()).find(|(left, operator, right)| {
         calculated(values, *left, *operator, *right).is_some_and(|rest| makes(&rest, target))
     })
@@ -96,20 +97,22 @@ pub fn first_calc(values: &[Value], target: Value) -> Option<(usize, Operator, u
 
 /// Whether the values make the target.
 pub fn makes(values: &[Value], target: Value) -> bool {
-    // Most sets of seven and more make it even after some additions: a quick look before the
-    // thorough one.
+    // Most sets of seven or more still make the target after a few additions, which is quick to
+    // see; the search below is thorough but slow.
     if values.len() > QUICK
         && calculated(values, 0, Operator::Plus, 1).is_some_and(|rest| makes(&rest, target))
     {
         return true;
     }
+
     let mut subsets = Subsets { values, reach: vec![None; 1 << values.len()] };
     subsets.make((1 << values.len()) - 1, target)
 }
 
 /// Sets up to this size are cut into parts whose values can all be listed.
 const QUICK: usize = 6;
-/// Five numbers take up to 27,142 values, six up to 793,002.
+/// Sets up to this size have their values listed: five numbers take up to 27,142 values, six up to
+/// 793,002.
 const LISTED: u32 = 5;
 
 /// Subsets of the values as bit sets, with the values that they can take, sorted, once these are
@@ -121,6 +124,7 @@ struct Subsets<'a> {
 
 /// The cuts of a set in two, each once: the part without the lowest member comes first.
 fn cuts(set: usize) -> impl Iterator<Item = (usize, usize)> {
+    // The lowest member stays in the second part, so that no cut comes twice.
     let rest = set & (set - 1);
     let mut part = rest;
     std::iter::from_fn(move || {
@@ -128,6 +132,7 @@ fn cuts(set: usize) -> impl Iterator<Item = (usize, usize)> {
             return None;
         }
         let cut = (part, set & !part);
+        // The next smaller subset of `rest`.
         part = (part - 1) & rest;
         Some(cut)
     })
@@ -139,10 +144,12 @@ impl Subsets<'_> {
         if self.reach[set].is_some() {
             return;
         }
+
         let mut found = Vec::new();
         if set.is_power_of_two() {
             found.push(self.values[set.trailing_zeros() as usize]);
         }
+
         for (a, b) in cuts(set) {
             self.list(a);
             self.list(b);
@@ -154,6 +161,7 @@ impl Subsets<'_> {
                 }
             }
         }
+
         found.sort_unstable();
         found.dedup();
         self.reach[set] = Some(found);
@@ -167,13 +175,17 @@ impl Subsets<'_> {
         if set.is_power_of_two() {
             return self.values[set.trailing_zeros() as usize] == target;
         }
+
         let mut cuts: Vec<_> = cuts(set)
             .map(|(a, b)| if a.count_ones() <= b.count_ones() { (a, b) } else { (b, a) })
             .collect();
+
         // Balanced cuts first: their parts have the fewest values.
         cuts.sort_by_key(|(_, larger)| larger.count_ones());
+
         cuts.into_iter().any(|(smaller, larger)| {
             self.list(smaller);
+            // Both parts are small enough to list: look for a pair of values.
             if larger.count_ones() <= LISTED {
                 self.list(larger);
                 let values = self.listed(larger);
@@ -182,6 +194,9 @@ impl Subsets<'_> {
                         || (x.is_zero() && target.is_zero())
                 });
             }
+
+            // Too many values to list: the larger part must make a partner of one of the smaller
+            // part. The values are copied since `make` lists further subsets.
             self.listed(smaller).to_vec().into_iter().any(|x| {
                 (x.is_zero() && target.is_zero())
                     || partners(x, target).any(|y| self.make(larger, y))
@@ -190,8 +205,8 @@ impl Subsets<'_> {
     }
 }
 
-/// The values y with x + y, x - y, y - x, x * y, x / y or y / x = target. For 0 * y = 0 that is any
-/// y: not listed.
+/// The values y for which x + y, x - y, y - x, x * y, x / y or y / x is the target. If x and target
+/// are 0, any y will do; the caller handles that.
 fn partners(x: Value, target: Value) -> impl Iterator<Item = Value> {
     let by_factor = !x.is_zero();
     let by_divisor = by_factor && !target.is_zero();

@@ -71,7 +71,7 @@ impl Instance {
         (self.passages[row].as_bytes()[column] - b'0') & side != 0
     }
 
-    /// The cell behind the passage in this direction, if there is one.
+    /// The cell that the passage in this direction leads to, if there is a passage.
     fn neighbour(&self, cell: usize, direction: Direction) -> Option<usize> {
         let (row, column) = (cell / self.cols, cell % self.cols);
         match direction {
@@ -90,7 +90,7 @@ impl Instance {
             .try_fold(self.start, |cell, letter| self.neighbour(cell, Direction::of(letter)?))
     }
 
-    /// What the search has counted at each cell, by the value of `next` there.
+    /// Moves and bumps of the search when it is at `cell` with this value of `next`.
     fn tally(&self, cell: usize, next: usize) -> Option<&Tally> {
         let behind = |cell: usize| Direction::ALL.map(|direction| self.neighbour(cell, direction));
         self.tallies
@@ -105,6 +105,7 @@ impl Instance {
         let mut distances = vec![None; self.cells()];
         distances[self.start] = Some(0);
         let mut waiting = vec![self.start];
+
         while let Some(cell) = waiting.pop() {
             for next in
                 Direction::ALL.into_iter().filter_map(|direction| self.neighbour(cell, direction))
@@ -115,6 +116,7 @@ impl Instance {
                 }
             }
         }
+
         distances
     }
 }
@@ -133,7 +135,7 @@ enum Feedback {
 pub struct State {
     pos: usize,
     pub trail: String,
-    /// How many directions were tried at this cell, in their order.
+    /// Number of directions tried at this cell, in their order.
     pub next: usize,
     feedback: Feedback,
     moves: u64,
@@ -169,6 +171,7 @@ fn perfect_maze(rows: usize, cols: usize, rng: &mut TaskRng) -> Vec<u8> {
     let mut trail = vec![0];
     while let Some(&cell) = trail.last() {
         let (row, column) = (cell / cols, cell % cols);
+
         let mut unvisited = [0; 4];
         let mut count = 0;
         let mut offer = |on_board: bool, neighbour: usize| {
@@ -177,17 +180,22 @@ fn perfect_maze(rows: usize, cols: usize, rng: &mut TaskRng) -> Vec<u8> {
                 count += 1;
             }
         };
+        // Off the board the index may wrap around, but `offer` does not use it then.
         offer(row > 0, cell.wrapping_sub(cols));
         offer(column + 1 < cols, cell + 1);
         offer(row + 1 < rows, cell + cols);
         offer(column > 0, cell.wrapping_sub(1));
+
         if count == 0 {
             trail.pop();
             continue;
         }
+
         let next = rng.one_of(&unvisited[..count]);
-        // Both neighbours of a cell to the east and to the south are in reading order.
+        // The passage belongs to whichever cell comes first in reading order. In a single column
+        // the cell to the south differs by 1, too.
         digits[cell.min(next)] |= if cell.abs_diff(next) == 1 && cols > 1 { EAST } else { SOUTH };
+
         visited[next] = true;
         trail.push(next);
     }
@@ -209,10 +217,12 @@ impl Task for BlindMaze {
             let digits = perfect_maze(rows, cols, rng);
             let text = |row: &[u8]| row.iter().map(|digit| char::from(b'0' + digit)).collect();
             let passages = digits.chunks(cols).map(text).collect();
+
             let start = rng.index(rows * cols);
             // Uniform among the other cells.
             let goal = (start + 1 + rng.index(rows * cols - 1)) % (rows * cols);
             let instance = Instance { rows, cols, passages, start, goal, tallies: OnceLock::new() };
+
             if instance.distances()[goal].is_some_and(|length| length >= rows + cols) {
                 return instance;
             }
@@ -224,6 +234,7 @@ impl Task for BlindMaze {
         let range = format!("give 1 to {SIDE_MAX}");
         InvalidInput::unless((1..=SIDE_MAX).contains(&rows), "rows", range.as_str())?;
         InvalidInput::unless((1..=SIDE_MAX).contains(&cols), "cols", range.as_str())?;
+
         let passages = &instance.passages;
         let fits = passages.len() == rows
             && passages.iter().all(|row| {
@@ -234,18 +245,22 @@ impl Task for BlindMaze {
             "passages",
             format!("must be {rows} strings of {cols} digits 0 to 3"),
         )?;
+
         let border = (0..rows).all(|row| !instance.opens(row, cols - 1, EAST))
             && (0..cols).all(|column| !instance.opens(rows - 1, column, SOUTH));
         InvalidInput::unless(border, "passages", "must not lead out of the maze")?;
+
         let cells = instance.cells();
         InvalidInput::unless(instance.start < cells, "start", format!("must be below {cells}"))?;
         InvalidInput::unless(instance.goal < cells, "goal", format!("must be below {cells}"))?;
         InvalidInput::unless(instance.start != instance.goal, "goal", "must differ from `start`")?;
+
         let open: u32 = passages
             .iter()
             .flat_map(|row| row.bytes())
             .map(|digit| (digit - b'0').count_ones())
             .sum();
+
         let perfect =
             open as usize + 1 == cells && instance.distances().iter().all(Option::is_some);
         InvalidInput::unless(
@@ -285,16 +300,19 @@ impl Task for BlindMaze {
                 state.pos = cell;
                 state.moves += 1;
                 if state.back() == Some(direction) {
+                    // The search continues after the branch that it has just left.
                     state.trail.pop();
                     state.next = direction.opposite() as usize + 1;
                 } else {
                     state.trail.push(direction.letter());
                     state.next = 0;
                 }
+
                 state.feedback =
                     if cell == instance.goal { Feedback::Goal } else { Feedback::Moved };
             }
         }
+
         Ok(())
     }
 
@@ -302,6 +320,8 @@ impl Task for BlindMaze {
         if Self::ended(instance, state) {
             return None;
         }
+
+        // The way back is tried last.
         let back = state.back();
         let ahead =
             Direction::ALL[state.next..].iter().copied().find(|direction| Some(*direction) != back);
@@ -317,18 +337,24 @@ impl Task for BlindMaze {
     ) {
         found.require(page::TRAIL, instance.walk(&after.trail) == Some(after.pos));
         found.require(page::NO_RETURN, !returns(&after.trail));
+
         let told = after.feedback == Feedback::Goal;
         found.require(
             page::FEEDBACK,
             after.feedback == Feedback::Start || told == (after.pos == instance.goal),
         );
+
+        // Moves that are not on the trail come in pairs, out and back.
         let detours = after.moves.checked_sub(after.trail.len() as u64);
         found.require(page::COUNTS, detours.is_some_and(|moves| moves % 2 == 0));
+
         let longer = after.trail.len() > before.trail.len();
         found.require(page::NEXT, after.next <= 4 && (!longer || after.next == 0));
+
         let tally = instance.tally(after.pos, after.next);
         found.require(page::MOVES, tally.is_some_and(|tally| tally.moves == after.moves));
         found.require(page::BUMPS, tally.is_some_and(|tally| tally.bumps == after.bumps));
+
         if Self::ended(instance, after) {
             found.require(page::GOAL, after.pos == instance.goal);
         }
@@ -339,7 +365,12 @@ impl Task for BlindMaze {
     }
 
     fn answer(_: &Instance, state: &State) -> Value {
-        json!({ "path": state.trail, "length": state.trail.len(), "moves": state.moves, "bumps": state.bumps })
+        json!({
+            "path": state.trail,
+            "length": state.trail.len(),
+            "moves": state.moves,
+            "bumps": state.bumps,
+        })
     }
 
     /// The start tries four directions, every other cell at most three and the way back.
@@ -347,7 +378,7 @@ impl Task for BlindMaze {
         4 * instance.cells() as u64
     }
 
-    /// In a perfect maze a walk that never turns round is the one path.
+    /// Judges a path: in a perfect maze a walk that never turns round is the only path.
     fn goal(instance: &Instance, answer: &Value) -> Option<bool> {
         let path = answer["path"].as_str().unwrap_or_default();
         let leads = instance.walk(path) == Some(instance.goal) && !returns(path);

@@ -82,10 +82,12 @@ impl Clue {
         let words: Vec<_> = text.split(' ').collect();
         let [word, first, second] = words[..] else { return None };
         let first = Item::parse(first)?;
+
         if word == "at" {
             let [digit @ b'0'..=b'9'] = *second.as_bytes() else { return None };
             return Some(Self::At(first, usize::from(digit - b'0')));
         }
+
         let relation = Relation::ALL.into_iter().find(|(_, name)| *name == word)?.0;
         Some(Self::Pair(relation, first, Item::parse(second)?))
     }

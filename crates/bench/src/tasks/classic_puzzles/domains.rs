@@ -88,7 +88,7 @@ impl Domains {
         self.sets.iter().zip(&other.sets).all(|(set, inner)| inner & !set == 0)
     }
 
-    /// The eliminations that follow from the clue.
+    /// The first elimination that follows from the clue.
     fn ruled_out(&self, clue: Clue) -> Option<(Item, usize)> {
         match clue {
             Clue::At(item, house) => Some((item, first_house(self.of(item) & !(1 << house))?)),
@@ -101,7 +101,7 @@ impl Domains {
         }
     }
 
-    /// A value's only house is eliminated from the attribute's other values.
+    /// The first elimination of a value's only house from another value of its attribute.
     fn house_taken(&self) -> Option<(Item, usize)> {
         self.attributes().enumerate().find_map(|(attribute, values)| {
             values.iter().enumerate().filter(|(_, set)| set.is_power_of_two()).find_map(
@@ -114,7 +114,7 @@ impl Domains {
         })
     }
 
-    /// If only one value can have a house, its other houses are eliminated.
+    /// The first elimination of a further house from a value that alone can have some house.
     fn house_needed(&self) -> Option<(Item, usize)> {
         self.attributes().enumerate().find_map(|(attribute, values)| {
             (0..self.n).find_map(|house| {
@@ -139,7 +139,7 @@ impl Domains {
         }
     }
 
-    /// For each attribute the values by house; `-` for a house that no value has for certain.
+    /// The values of each attribute by house; `-` for a house that no value is certain to have.
     pub fn by_house(&self) -> Vec<String> {
         let value_in = |values: &[u16], house: usize| {
             let value = values.iter().position(|set| *set == 1 << house);
@@ -166,9 +166,11 @@ impl<'de> Deserialize<'de> for Domains {
             text.bytes()
                 .try_fold(0, |set, digit| digit.is_ascii_digit().then(|| set | 1 << (digit - b'0')))
         };
+
         let attributes: Vec<Vec<String>> = Vec::deserialize(deserializer)?;
         let n = attributes.first().map_or(0, Vec::len);
         let sets: Option<Vec<u16>> = attributes.iter().flatten().map(set).collect();
+
         let refuse = || serde::de::Error::custom("must be equally long lists of texts of digits");
         let sets = sets
             .filter(|_| n > 0 && attributes.iter().all(|values| values.len() == n))

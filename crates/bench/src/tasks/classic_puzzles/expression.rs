@@ -64,6 +64,7 @@ impl Reader<'_> {
             let value = self.sum()?;
             return (self.next()? == b')').then_some(value);
         }
+
         let length = self.rest.iter().take_while(|c| c.is_ascii_digit()).count();
         let (digits, rest) = self.rest.split_at(length);
         self.rest = rest;

@@ -53,6 +53,7 @@ impl Task for LastQueen {
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let n = instance.n;
         InvalidInput::unless((1..=1_000).contains(&n), "n", format!("is {n}; give 1 to 1000"))?;
+
         let given = &instance.queens;
         InvalidInput::unless(
             given.len() == n - 1,
@@ -65,6 +66,7 @@ impl Task for LastQueen {
             format!("every column must be below {n}"),
         )?;
         InvalidInput::unless(is_peaceful(given), "queens", "attack each other")?;
+
         let completes = instance.free_column().is_some_and(|column| instance.completed(column));
         InvalidInput::unless(
             completes,
@@ -111,6 +113,7 @@ impl Task for LastQueen {
             page::ROWS,
             after.queens.len() <= instance.n && after.queens.iter().all(|c| *c < instance.n),
         );
+
         if Self::ended(instance, after) {
             found.require(page::GOAL, is_solution(instance.n, &after.queens));
         }

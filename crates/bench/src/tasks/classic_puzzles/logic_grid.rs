@@ -23,8 +23,8 @@ pub struct Instance {
     pub n: usize,
     pub k: usize,
     pub clues: Vec<Clue>,
-    /// What the clues lead to, found once, when the instance is made: the constraint `solution`
-    /// compares with it.
+    /// The arrangement that the clues lead to, computed once: the constraint `solution` compares
+    /// with it at every step.
     #[serde(skip)]
     solution: OnceLock<Option<Domains>>,
 }
@@ -83,6 +83,7 @@ fn pool(houses: &[Vec<usize>], rng: &mut TaskRng) -> Vec<Clue> {
     let items: Vec<_> =
         (0..k).flat_map(|attribute| (0..n).map(move |value| Item { attribute, value })).collect();
     let house_of = |item: Item| houses[item.attribute][item.value];
+
     let mut clues = Vec::new();
     for (place, lesser) in items.iter().enumerate() {
         for greater in items[place + 1..].iter().filter(|item| item.attribute != lesser.attribute) {
@@ -96,6 +97,7 @@ fn pool(houses: &[Vec<usize>], rng: &mut TaskRng) -> Vec<Clue> {
             }
         }
     }
+
     let item = rng.one_of(&items);
     clues.push(Clue::At(item, house_of(item)));
     rng.shuffle(&mut clues);
@@ -122,6 +124,8 @@ impl Task for LogicGrid {
             let mut clues = pool(&arrangement(n, k, rng), rng);
             let Some(length) = solving_prefix(n, k, &clues) else { continue };
             clues.truncate(length);
+
+            // Drop the clues that propagation does not need, beginning with the last.
             for place in (0..length).rev() {
                 let clue = clues.remove(place);
                 let mut domains = Domains::full(n, k);
@@ -130,6 +134,7 @@ impl Task for LogicGrid {
                     clues.insert(place, clue);
                 }
             }
+
             return Instance { n, k, clues, solution: OnceLock::new() };
         }
     }
@@ -146,12 +151,14 @@ impl Task for LogicGrid {
             "k",
             format!("is {k}; give 1 to {ATTRIBUTES_MAX}"),
         )?;
+
         let count = instance.clues.len();
         InvalidInput::unless(
             count <= CLUES_MAX,
             "clues",
             format!("are {count}; give up to {CLUES_MAX}"),
         )?;
+
         for clue in &instance.clues {
             let exists = clue.items().all(|item| item.attribute < k && item.value < n);
             InvalidInput::unless(
@@ -166,6 +173,7 @@ impl Task for LogicGrid {
                 format!("{:?} names a house that does not exist", clue.to_string()),
             )?;
         }
+
         InvalidInput::unless(
             instance.solution().is_some(),
             "clues",
@@ -194,6 +202,7 @@ impl Task for LogicGrid {
         if !state.domains.holds(item, house) {
             return Err(Illegal("the house is not in the domain of the item"));
         }
+
         state.domains.eliminate(item, house);
         Ok(())
     }

@@ -41,6 +41,7 @@ impl Task for NQueens {
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let n = instance.n;
         InvalidInput::unless((1..=26).contains(&n), "n", format!("is {n}; give 1 to 26"))?;
+
         let mut columns = instance.order.clone();
         columns.sort_unstable();
         let permutation = columns.iter().copied().eq(0..n);
@@ -49,8 +50,9 @@ impl Task for NQueens {
             "order",
             format!("must hold each column 0 to {} once", n - 1),
         )?;
+
         let longest = Self::steps_max(instance);
-        // Boards of 2 and 3 have no solution; proving that is a result, too.
+        // Boards of sides 2 and 3 have no solution; a search that proves it is a valid problem.
         let is_searched = reference_steps::<Self>(instance, longest).is_some();
         InvalidInput::unless(
             is_searched,
@@ -78,6 +80,7 @@ impl Task for NQueens {
                 if state.queens.len() >= instance.n {
                     return Err(Illegal("every row has its queen"));
                 }
+
                 state.queens.push(c);
                 state.next = 0;
             }
@@ -85,16 +88,19 @@ impl Task for NQueens {
                 if r >= instance.n {
                     return Err(Illegal("there is no such row on the board"));
                 }
+
                 let column = state.queens.pop().ok_or(Illegal("there is no queen to take back"))?;
                 let place = instance
                     .order
                     .iter()
                     .position(|c| *c == column)
                     .expect("invariant: order holds each column");
+                // The search continues after the column that was taken back.
                 state.next = place + 1;
                 state.backtracks += 1;
             }
         }
+
         Ok(())
     }
 
@@ -103,9 +109,11 @@ impl Task for NQueens {
         if row == instance.n {
             return None;
         }
+
         let free = instance.order[state.next..]
             .iter()
             .find(|column| !attacks(&state.queens, row, **column));
+
         match free {
             Some(column) => Some(Action::Place(row, *column)),
             None => row.checked_sub(1).map(Action::Back),
@@ -124,15 +132,18 @@ impl Task for NQueens {
             page::ROWS,
             after.queens.len() <= instance.n && after.queens.iter().all(|c| *c < instance.n),
         );
-        // Applying an action ignores its row: a line that names another one says what does not
+
+        // Applying an action ignores its row, so a line that names another row says what does not
         // happen.
         let row = match *action {
             Action::Place(row, _) => row == before.queens.len(),
             Action::Back(row) => row == after.queens.len(),
         };
         found.require(page::ROWS, row);
+
         let placed = matches!(action, Action::Place(..));
         found.require(page::NEXT, after.next <= instance.n && (!placed || after.next == 0));
+
         if Self::ended(instance, after) {
             found.require(page::GOAL, is_peaceful(&after.queens));
         }

@@ -25,19 +25,22 @@ pub struct State {
 
 word_actions!(Action { Fill(row, column, digit) = "fill" });
 
-/// A full grid, by backtracking with shuffled digits from this cell on; the digits before it stand.
+/// Fills the grid from this cell on by backtracking with shuffled digits, keeping the digits before
+/// it; `false` if that is impossible.
 fn fill(grid: &mut Grid, cell: usize, rng: &mut TaskRng) -> bool {
     if cell == CELLS {
         return true;
     }
     let mut digits = [1, 2, 3, 4, 5, 6, 7, 8, 9];
     rng.shuffle(&mut digits);
+
     for digit in digits {
         grid.set(cell, digit);
         if grid.is_consistent() && fill(grid, cell + 1, rng) {
             return true;
         }
     }
+
     grid.set(cell, 0);
     false
 }
@@ -51,6 +54,7 @@ impl Task for Sudoku {
             let mut grid = Grid::EMPTY;
             let full = fill(&mut grid, 0, rng);
             assert!(full, "an empty grid can be filled");
+
             let mut cells: Vec<_> = (0..CELLS).collect();
             rng.shuffle(&mut cells);
             let mut left = CELLS;
@@ -60,6 +64,7 @@ impl Task for Sudoku {
                     left -= 1;
                 }
             }
+
             if left == givens {
                 return Instance { grid };
             }
@@ -86,7 +91,7 @@ impl Task for Sudoku {
     }
 
     fn check_state(_: &Instance, _: &State) -> Result<(), InvalidInput> {
-        // A grid reads with nothing but digits and blanks, and the counts are added up alone.
+        // Reading a grid admits digits and empty cells only, and the counts are only added to.
         Ok(())
     }
 
@@ -97,10 +102,13 @@ impl Task for Sudoku {
         }
         let digit = u8::try_from(digit).ok().filter(|digit| (1..=9).contains(digit));
         let digit = digit.ok_or(Illegal("digits go from 1 to 9"))?;
+
         let cell = row * SIDE + column;
         if state.grid.digit(cell) != 0 {
             return Err(Illegal("the cell is not empty"));
         }
+
+        // Judged by the candidates before the cell is filled.
         let found = if state.grid.candidates().count(cell) == 1 {
             &mut state.naked
         } else {
@@ -127,11 +135,13 @@ impl Task for Sudoku {
         found.require(page::UNITS, grid.is_consistent());
         found.require(page::GIVENS, grid.keeps(&instance.grid));
         found.require(page::CANDIDATES, grid.every_empty_cell_has_a_candidate());
+
         let filled = grid.filled().checked_sub(instance.grid.filled());
         found.require(
             page::COUNTS,
             filled.is_some_and(|cells| cells as u64 == after.naked + after.hidden),
         );
+
         let Action::Fill(row, column, _) = *action;
         let (cell, candidates) = (row * SIDE + column, before.grid.candidates());
         found.require(page::SINGLE, candidates.has_single(cell, grid.digit(cell)));
@@ -139,6 +149,7 @@ impl Task for Sudoku {
             page::NAKED_FIRST,
             candidates.count(cell) == 1 || !candidates.has_naked_single(),
         );
+
         if Self::ended(instance, after) {
             found.require(page::GOAL, grid.is_solution_of(&instance.grid));
         }

@@ -13,6 +13,7 @@ pub static UNITS: [[usize; SIDE]; 27] = units();
 const DIGITS: u16 = (1 << SIDE) - 1;
 
 const fn units() -> [[usize; SIDE]; 27] {
+    // Counters, since a `const fn` cannot use iterators.
     let mut units = [[0; SIDE]; 27];
     let mut line = 0;
     while line < SIDE {
@@ -102,6 +103,7 @@ impl Candidates {
                 twice |= once & self.0[*cell];
                 once |= self.0[*cell];
             }
+
             let single = once & !twice;
             // The lowest digit comes first.
             let bit = single & single.wrapping_neg();
@@ -175,10 +177,12 @@ impl Grid {
         for cell in (0..CELLS).filter(|cell| self.0[*cell] != 0) {
             units_of(cell).into_iter().for_each(|unit| used[unit] |= bit_of(self.0[cell]));
         }
+
         let mut sets = [0; CELLS];
         for cell in (0..CELLS).filter(|cell| self.0[*cell] == 0) {
             sets[cell] = DIGITS & !units_of(cell).into_iter().fold(0, |all, unit| all | used[unit]);
         }
+
         Candidates(sets)
     }
 
@@ -212,8 +216,8 @@ impl Grid {
         grid.is_full() && grid.is_consistent()
     }
 
-    /// Whether singles still solve the puzzle when this cell, a given of one that they solve, is
-    /// emptied. They do once they restore the cell: more digits never yield fewer singles.
+    /// Whether singles still solve the puzzle, which they solve now, when this given is emptied.
+    /// They do once they restore the cell: more digits never yield fewer singles.
     pub fn can_spare(&self, cell: usize) -> bool {
         let mut grid = *self;
         grid.0[cell] = 0;

@@ -60,6 +60,7 @@ fn read_values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Value>,
         let (above, below) = (part(above)?, part(below).filter(|below| *below > 0)?);
         Some(Value::new(above, below))
     };
+
     let texts: Vec<String> = Vec::deserialize(deserializer)?;
     let values: Option<Vec<Value>> = texts.iter().map(value).collect();
     values.ok_or_else(|| serde::de::Error::custom("must be texts of fractions in lowest terms"))
@@ -77,7 +78,8 @@ pub struct State {
 line_actions! {
     /// Calculate with the values of two places.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Action { left: usize, operator: Operator, right: usize } = "calc <nat> <+|-|*|/> <nat>", "calc {left} {operator} {right}"
+    pub struct Action { left: usize, operator: Operator, right: usize } =
+        "calc <nat> <+|-|*|/> <nat>", "calc {left} {operator} {right}"
 }
 
 impl From<(usize, Operator, usize)> for Action {
@@ -107,9 +109,11 @@ impl Task for Game24 {
             "numbers",
             format!("are {n}; give 1 to {NUMBERS_MAX}"),
         )?;
+
         let range = instance.numbers.iter().all(|number| (1..=13).contains(number));
         InvalidInput::unless(range, "numbers", "must lie between 1 and 13")?;
         InvalidInput::unless(instance.target == TARGET, "target", format!("must be {TARGET}"))?;
+
         InvalidInput::unless(
             n > 1 && instance.has_solution(),
             "numbers",
@@ -127,12 +131,14 @@ impl Task for Game24 {
         // overflows.
         let used = instance.are_used(state.exprs.iter().map(String::as_str));
         InvalidInput::unless(used, "exprs", "must use each number of the input once")?;
+
         let short = state.exprs.iter().all(|text| text.len() <= EXPRESSION_MAX);
         InvalidInput::unless(
             short,
             "exprs",
             format!("must have at most {EXPRESSION_MAX} characters each"),
         )?;
+
         let exact = state
             .exprs
             .iter()
@@ -149,9 +155,12 @@ impl Task for Game24 {
         if left == right {
             return Err(Illegal("a value cannot be used with itself"));
         }
+
         let values = arithmetic_search::calculated(&state.values, left, operator, right);
         state.values = values.ok_or(Illegal("this divides by 0"))?;
+
         let made = format!("({}{}{})", state.exprs[left], operator, state.exprs[right]);
+        // The later place goes first: removing it does not move the other.
         state.exprs.remove(left.max(right));
         state.exprs.remove(left.min(right));
         state.exprs.push(made);
@@ -172,6 +181,7 @@ impl Task for Game24 {
         let State { values, exprs, .. } = after;
         let used = instance.are_used(exprs.iter().map(String::as_str));
         found.require(page::NUMBERS, used);
+
         // An expression that uses other numbers could leave the range of exact values.
         let exact = used
             && values
@@ -179,8 +189,10 @@ impl Task for Game24 {
                 .zip(exprs)
                 .all(|(value, text)| expression::value(text) == Some(*value));
         found.require(page::EXACT, exact);
+
         let n = instance.numbers.len();
         found.require(page::LENGTH, values.len() == exprs.len() && (1..=n).contains(&values.len()));
+
         if Self::ended(instance, after) {
             found.require(page::GOAL, values[..] == [Value::from_integer(TARGET)]);
         }

@@ -78,14 +78,15 @@ pub struct State {
     plan: Plan,
 }
 
-/// Where every disk is and where the larger ones need it to be, kept up move by move: half of the
-/// moves of a solution change nothing of it but one place, and the next move is found at the
-/// smallest disks.
+/// The place of every disk and the place where the larger ones need it, updated move by move.
+///
+/// Half of the moves of a solution are those of the smallest disk and change a single entry, and
+/// the next move is found among the smallest disks.
 #[derive(Clone, Copy, Default)]
 struct Plan {
     /// The peg of disk k+1.
     places: [u8; DISKS_MAX],
-    /// The peg where disk k+1 must be for the larger ones to go on.
+    /// The peg where disk k+1 must be before the larger ones can move on.
     wanted: [u8; DISKS_MAX],
 }
 
@@ -97,13 +98,14 @@ impl Plan {
                 plan.places[usize::from(*disk) - 1] = peg;
             }
         }
+
         plan.wanted[n - 1] = u8::try_from(to).expect("invariant: there are three pegs");
         plan.want_below(n - 1);
         plan
     }
 
-    /// Finds anew where the disks smaller than disk k+1 must be: with it, if it is in place, and
-    /// else out of its way.
+    /// Recomputes where the disks smaller than disk k+1 must be: on top of it if it is in place,
+    /// and otherwise out of its way, on the third peg.
     fn want_below(&mut self, k: usize) {
         for above in (1..=k).rev() {
             let (place, wanted) = (self.places[above], self.wanted[above]);
@@ -120,7 +122,8 @@ impl Plan {
 
 line_actions! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Action { pub disk: u8, pub from: usize, pub to: usize } = "move <nat> <nat> <nat>", "move {disk} {from} {to}"
+    pub struct Action { pub disk: u8, pub from: usize, pub to: usize } =
+        "move <nat> <nat> <nat>", "move {disk} {from} {to}"
 }
 
 /// Place of a pair of pegs among 0->1, 0->2, 1->0, 1->2, 2->0, 2->1.
@@ -157,6 +160,7 @@ impl Task for TowerOfHanoi {
         for disk in (1..=instance.n).rev() {
             pegs[instance.from].push(u8::try_from(disk).expect("invariant: at most 32 disks"));
         }
+
         let plan = Plan::new(instance.n, instance.to, &pegs);
         State { pegs, disk_moves: vec![0; instance.n], pair_moves: [0; 6], last: Last(None), plan }
     }
@@ -167,6 +171,7 @@ impl Task for TowerOfHanoi {
         disks.sort_unstable();
         let once = disks.into_iter().map(usize::from).eq(1..=n);
         InvalidInput::unless(once, "pegs", format!("must hold the disks 1 to {n}, each once"))?;
+
         limits::length("disk_moves", state.disk_moves.len(), n)?;
         limits::counts("disk_moves", state.disk_moves.iter().copied())?;
         limits::counts("pair_moves", state.pair_moves)
@@ -188,6 +193,7 @@ impl Task for TowerOfHanoi {
         if state.pegs[from].top() != Some(disk) {
             return Err(Illegal("that disk is not on top of that peg"));
         }
+
         state.pegs[from].pop();
         state.pegs[to].push(disk);
         state.disk_moves[usize::from(disk) - 1] += 1;
@@ -197,12 +203,13 @@ impl Task for TowerOfHanoi {
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
-        // The smallest disk that is not where the larger ones need it: everything below it waits on
-        // the third peg.
+        // The smallest disk that is not where the larger ones need it moves next. The disks smaller
+        // than it are on the third peg, out of its way.
         let Plan { places, wanted } = &state.plan;
         let k = (0..instance.n).find(|k| places[*k] != wanted[*k])?;
         let disk = u8::try_from(k + 1).expect("invariant: at most 32 disks");
         let action = Action { disk, from: usize::from(places[k]), to: usize::from(wanted[k]) };
+
         // After a wrong line the disk may lie under a larger one: then there is no next move.
         (state.pegs[action.from].top() == Some(disk)).then_some(action)
     }
@@ -218,6 +225,7 @@ impl Task for TowerOfHanoi {
             page::STACKING,
             after.pegs.iter().all(|peg| peg.as_slice().is_sorted_by(|a, b| a > b)),
         );
+
         let held =
             after.pegs.iter().flat_map(Peg::as_slice).fold(0u64, |set, disk| set | 1 << (disk - 1));
         let count: u8 = after.pegs.iter().map(|peg| peg.len).sum();
@@ -225,23 +233,28 @@ impl Task for TowerOfHanoi {
             page::DISKS,
             usize::from(count) == instance.n && held == (1 << instance.n) - 1,
         );
+
         found.require(
             page::COUNTS,
             after.disk_moves.iter().sum::<u64>() == after.pair_moves.iter().sum::<u64>(),
         );
+
         let halved = after
             .disk_moves
             .iter()
             .enumerate()
             .all(|(k, moves)| *moves <= 1 << (instance.n - k - 1));
         found.require(page::HALVING, halved);
+
         let moves: u64 = after.disk_moves.iter().sum();
+        // Disk k+1 makes the moves 2^k, 3·2^k, 5·2^k, … of the trace.
         let in_turn =
             (0..).zip(&after.disk_moves).all(|(k, made)| *made == (moves + (1 << k)) >> (k + 1));
         found.require(page::TURNS, in_turn);
+
         let alternate = after.pegs.iter().enumerate().all(|(peg, disks)| {
-            // Disks count the same from the ground up on `from` and `to`, and the other way on the
-            // third peg.
+            // Disk plus height has one parity everywhere on `from` and `to`, the other parity on
+            // the third peg.
             let third = usize::from(peg != instance.from && peg != instance.to);
             let parity = (instance.n + third) % 2;
             (0..)
@@ -249,6 +262,7 @@ impl Task for TowerOfHanoi {
                 .all(|(height, disk)| (usize::from(*disk) + height) % 2 == parity)
         });
         found.require(page::ALTERNATION, alternate);
+
         if Self::ended(instance, after) {
             found.require(page::GOAL, usize::from(after.pegs[instance.to].len) == instance.n);
         }
@@ -276,17 +290,20 @@ impl Task for TowerOfHanoi {
         let moves = match draw {
             PathDraw::Uniform => rng.below((1u64 << instance.n) - 1),
             PathDraw::ByAction => {
-                // The state before a move of any disk, or after it: large disks move as rarely
-                // before as behind a state.
+                // The state before or after a random move of a random disk: the rare moves of large
+                // disks come up as often as those of small ones.
                 let disk = rng.index(instance.n);
                 let before = ((2 * rng.below(1 << (instance.n - 1 - disk)) + 1) << disk) - 1;
                 let after = before + 1;
+                // The final state is left out, since nothing follows it.
                 if after + 1 < 1 << instance.n && rng.chance(1, 2) { after } else { before }
             }
         };
+
         let (from, to) = (instance.from, instance.to);
         let mut state = Self::start(instance);
         state.pegs = [Peg::EMPTY; 3];
+
         for k in (0..instance.n).rev() {
             // Disk k+1 goes round the pegs, the largest to `to` and every other one against the
             // next larger one. It makes the moves 2^k, 3·2^k, 5·2^k, … of the trace.
@@ -297,17 +314,22 @@ impl Task for TowerOfHanoi {
             let made = (moves + (1 << k)) >> (k + 1);
             state.disk_moves[k] = made;
             let disk = u8::try_from(k + 1).expect("invariant: at most 32 disks");
+
             let mut peg = from;
             for (hop, next) in [(0, round[1]), (1, round[2]), (2, from)] {
+                // Hop h of the round is the disk's move number h + 1, h + 4, h + 7, ….
                 state.pair_moves[pair_index(peg, next)] += (made + 2 - hop) / 3;
+                // The last move is this disk's if its number has k trailing zeros.
                 if made > 0 && (made - 1) % 3 == hop && moves.trailing_zeros() as usize == k {
                     state.last = Last(Some(Action { disk, from: peg, to: next }));
                 }
                 peg = next;
             }
+
             state.pegs[round[usize::try_from(made % 3).expect("invariant: below three")]]
                 .push(disk);
         }
+
         state.plan = Plan::new(instance.n, instance.to, &state.pegs);
         Some(state)
     }

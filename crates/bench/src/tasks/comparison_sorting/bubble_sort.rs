@@ -28,7 +28,8 @@ pub struct State {
 word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Pass = "pass", Done = "done" });
 pair_lines!();
 
-/// Comparisons of pass p end with the pair (n-2-p, n-1-p).
+/// The left place of the last pair of the pass that follows `passes` passes; `None` if no pair is
+/// left.
 pub fn last_left(n: usize, passes: u64) -> Option<usize> {
     n.checked_sub(2)?.checked_sub(usize::try_from(passes).ok()?)
 }
@@ -89,6 +90,7 @@ impl Task for BubbleSort {
             }
             Action::Done => state.passes += 1,
         }
+
         Ok(())
     }
 
@@ -99,11 +101,13 @@ impl Task for BubbleSort {
             if right <= last {
                 Some(Action::Cmp(right, right + 1))
             } else if right == last + 1 {
+                // After a pass over a single pair no unsettled pair is left.
                 Some(if !state.swapped || last == 0 { Action::Done } else { Action::Pass })
             } else {
                 None
             }
         };
+
         match state.last.0 {
             None => Some(Action::Cmp(0, 1)),
             Some(Action::Pass) => last_left(n, state.passes).map(|_| Action::Cmp(0, 1)),
@@ -126,12 +130,15 @@ impl Task for BubbleSort {
         if matches!(action, Action::Swap(..)) {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
         }
+
         found.require(page::INVERSIONS, after.inversion_change.makes_up_for(after.swaps));
+        // Each pass settles the greatest of the cells that are left.
         let settled = usize::try_from(after.passes).unwrap_or(usize::MAX);
         found.require(
             page::TAIL,
             array::is_final_tail(&after.a, after.a.len().saturating_sub(settled)),
         );
+
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
             found.require(page::ADJACENT, j == i + 1);
         }
@@ -139,21 +146,27 @@ impl Task for BubbleSort {
             page::COUNTS,
             after.swaps <= after.comparisons && after.comparisons <= input.pairs(),
         );
+
         let lines = Lines::new(before.last.0.as_ref(), action);
         found.require(page::SCAN, lines.follow(before.scan()));
         found.require(page::COMPARED, lines.swap_what_was_compared());
         found.require(page::IN_ORDER, lines.leave_in_order(&before.a));
+
         if matches!(action, Action::Pass | Action::Done) {
             found.require(page::WHOLE_SCAN, before.scan().is_some_and(|scan| lines.complete(scan)));
+
+            // Another pass is due if this one swapped and passes are left.
             let left = (input.len() - 1).checked_sub(after.passes);
             let ends =
                 left.is_some_and(|left| (*action == Action::Pass) == (before.swapped && left > 0));
             found.require(page::PASSES, ends);
+
             found.require(
                 page::COMPARISONS,
                 after.comparisons == input.pairs_of_passes(after.passes),
             );
         }
+
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
@@ -165,6 +178,11 @@ impl Task for BubbleSort {
     }
 
     fn answer(_: &Input, state: &State) -> Value {
-        json!({ "sorted": state.a, "comparisons": state.comparisons, "swaps": state.swaps, "passes": state.passes })
+        json!({
+            "sorted": state.a,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
+            "passes": state.passes,
+        })
     }
 }

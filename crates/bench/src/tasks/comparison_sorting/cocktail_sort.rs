@@ -17,7 +17,7 @@ pub struct CocktailSort;
 pub struct State {
     pub a: Vec<i64>,
     pub lo: u64,
-    /// Surplus passes take it below zero.
+    /// Negative after surplus passes.
     pub hi: i64,
     pub swapped: bool,
     comparisons: u64,
@@ -47,7 +47,7 @@ impl State {
         Some(if self.goes_up() { Action::Cmp(lo, lo + 1) } else { Action::Cmp(hi - 1, hi) })
     }
 
-    /// What follows when the pair i, j = i + 1 is in order.
+    /// The next action when the pair i, j = i + 1 is in order.
     fn after_pair(&self, i: usize, j: usize) -> Option<Action> {
         let (lo, hi) = self.ends()?;
         if j != i + 1 || i < lo || j > hi {
@@ -73,7 +73,7 @@ impl State {
     }
 
     fn ends_are_in_place(&self) -> bool {
-        // Surplus passes take `lo` beyond the array, and `hi` below it: then all cells must be in
+        // Surplus passes take `lo` beyond the array or `hi` below it; then all cells must be in
         // place.
         let head = usize::try_from(self.lo).unwrap_or(usize::MAX);
         let tail = usize::try_from(self.hi + 1).unwrap_or(0);
@@ -108,9 +108,11 @@ impl Task for CocktailSort {
             [state.hi],
             i64::MIN..=i64::try_from(input.a.len()).unwrap_or(i64::MAX) - 1,
         )?;
+
         if let Some(Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
             limits::below("last", [i, j], state.a.len())?;
         }
+
         array::check("a", &state.a, &input.a)
     }
 
@@ -131,6 +133,7 @@ impl Task for CocktailSort {
                 state.swapped = true;
             }
             Action::Pass => {
+                // An upward pass settles the highest cell, a downward one the lowest.
                 if state.goes_up() {
                     state.hi -= 1;
                 } else {
@@ -141,6 +144,7 @@ impl Task for CocktailSort {
             }
             Action::Done => state.passes += 1,
         }
+
         Ok(())
     }
 
@@ -167,8 +171,10 @@ impl Task for CocktailSort {
         if matches!(action, Action::Swap(..)) {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
         }
+
         found.require(page::INVERSIONS, after.inversion_change.makes_up_for(after.swaps));
         found.require(page::ENDS, after.ends_are_in_place());
+
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
             found.require(page::ADJACENT, j == i + 1);
         }
@@ -176,21 +182,27 @@ impl Task for CocktailSort {
             page::COUNTS,
             after.swaps <= after.comparisons && after.comparisons <= input.pairs(),
         );
+
         let lines = Lines::new(before.last.0.as_ref(), action);
         found.require(page::SCAN, lines.follow(before.scan()));
         found.require(page::COMPARED, lines.swap_what_was_compared());
         found.require(page::IN_ORDER, lines.leave_in_order(&before.a));
+
         if matches!(action, Action::Pass | Action::Done) {
             found.require(page::WHOLE_SCAN, before.scan().is_some_and(|scan| lines.complete(scan)));
+
+            // Another pass is due if this one swapped and passes are left.
             let left = (input.len() - 1).checked_sub(after.passes);
             let ends =
                 left.is_some_and(|left| (*action == Action::Pass) == (before.swapped && left > 0));
             found.require(page::PASSES, ends);
+
             found.require(
                 page::COMPARISONS,
                 after.comparisons == input.pairs_of_passes(after.passes),
             );
         }
+
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
@@ -202,6 +214,11 @@ impl Task for CocktailSort {
     }
 
     fn answer(_: &Input, state: &State) -> Value {
-        json!({ "sorted": state.a, "comparisons": state.comparisons, "swaps": state.swaps, "passes": state.passes })
+        json!({
+            "sorted": state.a,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
+            "passes": state.passes,
+        })
     }
 }

@@ -30,7 +30,7 @@ fn shrunk(gap: usize) -> usize {
 }
 
 impl State {
-    /// What follows when the pair i, j is in order.
+    /// The next action when the pair i, j is in order.
     fn after_pair(&self, i: usize, j: usize) -> Option<Action> {
         let gap = *self.gaps.last()?;
         if gap == 0 || j != i + gap {
@@ -65,6 +65,7 @@ impl State {
 
     /// Whether the line opens a pass, or ends the trace, when it may.
     fn may_end_pass(&self, action: &Action) -> bool {
+        // With gap 1, n passes sort any array.
         let ones = || self.gaps.iter().rev().take_while(|gap| **gap == 1).count();
         match action {
             Action::Gap(_) => {
@@ -119,6 +120,7 @@ impl Task for CombSort {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -149,30 +151,36 @@ impl Task for CombSort {
                 after.gaps.last().is_some_and(|gap| j.checked_sub(i) == Some(*gap)),
             );
         }
+
         if let Action::Swap(i, j) = *action {
             // Only swaps move values.
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
             found.require(page::SWAP_ORDER, after.a[i] < after.a[j]);
         }
+
         found.require(page::GAPS, after.gaps_shrink());
         found.require(page::COUNTS, after.swaps <= after.comparisons);
+
         let lines = Lines::new(before.last.0.as_ref(), action);
         found.require(page::SCAN, lines.follow(before.scan()));
         found.require(page::COMPARED, lines.swap_what_was_compared());
         found.require(page::IN_ORDER, lines.leave_in_order(&before.a));
         found.require(page::PASSES, before.may_end_pass(action));
+
         if matches!(action, Action::Gap(_) | Action::Done) {
             let opens = before.last.0.is_none() && *action != Action::Done;
             found.require(
                 page::WHOLE_SCAN,
                 opens || before.scan().is_some_and(|scan| lines.complete(scan)),
             );
+
             let of_pass = |gap: &usize| after.a.len().saturating_sub(*gap) as u64;
             found.require(
                 page::COMPARISONS,
                 after.comparisons == before.gaps.iter().map(of_pass).sum::<u64>(),
             );
         }
+
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
@@ -182,18 +190,23 @@ impl Task for CombSort {
         let n = input.a.len();
         let mut steps = 1;
         let mut gap = shrunk(n);
+        // A pass has its own line and a comparison for each of its n - gap pairs.
         while gap > 1 {
             steps += (1 + n - gap) as u64;
             gap = shrunk(gap);
         }
-        // With gap 1, each pass brings the greatest that is left to its place: n passes with the
-        // one that swaps nothing. A swap takes away at least one inversion.
+
+        // With gap 1, each pass brings the greatest element that is left to its place: n passes,
+        // including the one that swaps nothing. A swap removes at least one inversion.
         steps + input.len() * input.len() + input.pairs()
     }
 
     fn answer(_: &Input, state: &State) -> Value {
         json!({
-            "sorted": state.a, "gaps": state.gaps, "comparisons": state.comparisons, "swaps": state.swaps,
+            "sorted": state.a,
+            "gaps": state.gaps,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
         })
     }
 }

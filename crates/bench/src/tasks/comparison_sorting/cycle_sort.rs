@@ -1,4 +1,4 @@
-//! Cycle Sort: take an element, count the smaller ones to find its place, put it there and go on
+//! Cycle Sort: take an element, count the smaller ones to find its place, put it there and continue
 //! with the one displaced.
 //!
 //! A step is one action line: `take c` opens a cycle, `cmp i`, `put p`, `done`.
@@ -36,13 +36,16 @@ impl State {
         if start + 2 < self.a.len() { Action::Take(start + 1) } else { Action::Done }
     }
 
-    /// What follows when all cells after `start` have been compared with the item in hand.
+    /// The next action when all cells after `start` have been compared with the item in hand.
     fn after_scan(&self) -> Option<Action> {
         let (start, item) = (self.start?, self.item?);
         let place = start + self.a[start + 1..].iter().filter(|x| **x < item).count();
+
+        // The element is in its place: nothing is put.
         if self.puts == 0 && place == start {
             return Some(self.after_cycle(start));
         }
+        // Equal elements that are in place already are passed over.
         let taken = self.a[place..].iter().take_while(|x| **x == item).count();
         (place + taken < self.a.len()).then_some(Action::Put(place + taken))
     }
@@ -67,6 +70,7 @@ impl State {
     fn may_compare(&self, i: usize) -> bool {
         let seen = match self.last.0 {
             Some(Action::Cmp(seen)) => Some(seen),
+            // The cycle has closed.
             Some(Action::Put(p)) if self.start == Some(p) => None,
             Some(Action::Take(_) | Action::Put(_)) => self.start,
             _ => None,
@@ -74,8 +78,8 @@ impl State {
         seen.is_some_and(|seen| i == seen + 1)
     }
 
-    /// Whether the item is put into the first cell where it may end and is not yet. The cell of
-    /// `start` is free until the cycle closes, though it keeps its old value.
+    /// Whether p is the first cell that the item may end in and that does not hold its value yet.
+    /// The cell of `start` is free until the cycle closes, though it keeps its old value.
     fn is_first_free(&self, p: usize) -> bool {
         let (Some(start), Some(item)) = (self.start, self.item) else { return false };
         let belongs = |place: usize| self.sorted[place] == item;
@@ -92,6 +96,8 @@ impl State {
             values.sort_unstable();
             *values == *self.sorted
         };
+        // While a cycle is open the item is not in the array: the cell of `start` still holds its
+        // old value instead.
         let with_item = || {
             let (start, item) = (self.start?, self.item?);
             let mut values = self.a.clone();
@@ -131,13 +137,16 @@ impl Task for CycleSort {
 
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         limits::below("start", state.start, input.a.len())?;
+
         let held = state.start.is_some() == state.item.is_some();
         InvalidInput::unless(held, "item", "is there if and only if `start` is")?;
         let begun = state.start.is_some() || matches!(state.last.0, None | Some(Action::Done));
         InvalidInput::unless(begun, "start", "must be there after the first line")?;
+
         if let Some(Action::Take(place) | Action::Cmp(place) | Action::Put(place)) = state.last.0 {
             limits::below("last", [place], input.a.len())?;
         }
+
         array::check("a", &state.a, &input.a)
     }
 
@@ -149,6 +158,7 @@ impl Task for CycleSort {
         if let Action::Take(place) | Action::Cmp(place) | Action::Put(place) = *action {
             require_places(&state.a, place, place)?;
         }
+
         match *action {
             Action::Take(c) => {
                 state.start = Some(c);
@@ -168,6 +178,7 @@ impl Task for CycleSort {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -200,9 +211,12 @@ impl Task for CycleSort {
             page::PREFIX,
             after.start.is_none_or(|start| after.a[..start] == after.sorted[..start]),
         );
+
+        // A cycle writes at least two cells.
         let cycles = after.cycles.checked_mul(2).is_some_and(|writes| writes <= after.writes);
         found.require(page::COUNTS, after.puts <= after.writes && cycles);
         found.require(page::WRITES, after.writes == after.cells_written(&input.a));
+
         match *action {
             Action::Take(c) => found.require(page::TAKE, before.may_take(c)),
             Action::Cmp(i) => found.require(page::SCAN, before.may_compare(i)),
@@ -223,15 +237,18 @@ impl Task for CycleSort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // n-1 takes with one scan each, n-1 + ... + 1 comparisons; n writes at most, for each is
-        // the last to its cell; all but the closing one of a cycle have a scan after them.
+        // n-1 takes with one scan each: n-1 + ... + 1 comparisons. At most n writes, since no cell
+        // is written twice; each but the one that closes a cycle is followed by a scan.
         let n = input.len();
         (n - 1) + input.pairs() + n + (n - 1) * (n - 1) + 1
     }
 
     fn answer(_: &Input, state: &State) -> Value {
         json!({
-            "sorted": state.a, "writes": state.writes, "cycles": state.cycles, "comparisons": state.comparisons,
+            "sorted": state.a,
+            "writes": state.writes,
+            "cycles": state.cycles,
+            "comparisons": state.comparisons,
         })
     }
 }

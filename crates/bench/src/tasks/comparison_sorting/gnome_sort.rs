@@ -74,6 +74,7 @@ impl Task for GnomeSort {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -101,20 +102,26 @@ impl Task for GnomeSort {
         found: &mut Violations,
     ) {
         found.require(page::INVERSIONS, after.inversion_change.makes_up_for(after.swaps));
+
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
             found.require(page::ADJACENT, j == i + 1);
         }
+
         if let Action::Swap(i, j) = *action {
             // Only swaps move values.
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
             found.require(page::SWAP_ORDER, after.a[i] < after.a[j]);
         }
+
+        // Each swap adds at most two comparisons to the n - 1 of a walk without swaps.
         let most = after.swaps.saturating_mul(2).saturating_add(input.len() - 1);
         found.require(page::COUNTS, (after.swaps..=most).contains(&after.comparisons));
         found.require(page::WALK, is_walk(before.last.0, *action, after.a.len()));
+
         let lines = Lines::new(before.last.0.as_ref(), action);
         found.require(page::COMPARED, lines.swap_what_was_compared());
         found.require(page::IN_ORDER, lines.leave_in_order(&before.a));
+
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }

@@ -1,4 +1,5 @@
-//! Heap Sort: make the array a max-heap, then repeatedly move its greatest element behind it.
+//! Heap Sort: make the array a max-heap, then repeatedly move its greatest element to its end and
+//! shrink it by that cell.
 //!
 //! A step is one action line: `sift r`, `cmp c m`, `swap node m`, `extract e`, `done`.
 
@@ -47,6 +48,7 @@ impl State {
         if self.built.is_empty() {
             Some(self.root.checked_sub(1).map_or(Action::Extract(self.heap - 1), Action::Sift))
         } else if self.root > 0 {
+            // After an extraction only the top is sifted.
             None
         } else if self.heap > 1 {
             Some(Action::Extract(self.heap - 1))
@@ -75,6 +77,7 @@ impl State {
         if !self.children().contains(&c) {
             return false;
         }
+
         match self.last.0 {
             Some(Action::Sift(_) | Action::Swap(..)) => c == left && m == self.node,
             Some(Action::Cmp(seen, _)) if c == left + 1 => {
@@ -166,9 +169,11 @@ impl Task for HeapSort {
             }
             Action::Extract(e) => {
                 require_places(&state.a, e, e)?;
+                // The first extraction ends the building.
                 if state.built.is_empty() {
                     state.built.clone_from(&state.a);
                 }
+
                 state.a.swap(0, e);
                 state.heap = e;
                 state.root = 0;
@@ -176,20 +181,24 @@ impl Task for HeapSort {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
     fn reference(_: &Input, state: &State) -> Option<Action> {
         let State { a, heap, node, .. } = state;
         let Some(last) = state.last.0 else { return state.root.checked_sub(1).map(Action::Sift) };
+        // After wrong lines the node may lie outside the heap.
         if node >= heap {
             return None;
         }
+
         let (left, right) = (2 * node + 1, 2 * node + 2);
         match last {
             Action::Sift(_) => state.at_node(),
             Action::Swap(i, c) => (c > 0 && i == (c - 1) / 2).then(|| state.at_node())?,
             Action::Cmp(c, m) if c < *heap && (c == left || c == right) => {
+                // The greatest of the node and its left child.
                 let after_left = if a[left] > a[*node] { left } else { *node };
                 if c == right {
                     (m == after_left)
@@ -221,10 +230,12 @@ impl Task for HeapSort {
         if let Action::Extract(e) = *action {
             found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, 0, e));
         }
+
         found.require(page::HEAP_ORDER, after.is_heap_but_for_node());
         found.require(page::TAIL, array::is_final_tail(&after.a, after.heap));
         found.require(page::NODE, after.root <= after.node && after.node < after.heap);
         found.require(page::COUNTS, after.swaps <= after.comparisons);
+
         match *action {
             Action::Sift(root) => {
                 let opens = matches!(before.last.0, None | Some(Action::Extract(_)));
@@ -242,6 +253,7 @@ impl Task for HeapSort {
                 found.require(page::EXTRACTED, before.heap == 1 && !before.built.is_empty());
             }
         }
+
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
@@ -258,7 +270,10 @@ impl Task for HeapSort {
 
     fn answer(_: &Input, state: &State) -> Value {
         json!({
-            "sorted": state.a, "built": state.built, "comparisons": state.comparisons, "swaps": state.swaps,
+            "sorted": state.a,
+            "built": state.built,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
         })
     }
 }

@@ -21,7 +21,13 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Take(k) = "take", Cmp(j) = "cmp", Shift(j) = "shift", Put(p) = "put", Done = "done" });
+word_actions!(Action {
+    Take(k) = "take",
+    Cmp(j) = "cmp",
+    Shift(j) = "shift",
+    Put(p) = "put",
+    Done = "done",
+});
 
 const NOTHING_IN_HAND: Illegal = Illegal("no element has been taken");
 
@@ -33,7 +39,8 @@ impl State {
         (self.key.is_some() && place < self.a.len() && self.hole? <= place).then_some(place)
     }
 
-    /// A hole without a key, or a key without a hole, leaves no array to judge.
+    /// Whether the array, with the element in hand put into its hole, is a permutation of the
+    /// input. `false` for a hole without a key or a key without a hole.
     fn is_permutation(&self, input: &[i64]) -> bool {
         match (self.key, self.hole) {
             (None, None) => array::is_permutation(&self.a, input),
@@ -55,14 +62,15 @@ impl State {
         }
     }
 
-    /// While no element is in hand: every shift took an element one place up, and all but those
-    /// that reached the bottom met one more comparison.
+    /// Whether the counts fit the positions, while no element is in hand: an insertion has a shift
+    /// for each place that it moves down, and one comparison more unless it reaches the bottom.
     fn counts_follow_from_positions(&self) -> bool {
         let mut shifts = 0_u64;
         for (place, position) in (1..).zip(&self.positions) {
             let Some(distance) = usize::checked_sub(place, *position) else { return false };
             shifts += distance as u64;
         }
+
         let stopped = self.positions.iter().filter(|position| **position > 0).count() as u64;
         (self.shifts, self.comparisons) == (shifts, shifts + stopped)
     }
@@ -102,11 +110,13 @@ impl Task for InsertionSort {
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         let n = input.a.len();
         limits::below("hole", state.hole, n)?;
+
         if let Some(Action::Take(k) | Action::Cmp(k) | Action::Shift(k) | Action::Put(k)) =
             state.last.0
         {
             limits::below("last", [k], n)?;
         }
+
         array::check("a", &state.a, &input.a)
     }
 
@@ -137,6 +147,7 @@ impl Task for InsertionSort {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -179,8 +190,10 @@ impl Task for InsertionSort {
         found.require(page::PERMUTATION, after.is_permutation(&input.a));
         found.require(page::PREFIX, after.prefix_is_sorted());
         found.require(page::HOLE, after.hole_fits());
+
         let counts = after.key.is_some() || after.counts_follow_from_positions();
         found.require(page::COUNTS, counts && after.shifts <= after.comparisons);
+
         let last = before.last.0;
         match *action {
             Action::Take(k) => {
@@ -203,6 +216,7 @@ impl Task for InsertionSort {
                 found.require(page::ALL_PUT, before.key.is_none() && all);
             }
         }
+
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
@@ -216,7 +230,10 @@ impl Task for InsertionSort {
 
     fn answer(_: &Input, state: &State) -> Value {
         json!({
-            "sorted": state.a, "positions": state.positions, "comparisons": state.comparisons, "shifts": state.shifts,
+            "sorted": state.a,
+            "positions": state.positions,
+            "comparisons": state.comparisons,
+            "shifts": state.shifts,
         })
     }
 }

@@ -19,8 +19,10 @@ impl InversionChange {
     pub fn exchange(&mut self, a: &mut [i64], i: usize, j: usize) {
         let (left, right) = (i.min(j), i.max(j));
         let (x, y) = (a[left], a[right]);
+        // Exchanging a pair in order makes an inversion; exchanging an inversion removes it.
         let sign = |less: i64, greater: i64| i64::from(less < greater) - i64::from(less > greater);
         self.0 += sign(x, y);
+
         if left < right {
             // The order of a value between the two changes relative to both of them.
             self.0 += a[left + 1..right]
@@ -28,6 +30,7 @@ impl InversionChange {
                 .map(|middle| sign(x, *middle) + sign(*middle, y))
                 .sum::<i64>();
         }
+
         a.swap(i, j);
     }
 

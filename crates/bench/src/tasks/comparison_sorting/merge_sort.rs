@@ -86,13 +86,13 @@ fn sorting(range: &Range<usize>) -> Option<Action> {
     (range.len() >= 2).then_some(Action::Split(range.start, range.end))
 }
 
-/// What follows when this range of the recursion has been split.
+/// The next action when this range of the recursion has been split.
 fn after_split(range: &Range<usize>) -> Action {
     let (left, right) = halves(range.start, range.end);
     sorting(&left).or_else(|| sorting(&right)).unwrap_or(Action::Merge(range.start, range.end))
 }
 
-/// What follows when this range is sorted; `None` if the recursion does not write it.
+/// The next action when this range is sorted; `None` if the recursion does not write it.
 fn after_write(range: &Range<usize>, n: usize) -> Option<Action> {
     if range.len() < 2 {
         return None;
@@ -100,8 +100,10 @@ fn after_write(range: &Range<usize>, n: usize) -> Option<Action> {
     if *range == (0..n) {
         return Some(Action::Done);
     }
+
     let whole = parent(range, n)?;
     let (_, right) = halves(whole.start, whole.end);
+    // After the left half comes the right one, unless it is a single cell.
     let other = if right == *range { None } else { sorting(&right) };
     Some(other.unwrap_or(Action::Merge(whole.start, whole.end)))
 }
@@ -139,7 +141,7 @@ impl State {
     }
 }
 
-/// Whether halving the array of n cells again and again leads to this range of two cells or more.
+/// Whether repeated halving of the array of n cells leads to this range of two cells or more.
 fn is_found_by_halving(lo: usize, hi: usize, n: usize) -> bool {
     let (mut start, mut end) = (0, n);
     while end - start >= 2 {
@@ -158,8 +160,8 @@ impl State {
         Some((self.lo?, self.hi?))
     }
 
-    /// Whether a range that is split is the array, or a half of one whose other half is sorted or
-    /// is not begun.
+    /// Whether the range to split is the whole array, or the next half to sort: the first half, of
+    /// two cells or more, of a range just split, or the right half after the left one.
     fn may_split(&self, lo: usize, hi: usize) -> bool {
         match (self.last.0, self.range()) {
             (None, _) => (lo, hi) == (0, self.a.len()),
@@ -190,7 +192,7 @@ impl State {
         }
     }
 
-    /// Whether a comparison is of the heads of both halves, once.
+    /// Whether i and j are the heads of both halves and have not been compared yet.
     fn may_compare(&self, i: usize, j: usize) -> bool {
         let moved = matches!(self.last.0, Some(Action::Merge(..) | Action::Take(_)));
         moved
@@ -199,8 +201,8 @@ impl State {
                 .is_some_and(|span| (i, j) == (span.i, span.j) && i < span.mid && j < span.hi)
     }
 
-    /// Whether the element at x is a head, and while both halves have one, the lesser in a
-    /// comparison just made.
+    /// Whether the element at x is a head and, while both halves have one, the lesser of the two in
+    /// a comparison just made.
     fn may_take(&self, x: usize) -> bool {
         let Some(Span { mid, hi, i, j, .. }) = self.span() else { return false };
         if i < mid && j < hi {
@@ -249,6 +251,7 @@ impl Task for MergeSort {
             });
             InvalidInput::unless(opened, "last", "must begin the merge that `lo` to `j` tell of")?;
         }
+
         array::check("a", &state.a, &input.a)
     }
 
@@ -280,15 +283,18 @@ impl Task for MergeSort {
                     .a
                     .get_mut(lo..hi)
                     .ok_or(Illegal("the range does not lie in the array"))?;
+
                 if range.len() != state.buf.len() {
                     return Err(Illegal("the buffer does not fill the range"));
                 }
+
                 range.copy_from_slice(&state.buf);
                 state.buf.clear();
                 state.is_permutation = array::is_permutation(&state.a, &input.a);
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -329,15 +335,19 @@ impl Task for MergeSort {
         found: &mut Violations,
     ) {
         found.require(page::PERMUTATION, after.is_permutation);
+
         let span = after.span();
         let length_fits = after.buf.is_empty()
             || span.and_then(|span| span.taken()).is_some_and(|taken| taken == after.buf.len());
         found.require(page::BUFFER, length_fits && after.buf.is_sorted());
+
         found.require(page::BOUNDS, span.is_none_or(|span| span.is_ordered(after.a.len())));
         found.require(page::COUNTS, after.comparisons == after.merges.iter().sum::<u64>());
+
         if let Action::Split(lo, hi) | Action::Merge(lo, hi) = *action {
             found.require(page::RECURSION, is_found_by_halving(lo, hi, after.a.len()));
         }
+
         match *action {
             Action::Split(lo, hi) => found.require(page::SPLIT_ORDER, before.may_split(lo, hi)),
             Action::Merge(lo, hi) => {

@@ -34,7 +34,7 @@ fn first_place(phases: u64) -> usize {
 }
 
 impl State {
-    /// The comparison at this left place, or what ends the phase if the place has no right
+    /// The comparison at this left place, or the end of the phase if the place has no right
     /// neighbour.
     fn at(&self, i: usize) -> Action {
         if i + 1 < self.a.len() {
@@ -50,6 +50,7 @@ impl State {
     fn scan(&self) -> Option<Scan> {
         let first = usize::from(self.phases.is_multiple_of(2));
         let highest = self.a.len().checked_sub(2).filter(|highest| first <= *highest)?;
+        // All left places of a phase have the parity of the first.
         let last = highest - (highest - first) % 2;
         Some(Scan { first, last, step: 2 })
     }
@@ -110,6 +111,7 @@ impl Task for OddEvenSort {
             }
             Action::Done => state.phases += 1,
         }
+
         Ok(())
     }
 
@@ -135,19 +137,23 @@ impl Task for OddEvenSort {
         if matches!(action, Action::Swap(..)) {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
         }
+
         found.require(page::INVERSIONS, after.inversion_change.makes_up_for(after.swaps));
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
             found.require(page::ADJACENT, j == i + 1);
             found.require(page::PARITY, i.is_multiple_of(2) != after.phases.is_multiple_of(2));
         }
         found.require(page::COUNTS, after.swaps <= after.comparisons);
+
         let lines = Lines::new(before.last.0.as_ref(), action);
         found.require(page::SCAN, lines.follow(before.scan()));
         found.require(page::COMPARED, lines.swap_what_was_compared());
         found.require(page::IN_ORDER, lines.leave_in_order(&before.a));
+
         if matches!(action, Action::Phase | Action::Done) {
             let whole = before.scan().map_or(lines.seen().is_none(), |scan| lines.complete(scan));
             found.require(page::WHOLE_SCAN, whole);
+
             let (n, phases) = (input.len(), after.phases);
             // ceil(n/2) rounds sort any array, and one more swaps nothing.
             let in_time = phases <= 2 * (n.div_ceil(2) + 1);
@@ -156,6 +162,7 @@ impl Task for OddEvenSort {
             let compared = || phases.div_ceil(2) * ((n - 1) / 2) + phases / 2 * (n / 2);
             found.require(page::COMPARISONS, in_time && after.comparisons == compared());
         }
+
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
@@ -169,6 +176,11 @@ impl Task for OddEvenSort {
     }
 
     fn answer(_: &Input, state: &State) -> Value {
-        json!({ "sorted": state.a, "comparisons": state.comparisons, "swaps": state.swaps, "phases": state.phases })
+        json!({
+            "sorted": state.a,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
+            "phases": state.phases,
+        })
     }
 }

@@ -64,12 +64,14 @@ impl Lines {
         self.last.pair().map(|(i, _)| i)
     }
 
-    /// Whether the line, if it is a `cmp`, takes the scan to its next pair. Without a scan there is
-    /// nothing to compare.
+    /// Whether the line, if it is a `cmp`, takes the scan to its next pair. Without a scan no `cmp`
+    /// may follow.
     pub fn follow(self, scan: Option<Scan>) -> bool {
         let PairLine::Cmp(i, _) = self.line else { return true };
+
         scan.is_some_and(|scan| {
             let inside = (scan.first.min(scan.last)..=scan.first.max(scan.last)).contains(&i);
+            // After a line without a pair the scan begins anew.
             let next =
                 self.seen().map_or(Some(scan.first), |seen| seen.checked_add_signed(scan.step));
             inside && next == Some(i)

@@ -20,7 +20,13 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Cmp(j, m) = "cmp", Max(j) = "max", Flip(k) = "flip", Pass = "pass", Done = "done" });
+word_actions!(Action {
+    Cmp(j, m) = "cmp",
+    Max(j) = "max",
+    Flip(k) = "flip",
+    Pass = "pass",
+    Done = "done",
+});
 
 impl State {
     /// The next action when place j has been compared and m is the greatest so far.
@@ -77,6 +83,7 @@ impl State {
         let to_front = self.m > 0 && k == self.m + 1 && k < self.size;
         let from_front = k == self.size
             && self.a.get(..k).is_some_and(|cells| cells.iter().max() == cells.first());
+
         match self.last.0 {
             Some(Action::Flip(front)) => from_front && front < k && front == self.m + 1,
             _ => self.scan_is_over() && (to_front || (from_front && self.m == 0)),
@@ -126,6 +133,7 @@ impl Task for PancakeSort {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -163,12 +171,15 @@ impl Task for PancakeSort {
         if matches!(action, Action::Flip(_)) {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
         }
+
         let n = after.a.len();
         found.require(page::SUFFIX, array::is_final_tail(&after.a, after.size));
         found.require(page::M_RANGE, after.m < after.size);
+
         let few_flips = after.flips.len() <= 2 * (n - after.size + 1);
         found.require(page::FLIPS, few_flips && after.flips.iter().all(|k| (2..=n).contains(k)));
         found.require(page::COUNTS, after.comparisons <= input.pairs());
+
         match *action {
             Action::Cmp(j, m) => {
                 found.require(page::SCAN, before.may_scan(j));
@@ -191,6 +202,7 @@ impl Task for PancakeSort {
                 let flipped = before.last.0 == Some(Action::Flip(before.size));
                 let in_place = before.scan_is_over() && before.m + 1 == before.size;
                 found.require(page::WHOLE_SCAN, flipped || in_place);
+
                 let passes = (n - after.size) as u64;
                 found
                     .require(page::COMPARISONS, after.comparisons == input.pairs_of_passes(passes));
@@ -199,6 +211,7 @@ impl Task for PancakeSort {
                 found.require(page::PASSES, before.last.0 == Some(Action::Pass) && before.size == 1)
             }
         }
+
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }

@@ -43,11 +43,14 @@ fn signed(place: usize) -> i64 {
     i64::try_from(place).expect("invariant: places of an array fit")
 }
 
-/// Nested partitions of a run over n cells that put its pivots at these places, in this order.
+/// Depth of the nested partitions of a run over n cells that put its pivots at these places, in
+/// this order.
 fn depth(pivots: &[usize], n: usize) -> u32 {
-    // Ranges to do with the partitions around them; as in the algorithm, the left one goes first.
+    // Ranges still to be partitioned, each with its level. The left one goes first, as in the
+    // algorithm.
     let mut ranges = vec![(0, n, 1)];
     let mut deepest = 0;
+
     for pivot in pivots {
         let Some((start, end, nested)) = ranges.pop() else { break };
         deepest = deepest.max(nested);
@@ -57,6 +60,7 @@ fn depth(pivots: &[usize], n: usize) -> u32 {
                 .filter(|r| r.1 - r.0 >= 2),
         );
     }
+
     deepest
 }
 
@@ -83,16 +87,19 @@ impl State {
         self.stack.last().map_or(Action::Done, |(lo, hi)| Action::Part(*lo, *hi))
     }
 
-    /// Nothing before a pivot is greater, nothing after it less.
+    /// Whether nothing before a pivot is greater and nothing after it is less.
     fn pivots_are_in_place(&self) -> bool {
+        // Running minima and maxima: two scans instead of one for each pivot.
         let mut least_after = self.a.clone();
         for place in (1..self.a.len()).rev() {
             least_after[place - 1] = least_after[place - 1].min(least_after[place]);
         }
+
         let mut greatest_before = self.a.clone();
         for place in 1..self.a.len() {
             greatest_before[place] = greatest_before[place].max(greatest_before[place - 1]);
         }
+
         self.pivots
             .iter()
             .all(|p| greatest_before[*p] <= self.a[*p] && self.a[*p] <= least_after[*p])
@@ -113,7 +120,7 @@ impl State {
         }
     }
 
-    /// Whether a comparison is of the next place of the range with its last.
+    /// Whether j is the next place of the range to compare, and `end` the range's last place.
     fn may_compare(&self, j: usize, end: usize) -> bool {
         let next = match self.last.0 {
             Some(Action::Part(lo, _)) => Some(lo),
@@ -143,6 +150,7 @@ impl State {
             }
             cells.fill(true);
         }
+
         self.pivots.iter().all(|pivot| !covered[*pivot])
     }
 }
@@ -154,6 +162,7 @@ impl Task for QuickSort {
         Input::draw(&page::size::N, difficulty, rng, |input| {
             let n = input.a.len();
             let end = reference_end::<Self>(input, u64::MAX);
+            // Adversarial inputs are rejected, as in the paper.
             end.is_some_and(|(state, _)| depth(&state.pivots, n) <= 3 * n.ilog2())
         })
     }
@@ -178,9 +187,11 @@ impl Task for QuickSort {
         limits::below("hi", state.hi, n)?;
         limits::below("pivots", state.pivots.iter().copied(), n)?;
         limits::below("stack", state.stack.iter().flat_map(|(lo, hi)| [*lo, *hi]), n)?;
+
         if let Some(Action::Part(i, j) | Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
             limits::below("last", [i, j], n)?;
         }
+
         array::check("a", &state.a, &input.a)
     }
 
@@ -190,6 +201,7 @@ impl Task for QuickSort {
                 if state.stack.last() != Some(&(lo, hi)) {
                     return Err(Illegal("this range is not on top of the stack"));
                 }
+
                 state.stack.pop();
                 state.lo = Some(lo);
                 state.hi = Some(hi);
@@ -210,10 +222,13 @@ impl Task for QuickSort {
                 let (Some(lo), Some(hi)) = (state.lo, state.hi) else {
                     return Err(Illegal("no range is being partitioned"));
                 };
+
                 state.a.swap(p, hi);
                 state.swaps += 1;
                 state.pivots.push(p);
-                // Two cells or more on a side of p.
+
+                // A side of a single cell is in order. The left range is pushed last, so that it
+                // goes first.
                 if hi > p + 1 {
                     state.stack.push((p + 1, hi));
                 }
@@ -223,6 +238,7 @@ impl Task for QuickSort {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -260,13 +276,16 @@ impl Task for QuickSort {
         if let (Action::Pivot(p), Some(hi)) = (*action, after.hi) {
             found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, p, hi));
         }
+
         found.require(page::PIVOTS, after.pivots_are_in_place());
         found.require(page::SMALL, after.small_part_is_small());
         found.require(page::STACK, after.stack_is_sound());
+
         let few_swaps = after.swaps <= after.comparisons.saturating_add(after.pivots.len() as u64);
         let few_comparisons =
             after.comparisons <= input.pairs() && after.pivots.len() < after.a.len();
         found.require(page::COUNTS, few_swaps && few_comparisons);
+
         let after_pivot = matches!(before.last.0, Some(Action::Pivot(_)));
         match *action {
             Action::Part(..) => found.require(page::ORDER, before.last.0.is_none() || after_pivot),
@@ -287,6 +306,7 @@ impl Task for QuickSort {
             }
             Action::Done => found.require(page::ORDER, after_pivot && before.stack.is_empty()),
         }
+
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
@@ -300,7 +320,10 @@ impl Task for QuickSort {
 
     fn answer(_: &Input, state: &State) -> Value {
         json!({
-            "sorted": state.a, "pivots": state.pivots, "comparisons": state.comparisons, "swaps": state.swaps,
+            "sorted": state.a,
+            "pivots": state.pivots,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
         })
     }
 }

@@ -21,7 +21,13 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Cmp(j, m) = "cmp", Min(j) = "min", Swap(k, m) = "swap", Pass = "pass", Done = "done" });
+word_actions!(Action {
+    Cmp(j, m) = "cmp",
+    Min(j) = "min",
+    Swap(k, m) = "swap",
+    Pass = "pass",
+    Done = "done",
+});
 
 impl State {
     /// The next action when place j has been compared and m is the least so far.
@@ -63,7 +69,7 @@ impl State {
         })
     }
 
-    /// Whether the scan may go on, or choose a place, with this line.
+    /// Whether this line may continue the scan or choose a place.
     fn may_scan(&self, action: &Action) -> bool {
         match (self.last.0, *action) {
             (None | Some(Action::Pass), Action::Cmp(j, _)) => Some(j) == self.k.checked_add(1),
@@ -95,6 +101,7 @@ impl Task for SelectionSort {
             } else {
                 array::distinct(n, -1000, 1000, rng)
             };
+
             let input = Input { a };
             if !input.a.is_sorted() && input.is_laborious_for::<Self>() {
                 return input;
@@ -140,6 +147,7 @@ impl Task for SelectionSort {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -172,16 +180,20 @@ impl Task for SelectionSort {
         if let Action::Swap(k, m) = *action {
             found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, k, m));
         }
+
         found.require(page::PREFIX, array::is_final_head(&after.a, after.k));
         found.require(page::M_RANGE, (after.k..after.a.len()).contains(&after.m));
+
         let selected = after.selected.iter().enumerate().all(|(pass, place)| *place >= pass);
         found.require(page::SELECTED, after.selected.len() == after.k && selected);
         let moved =
             after.selected.iter().enumerate().filter(|(pass, place)| **place != *pass).count()
                 as u64;
+        // A swap enters `selected` only at the `pass` that follows it.
         let swaps = moved + u64::from(matches!(action, Action::Swap(..)));
         found.require(page::COUNTS, after.swaps == swaps && after.comparisons <= input.pairs());
         found.require(page::SCAN, before.may_scan(action));
+
         match *action {
             Action::Cmp(j, m) => {
                 found.require(page::LEAST, m == before.m && before.chooses_least_before(j))
@@ -218,6 +230,7 @@ impl Task for SelectionSort {
                 );
             }
         }
+
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
@@ -230,7 +243,10 @@ impl Task for SelectionSort {
 
     fn answer(_: &Input, state: &State) -> Value {
         json!({
-            "sorted": state.a, "selected": state.selected, "comparisons": state.comparisons, "swaps": state.swaps,
+            "sorted": state.a,
+            "selected": state.selected,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
         })
     }
 }

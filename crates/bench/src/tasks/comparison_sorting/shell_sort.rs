@@ -21,7 +21,13 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Gap(h) = "gap", Take(k) = "take", Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });
+word_actions!(Action {
+    Gap(h) = "gap",
+    Take(k) = "take",
+    Cmp(i, j) = "cmp",
+    Swap(i, j) = "swap",
+    Done = "done",
+});
 pair_lines!();
 
 const NO_GAP: Illegal = Illegal("no gap has been begun");
@@ -35,19 +41,20 @@ fn greatest_gap_below(n: usize) -> Option<usize> {
     knuth_gaps(n).last()
 }
 
-/// The gaps begun are Knuth's from the greatest below n on.
+/// Whether the gaps begun are Knuth's, beginning with the greatest below n.
 fn are_first_gaps(gaps: &[usize], n: usize) -> bool {
     let thirds = gaps.windows(2).all(|pair| pair[1] > 0 && pair[0] == 3 * pair[1] + 1);
     gaps.first().copied() == greatest_gap_below(n) && thirds
 }
 
 impl State {
-    /// What follows when the element taken last is in its place.
+    /// The next action when the element taken last is in its place.
     fn after_take(&self, gap: usize) -> Option<Action> {
         let next = self.k? + 1;
         Some(if next < self.a.len() {
             Action::Take(next)
         } else if gap > 1 {
+            // Knuth's gaps are h, 3h + 1, …: rounding down leads from each to the next smaller one.
             Action::Gap(gap / 3)
         } else {
             Action::Done
@@ -56,13 +63,14 @@ impl State {
 }
 
 impl State {
-    /// Whether the gaps begun are Knuth's, none left out, from the greatest below n on.
+    /// Whether the gaps begun are Knuth's, none left out, beginning with the greatest below n.
     fn gaps_are_knuths(&self) -> bool {
         let Some(&first) = self.gaps.first() else { return true };
         let knuth = std::iter::successors(Some(first), |gap| (gap % 3 == 1).then_some(gap / 3));
         let greatest = first < self.a.len() && self.a.len() <= 3 * first + 1;
         let thirds = |pair: &[usize]| pair[1] > 0 && pair[0] / 3 == pair[1] && pair[0] % 3 == 1;
-        // From one of Knuth's gaps, (gap - 1)/3 again and again leads to 0.
+
+        // Repeating (gap - 1)/3 leads from one of Knuth's gaps to 0.
         greatest && knuth.last() == Some(0) && self.gaps.windows(2).all(thirds)
     }
 
@@ -82,7 +90,7 @@ impl State {
         }
     }
 
-    /// Whether the line takes an element, or compares it, where the walks through the array lead.
+    /// Whether a line that takes or compares an element names the place that is due.
     fn may_walk(&self, action: &Action) -> bool {
         match (self.last.0, *action) {
             (Some(Action::Gap(h)), Action::Take(k)) => k == h,
@@ -98,8 +106,10 @@ impl State {
         if self.comparisons.len() != self.gaps.len() || self.swaps.len() != self.gaps.len() {
             return false;
         }
+
         self.gaps.iter().zip(self.swaps.iter().zip(&self.comparisons)).all(
             |(gap, (swaps, comparisons))| {
+                // Each element taken has a comparison for each of its swaps and at most one more.
                 let taken = self.a.len().saturating_sub(*gap) as u64;
                 (*swaps..=swaps.saturating_add(taken)).contains(comparisons)
             },
@@ -131,6 +141,7 @@ impl Task for ShellSort {
         limits::below("k", state.k, n)?;
         limits::length("comparisons", state.comparisons.len(), state.gaps.len())?;
         limits::length("swaps", state.swaps.len(), state.gaps.len())?;
+
         match state.last.0 {
             Some(Action::Gap(h)) => {
                 InvalidInput::unless(
@@ -142,6 +153,7 @@ impl Task for ShellSort {
             Some(Action::Take(k)) => limits::below("last", [k], n)?,
             _ => {}
         }
+
         array::check("a", &state.a, &input.a)
     }
 
@@ -167,6 +179,7 @@ impl Task for ShellSort {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -174,11 +187,15 @@ impl Task for ShellSort {
         let n = state.a.len();
         let Some(last) = state.last.0 else { return greatest_gap_below(n).map(Action::Gap) };
         let gap = *state.gaps.last()?;
+
+        // After a wrong gap nothing is prescribed.
         if !are_first_gaps(&state.gaps, n) {
             return None;
         }
-        // Whether j is where the element taken last may be now.
+
+        // Whether the element taken last may be at j now.
         let on_its_way = |j: usize| state.k.is_some_and(|k| j <= k && (k - j).is_multiple_of(gap));
+
         match last {
             Action::Gap(h) => Some(Action::Take(h)),
             Action::Take(k) => Some(Action::Cmp(k.checked_sub(gap)?, k)),
@@ -205,26 +222,31 @@ impl Task for ShellSort {
         found: &mut Violations,
     ) {
         found.require(page::GAPS, after.gaps_are_knuths());
+
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
             found.require(
                 page::STRIDE,
                 after.gaps.last().is_some_and(|gap| i.checked_add(*gap) == Some(j)),
             );
         }
+
         if let Action::Swap(i, j) = *action {
             // Only swaps move values.
             found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, i, j));
             found.require(page::SWAP_ORDER, after.a[i] < after.a[j]);
         }
+
         found.require(page::COUNTS, after.counts_fit_gaps());
         let lines = Lines::new(before.last.0.as_ref(), action);
         found.require(page::COMPARED, lines.swap_what_was_compared());
         found.require(page::WALK, before.may_walk(action));
         found.require(page::IN_PLACE, before.may_leave(action));
+
         if let (Action::Gap(_) | Action::Done, Some(gap)) = (*action, before.gaps.last()) {
             found.require(page::WHOLE_PASS, before.k.is_some_and(|k| k + 1 == after.a.len()));
             found.require(page::GAP_SORTED, before.is_sorted_by_gap(*gap));
         }
+
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
             found.require(page::LAST_GAP, after.gaps.last() == Some(&1));
@@ -239,23 +261,30 @@ impl Task for ShellSort {
         let n = input.a.len();
         let mut ordered = vec![false; n];
         ordered[0] = true;
+
         let mut steps = 1;
         let gaps: Vec<usize> = knuth_gaps(n).collect();
+
         for &gap in gaps.iter().rev() {
             steps += 1 + 2 * (n - gap) as u64;
             for distance in (gap..n).step_by(gap).filter(|distance| !ordered[*distance]) {
                 steps += 2 * (n - distance) as u64;
             }
+            // From now on this gap keeps further distances in order.
             for distance in gap..n {
                 ordered[distance] |= ordered[distance - gap];
             }
         }
+
         steps
     }
 
     fn answer(_: &Input, state: &State) -> Value {
         json!({
-            "sorted": state.a, "gaps": state.gaps, "comparisons": state.comparisons, "swaps": state.swaps,
+            "sorted": state.a,
+            "gaps": state.gaps,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
         })
     }
 }

@@ -76,9 +76,11 @@ impl Task for StoogeSort {
             "stack",
             format!("must be ranges of two cells or more, below {n}"),
         )?;
+
         if let Some(Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
             limits::below("last", [i, j], state.a.len())?;
         }
+
         array::check("a", &state.a, &input.a)
     }
 
@@ -92,12 +94,14 @@ impl Task for StoogeSort {
                 if state.stack.last() != Some(&(l, h)) {
                     return Err(Illegal("this range is not on top of the stack"));
                 }
+
                 state.stack.pop();
                 let length = h - l + 1;
                 if length > 2 {
                     let third = length / 3;
                     state.stack.extend([(l, h - third), (l + third, h), (l, h - third)]);
                 }
+
                 state.comparisons += 1;
             }
             Action::Swap(l, h) => {
@@ -107,6 +111,7 @@ impl Task for StoogeSort {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -127,15 +132,18 @@ impl Task for StoogeSort {
     ) {
         found.require(page::INVERSIONS, after.inversion_change.covers(after.swaps));
         found.require(page::STACK, after.stack.iter().all(|&(l, h)| l < h && h < after.a.len()));
+
         if let Action::Swap(l, h) = *action {
             // Only swaps move values.
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
             found.require(page::SWAP_ORDER, l < h && after.a[l] < after.a[h]);
         }
         found.require(page::COUNTS, after.swaps <= after.comparisons);
+
         let lines = Lines::new(before.last.0.as_ref(), action);
         found.require(page::COMPARED, lines.swap_what_was_compared());
         found.require(page::IN_ORDER, lines.leave_in_order(&before.a));
+
         if *action == Action::Done {
             found.require(page::EMPTY_STACK, after.stack.is_empty());
             found.require(page::SORTED, after.a.is_sorted());

@@ -275,7 +275,8 @@ const WRONG_LINES: &[(&str, &[WrongLine])] = &[
     ),
 ];
 
-/// What the effects of lines preserve whatever the line: only a submitted state breaks it.
+/// Constraints that hold after any line, since every effect preserves them: only a submitted state
+/// can break them.
 const PRESERVED: [(&str, &[&str]); 4] = [
     (
         "permutation",
@@ -307,12 +308,15 @@ fn each_constraint_names_a_wrong_line() {
             WRONG_LINES.iter().find(|(slug, _)| *slug == spec.slug).expect("listed");
         for (name, a, at, line) in *wrong_lines {
             let mut machine = start(*task, a);
+
             for _ in 0..*at {
                 assert!(machine.follow_reference(), "{} {name}", spec.slug);
             }
+
             machine
                 .propose(line)
                 .unwrap_or_else(|refusal| panic!("{} {name}: {refusal}", spec.slug));
+
             let found = broken(machine.as_ref());
             assert!(
                 found.contains(name),
@@ -320,6 +324,7 @@ fn each_constraint_names_a_wrong_line() {
                 spec.slug
             );
         }
+
         for constraint in
             spec.constraints.iter().filter(|c| matches!(c.kind, Kind::Invariant | Kind::Terminal))
         {
@@ -340,9 +345,11 @@ fn lines_of(form: &str, most: usize) -> Vec<String> {
         } else {
             vec![word.to_owned()]
         };
+
         let extended = |line: &String| -> Vec<String> {
             words.iter().map(|word| format!("{line} {word}").trim_start().to_owned()).collect()
         };
+
         lines.iter().flat_map(extended).collect()
     })
 }
@@ -357,6 +364,7 @@ fn wrong_lines_are_caught_without_the_transition() {
             let mut machine = start(*task, &a);
             let lines: Vec<String> =
                 task.spec().actions.iter().flat_map(|form| lines_of(form, n)).collect();
+
             while let Some(right) = machine.reference() {
                 for line in lines.iter().filter(|line| **line != right) {
                     if machine.propose(line).is_ok() {
@@ -371,6 +379,7 @@ fn wrong_lines_are_caught_without_the_transition() {
                         assert!(!found.is_empty(), "{}", place());
                     }
                 }
+
                 machine.replay(&right).expect("the right line is legal");
             }
         }

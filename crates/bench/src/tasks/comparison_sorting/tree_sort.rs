@@ -69,14 +69,17 @@ impl State {
         let mut walk = Vec::with_capacity(n);
         let mut above = Vec::new();
         let mut next = Some(0);
+
         loop {
             while let Some(node) = next {
+                // More than n nodes: the links form a cycle.
                 if walk.len() + above.len() == n {
                     return None;
                 }
                 above.push(node);
                 next = self.left.get(node);
             }
+
             let Some(node) = above.pop() else { return Some(walk) };
             walk.push(node);
             next = self.right.get(node);
@@ -166,11 +169,14 @@ impl State {
         let mut seen = vec![false; self.left.0.len()];
         let mut level = vec![0];
         let mut height = 0;
+
         loop {
+            // Wrong lines may form cycles: `seen` ends them.
             level.retain(|node: &usize| !std::mem::replace(&mut seen[*node], true));
             if level.is_empty() {
                 return height;
             }
+
             height += 1;
             level = level
                 .iter()
@@ -193,7 +199,9 @@ impl State {
         if self.inserted != n {
             return None;
         }
+
         let walk = self.inorder().filter(|walk| walk.len() == n)?;
+
         match self.last.0 {
             Some(Action::Visit(node))
                 if walk.get(self.out.len().checked_sub(1)?) != Some(&node) =>
@@ -260,6 +268,7 @@ impl Task for TreeSort {
                 } else {
                     &mut state.right
                 };
+
                 children.set(c, k);
                 state.loose = state.loose.filter(|loose| *loose != k);
             }
@@ -269,17 +278,19 @@ impl Task for TreeSort {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
     fn reference(input: &Input, state: &State) -> Option<Action> {
         // Nodes are inserted in the order of their numbers.
         let is_newest = |k: usize| k + 1 == state.inserted;
+
         match state.last.0 {
             None => Some(Action::Insert(0)),
             Some(Action::Insert(0)) if is_newest(0) => state.after_insertion(),
             Some(Action::Insert(k)) if is_newest(k) => Some(Action::Cmp(k, 0)),
-            // After wrong lines the links may form a cycle.
+            // After wrong lines the links may form a cycle, which the bound on comparisons ends.
             Some(Action::Cmp(k, c)) if is_newest(k) && state.comparisons <= input.pairs() => {
                 let goes_left = input.a[k] < input.a[c];
                 let child = if goes_left { state.left.get(c) } else { state.right.get(c) };
@@ -309,11 +320,14 @@ impl Task for TreeSort {
         let sorted =
             walk.as_ref().is_some_and(|walk| walk.iter().map(|node| input.a[*node]).is_sorted());
         found.require(page::SEARCH_TREE, sorted);
+
         let complete = walk.is_some_and(|walk| after.has_inserted_nodes(walk.len()));
         found.require(page::ATTACHED, complete && after.no_node_has_two_parents());
+
         let in_time = after.out.is_empty() || (after.inserted >= n && after.out.len() <= n);
         found.require(page::OUT, in_time && after.out.is_sorted());
         found.require(page::COUNTS, after.comparisons <= input.pairs());
+
         match *action {
             Action::Insert(k) => found.require(page::INSERT_ORDER, before.may_insert(k)),
             Action::Cmp(k, c) => found.require(page::PATH, before.may_compare(&input.a, k, c)),
@@ -326,6 +340,7 @@ impl Task for TreeSort {
             Action::Visit(c) => found.require(page::VISIT_ORDER, before.may_visit(&input.a, c)),
             Action::Done => {}
         }
+
         if *action == Action::Done {
             found.require(
                 page::SORTED,
@@ -335,8 +350,8 @@ impl Task for TreeSort {
     }
 
     fn steps_max(input: &Input) -> u64 {
-        // Node k meets the k nodes before it at most; three more lines a node (the root has none to
-        // attach it, `done` ends the trace).
+        // Node k is compared with at most the k nodes before it. Each node has three more lines;
+        // the root has no line to attach it, but `done` ends the trace.
         3 * input.len() + input.pairs()
     }
 
@@ -347,7 +362,10 @@ impl Task for TreeSort {
             .map(|parent| parent.map_or(json!(-1), Value::from))
             .collect();
         json!({
-            "sorted": state.out, "parent": parent, "height": state.height(), "comparisons": state.comparisons,
+            "sorted": state.out,
+            "parent": parent,
+            "height": state.height(),
+            "comparisons": state.comparisons,
         })
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::tasks::TaskRng;
 
-/// What an operation does to the container.
+/// The effect of an operation on the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Add,
@@ -16,6 +16,7 @@ pub enum Change {
 pub fn changes(operations: usize, rng: &mut TaskRng) -> Vec<Change> {
     let mut changes = Vec::with_capacity(operations);
     let mut grows = rng.chance(1, 2);
+
     while changes.len() < operations {
         let (often, seldom) =
             if grows { (Change::Add, Change::Remove) } else { (Change::Remove, Change::Add) };
@@ -29,5 +30,6 @@ pub fn changes(operations: usize, rng: &mut TaskRng) -> Vec<Change> {
         }
         grows = !grows;
     }
+
     changes
 }

@@ -38,7 +38,7 @@ impl Operation {
         }
     }
 
-    /// The node that the operation is about.
+    /// The node that the operation names.
     pub fn names(self) -> Option<usize> {
         match self {
             Self::InsertAfter(id, _) | Self::Delete(id) | Self::MoveFront(id) => Some(id),
@@ -108,7 +108,7 @@ impl From<Written> for State {
 }
 
 impl State {
-    /// Whether a find that visits a node, or gives up, has come to it node by node.
+    /// Whether a find reaches the node that it visits, or the end, by following the links.
     fn walks_on(&self, action: &Action) -> bool {
         match *action {
             Action::At(id) | Action::Found(id) => {
@@ -131,7 +131,8 @@ impl State {
         }
     }
 
-    /// Whether a line that leaves the list as it is may do so, and an unlinked node had to move.
+    /// Whether a line without an effect is due: `error` for a missing node, `stay` for the head. A
+    /// move may not unlink the head.
     fn has_no_effect(&self, operation: Operation, action: &Action) -> bool {
         let is_head = |id: usize| self.list.head == OptionalIndex::some(id);
         match (*action, operation) {
@@ -146,8 +147,10 @@ impl State {
 line_actions! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
-        Link(id: usize, prev: OptionalIndex, next: OptionalIndex) = "link <nat> <nat?> <nat?>", "link {id} {prev} {next}";
-        Unlink(id: usize, prev: OptionalIndex, next: OptionalIndex) = "unlink <nat> <nat?> <nat?>", "unlink {id} {prev} {next}";
+        Link(id: usize, prev: OptionalIndex, next: OptionalIndex) =
+            "link <nat> <nat?> <nat?>", "link {id} {prev} {next}";
+        Unlink(id: usize, prev: OptionalIndex, next: OptionalIndex) =
+            "unlink <nat> <nat?> <nat?>", "unlink {id} {prev} {next}";
         At(id: usize) = "at <nat>", "at {id}";
         Found(id: usize) = "found <nat>", "found {id}";
         Missing = "missing", "missing";
@@ -156,11 +159,11 @@ line_actions! {
     }
 }
 
-/// An operation, by the percentages of the page; `living` are the ids in the list.
+/// A random operation, with the probabilities of the page. `living` are the ids in the list.
 fn operation(living: &[usize], created: usize, rng: &mut TaskRng) -> Operation {
     let kind = rng.below(100);
     let value = rng.index(31);
-    // Also the id that the next node will get: one that is not in the list.
+    // `created` is the id that the next node will get: operations on missing nodes occur, too.
     let mut id = || {
         if rng.chance(7, 8) && !living.is_empty() {
             rng.one_of(living)
@@ -186,8 +189,9 @@ impl Task for DoublyLinkedList {
             let count = page::size::OPERATIONS.draw(difficulty, rng);
             let (mut living, mut created) = (Vec::new(), 0);
             let mut operations = Vec::with_capacity(count);
-            // How often each kind that must occur does.
+            // Whether each of the kinds that must occur does.
             let mut occurs = [false; 5];
+
             for _ in 0..count {
                 let operation = operation(&living, created, rng);
                 match operation {
@@ -201,14 +205,18 @@ impl Task for DoublyLinkedList {
                     Operation::MoveFront(_) => {}
                     Operation::Find(_) => occurs[4] = true,
                 }
+
+                // An insertion after a missing node creates none.
                 let fails =
                     matches!(operation, Operation::InsertAfter(id, _) if !living.contains(&id));
                 if operation.creates().is_some() && !fails {
                     living.push(created);
                     created += 1;
                 }
+
                 operations.push(operation);
             }
+
             if living.len() >= 2 && occurs.into_iter().all(|occurs| occurs) {
                 return Instance { operations };
             }
@@ -235,16 +243,20 @@ impl Task for DoublyLinkedList {
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
         let operations = instance.operations.len();
         limits::at_most("created", state.created, operations)?;
+
         let ids = state.list.has_ids_below(state.created);
         InvalidInput::unless(ids, "nodes", "must have ids below `created`")?;
         limits::below("cursor", [state.cursor], state.created)?;
+
         let (at, holds) = (state.cursor != OptionalIndex::NONE, state.held != OptionalIndex::NONE);
-        // Only a find has a cursor, and only a move holds an unlinked node's value.
+        // The cursor is the latest node of a find, or the node that a move has unlinked and whose
+        // value is then held.
         let (cursor, held) = match instance.operations.get(state.done) {
             Some(Operation::Find(_)) => (true, false),
             Some(Operation::MoveFront(_)) => (true, at),
             _ => (!at, false),
         };
+
         InvalidInput::unless(
             cursor,
             "cursor",
@@ -260,16 +272,19 @@ impl Task for DoublyLinkedList {
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         const NO_NODE: Illegal = Illegal("there is no such node in the list");
         const NO_RESULT: Illegal = Illegal("the operation has no such step");
+
         let operation =
             *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
         let moves = matches!(operation, Operation::MoveFront(_));
         // The node that a move has unlinked and not yet linked again.
         let waiting = state.cursor.get().filter(|_| moves);
+
         if let Action::Link(_, prev, next) | Action::Unlink(_, prev, next) = *action
             && !(state.list.knows(prev) && state.list.knows(next))
         {
             return Err(NO_NODE);
         }
+
         let mut finished = true;
         match *action {
             Action::Link(id, prev, next) => {
@@ -278,9 +293,11 @@ impl Task for DoublyLinkedList {
                     (None, Some(waiting)) => (waiting, state.held.get().ok_or(NO_RESULT)?),
                     (None, None) => return Err(NO_RESULT),
                 };
+
                 if id != due {
                     return Err(Illegal("this is not the node to link"));
                 }
+
                 state.list.link(id, Node { value, prev, next });
                 if waiting.is_some() {
                     state.cursor = OptionalIndex::NONE;
@@ -294,10 +311,12 @@ impl Task for DoublyLinkedList {
                     return Err(NO_RESULT);
                 }
                 let value = state.list.node(id).ok_or(NO_NODE)?.value;
+
                 state.list.unlink(id, prev, next);
                 if moves {
                     state.cursor = OptionalIndex::some(id);
                     state.held = OptionalIndex::some(value);
+                    // The move ends with the link that follows.
                     finished = false;
                 }
             }
@@ -322,6 +341,7 @@ impl Task for DoublyLinkedList {
             },
             Action::Missing | Action::Stay | Action::Error => return Err(NO_RESULT),
         }
+
         state.done += usize::from(finished);
         Ok(())
     }
@@ -337,6 +357,7 @@ impl Task for DoublyLinkedList {
         let unlink = |id, node: &Node| {
             known(node.prev, node.next).map(|()| Action::Unlink(id, node.prev, node.next))
         };
+
         match operation {
             Operation::PushFront(_) => link(state.created, OptionalIndex::NONE, list.head),
             Operation::PushBack(_) => link(state.created, list.tail, OptionalIndex::NONE),
@@ -371,6 +392,7 @@ impl Task for DoublyLinkedList {
         let (old, new) = (&before.list, &after.list);
         found.require(page::BOTH_WAYS, new.is_symmetric());
         found.require(page::REACHABLE, new.is_one_path());
+
         let (adjacent, grown, shrunk) = match *action {
             Action::Link(_, prev, next) => (old.next(prev) == next && old.prev(next) == prev, 1, 0),
             Action::Unlink(id, prev, next) => {
@@ -381,12 +403,14 @@ impl Task for DoublyLinkedList {
         };
         found.require(page::ADJACENT, adjacent);
         found.require(page::CONSERVATION, old.count() + grown == new.count() + shrunk);
+
         if let Some(operation) = instance.operations.get(before.done) {
             found.require(page::PLACE, operation.names_place(action));
             found.require(page::LIST_ORDER, before.walks_on(action));
             found.require(page::SOUGHT_VALUE, before.has_sought_value(*operation, action));
             found.require(page::NO_EFFECT, before.has_no_effect(*operation, action));
         }
+
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());
         }
@@ -411,6 +435,7 @@ impl Task for DoublyLinkedList {
         let list = &state.list;
         let backward: Vec<_> =
             list.walk(list.tail, |node| node.prev).into_iter().map(|(id, _)| id).collect();
+
         json!({
             "forward": list.walk(list.head, |node| node.next),
             "backward": backward,

@@ -36,7 +36,7 @@ impl<'de> Deserialize<'de> for Slot {
 }
 
 words!(
-    /// What a probe for a key meets.
+    /// The content of a probed slot, as seen by the key that is sought.
     pub enum Content {
         Hit = "hit",
         Empty = "empty",
@@ -54,7 +54,7 @@ impl Slots {
         Self(vec![Slot::Empty; count])
     }
 
-    /// What a probe for this key meets in a slot.
+    /// The content of a slot, as seen by this key.
     pub fn content(&self, slot: usize, key: usize) -> Content {
         match self.0[slot] {
             Slot::Empty => Content::Empty,
@@ -75,11 +75,13 @@ impl Slots {
     /// Whether every stored key is found by probing from its home on.
     pub fn is_reachable(&self, home: impl Fn(usize) -> usize) -> bool {
         let slots = self.0.len();
-        // Slots without an empty one that lead up to the current slot; those at the end lead up to
-        // slot 0.
+        // Length of the run of non-empty slots just before the current one. Probing wraps around,
+        // so the run at the end of the table leads to slot 0.
         let mut run = self.0.iter().rev().take_while(|slot| **slot != Slot::Empty).count();
+
         self.0.iter().enumerate().all(|(place, slot)| {
             let reached = match slot {
+                // Probing passes the slots from the key's home to here: none of them may be empty.
                 Slot::Key(key) => (place + slots - home(*key)) % slots <= run,
                 _ => true,
             };

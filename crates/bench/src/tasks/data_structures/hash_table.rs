@@ -35,6 +35,7 @@ impl Operation {
 impl Instance {
     /// h(k): the slot where probing for the key begins.
     pub fn home(&self, key: usize) -> usize {
+        // The key is reduced first, so that the product stays small.
         (self.multiplier * (key % self.slots) + self.offset) % self.slots
     }
 }
@@ -102,11 +103,13 @@ impl Task for HashTable {
         let (min, max) = page::size::SLOTS.range(difficulty);
         let primes: Vec<usize> =
             (min..=max).filter_map(|n| usize::try_from(n).ok()).filter(|n| is_prime(*n)).collect();
+
         loop {
             let count = page::size::OPERATIONS.draw(difficulty, rng);
             let slots = rng.one_of(&primes);
             let (multiplier, offset) = (1 + rng.index(slots - 1), rng.index(slots));
             let (mut inserted, mut deletes) = (Vec::new(), false);
+
             let operations = (0..count).map(|_| {
                 let kind = rng.below(4);
                 if kind < 2 {
@@ -120,6 +123,7 @@ impl Task for HashTable {
                 if kind == 2 { Operation::Search(key) } else { Operation::Delete(key) }
             });
             let operations = operations.collect();
+
             let instance = Instance { slots, multiplier, offset, operations };
             let end = reference_end::<Self>(&instance, u64::MAX);
             if deletes && end.is_some_and(|(state, _)| state.collisions >= 5) {
@@ -136,6 +140,7 @@ impl Task for HashTable {
             "slots",
             format!("is {slots}; give a prime up to {SLOTS_MAX}"),
         )?;
+
         let multiplier = (1..slots).contains(&instance.multiplier);
         InvalidInput::unless(multiplier, "multiplier", format!("must be 1 to {}", slots - 1))?;
         InvalidInput::unless(instance.offset < slots, "offset", format!("must be below {slots}"))?;
@@ -158,6 +163,7 @@ impl Task for HashTable {
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
         limits::length("table", state.table.0.len(), instance.slots)?;
         limits::below("tomb", [state.tomb], instance.slots)?;
+
         match state.last.0 {
             Some(Action::Probe(slot, _)) => limits::below("last", [slot], instance.slots),
             _ => InvalidInput::unless(
@@ -171,12 +177,14 @@ impl Task for HashTable {
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let operation =
             *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
-        if let Action::Probe(slot, _) | Action::Put(slot) | Action::Found(slot) | Action::Del(slot) =
-            *action
-            && slot >= instance.slots
-        {
+        if matches!(
+            *action,
+            Action::Probe(slot, _) | Action::Put(slot) | Action::Found(slot) | Action::Del(slot)
+                if slot >= instance.slots
+        ) {
             return Err(Illegal("there is no such slot"));
         }
+
         match (*action, operation) {
             (Action::Probe(..), _) if state.probing >= instance.slots => {
                 return Err(Illegal("as many slots as there are have been probed"));
@@ -185,6 +193,7 @@ impl Task for HashTable {
                 state.probing += 1;
                 state.probes += 1;
                 state.collisions += usize::from(content == Content::Other);
+                // An insert reuses the first tombstone that it passed.
                 if content == Content::Tomb && state.tomb == OptionalIndex::NONE {
                     state.tomb = OptionalIndex::some(slot);
                 }
@@ -197,6 +206,7 @@ impl Task for HashTable {
             | (Action::Missing, Operation::Search(_) | Operation::Delete(_)) => {}
             _ => return Err(Illegal("the operation has no such result")),
         }
+
         if !matches!(action, Action::Probe(..)) {
             state.done += 1;
             state.probing = 0;
@@ -211,6 +221,7 @@ impl Task for HashTable {
         let Some(Action::Probe(slot, content)) = state.last.0 else {
             return Some(probe(instance.home(operation.key())));
         };
+
         let over = state.probing >= instance.slots;
         Some(match (content, operation) {
             (Content::Hit, Operation::Insert(_)) => Action::Dup,
@@ -231,6 +242,7 @@ impl Task for HashTable {
         found: &mut Violations,
     ) {
         let Some(operation) = instance.operations.get(before.done) else { return };
+
         let there = |slot: usize| before.table.content(slot, operation.key());
         let truth = match *action {
             Action::Probe(slot, content) => there(slot) == content,
@@ -239,14 +251,17 @@ impl Task for HashTable {
             _ => true,
         };
         found.require(page::TRUE_PROBE, truth);
+
         if let (Action::Probe(slot, _), Some(Action::Probe(previous, _))) = (*action, before.last.0)
         {
             found.require(page::CONSECUTIVE, slot == (previous + 1) % instance.slots);
         }
+
         let is_home =
             |slot: usize| before.latest_probe().is_some() || slot == instance.home(operation.key());
         found.require(page::HOME, !matches!(*action, Action::Probe(slot, _) if !is_home(slot)));
         found.require(page::SCAN, before.has_scanned_for(action, instance.slots));
+
         let free = match (*action, before.latest_probe()) {
             (Action::Put(slot), latest) => {
                 before.tomb == OptionalIndex::some(slot) || latest == Some((slot, Content::Empty))
@@ -257,8 +272,10 @@ impl Task for HashTable {
             _ => true,
         };
         found.require(page::PUT_PLACE, free);
+
         found.require(page::REACHABLE, after.table.is_reachable(|key| instance.home(key)));
         found.require(page::DISTINCT, after.table.is_distinct());
+
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());
         }

@@ -39,6 +39,7 @@ impl<'de> Deserialize<'de> for Nodes {
         for (id, value, prev, next) in
             Vec::<(usize, usize, OptionalIndex, OptionalIndex)>::deserialize(deserializer)?
         {
+            // A huge id would make a huge vector.
             if id < nodes.len() || id >= OPERATIONS_MAX {
                 let reason = format!("ids of nodes ascend and are below {OPERATIONS_MAX}");
                 return Err(serde::de::Error::custom(reason));
@@ -50,7 +51,8 @@ impl<'de> Deserialize<'de> for Nodes {
     }
 }
 
-/// A place is a node, or none: then it is the end of the list that the direction leads to.
+/// A doubly linked list. `NONE` stands for the border around its nodes: the head comes after it,
+/// the tail before it.
 #[derive(Clone, Serialize)]
 pub struct LinkedList {
     pub nodes: Nodes,
@@ -80,12 +82,12 @@ impl LinkedList {
         self.nodes.0.get_mut(id)?.as_mut()
     }
 
-    /// What follows a node, or the front end of the list.
+    /// The node after this one; the head for `NONE`.
     pub fn next(&self, at: OptionalIndex) -> OptionalIndex {
         at.get().map_or(self.head, |id| self.node(id).map_or(OptionalIndex::NONE, |node| node.next))
     }
 
-    /// What precedes a node, or the back end of the list.
+    /// The node before this one; the tail for `NONE`.
     pub fn prev(&self, at: OptionalIndex) -> OptionalIndex {
         at.get().map_or(self.tail, |id| self.node(id).map_or(OptionalIndex::NONE, |node| node.prev))
     }
@@ -119,7 +121,7 @@ impl LinkedList {
         self.set_prev(node.next, OptionalIndex::some(id));
     }
 
-    /// Removes a node and links these two, neighbours or not.
+    /// Removes a node and links `prev` to `next`, whether or not they are its neighbours.
     pub fn unlink(&mut self, id: usize, prev: OptionalIndex, next: OptionalIndex) {
         self.set_next(prev, next);
         self.set_prev(next, prev);
@@ -137,12 +139,14 @@ impl LinkedList {
             });
             next && prev
         });
+
         let head = self.head.get().is_none_or(|head| {
             self.node(head).is_some_and(|node| node.prev == OptionalIndex::NONE)
         });
         let tail = self.tail.get().is_none_or(|tail| {
             self.node(tail).is_some_and(|node| node.next == OptionalIndex::NONE)
         });
+
         nodes && head && tail
     }
 
@@ -151,6 +155,7 @@ impl LinkedList {
         let count = self.count();
         let (mut at, mut end, mut met) = (self.head, OptionalIndex::NONE, 0);
         while let Some(id) = at.get() {
+            // The link leads to no node, or in a loop: there were more steps than nodes.
             let Some(node) = self.node(id).filter(|_| met < count) else { return false };
             met += 1;
             (end, at) = (at, node.next);
@@ -158,8 +163,8 @@ impl LinkedList {
         met == count && end == self.tail
     }
 
-    /// Ids and values from a place on by `step`, as far as there are nodes: no further than a list
-    /// without loops goes.
+    /// Ids and values of the nodes that `step` leads to, beginning with `from`. The walk is no
+    /// longer than the list, so that it ends even in a loop.
     pub fn walk(
         &self,
         from: OptionalIndex,

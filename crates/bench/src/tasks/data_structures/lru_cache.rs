@@ -49,7 +49,7 @@ impl State {
         self.place(key).map(|place| self.cache[place].1)
     }
 
-    /// The key goes first with this value, from its place if it is cached.
+    /// Puts the key first with this value, removing it from its place if it is cached.
     fn put_first(&mut self, key: usize, value: usize) {
         if let Some(place) = self.place(key) {
             self.cache.remove(place);
@@ -78,6 +78,7 @@ impl Task for LruCache {
                 let key = rng.index(2 * capacity);
                 if put { Operation::Put(key, rng.index(100)) } else { Operation::Get(key) }
             });
+
             let instance = Instance { capacity, operations: operations.collect() };
             let end = reference_end::<Self>(&instance, u64::MAX);
             if end.is_some_and(|(state, _)| {
@@ -106,6 +107,7 @@ impl Task for LruCache {
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let operation =
             *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
+
         match (*action, operation) {
             (Action::Hit(_), Operation::Get(key)) => {
                 let value = state.value(key).ok_or(Illegal("the key is not cached"))?;
@@ -132,6 +134,7 @@ impl Task for LruCache {
             }
             _ => return Err(Illegal("the operation has no such result")),
         }
+
         state.done += 1;
         Ok(())
     }
@@ -139,6 +142,7 @@ impl Task for LruCache {
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let operation = *instance.operations.get(state.done)?;
         let cached = state.value(operation.key());
+
         Some(match operation {
             Operation::Get(_) => cached.map_or(Action::Miss, Action::Hit),
             Operation::Put(..) if cached.is_some() => Action::Update,
@@ -160,29 +164,35 @@ impl Task for LruCache {
     ) {
         let Some(operation) = instance.operations.get(before.done) else { return };
         let cache = &after.cache;
+
         let mut keys: Vec<_> = cache.iter().map(|(key, _)| *key).collect();
         keys.sort_unstable();
         let distinct = keys.is_sorted_by(|a, b| a < b);
         found.require(page::CAPACITY, cache.len() <= instance.capacity && distinct);
+
+        // The old places by key, sorted for binary search.
         let mut places: Vec<_> =
             before.cache.iter().enumerate().map(|(place, (key, _))| (*key, place)).collect();
         places.sort_unstable();
         let old_place = |key: usize| {
             places.binary_search_by_key(&key, |place| place.0).ok().map(|found| places[found].1)
         };
-        // Step by step the same as over all puts: a value comes from this put, or it was there
-        // before it.
+
+        // A value comes from this put, or it was there before. Checked at every step, this means
+        // that it comes from the latest put of its key.
         let latest = cache.iter().all(|(key, value)| match operation {
             Operation::Put(put, new) if put == key => value == new,
             _ => old_place(*key).is_some_and(|place| before.cache[place].1 == *value),
         });
         found.require(page::LATEST_VALUE, latest);
+
         let held =
             before.cache.iter().find(|(key, _)| *key == operation.key()).map(|(_, value)| *value);
         found.require(
             page::VALUE_READ,
             !matches!(*action, Action::Hit(value) if held != Some(value)),
         );
+
         let fails = match *action {
             Action::Miss => held.is_none(),
             Action::Evict(evicted) => {
@@ -191,11 +201,13 @@ impl Task for LruCache {
             _ => true,
         };
         found.require(page::FAILURES, fails);
+
         let first = cache.first().map(|(key, _)| *key);
         found.require(page::FRONT, *action == Action::Miss || first == Some(operation.key()));
         let others = cache.iter().map(|(key, _)| *key).filter(|key| *key != operation.key());
         found
             .require(page::RELATIVE_ORDER, others.filter_map(old_place).is_sorted_by(|a, b| a < b));
+
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());
         }

@@ -26,7 +26,7 @@ pub struct State {
     pub done: usize,
     pub cells: Vec<OptionalIndex>,
     pub head: usize,
-    /// Below 0 after wrong dequeues.
+    /// Negative after wrong dequeues.
     pub count: i64,
     pub wraps: usize,
     pub taken_sum: usize,
@@ -36,9 +36,10 @@ pub struct State {
 }
 
 impl State {
-    /// The cell `count` places behind the head.
+    /// The cell `count` places after the head.
     pub fn tail(&self) -> usize {
         let capacity = self.cells.len();
+        // After wrong lines the count may be negative or exceed the capacity.
         let count = self.count.unsigned_abs().rem_euclid(capacity as u64);
         let count = usize::try_from(count).expect("invariant: below the capacity");
         (self.head + if self.count < 0 { capacity - count } else { count }) % capacity
@@ -81,6 +82,7 @@ impl Task for QueueSimulator {
                     Change::Remove => Operation::Dequeue,
                     Change::Look => Operation::Front,
                 });
+
             let instance = Instance { capacity, operations: operations.collect() };
             let end = reference_end::<Self>(&instance, u64::MAX);
             if end.is_some_and(|(state, _)| state.full > 0 && state.empty > 0 && state.wraps >= 2) {
@@ -94,7 +96,10 @@ impl Task for QueueSimulator {
         let range = format!("is {capacity}; give 1 to {OPERATIONS_MAX}");
         InvalidInput::unless((1..=OPERATIONS_MAX).contains(&capacity), "capacity", range)?;
         validate_count("operations", instance.operations.len())?;
-        let small = |operation: &Operation| !matches!(operation, Operation::Enqueue(value) if *value > VALUE_MAX);
+        let small = |operation: &Operation| match operation {
+            Operation::Enqueue(value) => *value <= VALUE_MAX,
+            Operation::Dequeue | Operation::Front => true,
+        };
         let range = format!("values must not exceed {VALUE_MAX}");
         InvalidInput::unless(instance.operations.iter().all(small), "operations", range)
     }
@@ -128,6 +133,7 @@ impl Task for QueueSimulator {
         {
             return Err(Illegal("there is no such cell"));
         }
+
         match (*action, operation) {
             (Action::Put(cell), Operation::Enqueue(value)) => {
                 state.cells[cell] = OptionalIndex::some(value);
@@ -139,7 +145,7 @@ impl Task for QueueSimulator {
                 state.head = (cell + 1) % capacity;
                 state.count -= 1;
                 state.wraps += usize::from(cell + 1 == capacity);
-                // Wrong values may be as large as a line allows, again and again.
+                // Repeated wrong lines with the largest numbers could overflow the sum.
                 state.taken_sum = state.taken_sum.saturating_add(value);
             }
             (Action::See(..), Operation::Front) => {}
@@ -147,15 +153,17 @@ impl Task for QueueSimulator {
             (Action::Empty, Operation::Dequeue | Operation::Front) => state.empty += 1,
             _ => return Err(Illegal("the operation has no such result")),
         }
+
         state.done += 1;
         Ok(())
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let operation = instance.operations.get(state.done)?;
-        // After wrong lines the cell at the head may be free: no line says so, and none is
-        // prescribed.
+        // After wrong lines the cell at the head may be free, so that there is no value to name and
+        // no line is prescribed.
         let front = || state.cells[state.head].get().map(|value| (state.head, value));
+
         match operation {
             Operation::Enqueue(_) if usize::try_from(state.count) == Ok(instance.capacity) => {
                 Some(Action::Full)
@@ -175,11 +183,13 @@ impl Task for QueueSimulator {
         found: &mut Violations,
     ) {
         found.require(page::OCCUPIED, after.is_contiguous());
+
         let put = match (action, instance.operations.get(before.done)) {
             (Action::Put(_), Some(Operation::Enqueue(value))) => *value as u128,
             _ => 0,
         };
         found.require(page::VALUES, after.put_sum() == before.put_sum() + put);
+
         let changed = before.cells.iter().zip(&after.cells).filter(|(old, new)| old != new).count();
         let is_front = match *action {
             Action::Take(cell, value) | Action::See(cell, value) => {
@@ -188,15 +198,18 @@ impl Task for QueueSimulator {
             _ => true,
         };
         found.require(page::FRONT_READ, is_front);
+
         let fails = match action {
             Action::Full => usize::try_from(before.count) == Ok(instance.capacity),
             Action::Empty => before.count == 0,
             _ => true,
         };
         found.require(page::FAILURES, fails);
+
         found.require(page::ONE_CELL, changed <= 1);
         let count = usize::try_from(after.count).is_ok_and(|count| count <= instance.capacity);
         found.require(page::BOUNDS, after.head < instance.capacity && count);
+
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());
         }

@@ -63,6 +63,7 @@ impl Task for StackSimulator {
                     Change::Remove => Operation::Pop,
                     Change::Look => Operation::Peek,
                 });
+
             let instance = Instance { capacity, operations: operations.collect() };
             let end = reference_end::<Self>(&instance, u64::MAX);
             if end.is_some_and(|(state, _)| state.overflows > 0 && state.underflows > 0) {
@@ -76,7 +77,10 @@ impl Task for StackSimulator {
         let range = format!("is {capacity}; give 1 to {OPERATIONS_MAX}");
         InvalidInput::unless((1..=OPERATIONS_MAX).contains(&capacity), "capacity", range)?;
         validate_count("operations", instance.operations.len())?;
-        let small = |operation: &Operation| !matches!(operation, Operation::Push(value) if *value > VALUE_MAX);
+        let small = |operation: &Operation| match operation {
+            Operation::Push(value) => *value <= VALUE_MAX,
+            Operation::Pop | Operation::Peek => true,
+        };
         let range = format!("values must not exceed {VALUE_MAX}");
         InvalidInput::unless(instance.operations.iter().all(small), "operations", range)
     }
@@ -110,7 +114,7 @@ impl Task for StackSimulator {
             }
             (Action::Value(value), Operation::Pop) => {
                 state.stack.pop();
-                // Wrong values may be as large as a line allows, again and again.
+                // Repeated wrong lines with the largest numbers could overflow the sum.
                 state.popped_sum = state.popped_sum.saturating_add(value);
             }
             (Action::Value(_), Operation::Peek) => {}
@@ -118,6 +122,7 @@ impl Task for StackSimulator {
             (Action::Underflow, Operation::Pop | Operation::Peek) => state.underflows += 1,
             _ => return Err(Illegal("the operation has no such result")),
         }
+
         state.done += 1;
         Ok(())
     }
@@ -141,21 +146,26 @@ impl Task for StackSimulator {
     ) {
         let (old, new) = (before.stack.len(), after.stack.len());
         found.require(page::DEPTH, new <= instance.capacity && old.abs_diff(new) <= 1);
+
         let pushed = match (action, instance.operations.get(before.done)) {
             (Action::Pushed, Some(Operation::Push(value))) => *value as u128,
             _ => 0,
         };
         found.require(page::PUSHED_VALUES, after.pushed_sum() == before.pushed_sum() + pushed);
+
+        // All but the top of the deeper stack is as it was.
         let below = old.max(new).saturating_sub(1);
         found.require(
             page::LOWER_PART,
             old.min(new) >= below && before.stack[..below] == after.stack[..below],
         );
+
         let top = before.stack.last();
         found.require(
             page::VALUE_READ,
             !matches!(action, Action::Value(value) if top != Some(value)),
         );
+
         let fails = match action {
             Action::Overflow => old >= instance.capacity,
             Action::Underflow => old == 0,
@@ -163,6 +173,7 @@ impl Task for StackSimulator {
         };
         found.require(page::FAILURES, fails);
         found.require(page::COUNTS, after.overflows + after.underflows <= after.done);
+
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());
         }

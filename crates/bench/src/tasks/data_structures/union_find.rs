@@ -72,20 +72,25 @@ fn tree_sizes(parent: &[usize]) -> Option<Vec<usize>> {
     let mut root = vec![UNKNOWN; parent.len()];
     let mut sizes = vec![0; parent.len()];
     for element in 0..parent.len() {
+        // Follow the path to its root, or to an element whose root is known.
         let (mut end, mut steps) = (element, 0);
         while root[end] == UNKNOWN && parent[end] != end {
             end = *parent.get(end).filter(|next| **next < parent.len())?;
             steps += 1;
+            // A path with more steps than elements is a loop.
             if steps > parent.len() {
                 return None;
             }
         }
+
         let found = if root[end] == UNKNOWN { end } else { root[end] };
+        // Remember the root along the path, which later paths then need not follow.
         let mut at = element;
         while root[at] == UNKNOWN {
             root[at] = found;
             at = parent[at];
         }
+
         sizes[found] += 1;
     }
     Some(sizes)
@@ -99,12 +104,15 @@ fn trees_are_components(instance: &Instance, state: &State) -> bool {
         Operation::Find(_) => None,
     });
     let graph = Graph::undirected(instance.elements, &pairs.collect::<Vec<_>>());
+
     let mut known = vec![false; instance.elements];
     let mut components = 0;
+
     for first in 0..instance.elements {
         if known[first] {
             continue;
         }
+
         components += 1;
         known[first] = true;
         let mut open = vec![first];
@@ -119,6 +127,7 @@ fn trees_are_components(instance: &Instance, state: &State) -> bool {
             }
         }
     }
+
     components == state.sets
 }
 
@@ -139,10 +148,12 @@ impl Task for UnionFind {
                     }
                 })
                 .collect();
+
             let unions = operations
                 .iter()
                 .filter(|operation| matches!(operation, Operation::Union(..)))
                 .count();
+
             let instance = Instance { elements, operations };
             let Some((end, _)) = reference_end::<Self>(&instance, u64::MAX) else { continue };
             let joined = elements - end.sets;
@@ -157,6 +168,7 @@ impl Task for UnionFind {
         let range = format!("is {elements}; give 1 to {OPERATIONS_MAX}");
         InvalidInput::unless((1..=OPERATIONS_MAX).contains(&elements), "elements", range)?;
         validate_count("operations", instance.operations.len())?;
+
         let exists = |operation: &Operation| match *operation {
             Operation::Union(a, b) => a < elements && b < elements,
             Operation::Find(a) => a < elements,
@@ -182,13 +194,16 @@ impl Task for UnionFind {
         limits::length("parent", state.parent.len(), elements)?;
         limits::length("rank", state.rank.len(), elements)?;
         limits::below("parent", state.parent.iter().copied(), elements)?;
+
         InvalidInput::unless(
             tree_sizes(&state.parent).is_some(),
             "parent",
             "must lead from every element to a root",
         )?;
+
         let roots = (0..elements).filter(|element| state.is_root(*element)).count();
         InvalidInput::unless(state.sets == roots, "sets", "must be the number of roots")?;
+
         let unites = matches!(instance.operations.get(state.done), Some(Operation::Union(..)));
         limits::at_most("found", state.found.len(), if unites { 2 } else { 0 })?;
         InvalidInput::unless(
@@ -202,18 +217,22 @@ impl Task for UnionFind {
         let operation =
             *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
         let decided = matches!(operation, Operation::Union(..)) && state.found.len() == 2;
+
         match *action {
             Action::Root(root) => {
                 let mut at = instance.sought(state).ok_or(Illegal("both roots have been found"))?;
                 if !state.is_root(root) {
                     return Err(Illegal("this is not a root"));
                 }
+
+                // Compress the path; an element that points at the root already does not count.
                 while state.parent[at] != at {
                     let next = state.parent[at];
                     state.compressed += usize::from(next != root);
                     state.parent[at] = root;
                     at = next;
                 }
+
                 state.found.push(root);
                 if matches!(operation, Operation::Find(_)) {
                     state.finish();
@@ -226,6 +245,7 @@ impl Task for UnionFind {
                 if !state.is_root(child) || !state.is_root(root) || child == root {
                     return Err(Illegal("a link joins two different roots"));
                 }
+
                 state.parent[child] = root;
                 state.rank[root] += usize::from(state.rank[child] == state.rank[root]);
                 state.sets -= 1;
@@ -233,14 +253,17 @@ impl Task for UnionFind {
             }
             Action::Same => state.finish(),
         }
+
         Ok(())
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         instance.operations.get(state.done)?;
+
         if let Some(element) = instance.sought(state) {
             return Some(Action::Root(state.root(element)));
         }
+
         let [u, v] = *state.found.as_slice() else { return None };
         Some(if u == v {
             Action::Same
@@ -261,13 +284,15 @@ impl Task for UnionFind {
         let sizes = tree_sizes(&after.parent);
         let is_forest = sizes.is_some();
         found.require(page::FOREST, sizes.is_some());
+
         let mut ranked =
             after.parent.iter().enumerate().filter(|(element, parent)| element != *parent);
         found.require(
             page::RANK_ORDER,
             ranked.all(|(element, parent)| after.rank[*parent] > after.rank[element]),
         );
-        // The rank of a root is its logarithm's bound: 2^rank <= size.
+
+        // The rank of a root is at most the logarithm of its tree's size: 2^rank <= size.
         let large = |sizes: Vec<usize>| {
             sizes
                 .iter()
@@ -275,10 +300,12 @@ impl Task for UnionFind {
                 .all(|(size, rank)| *size == 0 || *rank <= size.ilog2() as usize)
         };
         found.require(page::RANK_SIZE, sizes.is_some_and(large));
+
         let roots =
             after.parent.iter().enumerate().filter(|(element, parent)| element == *parent).count();
         let joined = usize::from(matches!(action, Action::Link(..)));
         found.require(page::SET_COUNT, after.sets == roots && before.sets == after.sets + joined);
+
         if Self::ended(instance, after) {
             let done = after.done == instance.operations.len();
             found.require(
@@ -300,6 +327,11 @@ impl Task for UnionFind {
     }
 
     fn answer(_: &Instance, state: &State) -> Value {
-        json!({ "parent": state.parent, "rank": state.rank, "sets": state.sets, "compressed": state.compressed })
+        json!({
+            "parent": state.parent,
+            "rank": state.rank,
+            "sets": state.sets,
+            "compressed": state.compressed,
+        })
     }
 }

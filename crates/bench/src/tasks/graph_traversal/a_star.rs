@@ -60,9 +60,10 @@ impl State {
         free.all(|v| self.g[v] >= 0 && self.g[v] <= self.g[cell] + 1)
     }
 
-    /// Along the parents from the goal to the start, at most as many cells as exist; then reversed.
+    /// The cells from the start to the goal along the parents, at most as many as the grid has:
+    /// after wrong lines the parents may form a loop.
     fn path(&self, instance: &Instance) -> Vec<usize> {
-        // After wrong lines the start can have a parent too.
+        // After wrong lines the start may have a parent as well.
         let before =
             |cell: &usize| if *cell == instance.start { None } else { self.parent[*cell].get() };
         let back = std::iter::successors(Some(instance.goal), before);
@@ -82,6 +83,7 @@ fn opening(instance: &Instance, state: &State) -> Option<Action> {
 }
 
 fn expansion(instance: &Instance, state: &State) -> Option<Action> {
+    // Of equal estimates the cell nearest to the goal, then the lowest.
     let rank = |cell: &usize| (state.estimate(instance, *cell), instance.to_goal(*cell), *cell);
     state.open.iter().copied().min_by_key(rank).map(Action::Expand)
 }
@@ -114,6 +116,7 @@ impl Task for AStar {
             // The first cells of a random order: the walls, then start and goal.
             let (walls, free) = cells.split_at(n * n * share / 100);
             let instance = Instance { n, grid: Grid::new(n, walls), start: free[0], goal: free[1] };
+
             if instance.to_goal(instance.start) >= n
                 && instance.grid.leads(instance.start, instance.goal)
             {
@@ -134,9 +137,11 @@ impl Task for AStar {
             "grid",
             format!("must have n = {n} rows of {n} cells"),
         )?;
+
         let free = |cell: usize| cell < grid.cells() && grid.is_free(cell);
         InvalidInput::unless(free(*start), "start", "must be a free cell")?;
         InvalidInput::unless(free(*goal), "goal", "must be a free cell")?;
+
         InvalidInput::unless(
             grid.leads(*start, *goal),
             "grid",
@@ -178,6 +183,7 @@ impl Task for AStar {
         {
             return Err(Illegal("there is no such cell"));
         }
+
         match *action {
             Action::Expand(c) => {
                 let place =
@@ -195,6 +201,7 @@ impl Task for AStar {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -205,8 +212,9 @@ impl Task for AStar {
         if state.expanded.last() == Some(&instance.goal) {
             return Some(Action::Done);
         }
+
         match opening(instance, state) {
-            // After wrong lines g can be more than a line can say.
+            // After wrong lines g may exceed the largest number of a line.
             Some(Action::Open(_, g)) if g as u64 >= NUMBER_LIMIT => None,
             opening => opening.or_else(|| expansion(instance, state)),
         }
@@ -222,11 +230,13 @@ impl Task for AStar {
         let cells = instance.grid.cells();
         let (expanded, open) =
             (occurrences(cells, &after.expanded), occurrences(cells, &after.open));
+
         let hangs = |v: usize, u: usize| {
             instance.grid.distance(u, v) == 1 && expanded[u] > 0 && after.g[v] == after.g[u] + 1
         };
         let fit = (0..cells).all(|v| after.parent[v].get().is_none_or(|u| hangs(v, u)));
         found.require(page::PARENTS, fit && after.g[instance.start] == 0);
+
         found.require(
             page::FREE,
             (0..cells).all(|cell| after.g[cell] < 0 || instance.grid.is_free(cell)),
@@ -234,14 +244,18 @@ impl Task for AStar {
         let known =
             (0..cells).all(|cell| expanded[cell] + open[cell] == usize::from(after.g[cell] >= 0));
         found.require(page::OPEN_CLOSED, known);
+
         found.require(
             page::F_ORDER,
             after.expanded.is_sorted_by_key(|cell| after.estimate(instance, *cell)),
         );
+
         let last = after.expanded.last();
+        // h is consistent: no estimate lies below that of the start.
         let bound = instance.to_goal(instance.start);
         found
             .require(page::BOUND, last.is_none_or(|cell| after.estimate(instance, *cell) >= bound));
+
         match *action {
             Action::Expand(c) => {
                 let rank = |cell: usize| (after.estimate(instance, cell), instance.to_goal(cell));
@@ -257,6 +271,7 @@ impl Task for AStar {
             }
             Action::Done => {}
         }
+
         if *action == Action::Done {
             let is_shortest =
                 after.cost(instance.goal) == instance.grid.steps(instance.start, instance.goal);
@@ -269,8 +284,8 @@ impl Task for AStar {
 
     fn steps_max(instance: &Instance) -> u64 {
         // h is consistent, so that no cell is expanded twice. An `open` goes from an expanded cell
-        // to one that is not expanded yet: once for each of the 2n(n-1) pairs of neighbours at
-        // most.
+        // to one that is not expanded yet: at most once for each of the 2n(n-1) pairs of
+        // neighbours.
         let n = instance.n as u64;
         n * n + 2 * n * (n - 1) + 1
     }
@@ -278,6 +293,11 @@ impl Task for AStar {
     fn answer(instance: &Instance, state: &State) -> Value {
         let path = state.path(instance);
         let f: Vec<_> = state.expanded.iter().map(|cell| state.estimate(instance, *cell)).collect();
-        json!({ "path": path, "cost": path.len().saturating_sub(1), "expanded": state.expanded, "f": f })
+        json!({
+            "path": path,
+            "cost": path.len().saturating_sub(1),
+            "expanded": state.expanded,
+            "f": f,
+        })
     }
 }

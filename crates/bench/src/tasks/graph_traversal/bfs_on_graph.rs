@@ -107,11 +107,12 @@ impl Task for BfsOnGraph {
         {
             return Err(Illegal("there is no such vertex"));
         }
+
         match *action {
             Action::Visit(_) if state.queue.is_empty() => {
                 return Err(Illegal("the queue is empty"));
             }
-            // The first of the queue is removed, whichever vertex the line names.
+            // The head of the queue is removed, whichever vertex the line names.
             Action::Visit(_) => state.order.push(state.queue.remove(0)),
             Action::See(v) => {
                 let u = *state.order.last().ok_or(Illegal("no vertex has been visited"))?;
@@ -121,6 +122,7 @@ impl Task for BfsOnGraph {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -128,6 +130,7 @@ impl Task for BfsOnGraph {
         if state.last.0 == Some(Action::Done) {
             return None;
         }
+
         let new = |u: &usize| instance.graph().neighbours(*u).find(|v| state.level[*v] < 0);
         Some(match (state.order.last().and_then(new), state.queue.first()) {
             (Some(v), _) => Action::See(v),
@@ -146,9 +149,11 @@ impl Task for BfsOnGraph {
         found.require(page::LEVELS, levels_fit(instance, after));
         found.require(page::QUEUE, queue_fits(after));
         found.require(page::FRONTIER, after.reached().map(|v| after.level[v]).is_sorted());
+
         let levels = || after.queue.iter().map(|v| after.level[*v]);
         let range = levels().min().zip(levels().max());
         found.require(page::COUNTS, range.is_none_or(|(min, max)| max - min <= 1));
+
         match *action {
             Action::See(v) => {
                 found.require(
@@ -162,9 +167,11 @@ impl Task for BfsOnGraph {
                 found.require(page::NEIGHBOURS, before.order.last().is_none_or(seen));
             }
         }
+
         if let Action::Visit(u) = *action {
             found.require(page::HEAD, after.order.last() == Some(&u));
         }
+
         if *action == Action::Done {
             found.require(
                 page::ALL_VISITED,

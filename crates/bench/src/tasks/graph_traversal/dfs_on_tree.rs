@@ -51,6 +51,7 @@ fn are_times(state: &State) -> bool {
         let place = usize::try_from(*entry - 1).ok().and_then(|place| seen.get_mut(place));
         place.is_some_and(|seen| !std::mem::replace(seen, true))
     };
+
     count as u64 == state.time && entries().all(new)
 }
 
@@ -69,6 +70,7 @@ fn are_nested(state: &State) -> bool {
     (0..state.discover.len()).all(|v| {
         let finish = state.finish[v];
         let above = state.parent[v].get().map_or(0, |parent| state.finish[parent]);
+        // Finished later than discovered, and not open below a finished parent.
         (finish == 0 || finish > state.discover[v]) && (finish > 0 || above == 0)
     })
 }
@@ -120,6 +122,7 @@ impl Task for DfsOnTree {
         {
             return Err(Illegal("there is no such vertex"));
         }
+
         match *action {
             Action::Discover(v) => {
                 state.time += 1;
@@ -137,6 +140,7 @@ impl Task for DfsOnTree {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -162,10 +166,12 @@ impl Task for DfsOnTree {
         found.require(page::TIMES, are_times(after));
         found.require(page::STACK, is_path_of_open(after));
         found.require(page::NESTING, are_nested(after));
+
         let joined = |(v, parent): (usize, &OptionalIndex)| {
             parent.get().is_none_or(|u| instance.graph().joins(u, v))
         };
         found.require(page::TREE_EDGES, after.parent.iter().enumerate().all(joined));
+
         if *action == Action::Done {
             found.require(page::ALL_FINISHED, after.stack.is_empty() && !after.finish.contains(&0));
         }
@@ -177,6 +183,11 @@ impl Task for DfsOnTree {
     }
 
     fn answer(_: &Instance, state: &State) -> Value {
-        json!({ "order": state.order, "discover": state.discover, "finish": state.finish, "parent": state.parent })
+        json!({
+            "order": state.order,
+            "discover": state.discover,
+            "finish": state.finish,
+            "parent": state.parent,
+        })
     }
 }

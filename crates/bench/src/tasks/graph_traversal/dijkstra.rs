@@ -39,7 +39,12 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Extract(u) = "extract", Relax(v, x) = "relax", Keep(v) = "keep", Done = "done" });
+word_actions!(Action {
+    Extract(u) = "extract",
+    Relax(v, x) = "relax",
+    Keep(v) = "keep",
+    Done = "done",
+});
 
 /// A vertex without a distance counts as infinitely far.
 fn far(dist: Option<usize>) -> usize {
@@ -57,6 +62,7 @@ fn extraction(instance: &Instance, state: &State) -> Option<Action> {
     if state.order.len() >= instance.n {
         return Some(Action::Done);
     }
+
     let extracted = extracted(instance.n, &state.order);
     let waiting = (0..instance.n).filter(|u| !extracted[*u]);
     let (_, nearest) = waiting.filter_map(|u| Some((state.dist[u]?, u))).min()?;
@@ -86,11 +92,14 @@ fn is_shortest(instance: &Instance, state: &State, extracted: &[bool]) -> bool {
         && instance.edges.iter().all(bounded)
 }
 
-/// Whether order and predecessors are those that the distances determine, because weights are
-/// positive: vertices by distance and number, and of the predecessors on shortest paths the first.
+/// Whether order and predecessors are those that the distances determine, given that weights are
+/// positive: vertices are in order of distance, then number, and each predecessor is the first
+/// vertex of the order that lies before it on a shortest path.
 fn follows_distances(instance: &Instance, state: &State) -> bool {
     let rank = |u: &usize| (far(state.dist[*u]), *u);
     let mut first = vec![OptionalIndex::NONE; instance.n];
+
+    // In reverse order, so that the first predecessor is the one that stays.
     for u in state.order.iter().rev() {
         for (v, weight) in instance.graph().arcs(*u) {
             if state.dist[*u].map(|to_u| to_u + weight) == state.dist[*v] {
@@ -98,6 +107,7 @@ fn follows_distances(instance: &Instance, state: &State) -> bool {
             }
         }
     }
+
     state.order.is_sorted_by_key(rank) && state.pred[1..] == first[1..]
 }
 
@@ -113,10 +123,12 @@ impl Task for Dijkstra {
             let zero =
                 labels.iter().position(|label| *label == 0).expect("invariant: 0 is a label");
             labels.swap(0, zero);
+
             let mut pairs = graph::random_tree(&labels, rng);
             graph::add_edges(&mut pairs, m, true, || graph::draw_pair(n, rng));
             let mut edges: Vec<_> = pairs.iter().map(|[u, v]| (*u, *v, rng.size(1, 20))).collect();
             rng.shuffle(&mut edges);
+
             let instance = Instance { n, edges, graph: OnceLock::new() };
             if relaxations(&instance) >= n {
                 return instance;
@@ -131,6 +143,7 @@ impl Task for Dijkstra {
         graph::validate_edges(*n, &pairs, true)?;
         let weights = edges.iter().all(|(.., weight)| (1..=WEIGHT_MAX).contains(weight));
         InvalidInput::unless(weights, "edges", format!("weights are 1 to {WEIGHT_MAX}"))?;
+
         let reached = instance.graph().reaches_all(0);
         InvalidInput::unless(reached, "edges", "must lead from vertex 0 to every vertex")
     }
@@ -160,6 +173,7 @@ impl Task for Dijkstra {
         {
             return Err(Illegal("there is no such vertex"));
         }
+
         match *action {
             Action::Extract(u) => state.order.push(u),
             Action::Relax(v, x) => {
@@ -169,25 +183,29 @@ impl Task for Dijkstra {
             }
             Action::Keep(_) | Action::Done => {}
         }
+
         Ok(())
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let graph = instance.graph();
         let Some(u) = state.order.last().copied() else {
+            // Only the first line comes before any extraction.
             return if state.last.0.is_none() { extraction(instance, state) } else { None };
         };
+
         let next = match state.last.0? {
             Action::Extract(_) => graph.arcs(u).first().copied(),
             Action::Relax(v, _) | Action::Keep(v) if graph.joins(u, v) => graph.arc_after(u, v),
             _ => return None,
         };
         let Some((v, weight)) = next else { return extraction(instance, state) };
+
         let x = state.dist[u]? + weight;
         if x >= far(state.dist[v]) {
             return Some(Action::Keep(v));
         }
-        // After wrong lines a sum can be more than a line can say.
+        // After wrong lines a sum may exceed the largest number of a line.
         ((x as u64) < NUMBER_LIMIT).then_some(Action::Relax(v, x))
     }
 
@@ -199,12 +217,15 @@ impl Task for Dijkstra {
         found: &mut Violations,
     ) {
         let mut extracted = vec![false; instance.n];
+        // `&` does not stop at a repeated vertex: all must be marked.
         let once = after
             .order
             .iter()
             .fold(true, |once, u| once & !std::mem::replace(&mut extracted[*u], true));
+
         found.require(page::PRED, predecessors_fit(instance, after, &extracted));
         found.require(page::ORDER, once && after.order.is_sorted_by_key(|u| far(after.dist[*u])));
+
         let nearest = (0..instance.n).filter(|v| !extracted[*v]).map(|v| far(after.dist[v])).min();
         let last = after.order.last().map(|u| far(after.dist[*u]));
         found.require(
@@ -215,6 +236,7 @@ impl Task for Dijkstra {
             page::SOURCE,
             after.dist[0] == Some(0) && after.pred[0] == OptionalIndex::NONE,
         );
+
         if *action == Action::Done {
             let shortest = is_shortest(instance, after, &extracted);
             found.require(page::SHORTEST, shortest && follows_distances(instance, after));

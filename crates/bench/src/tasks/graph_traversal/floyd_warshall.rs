@@ -56,7 +56,7 @@ fn pairs<'a>(a: &'a Matrix, b: &'a Matrix) -> impl Iterator<Item = (Option<usize
     a.iter().zip(b).flat_map(|(a, b)| a.iter().copied().zip(b.iter().copied()))
 }
 
-/// The first improvement by way of k from row `i`, column `j` on.
+/// The first improvement by way of k in reading order, beginning at row `i`, column `j`.
 fn improvement(dist: &Matrix, k: usize, i: usize, j: usize) -> Option<Action> {
     (i..dist.len()).find_map(|row| {
         let to_k = dist[row][k]?;
@@ -68,7 +68,7 @@ fn improvement(dist: &Matrix, k: usize, i: usize, j: usize) -> Option<Action> {
     })
 }
 
-/// Whether no entry is greater than the sum of the ways to k and from k on.
+/// Whether no entry is greater than the distance by way of k.
 fn is_closed_by(dist: &Matrix, k: usize) -> bool {
     let not_above = |entry: Option<usize>, sum: usize| entry.is_some_and(|entry| entry <= sum);
     dist.iter().all(|row| {
@@ -80,7 +80,7 @@ fn is_closed_by(dist: &Matrix, k: usize) -> bool {
     })
 }
 
-/// What a `set` asserts of the entries that it compares and of its place in the scan.
+/// Checks a `set` line: its value against the entries that it compares, and its place in the scan.
 fn judge_set(before: &State, [i, j, x]: [usize; 3], found: &mut Violations) {
     found.require(page::IMPROVES, before.dist[i][j].is_none_or(|known| x < known));
     let sum = before.k.get().and_then(|k| before.dist[i][k]?.checked_add(before.dist[k][j]?));
@@ -109,6 +109,7 @@ impl Task for FloydWarshall {
                 |i, j| if i == j { Some(0) } else { rng.chance(1, 2).then(|| rng.size(1, 50)) };
             let w = (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect();
             let instance = Instance { n, w, distances: OnceLock::new() };
+
             let updates = reference_end::<Self>(&instance, u64::MAX)
                 .map(|(state, _)| state.updates.iter().sum());
             if updates.is_some_and(|updates: u64| updates >= n as u64) {
@@ -124,9 +125,11 @@ impl Task for FloydWarshall {
             "n",
             format!("is {n}; give 1 to {VERTICES_MAX}"),
         )?;
+
         let square = w.len() == *n && w.iter().all(|row| row.len() == *n);
         InvalidInput::unless(square, "w", format!("must have n = {n} rows of {n} entries"))?;
         InvalidInput::unless(diagonal_fits(w), "w", "must be 0 on the diagonal and nowhere else")?;
+
         let bounded = w.iter().flatten().flatten().all(|weight| *weight <= WEIGHT_MAX);
         InvalidInput::unless(bounded, "w", format!("weights are 1 to {WEIGHT_MAX}, or null"))
     }
@@ -159,6 +162,7 @@ impl Task for FloydWarshall {
             Action::Mid(_) | Action::Set(..) => return Err(Illegal("there is no such vertex")),
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -169,8 +173,9 @@ impl Task for FloydWarshall {
             (_, Some(k)) => improvement(&state.dist, k, 0, 0),
             (_, None) => None,
         };
+
         match set {
-            // After wrong lines a sum can be more than a line can say.
+            // After wrong lines a sum may exceed the largest number of a line.
             Some(Action::Set(.., x)) if x as u64 >= NUMBER_LIMIT => None,
             Some(set) => Some(set),
             None => {
@@ -188,36 +193,44 @@ impl Task for FloydWarshall {
         found: &mut Violations,
     ) {
         found.require(page::DIAGONAL, diagonal_fits(&after.dist));
+
         let not_above = |(bound, dist): (Option<usize>, Option<usize>)| {
             bound.is_none_or(|bound| dist.is_some_and(|dist| dist <= bound))
         };
         found.require(page::NEVER_UP, pairs(&instance.w, &after.dist).all(not_above));
-        // The other way round: wherever a distance is set, the true one is, and is not greater.
+
+        // With the roles exchanged: wherever a distance is set, there is a true one that is not
+        // greater.
         found.require(page::FROM_ABOVE, pairs(&after.dist, instance.distances()).all(not_above));
+
         let begun = after.k.get().map_or(0, |k| k + 1);
+        // A round improves only entries outside row k, column k and the diagonal.
         let most = (instance.n as u64 - 1) * (instance.n as u64).saturating_sub(2);
         let bounded = after.updates.iter().all(|updates| *updates <= most);
         found.require(
             page::UPDATES,
             bounded && after.updates[begun..].iter().all(|updates| *updates == 0),
         );
+
         let round = before.k.get();
         match *action {
             Action::Set(i, j, x) => judge_set(before, [i, j, x], found),
             Action::Mid(k) => found.require(page::ROUNDS, round.map_or(0, |round| round + 1) == k),
             Action::Done => found.require(page::ROUNDS, round == instance.n.checked_sub(1)),
         }
+
         if !matches!(action, Action::Set(..)) {
             found
                 .require(page::ROUND_COMPLETE, round.is_none_or(|k| is_closed_by(&before.dist, k)));
         }
+
         if *action == Action::Done {
             found.require(page::TRIANGLE, (0..instance.n).all(|k| is_closed_by(&after.dist, k)));
         }
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // A round improves entries outside row k, column k and the diagonal alone, each once.
+        // A round improves only entries outside row k, column k and the diagonal, each once.
         let n = instance.n as u64;
         n + n * (n - 1) * n.saturating_sub(2) + 1
     }

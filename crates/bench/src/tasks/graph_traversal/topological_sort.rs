@@ -25,7 +25,7 @@ impl Instance {
         self.graph.get_or_init(|| Graph::directed(self.n, &self.edges))
     }
 
-    /// In-degree of each vertex as far as it comes from vertices that `counts` names.
+    /// In-degree of each vertex, counting only edges from vertices that `counts` accepts.
     fn indegrees(&self, counts: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut indegrees = vec![0; self.n];
         self.edges.iter().filter(|[u, _]| counts(*u)).for_each(|[_, v]| indegrees[*v] += 1);
@@ -33,9 +33,11 @@ impl Instance {
     }
 
     fn is_acyclic(&self) -> bool {
+        // Vertices on a cycle never become free.
         let mut left = self.indegrees(|_| true);
         let mut free: Vec<_> = (0..self.n).filter(|v| left[*v] == 0).collect();
         let mut taken = 0;
+
         while let Some(u) = free.pop() {
             taken += 1;
             for v in self.graph().neighbours(u) {
@@ -45,6 +47,7 @@ impl Instance {
                 }
             }
         }
+
         taken == self.n
     }
 }
@@ -70,6 +73,7 @@ fn length(order: &[usize]) -> i64 {
 /// it.
 fn places(n: usize, order: &[usize]) -> Vec<usize> {
     let mut places = vec![order.len(); n];
+    // In reverse order, so that the first occurrence is the one that stays.
     order.iter().enumerate().rev().for_each(|(place, u)| places[*u] = place);
     places
 }
@@ -95,6 +99,8 @@ impl Task for TopologicalSort {
         let m = rng.size(n, 2 * n);
         let labels = rng.permutation(n);
         let mut edges = Vec::with_capacity(m);
+
+        // Edges lead up the random order, so that no cycle can arise.
         graph::add_edges(&mut edges, m, true, || {
             let [x, y] = graph::draw_pair(n, rng);
             [labels[x.min(y)], labels[x.max(y)]]
@@ -144,6 +150,7 @@ impl Task for TopologicalSort {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -157,8 +164,9 @@ impl Task for TopologicalSort {
             }
             _ => return None,
         };
+
         match (next, state.queue.first()) {
-            // After wrong lines there may be nothing left to take off.
+            // After wrong lines the in-degree may be 0 already.
             (Some(v), _) => Some(Action::Dec(v, state.indegree[v].checked_sub(1)?)),
             (None, Some(u)) => Some(Action::Emit(*u)),
             (None, None) => Some(Action::Done),
@@ -177,19 +185,25 @@ impl Task for TopologicalSort {
         let preceded = |[u, v]: &Pair| !emitted(*v) || places[*u] < places[*v];
         found.require(page::PRECEDENCE, instance.edges.iter().all(preceded));
         found.require(page::QUEUE, queue_fits(after));
+
+        // An in-degree counts at least the edges from vertices not emitted yet, at most all edges.
         let (least, most) = (instance.indegrees(|u| !emitted(u)), instance.indegrees(|_| true));
         let between = (0..instance.n).all(|v| (least[v]..=most[v]).contains(&after.indegree[v]));
         found.require(page::INDEGREE, between);
+
         let emissions = length(&after.order);
         let ready = after.ready.iter().zip(&after.indegree);
         let fits = |(ready, indegree): (&i64, &usize)| {
             (*ready == -1) == (*indegree > 0) && *ready <= emissions
         };
         found.require(page::READY, ready.into_iter().all(fits));
+
+        // Order and queue together only grow at their end.
         found.require(
             page::FIRST_IN_FIRST_OUT,
             after.joined().take(before.joined().count()).eq(before.joined()),
         );
+
         if let Action::Dec(v, x) = *action {
             let joined = before.order.last().is_some_and(|u| instance.graph().joins(*u, v));
             found.require(page::DEC, joined && before.indegree[v].checked_sub(1) == Some(x));
@@ -202,13 +216,14 @@ impl Task for TopologicalSort {
             let left = instance.indegrees(|u| earlier[u] == before.order.len());
             found.require(page::SUCCESSORS, before.indegree == left);
         }
+
         if *action == Action::Done {
             found.require(page::COMPLETE, after.order.len() == instance.n);
         }
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // Each vertex is emitted once, and each edge takes one off once.
+        // Each vertex is emitted once, and each edge lowers an in-degree once.
         (instance.n + instance.edges.len() + 1) as u64
     }
 

@@ -11,26 +11,29 @@ fn are_disjoint(mut ranges: Vec<(usize, usize)>) -> bool {
 }
 
 impl State {
-    /// Pivots in ascending order bound the values between them; that is their constraint, looked at
-    /// once a cell.
+    /// Whether each pivot bounds the values on both sides of it. Comparing every cell with the
+    /// pivots next to it is enough.
     fn pivots_hold(&self) -> bool {
         let bounded = |values: &[i64], least: i64, greatest: i64| {
             values.iter().all(|x| (least..=greatest).contains(x))
         };
         let (mut start, mut least) = (0, i64::MIN);
+
         for p in &self.pivots_sorted {
-            // The same place may have been named twice.
+            // A place that was named twice makes this range reversed, which `part` reads as empty.
             if !bounded(moves::part(&self.a, start..*p), least, self.a[*p]) || self.a[*p] < least {
                 return false;
             }
             (start, least) = (p + 1, self.a[*p]);
         }
+
         bounded(&self.a[start..], least, i64::MAX)
     }
 
     fn stack_holds(&self) -> bool {
         let ranges = self.stack.iter().map(|(lo, hi, _)| (*lo, *hi)).collect();
         self.stack.iter().all(|(lo, hi, depth)| {
+            // No pivot lies in a range that is still to be sorted.
             let next = self.pivots_sorted.partition_point(|p| p < lo);
             let free = self.pivots_sorted.get(next).is_none_or(|p| p >= hi);
             lo + 2 <= *hi && free && (0..=self.depth_limit).contains(depth)
@@ -66,7 +69,7 @@ impl State {
         }
     }
 
-    /// Whether the range is one for this way of sorting it.
+    /// Whether size and depth of the range call for this way of sorting it.
     fn suits(&self, action: Action) -> bool {
         let cells = self.range().len();
         match action {
@@ -91,6 +94,7 @@ impl State {
     fn next_compared(&self) -> Option<usize> {
         match self.last.0? {
             Action::Median(_) => self.lo,
+            // A comparison with another cell than the pivot.
             Action::Cmp(_, j) if Some(j + 1) != self.hi => None,
             Action::Cmp(j, _) | Action::Swap(_, j) => Some(j + 1),
             _ => None,
@@ -101,6 +105,7 @@ impl State {
     fn is_partitioned_up_to(&self, j: usize) -> bool {
         let (Some(lo), Some(hi), Some(i)) = (self.lo, self.hi, self.i) else { return false };
         let pivot = self.a[hi - 1];
+
         let (less, others) = (moves::part(&self.a, lo..i), moves::part(&self.a, i..j));
         (lo..=j).contains(&i)
             && less.iter().all(|x| *x < pivot)
@@ -133,23 +138,28 @@ impl State {
         if i >= heap.len() || d >= heap.len() {
             return false;
         }
+
         let mut node = d;
         while node > i {
+            // After the sift, the element that came up from `node` is at its parent.
             let parent = (node - 1) / 2;
             let is_left = node % 2 == 1;
             let sibling = heap.get(if is_left { node + 1 } else { node - 1 });
+
             let greater = sibling.is_none_or(|sibling| {
                 heap[parent] > *sibling || is_left && heap[parent] == *sibling
             });
+
             if !greater || heap[parent] <= heap[d] {
                 return false;
             }
+
             node = parent;
         }
         true
     }
 
-    /// Whether the cells behind the heap are in order and nothing in the heap exceeds them.
+    /// Whether the cells after the heap are in order and nothing in the heap exceeds them.
     fn is_heap_tail_final(&self) -> bool {
         let heap = self.heap();
         let tail = &self.range()[heap.len()..];
@@ -173,6 +183,7 @@ fn check_ranges(before: &State, action: Action, after: &State, found: &mut Viola
                 Some(Action::Insert(last, _)) => Some(last + 1),
                 _ => None,
             };
+
             let due =
                 next == Some(k) && after.hi.is_some_and(|hi| k < hi) && after.range().len() <= LEAF;
             let stable = after.lo.is_some_and(|lo| moves::is_stable_insertion(&after.a, lo, k, p));
@@ -230,9 +241,11 @@ pub fn check(before: &State, action: Action, after: &State, found: &mut Violatio
     found.require(page::STACK, after.stack_holds());
     found.require(page::HEAPS, after.heaps_hold());
     found.require(page::COUNTS, after.swaps <= after.comparisons);
+
     check_ranges(before, action, after, found);
     check_heap(before, action, after, found);
     check_partition(before, action, after, found);
+
     if action == Action::Done {
         found.require(page::SORTED, after.a.is_sorted());
     }
