@@ -11,9 +11,9 @@ use crate::Lesson;
 use crate::bits::{bit, increment_around};
 use crate::numbers::comparison;
 
-pub struct Of;
+pub struct BitonicSortLesson;
 
-impl Lesson for Of {
+impl Lesson for BitonicSortLesson {
     type Task = BitonicSort;
 
     fn view(_: &Input, state: &State) -> String {

@@ -11,7 +11,7 @@ use crate::numbers::{
     compared, comparison_of_naturals, counter, difference, low_first, place, sum, up_to_difference,
 };
 
-pub struct Of;
+pub struct BlockSortLesson;
 
 const WIDTH: usize = 3;
 const BLOCK: usize = 16;
@@ -20,7 +20,7 @@ const BLOCK: usize = 16;
 const NEAR: usize = 2;
 const FAR: [usize; 3] = [5, 13, 23];
 
-impl Lesson for Of {
+impl Lesson for BlockSortLesson {
     type Task = BlockSort;
 
     fn view(input: &Input, state: &State) -> String {

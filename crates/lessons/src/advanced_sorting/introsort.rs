@@ -13,9 +13,9 @@ use crate::numbers::{
 };
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct IntrosortLesson;
 
-impl Lesson for Of {
+impl Lesson for IntrosortLesson {
     type Task = Introsort;
 
     fn view(_: &Input, state: &State) -> String {
@@ -206,7 +206,7 @@ mod tests {
         let heap: Vec<i64> =
             std::iter::once(-1000).chain((0..511).map(|node| 999 - node)).collect();
         let line = sift(&state_with_heap(heap), 0).expect("a heap");
-        assert!(line.matches('?').count() <= Of::READS_MAX, "{line}");
+        assert!(line.matches('?').count() <= IntrosortLesson::READS_MAX, "{line}");
         assert!(line.len() < 440, "{} bytes", line.len());
     }
 }

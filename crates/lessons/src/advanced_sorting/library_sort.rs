@@ -13,12 +13,12 @@ use crate::cells::{middle, number};
 use crate::numbers::{compared, low_first};
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct LibrarySortLesson;
 
 /// Bits of a count of elements.
 const COUNT_BITS: usize = 9;
 
-impl Lesson for Of {
+impl Lesson for LibrarySortLesson {
     type Task = LibrarySort;
 
     fn view(input: &Input, state: &State) -> String {

@@ -7,9 +7,9 @@ use prime_bench::tasks::comparison_sorting::Input;
 use crate::Lesson;
 use crate::numbers::up_to_difference;
 
-pub struct Of;
+pub struct PatienceSortLesson;
 
-impl Lesson for Of {
+impl Lesson for PatienceSortLesson {
     type Task = PatienceSort;
 
     fn view(input: &Input, state: &State) -> String {

@@ -10,7 +10,7 @@ use prime_bench::tasks::comparison_sorting::Input;
 use crate::Lesson;
 use crate::numbers::{compared, comparison, place, value_at};
 
-pub struct Of;
+pub struct SmoothsortLesson;
 
 /// The root of the tree to the left of a node that is a root itself, and the node's children.
 fn neighbours(state: &State) -> (Option<usize>, Option<(usize, usize)>) {
@@ -25,7 +25,7 @@ fn neighbours(state: &State) -> (Option<usize>, Option<(usize, usize)>) {
     (root, children(node, order))
 }
 
-impl Lesson for Of {
+impl Lesson for SmoothsortLesson {
     type Task = Smoothsort;
 
     fn view(_: &Input, state: &State) -> String {

@@ -7,9 +7,9 @@ use prime_bench::tasks::comparison_sorting::Input;
 use crate::Lesson;
 use crate::numbers::{comparison, value};
 
-pub struct Of;
+pub struct StrandSortLesson;
 
-impl Lesson for Of {
+impl Lesson for StrandSortLesson {
     type Task = StrandSort;
 
     fn view(_: &Input, state: &State) -> String {

@@ -14,14 +14,14 @@ use crate::cells::{bisected, number};
 use crate::numbers::{compared, counter, difference, pairwise, sign, sum};
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct TimsortLesson;
 
 const WIDTH: usize = 3;
 
 /// Cells of one read, of those that a run is found in: their places differ in the last digit alone.
 const TEN: usize = 10;
 
-impl Lesson for Of {
+impl Lesson for TimsortLesson {
     type Task = Timsort;
 
     fn view(input: &Input, state: &State) -> String {

@@ -9,7 +9,7 @@ use prime_bench::tasks::comparison_sorting::Input;
 use crate::Lesson;
 use crate::numbers::{comparison, low_first};
 
-pub struct Of;
+pub struct TournamentSortLesson;
 
 /// The next match: while the tree is built, of the node before; later, of the parent.
 enum Match {
@@ -43,7 +43,7 @@ impl Match {
     }
 }
 
-impl Lesson for Of {
+impl Lesson for TournamentSortLesson {
     type Task = TournamentSort;
 
     fn view(input: &Input, state: &State) -> String {

@@ -4,9 +4,9 @@ use prime_bench::tasks::automata::dfa_simulation::{DfaSimulation, Instance, Stat
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct DfaSimulationLesson;
 
-impl Lesson for Of {
+impl Lesson for DfaSimulationLesson {
     type Task = DfaSimulation;
 
     fn view(instance: &Instance, state: &State) -> String {

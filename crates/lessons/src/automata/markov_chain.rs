@@ -8,11 +8,11 @@ use prime_bench::tasks::automata::markov_chain::{Instance, MarkovChain, State};
 use crate::Lesson;
 use crate::numbers::{difference, low_first};
 
-pub struct Of;
+pub struct MarkovChainLesson;
 
 const WIDTH: usize = 3;
 
-impl Lesson for Of {
+impl Lesson for MarkovChainLesson {
     type Task = MarkovChain;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -8,9 +8,9 @@ use prime_bench::tasks::automata::nfa_simulation::{Action, Instance, NfaSimulati
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct NfaSimulationLesson;
 
-impl Lesson for Of {
+impl Lesson for NfaSimulationLesson {
     type Task = NfaSimulation;
 
     fn view(instance: &Instance, state: &State) -> String {

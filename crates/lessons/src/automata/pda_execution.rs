@@ -5,9 +5,9 @@ use prime_bench::tasks::automata::pda_execution::{Instance, Move, PdaExecution, 
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct PdaExecutionLesson;
 
-impl Lesson for Of {
+impl Lesson for PdaExecutionLesson {
     type Task = PdaExecution;
 
     fn view(instance: &Instance, state: &State) -> String {

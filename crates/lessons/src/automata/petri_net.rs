@@ -7,9 +7,9 @@ use prime_bench::tasks::automata::petri_net::{Instance, PetriNet, State};
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct PetriNetLesson;
 
-impl Lesson for Of {
+impl Lesson for PetriNetLesson {
     type Task = PetriNet;
 
     fn view(instance: &Instance, state: &State) -> String {

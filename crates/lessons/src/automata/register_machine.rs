@@ -8,14 +8,14 @@ use prime_bench::tasks::automata::register_machine::{
 use crate::Lesson;
 use crate::numbers::{decremented, incremented, low_first};
 
-pub struct Of;
+pub struct RegisterMachineLesson;
 
 /// Width of the values of registers.
 const VALUE: usize = 4;
 /// Width of the numbers of lines.
 const LINE: usize = 2;
 
-impl Lesson for Of {
+impl Lesson for RegisterMachineLesson {
     type Task = RegisterMachine;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -13,7 +13,7 @@ use prime_bench::tasks::classic_puzzles::logic_grid::{Instance, LogicGrid, State
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct LogicGridLesson;
 
 /// A street of the benchmark has at most six houses.
 const STREET: usize = 6;
@@ -50,7 +50,7 @@ fn sign(relation: Relation) -> char {
     }
 }
 
-impl Lesson for Of {
+impl Lesson for LogicGridLesson {
     type Task = LogicGrid;
 
     fn view(instance: &Instance, state: &State) -> String {

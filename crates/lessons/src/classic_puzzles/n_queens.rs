@@ -6,9 +6,9 @@ use prime_bench::tasks::classic_puzzles::n_queens::{Action, Instance, NQueens, S
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct NQueensLesson;
 
-impl Lesson for Of {
+impl Lesson for NQueensLesson {
     type Task = NQueens;
 
     fn view(instance: &Instance, state: &State) -> String {

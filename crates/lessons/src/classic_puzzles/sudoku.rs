@@ -13,7 +13,7 @@ use prime_bench::tasks::classic_puzzles::sudoku_grid::{CELLS, Grid, SIDE, UNITS}
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct SudokuLesson;
 
 const KEYS: &[u8; 27] = b"ABCDEFGHIabcdefghiJKLMNOPQR";
 
@@ -65,7 +65,7 @@ fn in_row(cell: usize) -> [char; 2] {
     [key(SIDE + column), key(2 * SIDE + row / 3 * 3 + column / 3)]
 }
 
-impl Lesson for Of {
+impl Lesson for SudokuLesson {
     type Task = Sudoku;
 
     fn view(_: &Instance, state: &State) -> String {

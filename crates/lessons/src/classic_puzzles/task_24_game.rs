@@ -8,12 +8,12 @@ use prime_bench::tasks::classic_puzzles::task_24_game::{Action, Game24, Instance
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct Game24Lesson;
 
 /// The most values of which all calculations are tried.
 const TRIED: usize = 3;
 
-impl Lesson for Of {
+impl Lesson for Game24Lesson {
     type Task = Game24;
 
     fn view(_: &Instance, state: &State) -> String {

@@ -7,12 +7,12 @@ use prime_bench::tasks::classic_puzzles::tower_of_hanoi::{Action, Instance, Stat
 use crate::Lesson;
 use crate::numbers::{pairwise, place};
 
-pub struct Of;
+pub struct TowerOfHanoiLesson;
 
 /// Stands for the ground below an empty peg, which every disk may lie on.
 const GROUND: usize = 99;
 
-impl Lesson for Of {
+impl Lesson for TowerOfHanoiLesson {
     type Task = TowerOfHanoi;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -8,9 +8,9 @@ use crate::Lesson;
 use crate::numbers::{comparison, counter, sum};
 use crate::pairs::{compared_pair, swapped_pair};
 
-pub struct Of;
+pub struct BubbleSortLesson;
 
-impl Lesson for Of {
+impl Lesson for BubbleSortLesson {
     type Task = BubbleSort;
 
     fn view(_: &Input, state: &State) -> String {

@@ -9,9 +9,9 @@ use crate::Lesson;
 use crate::numbers::{comparison, counter, low_first, place};
 use crate::pairs::{compared_pair, swapped_pair};
 
-pub struct Of;
+pub struct CombSortLesson;
 
-impl Lesson for Of {
+impl Lesson for CombSortLesson {
     type Task = CombSort;
 
     fn view(_: &Input, state: &State) -> String {

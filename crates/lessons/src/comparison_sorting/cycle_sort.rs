@@ -8,9 +8,9 @@ use prime_bench::tasks::comparison_sorting::cycle_sort::{Action, CycleSort, Stat
 use crate::Lesson;
 use crate::numbers::{place, up_to_difference, value};
 
-pub struct Of;
+pub struct CycleSortLesson;
 
-impl Lesson for Of {
+impl Lesson for CycleSortLesson {
     type Task = CycleSort;
 
     fn view(_: &Input, state: &State) -> String {

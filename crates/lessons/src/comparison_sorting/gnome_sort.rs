@@ -8,9 +8,9 @@ use crate::Lesson;
 use crate::numbers::comparison;
 use crate::pairs::{compared_pair, swapped_pair};
 
-pub struct Of;
+pub struct GnomeSortLesson;
 
-impl Lesson for Of {
+impl Lesson for GnomeSortLesson {
     type Task = GnomeSort;
 
     fn view(_: &Input, state: &State) -> String {

@@ -10,9 +10,9 @@ use crate::numbers::{
     comparison, comparison_of_naturals, counter, doubled_plus_one, low_first, value_at,
 };
 
-pub struct Of;
+pub struct HeapSortLesson;
 
-impl Lesson for Of {
+impl Lesson for HeapSortLesson {
     type Task = HeapSort;
 
     fn view(_: &Input, state: &State) -> String {

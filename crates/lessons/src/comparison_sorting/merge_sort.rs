@@ -9,9 +9,9 @@ use crate::Lesson;
 use crate::bits::interleaved;
 use crate::numbers::{comparison, counter, difference, place, sum, value_at};
 
-pub struct Of;
+pub struct MergeSortLesson;
 
-impl Lesson for Of {
+impl Lesson for MergeSortLesson {
     type Task = MergeSort;
 
     fn view(_: &Input, state: &State) -> String {

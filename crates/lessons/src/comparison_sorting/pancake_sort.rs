@@ -8,9 +8,9 @@ use prime_bench::tasks::comparison_sorting::pancake_sort::{Action, PancakeSort, 
 use crate::Lesson;
 use crate::numbers::{comparison, value_at};
 
-pub struct Of;
+pub struct PancakeSortLesson;
 
-impl Lesson for Of {
+impl Lesson for PancakeSortLesson {
     type Task = PancakeSort;
 
     fn view(_: &Input, state: &State) -> String {

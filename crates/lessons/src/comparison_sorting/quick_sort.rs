@@ -7,9 +7,9 @@ use prime_bench::tasks::comparison_sorting::quick_sort::{Action, QuickSort, Stat
 use crate::Lesson;
 use crate::numbers::{comparison, counter, low_first, place, value_at};
 
-pub struct Of;
+pub struct QuickSortLesson;
 
-impl Lesson for Of {
+impl Lesson for QuickSortLesson {
     type Task = QuickSort;
 
     fn view(_: &Input, state: &State) -> String {

@@ -7,9 +7,9 @@ use prime_bench::tasks::comparison_sorting::selection_sort::{Action, SelectionSo
 use crate::Lesson;
 use crate::numbers::{comparison, value_at};
 
-pub struct Of;
+pub struct SelectionSortLesson;
 
-impl Lesson for Of {
+impl Lesson for SelectionSortLesson {
     type Task = SelectionSort;
 
     fn view(_: &Input, state: &State) -> String {

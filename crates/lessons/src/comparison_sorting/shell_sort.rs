@@ -9,9 +9,9 @@ use crate::Lesson;
 use crate::numbers::{comparison, comparison_of_naturals, counter, difference, place};
 use crate::pairs::{compared_pair, swapped_pair};
 
-pub struct Of;
+pub struct ShellSortLesson;
 
-impl Lesson for Of {
+impl Lesson for ShellSortLesson {
     type Task = ShellSort;
 
     fn view(_: &Input, state: &State) -> String {

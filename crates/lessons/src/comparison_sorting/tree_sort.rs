@@ -10,9 +10,9 @@ use prime_bench::tasks::comparison_sorting::tree_sort::{Action, State, TreeSort}
 use crate::Lesson;
 use crate::numbers::{comparison, place, value_at};
 
-pub struct Of;
+pub struct TreeSortLesson;
 
-impl Lesson for Of {
+impl Lesson for TreeSortLesson {
     type Task = TreeSort;
 
     fn view(input: &Input, state: &State) -> String {

@@ -9,9 +9,9 @@ use prime_bench::tasks::data_structures::doubly_linked_list::{
 use crate::Lesson;
 use crate::numbers::interleaved;
 
-pub struct Of;
+pub struct DoublyLinkedListLesson;
 
-impl Lesson for Of {
+impl Lesson for DoublyLinkedListLesson {
     type Task = DoublyLinkedList;
 
     fn view(instance: &Instance, state: &State) -> String {

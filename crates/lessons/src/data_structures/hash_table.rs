@@ -10,7 +10,7 @@ use prime_bench::tasks::data_structures::hash_table::{HashTable, Instance, State
 use crate::Lesson;
 use crate::numbers::{compared, incremented, low_first, pairwise, sum};
 
-pub struct Of;
+pub struct HashTableLesson;
 
 /// Digits of a key, and of the numbers that are reduced modulo the slots.
 const KEY: usize = 3;
@@ -19,7 +19,7 @@ const WIDTH: usize = 4;
 /// Multiples of the slots that are tried, and their names.
 const MULTIPLES: [(char, usize); 5] = [('e', 16), ('d', 8), ('c', 4), ('b', 2), ('a', 1)];
 
-impl Lesson for Of {
+impl Lesson for HashTableLesson {
     type Task = HashTable;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -9,9 +9,9 @@ use prime_bench::tasks::data_structures::lru_cache::{
 use crate::Lesson;
 use crate::numbers::{compared, interleaved};
 
-pub struct Of;
+pub struct LruCacheLesson;
 
-impl Lesson for Of {
+impl Lesson for LruCacheLesson {
     type Task = LruCache;
 
     fn view(instance: &Instance, state: &State) -> String {

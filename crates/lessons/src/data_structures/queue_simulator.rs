@@ -10,11 +10,11 @@ use prime_bench::tasks::data_structures::queue_simulator::{
 use crate::Lesson;
 use crate::numbers::low_first;
 
-pub struct Of;
+pub struct QueueSimulatorLesson;
 
 const WIDTH: usize = 2;
 
-impl Lesson for Of {
+impl Lesson for QueueSimulatorLesson {
     type Task = QueueSimulator;
 
     fn view(instance: &Instance, state: &State) -> String {

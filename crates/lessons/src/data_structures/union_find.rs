@@ -7,12 +7,12 @@ use prime_bench::tasks::data_structures::union_find::{Instance, State, UnionFind
 use crate::Lesson;
 use crate::numbers::compared;
 
-pub struct Of;
+pub struct UnionFindLesson;
 
 /// Width of elements in comparisons.
 const WIDTH: usize = 3;
 
-impl Lesson for Of {
+impl Lesson for UnionFindLesson {
     type Task = UnionFind;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -10,7 +10,7 @@ use crate::Lesson;
 use crate::numbers::{compared, incremented, pairwise};
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct AStarLesson;
 
 /// Digits of a cell.
 const CELL: usize = 3;
@@ -79,7 +79,7 @@ fn queue(instance: &Instance, state: &State) -> Vec<String> {
     ranks.into_iter().map(|(f, h)| digits(f, width) + &digits(h, width)).collect()
 }
 
-impl Lesson for Of {
+impl Lesson for AStarLesson {
     type Task = AStar;
 
     fn view(instance: &Instance, state: &State) -> String {

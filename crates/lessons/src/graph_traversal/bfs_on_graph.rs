@@ -6,9 +6,9 @@ use prime_bench::tasks::graph_traversal::bfs_on_graph::{Action, BfsOnGraph, Inst
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct BfsOnGraphLesson;
 
-impl Lesson for Of {
+impl Lesson for BfsOnGraphLesson {
     type Task = BfsOnGraph;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -5,9 +5,9 @@ use prime_bench::tasks::graph_traversal::dfs_on_tree::{DfsOnTree, Instance, Stat
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct DfsOnTreeLesson;
 
-impl Lesson for Of {
+impl Lesson for DfsOnTreeLesson {
     type Task = DfsOnTree;
 
     fn view(instance: &Instance, state: &State) -> String {

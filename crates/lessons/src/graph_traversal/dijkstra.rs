@@ -9,7 +9,7 @@ use prime_bench::tasks::graph_traversal::dijkstra::{Action, Dijkstra, Instance, 
 use crate::Lesson;
 use crate::numbers::{compared, sum};
 
-pub struct Of;
+pub struct DijkstraLesson;
 
 /// Digits of a distance.
 const WIDTH: usize = 3;
@@ -33,7 +33,7 @@ fn queue(instance: &Instance, state: &State) -> Vec<(usize, usize)> {
     (0..instance.n).filter(|u| waiting[*u]).filter_map(|u| Some((u, state.dist[u]?))).collect()
 }
 
-impl Lesson for Of {
+impl Lesson for DijkstraLesson {
     type Task = Dijkstra;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -11,12 +11,12 @@ use crate::Lesson;
 use crate::numbers::{counter, place};
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct FloydWarshallLesson;
 
 /// Digits of a distance; the hundreds stand behind them with a plus.
 const WIDTH: usize = 2;
 
-impl Lesson for Of {
+impl Lesson for FloydWarshallLesson {
     type Task = FloydWarshall;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -8,9 +8,9 @@ use prime_bench::tasks::graph_traversal::topological_sort::{
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct TopologicalSortLesson;
 
-impl Lesson for Of {
+impl Lesson for TopologicalSortLesson {
     type Task = TopologicalSort;
 
     fn view(instance: &Instance, state: &State) -> String {

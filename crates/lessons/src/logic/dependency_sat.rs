@@ -11,7 +11,7 @@ use prime_bench::tasks::logic::dependency_sat::{Action, DependencySat, Instance,
 use crate::Lesson;
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct DependencySatLesson;
 
 /// A letter for each item of a list, by which it is found.
 fn letter(place: usize) -> char {
@@ -65,7 +65,7 @@ fn waiting(instance: &Instance, state: &State) -> Vec<(usize, Vec<usize>)> {
         .collect()
 }
 
-impl Lesson for Of {
+impl Lesson for DependencySatLesson {
     type Task = DependencySat;
 
     const READS_MAX: usize = 1;

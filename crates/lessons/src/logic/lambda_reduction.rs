@@ -15,7 +15,7 @@ use prime_bench::tasks::logic::lambda_term::{Symbol, redexes};
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct LambdaReductionLesson;
 
 /// The letters of depths: terms of the benchmark are seldom deeper.
 fn applied(depth: usize) -> char {
@@ -102,7 +102,7 @@ fn around(term: &[Symbol], place: usize) -> (usize, usize) {
     })
 }
 
-impl Lesson for Of {
+impl Lesson for LambdaReductionLesson {
     type Task = LambdaReduction;
 
     fn view(_: &Instance, state: &State) -> String {

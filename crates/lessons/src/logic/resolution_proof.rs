@@ -13,7 +13,7 @@ use prime_bench::tasks::logic::resolution_proof::{Clauses, Instance, ResolutionP
 use crate::Lesson;
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct ResolutionProofLesson;
 
 const NOTHING: &str = "-";
 /// Behind a literal of the given clause that the used one has, too, or whose negation it has.
@@ -24,7 +24,7 @@ const NO_CLAUSE: &str = ".";
 /// A clause that exists; behind a literal: of this one alone.
 const CLAUSE: &str = "!";
 
-impl Lesson for Of {
+impl Lesson for ResolutionProofLesson {
     type Task = ResolutionProof;
 
     fn view(instance: &Instance, state: &State) -> String {

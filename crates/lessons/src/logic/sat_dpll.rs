@@ -10,7 +10,7 @@ use prime_bench::tasks::logic::sat_dpll::{Action, Instance, SatDpll, State};
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct SatDpllLesson;
 
 /// Entries of a bucket that are shown.
 const SHOWN: usize = 3;
@@ -72,7 +72,7 @@ impl Buckets {
     }
 }
 
-impl Lesson for Of {
+impl Lesson for SatDpllLesson {
     type Task = SatDpll;
 
     fn view(instance: &Instance, state: &State) -> String {

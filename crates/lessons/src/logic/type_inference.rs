@@ -10,7 +10,7 @@ use prime_bench::tasks::logic::type_program::{Binder, Due, Kind};
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct TypeInferenceLesson;
 
 /// Types are resolved as those of the state are; after wrong lines one may be too long for it.
 fn resolved(state: &State, symbols: &[Symbol]) -> Type {
@@ -51,7 +51,7 @@ fn free(state: &State, binders: &[Binder]) -> Vec<String> {
     free
 }
 
-impl Lesson for Of {
+impl Lesson for TypeInferenceLesson {
     type Task = TypeInference;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -7,9 +7,9 @@ use prime_bench::tasks::logic::unification::{Instance, State, Unification};
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct UnificationLesson;
 
-impl Lesson for Of {
+impl Lesson for UnificationLesson {
     type Task = Unification;
 
     fn view(instance: &Instance, state: &State) -> String {

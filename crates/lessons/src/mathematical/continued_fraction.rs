@@ -15,7 +15,7 @@ use prime_bench::tasks::mathematical::continued_fraction::{
 use crate::Lesson;
 use crate::numbers::shifted;
 
-pub struct Of;
+pub struct ContinuedFractionLesson;
 
 /// Leading digits that tell the term: of a remainder other than 0 a tenth of the divisor is left,
 /// since terms have a digit.
@@ -72,7 +72,7 @@ fn leading(state: &State) -> [String; 2] {
     [p, q].map(|number| format!("{number:0>width$}").chars().take(LEADING).collect())
 }
 
-impl Lesson for Of {
+impl Lesson for ContinuedFractionLesson {
     type Task = ContinuedFraction;
 
     fn view(_: &Instance, state: &State) -> String {

@@ -20,7 +20,7 @@ use crate::Lesson;
 use crate::fractions::parts;
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct GaussianEliminationLesson;
 
 /// The letters of numerators and denominators as they are read, and of what remains of them in the
 /// end: the benchmark has no longer numbers.
@@ -35,7 +35,7 @@ fn column_name(column: usize) -> String {
     letter.to_string()
 }
 
-impl Lesson for Of {
+impl Lesson for GaussianEliminationLesson {
     type Task = GaussianElimination;
 
     fn view(_: &Instance, state: &State) -> String {
@@ -313,7 +313,8 @@ mod tests {
             let instance = GaussianElimination::generate(difficulty, &mut rng);
             let mut state = GaussianElimination::start(&instance);
             while let Some(action) = GaussianElimination::reference(&instance, &state) {
-                let line = Of::derivation(&instance, &state).unwrap_or_default();
+                let line =
+                    GaussianEliminationLesson::derivation(&instance, &state).unwrap_or_default();
                 let last = line.rsplit(' ').next().unwrap_or_default();
                 match &action {
                     _ if line.is_empty() => {}

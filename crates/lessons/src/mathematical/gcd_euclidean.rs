@@ -7,9 +7,9 @@ use prime_bench::tasks::mathematical::gcd_euclidean::{GcdEuclidean, Instance, St
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct GcdEuclideanLesson;
 
-impl Lesson for Of {
+impl Lesson for GcdEuclideanLesson {
     type Task = GcdEuclidean;
 
     fn view(_: &Instance, state: &State) -> String {

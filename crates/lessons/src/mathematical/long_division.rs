@@ -6,12 +6,12 @@ use prime_bench::tasks::mathematical::long_division::{Instance, LongDivision, St
 use crate::Lesson;
 use crate::numbers::low_first;
 
-pub struct Of;
+pub struct LongDivisionLesson;
 
 /// Width of numbers: one digit more than the longest divisor of the benchmark has.
 const WIDTH: usize = 7;
 
-impl Lesson for Of {
+impl Lesson for LongDivisionLesson {
     type Task = LongDivision;
 
     fn view(instance: &Instance, state: &State) -> String {

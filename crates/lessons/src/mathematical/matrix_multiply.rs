@@ -10,9 +10,9 @@ use crate::numbers::{comparison_of_naturals, difference, low_first, multiple, su
 /// Digits of a running sum: at most 8 × 50 × 50.
 const WIDTH: usize = 5;
 
-pub struct Of;
+pub struct MatrixMultiplyLesson;
 
-impl Lesson for Of {
+impl Lesson for MatrixMultiplyLesson {
     type Task = MatrixMultiply;
 
     fn view(instance: &Instance, state: &State) -> String {

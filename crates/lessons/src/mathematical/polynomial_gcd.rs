@@ -8,7 +8,7 @@ use prime_bench::tasks::mathematical::polynomial_gcd::{Action, Instance, Polynom
 use crate::Lesson;
 use crate::numbers::compared;
 
-pub struct Of;
+pub struct PolynomialGcdLesson;
 
 fn shown(polynomial: &Polynomial) -> String {
     match (polynomial.degree(), polynomial.leading()) {
@@ -17,7 +17,7 @@ fn shown(polynomial: &Polynomial) -> String {
     }
 }
 
-impl Lesson for Of {
+impl Lesson for PolynomialGcdLesson {
     type Task = PolynomialGcd;
 
     fn view(_: &Instance, state: &State) -> String {

@@ -11,7 +11,7 @@ use crate::fractions::{cofactors, low_first, multiplied, parts, product};
 use crate::numbers::{compared, pairwise};
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct SimplexMethodLesson;
 
 fn column_name(column: usize) -> String {
     let letter = ('a'..='z').nth(column).unwrap_or('~');
@@ -44,7 +44,7 @@ fn signs(state: &State) -> Vec<(String, char)> {
         .collect()
 }
 
-impl Lesson for Of {
+impl Lesson for SimplexMethodLesson {
     type Task = SimplexMethod;
 
     fn view(_: &Instance, state: &State) -> String {

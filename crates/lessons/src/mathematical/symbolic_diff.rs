@@ -6,9 +6,9 @@ use prime_bench::tasks::mathematical::symbolic_diff::{Instance, State, SymbolicD
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct SymbolicDiffLesson;
 
-impl Lesson for Of {
+impl Lesson for SymbolicDiffLesson {
     type Task = SymbolicDiff;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -9,7 +9,7 @@ use prime_bench::tasks::non_comparison_sorting::bucket_sort::{
 use crate::Lesson;
 use crate::numbers::{comparison_of_naturals, indexed_digits, low_first, place};
 
-pub struct Of;
+pub struct BucketSortLesson;
 
 /// Digits of a value, which is a fraction of a million.
 const DIGITS: usize = 6;
@@ -17,7 +17,7 @@ const DIGITS: usize = 6;
 /// Buckets whose sizes are shown at the end of one. Their mean size is 4.
 const WINDOW: usize = 8;
 
-impl Lesson for Of {
+impl Lesson for BucketSortLesson {
     type Task = BucketSort;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -9,9 +9,9 @@ use prime_bench::tasks::non_comparison_sorting::counting_sort::{
 use crate::Lesson;
 use crate::numbers::{compared, low_first, place};
 
-pub struct Of;
+pub struct CountingSortLesson;
 
-impl Lesson for Of {
+impl Lesson for CountingSortLesson {
     type Task = CountingSort;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -6,9 +6,9 @@ use prime_bench::tasks::non_comparison_sorting::radix_sort::{Action, Instance, R
 use crate::Lesson;
 use crate::numbers::indexed_digits;
 
-pub struct Of;
+pub struct RadixSortLesson;
 
-impl Lesson for Of {
+impl Lesson for RadixSortLesson {
     type Task = RadixSort;
 
     fn view(instance: &Instance, state: &State) -> String {

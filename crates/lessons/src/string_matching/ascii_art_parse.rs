@@ -8,7 +8,7 @@ use prime_bench::tasks::string_matching::drawing::{Cell, Kind};
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct AsciiArtParseLesson;
 
 /// Runs of a line that are shown.
 const RUNS: usize = 6;
@@ -47,7 +47,7 @@ fn scanned(instance: &Instance, state: &State) -> String {
     line + " end"
 }
 
-impl Lesson for Of {
+impl Lesson for AsciiArtParseLesson {
     type Task = AsciiArtParse;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -8,9 +8,9 @@ use prime_bench::tasks::string_matching::cfg_derivation::{
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct CfgDerivationLesson;
 
-impl Lesson for Of {
+impl Lesson for CfgDerivationLesson {
     type Task = CfgDerivation;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -5,9 +5,9 @@ use prime_bench::tasks::string_matching::kmp_pattern::{Instance, KmpPattern, Pha
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct KmpPatternLesson;
 
-impl Lesson for Of {
+impl Lesson for KmpPatternLesson {
     type Task = KmpPattern;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -14,7 +14,7 @@ use prime_bench::tasks::string_matching::regex_nfa::{
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct RegexNfaLesson;
 
 /// The character of a state; from the 78th on two, the first of them a tilde.
 fn name(q: u16) -> String {
@@ -70,7 +70,7 @@ fn targets(state: &State, q: u16) -> Vec<u16> {
         .collect()
 }
 
-impl Lesson for Of {
+impl Lesson for RegexNfaLesson {
     type Task = RegexNfa;
 
     fn view(instance: &Instance, state: &State) -> String {

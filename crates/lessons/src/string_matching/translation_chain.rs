@@ -10,7 +10,7 @@ use prime_bench::tasks::string_matching::translation_chain::{
 use crate::Lesson;
 use crate::numbers::{difference, low_first, pairwise, sum};
 
-pub struct Of;
+pub struct TranslationChainLesson;
 
 /// Digits of a place.
 const WIDTH: usize = 2;
@@ -19,7 +19,7 @@ fn place(number: usize) -> String {
     low_first(number, WIDTH)
 }
 
-impl Lesson for Of {
+impl Lesson for TranslationChainLesson {
     type Task = TranslationChain;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -7,9 +7,9 @@ use prime_bench::tasks::system_simulation::assembly_line::{AssemblyLine, Instanc
 use crate::Lesson;
 use crate::numbers::compared;
 
-pub struct Of;
+pub struct AssemblyLineLesson;
 
-impl Lesson for Of {
+impl Lesson for AssemblyLineLesson {
     type Task = AssemblyLine;
 
     fn view(instance: &Instance, state: &State) -> String {

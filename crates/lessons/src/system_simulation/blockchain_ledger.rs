@@ -12,7 +12,7 @@ use prime_bench::tasks::system_simulation::blockchain_ledger::{
 use crate::Lesson;
 use crate::numbers::{compared, difference, low_first, sum};
 
-pub struct Of;
+pub struct BlockchainLedgerLesson;
 
 /// Digits of balances, of a hash, of what is added to it, and of 31 times a hash.
 const BALANCE: usize = 4;
@@ -20,7 +20,7 @@ const HASH: usize = 6;
 const ADDEND: usize = 3;
 const COLUMNS: usize = 8;
 
-impl Lesson for Of {
+impl Lesson for BlockchainLedgerLesson {
     type Task = BlockchainLedger;
 
     fn view(instance: &Instance, state: &State) -> String {

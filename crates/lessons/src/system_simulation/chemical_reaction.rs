@@ -19,7 +19,7 @@ use prime_bench::tasks::system_simulation::chemical_reaction::{
 use crate::Lesson;
 use crate::numbers::{pairwise, shifted};
 
-pub struct Of;
+pub struct ChemicalReactionLesson;
 
 /// Digits of a count; few have more.
 const COUNT: usize = 2;
@@ -55,7 +55,7 @@ fn head(place: usize, rate: i64, counts: &[i64]) -> String {
     format!("{}{rate}{several}{}", key(place), counts.join(","))
 }
 
-impl Lesson for Of {
+impl Lesson for ChemicalReactionLesson {
     type Task = ChemicalReaction;
 
     fn view(instance: &Instance, state: &State) -> String {

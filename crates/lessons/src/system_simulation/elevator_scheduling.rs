@@ -13,7 +13,7 @@ use prime_bench::tasks::system_simulation::elevator_turn::{Call, first_after};
 use crate::Lesson;
 use crate::numbers::{self, difference, incremented};
 
-pub struct Of;
+pub struct ElevatorSchedulingLesson;
 
 /// Digits of a tick and of a floor.
 const TICK: usize = 3;
@@ -68,7 +68,7 @@ fn lit(wanted: bool) -> char {
     if wanted { 'o' } else { '.' }
 }
 
-impl Lesson for Of {
+impl Lesson for ElevatorSchedulingLesson {
     type Task = ElevatorScheduling;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -14,7 +14,7 @@ use prime_bench::tasks::system_simulation::file_tree::{
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct FileSystemLesson;
 
 /// A directory on the way, or where the way ends.
 struct Stop<'a> {
@@ -113,7 +113,7 @@ fn separator(place: usize, entered: usize) -> char {
     if place + 1 == entered { '.' } else { '/' }
 }
 
-impl Lesson for Of {
+impl Lesson for FileSystemLesson {
     type Task = FileSystem;
 
     fn view(instance: &Instance, state: &State) -> String {

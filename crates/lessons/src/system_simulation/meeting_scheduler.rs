@@ -12,7 +12,7 @@ use prime_bench::tasks::system_simulation::meeting_scheduler::{
 use crate::Lesson;
 use crate::numbers::{letter, pairwise};
 
-pub struct Of;
+pub struct MeetingSchedulerLesson;
 
 /// The letter of a room, of which the benchmark has few.
 fn name(room: usize) -> String {
@@ -72,7 +72,7 @@ impl Best {
     }
 }
 
-impl Lesson for Of {
+impl Lesson for MeetingSchedulerLesson {
     type Task = MeetingScheduler;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -6,9 +6,9 @@ use prime_bench::tasks::system_simulation::packet_routing::{Instance, PacketRout
 use crate::Lesson;
 use crate::numbers::interleaved;
 
-pub struct Of;
+pub struct PacketRoutingLesson;
 
-impl Lesson for Of {
+impl Lesson for PacketRoutingLesson {
     type Task = PacketRouting;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -10,7 +10,7 @@ use prime_bench::tasks::system_simulation::railway_scheduling::{
 use crate::Lesson;
 use crate::numbers::{compared, letter, sum, terse_minimum};
 
-pub struct Of;
+pub struct RailwaySchedulingLesson;
 
 /// Digits of a time.
 const WIDTH: usize = 3;
@@ -20,7 +20,7 @@ fn under_way(instance: &Instance, state: &State) -> impl Iterator<Item = usize> 
     (0..instance.trains.len()).filter(|train| state.station[*train] != instance.trains[*train].to)
 }
 
-impl Lesson for Of {
+impl Lesson for RailwaySchedulingLesson {
     type Task = RailwayScheduling;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -9,7 +9,7 @@ use prime_bench::tasks::tree_structures::heap_operations::{
 use crate::Lesson;
 use crate::numbers::compared;
 
-pub struct Of;
+pub struct HeapOperationsLesson;
 
 /// Width of elements.
 const WIDTH: usize = 3;
@@ -33,7 +33,7 @@ fn node(instance: &Instance, state: &State) -> Option<(usize, Relatives)> {
     })
 }
 
-impl Lesson for Of {
+impl Lesson for HeapOperationsLesson {
     type Task = HeapOperations;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -8,7 +8,7 @@ use prime_bench::tasks::tree_structures::huffman_tree::{Action, HuffmanTree, Ins
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct HuffmanTreeLesson;
 
 /// Digits of each weight: those of the greatest.
 fn width(state: &State) -> usize {
@@ -53,7 +53,7 @@ fn lettered(bits: &[char]) -> String {
     ('a'..).zip(bits).map(|(letter, bit)| format!("{letter}{bit}")).collect::<Vec<_>>().concat()
 }
 
-impl Lesson for Of {
+impl Lesson for HuffmanTreeLesson {
     type Task = HuffmanTree;
 
     fn view(instance: &Instance, state: &State) -> String {

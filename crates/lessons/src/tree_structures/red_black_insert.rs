@@ -11,7 +11,7 @@ use prime_bench::tasks::tree_structures::red_black_tree::Node;
 use crate::Lesson;
 use crate::numbers::compared;
 
-pub struct Of;
+pub struct RedBlackInsertLesson;
 
 /// Digits of a key.
 const WIDTH: usize = 3;
@@ -44,7 +44,7 @@ fn family(state: &State) -> Option<String> {
     })
 }
 
-impl Lesson for Of {
+impl Lesson for RedBlackInsertLesson {
     type Task = RedBlackInsert;
 
     fn view(instance: &Instance, state: &State) -> String {
