@@ -19,6 +19,7 @@ pub fn increment_around(number: usize, count: usize, is_kept: impl Fn(usize) -> 
     let group = |place: usize| {
         let before = bit(number, place);
         let after = before ^ (carry && !is_kept(place));
+        // A kept bit passes the carry on.
         carry &= before || is_kept(place);
         format!("{}{}", u8::from(after), u8::from(carry))
     };
@@ -27,6 +28,7 @@ pub fn increment_around(number: usize, count: usize, is_kept: impl Fn(usize) -> 
 
 /// The bit with this weight's exponent.
 pub fn bit(number: usize, place: usize) -> bool {
+    // Places past the width of a word hold no bit, and a shift by them must not wrap around.
     u32::try_from(place)
         .ok()
         .and_then(|place| number.checked_shr(place))
@@ -46,6 +48,7 @@ mod tests {
             "01 01 01 10",
             "8: the third bit stays"
         );
+
         assert!(!bit(usize::MAX, 64));
     }
 }

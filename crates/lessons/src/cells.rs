@@ -8,7 +8,9 @@ const WIDTH: usize = 3;
 
 /// The number that an address of this form stands for: digits, all of the width.
 pub fn number(address: &str, width: usize) -> Option<usize> {
+    // `parse` alone would also take a sign, and fewer or more digits.
     let is_number = address.len() == width && address.bytes().all(|byte| byte.is_ascii_digit());
+
     address.parse().ok().filter(|_| is_number)
 }
 
@@ -32,12 +34,14 @@ pub fn middle(lo: usize, hi: usize, width: usize) -> String {
     let mut pairs = String::new();
     let mut sum = String::new();
     let mut carry = 0;
+
     for (x, y) in x.chars().zip(y.chars()) {
         pairs.extend([x, y]);
         let digits = x.to_digit(10).unwrap_or(0) + y.to_digit(10).unwrap_or(0) + carry;
         carry = digits / 10;
         sum += &format!("{}{}", digits % 10, if carry == 1 { '+' } else { '.' });
     }
+
     if lo == hi { pairs + "=" } else { format!("{pairs}:{sum} ") }
 }
 
@@ -58,11 +62,11 @@ fn bisection_for(
     lo: usize,
     hi: usize,
     key: i64,
-    is_behind: impl Fn(i64) -> bool,
+    is_past: impl Fn(i64) -> bool,
 ) -> Option<(String, usize)> {
     bisected(lo, hi, |place| {
         let value = *a.get(place)?;
-        Some((look_up(a, place)? + &up_to_difference(value, key) + " ", is_behind(value)))
+        Some((look_up(a, place)? + &up_to_difference(value, key) + " ", is_past(value)))
     })
 }
 
@@ -74,16 +78,18 @@ pub fn bisected(
     compare: impl Fn(usize) -> Option<(String, bool)>,
 ) -> Option<(String, usize)> {
     let mut line = String::new();
+
     while lo < hi {
         let place = usize::midpoint(lo, hi);
-        let (written, is_behind) = compare(place)?;
+        let (written, is_past) = compare(place)?;
         line += &(middle(lo, hi, WIDTH) + &written);
-        if is_behind {
+        if is_past {
             hi = place;
         } else {
             lo = place + 1;
         }
     }
+
     Some((line + &middle(lo, lo, WIDTH), lo))
 }
 
@@ -92,8 +98,10 @@ mod tests {
     use super::*;
 
     #[test]
+
     fn a_search_reads_the_middle_of_what_is_left() {
         assert_eq!(middle(12, 25, 3), "251200:7.3.0. ");
+
         let a = [-5, 1, 1, 7, 30];
         let (line, place) = bisection(&a, 0, 4, 1).expect("cells");
         assert_eq!(
@@ -101,6 +109,7 @@ mod tests {
             "040000:4.0.0. 002?=+0001 +0001= 340000:7.0.0. 003?=+0007 +00071g 330000="
         );
         assert_eq!(place, 3);
+
         assert_eq!(bisection(&a, 4, 4, 1), Some(("440000=".to_owned(), 4)));
         assert_eq!(bisection(&a, 0, 900, 1), None, "there are no such cells");
     }

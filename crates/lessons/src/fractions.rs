@@ -18,15 +18,20 @@ pub fn low_first(number: i64) -> String {
 /// The product of two magnitudes: the first times each digit of the second, lowest digits first,
 /// then the sum. `None` if it is too long.
 pub fn product(x: i64, y: i64) -> Option<(String, i64)> {
+    // `i64::MIN` has no magnitude in 64 bits.
     let (x, y) = (x.checked_abs()?, y.checked_abs()?);
     let product = x.checked_mul(y)?;
+
     let digits = low_first(y);
     let mut line = format!("{}*{digits}", low_first(x));
+
+    // With a single digit the only partial product is the product itself.
     if digits.len() > 1 {
         for digit in digits.chars() {
             line += &format!(",{}", low_first(x * i64::from(digit.to_digit(10)?)));
         }
     }
+
     Some((format!("{line}={}", low_first(product)), product))
 }
 
@@ -38,8 +43,10 @@ pub fn product(x: i64, y: i64) -> Option<(String, i64)> {
 /// numerator last.
 pub fn lowest_terms(x: i64, y: i64) -> Option<(String, [i64; 2])> {
     let mut line = format!("{},{}:", low_first(x), low_first(y));
+
     let (mut dividend, mut divisor) = (x, y);
     let mut quotients = Vec::new();
+
     while divisor != 0 {
         let (quotient, rest) = (dividend / divisor, dividend % divisor);
         line += &quotient.to_string();
@@ -50,12 +57,16 @@ pub fn lowest_terms(x: i64, y: i64) -> Option<(String, [i64; 2])> {
         quotients.push(quotient);
         (dividend, divisor) = (divisor, rest);
     }
+
+    // Run backwards from 1 instead of the greatest common divisor, the quotients rebuild both
+    // numbers divided by it.
     let (mut above, mut below) = (1_i64, 0_i64);
     line.push('1');
     for quotient in quotients.into_iter().rev() {
         (above, below) = (quotient.checked_mul(above)?.checked_add(below)?, above);
         line += &format!(" {quotient}:{}", low_first(above));
     }
+
     Some((line, [above, below]))
 }
 
@@ -65,12 +76,16 @@ pub fn lowest_terms(x: i64, y: i64) -> Option<(String, [i64; 2])> {
 pub fn cofactors(x: i64, y: i64) -> Option<(String, [i64; 2])> {
     let (greater, less) = (x.max(y), x.min(y));
     let (mut line, [mut ours, mut theirs]) = lowest_terms(greater, less)?;
+
+    // Cuts the line behind the rest of the only division.
     if theirs == 1 {
         line.truncate(line.find("-0 ")? + 2);
     }
+
     if x < y {
         (ours, theirs) = (theirs, ours);
     }
+
     Some((line, [ours, theirs]))
 }
 
@@ -98,8 +113,10 @@ mod tests {
     #[test]
     fn fractions_are_built_up_again_from_their_quotients() {
         let of = |x, y| lowest_terms(x, y).expect("small");
+
         assert_eq!(of(12, 18), ("21,81:0-21 1-6 2:21-0 1 2:2 1:3 0:2".to_owned(), [2, 3]));
         assert_eq!(of(44, 22), ("44,22:2:44-0 1 2:2".to_owned(), [2, 1]));
+
         assert_eq!(cofactors(22, 44), Some(("44,22:2:44-0".to_owned(), [1, 2])));
         assert_eq!(cofactors(18, 12), Some(("81,21:1-6 2:21-0 1 2:2 1:3".to_owned(), [3, 2])));
     }

@@ -177,6 +177,7 @@ pub fn derivation(machine: &dyn Machine) -> Option<String> {
 /// Whether the state has a next step that is not taught, since its derivation is longer than its
 /// lesson permits.
 pub fn is_too_long(machine: &dyn Machine) -> bool {
+    // Few lessons may be too long; all others are spared the completion.
     let may_be = lesson(machine.spec().slug).is_some_and(AnyLesson::may_be_too_long);
     may_be && machine.reference().is_some() && completion(machine).is_none()
 }

@@ -24,6 +24,7 @@ impl Lesson for BitonicSortLesson {
         let action = BitonicSort::reference(input, state)?;
         let [k, j] = state.stage.unwrap_or_default();
         let mut steps = Vec::new();
+
         let i = match state.last.0 {
             Some(Action::Cmp(i, l)) => {
                 steps.push(if i & k == 0 { "up".to_owned() } else { "down".to_owned() });
@@ -33,10 +34,13 @@ impl Lesson for BitonicSortLesson {
             Some(Action::Swap(i, _)) => i,
             _ => return Some(String::new()),
         };
+
         if !matches!(action, Action::Swap(..)) {
+            // n is a power of two: its trailing zeros are the bits of a place.
             let bits = state.a.len().trailing_zeros() as usize;
             steps.push(increment_around(i, bits, |place| bit(j, place)));
         }
+
         Some(steps.join(" "))
     }
 }

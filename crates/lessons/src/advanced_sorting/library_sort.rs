@@ -27,6 +27,7 @@ impl Lesson for LibrarySortLesson {
         let elements = || {
             format!("{} {count:03}/{:03}", bits::interleaved([*count], COUNT_BITS), input.a.len())
         };
+
         match state.last.0 {
             None => format!("start {} {search}", elements()),
             Some(Action::Insert(..)) => format!("insert {} {search}", elements()),
@@ -45,6 +46,7 @@ impl Lesson for LibrarySortLesson {
             }
             _ => String::new(),
         };
+
         Some(match action {
             Action::Cmp(..) => {
                 counted + &middle(lo, hi, 3) + &look_up_rank(state, usize::midpoint(lo, hi))?
@@ -71,6 +73,7 @@ impl Lesson for LibrarySortLesson {
 fn up_to_second_one(count: usize) -> String {
     let mut ones = 0;
     let bits = (0..COUNT_BITS).map(|place| count >> place & 1).take_while(|bit| {
+        // The second set bit is still taken, hence the count of those before this bit.
         let is_before = ones < 2;
         ones += bit;
         is_before
@@ -79,6 +82,7 @@ fn up_to_second_one(count: usize) -> String {
 }
 
 fn cell_of(state: &State, rank: usize) -> Option<String> {
+    // A search may end one past the last rank.
     if rank == state.count {
         return Some("-".to_owned());
     }
@@ -104,8 +108,10 @@ fn occupation(state: &State, cell: usize) -> Option<String> {
 fn gap(state: &State) -> Option<String> {
     let rank = state.lo;
     let end = state.cells.len();
+    // Past the last element the gap extends to the last cell.
     let after = state.cell_of(rank).unwrap_or(end);
     let mut line = String::new();
+
     let before = match rank.checked_sub(1) {
         Some(rank) => {
             line += &format!("{} {}", low_first(rank, 3), look_up_rank(state, rank)?);
@@ -113,6 +119,7 @@ fn gap(state: &State) -> Option<String> {
         }
         None => None,
     };
+
     line += &look_up_rank(state, rank)?;
     match before {
         Some(before) if before + 1 < after => {
@@ -130,5 +137,6 @@ fn gap(state: &State) -> Option<String> {
             }
         }
     }
+
     Some(line)
 }

@@ -18,9 +18,11 @@ impl Lesson for PatienceSortLesson {
             Some(card) => format!("next {next:03} {card:+05}"),
             None => "next -".to_owned(),
         };
+
         for (pile, top) in tops(input, state) {
             line += &format!(" {pile:02}{top:+05}");
         }
+
         line
     }
 
@@ -29,6 +31,7 @@ impl Lesson for PatienceSortLesson {
         let card = input.a.get(state.back.len()).copied();
         let mut steps = Vec::new();
         let mut least = None;
+
         for (pile, top) in tops(input, state) {
             match (card, least) {
                 // The card goes to the first pile whose top is not less.
@@ -50,6 +53,7 @@ impl Lesson for PatienceSortLesson {
                 }
             }
         }
+
         Some(steps.join(" "))
     }
 }

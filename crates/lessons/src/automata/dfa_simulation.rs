@@ -17,6 +17,7 @@ impl Lesson for DfaSimulationLesson {
             .zip(&instance.delta[state.q])
             .map(|(letter, target)| format!("{letter}:{target:02}"))
             .collect();
+
         format!("q={:02} reads {letter} row {}", state.q, row.join(" "))
     }
 

@@ -24,19 +24,23 @@ impl Lesson for MarkovChainLesson {
             .zip(instance.weights.get(state.s).into_iter().flatten())
             .map(|(entry, weight)| format!("{entry}:{}", number(*weight)))
             .collect();
+
         format!("{draw} {}", row.join(" "))
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         MarkovChain::reference(instance, state)?;
+
         let mut rest = usize::try_from(*instance.draws.get(state.t)?).ok()?;
         let mut line = Vec::new();
+
         for (entry, weight) in instance.weights[state.s].iter().enumerate() {
             let weight = usize::try_from(*weight).ok()?;
             line.push(format!("{entry}:{}", difference(rest, weight, WIDTH)));
             let Some(left) = rest.checked_sub(weight) else { break };
             rest = left;
         }
+
         Some(line.join(" "))
     }
 }

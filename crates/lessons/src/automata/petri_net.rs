@@ -26,9 +26,11 @@ impl Lesson for PetriNetLesson {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         PetriNet::reference(instance, state)?;
+
         let mut line = String::new();
         for number in in_turn(instance, state) {
             line += &format!("{number:02}:");
+
             let mut enabled = true;
             for (place, weight) in &instance.transitions[number].inputs {
                 enabled = state.marking[*place] >= *weight;
@@ -38,11 +40,13 @@ impl Lesson for PetriNetLesson {
                     break;
                 }
             }
+
             if enabled {
                 return Some(line);
             }
             line.push(' ');
         }
+        // Not reached: where there is a reference step, a transition is enabled.
         None
     }
 }

@@ -56,6 +56,7 @@ impl Lesson for LogicGridLesson {
     fn view(instance: &Instance, state: &State) -> String {
         let with_domain =
             |item: Item| format!("{item}:{}", octal(state.domains.of(item), instance.n));
+
         let mut view = String::new();
         for (place, clue) in instance.clues.iter().enumerate() {
             view += &clue_key(place);
@@ -66,6 +67,7 @@ impl Lesson for LogicGridLesson {
                 }
             };
         }
+
         for (place, values) in state.domains.attributes().enumerate() {
             view += &format!(" {}", attribute(place));
             values.iter().for_each(|set| view += &octal(*set, instance.n));
@@ -79,6 +81,8 @@ impl Lesson for LogicGridLesson {
         let octal = |set: u16| octal(set, n);
         let street = (1 << n) - 1;
         let mut line = String::new();
+
+        // The clues, up to one that rules a house out.
         for (place, clue) in instance.clues.iter().enumerate() {
             line += &clue_key(place);
             let ruled_out = match *clue {
@@ -104,11 +108,14 @@ impl Lesson for LogicGridLesson {
                     }
                 }
             };
+
             match ruled_out {
                 Some(ruled_out) => return Some(format!("{line}!{ruled_out}")),
                 None => line.push('.'),
             }
         }
+
+        // The houses taken: a value with one house left keeps all others out of it.
         line.push(' ');
         for (place, values) in domains.attributes().enumerate() {
             line.push(attribute(place));
@@ -126,6 +133,8 @@ impl Lesson for LogicGridLesson {
                 }
             }
         }
+
+        // The values needed: one that alone can be in a house has no other.
         line.push(' ');
         for (place, values) in domains.attributes().enumerate() {
             line.push(attribute(place));
@@ -135,12 +144,15 @@ impl Lesson for LogicGridLesson {
                     line.extend(values.iter().map(|set| digit(*set, house / OF_DIGIT)));
                     line.push(' ');
                 }
+
                 let mut able = (0..n).filter(|value| values[*value] & (1 << house) != 0);
                 let (first, second) = (able.next(), able.next());
+
                 let named = |value: Option<usize>| {
                     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
                 };
                 line += &format!("{house}{}{}", named(first), named(second));
+
                 if (first, second) == (Some(action.item.value), None)
                     && place == action.item.attribute
                 {

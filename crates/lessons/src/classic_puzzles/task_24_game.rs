@@ -28,21 +28,25 @@ impl Lesson for Game24Lesson {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         Game24::reference(instance, state)?;
+
         let mut steps = Vec::new();
         for (left, operator, right) in
             calcs(state.values.len()).filter(|_| state.values.len() <= TRIED)
         {
             let Some(rest) = calculated(&state.values, left, operator, right) else { continue };
             let reaches = makes(&rest, Value::from_integer(instance.target));
+
             let result = rest.last()?;
             steps.push(format!(
                 "{left}{operator}{right}={result}{}",
                 if reaches { '!' } else { ' ' }
             ));
+
             if reaches {
                 break;
             }
         }
+
         Some(steps.concat())
     }
 
@@ -54,6 +58,7 @@ impl Lesson for Game24Lesson {
         if count <= TRIED || reference.is_none() {
             return Vec::new();
         }
+
         let target = Value::from_integer(instance.target);
         let others = calcs(count).filter(|(left, operator, right)| {
             calculated(&state.values, *left, *operator, *right).is_some_and(|rest| {
@@ -63,6 +68,7 @@ impl Lesson for Game24Lesson {
                 is_small && makes(&rest, target)
             })
         });
+
         others
             .map(Action::from)
             .filter(|other| Some(*other) != reference)

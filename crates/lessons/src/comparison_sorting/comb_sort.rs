@@ -21,6 +21,7 @@ impl Lesson for CombSortLesson {
             place(state.gaps.last().copied(), 3),
             u8::from(state.swapped)
         );
+
         match state.last.0 {
             None => format!("n={n:03} start"),
             Some(Action::Gap(g)) => format!("gap {g:03}"),
@@ -33,6 +34,7 @@ impl Lesson for CombSortLesson {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = CombSort::reference(input, state)?;
         let n = state.a.len();
+
         let mut steps = Vec::new();
         let (i, j) = match state.last.0 {
             None => return Some(ten_thirteenths(n)),
@@ -43,6 +45,8 @@ impl Lesson for CombSortLesson {
             Some(Action::Swap(i, j)) => (i, j),
             _ => return Some(String::new()),
         };
+
+        // A swap is decided by the comparison alone.
         if !matches!(action, Action::Swap(..)) {
             steps.push(counter(j + 1, n, 3));
             steps.push(match (action, *state.gaps.last()?) {
@@ -51,6 +55,7 @@ impl Lesson for CombSortLesson {
                 (_, gap) => ten_thirteenths(gap),
             });
         }
+
         Some(steps.join(" "))
     }
 }

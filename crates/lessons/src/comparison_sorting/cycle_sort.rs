@@ -16,6 +16,7 @@ impl Lesson for CycleSortLesson {
     fn view(_: &Input, state: &State) -> String {
         let n = state.a.len();
         let cycle = format!("n={n:02} start={}", place(state.start, 2));
+
         match state.last.0 {
             None => "start".to_owned(),
             Some(Action::Take(c)) => format!("take {c:02}"),
@@ -36,6 +37,7 @@ impl Lesson for CycleSortLesson {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = CycleSort::reference(input, state)?;
         let n = state.a.len();
+
         match state.last.0 {
             Some(Action::Cmp(i)) if i + 1 < n => Some(format!("{:02}/{n:02}", i + 1)),
             Some(Action::Cmp(_)) => after_scan(state, action),
@@ -59,19 +61,24 @@ fn after_cycle(start: usize, n: usize) -> String {
 /// cells.
 fn after_scan(state: &State, action: Action) -> Option<String> {
     let (start, item) = (state.start?, state.item?);
+
     let mut place = start;
     let mut steps = Vec::new();
     for (cell, x) in state.a.iter().enumerate().skip(start + 1) {
         place += usize::from(*x < item);
         steps.push(format!("{cell:02}{}{place:02}", up_to_difference(*x, item)));
     }
+
     steps.push(format!("puts {:02} {place:02}/{start:02}", state.puts));
+
     if let Action::Put(free) = action {
+        // Cells that equal the item push it on to the first place that is free.
         for cell in place..=free {
             steps.push(format!("{cell:02}{}", up_to_difference(state.a[cell], item)));
         }
     } else {
         steps.push(after_cycle(start, state.a.len()));
     }
+
     Some(steps.join(" "))
 }

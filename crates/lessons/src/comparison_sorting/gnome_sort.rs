@@ -26,6 +26,7 @@ impl Lesson for GnomeSortLesson {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = GnomeSort::reference(input, state)?;
         let Some(Action::Cmp(i, j)) = state.last.0 else { return Some(String::new()) };
+
         let compared = comparison(state.a[i], state.a[j]);
         Some(if matches!(action, Action::Swap(..)) {
             compared

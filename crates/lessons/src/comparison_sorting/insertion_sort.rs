@@ -30,6 +30,7 @@ impl Lesson for InsertionSortLesson {
 
     fn derivation(input: &Input, state: &State) -> Option<String> {
         InsertionSort::reference(input, state)?;
+
         Some(match state.last.0 {
             Some(Action::Cmp(j)) => comparison(state.a[j], state.key?),
             Some(Action::Put(_)) => {

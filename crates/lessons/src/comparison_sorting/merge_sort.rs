@@ -18,6 +18,7 @@ impl Lesson for MergeSortLesson {
         let n = state.a.len();
         let [lo, mid, hi, i, j] =
             [state.lo, state.mid, state.hi, state.i, state.j].map(|bound| place(bound, 3));
+
         match state.last.0 {
             None => format!("n={n:03} start"),
             Some(Action::Split(..)) => format!("split {lo} {hi} mid {mid}"),
@@ -41,9 +42,11 @@ impl Lesson for MergeSortLesson {
         let action = MergeSort::reference(input, state)?;
         let n = state.a.len();
         let Some(last) = state.last.0 else { return Some(String::new()) };
+
         Some(match last {
             Action::Split(lo, hi) => {
                 // Whether the left half, and then the right one, is a single cell.
+
                 let mid = usize::midpoint(lo, hi);
                 let left = counter(lo + 1, mid, 3);
                 if lo + 1 < mid { left } else { format!("{left} {}", counter(mid + 1, hi, 3)) }
@@ -61,6 +64,7 @@ impl Lesson for MergeSortLesson {
                 let shared = (lo ^ hi).trailing_zeros() as usize;
                 let bits = interleaved([lo, hi, n], shared + 1);
                 let size = hi.saturating_sub(lo);
+
                 match action {
                     Action::Split(..) => {
                         format!("{bits} {} {}", difference(hi, lo, 3), sum(hi, size, 3))

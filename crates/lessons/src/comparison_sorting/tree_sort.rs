@@ -17,6 +17,7 @@ impl Lesson for TreeSortLesson {
 
     fn view(input: &Input, state: &State) -> String {
         let (n, inserted) = (input.a.len(), state.inserted);
+
         match state.last.0 {
             None => "start".to_owned(),
             Some(Action::Insert(k)) => format!("insert {k:02}"),
@@ -42,6 +43,7 @@ impl Lesson for TreeSortLesson {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         TreeSort::reference(input, state)?;
         let n = input.a.len();
+
         Some(match state.last.0 {
             Some(Action::Cmp(k, c)) => comparison(input.a[k], input.a[c]),
             Some(Action::Left(..) | Action::Right(..)) => format!("{:02}/{n:02}", state.inserted),
@@ -70,11 +72,14 @@ fn way_up(state: &State, node: usize, n: usize) -> Vec<String> {
     let parents = state.parents();
     let mut way = Vec::new();
     let mut below = node;
+
+    // At most n nodes, so that links which form a cycle cannot hang it.
     while let Some(above) = parents[below].filter(|_| way.len() < n) {
         let side = if state.left.get(above) == Some(below) { 'L' } else { 'R' };
         way.push(format!("{side}{above:02}"));
         below = above;
     }
+
     way.push("-".to_owned());
     way
 }

@@ -17,10 +17,12 @@ impl Lesson for DoublyLinkedListLesson {
     fn view(instance: &Instance, state: &State) -> String {
         let State { list, created, cursor, .. } = state;
         let (head, tail) = (list.head, list.tail);
+
         let node = |id: usize| match list.node(id) {
             Some(node) => format!("between {} {}", node.prev, node.next),
             None => "gone".to_owned(),
         };
+
         match instance.operations.get(state.done).copied() {
             Some(Operation::PushFront(_)) => format!("push_front {created} head {head}"),
             Some(Operation::PushBack(_)) => format!("push_back {created} tail {tail}"),

@@ -22,6 +22,7 @@ impl Lesson for QueueSimulatorLesson {
             .map_or_else(|_| state.count.to_string(), |n| low_first(n, WIDTH));
         let front = state.cells.get(state.head).and_then(|cell| cell.get());
         let front = front.map_or_else(|| "-".to_owned(), |value| value.to_string());
+
         match instance.operations.get(state.done) {
             Some(Operation::Enqueue(_)) => {
                 let (head, capacity) =
@@ -36,14 +37,17 @@ impl Lesson for QueueSimulatorLesson {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = QueueSimulator::reference(instance, state)?;
+        // Only the cell to put into is computed; the other actions copy the view.
         let (Action::Put(cell), Ok(count)) = (action, usize::try_from(state.count)) else {
             return Some(String::new());
         };
+
         let (sum, capacity) = (state.head + count, instance.capacity);
         let modulus =
             10usize.pow(u32::try_from(sum.max(capacity).to_string().len().max(WIDTH)).ok()?);
         let sign = if sum < capacity { '-' } else { '+' };
         let rest = (modulus + sum).saturating_sub(capacity) % modulus;
+
         Some(format!("{} {}{sign} {cell:0WIDTH$}", low_first(sum, WIDTH), low_first(rest, WIDTH)))
     }
 }

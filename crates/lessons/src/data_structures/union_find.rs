@@ -25,6 +25,7 @@ impl Lesson for UnionFindLesson {
                 std::iter::successors(Some(element), parent).map(|node| node.to_string()).collect();
             return format!("find {}", chain.join(" "));
         }
+
         match state.found.as_slice() {
             [u, v] => {
                 format!("union {u:0WIDTH$} {v:0WIDTH$} ranks {} {}", state.rank[*u], state.rank[*v])

@@ -15,11 +15,13 @@ impl Lesson for BfsOnGraphLesson {
         if state.last.0 == Some(Action::Done) {
             return "-".to_owned();
         }
+
         let head = state.queue.first().map_or_else(|| "none".to_owned(), ToString::to_string);
         let marked = |v: usize| format!("{}{v}", if state.level[v] >= 0 { '+' } else { '-' });
         let neighbours =
             state.order.last().into_iter().flat_map(|u| instance.graph().neighbours(*u));
         let neighbours: Vec<_> = neighbours.map(marked).collect();
+
         format!(
             "{} queue {head}",
             if neighbours.is_empty() { "none".to_owned() } else { neighbours.join(" ") }

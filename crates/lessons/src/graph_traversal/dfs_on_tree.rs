@@ -14,9 +14,12 @@ impl Lesson for DfsOnTreeLesson {
         if state.last.0.is_none() {
             return "start".to_owned();
         }
+
         let Some(top) = state.stack.last() else { return "-".to_owned() };
+
         let marked = |v: usize| format!("{}{v}", if state.discover[v] > 0 { '+' } else { '-' });
         let neighbours: Vec<_> = instance.graph().neighbours(*top).map(marked).collect();
+
         format!(
             "{} of {top}",
             if neighbours.is_empty() { "none".to_owned() } else { neighbours.join(" ") }

@@ -17,12 +17,14 @@ const WIDTH: usize = 3;
 /// The arc that is looked at next: of the vertex extracted last, behind the arc of the last line.
 fn arc(instance: &Instance, state: &State) -> Option<(usize, usize, usize)> {
     let u = *state.order.last()?;
+
     let graph = instance.graph();
     let (v, weight) = match state.last.0? {
         Action::Extract(_) => graph.arcs(u).first().copied()?,
         Action::Relax(v, _) | Action::Keep(v) => graph.arc_after(u, v)?,
         Action::Done => return None,
     };
+
     Some((u, v, weight))
 }
 
@@ -40,9 +42,11 @@ impl Lesson for DijkstraLesson {
         if state.last.0 == Some(Action::Done) {
             return "-".to_owned();
         }
+
         let distance = |u: usize| {
             state.dist[u].map_or_else(|| "-".to_owned(), |dist| format!("{dist:0WIDTH$}"))
         };
+
         match arc(instance, state) {
             Some((u, v, weight)) => {
                 format!("{u:02}:{} to {v:02}:{} weight {weight:02}", distance(u), distance(v))
@@ -60,6 +64,7 @@ impl Lesson for DijkstraLesson {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         Dijkstra::reference(instance, state)?;
+
         Some(match arc(instance, state) {
             Some((u, v, weight)) => {
                 let to_u = state.dist[u]?;
@@ -86,6 +91,7 @@ fn name(vertex: usize) -> String {
 fn least(queue: &[(usize, usize)]) -> String {
     let mut nearest: Option<(usize, usize)> = None;
     let mut line = String::new();
+
     for (u, dist) in queue {
         line += &name(*u);
         if nearest.is_none_or(|(least, _)| *dist < least) {
@@ -95,5 +101,6 @@ fn least(queue: &[(usize, usize)]) -> String {
             line.push('g');
         }
     }
+
     line + &nearest.map_or_else(String::new, |(_, u)| format!(" {}", name(u)))
 }

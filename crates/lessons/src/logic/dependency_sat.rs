@@ -51,6 +51,7 @@ fn dependencies<'a>(instance: &'a Instance, state: &State) -> Vec<(usize, &'a [u
 /// name.
 fn waiting(instance: &Instance, state: &State) -> Vec<(usize, Vec<usize>)> {
     let waits = state.selected(instance).without(state.installed());
+
     let named = |package: usize| {
         let of_package = instance.depends.iter().filter(|(from, _)| *from == package);
         let mut named: Vec<_> = of_package.flat_map(|(_, packages)| packages).copied().collect();
@@ -59,6 +60,7 @@ fn waiting(instance: &Instance, state: &State) -> Vec<(usize, Vec<usize>)> {
         named.dedup();
         named
     };
+
     (0..instance.packages)
         .filter(|package| waits.contains(*package))
         .map(|package| (package, named(package)))
@@ -82,13 +84,16 @@ impl Lesson for DependencySatLesson {
         if DependencySat::ended(instance, state) {
             return "-".to_owned();
         }
+
         let latest = state.choices_made.last();
         let latest = latest
             .map_or_else(|| ".".to_owned(), |(number, package)| format!("{number} {package}"));
+
         if let Some(Action::Back(number, package)) = state.last.0 {
             let packages = alternatives(instance, state, &instance.depends[number].1);
             return format!("latest {latest} back {number} {package} of {packages}");
         }
+
         let dependencies = dependencies(instance, state);
         if dependencies.iter().any(|(.., met)| !met) {
             let dependency = |(number, _, met): &(usize, &[usize], bool)| {
@@ -97,11 +102,13 @@ impl Lesson for DependencySatLesson {
             let dependencies: String = dependencies.iter().map(dependency).collect();
             return format!("latest {latest} needs {dependencies}");
         }
+
         let package = |(place, (package, named)): (usize, &(usize, Vec<usize>))| {
             let named: Vec<_> = named.iter().map(ToString::to_string).collect();
             let named = if named.is_empty() { "-".to_owned() } else { named.join(",") };
             format!(" {}{package}:{named}", letter(place))
         };
+
         format!(
             "waiting{}",
             waiting(instance, state).iter().enumerate().map(package).collect::<String>()
@@ -110,6 +117,8 @@ impl Lesson for DependencySatLesson {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = DependencySat::reference(instance, state)?;
+
+        // All is decided: the first package that waits for nothing is installed.
         if let Action::Install(_) = action {
             let mut line = String::new();
             for (place, (package, named)) in waiting(instance, state).iter().enumerate() {
@@ -119,6 +128,7 @@ impl Lesson for DependencySatLesson {
             }
             return None;
         }
+
         let (mut line, packages, tried) = match state.last.0 {
             Some(Action::Back(number, package)) => {
                 let packages = instance.depends[number].1.as_slice();
@@ -138,18 +148,21 @@ impl Lesson for DependencySatLesson {
                 )
             }
         };
+
         for (place, package) in packages.iter().enumerate() {
             line += &format!("{}{package}", letter(place));
             if place < tried {
                 line += if place + 1 < tried { ". " } else { "= " };
                 continue;
             }
+
             // The first conflict is enough.
             let Some(other) = conflicts(instance, state, *package).first().copied() else {
                 return Some(line);
             };
             line += &format!("!{other} ");
         }
+
         Some(line + "none")
     }
 }

@@ -54,6 +54,7 @@ fn shown(
     let mut line = String::new();
     // What is open: a binder, or an application with the parts that it still misses.
     let mut open: Vec<Option<usize>> = Vec::new();
+
     for symbol in term {
         match symbol {
             Symbol::Lambda => {
@@ -69,6 +70,7 @@ fn shown(
             Symbol::Index(index) => {
                 let index = usize::try_from(*index).unwrap_or(usize::MAX);
                 line += &leaf(&Leaf { index, binders });
+                // An index completes its subterm, and with it every part that ends there.
                 while let Some(last) = open.last_mut() {
                     match last {
                         Some(2) => {
@@ -90,6 +92,7 @@ fn shown(
             }
         }
     }
+
     line
 }
 
@@ -116,12 +119,15 @@ impl Lesson for LambdaReductionLesson {
         let term = &state.term;
         let redex = redexes(term).next()?;
         let (body, argument) = (redex + 2, end_of(term, redex + 2));
+
         let (applications, binders) = around(term, redex);
+
         let argument =
             shown(term.get(argument..end_of(term, argument))?, applications + 1, binders, |leaf| {
                 let is_free = leaf.binder().is_some_and(|binder| binder < binders);
                 format!("{}{}", leaf.index, if is_free { "+" } else { "" })
             });
+
         let mut signs = 0..;
         let body =
             shown(term.get(body..end_of(term, body))?, applications + 1, binders + 1, |leaf| {
@@ -129,10 +135,12 @@ impl Lesson for LambdaReductionLesson {
                     Some(Ordering::Equal) => {
                         format!("{}{}", signs.next().map_or('~', copy), leaf.index)
                     }
+                    // The redex's own binder disappears from around it.
                     Some(Ordering::Less) => (leaf.index - 1).to_string(),
                     _ => leaf.index.to_string(),
                 }
             });
+
         Some(format!("{}{} {body} {argument}", applied(applications), bound(binders)))
     }
 }
@@ -141,6 +149,7 @@ impl Lesson for LambdaReductionLesson {
 fn end_of(term: &[Symbol], start: usize) -> usize {
     let mut missing = 1;
     let mut place = start;
+
     while missing > 0 && place < term.len() {
         match term[place] {
             Symbol::Index(_) => missing -= 1,
@@ -149,5 +158,6 @@ fn end_of(term: &[Symbol], start: usize) -> usize {
         }
         place += 1;
     }
+
     place
 }

@@ -32,6 +32,7 @@ impl Lesson for ResolutionProofLesson {
             return "done".to_owned();
         }
         let index = Index::of(instance, state);
+
         state.pair().map_or_else(
             || NOTHING.to_owned(),
             |(given, met)| format!("{given:03} {}", index.given(given, Some(met))),
@@ -42,11 +43,14 @@ impl Lesson for ResolutionProofLesson {
         ResolutionProof::reference(instance, state)?;
         let index = Index::of(instance, state);
         let mut line = String::new();
+
         if let Some((given, met)) = state.pair()
             && scan(&index, given, Some(met), &mut line)
         {
             return Some(line);
         }
+
+        // Then the waiting clauses are given one by one, the shortest first.
         for length in 1..=instance.variables {
             let mut next = bucket(&index, length, None, &format!("s{length}"), &mut line);
             while let Some(given) = next {
@@ -77,6 +81,7 @@ impl Lesson for ResolutionProofLesson {
             |digits: &str| digits.parse().ok().filter(|number| *number < index.clauses.len());
         let first = address.chars().next()?;
         let rest = address.get(1..)?;
+
         match first {
             's' => Some(numbered(index.waiting(rest.parse().ok()?, None))),
             'n' => {
@@ -90,9 +95,11 @@ impl Lesson for ResolutionProofLesson {
                     // The literals that were resolved may stand between.
                     let place = place.split_once(':').map_or(place, |(place, _)| place);
                     let (after, literal) = place.split_at_checked(place.find(['+', '-'])?)?;
+
                     let literal = literal.parse().ok()?;
                     let given = number(given)
                         .filter(|given| index.clauses.get(*given).contains(literal))?;
+
                     Some(index.entry(literal, index.partner(given, literal, Some(number(after)?))))
                 }
             },
@@ -115,13 +122,16 @@ impl<'a> Index<'a> {
     fn of(instance: &'a Instance, state: &'a State) -> Self {
         let clauses = state.clauses(instance);
         let mut units = Occurrences::default();
+
         (0..clauses.len())
             .map(|number| clauses.get(number))
             .filter(|clause| clause.len() == 1)
             .for_each(|unit| units.add(unit));
+
         let taken = state.taken();
         let mut places = vec![taken.len(); clauses.len()];
         taken.iter().enumerate().for_each(|(place, number)| places[*number] = place);
+
         Self { clauses, places, taken: taken.len(), units }
     }
 
@@ -223,14 +233,17 @@ fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String
     let clause = index.clauses.get(given);
     let mut lists: Vec<_> = clause
         .iter()
+        // If another literal is a clause of its own, each resolvent would be subsumed.
         .filter(|literal| !index.has_unit(clause.without(*literal)))
         .filter_map(|literal| Some((literal, index.partner(given, literal, after)?)))
         .collect();
+
     while let Some((at, used)) = lists.iter().copied().min_by_key(|(_, next)| *next) {
         if lists.len() > 1 {
             lists.iter().for_each(|(literal, next)| *line += &head(*literal, *next));
             line.push(' ');
         }
+
         *line += &head(at, used);
         let other = index.clauses.get(used);
         // Without a resolvent, the address of the next one begins here.
@@ -240,6 +253,8 @@ fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String
             }
             *line += &head(at, used);
         }
+
+        // Only the lists that stood at this clause move on.
         lists = std::mem::take(&mut lists)
             .into_iter()
             .filter_map(|(literal, next)| {
@@ -255,6 +270,7 @@ fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String
             })
             .collect();
     }
+
     *line += ". ";
     false
 }
@@ -273,12 +289,14 @@ fn resolved(
     line: &mut String,
 ) -> Option<Vec<i64>> {
     line.push(':');
+
     for literal in come.iter() {
         *line += &index.marked(literal);
         if index.units.contains(literal) {
             return None;
         }
     }
+
     let mut literals: Vec<_> = come.iter().collect();
     for literal in stay.iter() {
         *line += &written(literal);
@@ -292,6 +310,7 @@ fn resolved(
             literals.push(literal);
         }
     }
+
     line.push(' ');
     Some(literals)
 }
@@ -299,6 +318,7 @@ fn resolved(
 /// Looks up the clauses that could be subsets of the resolvent, and orders its literals if there
 /// are none. Whether there are none.
 fn is_new(index: &Index<'_>, mut literals: Vec<i64>, line: &mut String) -> bool {
+    // Literals that are clauses were found before, so subsets begin with two.
     for size in 2..=literals.len() {
         for subset in subsets(&literals, size) {
             let subsumes = index.contains(subset.iter().copied().collect());
@@ -308,10 +328,12 @@ fn is_new(index: &Index<'_>, mut literals: Vec<i64>, line: &mut String) -> bool 
             }
         }
     }
+
     if literals.len() > 1 {
         literals.sort_unstable_by_key(|literal| literal.unsigned_abs());
         *line += &all_written(&literals);
     }
+
     true
 }
 
@@ -320,6 +342,7 @@ fn subsets(literals: &[i64], size: usize) -> Vec<Vec<i64>> {
     if size == 0 {
         return vec![Vec::new()];
     }
+
     let from = |(place, literal): (usize, &i64)| {
         let rest = subsets(&literals[place + 1..], size - 1).into_iter();
         rest.map(|subset| [vec![*literal], subset].concat()).collect::<Vec<_>>()

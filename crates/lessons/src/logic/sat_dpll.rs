@@ -33,17 +33,22 @@ impl Buckets {
         let mut buckets = Self::default();
         let mut occurring = Occurrences::default();
         let mut variables = Literals::default();
+
         for (number, clause) in instance.clauses.iter().enumerate() {
+            // A true literal settles the clause.
             if clause.meets(assigned) {
                 continue;
             }
+
             let left = clause.unmentioned_by(assigned);
             occurring.add(left);
+
             for literal in
                 left.iter().filter(|literal| !variables.mentions(*literal)).collect::<Vec<_>>()
             {
                 variables.insert(literal.abs());
             }
+
             let mut literals = left.iter();
             match (literals.next(), literals.next()) {
                 (None, _) => buckets.without.push(format!("{number:03}")),
@@ -51,6 +56,7 @@ impl Buckets {
                 _ => {}
             }
         }
+
         for variable in variables.iter() {
             buckets.free.push(variable.to_string());
             match (occurring.contains(variable), occurring.contains(-variable)) {
@@ -59,6 +65,7 @@ impl Buckets {
                 _ => {}
             }
         }
+
         buckets
     }
 
@@ -79,26 +86,31 @@ impl Lesson for SatDpllLesson {
         if matches!(state.last.0, Some(Action::Sat | Action::Unsat)) {
             return "done".to_owned();
         }
+
         let shown = |(name, bucket): (&str, &[String])| match bucket {
             [] => format!("{name} -"),
             bucket => format!("{name} {}", bucket[..bucket.len().min(SHOWN)].join(" ")),
         };
+
         let decision = state
             .open
             .last()
             .map_or_else(|| "-".to_owned(), |place| state.trail[*place].to_string());
+
         format!("{} decided {decision}", Buckets::of(instance, state).named().map(shown).join(" "))
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         SatDpll::reference(instance, state)?;
         let mut line = String::new();
+
         for (name, bucket) in Buckets::of(instance, state).named() {
             match bucket.first() {
                 Some(first) => return Some(format!("{line}{name} {first}")),
                 None => line += &format!("{name} - "),
             }
         }
+
         Some(line + "all")
     }
 }

@@ -77,11 +77,14 @@ impl Lesson for ContinuedFractionLesson {
 
     fn view(_: &Instance, state: &State) -> String {
         let [p, q] = leading(state);
+        // Nothing is left to divide by: the expansion is complete.
         if q.bytes().all(|digit| digit == b'0') {
             return "-".to_owned();
         }
+
         let numbers = numbers(state);
         let count = numbers.iter().flatten().map(String::len).max().unwrap_or(0);
+
         let column = |place: usize| {
             let digit = |text: &String| {
                 digit(text, place).map_or_else(|| "-".to_owned(), |digit| digit.to_string())
@@ -89,6 +92,7 @@ impl Lesson for ContinuedFractionLesson {
             let digits: String = numbers.iter().flatten().map(digit).collect();
             format!("{}{digits}", column_name(place))
         };
+
         let columns: String = (0..count).map(column).collect();
         let low_first = |number: String| number.chars().rev().collect::<String>();
         let (p, q) = (low_first(p), low_first(q));
@@ -100,6 +104,7 @@ impl Lesson for ContinuedFractionLesson {
         let [p, q] = leading(state);
         let (mut rest, divisor): (u64, u64) = (p.parse().ok()?, q.parse().ok()?);
         let mut line = String::new();
+
         // One subtraction more than the term says, which goes below zero.
         let last = action.term.min(TERM_MAX) + 1;
         for times in 1..=last {
@@ -107,14 +112,18 @@ impl Lesson for ContinuedFractionLesson {
             (rest, digits) = subtracted(rest, divisor)?;
             line += &format!("{times}:{digits}{}", if times == last { "-" } else { "" });
         }
+
         line += &format!("{} ", action.term);
+
         let term = u32::try_from(action.term).ok()?;
         let (columns, [numerator, denominator]) = multiplied(term, &numbers(state));
         line += &format!("{columns} {}", grouped(&numerator));
+
         // A whole number is written without its denominator.
         if denominator != [1] {
             line += &format!("/{}", grouped(&denominator));
         }
+
         Some(line)
     }
 
@@ -125,12 +134,14 @@ impl Lesson for ContinuedFractionLesson {
 fn subtracted(from: u64, subtrahend: u64) -> Option<(u64, String)> {
     let wrap = 10u64.pow(u32::try_from(LEADING).ok()?);
     let rest = (from + wrap).checked_sub(subtrahend)? % wrap;
+
     let mut base = 1;
     let digit = |digit: char| {
         base *= 10;
         let borrows = from % base < subtrahend % base;
         if borrows { shifted(digit) } else { digit }
     };
+
     Some((rest, format!("{rest:0LEADING$}").chars().rev().map(digit).collect()))
 }
 
@@ -140,6 +151,7 @@ fn multiplied(term: u32, numbers: &[[String; 2]; 2]) -> (String, [Vec<u32>; 2]) 
     let mut line = String::new();
     let mut carries = [0; 2];
     let mut digits = [Vec::new(), Vec::new()];
+
     for column in 0.. {
         let mut sums = [None; 2];
         for ((sum, carry), [latest, earlier]) in sums.iter_mut().zip(&mut carries).zip(numbers) {
@@ -150,9 +162,11 @@ fn multiplied(term: u32, numbers: &[[String; 2]; 2]) -> (String, [Vec<u32>; 2]) 
                 *sum = Some((added % 10, *carry));
             }
         }
+
         if sums == [None; 2] {
             break;
         }
+
         line.push(column_name(column));
         for (sum, digits) in sums.into_iter().zip(&mut digits) {
             line +=
@@ -160,6 +174,7 @@ fn multiplied(term: u32, numbers: &[[String; 2]; 2]) -> (String, [Vec<u32>; 2]) 
             digits.extend(sum.map(|(digit, _)| digit));
         }
     }
+
     (line, digits)
 }
 

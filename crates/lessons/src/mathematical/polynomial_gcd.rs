@@ -29,8 +29,10 @@ impl Lesson for PolynomialGcdLesson {
         let (Some(degree), Some(leading)) = (state.b.degree(), state.b.leading()) else {
             return Some(String::new());
         };
+
         let (rest, dividend) = (state.r.degree()?, state.r.leading()?);
         let order = compared(rest, degree, 2);
+
         Some(match action {
             Action::Monic(_) => order,
             Action::Term(..) if state.b.is_monic() => order,
@@ -53,6 +55,7 @@ fn quotient(dividend: &str, divisor: &str) -> String {
     else {
         return String::new();
     };
+
     let mut line = String::new();
     for prime in prime_factors(divisor) {
         let mut rest = 0;
@@ -62,18 +65,21 @@ fn quotient(dividend: &str, divisor: &str) -> String {
             .filter_map(|c| c.to_digit(10))
             .map(u128::from)
             .collect::<Vec<_>>();
+
         line += &format!(";{prime}:");
         for digit in digits {
             rest = 10 * rest + digit;
             line += &format!("{}{}", rest / prime, rest % prime);
             rest %= prime;
         }
+
         if rest == 0 {
             numerator /= prime;
             divisor /= prime;
             line += &format!("={numerator} {divisor}");
         }
     }
+
     let sign = if negative { '-' } else { '+' };
     format!(
         "{line};{denominator}*{divisor}={} {sign}{numerator}",
@@ -84,6 +90,7 @@ fn quotient(dividend: &str, divisor: &str) -> String {
 fn prime_factors(mut number: u128) -> Vec<u128> {
     let mut factors = Vec::new();
     let mut prime = 2;
+
     while prime * prime <= number {
         while number.is_multiple_of(prime) {
             factors.push(prime);
@@ -91,6 +98,7 @@ fn prime_factors(mut number: u128) -> Vec<u128> {
         }
         prime += 1;
     }
+
     factors.extend(Some(number).filter(|number| *number > 1));
     factors
 }

@@ -17,6 +17,7 @@ pub fn residues(number: i64, from: char, prime: i64) -> String {
     let mut rest = 0;
     let digits = number.unsigned_abs().to_string();
     let digits = digits.chars().zip(from..='Z');
+
     digits
         .map(|(digit, letter)| {
             rest = (10 * rest + i64::from(digit.to_digit(10).unwrap_or(0))) % prime;

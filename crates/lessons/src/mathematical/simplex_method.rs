@@ -22,11 +22,13 @@ fn column_name(column: usize) -> String {
 /// pivot's column.
 fn rows_left(state: &State) -> Vec<(usize, String)> {
     let Some((column, row)) = state.pivots.last().copied() else { return Vec::new() };
+
     let from = match state.last.0 {
         Some(Action::Div(..)) => 0,
         Some(Action::Sub(i, _)) => i + 1,
         _ => return Vec::new(),
     };
+
     let others = (from..state.tableau.len()).filter(|other| *other != row);
     others.map(|other| (other, state.tableau[other][column].to_string())).collect()
 }
@@ -51,6 +53,7 @@ impl Lesson for SimplexMethodLesson {
         if let Some(Action::Pivot(column, row)) = state.last.0 {
             return format!("pivot {row} {}", state.tableau[row][column]);
         }
+
         let rows: Vec<_> =
             rows_left(state).iter().map(|(row, entry)| format!("{row}:{entry} ")).collect();
         let costs: Vec<_> =
@@ -61,9 +64,12 @@ impl Lesson for SimplexMethodLesson {
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = SimplexMethod::reference(instance, state)?;
         let mut line = String::new();
+        // The view has the pivot's row and entry already.
         if let Action::Div(..) = action {
             return Some(line);
         }
+
+        // The rows that the pivot is still to be subtracted from.
         for (row, entry) in rows_left(state) {
             line += &row.to_string();
             if entry != "0" {
@@ -71,11 +77,15 @@ impl Lesson for SimplexMethodLesson {
             }
             line.push('.');
         }
+
         line.push(' ');
+        // None of them is left: the next pivot follows.
         let Action::Pivot(column, _) = action else { return None };
+
         for (name, sign) in &signs(state)[..=column] {
             line += &format!("{name}{sign}");
         }
+
         ratios(state, column).map(|ratios| line + " " + &ratios)
     }
 
@@ -124,29 +134,36 @@ fn look_up(state: &State, name: &str, row: usize) -> Option<String> {
 fn ratios(state: &State, column: usize) -> Option<String> {
     let mut line = String::new();
     let mut least: Option<Candidate> = None;
+
     for (row, basic) in state.basis.iter().copied().enumerate() {
         line += &look_up(state, &column_name(column), row)?;
+
         let entry = &state.tableau[row][column];
         if matches!(entry.to_string().as_bytes(), [b'-' | b'0', ..]) {
             line += ". ";
             continue;
         }
+
         line += &look_up(state, "R", row)?;
         let (rhs, entry) =
             (parts(&state.tableau[row][state.tableau[row].len() - 1])?, parts(entry)?);
+
         let ratio = ratio(rhs, entry, &mut line)?;
         let (divided, tenths) = tenths(ratio)?;
         line += &divided;
         let candidate = Candidate { row, basic, ratio, tenths };
+
         let Some(other) = &least else {
             line += &format!("l{row}:{tenths:03} ");
             least = Some(candidate);
             continue;
         };
+
         line += &format!(
             "{tenths:03} {}",
             compared(tenths.try_into().ok()?, other.tenths.try_into().ok()?, 3)
         );
+
         let mut order = tenths.cmp(&other.tenths);
         if order.is_eq() {
             let (ours, x) = product(ratio[0], other.ratio[1])?;
@@ -158,6 +175,7 @@ fn ratios(state: &State, column: usize) -> Option<String> {
             );
             order = x.cmp(&y);
         }
+
         if order.is_eq() {
             let (ours, theirs) = (look_up(state, "B", row)?, look_up(state, "B", other.row)?);
             line += &format!(
@@ -166,12 +184,15 @@ fn ratios(state: &State, column: usize) -> Option<String> {
             );
             order = basic.cmp(&other.basic);
         }
+
         if order.is_lt() {
             line += &format!(" l{row}:{tenths:03}");
             least = Some(candidate);
         }
+
         line.push(' ');
     }
+
     least.map(|least| format!("{line}{}", least.row))
 }
 
@@ -197,26 +218,33 @@ fn ratio(rhs: (i64, i64), entry: (i64, i64), line: &mut String) -> Option<[i64; 
 fn tenths([dividend, divisor]: [i64; 2]) -> Option<(String, i64)> {
     let mut line = format!("{},{}:", low_first(dividend), low_first(divisor));
     let digits = dividend.to_string() + "0";
+
     // The first digit of the quotient is that of as many digits as the divisor has, or of all of
     // them.
     let first = low_first(divisor).len().min(digits.len() - 1) - 1;
+
     let mut rest: i64 = digits[..first].parse().unwrap_or(0);
     let mut quotient: i64 = 0;
+
     for digit in digits[first..].chars() {
         rest = rest.checked_mul(10)?.checked_add(i64::from(digit.to_digit(10)?))?;
         let times = rest / divisor;
         line += &times.to_string();
+
         if quotient == 0 && times == 0 {
             line.push(' ');
             continue;
         }
+
         if times > 1 {
             line += &format!(":{}", low_first(times * divisor));
         }
+
         rest -= times * divisor;
         line += &format!("-{} ", low_first(rest));
         quotient = quotient.checked_mul(10)?.checked_add(times)?;
     }
+
     Some((line, quotient))
 }
 

@@ -15,6 +15,7 @@ impl Lesson for SymbolicDiffLesson {
         let Some((symbol, children)) = instance.node(state.done) else { return "-".to_owned() };
         let children =
             children.iter().fold(String::new(), |text, child| text + " " + &child.to_string());
+
         let name = match symbol {
             Symbol::Power(exponent) => return format!("power {exponent} of{children}"),
             Symbol::X => "x",
@@ -28,6 +29,7 @@ impl Lesson for SymbolicDiffLesson {
             Symbol::Ln => "ln",
             Symbol::Integer(_) | Symbol::Derivative(_) | Symbol::Given(_) => "constant",
         };
+
         format!("{name}{children}")
     }
 

@@ -14,10 +14,12 @@ impl Lesson for RadixSortLesson {
     fn view(instance: &Instance, state: &State) -> String {
         let State { digit, order, buckets, .. } = state;
         let d = instance.d;
+
         let next = match order.get(buckets.joined().len()).map(|i| *i as usize) {
             Some(i) => format!("{i:03} {}", indexed_digits(instance.a[i], d as usize)),
             None => "-".to_owned(),
         };
+
         match state.last.0 {
             None | Some(Action::Gather) => format!("gather {digit}/{d} next {next}"),
             Some(Action::Put(..)) => format!("put {digit} next {next}"),

@@ -17,6 +17,7 @@ impl Lesson for CfgDerivationLesson {
         let leftmost = state.rest.chars().next();
         let letter =
             instance.word.as_bytes().get(state.matched).map_or('-', |letter| char::from(*letter));
+
         let own = instance
             .productions
             .iter()
@@ -27,6 +28,7 @@ impl Lesson for CfgDerivationLesson {
                 format!("{}{number}", right.chars().next().unwrap_or('-'))
             })
             .collect();
+
         format!("{letter} of {}", if begins.is_empty() { "-".to_owned() } else { begins.join(" ") })
     }
 

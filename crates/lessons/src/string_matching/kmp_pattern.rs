@@ -14,8 +14,10 @@ impl Lesson for KmpPatternLesson {
         let letter = |letters: &[u8], place: usize| {
             letters.get(place).map_or('-', |letter| char::from(*letter))
         };
+
         let phase = if state.phase == Phase::Pattern { 'p' } else { 't' };
         let (subject, pattern) = (instance.subject(state.phase), instance.pattern.as_bytes());
+
         format!(
             "{phase} {} {} {}{}",
             state.i,

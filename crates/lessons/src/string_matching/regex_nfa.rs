@@ -19,6 +19,7 @@ pub struct RegexNfaLesson;
 /// The character of a state; from the 78th on two, the first of them a tilde.
 fn name(q: u16) -> String {
     let names = || ('A'..='Z').chain('a'..='z').chain("#$%&'()*+,-/:;<>?@[]^_{|}".chars());
+
     let place = usize::from(q);
     match (
         names().nth(place),
@@ -78,21 +79,26 @@ impl Lesson for RegexNfaLesson {
             if node != Node::Concatenation {
                 return format!("{} states {}", verb(node), state.states);
             }
+
             let latest = &state.fragments[state.fragments.len().saturating_sub(2)..];
             let latest: Vec<_> = latest.iter().map(|(s, t)| format!("{s}-{t}")).collect();
             return format!("{} {}", verb(node), latest.join(" "));
         }
+
         let (1, Some(seeds)) = (state.fragments.len(), seeds(instance, state)) else {
             return "-".to_owned();
         };
+
         if seeds.is_empty() {
             return "from none".to_owned();
         }
+
         let entry = |q: u16| -> Option<String> {
             let targets = targets(state, q);
             (!targets.is_empty()).then(|| format!(" {}{}", name(q), names(&targets)))
         };
         let edges: String = (0..state.states).filter_map(entry).collect();
+
         format!("from {} of {}{edges}", names(&seeds), state.states)
     }
 
@@ -100,15 +106,18 @@ impl Lesson for RegexNfaLesson {
         if let Action::Build(..) = RegexNfa::reference(instance, state)? {
             return Some(String::new());
         }
+
         let seeds = seeds(instance, state)?;
         if seeds.is_empty() {
             return Some(String::new());
         }
+
         let mut closure = Closure::default();
         for seed in seeds {
             closure.line += &name(seed);
             closure.follow(state, seed);
         }
+        // Forks that are found on the way join the queue.
         let mut next = 0;
         while let Some(q) = closure.forks.get(next).copied() {
             next += 1;
@@ -117,6 +126,7 @@ impl Lesson for RegexNfaLesson {
                 closure.go(state, target);
             }
         }
+
         let rows = rows(&mut closure.known, state.states);
         Some(closure.line + &rows)
     }

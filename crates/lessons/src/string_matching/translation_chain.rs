@@ -26,13 +26,16 @@ impl Lesson for TranslationChainLesson {
         let Some(language) = instance.languages.get(state.stages.len()) else {
             return "-".to_owned();
         };
+
         let read = state.read(instance);
         let words: Vec<_> =
             read.iter().enumerate().map(|(at, word)| format!("{}{word}", place(at))).collect();
         let dictionary: Vec<_> =
             language.dictionary.iter().map(|(old, new)| format!("{old}:{new}")).collect();
+
         let (at, count) = (state.out.len(), read.len());
         let (order, last) = (order_of(language.order), place(count.saturating_sub(1)));
+
         format!(
             "{} {} {order} {} of {} last {last}",
             dictionary.join(" "),
@@ -48,6 +51,7 @@ impl Lesson for TranslationChainLesson {
             (state.read(instance), instance.languages.get(state.stages.len())?.order);
         let (at, count) = (state.out.len(), read.len());
         let from = order.source(at, count);
+
         // What is not less than the count goes round; a borrow at the end says that it is less.
         let reckoned = match order {
             Order::Keep => String::new(),
@@ -58,6 +62,7 @@ impl Lesson for TranslationChainLesson {
             Order::SwapPairs => pairwise(&place(at), &place(count - 1)) + " ",
             Order::LastFirst => difference(at, 1, WIDTH) + " ",
         };
+
         Some(format!("{reckoned}{}{}:{new}", place(from), read[from]))
     }
 }

@@ -64,11 +64,13 @@ impl Lesson for ChemicalReactionLesson {
             .get(state.t)
             .map_or_else(|| "-".to_owned(), |draw| low_first(*draw, DRAW));
         view.push(' ');
+
         for (place, reaction) in instance.reactions.iter().enumerate() {
             let (counts, twice) = reactants(reaction, &state.counts);
             view += &head(place, reaction.rate, &counts);
             view += if twice { "=" } else { "" };
         }
+
         view
     }
 
@@ -78,6 +80,7 @@ impl Lesson for ChemicalReactionLesson {
         let mut line = "0".repeat(SUM);
         let mut total = 0;
         let mut sums = Vec::new();
+
         for (place, reaction) in instance.reactions.iter().enumerate() {
             let (mut counts, twice) = reactants(reaction, &state.counts);
             if twice {
@@ -85,13 +88,16 @@ impl Lesson for ChemicalReactionLesson {
                 let n = *counts.first()?;
                 counts = if n % 2 == 0 { vec![n / 2, (n - 1).max(0)] } else { vec![n, n / 2] };
             }
+
             line += &format!("{}:", head(place, reaction.rate, &counts));
+            // Without a molecule the propensity is 0, and nothing is multiplied.
             if counts.contains(&0) {
                 line.push('-');
             } else {
                 let (scaled, digits) =
                     multiplied(&low_first(*counts.first()?, COUNT), reaction.rate);
                 line += &digits;
+
                 let mut addends = vec![total];
                 match counts.get(1) {
                     None => addends.push(scaled),
@@ -110,12 +116,16 @@ impl Lesson for ChemicalReactionLesson {
                 line += &format!("+{}", sum(&addends, SUM));
                 total = addends.iter().sum();
             }
+
             line += &format!("{}{total:0SUM$}", key(place).to_uppercase());
             sums.push(total);
         }
+
+        // The draw times the total, then the thousandth part of it.
         let draw = *instance.draws.get(state.t)?;
         let total_digits = low_first(total, SUM);
         line += &format!(" {total_digits}");
+
         let mut addends = Vec::new();
         let mut power = 1;
         for digit in low_first(draw, DRAW).chars() {
@@ -124,9 +134,11 @@ impl Lesson for ChemicalReactionLesson {
             addends.push(product * power);
             power *= 10;
         }
+
         let width = total_digits.len();
         let part = total * draw / 1000;
         line += &format!("={};{part:0width$} ", sum(&addends, DRAW + width));
+
         for (place, sum) in sums.iter().enumerate() {
             let compared = pairwise(&format!("{sum:0width$}"), &format!("{part:0width$}"));
             line += &format!("{}{compared}", key(place).to_uppercase());
@@ -134,6 +146,7 @@ impl Lesson for ChemicalReactionLesson {
                 break;
             }
         }
+
         Some(line)
     }
 }
@@ -143,6 +156,7 @@ impl Lesson for ChemicalReactionLesson {
 fn multiplied(number: &str, factor: i64) -> (i64, String) {
     let mut line = String::new();
     let (mut carry, mut product, mut power) = (0, 0, 1);
+
     for digit in number.chars() {
         let added = digit.to_digit(10).map_or(0, i64::from) * factor + carry;
         carry = added / 10;
@@ -150,15 +164,18 @@ fn multiplied(number: &str, factor: i64) -> (i64, String) {
         product += added % 10 * power;
         power *= 10;
     }
+
     (product + carry * power, line)
 }
 
 /// A sum with the lowest digit first, and its carries.
 fn sum(addends: &[i64], width: usize) -> String {
     let total: i64 = addends.iter().sum();
+
     let mut base = 1;
     let digit = |digit: char| {
         base *= 10;
+        // What the lower digits of the addends make beyond those of the sum is carried.
         let carry = (addends.iter().map(|addend| addend % base).sum::<i64>() - total % base) / base;
         match carry {
             0 => digit,
@@ -170,6 +187,7 @@ fn sum(addends: &[i64], width: usize) -> String {
             _ => '~',
         }
     };
+
     low_first(total, width).chars().map(digit).collect()
 }
 

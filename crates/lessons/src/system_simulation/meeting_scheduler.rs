@@ -91,9 +91,11 @@ impl Lesson for MeetingSchedulerLesson {
                         .collect();
                     format!("{}:{}{day}", name(room), asked.number(instance.rooms[room]))
                 };
+
                 let rooms: Vec<_> = (0..instance.rooms.len()).map(calendar).collect();
                 let last = name(instance.rooms.len().saturating_sub(1));
                 let people = asked.number(*people);
+
                 format!(
                     "book {} for {length} of {people} last {last} {}",
                     letter(*start),
@@ -107,12 +109,15 @@ impl Lesson for MeetingSchedulerLesson {
         let Request::Book(start, length, people) = *instance.requests.get(state.done)? else {
             return Some(String::new());
         };
+
         let asked = Asked::of(instance, (start, length, people));
         let mut best = Best::TooSmall;
         let mut rooms = Vec::new();
+
         for (room, size) in instance.rooms.iter().enumerate() {
             let mut line =
                 format!("{}/{}", name(room), pairwise(&asked.number(*size), &asked.number(people)));
+
             if *size >= people {
                 let (scanned, start) = scan(&asked, room, taken(instance, state, room));
                 line += &scanned;
@@ -131,8 +136,10 @@ impl Lesson for MeetingSchedulerLesson {
                     (Some(start), _) => Best::Free { start, room },
                 };
             }
+
             rooms.push(format!("{line}*{}", best.shown(instance, &asked)));
         }
+
         Some(rooms.join(" "))
     }
 }
@@ -142,6 +149,7 @@ impl Lesson for MeetingSchedulerLesson {
 fn scan(asked: &Asked, room: usize, taken: u32) -> (String, Option<usize>) {
     let mut line = String::new();
     let mut run = 0;
+
     for slot in asked.start..asked.end {
         run = if taken >> slot & 1 == 1 { 0 } else { run + 1 };
         line += &format!("{}{run}", asked.slot(room, taken, slot));
@@ -149,6 +157,7 @@ fn scan(asked: &Asked, room: usize, taken: u32) -> (String, Option<usize>) {
             return (line + "!", Some(slot + 1 - run));
         }
     }
+
     (line, None)
 }
 

@@ -17,6 +17,7 @@ impl Lesson for PacketRoutingLesson {
         else {
             return "-".to_owned();
         };
+
         let next = instance.tables[at][*destination];
         format!("{} ttl {:02} next {next}", interleaved(at, *destination, 2), state.ttl)
     }

@@ -27,6 +27,7 @@ impl Lesson for BstInsertionLesson {
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         BstInsertion::reference(instance, state)?;
         let key = |node: usize| usize::try_from(instance.keys[node]).ok();
+
         Some(match (state.k.get(), state.at.get()) {
             (Some(k), Some(at)) => compared(key(k)?, key(at)?, WIDTH),
             (Some(k), None) => {
