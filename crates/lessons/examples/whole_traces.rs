@@ -1,4 +1,4 @@
-//! Prints of how many traces all steps are taught, and the bytes of prompts and completions with
+//! Prints how many traces are taught as a whole, and the bytes of prompts and completions with
 //! their values: `cargo run -p prime-lessons --example whole_traces -- 40 a-star timsort`.
 
 use prime_bench::tasks::{Difficulty, find};

@@ -26,9 +26,10 @@ pub fn look_up(a: &[i64], place: usize) -> Option<String> {
     Some(looked_up(&address, &read(a, &address)?))
 }
 
-/// The middle of two numbers: their digits side by side, lowest first; their sum with its carries,
-/// from which each digit of the half follows by itself, the highest first; and whatever has the
-/// half as its address. `251200:7.3.0. 018?` for 12 and 25.
+/// The middle of two numbers: their digits side by side, lowest first, then their sum with its
+/// carries, from which each digit of the half can be read off, highest first. The caller writes the
+/// half, as an address: `251200:7.3.0. 018?` for 12 and 25. Equal numbers are their own middle and
+/// end in `=`.
 pub fn middle(lo: usize, hi: usize, width: usize) -> String {
     let (x, y) = (low_first(lo, width), low_first(hi, width));
     let mut pairs = String::new();
@@ -46,8 +47,8 @@ pub fn middle(lo: usize, hi: usize, width: usize) -> String {
 }
 
 /// A binary search for the first of the ascending cells `lo..hi` that is greater than `key`, and
-/// where it ends: of each middle the value, its characters up to the first that differs from the
-/// key's, and `l` or `g`; `=` if none differs.
+/// where it ends. Each middle stands with its value, its characters up to the first that differs
+/// from the key's, and `l` or `g`; `=` if none differs.
 pub fn bisection(a: &[i64], lo: usize, hi: usize, key: i64) -> Option<(String, usize)> {
     bisection_for(a, lo, hi, key, |value| value > key)
 }
@@ -70,8 +71,8 @@ fn bisection_for(
     })
 }
 
-/// A search by halves of the cells `lo..hi`: of each middle what `compare` writes of the cell, and
-/// whether it is behind what is searched for; and where the search ends.
+/// A search by halves of the cells `lo..hi`, and where it ends. For each middle, `compare` tells
+/// what to write of the cell, and whether the cell is past what is searched for.
 pub fn bisected(
     mut lo: usize,
     mut hi: usize,

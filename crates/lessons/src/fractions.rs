@@ -3,7 +3,7 @@
 
 use prime_bench::tasks::Rational;
 
-/// Numerator and denominator; `None` if they are too long to be reckoned with.
+/// Numerator and denominator; `None` if either does not fit into 64 bits.
 pub fn parts(value: &Rational) -> Option<(i64, i64)> {
     let text = value.to_string();
     let (numerator, denominator) = text.split_once('/').unwrap_or((&text, "1"));
@@ -35,12 +35,15 @@ pub fn product(x: i64, y: i64) -> Option<(String, i64)> {
     Some((format!("{line}={}", low_first(product)), product))
 }
 
-/// Two natural numbers by their greatest common divisor, with Euclid's algorithm. All numbers have
-/// the lowest digit first. Of each division only the quotient, the multiple of the divisor unless
-/// it is the divisor itself, and the rest are written; from the quotients, last one first, the
-/// fraction is built up again: each number is the quotient times the last one and the one before.
-/// `21,81:0-21 1-6 2:21-0 1 2:2 1:3 0:2` for 12 and 18, which are 2 and 3: the last two, the
-/// numerator last.
+/// Two natural numbers divided by their greatest common divisor, by Euclid's algorithm. All numbers
+/// have the lowest digit first.
+///
+/// Each division is written as its quotient, the multiple of the divisor if the quotient is above
+/// 1, and the rest. Then the fraction is rebuilt from the quotients, last one first: each number is
+/// the quotient times the latest number, plus the one before. The last two numbers are the result,
+/// the numerator last.
+///
+/// 12 and 18, which are reduced to 2 and 3, give `21,81:0-21 1-6 2:21-0 1 2:2 1:3 0:2`.
 pub fn lowest_terms(x: i64, y: i64) -> Option<(String, [i64; 2])> {
     let mut line = format!("{},{}:", low_first(x), low_first(y));
 
@@ -70,14 +73,14 @@ pub fn lowest_terms(x: i64, y: i64) -> Option<(String, [i64; 2])> {
     Some((line, [above, below]))
 }
 
-/// Two denominators by their greatest common divisor: the greater one by the less, as in
-/// [`lowest_terms`]; nothing is built up again where it is divided without a rest, since the
-/// quotient and 1 are what remains.
+/// Two denominators divided by their greatest common divisor: the greater one by the less, as in
+/// [`lowest_terms`]. If that leaves no rest, nothing is rebuilt, since the quotient and 1 are the
+/// result.
 pub fn cofactors(x: i64, y: i64) -> Option<(String, [i64; 2])> {
     let (greater, less) = (x.max(y), x.min(y));
     let (mut line, [mut ours, mut theirs]) = lowest_terms(greater, less)?;
 
-    // Cuts the line behind the rest of the only division.
+    // Cuts the line after the rest of the only division.
     if theirs == 1 {
         line.truncate(line.find("-0 ")? + 2);
     }

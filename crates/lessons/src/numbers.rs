@@ -23,7 +23,7 @@ pub fn low_first(number: usize, width: usize) -> String {
     format!("{number:0width$}").chars().rev().collect()
 }
 
-/// Each digit behind its index, lowest first: `0:3 1:2` for 23.
+/// Each digit after its index, lowest first: `0:3 1:2` for 23.
 pub fn indexed_digits(number: usize, width: usize) -> String {
     let digits: Vec<_> = low_first(number, width)
         .chars()
@@ -63,9 +63,9 @@ fn against(x: &str, other: &str, less: bool) -> String {
     line + "="
 }
 
-/// The least of numbered values, the first of equal ones: of each its digits up to the first that
-/// differs from the least so far, and `l`, `g` or `=`; written behind a colon where it becomes the
-/// least.
+/// The least of numbered values, the first of equal ones. Each stands with its digits up to the
+/// first that differs from the least so far, and `l`, `g` or `=`; the whole value follows a colon
+/// where it becomes the least.
 pub fn terse_minimum(numbered: impl IntoIterator<Item = (usize, usize)>, width: usize) -> String {
     let mut least = None;
     let mut line = String::new();

@@ -55,7 +55,7 @@ pub fn completion(machine: &dyn Machine) -> Option<String> {
     let action = machine.reference()?;
 
     let spec = machine.spec();
-    // Where a derivation may be too long for its lesson.
+    // Only lessons whose derivations may be too long have a limit; a test keeps the others short.
     let bytes_max =
         lesson(spec.slug).filter(|lesson| lesson.may_be_too_long()).map(|lesson| lesson.bytes_max);
 
@@ -71,7 +71,7 @@ pub fn completion(machine: &dyn Machine) -> Option<String> {
 }
 
 /// Completions for other steps that are as good as the reference step, where the task's lesson
-/// knows some: they leave a model something to choose from.
+/// knows some, so that a model can explore.
 pub fn alternatives(machine: &dyn Machine) -> Vec<String> {
     lesson(machine.spec().slug).map_or_else(Vec::new, |lesson| (lesson.alternatives)(machine))
 }

@@ -1,8 +1,8 @@
 //! Reads: a derivation asks for what a view has no room for, by its address, and the value is
 //! appended.
 //!
-//! The model writes a query (`012?`), whoever runs it appends the value (`=+0412 `), and the model
-//! writes on. A value is what stands at the address: like a view, a read must not compute.
+//! The model writes a query (`012?`), its runner appends the value (`=+0412 `), and the model
+//! continues. A value is what stands at the address: like a view, a read must not compute.
 
 use prime_bench::tasks::Machine;
 
@@ -28,7 +28,7 @@ impl std::error::Error for NoSuchAddress {}
 pub enum Segment<'c> {
     /// By the model: up to the end of a query, or of the completion.
     Written(&'c str),
-    /// By whoever runs the model: a value.
+    /// By the runner of the model: a value.
     Appended(&'c str),
 }
 
@@ -48,7 +48,7 @@ pub fn reads_max(slug: &str) -> usize {
     lesson(slug).map_or(0, |lesson| lesson.reads_max)
 }
 
-/// The address that a text ends with asking for: its last word.
+/// The address that a text asks for at its end: its last word.
 pub fn query(text: &str) -> Option<&str> {
     text.strip_suffix(QUERY_END)?.rsplit([' ', '\n']).next()
 }

@@ -16,7 +16,7 @@ pub struct BlockSortLesson;
 const WIDTH: usize = 3;
 const BLOCK: usize = 16;
 
-/// Cells that a search reads in turn, and the numbers of those that it reads next.
+/// Cells that a search reads one after the other, and the offsets of those that it reads next.
 const NEAR: usize = 2;
 const FAR: [usize; 3] = [5, 13, 23];
 
@@ -33,7 +33,7 @@ impl Lesson for BlockSortLesson {
             Some(Action::Insert(k, _)) => {
                 format!("insert {k:03} {} of {n:03} base {base}", in_blocks(k))
             }
-            // Which of both it was decides nothing.
+            // Which of the two it was makes no difference.
             Some(Action::Merge(..) | Action::Rotate(..)) => {
                 format!("merge {lo} {mid} {hi} base {base} of {n:03}")
             }
@@ -53,7 +53,7 @@ impl Lesson for BlockSortLesson {
         })
     }
 
-    /// The first cell of the right half; of both halves the next few, and one for each halving.
+    /// The first cell of the right half, then in both halves the next few and one for each halving.
     const READS_MAX: usize = 30;
 
     fn read(_: &Input, state: &State, address: &str) -> Option<String> {
@@ -84,10 +84,10 @@ fn insertion(state: &State, k: usize, n: usize, action: Action) -> Option<String
 }
 
 /// Searches the ascending cells `from..to` for the first that is greater than `key` or, with
-/// `or_equal`, not less. It is mostly one of the next few: the first ones are numbered and read in
-/// turn, each with its characters up to the first that differs from the key's; then single ones
-/// further on, of which one that is behind bounds what is left to be halved. Returns the place,
-/// `to` if there is none.
+/// `or_equal`, not less. Mostly it is one of the next few: the first ones are numbered and read in
+/// turn, each with its characters up to the first that differs from the key's. Then single cells
+/// further on are read; the first of them that is past the key bounds what is left to be halved.
+/// Returns the place, `to` if there is none.
 fn search(
     a: &[i64],
     from: usize,
@@ -159,8 +159,8 @@ fn rotation(state: &State) -> Option<String> {
     Some(line)
 }
 
-/// Width of the merge that is complete, which is the first of which two are not less than its
-/// cells, and the bounds of the next one: of the same width, or of twice as much.
+/// The width of the completed merge, the first whose double reaches its number of cells; then the
+/// bounds of the next merge, of the same width or of twice as much.
 fn next_merge(n: usize, base: usize, hi: usize) -> String {
     let cells = hi.saturating_sub(base);
     let mut line = format!("{} {cells:03}", difference(hi, base, WIDTH));
@@ -180,7 +180,7 @@ fn next_merge(n: usize, base: usize, hi: usize) -> String {
     if lo + width < n { line } else { format!("{line} twice {}", bounds(0, 2 * width, n)) }
 }
 
-/// The middle of a merge and, if the array goes on there, its end: the smaller one of the sum and
+/// The middle of a merge and, if the array continues there, its end: the smaller one of the sum and
 /// n.
 fn bounds(lo: usize, width: usize, n: usize) -> String {
     let mid = lo + width;

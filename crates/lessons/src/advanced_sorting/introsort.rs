@@ -49,7 +49,7 @@ impl Lesson for IntrosortLesson {
         let action = Introsort::reference(input, state)?;
         let a = &state.a;
 
-        // Short ranges have at most 16 cells.
+        // The size of the next range tells whether it is short: at most 16 cells.
         let next_range =
             || state.stack.last().map_or_else(String::new, |(lo, hi, _)| difference(*hi, *lo, 3));
         let insertion = |k: usize| {
@@ -95,7 +95,8 @@ impl Lesson for IntrosortLesson {
         })
     }
 
-    /// An element, and of the greatest heap a node and two for each level below it.
+    /// Enough for the longest sift: an element, then pairs of nodes down to the greatest heap's
+    /// last level.
     const READS_MAX: usize = 12;
 
     /// `012` is a cell; `h012` are node 12 of the heap and its right neighbour, `-` where they are
@@ -137,7 +138,7 @@ fn look_up_siblings(state: &State, node: usize) -> Option<String> {
     Some(looked_up(&format!("h{node:03}"), &siblings(state, node)?))
 }
 
-/// The way down of a node's element: of each pair of children the greater one, compared with the
+/// The way down of a node's element: the greater one of each pair of children, compared with the
 /// element.
 fn sift(state: &State, root: usize) -> Option<String> {
     let heap = heap(state)?;

@@ -1,6 +1,6 @@
 //! Library Sort: halves the ranks that are left and reads the cell of the middle one; then halves
 //! the gap.
-// Behind an insertion: whether all are inserted, and the bits of their number up to the second that
+// After an insertion: whether all are inserted, and the bits of their number up to the second that
 // is set, if there is one: a power of two has none.
 
 use prime_bench::tasks::Task as _;
@@ -31,7 +31,7 @@ impl Lesson for LibrarySortLesson {
         match state.last.0 {
             None => format!("start {} {search}", elements()),
             Some(Action::Insert(..)) => format!("insert {} {search}", elements()),
-            // Which of both it was decides nothing.
+            // Which of the two it was makes no difference.
             Some(Action::Rebalance | Action::Cmp(..)) => search,
             Some(Action::Done) => "done".to_owned(),
         }
@@ -59,8 +59,8 @@ impl Lesson for LibrarySortLesson {
     /// Two ranks, and the cells from one on up to a free one.
     const READS_MAX: usize = 30;
 
-    /// `r012` is the cell of the element of rank 12, `-` behind the last one; `0012` is a cell: `.`
-    /// if it is free, `x` if not, `-` behind the last one.
+    /// `r012` is the cell of the element of rank 12, `-` after the last one; `0012` is a cell: `.`
+    /// if it is free, `x` if not, `-` after the last one.
     fn read(_: &Input, state: &State, address: &str) -> Option<String> {
         match address.strip_prefix('r') {
             Some(rank) => cell_of(state, number(rank, 3)?),

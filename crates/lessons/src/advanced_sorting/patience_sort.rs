@@ -44,7 +44,7 @@ impl Lesson for PatienceSortLesson {
                 (None, Some(least)) if top >= least => {
                     steps.push(format!("{pile:02}{}", up_to_difference(top, least)));
                 }
-                // A new least top stands behind a colon.
+                // A new least top follows a colon.
                 (None, before) => {
                     let compared =
                         before.map_or_else(String::new, |least| up_to_difference(top, least));

@@ -96,7 +96,7 @@ impl Lesson for TimsortLesson {
 
     const UNTAUGHT: [u32; 3] = [1, 1, 1];
 
-    /// `012` is a cell; `r012` are cell 12 and those behind it up to the end of its ten; `02` are
+    /// `012` is a cell; `r012` are cell 12 and those after it up to the end of its ten; `02` are
     /// the cell before the ten of cell 20 and the cells of this ten, each with its key.
     fn read(_: &Input, state: &State, address: &str) -> Option<String> {
         let a = &state.a;
@@ -119,7 +119,7 @@ fn lettered(value: i64) -> String {
     format!("{letter}{:02}", above.rem_euclid(100))
 }
 
-/// The cells from this place on to the end of a ten, each behind its key; `-` if there are none.
+/// The cells from this place on to the end of a ten, each after its key; `-` if there are none.
 fn keyed(a: &[i64], first: usize, ten: usize) -> Option<String> {
     let cells = a.get(first..a.len().min((ten + 1) * TEN))?;
     let cell = |(value, place): (&i64, usize)| format!("{}{}", place % TEN, lettered(*value));
@@ -170,7 +170,7 @@ fn letter(order: Order) -> char {
 }
 
 /// How a value compares with the one before, as lettered: by the letters alone where they differ;
-/// else behind `h` by the next digits or, where those are equal, too, behind `t` by the last.
+/// otherwise after `h` by the tens or, where those are equal too, after `t` by the units.
 fn relation(value: i64, before: i64) -> String {
     let (value, before) = (lettered(value), lettered(before));
     let mut pairs = value.bytes().zip(before.bytes());
@@ -245,9 +245,9 @@ fn look_up(a: &[i64], place: usize) -> Option<String> {
     Some(looked_up(&format!("{place:0WIDTH$}"), &lettered(*a.get(place)?)))
 }
 
-/// A binary search for the first of the ascending cells `lo..hi` that is behind the key, and where
-/// it ends: of each middle the value, its characters beside the key's up to the first difference,
-/// and `g` if the cell is behind the key, else `l`.
+/// A binary search for the first of the ascending cells `lo..hi` that is past the key, and where it
+/// ends. Each middle stands with its value, its characters beside the key's up to the first
+/// difference, and `g` if the cell is past the key, otherwise `l`.
 fn bisection(
     a: &[i64],
     lo: usize,

@@ -46,7 +46,7 @@ impl Lesson for PetriNetLesson {
             }
             line.push(' ');
         }
-        // Not reached: where there is a reference step, a transition is enabled.
+        // Where there is a reference step, a transition is enabled, so this is not reached.
         None
     }
 }

@@ -2,10 +2,10 @@
 //! those that need their only value.
 // A domain is two octal digits, for the houses 0 to 2 and 3 to 5, the lowest house in the lowest
 // bit; three for more houses. Clues have letters. A clue has its items with their domains, and
-// between them `=` for same, `<` for left, `~` for next. Then each value's domain is copied. Of one
-// with one house left, one goes through the other values: `01..!3` is house 3, which value 3 still
-// has. Then, for each digit of the domains, that of every value is copied: of them, the houses of
-// this digit have the first two values that can be there.
+// between them `=` for same, `<` for left, `~` for next. Then each value's domain is copied. If it
+// has one house left, the other values are checked for this house: `01..!3` is house 3, which value
+// 3 still has. Then, for each digit of the domains, the digits of all values are copied, followed
+// by the houses of this digit, each with the first two values that can be there.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::clue::{Clue, Item, Relation};
@@ -93,8 +93,8 @@ impl Lesson for LogicGridLesson {
                 Clue::Pair(relation, first, second) => {
                     let (x, y) = (domains.of(first), domains.of(second));
                     let others = x & !relation.fitting_first(y);
-                    // What fits the one item, then what is left of the other's houses: first of the
-                    // first item's.
+                    // The houses that fit an item, then those of its own that do not; the second
+                    // item only if nothing of the first is ruled out.
                     let fitting = |set: u16| octal(set & street);
                     let of_first = fitting(relation.fitting_first(y));
                     if others != 0 {

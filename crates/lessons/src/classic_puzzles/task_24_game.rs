@@ -1,6 +1,6 @@
-//! 24-Game: of the last three values each calculation in turn, and whether the two that it leaves
+//! 24-Game: each calculation of the last three values in turn, and whether the two that it leaves
 //! make the target.
-// With more values the choice is learnt by heart: its search has no end in sight.
+// With more values the choice is learnt by heart: its search is too long to write down.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::arithmetic_search::{Value, calcs, calculated, makes};
@@ -10,7 +10,7 @@ use crate::Lesson;
 
 pub struct Game24Lesson;
 
-/// The most values of which all calculations are tried.
+/// The most values whose calculations are all tried.
 const TRIED: usize = 3;
 
 impl Lesson for Game24Lesson {

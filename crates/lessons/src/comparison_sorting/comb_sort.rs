@@ -60,8 +60,8 @@ impl Lesson for CombSortLesson {
     }
 }
 
-/// The gap with a 0 behind it, divided by 13: for each digit of the quotient the number to divide,
-/// less 13 times the digit, and what is left.
+/// Ten times the gap, divided by 13: for each digit of the quotient the number to divide, the digit
+/// and 13 times it, and what is left.
 fn ten_thirteenths(gap: usize) -> String {
     let mut line = format!("{gap:03}");
     let mut rest = gap / 10;

@@ -57,8 +57,8 @@ fn after_cycle(start: usize, n: usize) -> String {
     format!("{:02}/{n:02}", start + 2)
 }
 
-/// Counts the place of the item up over the cells behind the start, then goes on behind equal
-/// cells.
+/// Counts the place of the item up over the cells after the start, then past the cells that equal
+/// it.
 fn after_scan(state: &State, action: Action) -> Option<String> {
     let (start, item) = (state.start?, state.item?);
 

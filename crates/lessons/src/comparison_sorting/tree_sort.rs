@@ -60,7 +60,7 @@ impl Lesson for TreeSortLesson {
     }
 }
 
-/// The node and its left child, that one's left child, and so on.
+/// The node, its left child, that one's left child, and so on.
 fn spine(state: &State, node: Option<usize>, n: usize) -> String {
     let nodes = successors(node, |node| state.left.get(*node)).take(n);
     nodes.map(|node| format!("{node:02}")).collect::<Vec<_>>().join(" ")

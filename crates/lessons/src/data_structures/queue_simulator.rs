@@ -1,5 +1,5 @@
 //! Queue Simulator: adds the count to the head, and takes the capacity away.
-// Numbers have their lowest digit first. A difference is written modulo 100 with its sign behind,
+// Numbers have their lowest digit first. A difference is written modulo 100, followed by its sign,
 // which is the last borrow.
 
 use prime_bench::tasks::Task as _;

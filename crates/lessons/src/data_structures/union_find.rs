@@ -1,5 +1,4 @@
-//! Union-Find: the end of the chain of parents; of two roots whether they are one, and which rank
-//! is less.
+//! Union-Find: the end of the chain of parents; whether two roots are one, and which rank is less.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::data_structures::union_find::{Instance, State, UnionFind};

@@ -14,13 +14,12 @@ pub struct AStarLesson;
 
 /// Digits of a cell.
 const CELL: usize = 3;
-/// Digits of g, which few states need more of.
+/// Digits of g; few states need more.
 const WIDTH: usize = 3;
 /// What stands in a comparison or before a neighbour, and so is no name of an entry.
 const MARKS: &str = "lg=urd?";
 
-/// The sign of an entry: capitals first. `~` has no other use than for entries beyond all those
-/// that the benchmark has room for.
+/// The sign of an entry: capitals first. All entries beyond the signs are `~`.
 fn name(place: usize) -> char {
     let letters = ('A'..='Z')
         .chain('a'..='z')
@@ -31,8 +30,7 @@ fn name(place: usize) -> char {
     letters.filter(|sign| !MARKS.contains(*sign)).nth(place).unwrap_or('~')
 }
 
-/// A number in decimal with a letter for tens from 100 on (`A4` is 104), or more such signs before
-/// the units.
+/// A number as its tens in base 62, then its units: `A4` is 104, and two characters reach 619.
 fn digits(number: usize, width: usize) -> String {
     let signs: Vec<char> = ('0'..='9').chain('A'..='Z').chain('a'..='z').collect();
     let mut digits = vec![signs[number % 10]];
@@ -170,9 +168,9 @@ fn cell(state: &State, address: &str) -> Option<String> {
     Some(format!("{:0CELL$}", state.open[place]))
 }
 
-/// Of each entry its key, up to the first digit that the least key so far does not have there, and
-/// that one's digit; `g` if the key is greater, `=` if it is the same. If it is less, `l`, all of
-/// it, and the name again. Then the least of all, whose cell is read.
+/// Each entry with its key up to the first digit in which it differs from the least key so far, and
+/// that one's digit; `g` if the key is greater, `=` if it is the same. If it is less: `l`, the
+/// whole key, and the name again. Then the least of all, whose cell is read.
 fn least(instance: &Instance, state: &State) -> String {
     let mut line = String::new();
     let mut least: Option<(String, char)> = None;

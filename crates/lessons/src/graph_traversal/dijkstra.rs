@@ -14,7 +14,7 @@ pub struct DijkstraLesson;
 /// Digits of a distance.
 const WIDTH: usize = 3;
 
-/// The arc that is looked at next: of the vertex extracted last, behind the arc of the last line.
+/// The arc that is looked at next: it leaves the vertex extracted last and follows the latest arc.
 fn arc(instance: &Instance, state: &State) -> Option<(usize, usize, usize)> {
     let u = *state.order.last()?;
 

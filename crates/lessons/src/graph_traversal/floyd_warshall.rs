@@ -13,7 +13,7 @@ use crate::reads::looked_up;
 
 pub struct FloydWarshallLesson;
 
-/// Digits of a distance; the hundreds stand behind them with a plus.
+/// Digits of a distance; the hundreds follow with a plus.
 const WIDTH: usize = 2;
 
 impl Lesson for FloydWarshallLesson {
@@ -85,7 +85,8 @@ impl Lesson for FloydWarshallLesson {
     }
 }
 
-/// A row from which there is no way to k, or k's own; the ways on from k, if there are none.
+/// Stands for a row without a way to k, for k's own row, and for the ways on from k if there are
+/// none.
 const NOTHING: &str = "-";
 
 fn name(first: u8, vertex: usize) -> String {
@@ -152,7 +153,7 @@ fn row(state: &State, k: usize, i: usize, from: usize) -> Option<String> {
     Some(row)
 }
 
-/// Writes the sum of each column: `<` behind it if it is less than what is known, which ends the
+/// Writes the sum of each column, followed by `<` if it is less than what is known, which ends the
 /// scan.
 fn scan(state: &State, k: usize, i: usize, from: usize, line: &mut String) -> bool {
     let Some((to_k, columns)) = columns(state, k, i, from) else { return false };

@@ -3,7 +3,7 @@
 // A dependency of a selected package stands with `+` if a selected package meets it, else with `-`;
 // the alternatives of the first unmet one are read, lettered, each with the selected packages that
 // conflict with it. After a choice was taken back, the alternatives up to it are named first: `.`
-// behind those before it, `=` behind itself. Numbers are written as in the action.
+// after those before it, `=` after itself. Numbers are written as in the action.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::logic::dependency_sat::{Action, DependencySat, Instance, State};

@@ -2,10 +2,10 @@
 //! the term.
 // Each symbol of the view has one in the action. A binder is the letter of its depth, `p` for the
 // outermost, and the capital one at its end. An application is `(` and the letter of its depth,
-// that letter between its parts, and the capital one at its end. Behind an index is the letter of
-// its binder. The derivation begins with the letters of the redex and its binder. In the body, a
-// copy of the argument is a sign and what is added to the argument's indices of outer binders,
-// behind which is a plus.
+// that letter between its parts, and the capital one at its end. An index is followed by the letter
+// of its binder. The derivation begins with the letters of the redex and its binder. In the body, a
+// copy of the argument is a sign and the number that is added to those of the argument's indices
+// that belong to outer binders; these have a plus.
 
 use std::cmp::Ordering;
 

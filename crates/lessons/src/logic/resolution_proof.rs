@@ -16,12 +16,13 @@ use crate::reads::looked_up;
 pub struct ResolutionProofLesson;
 
 const NOTHING: &str = "-";
-/// Behind a literal of the given clause that the used one has, too, or whose negation it has.
+/// Follows a literal of the given clause that the used one has as well.
 const TWICE: char = '.';
+/// Follows a literal of the given clause whose negation the used one has.
 const CLASH: char = '#';
-/// A list at its end.
+/// Stands for the next clause at the end of a list.
 const NO_CLAUSE: &str = ".";
-/// A clause that exists; behind a literal: of this one alone.
+/// Says that a clause exists; after a literal: the clause of this literal alone.
 const CLAUSE: &str = "!";
 
 impl Lesson for ResolutionProofLesson {
@@ -161,8 +162,8 @@ impl<'a> Index<'a> {
         })
     }
 
-    /// A literal of the given clause behind the next used clause of the opposite literal's list,
-    /// whose other literals follow.
+    /// The next used clause in the opposite literal's list, the literal of the given clause, and
+    /// the used clause's other literals.
     fn entry(&self, literal: i64, next: Option<usize>) -> String {
         let own = self.marked(literal);
         let rest = next.map(|number| self.all_marked(self.clauses.get(number).without(-literal)));
@@ -228,7 +229,8 @@ fn bucket(
     next
 }
 
-/// Follows the lists of the given clause's literals side by side. Whether a resolvent is kept.
+/// Follows the lists of the given clause's literals side by side. Returns whether a resolvent is
+/// kept.
 fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String) -> bool {
     let clause = index.clauses.get(given);
     let mut lists: Vec<_> = clause
@@ -316,7 +318,7 @@ fn resolved(
 }
 
 /// Looks up the clauses that could be subsets of the resolvent, and orders its literals if there
-/// are none. Whether there are none.
+/// are none. Returns whether there are none. Whether there are none.
 fn is_new(index: &Index<'_>, mut literals: Vec<i64>, line: &mut String) -> bool {
     // Literals that are clauses were found before, so subsets begin with two.
     for size in 2..=literals.len() {
@@ -337,7 +339,7 @@ fn is_new(index: &Index<'_>, mut literals: Vec<i64>, line: &mut String) -> bool 
     true
 }
 
-/// Those of this size, in lexicographic order of their places.
+/// The subsets of this size, in lexicographic order of their places.
 fn subsets(literals: &[i64], size: usize) -> Vec<Vec<i64>> {
     if size == 0 {
         return vec![Vec::new()];

@@ -1,8 +1,8 @@
 //! SAT DPLL: the first rule that applies, from the clauses and variables in the buckets that a
 //! solver keeps them in.
 // The clauses without a true literal are in buckets by their unassigned ones: false ones have none,
-// units one. The variables that occur in them are pure or not. Of each bucket the three lowest are
-// shown.
+// units one. The variables that occur in them are pure or not. The three lowest entries of each
+// bucket are shown.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::logic::literals::{Literals, Occurrences};

@@ -12,7 +12,8 @@ use crate::Lesson;
 
 pub struct TypeInferenceLesson;
 
-/// Types are resolved as those of the state are; after wrong lines one may be too long for it.
+/// A type under the state's substitution; unchanged where the result would be too long, as may
+/// happen after wrong lines.
 fn resolved(state: &State, symbols: &[Symbol]) -> Type {
     state.substitution.resolve(symbols).unwrap_or_else(|_| symbols.into())
 }
@@ -175,8 +176,8 @@ impl Lesson for TypeInferenceLesson {
     }
 }
 
-/// Unifies as the task does, a word for each pair; false if a pair has no unifier, which is the
-/// last one then.
+/// Unifies as the task does, a word for each pair; false if a pair has no unifier, which then is
+/// the last one.
 fn unified(
     substitution: &mut Substitution,
     left: &[Symbol],

@@ -30,7 +30,7 @@ fn letter(letters: &str, place: usize) -> Option<char> {
     letters.chars().nth(place)
 }
 
-/// The letters of the rows between, which go on through all of a derivation.
+/// The letters of the rows between, which take turns throughout a derivation.
 #[derive(Default)]
 pub struct Rows(usize);
 
@@ -52,8 +52,8 @@ struct Subtraction {
 }
 
 impl Subtraction {
-    /// Of the leading digits, so that the result is never below zero nor zero. What is left of a
-    /// quotient is for the next ones. `None` if there are no more names.
+    /// The next subtraction, chosen by the leading digits so that the result stays above zero. What
+    /// is left of a quotient is for the next ones. `None` if there are no more names.
     fn of(pair: [u64; 2], index: usize) -> Option<Self> {
         let (greater, less) = (pair[0].max(pair[1]), pair[0].min(pair[1]));
         let apart = count(greater) - count(less);
@@ -75,8 +75,9 @@ impl Subtraction {
         format!("{}{}{}{}", self.name, if self.turned { 'z' } else { 'y' }, self.shift, self.times)
     }
 
-    /// The pair after it, or before it, and the row that computes it: the digits of both and the
-    /// carry. After a subtraction the row is as long as the longer number was before.
+    /// The pair after the subtraction (before it, if `undone`), and the row that computes it: the
+    /// digits of both and the carry. The row of a subtraction is as long as the longer number was
+    /// before.
     fn row(self, pair: [u64; 2], undone: bool, letters: &str) -> Option<(String, [u64; 2])> {
         let (changed, other) = if self.turned { (pair[1], pair[0]) } else { (pair[0], pair[1]) };
         let share = 10_u64
@@ -106,19 +107,21 @@ impl Subtraction {
     }
 }
 
-/// Two numbers without common divisors, and the places that are written of both, of which the
-/// highest may be 0.
+/// Two numbers without common divisors, and how many places of both are written; the highest may be
+/// 0.
 pub struct Reduced {
     pub quotients: [u64; 2],
     pub width: usize,
 }
 
-/// Two numbers, whose digits stand behind these letters, by their greatest common divisor.
+/// Two numbers, whose digits stand after the letters `given`, divided by their greatest common
+/// divisor.
 ///
 /// The leading digits are written down to the first place where the numbers differ and to the
-/// second digit of the less one; they tell what is subtracted. That ends where one number has one
-/// digit, which what the other one leaves modulo it is compared with; or where the numbers are
-/// equal. Then both are divided by the digit, or the subtractions undone from 1 and 1 on.
+/// second digit of the lesser; they tell what is subtracted. Subtracting ends where one number has
+/// a single digit: the remainder of the other one modulo it is written, then their common divisor.
+/// It also ends where the numbers are equal. Finally both are divided by the divisor, or the
+/// subtractions are undone from 1 and 1 on.
 pub fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, Reduced)> {
     let [mut x, mut y] = pair;
     let mut line = String::new();
@@ -210,9 +213,9 @@ pub fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, 
     Some((line + " ", Reduced { quotients, width }))
 }
 
-/// Each of two numbers by its own factor, digit by digit of both factors: of each place the digits
-/// and carries of the two sums so far. Nothing where both factors are 1, nor of a place where both
-/// have 0.
+/// Each of two numbers times its own factor, digit by digit of both factors: the digits and carries
+/// of the two sums so far, place by place. Nothing is written where both factors are 1, nor for a
+/// place where both have 0.
 pub fn multiplied(
     numbers: &Reduced,
     factors: &Reduced,
@@ -262,7 +265,7 @@ pub fn multiplied(
     Some((line, Reduced { quotients: sums, width }))
 }
 
-/// The digits from the highest place on, each behind its letter, as they are copied into the
+/// The digits from the highest place on, each after its letter, as they are copied into the
 /// action; `.` for zeros in front.
 pub fn spelled(number: u64, width: usize, letters: &str) -> Option<String> {
     let digit = |place: usize| {

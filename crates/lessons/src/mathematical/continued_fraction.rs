@@ -1,11 +1,11 @@
 //! Continued Fraction: the term by repeated subtraction of the leading digits, and the convergent
 //! column by column.
-// A column has a name, which numerators and denominators share, and what stands in it: of each part
-// the digit of the latest number and that of the one before, in the derivation the digit and the
-// carry. `-` is where a number has ended. The lowest column comes first. The action has the highest
-// first, and no names; so that nobody has to count columns backwards, both numbers are written once
-// more as it has them, in groups of which each begins with the name of its first column. A digit of
-// a difference that borrows is written as the sign that shares its key on a keyboard.
+// A column has a name, which numerators and denominators share. In the view it holds, for each of
+// the two, the digit of the latest number and that of the one before; in the derivation, the digit
+// and the carry. `-` is where a number has ended. The lowest column comes first. The action has the
+// highest first, and no names; so that no columns have to be counted backwards, both numbers are
+// written once more in its order, in groups that begin with the name of their first column. A digit
+// of a difference that borrows is written as the sign that shares its key on a keyboard.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::continued_fraction::{
@@ -17,17 +17,17 @@ use crate::numbers::shifted;
 
 pub struct ContinuedFractionLesson;
 
-/// Leading digits that tell the term: of a remainder other than 0 a tenth of the divisor is left,
-/// since terms have a digit.
+/// Leading digits that tell the term: terms have one digit, so that a remainder other than 0 is at
+/// least a tenth of the divisor.
 const LEADING: usize = 5;
 
 /// Most subtractions that are written: terms of the benchmark have one digit.
 const TERM_MAX: u64 = 20;
 
-/// Columns of a group: so many that nearly all of the benchmark's longest numbers have room.
+/// Columns of a group: enough that nearly all of the benchmark's longest numbers have room.
 const GROUP: usize = 8;
 
-/// What columns are called after the letters.
+/// Names of the columns after the letters.
 const NAMES: &str = "<>[]{}|=_~;,'`";
 
 /// The name of a column; numbers of the benchmark are not so long that one is repeated.
@@ -145,8 +145,8 @@ fn subtracted(from: u64, subtrahend: u64) -> Option<(u64, String)> {
     Some((rest, format!("{rest:0LEADING$}").chars().rev().map(digit).collect()))
 }
 
-/// The term times the latest numbers and the earlier ones added: of each column the digit and the
-/// carry of both. With the digits of both, lowest first.
+/// The term times the latest numbers, plus the earlier ones: the digit and the carry of both,
+/// column by column. Also returns the digits of both, lowest first.
 fn multiplied(term: u32, numbers: &[[String; 2]; 2]) -> (String, [Vec<u32>; 2]) {
     let mut line = String::new();
     let mut carries = [0; 2];

@@ -1,12 +1,12 @@
 //! Gaussian Elimination: reads signs down a column to the next entry that is not zero, and divides
 //! it by the pivot; then finds an unknown by its remainder modulo a prime.
-// Columns of the matrix are letters, rows numbers: `c4` asks for the sign of an entry. Of an entry
-// and its pivot, `c4:2` are both numerators, `c4/2` both signs and denominators, digit beside
-// digit, each pair behind the letter of its place; the common divisors of both pairs are taken out
+// Columns of the matrix are letters, rows numbers: `c4` asks for the sign of an entry. For an entry
+// and its pivot, `c4:2` reads both numerators and `c4/2` both signs and denominators, digit beside
+// digit, each pair after the letter of its place. The common divisors of both pairs are taken out
 // one after the other, so that no number is longer than an entry.
 //
 // The unknowns of the benchmark are integers from -9 to 9, so that a remainder tells them. `4c` and
-// `4r` are an entry and a right side, their digits behind letters, highest first.
+// `4r` are an entry and a right side, each digit after a letter, highest first.
 
 use prime_bench::tasks::Rational;
 use prime_bench::tasks::Task as _;
@@ -138,7 +138,7 @@ fn texts(value: &Rational) -> (String, String) {
     (numerator.trim_start_matches('-').to_owned(), denominator.to_owned())
 }
 
-/// Two numbers, digit beside digit, lowest first, each pair behind its letter.
+/// Two numbers, digit beside digit, lowest first, each pair after its letter.
 fn columns(x: &str, y: &str, letters: &str) -> String {
     let width = x.len().max(y.len());
     let (x, y) = (format!("{x:0>width$}"), format!("{y:0>width$}"));
@@ -286,7 +286,8 @@ fn unknown(state: &State, i: usize) -> Option<String> {
 }
 
 /// The right side, less the products of the known unknowns and their coefficients; then the
-/// coefficient of the unknown itself, by which what is left is divided. Whether the prime served.
+/// coefficient of the unknown itself, by which what is left is divided. Returns whether the prime
+/// served.
 fn unknown_by(prime: i64, state: &State, i: usize, line: &mut String) -> Option<bool> {
     let n = state.matrix.len();
     let Ok(mut rest) = remainder(state, i, n, prime, line)? else { return Some(false) };

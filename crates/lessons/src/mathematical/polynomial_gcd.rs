@@ -43,9 +43,9 @@ impl Lesson for PolynomialGcdLesson {
     }
 }
 
-/// The dividend over the divisor, an integer: each prime factor of the divisor is taken from both
-/// where it divides the numerator, which each digit of the quotient and the remainder behind it
-/// tell.
+/// The dividend over the divisor, which is an integer. Each prime factor of the divisor is
+/// cancelled if it divides the numerator, which the row of quotient digits, each with its
+/// remainder, tells.
 fn quotient(dividend: &str, divisor: &str) -> String {
     let (numerator, denominator) = dividend.split_once('/').unwrap_or((dividend, "1"));
     let negative = numerator.starts_with('-') != divisor.starts_with('-');

@@ -1,7 +1,7 @@
 //! Simplex Method: the next row with an entry in the pivot's column; or the first negative cost,
 //! and the smallest ratio of the rows that it reads.
-// Columns are letters, rows digits. Of a row one reads its entry and, if that is positive, its
-// right side.
+// Columns are letters, rows digits. A row is read by its entry and, if that is positive, its right
+// side.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::simplex_method::{Action, Instance, SimplexMethod, State};
@@ -18,8 +18,8 @@ fn column_name(column: usize) -> String {
     letter.to_string()
 }
 
-/// The rows that are looked at next, of which the pivot's own is none; with their entries in the
-/// pivot's column.
+/// The rows that are looked at next, without the pivot's own, and their entries in the pivot's
+/// column.
 fn rows_left(state: &State) -> Vec<(usize, String)> {
     let Some((column, row)) = state.pivots.last().copied() else { return Vec::new() };
 
@@ -129,7 +129,7 @@ fn look_up(state: &State, name: &str, row: usize) -> Option<String> {
 }
 
 /// The ratio of each row with a positive entry, down to the tenths, compared with that of the
-/// smallest so far, which stands with its row behind the latest `l`. Only where these are equal
+/// smallest so far, which stands with its row after the latest `l`. Only where these are equal
 /// their cross products follow, and where those are equal the basis variables.
 fn ratios(state: &State, column: usize) -> Option<String> {
     let mut line = String::new();
@@ -196,8 +196,8 @@ fn ratios(state: &State, column: usize) -> Option<String> {
     least.map(|least| format!("{line}{}", least.row))
 }
 
-/// Right side by entry as two natural numbers. Only where both have a denominator these are made
-/// equal first.
+/// The right side over the entry, as two natural numbers. Where both have a denominator, these are
+/// made equal first.
 fn ratio(rhs: (i64, i64), entry: (i64, i64), line: &mut String) -> Option<[i64; 2]> {
     let (ours, theirs) = if rhs.1 == entry.1 {
         (1, 1)
@@ -211,16 +211,15 @@ fn ratio(rhs: (i64, i64), entry: (i64, i64), line: &mut String) -> Option<[i64; 
     Some([multiplied(rhs.0, theirs, line)?, multiplied(entry.0, ours, line)?])
 }
 
-/// Long division down to the tenths, numbers with the lowest digit first: of each digit of the
-/// quotient what is taken away, unless it is nothing or the divisor itself, and the rest, in front
-/// of which the next digit comes. A 0 that the quotient begins with stands alone, since all is left
-/// then.
+/// Long division down to the tenths, numbers with the lowest digit first. Each digit of the
+/// quotient is followed by what is taken away, unless that is nothing or the divisor itself, and by
+/// the rest, in front of which the next digit comes. A leading 0 of the quotient stands alone,
+/// since everything is left.
 fn tenths([dividend, divisor]: [i64; 2]) -> Option<(String, i64)> {
     let mut line = format!("{},{}:", low_first(dividend), low_first(divisor));
     let digits = dividend.to_string() + "0";
 
-    // The first digit of the quotient is that of as many digits as the divisor has, or of all of
-    // them.
+    // The first digit of the quotient takes as many digits as the divisor has, or all there are.
     let first = low_first(divisor).len().min(digits.len() - 1) - 1;
 
     let mut rest: i64 = digits[..first].parse().unwrap_or(0);

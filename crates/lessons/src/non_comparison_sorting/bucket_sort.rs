@@ -85,7 +85,7 @@ fn cell(state: &State, i: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:0DIGITS$}"))
 }
 
-/// The cell that is inserted, and where its bucket ends with it, the sizes of the next ones.
+/// The cell that is inserted; if it is the last of its bucket, also the sizes of the next buckets.
 fn insertion(state: &State) -> String {
     let (Some(bucket), Some(k)) = (state.b, state.k) else { return "-".to_owned() };
     let size = state.buckets.size(bucket);
@@ -99,7 +99,7 @@ fn insertion(state: &State) -> String {
     format!("b={} k={k:02} size={size:02}{next}", place(Some(bucket), 3))
 }
 
-/// The buckets from this one on, each with its size; `-` is behind the last.
+/// The buckets from this one on, each with its size; `-` follows the last.
 fn sizes(state: &State, from: usize) -> Vec<String> {
     let size = |bucket: usize| {
         let exists = bucket < state.buckets.count();

@@ -4,7 +4,7 @@
 // first with another last digit. An epsilon entry is a state and its one or two targets. A
 // derivation follows edges while there is one from each state: `.` where a state is known already,
 // `!` where there is no edge, `=` where there are two. States of the last kind are taken up in
-// turn, behind a space, each with the ways from both targets.
+// turn, after a space, each with the ways from both targets.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::string_matching::regex::{Node, Quantifier};

@@ -57,7 +57,7 @@ impl Lesson for TranslationChainLesson {
             Order::Keep => String::new(),
             Order::Reverse => difference(count - 1, at, WIDTH) + " ",
             Order::Rotate(by) => round(at, by, count),
-            // Behind the even places the odd ones go on from 1.
+            // After the even places the odd ones continue from 1.
             Order::EvensFirst => round(at, at, count),
             Order::SwapPairs => pairwise(&place(at), &place(count - 1)) + " ",
             Order::LastFirst => difference(at, 1, WIDTH) + " ",

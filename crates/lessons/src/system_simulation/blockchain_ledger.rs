@@ -1,8 +1,8 @@
 //! Blockchain Ledger: whether the block is full, nonce and funds, then the hash column by column.
-// 1000003 is 10^6 + 3: of a number with h in front of its last six digits, three times h is taken
-// from these. Digits have letters, so that none is found by counting: those of the run `a` to `f`,
-// the lowest first, those of the addend `p` to `r`, those of 31 times the run plus the addend `A`
-// to `H`, and those of the result `u` to `z`.
+// 1000003 is 10^6 + 3, so that a number with h in front of its last six digits is reduced by taking
+// three times h from these. Digits have letters, so that none is found by counting: those of the
+// run `a` to `f`, the lowest first, those of the addend `p` to `r`, those of 31 times the run plus
+// the addend `A` to `H`, and those of the result `u` to `z`.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::blockchain_ledger::{
@@ -90,7 +90,7 @@ impl Lesson for BlockchainLedgerLesson {
     }
 }
 
-/// The digits of a number, the lowest first, each behind its letter.
+/// The digits of a number, the lowest first, each after its letter.
 fn keyed(number: usize, width: usize, first: char) -> String {
     let digits = low_first(number, width);
     (first..).zip(digits.chars()).flat_map(|(letter, digit)| [letter, digit]).collect()
@@ -121,8 +121,8 @@ fn hash(run: usize, addend: usize) -> String {
     for (place, ((ours, theirs), ((letter, result), of_addend))) in
         ours.into_iter().zip(theirs).zip(letters).enumerate()
     {
-        // Of two at a time, the lowest digit first, because a sum of three is seldom seen with a
-        // great carry.
+        // Two are added at a time, the lowest digit first, because a sum of three is seldom seen
+        // with a great carry.
         let both = ours + theirs;
         line += &format!(" {letter}{ours}");
         if place < ADDEND || theirs > 0 {

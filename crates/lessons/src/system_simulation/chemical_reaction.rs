@@ -5,11 +5,11 @@
 // have their lowest digit first but for those that are compared.
 //
 // All that is multiplied is a digit by a digit, with the carry before added: digit and carry of
-// each stand in the line. So of `b321,54:6030x038110x428110` the first part is 3 times 21, its
-// digits 6, 3 and a last carry of 0, and the others are these digits times 5 and 4. A digit of a
-// sum that carries is a sign: one of a keyboard's upper row, or a letter where the carry is 2. The
-// running sum then stands once more, behind the capital of its reaction and with its highest digit
-// first, which is how it is added to and compared.
+// each stand in the line. In `b321,54:6030x038110x428110` the first part is 3 times 21, its digits
+// 6, 3 and a last carry of 0, and the others are these digits times 5 and 4. A digit of a sum that
+// carries is a sign: one of a keyboard's upper row, or a letter where the carry is 2. The running
+// sum then stands once more, after the capital of its reaction and with its highest digit first,
+// which is how it is added to and compared.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::chemical_reaction::{
@@ -84,7 +84,7 @@ impl Lesson for ChemicalReactionLesson {
         for (place, reaction) in instance.reactions.iter().enumerate() {
             let (mut counts, twice) = reactants(reaction, &state.counts);
             if twice {
-                // Of a number and the one before, the even one is halved.
+                // There are n(n - 1)/2 pairs: the even one of the two factors is halved.
                 let n = *counts.first()?;
                 counts = if n % 2 == 0 { vec![n / 2, (n - 1).max(0)] } else { vec![n, n / 2] };
             }
@@ -151,8 +151,8 @@ impl Lesson for ChemicalReactionLesson {
     }
 }
 
-/// A number times a factor, of each digit the digit and the carry. The last carry is the highest
-/// digit.
+/// A number, lowest digit first, times a factor: for each of its digits a digit and a carry of the
+/// product. The last carry is the highest digit.
 fn multiplied(number: &str, factor: i64) -> (i64, String) {
     let mut line = String::new();
     let (mut carry, mut product, mut power) = (0, 0, 1);

@@ -161,7 +161,7 @@ impl Wanted {
     }
 }
 
-/// The least distance so far, what it is of, and how that lies.
+/// The least distance so far, to what it is, and in which direction that lies.
 #[derive(Default)]
 struct Nearest(Option<(usize, usize, char)>);
 
@@ -179,7 +179,7 @@ impl Nearest {
         let spelled = difference(floor.max(other), floor.min(other), x.len());
         // The two digits of each group stand in the pairs already.
         let spelled = spelled.as_bytes().chunks(4).flat_map(|group| group.iter().skip(2));
-        // The last borrow is none.
+        // The greater floor comes first, so the last borrow is none.
         let spelled: String = spelled.map(|byte| char::from(*byte)).take(2 * x.len() - 1).collect();
 
         let digits = floor_of(instance, distance);
@@ -228,7 +228,7 @@ fn course(instance: &Instance, state: &State) -> String {
         }
     }
 
-    // Whether any of the others has calls, for else ticks are skipped.
+    // Whether any of the others has goals; if none has, ticks may be skipped.
     line.push('|');
     for (elevator, busy) in busy.iter().enumerate().take(from) {
         line += &met(elevator, if *busy { '*' } else { ':' });

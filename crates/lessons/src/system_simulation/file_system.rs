@@ -2,8 +2,9 @@
 //! command's verb again, what its path ends in, and the right that it needs; before a directory is
 //! removed, its path beside the working directory's.
 // An entry is its kind, the initial of its owner and its mode, such as `da75`. What is entered has
-// a letter, since a path may lead to the same directory several times; a slash behind it if another
-// is entered, a dot if it is the last. What a path ends in is `T`; the user stands behind `@`.
+// a letter, since a path may lead to the same directory several times; a slash follows it if
+// another one is entered, a dot if it is the last. What a path ends in is `T`; the user follows
+// `@`.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::file_command::Command;
@@ -114,7 +115,7 @@ fn shown(entry: Option<&Entry>) -> String {
     )
 }
 
-/// What stands behind a stop that is entered.
+/// What follows a stop that is entered.
 fn separator(place: usize, entered: usize) -> char {
     if place + 1 == entered { '.' } else { '/' }
 }
@@ -204,8 +205,7 @@ impl Lesson for FileSystemLesson {
                 if directory?.allows(state.user, WRITE) {
                     let is_empty = !state.tree.holds_entries(path);
                     line += if is_empty { " list:-" } else { " list:+" };
-                    // Of the empty ones, those that the working directory lies in cannot be
-                    // removed.
+                    // An empty directory can be removed unless the working directory lies in it.
                     if is_empty {
                         for pair in beside(path, &state.cwd) {
                             line += &format!(
@@ -229,7 +229,7 @@ impl Lesson for FileSystemLesson {
     }
 }
 
-/// The names of a path and of the working directory at the same depth; `-` behind the last one.
+/// The names of a path and of the working directory at the same depth; `-` after the last one.
 struct Pair {
     depth: usize,
     name: String,

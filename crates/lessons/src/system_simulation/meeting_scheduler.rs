@@ -25,7 +25,7 @@ struct Asked {
     start: usize,
     length: usize,
     width: usize,
-    /// Behind the last slot that may be taken.
+    /// The slot after the last one that may be taken.
     end: usize,
 }
 
@@ -145,7 +145,7 @@ impl Lesson for MeetingSchedulerLesson {
 }
 
 /// The slots of a room, each with how many are free in a row up to it, until there are enough,
-/// which `!` says; where they start.
+/// which `!` says; and where those start.
 fn scan(asked: &Asked, room: usize, taken: u32) -> (String, Option<usize>) {
     let mut line = String::new();
     let mut run = 0;

@@ -50,7 +50,7 @@ fn bits(instance: &Instance, state: &State, symbol: usize) -> Vec<char> {
     bits
 }
 
-/// Bits, each behind the letter of its height.
+/// Bits, each after the letter of its height.
 fn lettered(bits: &[char]) -> String {
     ('a'..).zip(bits).map(|(letter, bit)| format!("{letter}{bit}")).collect::<Vec<_>>().concat()
 }
@@ -84,8 +84,8 @@ impl Lesson for HuffmanTreeLesson {
                 let bits: Vec<_> = bits(instance, state, symbol);
 
                 let upwards: Vec<_> = ('a'..).zip(&bits).collect();
-                // Each bit behind its letter from below and the one from above: by the latter it is
-                // found for the code.
+                // Each bit after its letter from below and the one from above: the latter finds it
+                // for the code.
                 let downwards = upwards.into_iter().rev().zip('A'..);
 
                 Some(
@@ -120,7 +120,7 @@ fn against(x: u64, other: u64, width: usize) -> String {
 /// One pass over the living nodes. The weight of each is compared with the second lightest's, and
 /// if it is less, with the lightest's; where it takes one of the two places, both follow, the
 /// second with its weight. Merged nodes ascend, so that the first that is not less ends the pass.
-/// In the end the two again.
+/// The two are named again at the end.
 fn lightest(instance: &Instance, state: &State) -> String {
     let width = width(state);
     let weight = |node: usize| state.weight[node];
@@ -132,7 +132,7 @@ fn lightest(instance: &Instance, state: &State) -> String {
         if let Some(second) = lightest.get(1) {
             line += &against(weight(*node), weight(*second), width);
             if weight(*node) >= weight(*second) {
-                // After wrong merges they may not.
+                // After wrong merges the weights may not ascend.
                 let ascend = || state.alive[place..].is_sorted_by_key(|node| weight(*node));
                 if *node >= instance.freq.len() && ascend() {
                     break;
