@@ -18,7 +18,7 @@ use crate::{
 const INSTANCES: [u32; 3] = [16, 8, 5];
 /// Steps of a trace that are followed. Few tasks have longer ones, and those repeat themselves.
 const WALK_MAX: u64 = 10_000;
-/// Steps at the beginning of a trace that are tested; of the later ones fewer and fewer.
+/// Steps at the beginning of a trace that are all tested; later ones are tested ever more rarely.
 const DENSE: u64 = 40;
 /// Tested steps of each form of action at each level, wherever they occur.
 const OF_FORM: u32 = 60;
@@ -54,6 +54,7 @@ fn lessons_keep_their_contract() {
     let times = told("PRIME_LESSON_SAMPLES").and_then(|samples| samples.parse().ok()).unwrap_or(1);
     let chosen =
         || lessons().filter(|lesson| only.as_deref().is_none_or(|only| only == lesson.slug));
+
     let reports: Vec<Report> = thread::scope(|scope| {
         // A panic names its thread.
         let named = |lesson: &AnyLesson| thread::Builder::new().name(lesson.slug.to_owned());
@@ -66,6 +67,7 @@ fn lessons_keep_their_contract() {
             .map(|report| report.join().expect("see the panic of the lesson's thread"))
             .collect()
     });
+
     let mut lengths =
         "mean and greatest bytes of prompt and completion at the easy, medium and hard level"
             .to_owned();
@@ -88,7 +90,9 @@ fn lessons_keep_their_contract() {
             write!(lengths, " {:3} reads", report.reads_most).expect("a string");
         }
     }
+
     println!("{lengths}");
+
     let faults: Vec<_> = reports.iter().flat_map(|report| &report.faults).cloned().collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
@@ -115,8 +119,8 @@ struct Report {
     /// What the lesson permits, and what it needed.
     reads_max: usize,
     reads_most: usize,
-    /// What is to be written by what stands before it, which is the prompt and, with reads, what
-    /// was written and appended already; with the place that it was first seen at.
+    /// What is to be written, keyed by what stands before it: the prompt and, with reads, what was
+    /// written and appended already. The second text is the place where it was first seen.
     completions: HashMap<String, (String, String)>,
     faults: Vec<String>,
 }
@@ -133,6 +137,7 @@ impl Report {
             faults: Vec::new(),
         };
         let task = tasks::find(lesson.slug).expect("a lesson of a task");
+
         for (level, difficulty) in Difficulty::ALL.into_iter().enumerate() {
             let mut forms = HashMap::new();
             for index in 0..INSTANCES[level] * times {
@@ -145,11 +150,13 @@ impl Report {
                     let Some(machine) = problem.on_path(PathDraw::Uniform, &mut rng) else { break };
                     report.test(level, machine.as_ref(), &place);
                 }
+
                 if index < WALKS * times {
                     report.stray(problem.start(), &place, &mut rng);
                 }
             }
         }
+
         for (level, permitted) in report.levels.iter().zip(lesson.untaught) {
             if level.untaught_percent() > f64::from(permitted) {
                 let (slug, percent) = (lesson.slug, level.untaught_percent());
@@ -158,12 +165,14 @@ impl Report {
                 ));
             }
         }
+
         if (report.reads_max > 0) != (report.reads_most > 0) {
             report.fault(format!(
                 "{}: {} reads at most, but {}",
                 lesson.slug, report.reads_max, report.reads_most
             ));
         }
+
         report
     }
 
@@ -173,8 +182,8 @@ impl Report {
         }
     }
 
-    /// Tests a reference trace: its beginning, ever fewer of its later steps, and of each form of
-    /// action enough.
+    /// Tests a reference trace: its beginning, ever fewer of its later steps, and enough steps of
+    /// each form of action.
     fn follow(
         &mut self,
         level: usize,
@@ -184,6 +193,7 @@ impl Report {
         rng: &mut TaskRng,
     ) {
         let mut step = 0;
+
         while step < WALK_MAX {
             let Some(line) = machine.reference() else { break };
             let seen = forms.entry(form(&line)).or_default();
@@ -191,12 +201,15 @@ impl Report {
                 *seen += 1;
                 self.test(level, machine.as_ref(), &format!("{place} step {step}"));
             }
+
             machine.follow_reference();
             step += 1;
         }
+
         if machine.reference().is_none() && derivation(machine.as_ref()).is_some() {
             self.fault(format!("{place}: the end has a derivation"));
         }
+        // The view of a trace's last state must not panic.
         view(machine.as_ref());
     }
 
@@ -207,12 +220,14 @@ impl Report {
             self.levels[level].untaught += u32::from(machine.reference().is_some());
             return;
         };
+
         let bytes = prompt.len() + completion.len();
         let of_level = &mut self.levels[level];
         of_level.tested += 1;
         of_level.bytes += bytes;
         of_level.bytes_max = of_level.bytes_max.max(bytes);
         let tested = of_level.tested;
+
         if bytes > self.bytes_max {
             self.fault(format!("{place}: {bytes} bytes: {prompt}{completion}"));
         }
@@ -224,6 +239,7 @@ impl Report {
         {
             self.fault(format!("{place}: does not end in the reference action: {completion:?}"));
         }
+
         if tested % 16 == 1 {
             let read_back = machine
                 .problem()
@@ -233,6 +249,7 @@ impl Report {
                 self.fault(format!("{place}: the view depends on more than the state: {prompt}"));
             }
         }
+
         self.check_reads(machine, &completion, place);
         self.record(machine, &prompt, &completion, place);
     }
@@ -248,6 +265,7 @@ impl Report {
                 "{place}: a view is one line without a space at its end: {prompt:?}"
             ));
         }
+
         // The grammar of a served executor permits one line before the action.
         match derivation(machine) {
             Some(line) if line.contains(['\n', '\r']) => {
@@ -256,6 +274,7 @@ impl Report {
             Some(_) => {}
             None => self.fault(format!("{place}: no derivation of {completion}")),
         }
+
         let mut before = prompt.to_owned();
         for segment in segments(self.slug, completion) {
             let (Segment::Written(text) | Segment::Appended(text)) = segment;
@@ -277,8 +296,10 @@ impl Report {
     /// address is too odd to be answered or refused.
     fn check_reads(&mut self, machine: &dyn Machine, completion: &str, place: &str) {
         for address in MADE_UP {
+            // Any answer or refusal will do, but no panic.
             drop(read(machine, address));
         }
+
         let mut before = String::new();
         let mut reads = 0;
         for segment in segments(self.slug, completion) {
@@ -301,6 +322,7 @@ impl Report {
             }
             before += text;
         }
+
         self.reads_most = self.reads_most.max(reads);
         if reads > self.reads_max || (reads > 0 && action_line(completion).contains(QUERY_END)) {
             self.fault(format!("{place}: {reads} reads in {completion}"));
@@ -312,7 +334,9 @@ impl Report {
         let mut lines: Vec<String> = Vec::new();
         // Whether every wrong line was one that no invariant finds.
         let mut unnoticed = true;
+        // Wrong lines from the beginning of a trace, or only far into it.
         let skip = rng.one_of(&[0, 0, 30, 300]);
+
         for step in 0..skip + WALK_STEPS {
             let right = machine.reference();
             lines.extend(right.clone());
@@ -324,16 +348,20 @@ impl Report {
                     changed(&line, rng)
                 }
             };
+
             if machine.propose(&line).is_ok() {
                 unnoticed &= machine.violations(Kinds::WITHOUT_TRANSITION).is_empty();
                 machine.commit();
+
                 let prompt = compact(machine.as_ref());
+                // Must not panic in a state that wrong lines made.
                 drop(derivation(machine.as_ref()));
                 if prompt.trim_end_matches('\n').contains(['\n', '\r']) {
                     self.fault(format!(
                         "{place} step {step} after {line:?}: a view is one line: {prompt:?}"
                     ));
                 }
+
                 let place = format!("{place} step {step} after {line:?}");
                 if let Some(completion) = completion(machine.as_ref()) {
                     self.check_reads(machine.as_ref(), &completion, &place);
@@ -362,10 +390,12 @@ fn form(line: &str) -> String {
 fn changed(line: &str, rng: &mut TaskRng) -> String {
     let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
     let place = rng.index(words.len());
+
     if let Ok(number) = words[place].parse::<i64>() {
         let other =
             [number + 1, number - 1, number, rng.between(0, 3), rng.between(0, 40), 1 << 53];
         words[place] = rng.one_of(&other).to_string();
     }
+
     words.join(" ")
 }

@@ -101,6 +101,7 @@ fn the_shipped_models_lessons_are_unchanged() {
     let changed = SHIPPED.map(|(slug, shipped)| {
         let task = tasks::find(slug).expect("a task");
         let mut text = String::new();
+
         for (difficulty, seed) in
             Difficulty::ALL.into_iter().flat_map(|level| (0..4).map(move |seed| (level, seed)))
         {
@@ -111,9 +112,11 @@ fn the_shipped_models_lessons_are_unchanged() {
                 machine.follow_reference();
             }
         }
+
         let digest = fnv1a(text.bytes());
         (digest != shipped).then(|| format!("{slug}: {digest}"))
     });
+
     let changed: Vec<_> = changed.into_iter().flatten().collect();
     assert!(
         changed.is_empty(),

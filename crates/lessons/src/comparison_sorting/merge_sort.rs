@@ -46,7 +46,6 @@ impl Lesson for MergeSortLesson {
         Some(match last {
             Action::Split(lo, hi) => {
                 // Whether the left half, and then the right one, is a single cell.
-
                 let mid = usize::midpoint(lo, hi);
                 let left = counter(lo + 1, mid, 3);
                 if lo + 1 < mid { left } else { format!("{left} {}", counter(mid + 1, hi, 3)) }
