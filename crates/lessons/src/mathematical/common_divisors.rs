@@ -131,7 +131,6 @@ pub fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, 
 
     let divisor = loop {
         let less = x.min(y);
-
         let mut differ = false;
         for place in (0..width).rev() {
             let (ours, theirs) = (digit(x, place), digit(y, place));
@@ -172,7 +171,6 @@ pub fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, 
         width = count(x.max(y));
         letters = rows.next();
         let row;
-
         (row, [x, y]) = subtraction.row([x, y], false, letters)?;
         line += &format!("{row} ");
         done.push(subtraction);
