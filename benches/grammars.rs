@@ -109,6 +109,7 @@ impl Contender for Llama {
 /// Mean nanoseconds of a mask and of a step, over all tokens of all lines.
 fn measure(contender: &mut dyn Contender, lines: &[Vec<u32>], rounds: u32) -> (f64, f64) {
     let (mut masks, mut steps, mut count) = (Duration::ZERO, Duration::ZERO, 0_u32);
+
     for tokens in (0..rounds).flat_map(|_| lines) {
         contender.start();
         for token in tokens {
@@ -117,11 +118,13 @@ fn measure(contender: &mut dyn Contender, lines: &[Vec<u32>], rounds: u32) -> (f
             let between = Instant::now();
             assert!(is_permitted, "token {token} of {tokens:?}");
             contender.accept(*token);
+
             steps += between.elapsed();
             masks += between - started;
             count += 1;
         }
     }
+
     let mean = |total: Duration| total.as_nanos() as f64 / f64::from(count);
     (mean(masks), mean(steps))
 }
@@ -130,8 +133,10 @@ fn report(name: &str, lines: &[Vec<u32>], rounds: u32, make: impl FnOnce() -> Bo
     let started = Instant::now();
     let mut contender = make();
     let made = started.elapsed();
+
     let cold = measure(&mut *contender, lines, 1);
     let warm = measure(&mut *contender, lines, rounds);
+
     println!(
         "  {name:<12} made in {made:>10.1?}; mask {:>10.0} ns cold {:>8.0} ns warm; step {:>8.0} ns cold {:>7.0} ns warm",
         cold.0, warm.0, cold.1, warm.1
@@ -144,6 +149,7 @@ fn pieces(words: usize) -> Vec<Vec<u8>> {
     let mut word =
         || (0..rng.random_range(1..=12)).map(|_| rng.random_range(b' '..=b'~')).collect();
     let random: Vec<Vec<u8>> = (0..words).map(|_| word()).collect();
+
     (0..=u8::MAX)
         .map(|byte| vec![byte])
         .chain([Vec::new(), Vec::new(), Vec::new()])
@@ -154,6 +160,7 @@ fn pieces(words: usize) -> Vec<Vec<u8>> {
 /// Tokenizes a line greedily, the longest token first.
 fn tokens_of(line: &str, ids: &HashMap<&[u8], u32>) -> Vec<u32> {
     let mut rest = line.as_bytes();
+
     let mut tokens = Vec::new();
     while !rest.is_empty() {
         let (length, token) = (1..=rest.len())
@@ -171,21 +178,26 @@ fn main() {
     let rounds = if std::env::args().any(|argument| argument == "--bench") { 2000 } else { 2 };
     let task = tasks::find("bubble-sort").expect("a task");
     let grammar = format!("root ::= action\n{}", pattern::gbnf(task.spec().actions));
+
     for random in [0, 128_000] {
         let pieces = pieces(random);
         println!("{} tokens:", pieces.len());
+
         let ids: HashMap<&[u8], u32> =
             (0..).zip(&pieces).map(|(id, piece)| (&**piece, id)).collect();
         let lines: Vec<Vec<u32>> = LINES.iter().map(|line| tokens_of(line, &ids)).collect();
         let count = u32::try_from(pieces.len()).expect("small");
+
         // A model's vocabulary is prepared once, which is no cost of a grammar.
         let vocabulary = Arc::new(Vocabulary::new(pieces.clone(), vec![END]));
         let trie = TokTrie::from(&TokRxInfo::new(count, END), &pieces);
         let environment: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
         let mut factory = ParserFactory::new_simple(&environment).expect("a factory");
         factory.quiet();
+
         report("ours", &lines, rounds, || Box::new(Ours::new(&grammar, &vocabulary)));
         report("llguidance", &lines, rounds, || Box::new(Guidance::new(&factory)));
+        // llama.cpp takes the vocabulary from a model, and the tiny one has the bytes only.
         if random == 0 {
             let folder = tempfile::tempdir().expect("a temporary folder");
             let model = folder.path().join("tiny.gguf");

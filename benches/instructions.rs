@@ -22,8 +22,8 @@ use support::steps::Steps;
 use support::votes::Opinions;
 use support::{null_ring, records, votes};
 
-// The whole process is counted: the steps are on the cell's thread. They are so many that its
-// beginning is little.
+// The whole process is counted, since the steps run on the cell's thread. There are enough of them
+// that its start hardly counts.
 #[library_benchmark(config = LibraryBenchmarkConfig::default().tool(Callgrind::default().entry_point(EntryPoint::None)))]
 #[bench::one_trajectory(1, 50_000)]
 #[bench::hundred_trajectories(100, 500)]
@@ -97,6 +97,7 @@ fn walk(automaton: &mut Automaton) {
                 .then(|| automaton.after(&state, token))
                 .flatten()
         });
+
         assert!(automaton.is_end(&end.expect("each byte is permitted")));
     }
 }

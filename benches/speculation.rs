@@ -45,6 +45,7 @@ impl AsyncVerifier for SlowVerifier {
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
         tokio::time::sleep(self.0).await;
+        // By the number of proposals, so that a retried step is judged anew.
         if TaskRng::new(trajectory.counts.proposals).chance(5, 100) {
             return Ok(Verdict { score: Score::from_tenths(2), ..Verdict::default() });
         }
@@ -78,9 +79,11 @@ async fn rate(
         hang_after: None,
         in_flight_max: 64,
     };
+
     let runtime = Runtime::start(&plan, Arc::new(agents(executor, verifier)));
     let input = serde_json::json!({ "n": 8, "from": 0, "to": 2 });
     let problem = tasks::find("tower-of-hanoi").expect("listed").read_input(&input).expect("valid");
+
     let started = Instant::now();
     let submission = || Submission {
         problem: Arc::clone(&problem),
@@ -103,14 +106,18 @@ async fn rate(
         observer: Arc::new(Silent),
         suspended: None,
     };
+
     let mut handles: Vec<_> = (0..trajectories).map(|_| runtime.submit(submission())).collect();
+
     let (mut steps, mut speculations) = (0, Speculations::default());
+
     for outcome in join_all(handles.iter_mut().map(|handle| handle.outcome())).await {
         let outcome = outcome.expect("the runtime lives");
         assert!(outcome.verified, "{outcome:?}");
         steps += outcome.steps;
         speculations.add(outcome.speculations);
     }
+
     (steps as f64 / started.elapsed().as_secs_f64(), speculations)
 }
 
@@ -118,19 +125,23 @@ fn main() {
     // Cargo passes `--bench`.
     let given: Vec<u64> =
         std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
+
     let (executor, verifier) = match given[..] {
         [] => (5, 5),
         [both] => (both, both),
         [executor, verifier, ..] => (executor, verifier),
     };
+
     println!("executor {executor} ms, verifier {verifier} ms, 95 % accepted; committed steps/s");
     println!("trajectories  without     with  ratio  used  wasted");
+
     actix::System::new().block_on(async {
         for trajectories in [1, 8] {
             let [executor, verifier] = [executor, verifier].map(Duration::from_millis);
             let (without, _) = rate(false, trajectories, executor, verifier).await;
             let (with, Speculations { used, wasted }) =
                 rate(true, trajectories, executor, verifier).await;
+
             println!(
                 "{trajectories:>12}  {without:>7.1}  {with:>7.1}  {:>5.2}  {used:>4}  {wasted:>6}",
                 with / without

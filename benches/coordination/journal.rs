@@ -1,6 +1,6 @@
 //! A commit of the journal that takes the next record of every run that waits, with its share of
-//! the folding after it: what group commit comes to. The file is beside the build, on the disk that
-//! there is; each commit is synced.
+//! the folding after it: the cost of group commit. The file lies beside the build, on whatever disk
+//! that is; each commit is synced.
 
 use std::time::Duration;
 
@@ -42,11 +42,14 @@ impl Waiting {
     fn open(folder: &std::path::Path, runs: usize) -> Self {
         let journal = SqliteJournal::open(&folder.join("runs.db"), SqliteOptions::default())
             .expect("a new journal");
+
         let rows: Vec<RunRow> = (0..runs).map(row).collect();
         let heads = rows.iter().map(|row| (row.id.clone(), row.head)).collect();
+
         let accept: Vec<Write> =
             rows.into_iter().map(|row| Write::Accept { row, key: None }).collect();
         journal.commit(&accept).expect("accepted");
+
         Self { journal, heads }
     }
 
@@ -59,9 +62,11 @@ impl Waiting {
             Write::Append { id: id.clone(), segment }
         };
         let writes: Vec<Write> = self.heads.iter_mut().map(append).collect();
+
         let started = Instant::now();
         self.journal.commit(&writes).expect("committed");
         self.journal.fold(false).expect("folded");
+
         started.elapsed()
     }
 }
@@ -69,15 +74,18 @@ impl Waiting {
 fn group_commit(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("journal: a record of each waiting run, one commit");
     group.sample_size(10);
+
     for runs in [1, 64, 1_000] {
         group.throughput(Throughput::Elements(runs as u64));
         group.bench_function(BenchmarkId::from_parameter(runs), |bencher| {
             let folder =
                 tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
             let mut waiting = Waiting::open(folder.path(), runs);
+
             bencher.iter_custom(|rounds| (0..rounds).map(|_| waiting.commit()).sum());
         });
     }
+
     group.finish();
 }
 

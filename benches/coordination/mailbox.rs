@@ -1,10 +1,10 @@
-//! One hop from mailbox to mailbox: what is left of a ring step when nobody does anything.
+//! One hop from mailbox to mailbox: what is left of a ring step when the actors do nothing.
 
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, Handler, Message, Recipient};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use tokio::sync::oneshot;
 
-/// What goes to and fro; in a box, as the body of a turn is.
+/// What goes back and forth; boxed, like the body of a turn.
 struct Ball {
     hops_left: u64,
     done: Option<oneshot::Sender<()>>,
@@ -55,6 +55,7 @@ impl Handler<Hop> for Player {
 fn players(arbiters: [&ArbiterHandle; 2]) -> Addr<Player> {
     let [first, second] =
         arbiters.map(|arbiter| Player::start_in_arbiter(arbiter, |_| Player::default()));
+
     first.do_send(Meet(second.clone().recipient()));
     second.do_send(Meet(first.clone().recipient()));
     first
@@ -69,6 +70,7 @@ async fn play(first: &Addr<Player>, hops: u64) {
 fn mailbox_hop(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("mailbox hop");
     group.sample_size(10);
+
     for (name, arbiters, hops) in [("one arbiter", 1, 100_000), ("two arbiters", 2, 10_000)] {
         group.throughput(Throughput::Elements(hops));
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
@@ -76,14 +78,18 @@ fn mailbox_hop(criterion: &mut Criterion) {
             let arbiters: Vec<Arbiter> =
                 system.block_on(async { (0..arbiters).map(|_| Arbiter::new()).collect() });
             let handles: Vec<ArbiterHandle> = arbiters.iter().map(Arbiter::handle).collect();
+
             let first = players([&handles[0], &handles[handles.len() - 1]]);
+
             bencher.iter(|| system.block_on(play(&first, hops)));
+            // The next measurement begins without these threads.
             for arbiter in arbiters {
                 arbiter.stop();
                 arbiter.join().expect("no player panics");
             }
         });
     }
+
     group.finish();
 }
 

@@ -7,6 +7,7 @@ use prime_bench::tasks::{self, Difficulty, Kinds};
 
 fn task_step(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("task: propose, judge, commit");
+
     for task in tasks::all() {
         let machine = task.generate(Difficulty::Medium, 1).start();
         let line = machine.reference().expect("a first step");
@@ -22,6 +23,7 @@ fn task_step(criterion: &mut Criterion) {
             );
         });
     }
+
     group.finish();
 }
 

@@ -103,11 +103,13 @@ fn outside(rounds: usize) -> usize {
     let mut probability = 0.5_f64.powi(i32::try_from(rounds).expect("few rounds"));
     let mut tail = probability;
     let mut below = 0;
+
     while tail <= 0.025 {
         below += 1;
         probability *= (rounds + 1 - below) as f64 / below as f64;
         tail += probability;
     }
+
     below.saturating_sub(1)
 }
 
@@ -120,6 +122,7 @@ impl Bench {
         isolation: Isolation,
     ) -> EngineSpec {
         let count = u16::try_from(sequences).expect("at most 256");
+
         EngineSpec {
             model: self.model.clone(),
             device: self.device.clone().into(),
@@ -147,12 +150,14 @@ impl Bench {
         let (sequences, prompt, tokens) = work;
         let sequences = i32::try_from(sequences).expect("small");
         let plain = EngineSpec { isolation: Isolation::Thread, ..spec.clone() };
+
         let plain = || {
             let (before, after) =
                 plain_loop(&plain, sequences, prompt, tokens, text, || Clocks::now(None))
                     .expect("the model loads");
             after.since(before)
         };
+        // The first round warms the engine up and is not counted.
         measured();
         (0..self.rounds).map(|_| (plain(), measured())).unzip()
     }
@@ -168,8 +173,10 @@ impl Bench {
             "| sequences | tokens | KV pool | plain loop, tokens/s | greedy, share | drawn + ln p, share | grammar + drawn + ln p, share | process, share of thread |"
         );
         println!("|---:|---:|---|---:|---:|---:|---:|---:|");
+
         let wanted =
             |(sequences, _): &(usize, usize)| self.sequences.is_none_or(|only| only == *sequences);
+
         for (sequences, length) in LENGTHS.into_iter().filter(wanted) {
             let length = length / self.divisor;
             for kv in [KvPool::Shared, KvPool::Split] {
@@ -177,6 +184,7 @@ impl Bench {
                 let engine = Engine::start(spec.clone()).expect("started");
                 let mut row = String::new();
                 let mut plain_rate = Vec::new();
+
                 let tokens = (sequences * length) as f64;
                 let texts = [PlainText::Likeliest, PlainText::Drawn, PlainText::Letters];
                 for (request, text) in kinds(length).into_iter().zip(texts) {
@@ -186,15 +194,19 @@ impl Bench {
                     plain_rate.extend(plain.iter().map(|time| tokens / time.wall));
                     let _ = write!(row, " {} |", self.shares(&plain, &ours));
                 }
+
                 let inside = Engine::start(EngineSpec { isolation: Isolation::Thread, ..spec })
                     .expect("started");
                 let [request, ..] = kinds(length);
                 turns(&inside, sequences, &request);
+
                 let pairs = (0..self.rounds).map(|_| {
                     (turns(&inside, sequences, &request), turns(&engine, sequences, &request))
                 });
                 let (inside, outside): (Vec<_>, Vec<_>) = pairs.unzip();
+
                 let ratio = self.shares(&inside, &outside);
+
                 println!(
                     "| {sequences} | {length} | {kv:?} | {} |{row} {ratio} |",
                     Spread::of(plain_rate).show(0)
@@ -227,10 +239,13 @@ impl Bench {
         let engine = Engine::start(spec).expect("started");
         let bytes = std::fs::metadata(&self.model).expect("there").len() as f64;
         let [greedy, ..] = kinds(length);
+        // Warms the engine up.
         turns(&engine, 1, &greedy);
+
         let rates =
             (0..self.rounds).map(|_| bytes * length as f64 / turns(&engine, 1, &greedy).wall / 1e9);
         let rate = Spread::of(rates.collect()).show(1);
+
         println!(
             "\nWeights read with one sequence, its prompt's time included: {rate} GB/s of {:.2} GB",
             bytes / 1e9
@@ -245,36 +260,46 @@ impl Bench {
             "| KV pool | head | plain loop, ms | engine, ms | times faster | tokens of prompts computed, of those there are |"
         );
         println!("|---|---:|---:|---:|---:|---:|");
+
         for kv in [KvPool::Shared, KvPool::Split] {
             let spec = self.spec(kv, FANOUT, HEAD + STEP + 16, Isolation::Process);
             let engine = Engine::start(spec.clone()).expect("started");
             let mut round = 0;
+
             // A small model may have a shorter context.
             let longest = engine.status().turn_tokens_max as usize;
             let head_tokens = HEAD.min(longest - STEP - 1);
+
             let (plain, ours) =
                 self.side_by_side(&spec, (FANOUT, head_tokens, STEP), PlainText::Likeliest, || {
                     round += 1;
+                    // Each round has a head of its own, or it would find the last one's in the
+                    // cache. Five tokens are left for the begin token and the turn's four digits.
                     let head: String = format!("{round} ")
                         .chars()
                         .chain(std::iter::repeat('h'))
                         .take(head_tokens - 5)
                         .collect();
+
                     let requests = (0..FANOUT).map(|turn| Request {
                         prompt: format!("{head}{turn:4}"),
                         ..plain_request(STEP)
                     });
                     timed(&engine, requests.collect())
                 });
+
             let counts = engine.status().counts;
             let computed = counts.prompt_tokens - counts.shared_tokens;
+
             let faster = Spread::of(
                 plain.iter().zip(&ours).map(|(plain, ours)| plain.wall / ours.wall).collect(),
             );
+
             let millis = |times: Vec<Clocks>| {
                 Spread::of(times.into_iter().map(|time| time.wall * 1e3).collect()).show(0)
             };
             let share = counts.prompt_tokens as f64 / computed as f64;
+
             println!(
                 "| {kv:?} | {head_tokens} | {} | {} | {} | 1/{share:.1} |",
                 millis(plain),
@@ -294,10 +319,12 @@ impl Bench {
         println!("|---|---:|---:|---:|");
         for kv in [KvPool::Shared, KvPool::Split] {
             let spec = self.spec(kv, 8, HEAD + 64, Isolation::Thread);
+
             let times = pool_times(&spec, HEAD, 200).expect("the model loads");
             let millis = |time: Duration| time.as_secs_f64() * 1e3;
             let (decode, fork, rollback) =
                 (millis(times.decode), millis(times.fork), millis(times.rollback));
+
             println!("| {kv:?} | {decode:.3} | {fork:.3} | {rollback:.3} |");
         }
     }
@@ -352,49 +379,60 @@ fn timed(engine: &Engine, requests: Vec<Request>) -> Clocks {
     let (sender, answers) = unbounded();
     let worker = engine.status().worker_pid;
     let started = Clocks::now(worker);
+
     for request in requests {
         let sender = sender.clone();
         engine.submit(request, move |result| drop(sender.send(result)));
     }
+    // Once all answers are in, this closes the channel and ends the loop.
     drop(sender);
+
     for result in answers {
         assert_eq!(result.expect("generated").finish, Finish::Length);
     }
+
     Clocks::now(worker).since(started)
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // The engines of this program start it again as their worker.
     if arguments.first().is_some_and(|command| command == "engine-worker") {
         std::process::exit(i32::from(
             prime_engine::worker_main() != std::process::ExitCode::SUCCESS,
         ));
     }
+
     let value =
         |name: &str| arguments.iter().position(|a| a == name).and_then(|at| arguments.get(at + 1));
     let named = std::env::var("PRIME_TEST_DEVICE").ok();
     let device = value("--device").cloned().or(named);
     let device: Device = device.map_or(Device::Cpu, |text| text.parse().expect("a device"));
+
     // This program is its engines' worker.
     let worker = std::env::current_exe().expect("the path of this program");
     let rounds = value("--rounds").map_or(5, |text| text.parse().expect("a number"));
     let sequences = value("--sequences").map(|text| text.parse().expect("a number"));
     let divisor = if arguments.iter().any(|argument| argument == "--short") { 6 } else { 1 };
+
     let folder = tempfile::tempdir().expect("a temporary folder");
     let random = folder.path().join("random-10m.gguf");
     TinyModel::TEN_MILLION.write(&random).expect("model written");
     let shipped = std::env::var_os("PRIME_TEST_MODEL").map(PathBuf::from);
     let shipped = shipped
         .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/prime-tiny.gguf"));
+
     let mut models = vec![shipped, random];
     if device != Device::Cpu {
         let large = folder.path().join("random-300m.gguf");
         TinyModel::LARGE.write(&large).expect("model written");
         models.push(large);
     }
+
     if let Some(path) = value("--model") {
         models = vec![PathBuf::from(path)];
     }
+
     for model in models {
         let name =
             model.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -407,10 +445,13 @@ fn main() {
             divisor,
             sequences,
         };
+
         bench.speed();
+        // One row was asked for, so the other tables are left out.
         if sequences.is_some() {
             continue;
         }
+
         bench.bandwidth();
         bench.fanout();
         bench.pool();

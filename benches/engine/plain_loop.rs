@@ -58,6 +58,7 @@ pub fn plain_loop<T>(
     clock: impl Fn() -> T,
 ) -> Option<(T, T)> {
     llama::silence();
+
     let loaded = llama::load(spec).ok()?;
     let mut context = llama::context(&loaded, spec).ok()?;
     let mut batch = LlamaBatch::new(spec.batch_tokens as usize, 1);
@@ -67,20 +68,25 @@ pub fn plain_loop<T>(
         LlamaSampler::temp(1.0),
         LlamaSampler::dist(1),
     ]);
+
     let started = clock();
     prefill(&mut context, &mut batch, sequences, prompt)?;
+
     let mut next = vec![LETTER; usize::try_from(sequences).ok()?];
     for step in 0..tokens {
         batch.clear();
         for (sequence, token) in (0..).zip(&next) {
             batch.add(*token, i32::try_from(prompt + step).ok()?, &[sequence], true).ok()?;
         }
+
         context.decode(&mut batch).ok()?;
+
         for (row, token) in (0..).zip(&mut next) {
             if text == PlainText::Drawn {
                 *token = sampler.sample(&context, row);
                 continue;
             }
+
             let logits = context.get_logits_ith(row);
             let best = (0..).zip(logits).max_by(|a, b| a.1.total_cmp(b.1))?;
             *token = match text {
@@ -89,6 +95,7 @@ pub fn plain_loop<T>(
             };
         }
     }
+
     Some((started, clock()))
 }
 
@@ -108,10 +115,12 @@ pub struct PoolTimes {
 pub fn pool_times(spec: &EngineSpec, tokens: usize, times: usize) -> Option<PoolTimes> {
     const REMOVED: usize = 16;
     llama::silence();
+
     let loaded = llama::load(spec).ok()?;
     let mut context = llama::context(&loaded, spec).ok()?;
     let mut batch = LlamaBatch::new(spec.batch_tokens as usize, 1);
     prefill(&mut context, &mut batch, 1, tokens)?;
+
     let place = |at: usize| i32::try_from(at).ok();
     let mut decode =
         |context: &mut LlamaContext<'_>, sequence: i32, positions: std::ops::Range<usize>| {
@@ -124,32 +133,41 @@ pub fn pool_times(spec: &EngineSpec, tokens: usize, times: usize) -> Option<Pool
     let cut = |context: &mut LlamaContext<'_>, sequence: u32, from: usize| {
         context.clear_kv_cache_seq(Some(sequence), Some(u32::try_from(from).ok()?), None).ok()
     };
+
+    // A part of a split pool can only be copied as a whole.
     let end = match spec.kv {
         KvPool::Shared => Some(u32::try_from(tokens).ok()?),
         KvPool::Split => None,
     };
+
     let (mut plain, mut forks, mut rollbacks) = (Vec::new(), Vec::new(), Vec::new());
+
     for _ in 0..times {
         let started = Instant::now();
         decode(&mut context, 0, tokens..tokens + 1)?;
         plain.push(started.elapsed());
         cut(&mut context, 0, tokens)?;
+
         let started = Instant::now();
         context.copy_kv_cache_seq(0, 1, None, end).ok()?;
         decode(&mut context, 1, tokens..tokens + 1)?;
         forks.push(started.elapsed());
         cut(&mut context, 1, 0)?;
+        // The tokens that are rolled back.
         decode(&mut context, 0, tokens..tokens + REMOVED)?;
+
         let started = Instant::now();
         cut(&mut context, 0, tokens)?;
         decode(&mut context, 0, tokens..tokens + 1)?;
         rollbacks.push(started.elapsed());
         cut(&mut context, 0, tokens)?;
     }
+
     let median = |times: &mut Vec<Duration>| {
         times.sort_unstable();
         times[times.len() / 2]
     };
+
     Some(PoolTimes {
         decode: median(&mut plain),
         fork: median(&mut forks),

@@ -1,4 +1,4 @@
-//! A long trajectory in its middle: Tower of Hanoi, so many steps after its beginning.
+//! A long trajectory midway: Tower of Hanoi, a given number of steps after its beginning.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use prime_protocol::{Effect, Run, RunPlan, RunSnapshot, Score, Trajectory, TurnI
 /// Lines that are known beyond the trajectory's depth.
 const AHEAD: usize = 64;
 
-/// A run whose only trajectory has come so far.
+/// A run whose only trajectory has come to a given depth.
 pub struct Climbed {
     pub problem: Arc<dyn Problem>,
     pub plan: RunPlan,
@@ -20,29 +20,34 @@ pub struct Climbed {
 }
 
 impl Climbed {
-    /// `depth` is at most some 16 million.
+    /// A run at this depth, which is at most some 16 million.
     pub fn to(depth: usize) -> Self {
         let input = serde_json::json!({ "n": 24, "from": 0, "to": 2 });
         let problem =
             tasks::find("tower-of-hanoi").expect("listed").read_input(&input).expect("valid");
+
         let plan = RunPlan::single(u64::MAX);
         let mut run = Run::new(Arc::clone(&problem), plan.clone());
         let mut effects = Vec::new();
         run.start(&mut effects);
+
         let Some(Effect::Propose(id, mut trajectory)) = effects.pop() else {
             panic!("a run begins with a proposal")
         };
+
         for _ in 0..depth {
             let line = trajectory.machine.reference().expect("a long trace");
             trajectory.machine.replay(&line).expect("legal");
             trajectory.push(&line, Score::ZERO);
         }
+
         let mut ahead = trajectory.machine.fork();
         let mut next = Vec::new();
         for _ in 0..AHEAD {
             next.push(ahead.reference().expect("a long trace"));
             ahead.follow_reference();
         }
+
         Self { problem, plan, run, id, trajectory, next }
     }
 
@@ -69,7 +74,7 @@ impl Climbed {
         }
     }
 
-    /// Takes them back.
+    /// Takes back as many lines as [`Climbed::push`] pushes.
     pub fn pop(&mut self) {
         let Trajectory { machine, stack, .. } = &mut *self.trajectory;
         for _ in &self.next {

@@ -1,5 +1,5 @@
-//! What the benches measure, made ready: so that wall times and instruction counts are those of the
-//! same things.
+//! What the benches measure, prepared in one place so that wall times and instruction counts are
+//! those of the same things.
 #![allow(dead_code, reason = "each bench uses a part")]
 
 pub mod climbed;

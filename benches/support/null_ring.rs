@@ -30,7 +30,7 @@ fn null_agents() -> AgentSet {
     )
 }
 
-/// One cell. Must be called within an actix system.
+/// Starts a runtime of one cell. Must be called within an actix system.
 pub fn start(placement: Placement) -> Runtime {
     let plan = RuntimePlan {
         cells: 1,
@@ -39,10 +39,12 @@ pub fn start(placement: Placement) -> Runtime {
         hang_after: None,
         in_flight_max: u32::MAX,
     };
+
     Runtime::start(&plan, Arc::new(null_agents()))
 }
 
-/// So many steps of each of so many trajectories side by side, every one a run of its own.
+/// Takes `steps` steps in each of `trajectories` trajectories side by side, every one a run of its
+/// own.
 pub async fn go_round(runtime: &Runtime, trajectories: u64, steps: u64) {
     let problem = null_problem(steps);
     let mut handles: Vec<_> = (0..trajectories)
@@ -61,6 +63,7 @@ pub async fn go_round(runtime: &Runtime, trajectories: u64, steps: u64) {
             })
         })
         .collect();
+
     for outcome in join_all(handles.iter_mut().map(|handle| handle.outcome())).await {
         let outcome = outcome.expect("the runtime lives");
         assert!(outcome.verified && outcome.steps == steps, "{outcome:?}");

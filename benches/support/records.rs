@@ -6,11 +6,12 @@ use prime_protocol::{Decision, RoleTimes, Speculations, TurnId, Usage, Verdict};
 use prime_report::TraceLine;
 use prime_runtime::Event;
 
-/// So many steps as JSON Lines.
+/// The records of `steps` steps as JSON Lines.
 pub fn encode(steps: usize) -> Vec<u8> {
     let proposal = Proposal { line: "swap 3 4".to_owned(), ..Proposal::default() };
     let verdict = Verdict::default();
     let mut body = Vec::new();
+
     for depth in 0..steps {
         let event = Event::Step {
             id: TurnId { round: 1, trajectory: 0 },
@@ -27,6 +28,7 @@ pub fn encode(steps: usize) -> Vec<u8> {
         };
         TraceLine::of(&event).write(&mut body);
     }
+
     body
 }
 

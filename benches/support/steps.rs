@@ -3,7 +3,7 @@
 use prime_bench::tasks::{self, Difficulty, Kinds, Machine};
 use prime_protocol::{Decision, Limits, RunPlan, Trajectory, Verdict};
 
-/// Steps at most.
+/// Most steps that are taken.
 const STEPS: usize = 64;
 
 /// A trajectory at its beginning, and the lines that it takes.
@@ -14,7 +14,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Of a task's first medium instance; fewer than 64 where it ends before.
+    /// The steps of a task's first medium instance; fewer than 64 where it ends earlier.
     pub fn of(slug: &str) -> Self {
         let machine = tasks::find(slug).expect("listed").generate(Difficulty::Medium, 1).start();
         let limits = RunPlan::single(0).limits;
@@ -32,8 +32,7 @@ impl Steps {
         }
     }
 
-    /// Proposes each line twice: the first time it is to be tried again, the second time it is
-    /// committed.
+    /// Proposes each line twice: the first proposal is to be retried, the second is committed.
     pub fn settle(&mut self) {
         let verdict = Verdict::default();
         for line in &self.lines {
@@ -48,6 +47,7 @@ impl Steps {
                 ));
             }
         }
+
         assert_eq!(self.trajectory.counts.committed, self.lines.len() as u64);
     }
 }

@@ -36,16 +36,18 @@ fn spec() -> &'static Spec {
     tasks::find("bubble-sort").expect("listed").spec()
 }
 
-/// What a run does with the answers of a round: counts each, and looks whether it is decided.
-/// Without an early stop.
+/// What a run does with the answers of a round: counts each, and checks whether the round is
+/// decided, without stopping early.
 pub fn vote(answers: Vec<Value>) -> Vec<Count> {
     let (spec, mut votes, mut left) = (spec(), Votes::default(), ANSWERS);
     let mut decided = 0;
+
     for answer in answers {
         votes.cast(spec, Vote { answer, score: Score::ZERO, trace: 0, is_solution: false });
         left -= 1;
         decided += u32::from(votes.is_decided(VoteRule::Majority, left, ANSWERS / 2));
     }
+
     std::hint::black_box(decided);
     votes.counts(spec, VoteRule::Majority)
 }

@@ -8,9 +8,11 @@ use prime_bench::tasks::{self, Difficulty, Kinds};
 fuzz_target!(|bytes: &[u8]| {
     let [place, seed, lines @ ..] = bytes else { return };
     let tasks: Vec<_> = tasks::all().chain(tasks::variants()).collect();
+
     let mut machine = tasks[usize::from(*place) % tasks.len()]
         .generate(Difficulty::Easy, u64::from(*seed % 8))
         .start();
+
     for line in String::from_utf8_lossy(lines).lines().take(64) {
         // An empty line follows the algorithm, so that later states are reached.
         if line.is_empty() {
@@ -19,6 +21,8 @@ fuzz_target!(|bytes: &[u8]| {
             machine.violations(Kinds::ALL);
             machine.commit();
         }
+
+        // Neither may panic, whatever the lines have made of the state.
         machine.reference();
         machine.answer();
     }

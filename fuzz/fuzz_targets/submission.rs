@@ -7,6 +7,7 @@ use prime_bench::tasks::Kinds;
 
 fuzz_target!(|bytes: &[u8]| {
     check(bytes, 42, Kinds::ALL, 1, |_| Ok(())).expect("memory can be read");
+
     let output = String::from_utf8_lossy(bytes);
     let line = serde_json::json!({"id": "bubble-sort/easy/000", "output": output}).to_string();
     check(line.as_bytes(), 42, Kinds::ALL, 1, |_| Ok(())).expect("memory can be read");

@@ -15,28 +15,31 @@ use crate::parallel::{self, threads};
 use crate::recent;
 use crate::values::{self, difficulty, integer};
 
-/// Instances of a base seed that differ.
+/// Instances of one base seed that differ from each other, and base seeds of one `seed`.
 const CHUNK: u64 = 1_000;
 const CHUNKS: u64 = 1_024;
 const SEED_MAX: u64 = 1 << 32;
-/// Far from the benchmark's 42 and from all that people type.
+/// Far from the benchmark's 42 and from anything that people type.
 const FIRST_BASE_SEED: u64 = 1 << 43;
 
 /// Fewest entries that are worth a thread of their own.
 const PER_THREAD: usize = 16;
 
-/// The instances of these, in order: those that were used last, and the others drawn anew.
+/// The instances with these identities, in order. Recently used ones are at hand, the others are
+/// drawn.
 fn instances(ids: &[InstanceId], threads: usize) -> Vec<Arc<Named>> {
     let known = recent::known(ids.iter());
     let missing: Vec<_> =
         ids.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(id, _)| *id).collect();
+
     let drawn = parallel::map(&missing, threads, PER_THREAD, |id| Arc::new(Named::of(*id)));
     recent::keep(drawn.iter());
+
     let mut drawn = drawn.into_iter();
     known.into_iter().filter_map(|known| known.or_else(|| drawn.next())).collect()
 }
 
-/// The instance of a name, perhaps one that was used last.
+/// The instance of a name, which may be one that was used recently.
 #[pyfunction(name = "_instance")]
 pub fn instance(
     py: Python<'_>,
@@ -56,7 +59,7 @@ pub struct Source {
     task: &'static dyn prime_bench::tasks::AnyTask,
     /// At least one.
     levels: Vec<Difficulty>,
-    /// `None`: by `seed`.
+    /// `None`: derived from `seed`.
     base_seed: Option<u64>,
     seed: u64,
     style: Style,
@@ -83,6 +86,7 @@ impl Source {
     fn drawn(&self, indices: &[u64], threads: usize) -> PyResult<Vec<Drawn>> {
         let ids: Vec<_> = indices.iter().map(|index| self.id(*index)).collect();
         let named = instances(&ids, threads);
+
         let drawn = parallel::map(&named, threads, PER_THREAD, |named| {
             let question = prompts::whole(named.problem.as_ref(), self.style);
             Ok(Drawn {
@@ -91,6 +95,7 @@ impl Source {
                 answer: named.reference()?.answer.to_string(),
             })
         });
+
         drawn.into_iter().collect()
     }
 
@@ -101,6 +106,7 @@ impl Source {
         drawn: &Drawn,
     ) -> PyResult<Bound<'py, PyDict>> {
         let slug = PyString::intern(py, self.task.spec().slug);
+
         let metadata = PyDict::new(py);
         metadata.set_item(pyo3::intern!(py, "source_dataset"), &slug)?;
         metadata.set_item(pyo3::intern!(py, "source_index"), index)?;
@@ -111,10 +117,12 @@ impl Source {
         )?;
         metadata.set_item(pyo3::intern!(py, "index"), drawn.id.index)?;
         metadata.set_item(pyo3::intern!(py, "base_seed"), drawn.id.base_seed)?;
+
         let entry = PyDict::new(py);
         entry.set_item(pyo3::intern!(py, "question"), PyString::new(py, &drawn.question))?;
         entry.set_item(pyo3::intern!(py, "answer"), PyString::new(py, &drawn.answer))?;
         entry.set_item(pyo3::intern!(py, "metadata"), metadata)?;
+
         Ok(entry)
     }
 }
@@ -134,9 +142,11 @@ impl Source {
         if levels.is_empty() {
             return Err(value_error("difficulty", "name at least one of easy, medium, hard"));
         }
+
         let style = values::style(&values::text("style", style)?, task.spec())?;
         let base_seed =
             base_seed.map(|seed| integer("base_seed", seed, 0, u64::MAX)).transpose()?;
+
         Ok(Self { task, levels, base_seed, seed: integer("seed", seed, 0, SEED_MAX)?, style })
     }
 
@@ -156,18 +166,23 @@ impl Source {
         threads: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
         let threads = self::threads(Some(threads))?;
+
         let mut indices = Vec::new();
         let mut next = start;
+
         while (stride > 0 && next < stop) || (stride < 0 && next > stop) {
             indices.push(u64::try_from(next).map_err(|error| value_error("index", error))?);
             next += stride;
         }
+
         let drawn = detached(py, || self.drawn(&indices, threads))??;
+
         let entries: Vec<_> = indices
             .iter()
             .zip(&drawn)
             .map(|(index, drawn)| self.entry(py, *index, drawn))
             .collect::<PyResult<_>>()?;
+
         PyList::new(py, entries)
     }
 }
@@ -175,23 +190,29 @@ impl Source {
 /// The identity of an entry's instance, by its metadata.
 fn id_of(entry: &Bound<'_, PyAny>) -> PyResult<InstanceId> {
     let py = entry.py();
+    // An entry, or its metadata alone.
     let metadata = entry.get_item(pyo3::intern!(py, "metadata")).unwrap_or_else(|_| entry.clone());
     let missing =
         |_| value_error("entry", "its metadata must have task, difficulty, index and base_seed");
+
     let task = metadata.get_item(pyo3::intern!(py, "task")).map_err(missing)?;
     let difficulty = metadata.get_item(pyo3::intern!(py, "difficulty")).map_err(missing)?;
     let index = metadata.get_item(pyo3::intern!(py, "index")).map_err(missing)?;
     let base_seed = metadata.get_item(pyo3::intern!(py, "base_seed")).map_err(missing)?;
+
     instance_id(&task, Some(&difficulty), Some(&index), Some(&base_seed))
 }
 
 fn sequence<'py>(field: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    // To Python these are sequences too.
     let is_text = object.is_instance_of::<PyString>() || object.is_instance_of::<PyDict>();
+
     let items = if is_text {
         None
     } else {
         object.cast::<PySequence>().ok().and_then(|found| found.to_list().ok())
     };
+
     items.ok_or_else(|| type_error(field, "a sequence", object))
 }
 
@@ -205,11 +226,14 @@ pub fn scores(
 ) -> PyResult<Vec<f64>> {
     let threads = self::threads(Some(threads))?;
     let (answers, entries) = (sequence("answers", answers)?, sequence("entries", entries)?);
+
     if answers.len() != entries.len() {
         let message = format!("there are {} for {} answers", entries.len(), answers.len());
         return Err(value_error("entries", message));
     }
+
     let ids = entries.iter().map(|entry| id_of(&entry)).collect::<PyResult<Vec<_>>>()?;
+
     let mut bodies = Vec::with_capacity(answers.len());
     for (place, answer) in answers.iter().enumerate() {
         bodies.push(if answer.is_none() {
@@ -221,6 +245,7 @@ pub fn scores(
             Some(Body::Text(text.to_str()?.to_owned()))
         });
     }
+
     detached(py, || {
         let work: Vec<_> = instances(&ids, threads).into_iter().zip(bodies).collect();
         let right = parallel::map(&work, threads, PER_THREAD, |(named, body)| match body {

@@ -21,14 +21,16 @@ pub fn rules(
 ) -> PyResult<Rules> {
     let kinds = values::kinds(kinds, Kinds::WITHOUT_TRANSITION)?;
     let weights = values::weights(weights)?;
+
     let steps_max = match max_steps.filter(|given| !given.is_none()) {
         Some(given) => values::integer("max_steps", given, 1, u64::MAX)?,
         None => steps_max,
     };
+
     Ok(Rules::new(kinds, weights, steps_max.max(1), reject_violations))
 }
 
-/// JSON is UTF-8.
+/// The state as JSON text, which is UTF-8.
 pub fn observation(episode: &Episode) -> &str {
     str::from_utf8(&episode.observation).unwrap_or_default()
 }
@@ -45,16 +47,20 @@ fn info<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let info = PyDict::new(py);
     info.set_item(pyo3::intern!(py, "score"), outcome.score.value())?;
+
     let broken =
         outcome.violations.iter(episode.machine().spec()).map(|constraint| constraint.name);
     info.set_item(pyo3::intern!(py, "violations"), PyList::new(py, broken.collect::<Vec<_>>())?)?;
+
     info.set_item(pyo3::intern!(py, "refusal"), outcome.refusal.as_ref().map(refusal_kind))?;
     info.set_item(pyo3::intern!(py, "reason"), outcome.refusal.as_ref().map(ToString::to_string))?;
     info.set_item(pyo3::intern!(py, "steps"), episode.rewards.merits().steps)?;
+
     if episode.status == Status::Terminated {
         let answer = episode.machine().answer().unwrap_or_default();
         info.set_item(pyo3::intern!(py, "answer"), to_python(py, &answer)?)?;
     }
+
     Ok(info)
 }
 
@@ -99,7 +105,7 @@ impl StepEnv {
     /// reset(*, seed=None, options=None) -> (observation, info)
     ///
     /// Starts the episode again, at any time. An instance has no randomness: `seed` changes
-    /// nothing. `options={"instance": …}` goes on to another instance.
+    /// nothing. `options={"instance": …}` switches to another instance.
     #[pyo3(signature = (*, seed=None, options=None))]
     fn reset<'py>(
         &mut self,
@@ -109,6 +115,7 @@ impl StepEnv {
     ) -> PyResult<(Bound<'py, PyString>, Bound<'py, PyDict>)> {
         let _ = seed;
         let mut next = None;
+
         if let Some(options) = options.filter(|options| !options.is_none()) {
             let options =
                 options.cast::<PyDict>().map_err(|_| type_error("options", "a dict", options))?;
@@ -122,6 +129,7 @@ impl StepEnv {
                 next = Some(instance("options[\"instance\"]", &value)?);
             }
         }
+
         match next {
             Some(named) => {
                 let rules = self.episode.rules_for(&named);
@@ -129,6 +137,7 @@ impl StepEnv {
             }
             None => guarded(|| self.episode.reset())?,
         }
+
         let info = PyDict::new(py);
         info.set_item("task", self.episode.named.task.spec().slug)?;
         info.set_item("instance", self.episode.named.id.map(|id| id.to_string()))?;
@@ -150,14 +159,19 @@ impl StepEnv {
     ) -> PyResult<StepResult<'py>> {
         let text = line.cast::<PyString>().map_err(|_| type_error("line", "a str", line))?;
         let text = text.to_str()?;
+
         if self.episode.status != Status::Running {
             return Err(EpisodeOver::new_err("the episode has ended: call reset()"));
         }
+
         let episode = &mut self.episode;
         let stepped = guarded(|| episode.step(text));
+        // A panic may have left the state half applied, so the episode ends.
         let outcome = stepped.inspect_err(|_| episode.status = Status::Truncated)?;
+
         let (terminated, truncated) =
             (episode.status == Status::Terminated, episode.status == Status::Truncated);
+
         let info = info(py, episode, &outcome)?;
         Ok((
             PyString::new(py, observation(episode)),

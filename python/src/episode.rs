@@ -82,7 +82,7 @@ pub struct Episode {
     pub observation: Vec<u8>,
 }
 
-/// An episode as pickles have it.
+/// An episode in the form that is pickled.
 #[derive(Serialize, Deserialize)]
 pub struct SavedEpisode {
     instance: Saved,
@@ -96,6 +96,7 @@ impl Episode {
     pub fn new(named: Arc<Named>, rules: Rules) -> Self {
         let machine = named.problem.start();
         let rewards = StepRewards::new(rules.weights, named.problem.steps_max());
+
         let mut episode = Self {
             named,
             rules,
@@ -106,7 +107,9 @@ impl Episode {
             committed: ActionList::default(),
             observation: Vec::new(),
         };
+
         episode.machine.write_state(&mut episode.observation);
+
         episode
     }
 
@@ -127,10 +130,12 @@ impl Episode {
         let proposals = self.rewards.merits().proposals + 1;
         let steps_max = self.rules.steps_max;
         let outcome = self.judge(line, |answered| answered || proposals >= steps_max);
+
         if outcome.committed {
             self.committed.push(line);
             self.machine.write_state(&mut self.observation);
         }
+
         self.status = if outcome.answered {
             Status::Terminated
         } else if proposals >= steps_max {
@@ -138,6 +143,7 @@ impl Episode {
         } else {
             Status::Running
         };
+
         outcome
     }
 
@@ -158,10 +164,13 @@ impl Episode {
         let violations = self.machine.violations(self.kinds);
         let score = Score::from_tenths(violations.tenths(self.machine.spec()));
         let committed = refusal.is_none() && !(self.rules.reject_violations && score > Score::ZERO);
+        // Asked of the candidate, which is gone once it is committed.
         let answered = committed && self.machine.candidate_ends();
+
         if committed {
             self.machine.commit();
         }
+
         let applicable = refusal.is_none();
         let step = JudgedStep { applicable, committed, score, answered, last: is_last(answered) };
         Outcome { reward: self.rewards.add(&step), refusal, violations, score, committed, answered }
@@ -198,13 +207,16 @@ impl Episode {
     /// of its history.
     pub fn restore(saved: SavedEpisode) -> PyResult<Self> {
         let mut episode = Self::new(Arc::new(Named::restore(saved.instance)?), saved.rules);
+
         for (place, line) in saved.committed.iter().enumerate() {
             let replayed = episode.machine.replay(line);
             replayed.map_err(|refusal| {
                 value_error("episode", format!("line {place}, {line:?}: {refusal}"))
             })?;
+
             episode.committed.push(line);
         }
+
         episode.machine.write_state(&mut episode.observation);
         Ok(Self { rewards: saved.rewards, status: saved.status, ..episode })
     }

@@ -46,6 +46,7 @@ pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyR
 
 /// Runs the benchmark's code; its panic becomes a `RuntimeError`.
 pub fn guarded<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+    // Callers drop or end whatever a panic has left half done.
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
         PyRuntimeError::new_err(
             "the task could not carry this out; that is a fault of the task, please report the call",

@@ -22,13 +22,13 @@ use crate::values::{self, difficulty, integer, text, to_json, to_python};
 pub struct Named {
     pub task: &'static dyn AnyTask,
     pub problem: Arc<dyn Problem>,
-    /// Of an instance of the benchmark.
+    /// Set for an instance of the benchmark.
     pub id: Option<InstanceId>,
-    /// Found when it is first asked for; `None`: the reference takes too long.
+    /// Computed when it is first asked for; `None` if the reference takes too long.
     reference: OnceLock<Option<Reference>>,
 }
 
-/// An instance as pickles have it.
+/// An instance in the form that is pickled.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Saved {
@@ -67,12 +67,14 @@ impl Named {
         let task = |name: &str| tasks::find(name).map_err(|error| unknown_task(&error));
         match saved {
             Saved::Named { task: name, difficulty, index, base_seed } => {
+                // Pickles may come from anywhere, so the index is checked as in the constructor.
                 if index >= INDEX_LIMIT {
                     return Err(value_error(
                         "index",
                         format!("{index} is not below {INDEX_LIMIT}"),
                     ));
                 }
+
                 let id = InstanceId { task: task(&name)?, difficulty, index, base_seed };
                 guarded(|| Self::of(id))
             }
@@ -116,6 +118,7 @@ impl Named {
             lines.extend(is_step.then(|| line.clone()));
             is_step
         };
+
         self.run_reference(advance).ok_or_else(too_long)?;
         Ok(lines)
     }
@@ -133,20 +136,23 @@ impl Named {
         None
     }
 
-    /// Whether an answer is right.
+    /// Whether an answer is right: by the task's goal test, or equal to the reference answer.
     pub fn accepts(&self, answer: &Value) -> PyResult<bool> {
         self.problem.goal(answer).map_or_else(|| Ok(self.reference()?.answer == *answer), Ok)
     }
 
     /// Whether the answer of an output is right.
     pub fn is_correct(&self, body: &Body) -> PyResult<bool> {
+        // The closure cannot fail, so an error is carried out of it.
         let mut failure = None;
+
         let right = is_correct(self.problem.as_ref(), body, |answer| {
             self.accepts(answer).unwrap_or_else(|error| {
                 failure = Some(error);
                 false
             })
         });
+
         failure.map_or(Ok(right), Err)
     }
 }
@@ -171,6 +177,7 @@ pub fn instance_id(
     let base_seed =
         base_seed.map_or(Ok(BASE_SEED), |seed| integer("base_seed", seed, 0, u64::MAX))?;
     let index = u32::try_from(index).map_err(|error| value_error("index", error))?;
+
     Ok(InstanceId { task, difficulty, index, base_seed })
 }
 
@@ -221,14 +228,17 @@ impl Instance {
         input: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let task = find(task)?;
+
         let input = match input.cast::<PyString>() {
             Ok(text) => {
                 serde_json::from_str(text.to_str()?).map_err(|error| value_error("input", error))?
             }
             Err(_) => to_json("input", input)?,
         };
+
         let problem = detached(py, || task.read_input(&input))?
             .map_err(|error| bad_input("input", &error))?;
+
         Ok(Self(Arc::new(Named::of_input(task, problem))))
     }
 
@@ -318,6 +328,7 @@ impl Instance {
     )]
     fn prompt(&self, style: &str, without: Vec<String>) -> PyResult<String> {
         let mut style = values::style(style, self.0.task.spec())?;
+
         if !without.is_empty() {
             if !matches!(style, Style::Structured(_)) {
                 return Err(value_error("without", "goes with the structured prompt"));
@@ -326,6 +337,7 @@ impl Instance {
                 without.iter().try_fold(Components::ALL, |all, name| all.without(name));
             style = Style::Structured(components.map_err(|error| value_error("without", error))?);
         }
+
         guarded(|| prompts::whole(self.0.problem.as_ref(), style))
     }
 

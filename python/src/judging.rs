@@ -13,9 +13,11 @@ use crate::values::{self, RewardParts, parts, to_json, to_python};
 
 fn lines(field: &str, object: &Bound<'_, PyAny>) -> PyResult<ActionList> {
     let wanted = || type_error(field, "a sequence of str", object);
+    // To Python a text is a sequence of texts too.
     if object.is_instance_of::<PyString>() {
         return Err(wanted());
     }
+
     let mut list = ActionList::default();
     for (place, line) in object.try_iter().map_err(|_| wanted())?.enumerate() {
         let line = line?;
@@ -24,6 +26,7 @@ fn lines(field: &str, object: &Bound<'_, PyAny>) -> PyResult<ActionList> {
             .map_err(|_| type_error(&format!("{field}[{place}]"), "a str", &line))?;
         list.push(text.to_str()?);
     }
+
     Ok(list)
 }
 
@@ -32,9 +35,11 @@ fn body(field: &str, output: &Bound<'_, PyAny>) -> PyResult<Body> {
     if let Ok(text) = output.cast::<PyString>() {
         return Ok(Body::Text(text.to_str()?.to_owned()));
     }
+
     let Ok(fields) = output.cast::<PyDict>() else {
         return Err(type_error(field, "a str, or a dict of actions and answer", output));
     };
+
     let (mut actions, mut answer) = (None, None);
     for (name, value) in fields.iter() {
         match values::text(field, &name)?.as_str() {
@@ -49,6 +54,7 @@ fn body(field: &str, output: &Bound<'_, PyAny>) -> PyResult<Body> {
             }
         }
     }
+
     Ok(Body::Structured { actions, answer })
 }
 
@@ -92,24 +98,30 @@ pub fn judge_many<'py>(
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let kinds = values::kinds(kinds, Kinds::ALL)?;
     let threads = parallel::threads(threads)?;
+
     let sequence = |field, object: &Bound<'py, PyAny>| {
         let is_text = object.is_instance_of::<PyString>() || object.is_instance_of::<PyDict>();
         let items = if is_text { None } else { object.try_iter().ok() };
         items.ok_or_else(|| type_error(field, "a sequence", object))?.collect::<PyResult<Vec<_>>>()
     };
+
     let (outputs, instances) = (sequence("outputs", outputs)?, sequence("instances", instances)?);
+
     if outputs.len() != instances.len() {
         let message = format!("there are {} for {} outputs", instances.len(), outputs.len());
         return Err(value_error("instances", message));
     }
+
     let mut work = Vec::with_capacity(outputs.len());
     for (place, (output, instance)) in outputs.iter().zip(&instances).enumerate() {
         let named = self::instance(&format!("instances[{place}]"), instance)?;
         work.push((named, body(&format!("outputs[{place}]"), output)?));
     }
+
     let judged = detached(py, || {
         parallel::map(&work, threads, 1, |(named, body)| judge_one(named, body, kinds))
     })?;
+
     judged.into_iter().map(|judgement| as_dict(py, &judgement?)).collect()
 }
 
@@ -126,14 +138,18 @@ pub fn composite_reward(
     let named = self::instance("instance", instance)?;
     let kinds = values::kinds(kinds, Kinds::WITHOUT_TRANSITION)?;
     let rules = Rules::new(kinds, values::weights(weights)?, u64::MAX, false);
+
     let spec = named.task.spec();
+
     let actions = match output.cast::<PyString>() {
         Ok(text) => extract_from(text.to_str()?, spec).actions,
         Err(_) => Some(lines("output", output)?),
     };
+
     // Without a trace there is one line, which is no action.
     let actions =
         actions.filter(|actions| !actions.is_empty()).unwrap_or_else(|| [""].into_iter().collect());
+
     detached(py, || {
         let mut episode = Episode::new(named, rules);
         let lines: Vec<&str> = actions.iter().collect();

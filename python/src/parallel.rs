@@ -23,7 +23,7 @@ pub fn threads(given: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
 }
 
 /// What `of` makes of each item, in order; `least` items are worth a thread. Threads take the next
-/// items that are left. A panic of `of` goes on in the caller.
+/// items that are left. A panic in `of` is resumed in the caller.
 pub fn map<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
@@ -34,8 +34,10 @@ pub fn map<T: Sync, R: Send>(
     if threads <= 1 {
         return items.iter().map(of).collect();
     }
+
     let share = (items.len() / (threads * SHARES)).clamp(1, SHARE_MAX);
     let next = AtomicUsize::new(0);
+
     let work = || {
         let mut done = Vec::new();
         loop {
@@ -46,14 +48,17 @@ pub fn map<T: Sync, R: Send>(
             done.push((start, rest.iter().take(share).map(&of).collect::<Vec<_>>()));
         }
     };
+
     let mut shares: Vec<_> = thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        // All are joined first: otherwise the scope would raise a panic of its own.
         let joined: Vec<_> = workers.into_iter().map(thread::ScopedJoinHandle::join).collect();
         joined
             .into_iter()
             .flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     });
+
     shares.sort_by_key(|(start, _)| *start);
     shares.into_iter().flat_map(|(_, made)| made).collect()
 }

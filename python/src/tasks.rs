@@ -17,6 +17,7 @@ pub fn slugs(category: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<&'static str>>
         text("category", given)?.parse::<Category>().map_err(|error| value_error("category", error))
     });
     let category = category.transpose()?;
+
     let specs = tasks::all().map(|task| task.spec());
     Ok(specs
         .filter(|spec| category.is_none_or(|of| spec.category == of))
@@ -37,10 +38,12 @@ fn meanings(fields: &[(&str, &str)]) -> Value {
 pub fn page<'py>(py: Python<'py>, task: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let spec = find(task)?.spec();
     let page = spec.page;
+
     let sizes = Difficulty::ALL
         .iter()
         .map(|level| (level.name().to_owned(), Value::from(spec.sizes[level.rank()])));
     let parsed = |text| serde_json::from_str::<Value>(text).unwrap_or_default();
+
     let page = json!({
         "id": spec.id,
         "slug": spec.slug,
@@ -65,11 +68,12 @@ pub fn page<'py>(py: Python<'py>, task: &Bound<'py, PyAny>) -> PyResult<Bound<'p
         },
         "paper": spec.paper,
     });
+
     to_python(py, &page)
 }
 
-/// A terminal for each form: where one alternative of a terminal begins another, lexers may stop at
-/// the first.
+/// A grammar with a terminal for each form: where alternatives of one terminal begin alike, lexers
+/// may stop at the shorter one.
 fn lark(forms: &[&str]) -> String {
     let names: Vec<String> = (0..forms.len()).map(|place| format!("FORM_{place}")).collect();
     let terminal = |(name, form): (&String, &&str)| {

@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::errors::{type_error, value_error};
 
-/// As serde_json reads.
+/// Deepest nesting: as deep as serde_json reads.
 const DEPTH_MAX: usize = 127;
 
 /// A JSON value as `dict`, `list`, `str`, `int`, `float`, `bool` or `None`.
@@ -51,28 +51,36 @@ fn json_at(field: &str, object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Val
             "{field}: nested more than {DEPTH_MAX} deep"
         )));
     }
+
     if object.is_none() {
         return Ok(Value::Null);
     }
+
+    // Before the integers, which include `bool` in Python.
     if let Ok(value) = object.cast::<PyBool>() {
         return Ok(Value::Bool(value.is_true()));
     }
+
     if let Ok(text) = object.cast::<PyString>() {
         return Ok(Value::String(text.to_str()?.to_owned()));
     }
+
     if object.is_instance_of::<PyInt>() {
         let signed = object.extract::<i64>().map(Number::from);
         let number = signed.or_else(|_| object.extract::<u64>().map(Number::from));
+
         return number
             .map(Value::Number)
             .map_err(|_| value_error(field, "an integer has more than 64 bits"));
     }
+
     if let Ok(value) = object.cast::<PyFloat>() {
         let number = Number::from_f64(value.value());
         return number
             .map(Value::Number)
             .ok_or_else(|| value_error(field, "a number is not finite"));
     }
+
     if let Ok(dict) = object.cast::<PyDict>() {
         let mut fields = Map::new();
         for (name, value) in dict.iter() {
@@ -83,19 +91,23 @@ fn json_at(field: &str, object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Val
         }
         return Ok(Value::Object(fields));
     }
+
     if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         let entries = object.try_iter()?.map(|entry| json_at(field, &entry?, depth + 1));
         return entries.collect::<PyResult<_>>().map(Value::Array);
     }
+
     Err(type_error(field, "what JSON can say (dict, list, str, int, float, bool, None)", object))
 }
 
-/// An integer from `min` to `max`, also of numpy.
+/// An integer from `min` to `max`: an `int` or a numpy integer, anything but a `bool`.
 pub fn integer(field: &str, object: &Bound<'_, PyAny>, min: u64, max: u64) -> PyResult<u64> {
     let wanted = || type_error(field, "an int", object);
+    // `True` is an `int` in Python, but a mistake here.
     if object.is_instance_of::<PyBool>() {
         return Err(wanted());
     }
+
     let index = object.call_method0("__index__").map_err(|_| wanted())?;
     let value = index.extract::<u64>().ok().filter(|value| (min..=max).contains(value));
     value.ok_or_else(|| value_error(field, format!("{index} is not between {min} and {max}")))
@@ -122,20 +134,25 @@ pub fn style(name: &str, spec: &Spec) -> PyResult<Style> {
 /// Kinds of constraints: one name, several, or the default.
 pub fn kinds(object: Option<&Bound<'_, PyAny>>, default: Kinds) -> PyResult<Kinds> {
     let Some(object) = object.filter(|object| !object.is_none()) else { return Ok(default) };
+
     let kind = |object: &Bound<'_, PyAny>| -> PyResult<Kind> {
         text("kinds", object)?.parse().map_err(|error| value_error("kinds", error))
     };
+
     if object.is_instance_of::<PyString>() {
         return Ok([kind(object)?].into_iter().collect());
     }
+
     let entries = object.try_iter().map_err(|_| type_error("kinds", "names of kinds", object))?;
     let found: Kinds = entries.map(|entry| kind(&entry?)).collect::<PyResult<_>>()?;
+
     if found == Kinds::NONE {
         return Err(value_error(
             "kinds",
             "name at least one of format, invariant, transition, terminal",
         ));
     }
+
     Ok(found)
 }
 
@@ -144,7 +161,9 @@ pub fn weights(object: Option<&Bound<'_, PyAny>>) -> PyResult<RewardWeights> {
     let Some(object) = object.filter(|object| !object.is_none()) else {
         return Ok(RewardWeights::PAPER);
     };
+
     let four = "four numbers: task, verify, efficiency, format";
+
     let numbers = object.try_iter().map_err(|_| type_error("weights", four, object))?;
     let numbers: Vec<f64> = numbers
         .map(|number| {
@@ -152,6 +171,7 @@ pub fn weights(object: Option<&Bound<'_, PyAny>>) -> PyResult<RewardWeights> {
             number.extract::<f64>().map_err(|_| type_error("weights", four, &number))
         })
         .collect::<PyResult<_>>()?;
+
     match numbers[..] {
         [task, verify, efficiency, format] if numbers.iter().all(|number| number.is_finite()) => {
             Ok(RewardWeights { task, verify, efficiency, format })

@@ -27,7 +27,7 @@ fn step_some(episodes: &mut [Episode], lines: &[Line]) -> Vec<Option<Outcome>> {
     pairs.map(|(episode, line)| line.as_deref().map(|line| episode.step(line))).collect()
 }
 
-/// Steps all episodes, on up to so many threads. `None` if the code of a task has panicked.
+/// Steps all episodes on up to `threads` threads. `None` if the code of a task has panicked.
 fn step_all(
     episodes: &mut [Episode],
     lines: &[Line],
@@ -37,11 +37,13 @@ fn step_all(
     if threads == 1 {
         return guarded(|| step_some(episodes, lines)).ok();
     }
+
     let share = episodes.len().div_ceil(threads);
     thread::scope(|scope| {
         let shares = episodes.chunks_mut(share).zip(lines.chunks(share));
         let workers: Vec<_> =
             shares.map(|(episodes, lines)| scope.spawn(|| step_some(episodes, lines))).collect();
+
         // All are joined, so that a panic does not leave the scope.
         let results: Vec<_> = workers.into_iter().map(thread::ScopedJoinHandle::join).collect();
         let shares: Result<Vec<_>, _> = results.into_iter().collect();
@@ -73,9 +75,11 @@ impl VectorStepEnv {
         if lines.is_instance_of::<PyString>() {
             return Err(type_error("lines", "a sequence of str or None", lines));
         }
+
         let given = lines
             .try_iter()
             .map_err(|_| type_error("lines", "a sequence of str or None", lines))?;
+
         let mut found = Vec::with_capacity(self.episodes.len());
         for (place, line) in given.enumerate() {
             let line = line?;
@@ -93,13 +97,16 @@ impl VectorStepEnv {
                 }
                 Some(PyBackedStr::try_from(text.clone())?)
             };
+
             found.push(line);
         }
+
         if found.len() != self.episodes.len() {
             let message =
                 format!("there are {} for {} environments", found.len(), self.episodes.len());
             return Err(value_error("lines", message));
         }
+
         Ok(found)
     }
 
@@ -111,7 +118,9 @@ impl VectorStepEnv {
         let Some(options) = options.filter(|options| !options.is_none()) else { return Ok(None) };
         let options =
             options.cast::<PyDict>().map_err(|_| type_error("options", "a dict", options))?;
+
         let mut found = None;
+
         for (key, value) in options.iter() {
             if values::text("options", &key)? != "instances" {
                 return Err(value_error(
@@ -119,6 +128,7 @@ impl VectorStepEnv {
                     format!("unknown key {key}: there is `instances`"),
                 ));
             }
+
             let field = "options[\"instances\"]";
             let given = value
                 .try_iter()
@@ -126,13 +136,16 @@ impl VectorStepEnv {
             let named =
                 given.enumerate().map(|(place, one)| instance(&format!("{field}[{place}]"), &one?));
             let named = named.collect::<PyResult<Vec<_>>>()?;
+
             if named.len() != self.episodes.len() {
                 let message =
                     format!("there are {} for {} environments", named.len(), self.episodes.len());
                 return Err(value_error(field, message));
             }
+
             found = Some(named);
         }
+
         Ok(found)
     }
 
@@ -167,6 +180,7 @@ impl VectorStepEnv {
         let given = instances
             .try_iter()
             .map_err(|_| type_error("instances", "a sequence of Instance", instances))?;
+
         let mut chosen = Vec::new();
         for (place, given) in given.enumerate() {
             let named = instance(&format!("instances[{place}]"), &given?)?;
@@ -174,6 +188,7 @@ impl VectorStepEnv {
                 rules(named.problem.steps_max(), kinds, weights, max_steps, reject_violations)?;
             chosen.push((named, rules));
         }
+
         let make = || chosen.into_iter().map(|(named, rules)| Episode::new(named, rules)).collect();
         let episodes = detached(py, make)?;
         Ok(Self { episodes, threads })
@@ -192,7 +207,7 @@ impl VectorStepEnv {
     /// reset(*, seed=None, options=None) -> (observations, infos)
     ///
     /// Starts all episodes again. An instance has no randomness: `seed` changes nothing.
-    /// `options={"instances": [...]}` goes on to other instances, one for each environment.
+    /// `options={"instances": [...]}` switches to other instances, one for each environment.
     #[pyo3(signature = (*, seed=None, options=None))]
     fn reset<'py>(
         &mut self,
@@ -201,6 +216,7 @@ impl VectorStepEnv {
         options: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyDict>)> {
         let _ = seed;
+
         if let Some(named) = self.other_instances(options)? {
             let pairs = self
                 .episodes
@@ -215,6 +231,7 @@ impl VectorStepEnv {
             let episodes = &mut self.episodes;
             detached(py, || episodes.iter_mut().for_each(Episode::reset))?;
         }
+
         Ok((self.observations(py)?, PyDict::new(py)))
     }
 
@@ -249,13 +266,16 @@ impl VectorStepEnv {
     /// Raises EpisodeOver, a RuntimeError, for a line to an episode that has ended.
     fn step<'py>(&mut self, py: Python<'py>, lines: &Bound<'py, PyAny>) -> PyResult<Columns<'py>> {
         let lines = self.lines(lines)?;
+
         let (episodes, threads) = (&mut self.episodes, self.threads);
         let outcomes = py.detach(|| step_all(episodes, &lines, threads)).ok_or_else(|| {
+            // A panic may have left any state half applied, so all episodes end.
             self.episodes.iter_mut().for_each(|episode| episode.status = Status::Truncated);
             PyRuntimeError::new_err(
                 "a task could not carry out its line; that is a fault of the task: call reset()",
             )
         })?;
+
         let infos = PyDict::new(py);
         let score = |outcome: &Option<Outcome>| {
             outcome.as_ref().map_or(0.0, |outcome| outcome.score.value())
@@ -268,12 +288,14 @@ impl VectorStepEnv {
             pyo3::intern!(py, "refusal"),
             outcomes.iter().map(refusal).collect::<Vec<_>>(),
         )?;
+
         let reward = |outcome: &Option<Outcome>| {
             outcome.as_ref().map_or(0.0, |outcome| outcome.reward.total)
         };
         let is = |status| -> Vec<bool> {
             self.episodes.iter().map(|episode| episode.status == status).collect()
         };
+
         Ok((
             self.observations(py)?,
             outcomes.iter().map(reward).collect(),
@@ -309,6 +331,7 @@ impl VectorStepEnv {
         let saved: Vec<SavedEpisode> = self.episodes.iter().map(Episode::save).collect();
         let saved =
             serde_json::to_string(&saved).map_err(|error| value_error("episodes", error))?;
+
         Ok((
             py.import("prime_bench._native")?.getattr("_restore_vector_env")?,
             (saved, self.threads),

@@ -1,4 +1,4 @@
-//! Prints of how many traces all steps are taught, and the bytes of prompts and completions with
+//! Prints how many traces are taught as a whole, and the bytes of prompts and completions with
 //! their values: `cargo run -p prime-lessons --example whole_traces -- 40 a-star timsort`.
 
 use prime_bench::tasks::{Difficulty, find};
@@ -28,14 +28,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!(
         "of {count} traces a level: taught as a whole; steps that are too long; mean/greatest bytes of prompt, completion"
     );
+
     for slug in arguments {
         let task = find(&slug)?;
         for difficulty in Difficulty::ALL {
             let (mut whole, mut taught, mut too_long) = (0, 0, 0);
             let (mut prompts, mut completions) = (Lengths::default(), Lengths::default());
+
             for index in 0..count {
                 let seed = task.spec().seed(BASE_SEED, difficulty, index);
                 let mut machine = task.generate(difficulty, seed).start();
+
                 let before = too_long;
                 while machine.reference().is_some() {
                     match prime_lessons::completion(machine.as_ref()) {
@@ -48,15 +51,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     }
                     machine.follow_reference();
                 }
+
                 whole += u32::from(before == too_long);
             }
+
             let percent =
                 100.0 * f64::from(too_long) / f64::from((u32::try_from(taught)? + too_long).max(1));
+
             let (prompt, completion) = (prompts.line(taught), completions.line(taught));
             println!(
                 "{slug:21} {difficulty:6} {whole:4} {percent:6.2} % {prompt:>8} {completion:>8}"
             );
         }
     }
+
     Ok(())
 }

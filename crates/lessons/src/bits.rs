@@ -12,21 +12,23 @@ fn digit(number: usize, place: usize) -> char {
     if bit(number, place) { '1' } else { '0' }
 }
 
-/// number + 1 with some bits left as they are: a group for each bit of the result with the carry
-/// behind it.
+/// number + 1 with some bits left as they are: a group for each bit of the result, the carry
+/// second.
 pub fn increment_around(number: usize, count: usize, is_kept: impl Fn(usize) -> bool) -> String {
     let mut carry = true;
     let group = |place: usize| {
         let before = bit(number, place);
         let after = before ^ (carry && !is_kept(place));
+        // A kept bit passes the carry on.
         carry &= before || is_kept(place);
         format!("{}{}", u8::from(after), u8::from(carry))
     };
     (0..count).map(group).collect::<Vec<_>>().join(" ")
 }
 
-/// The bit with this weight's exponent.
+/// Whether the bit of weight 2^`place` is set.
 pub fn bit(number: usize, place: usize) -> bool {
+    // Places past the width of a word hold no bit, and a shift by them must not wrap around.
     u32::try_from(place)
         .ok()
         .and_then(|place| number.checked_shr(place))
@@ -46,6 +48,7 @@ mod tests {
             "01 01 01 10",
             "8: the third bit stays"
         );
+
         assert!(!bit(usize::MAX, 64));
     }
 }

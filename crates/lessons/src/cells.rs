@@ -8,7 +8,9 @@ const WIDTH: usize = 3;
 
 /// The number that an address of this form stands for: digits, all of the width.
 pub fn number(address: &str, width: usize) -> Option<usize> {
+    // `parse` alone would also take a sign, and fewer or more digits.
     let is_number = address.len() == width && address.bytes().all(|byte| byte.is_ascii_digit());
+
     address.parse().ok().filter(|_| is_number)
 }
 
@@ -24,26 +26,29 @@ pub fn look_up(a: &[i64], place: usize) -> Option<String> {
     Some(looked_up(&address, &read(a, &address)?))
 }
 
-/// The middle of two numbers: their digits side by side, lowest first; their sum with its carries,
-/// from which each digit of the half follows by itself, the highest first; and whatever has the
-/// half as its address. `251200:7.3.0. 018?` for 12 and 25.
+/// The middle of two numbers: their digits side by side, lowest first, then their sum with its
+/// carries, from which each digit of the half can be read off, highest first. The caller writes the
+/// half, as an address: `251200:7.3.0. 018?` for 12 and 25. Equal numbers are their own middle and
+/// end in `=`.
 pub fn middle(lo: usize, hi: usize, width: usize) -> String {
     let (x, y) = (low_first(lo, width), low_first(hi, width));
     let mut pairs = String::new();
     let mut sum = String::new();
     let mut carry = 0;
+
     for (x, y) in x.chars().zip(y.chars()) {
         pairs.extend([x, y]);
         let digits = x.to_digit(10).unwrap_or(0) + y.to_digit(10).unwrap_or(0) + carry;
         carry = digits / 10;
         sum += &format!("{}{}", digits % 10, if carry == 1 { '+' } else { '.' });
     }
+
     if lo == hi { pairs + "=" } else { format!("{pairs}:{sum} ") }
 }
 
 /// A binary search for the first of the ascending cells `lo..hi` that is greater than `key`, and
-/// where it ends: of each middle the value, its characters up to the first that differs from the
-/// key's, and `l` or `g`; `=` if none differs.
+/// where it ends. Each middle stands with its value, its characters up to the first that differs
+/// from the key's, and `l` or `g`; `=` if none differs.
 pub fn bisection(a: &[i64], lo: usize, hi: usize, key: i64) -> Option<(String, usize)> {
     bisection_for(a, lo, hi, key, |value| value > key)
 }
@@ -58,32 +63,34 @@ fn bisection_for(
     lo: usize,
     hi: usize,
     key: i64,
-    is_behind: impl Fn(i64) -> bool,
+    is_past: impl Fn(i64) -> bool,
 ) -> Option<(String, usize)> {
     bisected(lo, hi, |place| {
         let value = *a.get(place)?;
-        Some((look_up(a, place)? + &up_to_difference(value, key) + " ", is_behind(value)))
+        Some((look_up(a, place)? + &up_to_difference(value, key) + " ", is_past(value)))
     })
 }
 
-/// A search by halves of the cells `lo..hi`: of each middle what `compare` writes of the cell, and
-/// whether it is behind what is searched for; and where the search ends.
+/// A search by halves of the cells `lo..hi`, and where it ends. For each middle, `compare` tells
+/// what to write of the cell, and whether the cell is past what is searched for.
 pub fn bisected(
     mut lo: usize,
     mut hi: usize,
     compare: impl Fn(usize) -> Option<(String, bool)>,
 ) -> Option<(String, usize)> {
     let mut line = String::new();
+
     while lo < hi {
         let place = usize::midpoint(lo, hi);
-        let (written, is_behind) = compare(place)?;
+        let (written, is_past) = compare(place)?;
         line += &(middle(lo, hi, WIDTH) + &written);
-        if is_behind {
+        if is_past {
             hi = place;
         } else {
             lo = place + 1;
         }
     }
+
     Some((line + &middle(lo, lo, WIDTH), lo))
 }
 
@@ -92,8 +99,10 @@ mod tests {
     use super::*;
 
     #[test]
+
     fn a_search_reads_the_middle_of_what_is_left() {
         assert_eq!(middle(12, 25, 3), "251200:7.3.0. ");
+
         let a = [-5, 1, 1, 7, 30];
         let (line, place) = bisection(&a, 0, 4, 1).expect("cells");
         assert_eq!(
@@ -101,6 +110,7 @@ mod tests {
             "040000:4.0.0. 002?=+0001 +0001= 340000:7.0.0. 003?=+0007 +00071g 330000="
         );
         assert_eq!(place, 3);
+
         assert_eq!(bisection(&a, 4, 4, 1), Some(("440000=".to_owned(), 4)));
         assert_eq!(bisection(&a, 0, 900, 1), None, "there are no such cells");
     }

@@ -23,6 +23,8 @@ mod numbers;
 mod pairs;
 mod prompt;
 mod reads;
+#[cfg(test)]
+mod shipped;
 mod string_matching;
 mod system_simulation;
 mod tree_structures;
@@ -33,8 +35,8 @@ use prime_bench::tasks::{Machine, Task};
 pub use prompt::{action_line, alternatives, compact, completion, token_check};
 pub use reads::{NoSuchAddress, QUERY_END, Segment, query, read, reads_max, segments};
 
-/// Most bytes of prompt, completion and values together, but where a lesson says more. A token is
-/// at worst a byte, and two more delimit a context of 1,024.
+/// Most bytes of prompt, completion and values together, unless a lesson allows more. A token is at
+/// least a byte, and two more tokens delimit a context of 1,024.
 const BYTES_MAX: usize = 1_022;
 
 /// How one task is taught.
@@ -56,8 +58,7 @@ trait Lesson: Sync {
     ) -> Option<String>;
 
     /// Other steps that are as good as the reference's, each with its derivation, where the task
-    /// leaves a choice. A model that has learnt them too has something to choose from; by default
-    /// there are none.
+    /// leaves a choice. A model that has learnt them too can explore; by default there are none.
     fn alternatives(
         _instance: &<Self::Task as Task>::Instance,
         _state: &<Self::Task as Task>::State,
@@ -133,7 +134,7 @@ impl AnyLesson {
     }
 }
 
-/// By category, in the order of the benchmark.
+/// The lessons by category, in the order of the benchmark.
 const LESSONS: &[&[AnyLesson]] = &[
     comparison_sorting::LESSONS,
     non_comparison_sorting::LESSONS,
@@ -177,6 +178,7 @@ pub fn derivation(machine: &dyn Machine) -> Option<String> {
 /// Whether the state has a next step that is not taught, since its derivation is longer than its
 /// lesson permits.
 pub fn is_too_long(machine: &dyn Machine) -> bool {
+    // Few lessons may be too long; all others are spared the completion.
     let may_be = lesson(machine.spec().slug).is_some_and(AnyLesson::may_be_too_long);
     may_be && machine.reference().is_some() && completion(machine).is_none()
 }

@@ -23,7 +23,7 @@ pub fn low_first(number: usize, width: usize) -> String {
     format!("{number:0width$}").chars().rev().collect()
 }
 
-/// Each digit behind its index, lowest first: `0:3 1:2` for 23.
+/// Each digit after its index, lowest first: `0:3 1:2` for 23.
 pub fn indexed_digits(number: usize, width: usize) -> String {
     let digits: Vec<_> = low_first(number, width)
         .chars()
@@ -63,12 +63,13 @@ fn against(x: &str, other: &str, less: bool) -> String {
     line + "="
 }
 
-/// The least of numbered values, the first of equal ones: of each its digits up to the first that
-/// differs from the least so far, and `l`, `g` or `=`; written behind a colon where it becomes the
-/// least.
+/// The least of numbered values, the first of equal ones. Each stands with its digits up to the
+/// first that differs from the least so far, and `l`, `g` or `=`; the whole value follows a colon
+/// where it becomes the least.
 pub fn terse_minimum(numbered: impl IntoIterator<Item = (usize, usize)>, width: usize) -> String {
     let mut least = None;
     let mut line = String::new();
+
     for (number, value) in numbered {
         line += &format!("{number:02}");
         if let Some(least) = least {
@@ -82,6 +83,7 @@ pub fn terse_minimum(numbered: impl IntoIterator<Item = (usize, usize)>, width: 
             line += &digits[..digits.len().min(same + 1)];
             line.push(sign(value.cmp(&least), 'l', '=', 'g'));
         }
+
         if least.is_none_or(|least| value < least) {
             least = Some(value);
             line += &format!(":{value:0width$}");
@@ -177,6 +179,8 @@ pub fn counter(count: usize, limit: usize, width: usize) -> String {
 pub fn difference(x: usize, y: usize, width: usize) -> String {
     let mut borrow = 0;
     digitwise(x, y, width, |x, y| {
+        // Ten more, so that the unsigned difference cannot underflow; if it is below ten, it was
+        // borrowed.
         let digit = 10 + x - y - borrow;
         borrow = u32::from(digit < 10);
         (digit % 10, if borrow == 1 { '-' } else { '.' })
@@ -246,6 +250,7 @@ mod tests {
         assert_eq!(comparison_of_naturals(25, 100, 3), "01< lt");
         assert_eq!([compared(12, 15, 2), compared(7, 7, 2)], ["11=25<", "00=77="]);
         assert_eq!(interleaved(12, 345, 2), "03 14 25");
+
         let numbered = [(0, 31), (1, 40), (2, 29), (3, 29)];
         assert_eq!(terse_minimum(numbered, 2), "00:31014g022l:290329=");
     }
@@ -253,8 +258,10 @@ mod tests {
     #[test]
     fn carries_and_borrows_run_from_the_lowest_digit() {
         assert_eq!(counter(13, 200, 3), "310/002");
+
         let stepped = [incremented(19, 2), incremented(9, 1), decremented(20, 2)];
         assert_eq!(stepped, ["90 12 20", "90 01 10", "09 21 19"]);
+
         assert_eq!(difference(52, 40, 3), "202.541.000.");
         assert_eq!(difference(12, 40, 3), "202.147-009-");
         assert_eq!(sum(64, 48, 3), "482+641+001.");

@@ -14,6 +14,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
     templates.set_keep_trailing_newline(true);
+
     for (name, text) in [
         (COMPACT, include_str!("../../../agents/executor/compact.j2")),
         (TOKEN, include_str!("../../../agents/verifier/token.j2")),
@@ -22,6 +23,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
             .add_template(name, text)
             .expect("invariant: the built-in templates parse, as a test shows");
     }
+
     templates
 });
 
@@ -30,6 +32,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 pub fn compact(machine: &dyn Machine) -> String {
     let variables =
         context! { task => context! { slug => machine.spec().slug }, view => view(machine) };
+
     let template = TEMPLATES.get_template(COMPACT).expect("invariant: the template was added");
     template
         .render(variables)
@@ -50,22 +53,25 @@ pub fn token_check(machine: &dyn Machine, line: &str) -> String {
 /// permits.
 pub fn completion(machine: &dyn Machine) -> Option<String> {
     let action = machine.reference()?;
+
     let spec = machine.spec();
-    // Where a derivation may be too long for its lesson.
+    // Only lessons whose derivations may be too long have a limit; a test keeps the others short.
     let bytes_max =
         lesson(spec.slug).filter(|lesson| lesson.may_be_too_long()).map(|lesson| lesson.bytes_max);
+
     let completion = match derivation(machine) {
         Some(derivation) if !derivation.is_empty() => format!("{derivation}\n{action}"),
         None if bytes_max.is_some() => return None,
         _ => action,
     };
+
     // A prompt is the slug and the view, with a space and the end of the line.
     let bytes = || spec.slug.len() + view(machine).len() + 2 + completion.len();
     bytes_max.is_none_or(|most| bytes() <= most).then_some(completion)
 }
 
 /// Completions for other steps that are as good as the reference step, where the task's lesson
-/// knows some: they leave a model something to choose from.
+/// knows some, so that a model can explore.
 pub fn alternatives(machine: &dyn Machine) -> Vec<String> {
     lesson(machine.spec().slug).map_or_else(Vec::new, |lesson| (lesson.alternatives)(machine))
 }
@@ -97,15 +103,19 @@ mod tests {
         let mut machine =
             tasks::find("n-queens").expect("a task").generate(Difficulty::Easy, 5).start();
         let first = alternatives(machine.as_ref());
+
         let columns = machine.choices().expect("columns").len();
         assert_eq!(first.len(), columns - 1, "every column of an empty board is free");
+
         machine.follow_reference();
         let reference = machine.reference().expect("a step");
+
         let others = alternatives(machine.as_ref());
         assert!(
             !others.is_empty() && others.len() < columns - 1,
             "the queen attacks some: {others:?}"
         );
+
         for other in &others {
             let line = action_line(other);
             assert_ne!(line, reference);
@@ -120,6 +130,7 @@ mod tests {
         let problem = tasks::find("24-game").expect("a task").generate(Difficulty::Easy, 3);
         let mut machine = problem.start();
         let mut seen = 0;
+
         while machine.reference().is_some() {
             for other in alternatives(machine.as_ref()) {
                 let mut copy = machine.fork();
@@ -132,6 +143,7 @@ mod tests {
             }
             machine.follow_reference();
         }
+
         assert!(seen > 10, "{seen}");
     }
 

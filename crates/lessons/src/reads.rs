@@ -1,8 +1,8 @@
 //! Reads: a derivation asks for what a view has no room for, by its address, and the value is
 //! appended.
 //!
-//! The model writes a query (`012?`), whoever runs it appends the value (`=+0412 `), and the model
-//! writes on. A value is what stands at the address: like a view, a read must not compute.
+//! The model writes a query (`012?`), its runner appends the value (`=+0412 `), and the model
+//! continues. A value is what stands at the address: like a view, a read must not compute.
 
 use prime_bench::tasks::Machine;
 
@@ -28,7 +28,7 @@ impl std::error::Error for NoSuchAddress {}
 pub enum Segment<'c> {
     /// By the model: up to the end of a query, or of the completion.
     Written(&'c str),
-    /// By whoever runs the model: a value.
+    /// By the runner of the model: a value.
     Appended(&'c str),
 }
 
@@ -48,7 +48,7 @@ pub fn reads_max(slug: &str) -> usize {
     lesson(slug).map_or(0, |lesson| lesson.reads_max)
 }
 
-/// The address that a text ends with asking for: its last word.
+/// The address that a text asks for at its end: its last word.
 pub fn query(text: &str) -> Option<&str> {
     text.strip_suffix(QUERY_END)?.rsplit([' ', '\n']).next()
 }
@@ -67,7 +67,9 @@ pub fn read(machine: &dyn Machine, address: &str) -> Result<String, NoSuchAddres
 pub fn segments<'c>(slug: &str, completion: &'c str) -> Vec<Segment<'c>> {
     let mut segments = Vec::new();
     let mut rest = completion;
+
     if reads_max(slug) > 0 {
+        // A value ends with its space, but for one that a completion was cut off in.
         while let Some(end) = rest.find(QUERY_END) {
             let (written, after) = rest.split_at(end + QUERY_END.len_utf8());
             let (value, after) =
@@ -76,6 +78,7 @@ pub fn segments<'c>(slug: &str, completion: &'c str) -> Vec<Segment<'c>> {
             rest = after;
         }
     }
+
     segments.push(Segment::Written(rest));
     segments
 }
@@ -90,6 +93,7 @@ mod tests {
         let completion =
             format!("{}less {}\ninsert 5 4", looked_up("012", "+0412"), looked_up("4", "-"));
         assert_eq!(completion, "012?=+0412 less 4?=- \ninsert 5 4");
+
         let cut = segments("introsort", &completion);
         let (written, appended) = (Segment::Written, Segment::Appended);
         assert_eq!(
@@ -102,11 +106,13 @@ mod tests {
                 written("\ninsert 5 4")
             ]
         );
+
         assert_eq!(
             segments("bubble-sort", "what? 1 "),
             [written("what? 1 ")],
             "without reads nothing is cut"
         );
+
         assert_eq!(segments("introsort", "1?"), [written("1?"), appended(""), written("")]);
     }
 
@@ -122,15 +128,19 @@ mod tests {
     fn an_address_that_does_not_exist_is_named() {
         let start =
             |slug: &str| tasks::find(slug).expect("a task").generate(Difficulty::Easy, 1).start();
+
         let machine = start("introsort");
+
         assert!(
             read(machine.as_ref(), "003")
                 .is_ok_and(|value| value.starts_with('=') && value.ends_with(' '))
         );
+
         for address in ["999", "", "-1", "18446744073709551616", "x", "é"] {
             let error = read(machine.as_ref(), address).expect_err("no such address");
             assert!(error.to_string().contains(&format!("`{address}`")), "{error}");
         }
+
         assert!(read(start("bubble-sort").as_ref(), "003").is_err(), "a lesson without reads");
     }
 }

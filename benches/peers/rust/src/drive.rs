@@ -30,15 +30,20 @@ pub async fn drive(
     ended: &mut UnboundedReceiver<()>,
 ) -> Measured {
     let spec = phase.spec;
+
+    // The lap that warms up; its samples are dropped.
     lap(kicks, phase, ended, 0, spec.warm).await;
     phase.take_samples();
+
     let (cpu, start) = (process_time(), Instant::now());
     lap(kicks, phase, ended, spec.warm, spec.warm + spec.steps).await;
+
     let mut samples = phase.take_samples();
     if !samples.is_empty() {
-        // The first spans the gap between the laps.
+        // The first sample spans the gap between the laps.
         samples.remove(0);
     }
+
     measured(&spec, start, cpu, samples)
 }
 

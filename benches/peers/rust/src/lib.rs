@@ -12,6 +12,6 @@ pub use phase::{Coordinator, Phase, Spec, Topology};
 pub use report::{Measured, measured, process_time, report};
 pub use step::{Action, Request, Verdict, execute, verify};
 
-/// Of every bounded mailbox: more than the trajectories in flight, so that a ring cannot wait for
-/// itself.
+/// Capacity of every bounded mailbox: more than the trajectories in flight, so that a ring cannot
+/// wait for itself.
 pub const MAILBOX: usize = 2048;

@@ -31,12 +31,13 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Of a word of the command line.
+    /// Parses a word of the command line.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If the word has none of the three forms, or one of its numbers cannot be read.
     pub fn parse(word: &str) -> Result<Self, String> {
         let parts: Vec<&str> = word.split(':').collect();
+
         let number = |text: &str| {
             text.parse::<u64>().map_err(|error| format!("`{text}` in `{word}`: {error}"))
         };
@@ -45,6 +46,7 @@ impl Spec {
                 .map_err(|_| format!("`{word}`: too many trajectories"))?;
             Ok(Self { topology, trajectories, warm: WARM, steps: number(steps)?, is_timed: false })
         };
+
         match parts[..] {
             ["seq", steps] => {
                 let steps = number(steps)?;
@@ -71,7 +73,7 @@ impl Spec {
         if self.topology == Topology::Trios { self.trajectories as usize } else { 1 }
     }
 
-    /// As the table knows it.
+    /// The name of its entry in the report.
     #[must_use]
     pub fn name(&self) -> String {
         match self.topology {
@@ -94,7 +96,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// The receiver is told when a lap has ended.
+    /// A phase, and a receiver that is told when a lap has ended.
     #[must_use]
     pub fn new(spec: Spec) -> (Arc<Self>, UnboundedReceiver<()>) {
         let (done, ended) = unbounded_channel();
@@ -114,7 +116,7 @@ impl Phase {
 
     fn finish_one(&self) {
         if self.live.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // Nobody waits any more only when the program ends.
+            // Sending fails only when the program ends, and then nobody waits.
             let _ = self.done.send(());
         }
     }
@@ -130,6 +132,7 @@ pub struct Coordinator {
 impl Coordinator {
     #[must_use]
     pub fn new(phase: &Arc<Phase>) -> Self {
+        // Room for all samples, so that a timed step never allocates.
         let samples = if phase.spec.is_timed { phase.spec.warm + phase.spec.steps + 1 } else { 0 };
         let samples = Vec::with_capacity(usize::try_from(samples).unwrap_or(0));
         Self { phase: Arc::clone(phase), last: Instant::now(), samples }
@@ -139,18 +142,22 @@ impl Coordinator {
     #[inline]
     pub fn decide(&mut self, verdict: crate::Verdict) -> Option<crate::Request> {
         let crate::Verdict { trajectory, step, score, payload } = verdict;
+
         if self.phase.spec.is_timed {
             let now = Instant::now();
             let nanos = now.duration_since(self.last).as_nanos();
             self.samples.push(u64::try_from(nanos).unwrap_or(u64::MAX));
             self.last = now;
         }
-        // It would backtrack; it never does here.
+
+        // A real coordinator would backtrack; here no step is ever rejected.
         if score > 0.5 {
             return None;
         }
+
         let step = step + 1;
         if step >= self.phase.target.load(Ordering::Relaxed) {
+            // Once a lap, so that no lock is taken between steps.
             if self.phase.spec.is_timed {
                 let samples = std::mem::take(&mut self.samples);
                 *self.phase.samples.lock().unwrap_or_else(PoisonError::into_inner) = samples;
@@ -158,6 +165,7 @@ impl Coordinator {
             self.phase.finish_one();
             return None;
         }
+
         Some(crate::Request { trajectory, step, payload })
     }
 }

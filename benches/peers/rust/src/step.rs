@@ -31,7 +31,7 @@ pub struct Verdict {
 }
 
 impl Request {
-    /// With which a trajectory begins a lap.
+    /// The request with which a trajectory begins a lap.
     #[must_use]
     pub fn first(trajectory: u32, step: u64) -> Self {
         Self { trajectory, step, payload: [trajectory.to_le_bytes()[0]; PAYLOAD] }

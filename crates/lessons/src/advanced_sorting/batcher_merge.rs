@@ -11,9 +11,9 @@ use crate::Lesson;
 use crate::bits::{bit, increment_around};
 use crate::numbers::comparison;
 
-pub struct Of;
+pub struct BatcherMergeLesson;
 
-impl Lesson for Of {
+impl Lesson for BatcherMergeLesson {
     type Task = BatcherMerge;
 
     fn view(_: &Input, state: &State) -> String {
@@ -24,6 +24,7 @@ impl Lesson for Of {
         let action = BatcherMerge::reference(input, state)?;
         let [p, k] = state.stage.unwrap_or_default();
         let mut steps = Vec::new();
+
         let i = match state.last.0 {
             Some(Action::Cmp(i, j)) => {
                 steps.push(comparison(state.a[i], state.a[j]));
@@ -32,9 +33,12 @@ impl Lesson for Of {
             Some(Action::Swap(i, _)) => i,
             _ => return Some(String::new()),
         };
+
         if !matches!(action, Action::Swap(..)) {
+            // n is a power of two: its trailing zeros are the bits of a place.
             let bits = state.a.len().trailing_zeros() as usize;
             steps.push(increment_around(i, bits, |place| bit(k, place)));
+
             let next = next_around(i, k);
             let block = 2 * p - k;
             if k < p && next & block == block {
@@ -43,6 +47,7 @@ impl Lesson for Of {
                 steps.push(increment_around(next | (k - 1), bits, |place| bit(k, place)));
             }
         }
+
         Some(steps.join(" "))
     }
 }

@@ -11,9 +11,9 @@ use crate::Lesson;
 use crate::bits::{bit, increment_around};
 use crate::numbers::comparison;
 
-pub struct Of;
+pub struct BitonicSortLesson;
 
-impl Lesson for Of {
+impl Lesson for BitonicSortLesson {
     type Task = BitonicSort;
 
     fn view(_: &Input, state: &State) -> String {
@@ -24,6 +24,7 @@ impl Lesson for Of {
         let action = BitonicSort::reference(input, state)?;
         let [k, j] = state.stage.unwrap_or_default();
         let mut steps = Vec::new();
+
         let i = match state.last.0 {
             Some(Action::Cmp(i, l)) => {
                 steps.push(if i & k == 0 { "up".to_owned() } else { "down".to_owned() });
@@ -33,10 +34,13 @@ impl Lesson for Of {
             Some(Action::Swap(i, _)) => i,
             _ => return Some(String::new()),
         };
+
         if !matches!(action, Action::Swap(..)) {
+            // n is a power of two: its trailing zeros are the bits of a place.
             let bits = state.a.len().trailing_zeros() as usize;
             steps.push(increment_around(i, bits, |place| bit(j, place)));
         }
+
         Some(steps.join(" "))
     }
 }

@@ -11,28 +11,29 @@ use crate::numbers::{
     compared, comparison_of_naturals, counter, difference, low_first, place, sum, up_to_difference,
 };
 
-pub struct Of;
+pub struct BlockSortLesson;
 
 const WIDTH: usize = 3;
 const BLOCK: usize = 16;
 
-/// Cells that a search reads in turn, and the numbers of those that it reads next.
+/// Cells that a search reads one after the other, and the offsets of those that it reads next.
 const NEAR: usize = 2;
 const FAR: [usize; 3] = [5, 13, 23];
 
-impl Lesson for Of {
+impl Lesson for BlockSortLesson {
     type Task = BlockSort;
 
     fn view(input: &Input, state: &State) -> String {
         let [base, lo, mid, hi] =
             [state.base, state.lo, state.mid, state.hi].map(|number| place(number, WIDTH));
         let n = input.a.len();
+
         match state.last.0 {
             None => format!("start of {n:03}"),
             Some(Action::Insert(k, _)) => {
                 format!("insert {k:03} {} of {n:03} base {base}", in_blocks(k))
             }
-            // Which of both it was decides nothing.
+            // Which of the two it was makes no difference.
             Some(Action::Merge(..) | Action::Rotate(..)) => {
                 format!("merge {lo} {mid} {hi} base {base} of {n:03}")
             }
@@ -43,6 +44,7 @@ impl Lesson for Of {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = BlockSort::reference(input, state)?;
         let n = input.a.len();
+
         Some(match (state.last.0, action) {
             (None, action) => insertion(state, 0, n, action)?,
             (Some(Action::Insert(k, _)), action) => insertion(state, k + 1, n, action)?,
@@ -51,7 +53,7 @@ impl Lesson for Of {
         })
     }
 
-    /// The first cell of the right half; of both halves the next few, and one for each halving.
+    /// The first cell of the right half, then in both halves the next few and one for each halving.
     const READS_MAX: usize = 30;
 
     fn read(_: &Input, state: &State, address: &str) -> Option<String> {
@@ -67,21 +69,25 @@ fn in_blocks(k: usize) -> String {
 /// The next place, and the search of its block.
 fn insertion(state: &State, k: usize, n: usize, action: Action) -> Option<String> {
     let line = format!("{} {}", in_blocks(k), counter(k, n, WIDTH));
+    // Without a further insertion, the merges begin with the first two blocks.
     let Action::Insert(next, _) = action else {
         let next = if k < n { format!(" {}", counter(k + 1, n, WIDTH)) } else { String::new() };
         return Some(format!("{line}{next} merge {} ", counter(2 * BLOCK, n, WIDTH)));
     };
+
+    // The first cell of a block is in place already, so the next one is inserted.
     let after = if next == k { String::new() } else { format!(" {}", counter(next, n, WIDTH)) };
     let base = next - next % BLOCK;
     let (search, _) = bisection(&state.a, base, next, *state.a.get(next)?)?;
+
     Some(format!("{line}{after} {base:03} {}{search}", look_up(&state.a, next)?))
 }
 
 /// Searches the ascending cells `from..to` for the first that is greater than `key` or, with
-/// `or_equal`, not less. It is mostly one of the next few: the first ones are numbered and read in
-/// turn, each with its characters up to the first that differs from the key's; then single ones
-/// further on, of which one that is behind bounds what is left to be halved. Returns the place,
-/// `to` if there is none.
+/// `or_equal`, not less. Mostly it is one of the next few: the first ones are numbered and read in
+/// turn, each with its characters up to the first that differs from the key's. Then single cells
+/// further on are read; the first of them that is past the key bounds what is left to be halved.
+/// Returns the place, `to` if there is none.
 fn search(
     a: &[i64],
     from: usize,
@@ -90,7 +96,8 @@ fn search(
     or_equal: bool,
     line: &mut String,
 ) -> Option<usize> {
-    let is_behind = |cell: usize| a[cell] > key || or_equal && a[cell] == key;
+    let is_past = |cell: usize| a[cell] > key || or_equal && a[cell] == key;
+
     for number in 0..NEAR {
         let cell = from + number;
         *line += &format!("{number} ");
@@ -99,11 +106,12 @@ fn search(
             return Some(cell);
         }
         *line += &(look_up(a, cell)? + &up_to_difference(a[cell], key));
-        if is_behind(cell) {
+        if is_past(cell) {
             return Some(cell);
         }
         line.push(' ');
     }
+
     let (mut lo, mut hi) = (from + NEAR, to);
     for number in FAR {
         let cell = from + number;
@@ -112,12 +120,13 @@ fn search(
             break;
         }
         *line += &format!("{}{} ", look_up(a, cell)?, up_to_difference(a[cell], key));
-        if is_behind(cell) {
+        if is_past(cell) {
             hi = cell;
             break;
         }
         lo = cell + 1;
     }
+
     let halving = if or_equal { bisection_not_less } else { bisection };
     let (halved, place) = halving(a, lo, hi, key)?;
     *line += &halved;
@@ -134,6 +143,7 @@ fn rotation(state: &State) -> Option<String> {
     if mid >= hi {
         return Some(format!("{mid:03}."));
     }
+
     let mut line = look_up(a, mid)?;
     let first = search(a, lo, mid, a[mid], false, &mut line)?;
     if first < mid {
@@ -145,14 +155,16 @@ fn rotation(state: &State) -> Option<String> {
     } else if !line.ends_with('.') {
         line += &format!("; {first:03}.");
     }
+
     Some(line)
 }
 
-/// Width of the merge that is complete, which is the first of which two are not less than its
-/// cells, and the bounds of the next one: of the same width, or of twice as much.
+/// The width of the completed merge, the first whose double reaches its number of cells; then the
+/// bounds of the next merge, of the same width or of twice as much.
 fn next_merge(n: usize, base: usize, hi: usize) -> String {
     let cells = hi.saturating_sub(base);
     let mut line = format!("{} {cells:03}", difference(hi, base, WIDTH));
+
     let mut width = BLOCK;
     loop {
         line += &format!(" {:03} {}", 2 * width, compared(cells, 2 * width, WIDTH));
@@ -161,20 +173,23 @@ fn next_merge(n: usize, base: usize, hi: usize) -> String {
         }
         width *= 2;
     }
+
     line += &format!(" width {width:03} {}", sum(base, 2 * width, WIDTH));
     let lo = base + 2 * width;
     line += &format!(" {}", bounds(lo, width, n));
     if lo + width < n { line } else { format!("{line} twice {}", bounds(0, 2 * width, n)) }
 }
 
-/// The middle of a merge and, if the array goes on there, its end: the smaller one of the sum and
+/// The middle of a merge and, if the array continues there, its end: the smaller one of the sum and
 /// n.
 fn bounds(lo: usize, width: usize, n: usize) -> String {
     let mid = lo + width;
     let line =
         format!("{lo:03} {} {}", sum(lo, width, WIDTH), comparison_of_naturals(mid, n, WIDTH));
+
     if mid >= n {
         return line;
     }
+
     format!("{line} {} {}", sum(mid, width, WIDTH), comparison_of_naturals(mid + width, n, WIDTH))
 }

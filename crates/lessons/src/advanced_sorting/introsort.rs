@@ -13,9 +13,9 @@ use crate::numbers::{
 };
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct IntrosortLesson;
 
-impl Lesson for Of {
+impl Lesson for IntrosortLesson {
     type Task = Introsort;
 
     fn view(_: &Input, state: &State) -> String {
@@ -26,6 +26,7 @@ impl Lesson for Of {
             Some((lo, hi, depth)) => format!("top {lo:03} {hi:03} {depth:02}"),
             None => "top -".to_owned(),
         };
+
         match state.last.0 {
             None => top,
             Some(Action::Pivot(_)) => format!("pivot {top}"),
@@ -47,7 +48,8 @@ impl Lesson for Of {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = Introsort::reference(input, state)?;
         let a = &state.a;
-        // Short ranges have at most 16 cells.
+
+        // The size of the next range tells whether it is short: at most 16 cells.
         let next_range =
             || state.stack.last().map_or_else(String::new, |(lo, hi, _)| difference(*hi, *lo, 3));
         let insertion = |k: usize| {
@@ -57,6 +59,7 @@ impl Lesson for Of {
         // The next place of a partition beside that of the pivot.
         let after_place = |j: usize| Some(counted(j + 1, state.hi?.checked_sub(1)?));
         let previous = |number: usize| low_first(number.saturating_sub(1), 3);
+
         Some(match (state.last.0, action) {
             (Some(Action::Leaf(lo, _)), _) => {
                 format!("{} {}", low_first(lo + 1, 3), insertion(lo + 1)?)
@@ -92,7 +95,8 @@ impl Lesson for Of {
         })
     }
 
-    /// An element, and of the greatest heap a node and two for each level below it.
+    /// Enough for the longest sift: an element, then pairs of nodes down to the greatest heap's
+    /// last level.
     const READS_MAX: usize = 12;
 
     /// `012` is a cell; `h012` are node 12 of the heap and its right neighbour, `-` where they are
@@ -121,7 +125,9 @@ fn heap(state: &State) -> Option<&[i64]> {
 fn siblings(state: &State, node: usize) -> Option<String> {
     let heap = heap(state)?;
     let parent = node.saturating_sub(1) / 2;
+    // The children of the last node may be missing, but no address lies beyond them.
     heap.get(parent)?;
+
     Some(match heap.get(node) {
         Some(left) => value(Some(*left)) + &value_at(heap, node + 1),
         None => "-".to_owned(),
@@ -132,17 +138,20 @@ fn look_up_siblings(state: &State, node: usize) -> Option<String> {
     Some(looked_up(&format!("h{node:03}"), &siblings(state, node)?))
 }
 
-/// The way down of a node's element: of each pair of children the greater one, compared with the
+/// The way down of a node's element: the greater one of each pair of children, compared with the
 /// element.
 fn sift(state: &State, root: usize) -> Option<String> {
     let heap = heap(state)?;
+
     let element = *heap.get(root)?;
     let mut line = look_up_siblings(state, root)?;
     let mut node = root;
     loop {
         let left = 2 * node + 1;
         line += &format!("{} {}", doubled_plus_one(node, 3), look_up_siblings(state, left)?);
+        // A leaf ends the way down.
         let Some(mut greatest) = heap.get(left).copied() else { return Some(line) };
+
         node = left;
         if let Some(right) = heap.get(left + 1) {
             line += &format!("{} ", up_to_difference(*right, greatest));
@@ -150,6 +159,7 @@ fn sift(state: &State, root: usize) -> Option<String> {
                 (node, greatest) = (left + 1, *right);
             }
         }
+
         line += &format!("{} ", up_to_difference(greatest, element));
         if greatest <= element {
             return Some(line);
@@ -162,6 +172,7 @@ fn sift(state: &State, root: usize) -> Option<String> {
 fn median(a: &[i64], lo: usize, hi: usize) -> Option<String> {
     let (mid, last) = (usize::midpoint(lo, hi), hi.checked_sub(1)?);
     let (x, y, z) = (*a.get(lo)?, *a.get(mid)?, *a.get(last)?);
+
     let mut line = format!(
         "{}{}{}{} {}{} {}",
         look_up(a, lo)?,
@@ -172,9 +183,11 @@ fn median(a: &[i64], lo: usize, hi: usize) -> Option<String> {
         up_to_difference(x, y),
         up_to_difference(y, z)
     );
+
     if (x <= y) != (y <= z) {
         line += &format!(" {}", up_to_difference(x, z));
     }
+
     Some(line)
 }
 
@@ -198,6 +211,7 @@ mod tests {
             "h000?=+0001+0008 010.000.000 h001?=+0008+0009 +00098g ",
             "+00091g 250.000.000 h005?=+0007+0006 +00067l ",
         ];
+
         assert!(line.starts_with(&levels.concat()), "{line}");
     }
 
@@ -206,7 +220,8 @@ mod tests {
         let heap: Vec<i64> =
             std::iter::once(-1000).chain((0..511).map(|node| 999 - node)).collect();
         let line = sift(&state_with_heap(heap), 0).expect("a heap");
-        assert!(line.matches('?').count() <= Of::READS_MAX, "{line}");
+
+        assert!(line.matches('?').count() <= IntrosortLesson::READS_MAX, "{line}");
         assert!(line.len() < 440, "{} bytes", line.len());
     }
 }

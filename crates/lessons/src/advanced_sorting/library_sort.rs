@@ -1,6 +1,6 @@
 //! Library Sort: halves the ranks that are left and reads the cell of the middle one; then halves
 //! the gap.
-// Behind an insertion: whether all are inserted, and the bits of their number up to the second that
+// After an insertion: whether all are inserted, and the bits of their number up to the second that
 // is set, if there is one: a power of two has none.
 
 use prime_bench::tasks::Task as _;
@@ -13,12 +13,12 @@ use crate::cells::{middle, number};
 use crate::numbers::{compared, low_first};
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct LibrarySortLesson;
 
 /// Bits of a count of elements.
 const COUNT_BITS: usize = 9;
 
-impl Lesson for Of {
+impl Lesson for LibrarySortLesson {
     type Task = LibrarySort;
 
     fn view(input: &Input, state: &State) -> String {
@@ -27,10 +27,11 @@ impl Lesson for Of {
         let elements = || {
             format!("{} {count:03}/{:03}", bits::interleaved([*count], COUNT_BITS), input.a.len())
         };
+
         match state.last.0 {
             None => format!("start {} {search}", elements()),
             Some(Action::Insert(..)) => format!("insert {} {search}", elements()),
-            // Which of both it was decides nothing.
+            // Which of the two it was makes no difference.
             Some(Action::Rebalance | Action::Cmp(..)) => search,
             Some(Action::Done) => "done".to_owned(),
         }
@@ -45,6 +46,7 @@ impl Lesson for Of {
             }
             _ => String::new(),
         };
+
         Some(match action {
             Action::Cmp(..) => {
                 counted + &middle(lo, hi, 3) + &look_up_rank(state, usize::midpoint(lo, hi))?
@@ -57,8 +59,8 @@ impl Lesson for Of {
     /// Two ranks, and the cells from one on up to a free one.
     const READS_MAX: usize = 30;
 
-    /// `r012` is the cell of the element of rank 12, `-` behind the last one; `0012` is a cell: `.`
-    /// if it is free, `x` if not, `-` behind the last one.
+    /// `r012` is the cell of the element of rank 12, `-` after the last one; `0012` is a cell: `.`
+    /// if it is free, `x` if not, `-` after the last one.
     fn read(_: &Input, state: &State, address: &str) -> Option<String> {
         match address.strip_prefix('r') {
             Some(rank) => cell_of(state, number(rank, 3)?),
@@ -71,6 +73,7 @@ impl Lesson for Of {
 fn up_to_second_one(count: usize) -> String {
     let mut ones = 0;
     let bits = (0..COUNT_BITS).map(|place| count >> place & 1).take_while(|bit| {
+        // The second set bit is still taken, hence the count of those before this bit.
         let is_before = ones < 2;
         ones += bit;
         is_before
@@ -79,6 +82,7 @@ fn up_to_second_one(count: usize) -> String {
 }
 
 fn cell_of(state: &State, rank: usize) -> Option<String> {
+    // A search may end one past the last rank.
     if rank == state.count {
         return Some("-".to_owned());
     }
@@ -104,8 +108,10 @@ fn occupation(state: &State, cell: usize) -> Option<String> {
 fn gap(state: &State) -> Option<String> {
     let rank = state.lo;
     let end = state.cells.len();
+    // Past the last element the gap extends to the last cell.
     let after = state.cell_of(rank).unwrap_or(end);
     let mut line = String::new();
+
     let before = match rank.checked_sub(1) {
         Some(rank) => {
             line += &format!("{} {}", low_first(rank, 3), look_up_rank(state, rank)?);
@@ -113,6 +119,7 @@ fn gap(state: &State) -> Option<String> {
         }
         None => None,
     };
+
     line += &look_up_rank(state, rank)?;
     match before {
         Some(before) if before + 1 < after => {
@@ -130,5 +137,6 @@ fn gap(state: &State) -> Option<String> {
             }
         }
     }
+
     Some(line)
 }

@@ -15,14 +15,14 @@ mod tournament_sort;
 use crate::AnyLesson;
 
 pub(super) const LESSONS: &[AnyLesson] = &[
-    AnyLesson::of::<introsort::Of>(),
-    AnyLesson::of::<patience_sort::Of>(),
-    AnyLesson::of::<strand_sort::Of>(),
-    AnyLesson::of::<bitonic_sort::Of>(),
-    AnyLesson::of::<batcher_merge::Of>(),
-    AnyLesson::of::<library_sort::Of>(),
-    AnyLesson::of::<smoothsort::Of>(),
-    AnyLesson::of::<tournament_sort::Of>(),
-    AnyLesson::of::<block_sort::Of>(),
-    AnyLesson::of::<timsort::Of>(),
+    AnyLesson::of::<introsort::IntrosortLesson>(),
+    AnyLesson::of::<patience_sort::PatienceSortLesson>(),
+    AnyLesson::of::<strand_sort::StrandSortLesson>(),
+    AnyLesson::of::<bitonic_sort::BitonicSortLesson>(),
+    AnyLesson::of::<batcher_merge::BatcherMergeLesson>(),
+    AnyLesson::of::<library_sort::LibrarySortLesson>(),
+    AnyLesson::of::<smoothsort::SmoothsortLesson>(),
+    AnyLesson::of::<tournament_sort::TournamentSortLesson>(),
+    AnyLesson::of::<block_sort::BlockSortLesson>(),
+    AnyLesson::of::<timsort::TimsortLesson>(),
 ];

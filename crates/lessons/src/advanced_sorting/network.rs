@@ -10,6 +10,7 @@ pub fn view(state: &State) -> String {
     let n = state.a.len();
     let [size, distance] = state.stage.unwrap_or_default();
     let stage = format!("stage {size:02} {distance:02}");
+
     let (i, pair) = match state.last.0 {
         None => return "start".to_owned(),
         Some(Action::Stage(..)) => return stage,
@@ -17,6 +18,7 @@ pub fn view(state: &State) -> String {
         Some(Action::Swap(i, j)) => (i, swapped_pair(i, j, 2)),
         Some(Action::Done) => return "done".to_owned(),
     };
+
     let bits = interleaved([i, distance, size], n.trailing_zeros() as usize);
     format!("n={n:02} {stage} {pair} bits {bits}")
 }

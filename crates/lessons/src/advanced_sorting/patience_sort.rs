@@ -7,9 +7,9 @@ use prime_bench::tasks::comparison_sorting::Input;
 use crate::Lesson;
 use crate::numbers::up_to_difference;
 
-pub struct Of;
+pub struct PatienceSortLesson;
 
-impl Lesson for Of {
+impl Lesson for PatienceSortLesson {
     type Task = PatienceSort;
 
     fn view(input: &Input, state: &State) -> String {
@@ -18,9 +18,11 @@ impl Lesson for Of {
             Some(card) => format!("next {next:03} {card:+05}"),
             None => "next -".to_owned(),
         };
+
         for (pile, top) in tops(input, state) {
             line += &format!(" {pile:02}{top:+05}");
         }
+
         line
     }
 
@@ -29,6 +31,7 @@ impl Lesson for Of {
         let card = input.a.get(state.back.len()).copied();
         let mut steps = Vec::new();
         let mut least = None;
+
         for (pile, top) in tops(input, state) {
             match (card, least) {
                 // The card goes to the first pile whose top is not less.
@@ -41,7 +44,7 @@ impl Lesson for Of {
                 (None, Some(least)) if top >= least => {
                     steps.push(format!("{pile:02}{}", up_to_difference(top, least)));
                 }
-                // A new least top stands behind a colon.
+                // A new least top follows a colon.
                 (None, before) => {
                     let compared =
                         before.map_or_else(String::new, |least| up_to_difference(top, least));
@@ -50,6 +53,7 @@ impl Lesson for Of {
                 }
             }
         }
+
         Some(steps.join(" "))
     }
 }

@@ -10,7 +10,7 @@ use prime_bench::tasks::comparison_sorting::Input;
 use crate::Lesson;
 use crate::numbers::{compared, comparison, place, value_at};
 
-pub struct Of;
+pub struct SmoothsortLesson;
 
 /// The root of the tree to the left of a node that is a root itself, and the node's children.
 fn neighbours(state: &State) -> (Option<usize>, Option<(usize, usize)>) {
@@ -18,14 +18,18 @@ fn neighbours(state: &State) -> (Option<usize>, Option<(usize, usize)>) {
         .order
         .and_then(|order| usize::try_from(order).ok())
         .filter(|order| *order < CELLS.len());
+
     let (Some(node), Some(order)) = (state.node, order) else { return (None, None) };
+
+    // There is no root to compare with once the sift is inside its tree, nor for the first tree.
     let root = node
         .checked_sub(CELLS[order])
         .filter(|_| !state.sifting && state.tree.is_some_and(|tree| tree > 0));
+
     (root, children(node, order))
 }
 
-impl Lesson for Of {
+impl Lesson for SmoothsortLesson {
     type Task = Smoothsort;
 
     fn view(_: &Input, state: &State) -> String {
@@ -35,6 +39,7 @@ impl Lesson for Of {
             Some(cell) => format!("{cell:03} {}", value_at(&state.a, cell)),
             None => "-".to_owned(),
         };
+
         match state.last.0 {
             None => "start".to_owned(),
             Some(Action::Add) => format!("add trees {trees:02}"),
@@ -52,6 +57,7 @@ impl Lesson for Of {
                     cell(left),
                     cell(right)
                 );
+
                 let phase = if state.built.is_empty() { "grows" } else { "shrinks" };
                 let fix = place(state.fix, 2);
                 format!(
@@ -68,9 +74,12 @@ impl Lesson for Of {
         if !matches!(state.last.0, Some(Action::Fix(_) | Action::Swap(..))) {
             return Some(String::new());
         }
+
         let (a, node) = (&state.a, state.node?);
         let (root, children) = neighbours(state);
         let mut steps = Vec::new();
+
+        // The root on the left moves in only if it is greater than the node and both its children.
         if let Some(root) = root {
             let others =
                 children.map_or_else(|| vec![node], |(left, right)| vec![node, left, right]);
@@ -81,6 +90,8 @@ impl Lesson for Of {
                 }
             }
         }
+
+        // Unless it does, the greater child is compared with the node.
         if let (Some((left, right)), false) =
             (children, action == Action::Swap(node, root.unwrap_or(node)))
         {
@@ -88,9 +99,11 @@ impl Lesson for Of {
             steps.push(format!("| {}", comparison(a[right], a[left])));
             steps.push(comparison(a[child], a[node]));
         }
+
         if !matches!(action, Action::Swap(..)) {
             let (fix, trees) = (state.fix?, state.shape.len());
             steps.push(format!("next {:02} {}", fix + 1, compared(fix + 1, trees, 2)));
+
             if fix + 1 == trees {
                 let grows = state.built.is_empty();
                 if grows {
@@ -102,6 +115,7 @@ impl Lesson for Of {
                 }
             }
         }
+
         Some(steps.join(" "))
     }
 }

@@ -7,9 +7,9 @@ use prime_bench::tasks::comparison_sorting::Input;
 use crate::Lesson;
 use crate::numbers::{comparison, value};
 
-pub struct Of;
+pub struct StrandSortLesson;
 
-impl Lesson for Of {
+impl Lesson for StrandSortLesson {
     type Task = StrandSort;
 
     fn view(_: &Input, state: &State) -> String {
@@ -20,6 +20,7 @@ impl Lesson for Of {
                 value(state.strand.first().copied())
             )
         };
+
         match state.last.0 {
             None | Some(Action::End) => format!("end rest {}", value(state.rest.first().copied())),
             Some(Action::Start | Action::Pull | Action::Skip) => match state.rest.get(state.i) {
@@ -35,6 +36,7 @@ impl Lesson for Of {
 
     fn derivation(input: &Input, state: &State) -> Option<String> {
         StrandSort::reference(input, state)?;
+
         let pair = match state.last.0 {
             Some(Action::Start | Action::Pull | Action::Skip) if state.i < state.rest.len() => {
                 Some((state.rest[state.i], *state.strand.last()?))
@@ -42,6 +44,7 @@ impl Lesson for Of {
             None | Some(Action::End | Action::Done) => None,
             Some(_) => state.out.first().copied().zip(state.strand.first().copied()),
         };
+
         Some(pair.map_or_else(String::new, |(x, y)| comparison(x, y)))
     }
 }

@@ -5,9 +5,9 @@ use prime_bench::tasks::automata::cellular_automaton::{CellularAutomaton, Instan
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct CellularAutomatonLesson;
 
-impl Lesson for Of {
+impl Lesson for CellularAutomatonLesson {
     type Task = CellularAutomaton;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -4,9 +4,9 @@ use prime_bench::tasks::automata::dfa_simulation::{DfaSimulation, Instance, Stat
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct DfaSimulationLesson;
 
-impl Lesson for Of {
+impl Lesson for DfaSimulationLesson {
     type Task = DfaSimulation;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -17,6 +17,7 @@ impl Lesson for Of {
             .zip(&instance.delta[state.q])
             .map(|(letter, target)| format!("{letter}:{target:02}"))
             .collect();
+
         format!("q={:02} reads {letter} row {}", state.q, row.join(" "))
     }
 

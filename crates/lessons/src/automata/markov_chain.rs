@@ -8,11 +8,11 @@ use prime_bench::tasks::automata::markov_chain::{Instance, MarkovChain, State};
 use crate::Lesson;
 use crate::numbers::{difference, low_first};
 
-pub struct Of;
+pub struct MarkovChainLesson;
 
 const WIDTH: usize = 3;
 
-impl Lesson for Of {
+impl Lesson for MarkovChainLesson {
     type Task = MarkovChain;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -24,19 +24,23 @@ impl Lesson for Of {
             .zip(instance.weights.get(state.s).into_iter().flatten())
             .map(|(entry, weight)| format!("{entry}:{}", number(*weight)))
             .collect();
+
         format!("{draw} {}", row.join(" "))
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         MarkovChain::reference(instance, state)?;
+
         let mut rest = usize::try_from(*instance.draws.get(state.t)?).ok()?;
         let mut line = Vec::new();
+
         for (entry, weight) in instance.weights[state.s].iter().enumerate() {
             let weight = usize::try_from(*weight).ok()?;
             line.push(format!("{entry}:{}", difference(rest, weight, WIDTH)));
             let Some(left) = rest.checked_sub(weight) else { break };
             rest = left;
         }
+
         Some(line.join(" "))
     }
 }

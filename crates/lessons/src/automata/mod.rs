@@ -12,12 +12,12 @@ mod turing_machine;
 use crate::AnyLesson;
 
 pub(super) const LESSONS: &[AnyLesson] = &[
-    AnyLesson::of::<dfa_simulation::Of>(),
-    AnyLesson::of::<nfa_simulation::Of>(),
-    AnyLesson::of::<pda_execution::Of>(),
-    AnyLesson::of::<turing_machine::Of>(),
-    AnyLesson::of::<register_machine::Of>(),
-    AnyLesson::of::<petri_net::Of>(),
-    AnyLesson::of::<cellular_automaton::Of>(),
-    AnyLesson::of::<markov_chain::Of>(),
+    AnyLesson::of::<dfa_simulation::DfaSimulationLesson>(),
+    AnyLesson::of::<nfa_simulation::NfaSimulationLesson>(),
+    AnyLesson::of::<pda_execution::PdaExecutionLesson>(),
+    AnyLesson::of::<turing_machine::TuringMachineLesson>(),
+    AnyLesson::of::<register_machine::RegisterMachineLesson>(),
+    AnyLesson::of::<petri_net::PetriNetLesson>(),
+    AnyLesson::of::<cellular_automaton::CellularAutomatonLesson>(),
+    AnyLesson::of::<markov_chain::MarkovChainLesson>(),
 ];

@@ -8,13 +8,14 @@ use prime_bench::tasks::automata::nfa_simulation::{Action, Instance, NfaSimulati
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct NfaSimulationLesson;
 
-impl Lesson for Of {
+impl Lesson for NfaSimulationLesson {
     type Task = NfaSimulation;
 
     fn view(instance: &Instance, state: &State) -> String {
         let last = u16::try_from(instance.states - 1).map_or('-', candidate);
+
         if state.closed {
             let letter = instance.letter(state.pos);
             let targets = |q: u16| {
@@ -37,6 +38,7 @@ impl Lesson for Of {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let (Action::Move(set) | Action::Close(set)) = NfaSimulation::reference(instance, state)?;
+
         let mut line = if state.closed { String::new() } else { closure(instance, state) };
         for q in 0..u16::try_from(instance.states).ok()? {
             line.push(candidate(q));
@@ -44,6 +46,7 @@ impl Lesson for Of {
                 line += &q.to_string();
             }
         }
+
         Some(line)
     }
 }

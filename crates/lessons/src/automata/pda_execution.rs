@@ -5,9 +5,9 @@ use prime_bench::tasks::automata::pda_execution::{Instance, Move, PdaExecution, 
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct PdaExecutionLesson;
 
-impl Lesson for Of {
+impl Lesson for PdaExecutionLesson {
     type Task = PdaExecution;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -15,6 +15,7 @@ impl Lesson for Of {
         let or = |text: &str, none: &str| {
             if text.is_empty() { none.to_owned() } else { text.to_owned() }
         };
+
         let moves: Vec<_> = instance
             .delta
             .iter()
@@ -23,11 +24,13 @@ impl Lesson for Of {
                 format!("{}:q{q} {}", or(letter, "eps"), or(push, "-"))
             })
             .collect();
+
         format!("{next} of {}", or(&moves.join(" "), "-"))
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = PdaExecution::reference(instance, state)?;
+
         let reads = |letter: &str| {
             state.top().is_some_and(|top| instance.find(state.q, letter, top).is_some())
         };
@@ -36,6 +39,7 @@ impl Lesson for Of {
             .get(state.pos..=state.pos)
             .filter(|letter| reads(letter))
             .unwrap_or("eps");
+
         Some(format!("{letter}:{action}"))
     }
 }

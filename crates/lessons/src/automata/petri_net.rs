@@ -7,9 +7,9 @@ use prime_bench::tasks::automata::petri_net::{Instance, PetriNet, State};
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct PetriNetLesson;
 
-impl Lesson for Of {
+impl Lesson for PetriNetLesson {
     type Task = PetriNet;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -26,9 +26,11 @@ impl Lesson for Of {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         PetriNet::reference(instance, state)?;
+
         let mut line = String::new();
         for number in in_turn(instance, state) {
             line += &format!("{number:02}:");
+
             let mut enabled = true;
             for (place, weight) in &instance.transitions[number].inputs {
                 enabled = state.marking[*place] >= *weight;
@@ -38,11 +40,13 @@ impl Lesson for Of {
                     break;
                 }
             }
+
             if enabled {
                 return Some(line);
             }
             line.push(' ');
         }
+        // Where there is a reference step, a transition is enabled, so this is not reached.
         None
     }
 }

@@ -8,14 +8,14 @@ use prime_bench::tasks::automata::register_machine::{
 use crate::Lesson;
 use crate::numbers::{decremented, incremented, low_first};
 
-pub struct Of;
+pub struct RegisterMachineLesson;
 
 /// Width of the values of registers.
 const VALUE: usize = 4;
 /// Width of the numbers of lines.
 const LINE: usize = 2;
 
-impl Lesson for Of {
+impl Lesson for RegisterMachineLesson {
     type Task = RegisterMachine;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -25,9 +25,11 @@ impl Lesson for Of {
             value.map_or_else(|| "-".to_owned(), |value| low_first(value, VALUE))
         };
         let line = low_first(state.pc, LINE);
+
         if state.halted {
             return "halted".to_owned();
         }
+
         match instance.program.get(state.pc).copied() {
             Some(Instruction::Inc(register)) => {
                 format!("inc r{register} {} {line}", value(register))
@@ -48,6 +50,7 @@ impl Lesson for Of {
         RegisterMachine::reference(instance, state)?;
         let value = |register: usize| usize::try_from(state.registers[register]).ok();
         let next = incremented(state.pc, LINE);
+
         Some(match instance.program[state.pc] {
             Instruction::Inc(register) => {
                 format!("{}, {next}", incremented(value(register)?, VALUE))

@@ -5,9 +5,9 @@ use prime_bench::tasks::automata::turing_machine::{Instance, State, TuringMachin
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct TuringMachineLesson;
 
-impl Lesson for Of {
+impl Lesson for TuringMachineLesson {
     type Task = TuringMachine;
 
     fn view(instance: &Instance, state: &State) -> String {

@@ -6,9 +6,9 @@ use prime_bench::tasks::classic_puzzles::blind_maze::{BlindMaze, Instance, State
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct BlindMazeLesson;
 
-impl Lesson for Of {
+impl Lesson for BlindMazeLesson {
     type Task = BlindMaze;
 
     fn view(_: &Instance, state: &State) -> String {

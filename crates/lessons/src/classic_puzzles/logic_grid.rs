@@ -2,10 +2,10 @@
 //! those that need their only value.
 // A domain is two octal digits, for the houses 0 to 2 and 3 to 5, the lowest house in the lowest
 // bit; three for more houses. Clues have letters. A clue has its items with their domains, and
-// between them `=` for same, `<` for left, `~` for next. Then each value's domain is copied. Of one
-// with one house left, one goes through the other values: `01..!3` is house 3, which value 3 still
-// has. Then, for each digit of the domains, that of every value is copied: of them, the houses of
-// this digit have the first two values that can be there.
+// between them `=` for same, `<` for left, `~` for next. Then each value's domain is copied. If it
+// has one house left, the other values are checked for this house: `01..!3` is house 3, which value
+// 3 still has. Then, for each digit of the domains, the digits of all values are copied, followed
+// by the houses of this digit, each with the first two values that can be there.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::clue::{Clue, Item, Relation};
@@ -13,7 +13,7 @@ use prime_bench::tasks::classic_puzzles::logic_grid::{Instance, LogicGrid, State
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct LogicGridLesson;
 
 /// A street of the benchmark has at most six houses.
 const STREET: usize = 6;
@@ -50,12 +50,13 @@ fn sign(relation: Relation) -> char {
     }
 }
 
-impl Lesson for Of {
+impl Lesson for LogicGridLesson {
     type Task = LogicGrid;
 
     fn view(instance: &Instance, state: &State) -> String {
         let with_domain =
             |item: Item| format!("{item}:{}", octal(state.domains.of(item), instance.n));
+
         let mut view = String::new();
         for (place, clue) in instance.clues.iter().enumerate() {
             view += &clue_key(place);
@@ -66,6 +67,7 @@ impl Lesson for Of {
                 }
             };
         }
+
         for (place, values) in state.domains.attributes().enumerate() {
             view += &format!(" {}", attribute(place));
             values.iter().for_each(|set| view += &octal(*set, instance.n));
@@ -79,6 +81,8 @@ impl Lesson for Of {
         let octal = |set: u16| octal(set, n);
         let street = (1 << n) - 1;
         let mut line = String::new();
+
+        // The clues, up to one that rules a house out.
         for (place, clue) in instance.clues.iter().enumerate() {
             line += &clue_key(place);
             let ruled_out = match *clue {
@@ -89,8 +93,8 @@ impl Lesson for Of {
                 Clue::Pair(relation, first, second) => {
                     let (x, y) = (domains.of(first), domains.of(second));
                     let others = x & !relation.fitting_first(y);
-                    // What fits the one item, then what is left of the other's houses: first of the
-                    // first item's.
+                    // The houses that fit an item, then those of its own that do not; the second
+                    // item only if nothing of the first is ruled out.
                     let fitting = |set: u16| octal(set & street);
                     let of_first = fitting(relation.fitting_first(y));
                     if others != 0 {
@@ -104,11 +108,14 @@ impl Lesson for Of {
                     }
                 }
             };
+
             match ruled_out {
                 Some(ruled_out) => return Some(format!("{line}!{ruled_out}")),
                 None => line.push('.'),
             }
         }
+
+        // The houses taken: a value with one house left keeps all others out of it.
         line.push(' ');
         for (place, values) in domains.attributes().enumerate() {
             line.push(attribute(place));
@@ -126,6 +133,8 @@ impl Lesson for Of {
                 }
             }
         }
+
+        // The values needed: one that alone can be in a house has no other.
         line.push(' ');
         for (place, values) in domains.attributes().enumerate() {
             line.push(attribute(place));
@@ -135,12 +144,15 @@ impl Lesson for Of {
                     line.extend(values.iter().map(|set| digit(*set, house / OF_DIGIT)));
                     line.push(' ');
                 }
+
                 let mut able = (0..n).filter(|value| values[*value] & (1 << house) != 0);
                 let (first, second) = (able.next(), able.next());
+
                 let named = |value: Option<usize>| {
                     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
                 };
                 line += &format!("{house}{}{}", named(first), named(second));
+
                 if (first, second) == (Some(action.item.value), None)
                     && place == action.item.attribute
                 {

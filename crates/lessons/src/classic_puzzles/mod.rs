@@ -10,10 +10,10 @@ mod tower_of_hanoi;
 use crate::AnyLesson;
 
 pub(super) const LESSONS: &[AnyLesson] = &[
-    AnyLesson::of::<tower_of_hanoi::Of>(),
-    AnyLesson::of::<n_queens::Of>(),
-    AnyLesson::of::<blind_maze::Of>(),
-    AnyLesson::of::<task_24_game::Of>(),
-    AnyLesson::of::<sudoku::Of>(),
-    AnyLesson::of::<logic_grid::Of>(),
+    AnyLesson::of::<tower_of_hanoi::TowerOfHanoiLesson>(),
+    AnyLesson::of::<n_queens::NQueensLesson>(),
+    AnyLesson::of::<blind_maze::BlindMazeLesson>(),
+    AnyLesson::of::<task_24_game::Game24Lesson>(),
+    AnyLesson::of::<sudoku::SudokuLesson>(),
+    AnyLesson::of::<logic_grid::LogicGridLesson>(),
 ];

@@ -6,15 +6,16 @@ use prime_bench::tasks::classic_puzzles::n_queens::{Action, Instance, NQueens, S
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct NQueensLesson;
 
-impl Lesson for Of {
+impl Lesson for NQueensLesson {
     type Task = NQueens;
 
     fn view(instance: &Instance, state: &State) -> String {
         let columns = |columns: &[usize]| {
             columns.iter().map(|c| letter(*c).to_ascii_lowercase()).collect::<String>()
         };
+
         let left = columns(&instance.order[state.next..]);
         format!(
             "n={:02} row={:02} queens={} left={left}",
@@ -26,6 +27,7 @@ impl Lesson for Of {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = NQueens::reference(instance, state)?;
+
         let mut line = attacked(instance, state) + "try";
         for column in &instance.order[state.next..] {
             let is_attacked = attacks(&state.queens, state.queens.len(), *column);
@@ -34,6 +36,7 @@ impl Lesson for Of {
                 break;
             }
         }
+
         Some(line + if matches!(action, Action::Place(..)) { "" } else { " none" })
     }
 
@@ -43,6 +46,7 @@ impl Lesson for Of {
         let free = instance.order[state.next..]
             .iter()
             .filter(|column| !attacks(&state.queens, row, **column));
+
         let line = attacked(instance, state);
         free.skip(1)
             .map(|column| (Action::Place(row, *column), format!("{line}try {}+", letter(*column))))
@@ -55,6 +59,7 @@ fn attacked(instance: &Instance, state: &State) -> String {
     let row = state.queens.len();
     let on_board = |column: Option<usize>| column.filter(|c| *c < instance.n).map_or('.', letter);
     let mut line = String::new();
+
     for (r, c) in state.queens.iter().enumerate() {
         let away = row - r;
         let diagonals = (on_board(c.checked_sub(away)), on_board(Some(c + away)));
@@ -66,6 +71,7 @@ fn attacked(instance: &Instance, state: &State) -> String {
             diagonals.1
         );
     }
+
     line
 }
 

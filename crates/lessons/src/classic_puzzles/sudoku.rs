@@ -13,7 +13,7 @@ use prime_bench::tasks::classic_puzzles::sudoku_grid::{CELLS, Grid, SIDE, UNITS}
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct SudokuLesson;
 
 const KEYS: &[u8; 27] = b"ABCDEFGHIabcdefghiJKLMNOPQR";
 
@@ -31,8 +31,10 @@ fn candidates(grid: &Grid, cell: usize) -> Vec<u8> {
     if grid.digit(cell) != 0 {
         return Vec::new();
     }
+
     let (row, column) = (cell / SIDE, cell % SIDE);
     let units = [row, SIDE + column, 2 * SIDE + row / 3 * 3 + column / 3];
+
     (1..=9)
         .filter(|digit| units.iter().all(|unit| digits(grid, *unit).all(|other| other != *digit)))
         .collect()
@@ -65,7 +67,7 @@ fn in_row(cell: usize) -> [char; 2] {
     [key(SIDE + column), key(2 * SIDE + row / 3 * 3 + column / 3)]
 }
 
-impl Lesson for Of {
+impl Lesson for SudokuLesson {
     type Task = Sudoku;
 
     fn view(_: &Instance, state: &State) -> String {
@@ -87,32 +89,41 @@ impl Lesson for Of {
         let grid = &state.grid;
         let lists: Vec<_> = (0..CELLS).map(|cell| candidates(grid, cell)).collect();
         let mut line = String::new();
+
+        // Naked singles: the candidates of each empty cell, row by row.
         for (row, cells) in UNITS.iter().enumerate().take(SIDE) {
             let missing = missing(grid, row);
             let mut cells = cells.iter().copied().filter(|cell| grid.digit(*cell) == 0).peekable();
             if cells.peek().is_none() {
                 continue;
             }
+
             line.push(key(row));
             line.extend(missing.iter().map(|digit| symbol(*digit, true)));
+
             for cell in cells {
                 line.extend(in_row(cell));
                 line.extend(
                     missing.iter().map(|digit| symbol(*digit, lists[cell].contains(digit))),
                 );
+
                 if let [digit] = lists[cell].as_slice() {
                     return Some(line + &single(cell, *digit));
                 }
             }
         }
+
+        // Hidden singles: the cells of each missing digit, unit by unit.
         line.push('#');
         for (unit, cells) in UNITS.iter().enumerate() {
             if digits(grid, unit).all(|digit| digit != 0) {
                 continue;
             }
+
             line.push(key(unit));
             for digit in missing(grid, unit) {
                 line.push(symbol(digit, true));
+
                 let able: Vec<_> = cells
                     .iter()
                     .copied()
@@ -120,6 +131,7 @@ impl Lesson for Of {
                     .take(2)
                     .collect();
                 line.extend(able.iter().map(|cell| in_unit(unit, *cell)));
+
                 if let [cell] = able.as_slice() {
                     return Some(line + &single(*cell, digit));
                 }

@@ -1,6 +1,6 @@
-//! 24-Game: of the last three values each calculation in turn, and whether the two that it leaves
+//! 24-Game: each calculation of the last three values in turn, and whether the two that it leaves
 //! make the target.
-// With more values the choice is learnt by heart: its search has no end in sight.
+// With more values the choice is learnt by heart: its search is too long to write down.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::arithmetic_search::{Value, calcs, calculated, makes};
@@ -8,12 +8,12 @@ use prime_bench::tasks::classic_puzzles::task_24_game::{Action, Game24, Instance
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct Game24Lesson;
 
-/// The most values of which all calculations are tried.
+/// The most values whose calculations are all tried.
 const TRIED: usize = 3;
 
-impl Lesson for Of {
+impl Lesson for Game24Lesson {
     type Task = Game24;
 
     fn view(_: &Instance, state: &State) -> String {
@@ -28,21 +28,25 @@ impl Lesson for Of {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         Game24::reference(instance, state)?;
+
         let mut steps = Vec::new();
         for (left, operator, right) in
             calcs(state.values.len()).filter(|_| state.values.len() <= TRIED)
         {
             let Some(rest) = calculated(&state.values, left, operator, right) else { continue };
             let reaches = makes(&rest, Value::from_integer(instance.target));
+
             let result = rest.last()?;
             steps.push(format!(
                 "{left}{operator}{right}={result}{}",
                 if reaches { '!' } else { ' ' }
             ));
+
             if reaches {
                 break;
             }
         }
+
         Some(steps.concat())
     }
 
@@ -54,6 +58,7 @@ impl Lesson for Of {
         if count <= TRIED || reference.is_none() {
             return Vec::new();
         }
+
         let target = Value::from_integer(instance.target);
         let others = calcs(count).filter(|(left, operator, right)| {
             calculated(&state.values, *left, *operator, *right).is_some_and(|rest| {
@@ -63,6 +68,7 @@ impl Lesson for Of {
                 is_small && makes(&rest, target)
             })
         });
+
         others
             .map(Action::from)
             .filter(|other| Some(*other) != reference)

@@ -8,9 +8,9 @@ use crate::Lesson;
 use crate::numbers::{comparison, counter, sum};
 use crate::pairs::{compared_pair, swapped_pair};
 
-pub struct Of;
+pub struct BubbleSortLesson;
 
-impl Lesson for Of {
+impl Lesson for BubbleSortLesson {
     type Task = BubbleSort;
 
     fn view(_: &Input, state: &State) -> String {
@@ -20,6 +20,7 @@ impl Lesson for Of {
             state.passes,
             u8::from(state.swapped)
         );
+
         match state.last.0 {
             None => "start".to_owned(),
             Some(Action::Cmp(i, j)) => format!("{scan} {}", compared_pair(&state.a, i, j, 2)),
@@ -31,14 +32,18 @@ impl Lesson for Of {
 
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = BubbleSort::reference(input, state)?;
+
         let (compared, j) = match state.last.0 {
             Some(Action::Cmp(i, j)) => (comparison(state.a[i], state.a[j]) + " ", j),
             Some(Action::Swap(_, j)) => (String::new(), j),
             _ => return Some(String::new()),
         };
+
+        // A swap is decided by the comparison alone; the pass continues after it.
         if matches!(action, Action::Swap(..)) {
             return Some(compared.trim_end().to_owned());
         }
+
         // A pass ends where the places up to j and those that the passes settled make n, and the
         // last possible pass is the one of the first pair alone.
         let settled = usize::try_from(state.passes).ok()?;
@@ -47,6 +52,7 @@ impl Lesson for Of {
             sum(j + 1, settled, 2),
             counter(j + 1 + settled, state.a.len(), 2)
         );
+
         Some(match action {
             Action::Cmp(..) => place,
             _ => format!("{place} over {j:02} swapped {}", u8::from(state.swapped)),

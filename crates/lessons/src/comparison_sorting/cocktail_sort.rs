@@ -8,15 +8,16 @@ use crate::Lesson;
 use crate::numbers::comparison;
 use crate::pairs::{compared_pair, swapped_pair};
 
-pub struct Of;
+pub struct CocktailSortLesson;
 
-impl Lesson for Of {
+impl Lesson for CocktailSortLesson {
     type Task = CocktailSort;
 
     fn view(_: &Input, state: &State) -> String {
         let direction = if goes_up(state) { "up" } else { "down" };
         let pass = format!("{direction} lo={:02} hi={:02}", state.lo, state.hi);
         let swapped = u8::from(state.swapped);
+
         match state.last.0 {
             None | Some(Action::Pass) => format!("{pass} pass"),
             Some(Action::Cmp(i, j)) => {
@@ -31,6 +32,7 @@ impl Lesson for Of {
 
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = CocktailSort::reference(input, state)?;
+
         let mut steps = Vec::new();
         let (i, j) = match state.last.0 {
             Some(Action::Cmp(i, j)) => {
@@ -40,8 +42,11 @@ impl Lesson for Of {
             Some(Action::Swap(i, j)) => (i, j),
             _ => return Some(String::new()),
         };
+
+        // A swap is decided by the comparison alone.
         if !matches!(action, Action::Swap(..)) {
             let (lo, hi) = (state.lo, state.hi);
+
             steps.push(if goes_up(state) {
                 format!("{j:02}/{hi:02}")
             } else {
@@ -52,6 +57,7 @@ impl Lesson for Of {
                 steps.push(format!("{} {:02}/{hi:02}", u8::from(state.swapped), lo + 1));
             }
         }
+
         Some(steps.join(" "))
     }
 }

@@ -9,9 +9,9 @@ use crate::Lesson;
 use crate::numbers::{comparison, counter, low_first, place};
 use crate::pairs::{compared_pair, swapped_pair};
 
-pub struct Of;
+pub struct CombSortLesson;
 
-impl Lesson for Of {
+impl Lesson for CombSortLesson {
     type Task = CombSort;
 
     fn view(_: &Input, state: &State) -> String {
@@ -21,6 +21,7 @@ impl Lesson for Of {
             place(state.gaps.last().copied(), 3),
             u8::from(state.swapped)
         );
+
         match state.last.0 {
             None => format!("n={n:03} start"),
             Some(Action::Gap(g)) => format!("gap {g:03}"),
@@ -33,6 +34,7 @@ impl Lesson for Of {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = CombSort::reference(input, state)?;
         let n = state.a.len();
+
         let mut steps = Vec::new();
         let (i, j) = match state.last.0 {
             None => return Some(ten_thirteenths(n)),
@@ -43,6 +45,8 @@ impl Lesson for Of {
             Some(Action::Swap(i, j)) => (i, j),
             _ => return Some(String::new()),
         };
+
+        // A swap is decided by the comparison alone.
         if !matches!(action, Action::Swap(..)) {
             steps.push(counter(j + 1, n, 3));
             steps.push(match (action, *state.gaps.last()?) {
@@ -51,12 +55,13 @@ impl Lesson for Of {
                 (_, gap) => ten_thirteenths(gap),
             });
         }
+
         Some(steps.join(" "))
     }
 }
 
-/// The gap with a 0 behind it, divided by 13: for each digit of the quotient the number to divide,
-/// less 13 times the digit, and what is left.
+/// Ten times the gap, divided by 13: for each digit of the quotient the number to divide, the digit
+/// and 13 times it, and what is left.
 fn ten_thirteenths(gap: usize) -> String {
     let mut line = format!("{gap:03}");
     let mut rest = gap / 10;

@@ -8,14 +8,15 @@ use prime_bench::tasks::comparison_sorting::cycle_sort::{Action, CycleSort, Stat
 use crate::Lesson;
 use crate::numbers::{place, up_to_difference, value};
 
-pub struct Of;
+pub struct CycleSortLesson;
 
-impl Lesson for Of {
+impl Lesson for CycleSortLesson {
     type Task = CycleSort;
 
     fn view(_: &Input, state: &State) -> String {
         let n = state.a.len();
         let cycle = format!("n={n:02} start={}", place(state.start, 2));
+
         match state.last.0 {
             None => "start".to_owned(),
             Some(Action::Take(c)) => format!("take {c:02}"),
@@ -36,6 +37,7 @@ impl Lesson for Of {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = CycleSort::reference(input, state)?;
         let n = state.a.len();
+
         match state.last.0 {
             Some(Action::Cmp(i)) if i + 1 < n => Some(format!("{:02}/{n:02}", i + 1)),
             Some(Action::Cmp(_)) => after_scan(state, action),
@@ -55,23 +57,28 @@ fn after_cycle(start: usize, n: usize) -> String {
     format!("{:02}/{n:02}", start + 2)
 }
 
-/// Counts the place of the item up over the cells behind the start, then goes on behind equal
-/// cells.
+/// Counts the place of the item up over the cells after the start, then past the cells that equal
+/// it.
 fn after_scan(state: &State, action: Action) -> Option<String> {
     let (start, item) = (state.start?, state.item?);
+
     let mut place = start;
     let mut steps = Vec::new();
     for (cell, x) in state.a.iter().enumerate().skip(start + 1) {
         place += usize::from(*x < item);
         steps.push(format!("{cell:02}{}{place:02}", up_to_difference(*x, item)));
     }
+
     steps.push(format!("puts {:02} {place:02}/{start:02}", state.puts));
+
     if let Action::Put(free) = action {
+        // Cells that equal the item push it on to the first place that is free.
         for cell in place..=free {
             steps.push(format!("{cell:02}{}", up_to_difference(state.a[cell], item)));
         }
     } else {
         steps.push(after_cycle(start, state.a.len()));
     }
+
     Some(steps.join(" "))
 }

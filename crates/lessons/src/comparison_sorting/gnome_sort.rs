@@ -8,9 +8,9 @@ use crate::Lesson;
 use crate::numbers::comparison;
 use crate::pairs::{compared_pair, swapped_pair};
 
-pub struct Of;
+pub struct GnomeSortLesson;
 
-impl Lesson for Of {
+impl Lesson for GnomeSortLesson {
     type Task = GnomeSort;
 
     fn view(_: &Input, state: &State) -> String {
@@ -26,6 +26,7 @@ impl Lesson for Of {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = GnomeSort::reference(input, state)?;
         let Some(Action::Cmp(i, j)) = state.last.0 else { return Some(String::new()) };
+
         let compared = comparison(state.a[i], state.a[j]);
         Some(if matches!(action, Action::Swap(..)) {
             compared

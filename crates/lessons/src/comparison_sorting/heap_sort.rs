@@ -10,9 +10,9 @@ use crate::numbers::{
     comparison, comparison_of_naturals, counter, doubled_plus_one, low_first, value_at,
 };
 
-pub struct Of;
+pub struct HeapSortLesson;
 
-impl Lesson for Of {
+impl Lesson for HeapSortLesson {
     type Task = HeapSort;
 
     fn view(_: &Input, state: &State) -> String {
@@ -37,11 +37,13 @@ impl Lesson for Of {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = HeapSort::reference(input, state)?;
         let State { a, heap, root, node, .. } = state;
+
         // The root of the next sift, or without one the last place of the heap.
         let after_sift = || match root.checked_sub(1) {
             Some(next) => format!("root {}", low_first(next, 3)),
             None => format!("heap {}", low_first(heap.saturating_sub(1), 3)),
         };
+
         let mut steps = Vec::new();
         match state.last.0 {
             None => steps.push(low_first(root.saturating_sub(1), 3)),
@@ -66,6 +68,7 @@ impl Lesson for Of {
             }
             Some(Action::Extract(_) | Action::Done) => {}
         }
+
         Some(steps.join(" "))
     }
 }

@@ -8,9 +8,9 @@ use prime_bench::tasks::comparison_sorting::insertion_sort::{Action, InsertionSo
 use crate::Lesson;
 use crate::numbers::{comparison, value, value_at};
 
-pub struct Of;
+pub struct InsertionSortLesson;
 
-impl Lesson for Of {
+impl Lesson for InsertionSortLesson {
     type Task = InsertionSort;
 
     fn view(_: &Input, state: &State) -> String {
@@ -30,6 +30,7 @@ impl Lesson for Of {
 
     fn derivation(input: &Input, state: &State) -> Option<String> {
         InsertionSort::reference(input, state)?;
+
         Some(match state.last.0 {
             Some(Action::Cmp(j)) => comparison(state.a[j], state.key?),
             Some(Action::Put(_)) => {

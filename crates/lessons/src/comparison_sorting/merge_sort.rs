@@ -9,15 +9,16 @@ use crate::Lesson;
 use crate::bits::interleaved;
 use crate::numbers::{comparison, counter, difference, place, sum, value_at};
 
-pub struct Of;
+pub struct MergeSortLesson;
 
-impl Lesson for Of {
+impl Lesson for MergeSortLesson {
     type Task = MergeSort;
 
     fn view(_: &Input, state: &State) -> String {
         let n = state.a.len();
         let [lo, mid, hi, i, j] =
             [state.lo, state.mid, state.hi, state.i, state.j].map(|bound| place(bound, 3));
+
         match state.last.0 {
             None => format!("n={n:03} start"),
             Some(Action::Split(..)) => format!("split {lo} {hi} mid {mid}"),
@@ -41,6 +42,7 @@ impl Lesson for Of {
         let action = MergeSort::reference(input, state)?;
         let n = state.a.len();
         let Some(last) = state.last.0 else { return Some(String::new()) };
+
         Some(match last {
             Action::Split(lo, hi) => {
                 // Whether the left half, and then the right one, is a single cell.
@@ -61,6 +63,7 @@ impl Lesson for Of {
                 let shared = (lo ^ hi).trailing_zeros() as usize;
                 let bits = interleaved([lo, hi, n], shared + 1);
                 let size = hi.saturating_sub(lo);
+
                 match action {
                     Action::Split(..) => {
                         format!("{bits} {} {}", difference(hi, lo, 3), sum(hi, size, 3))

@@ -8,9 +8,9 @@ use crate::Lesson;
 use crate::numbers::comparison;
 use crate::pairs::{compared_pair, swapped_pair};
 
-pub struct Of;
+pub struct OddEvenSortLesson;
 
-impl Lesson for Of {
+impl Lesson for OddEvenSortLesson {
     type Task = OddEvenSort;
 
     fn view(_: &Input, state: &State) -> String {
@@ -27,6 +27,7 @@ impl Lesson for Of {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = OddEvenSort::reference(input, state)?;
         let n = state.a.len();
+
         let mut steps = Vec::new();
         let next = match state.last.0 {
             None | Some(Action::Phase) => usize::from(state.phases.is_multiple_of(2)),
@@ -37,16 +38,20 @@ impl Lesson for Of {
             Some(Action::Swap(_, j)) => j + 1,
             Some(Action::Done) => return None,
         };
+
+        // A swap is decided by the comparison alone.
         if !matches!(action, Action::Swap(..)) {
             // Both places of the next pair.
             steps.push(format!("{next:02}/{n:02}"));
             if next < n {
                 steps.push(format!("{:02}/{n:02}", next + 1));
             }
+
             if !matches!(action, Action::Cmp(..)) {
                 steps.push(format!("{} {}", phase(state), u8::from(state.swapped)));
             }
         }
+
         Some(steps.join(" "))
     }
 }

@@ -8,9 +8,9 @@ use prime_bench::tasks::comparison_sorting::pancake_sort::{Action, PancakeSort, 
 use crate::Lesson;
 use crate::numbers::{comparison, value_at};
 
-pub struct Of;
+pub struct PancakeSortLesson;
 
-impl Lesson for Of {
+impl Lesson for PancakeSortLesson {
     type Task = PancakeSort;
 
     fn view(_: &Input, state: &State) -> String {
@@ -31,12 +31,14 @@ impl Lesson for Of {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = PancakeSort::reference(input, state)?;
         let State { a, m, size, .. } = state;
+
         // The place after j, and at the end of the scan the place of the greatest and the last
         // unsorted one.
         let after_place = |j: usize| {
             let end = if j + 1 == *size { format!(" {m:02}/{j:02}") } else { String::new() };
             format!("{:02}/{size:02}{end}", j + 1)
         };
+
         Some(match state.last.0 {
             Some(Action::Cmp(j, m)) => {
                 let compared = comparison(a[j], a[m]);

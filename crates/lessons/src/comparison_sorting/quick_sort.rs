@@ -7,13 +7,15 @@ use prime_bench::tasks::comparison_sorting::quick_sort::{Action, QuickSort, Stat
 use crate::Lesson;
 use crate::numbers::{comparison, counter, low_first, place, value_at};
 
-pub struct Of;
+pub struct QuickSortLesson;
 
-impl Lesson for Of {
+impl Lesson for QuickSortLesson {
     type Task = QuickSort;
 
     fn view(_: &Input, state: &State) -> String {
+        // `i` is -1 while the small part of a range that begins at 0 is empty.
         let i = state.i.map_or_else(|| "-".to_owned(), |i| format!("{i:+04}"));
+
         match state.last.0 {
             None | Some(Action::Pivot(_)) => match state.stack.last() {
                 Some((lo, hi)) => format!("top {lo:03} {hi:03}"),
@@ -35,6 +37,7 @@ impl Lesson for Of {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = QuickSort::reference(input, state)?;
         let end_of_small = || Some(low_first(usize::try_from(state.i? + 1).ok()?, 3));
+
         // The next place of the range, and at its end the pivot's.
         let after_place = |j: usize| {
             let next = counter(j + 1, state.hi?, 3);
@@ -44,6 +47,7 @@ impl Lesson for Of {
                 next
             })
         };
+
         Some(match state.last.0 {
             Some(Action::Cmp(j, hi)) => {
                 let after = if matches!(action, Action::Swap(..)) {

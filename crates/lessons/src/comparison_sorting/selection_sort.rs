@@ -7,9 +7,9 @@ use prime_bench::tasks::comparison_sorting::selection_sort::{Action, SelectionSo
 use crate::Lesson;
 use crate::numbers::{comparison, value_at};
 
-pub struct Of;
+pub struct SelectionSortLesson;
 
-impl Lesson for Of {
+impl Lesson for SelectionSortLesson {
     type Task = SelectionSort;
 
     fn view(_: &Input, state: &State) -> String {
@@ -31,12 +31,14 @@ impl Lesson for Of {
         let action = SelectionSort::reference(input, state)?;
         let State { a, k, .. } = state;
         let n = a.len();
+
         // The place after j, and at the end of the scan the place of the least and the place to
         // fill.
         let after_place = |j: usize, m: usize| {
             let end = if j + 1 == n { format!(" {m:02}/{k:02}") } else { String::new() };
             format!("{:02}/{n:02}{end}", j + 1)
         };
+
         Some(match state.last.0 {
             Some(Action::Cmp(j, m)) => {
                 let compared = comparison(a[j], a[m]);

@@ -9,15 +9,16 @@ use crate::Lesson;
 use crate::numbers::{comparison, comparison_of_naturals, counter, difference, place};
 use crate::pairs::{compared_pair, swapped_pair};
 
-pub struct Of;
+pub struct ShellSortLesson;
 
-impl Lesson for Of {
+impl Lesson for ShellSortLesson {
     type Task = ShellSort;
 
     fn view(_: &Input, state: &State) -> String {
         let n = state.a.len();
         let gap = place(state.gaps.last().copied(), 3);
         let walk = format!("n={n:03} k={} gap={gap}", place(state.k, 3));
+
         match state.last.0 {
             None => format!("n={n:03} start"),
             Some(Action::Gap(h)) => format!("gap {h:03}"),
@@ -31,14 +32,17 @@ impl Lesson for Of {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = ShellSort::reference(input, state)?;
         let n = state.a.len();
+        // The first gap is found by building Knuth's sequence up to n.
         let Some(last) = state.last.0 else { return Some(gaps_up_to(n)) };
         let gap = *state.gaps.last()?;
+
         // The next element to take, and at the end the gap.
         let after_take = || {
             let next = state.k? + 1;
             let end = if next < n { String::new() } else { format!(" {gap:03}") };
             Some(counter(next, n, 3) + &end)
         };
+
         Some(match last {
             Action::Take(k) => difference(k, gap, 3),
             Action::Cmp(i, j) => {

@@ -7,9 +7,9 @@ use prime_bench::tasks::comparison_sorting::stooge_sort::{Action, State, StoogeS
 use crate::Lesson;
 use crate::numbers::{comparison, value_at};
 
-pub struct Of;
+pub struct StoogeSortLesson;
 
-impl Lesson for Of {
+impl Lesson for StoogeSortLesson {
     type Task = StoogeSort;
 
     fn view(_: &Input, state: &State) -> String {

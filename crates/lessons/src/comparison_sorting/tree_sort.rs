@@ -10,13 +10,14 @@ use prime_bench::tasks::comparison_sorting::tree_sort::{Action, State, TreeSort}
 use crate::Lesson;
 use crate::numbers::{comparison, place, value_at};
 
-pub struct Of;
+pub struct TreeSortLesson;
 
-impl Lesson for Of {
+impl Lesson for TreeSortLesson {
     type Task = TreeSort;
 
     fn view(input: &Input, state: &State) -> String {
         let (n, inserted) = (input.a.len(), state.inserted);
+
         match state.last.0 {
             None => "start".to_owned(),
             Some(Action::Insert(k)) => format!("insert {k:02}"),
@@ -42,6 +43,7 @@ impl Lesson for Of {
     fn derivation(input: &Input, state: &State) -> Option<String> {
         TreeSort::reference(input, state)?;
         let n = input.a.len();
+
         Some(match state.last.0 {
             Some(Action::Cmp(k, c)) => comparison(input.a[k], input.a[c]),
             Some(Action::Left(..) | Action::Right(..)) => format!("{:02}/{n:02}", state.inserted),
@@ -58,7 +60,7 @@ impl Lesson for Of {
     }
 }
 
-/// The node and its left child, that one's left child, and so on.
+/// The node, its left child, that one's left child, and so on.
 fn spine(state: &State, node: Option<usize>, n: usize) -> String {
     let nodes = successors(node, |node| state.left.get(*node)).take(n);
     nodes.map(|node| format!("{node:02}")).collect::<Vec<_>>().join(" ")
@@ -70,11 +72,14 @@ fn way_up(state: &State, node: usize, n: usize) -> Vec<String> {
     let parents = state.parents();
     let mut way = Vec::new();
     let mut below = node;
+
+    // At most n nodes, so that links which form a cycle cannot hang it.
     while let Some(above) = parents[below].filter(|_| way.len() < n) {
         let side = if state.left.get(above) == Some(below) { 'L' } else { 'R' };
         way.push(format!("{side}{above:02}"));
         below = above;
     }
+
     way.push("-".to_owned());
     way
 }

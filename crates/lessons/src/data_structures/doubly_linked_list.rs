@@ -9,18 +9,20 @@ use prime_bench::tasks::data_structures::doubly_linked_list::{
 use crate::Lesson;
 use crate::numbers::interleaved;
 
-pub struct Of;
+pub struct DoublyLinkedListLesson;
 
-impl Lesson for Of {
+impl Lesson for DoublyLinkedListLesson {
     type Task = DoublyLinkedList;
 
     fn view(instance: &Instance, state: &State) -> String {
         let State { list, created, cursor, .. } = state;
         let (head, tail) = (list.head, list.tail);
+
         let node = |id: usize| match list.node(id) {
             Some(node) => format!("between {} {}", node.prev, node.next),
             None => "gone".to_owned(),
         };
+
         match instance.operations.get(state.done).copied() {
             Some(Operation::PushFront(_)) => format!("push_front {created} head {head}"),
             Some(Operation::PushBack(_)) => format!("push_back {created} tail {tail}"),

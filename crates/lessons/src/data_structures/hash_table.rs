@@ -10,7 +10,7 @@ use prime_bench::tasks::data_structures::hash_table::{HashTable, Instance, State
 use crate::Lesson;
 use crate::numbers::{compared, incremented, low_first, pairwise, sum};
 
-pub struct Of;
+pub struct HashTableLesson;
 
 /// Digits of a key, and of the numbers that are reduced modulo the slots.
 const KEY: usize = 3;
@@ -19,7 +19,7 @@ const WIDTH: usize = 4;
 /// Multiples of the slots that are tried, and their names.
 const MULTIPLES: [(char, usize); 5] = [('e', 16), ('d', 8), ('c', 4), ('b', 2), ('a', 1)];
 
-impl Lesson for Of {
+impl Lesson for HashTableLesson {
     type Task = HashTable;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -27,12 +27,14 @@ impl Lesson for Of {
         let slots = instance.slots;
         let (text, key) = (operation.to_string(), operation.key());
         let operation = format!("{} {key:0KEY$}", text.split(' ').next().unwrap_or_default());
+
         match state.latest_probe() {
             Some((slot, content)) => {
                 let tomb = state.tomb.get().map_or_else(|| "-".to_owned(), |slot| slot.to_string());
                 // The slots are a ring.
                 let next = state.table.0.get(slot + 1).or(state.table.0.first());
                 let next = next.map_or_else(|| "-".to_owned(), |next| held(*next));
+
                 format!(
                     "{operation} at {slot:02} {content} of {slots:02} probed {:02} tomb {tomb} next {next}",
                     state.probing
@@ -59,12 +61,15 @@ impl Lesson for Of {
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         HashTable::reference(instance, state)?;
         let (key, slots) = (instance.operations.get(state.done)?.key(), instance.slots);
+
         let met = |slot: usize| {
             let held = held(state.table.0[slot]);
+            // Only keys are compared; an empty slot and a tombstone are single signs.
             let compared =
                 if held.len() == 1 { held } else { pairwise(&format!("{key:0KEY$}"), &held) };
             format!("{slot:02}{} {compared}", letter(slot))
         };
+
         match state.latest_probe() {
             Some((_, Content::Hit | Content::Empty)) => Some(String::new()),
             Some(_) if state.probing >= slots => Some(compared(state.probing, slots, 2)),
@@ -109,9 +114,11 @@ fn reduction(instance: &Instance, key: usize) -> String {
     let mut line = multiples.join(" ");
     let digits = format!("{key:0KEY$}");
     let mut rest = 0;
+
     for (place, digit) in digits.chars().enumerate() {
         let mut addend = instance.multiplier * digit.to_digit(10).unwrap_or(0) as usize;
         line += &format!(";{digit}:{}", low_first(addend, KEY));
+        // The offset belongs to the whole key, so it comes with the last digit.
         if place + 1 == digits.len() {
             line += &format!("+{}", sum(addend, instance.offset, KEY));
             addend += instance.offset;
@@ -119,11 +126,14 @@ fn reduction(instance: &Instance, key: usize) -> String {
         if place > 0 {
             line += &format!("+{}", sum(addend, 10 * rest, WIDTH));
         }
+        // The multiples below take away up to 31 times the slots.
         rest = (addend + 10 * rest) % (slots * 32);
         line.push(' ');
+        // The first digit's product is always below the greatest multiple.
         for (name, times) in MULTIPLES.into_iter().skip(usize::from(place == 0)) {
             let (left, sign) = match rest.checked_sub(slots * times) {
                 Some(left) => (left, '+'),
+                // Below zero: the ten's complement.
                 None => (10_000 + rest - slots * times, '-'),
             };
             line += &format!("{name}{}{sign}", low_first(left, WIDTH));
@@ -132,5 +142,6 @@ fn reduction(instance: &Instance, key: usize) -> String {
             }
         }
     }
+
     line
 }

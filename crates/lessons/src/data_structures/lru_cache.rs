@@ -9,19 +9,22 @@ use prime_bench::tasks::data_structures::lru_cache::{
 use crate::Lesson;
 use crate::numbers::{compared, interleaved};
 
-pub struct Of;
+pub struct LruCacheLesson;
 
-impl Lesson for Of {
+impl Lesson for LruCacheLesson {
     type Task = LruCache;
 
     fn view(instance: &Instance, state: &State) -> String {
         let Some(operation) = instance.operations.get(state.done).copied() else {
             return "-".to_owned();
         };
+
         let cache: Vec<_> =
             state.cache.iter().map(|(key, value)| format!("{}:{value}", name(*key))).collect();
         let cache = if cache.is_empty() { "-".to_owned() } else { cache.join(" ") };
+
         let full = interleaved(state.cache.len(), instance.capacity, 2);
+
         match operation {
             Operation::Get(key) => format!("get {cache} key {}", name(key)),
             Operation::Put(key, _) => format!("put {full} {cache} key {}", name(key)),
@@ -31,9 +34,11 @@ impl Lesson for Of {
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = LruCache::reference(instance, state)?;
         let key = instance.operations.get(state.done)?.key();
+
         let found = state.place(key).map(|place| state.cache[place].1);
         let found = found.map_or_else(|| "-".to_owned(), |value| value.to_string());
         let room = || compared(state.cache.len(), instance.capacity, 2);
+
         Some(match action {
             Action::Evict(oldest) => format!("{}:{found} {} {}", name(key), room(), name(oldest)),
             Action::Insert => format!("{}:{found} {}", name(key), room()),

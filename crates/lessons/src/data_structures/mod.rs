@@ -10,10 +10,10 @@ mod union_find;
 use crate::AnyLesson;
 
 pub(super) const LESSONS: &[AnyLesson] = &[
-    AnyLesson::of::<stack_simulator::Of>(),
-    AnyLesson::of::<queue_simulator::Of>(),
-    AnyLesson::of::<doubly_linked_list::Of>(),
-    AnyLesson::of::<hash_table::Of>(),
-    AnyLesson::of::<lru_cache::Of>(),
-    AnyLesson::of::<union_find::Of>(),
+    AnyLesson::of::<stack_simulator::StackSimulatorLesson>(),
+    AnyLesson::of::<queue_simulator::QueueSimulatorLesson>(),
+    AnyLesson::of::<doubly_linked_list::DoublyLinkedListLesson>(),
+    AnyLesson::of::<hash_table::HashTableLesson>(),
+    AnyLesson::of::<lru_cache::LruCacheLesson>(),
+    AnyLesson::of::<union_find::UnionFindLesson>(),
 ];

@@ -1,5 +1,5 @@
 //! Queue Simulator: adds the count to the head, and takes the capacity away.
-// Numbers have their lowest digit first. A difference is written modulo 100 with its sign behind,
+// Numbers have their lowest digit first. A difference is written modulo 100, followed by its sign,
 // which is the last borrow.
 
 use prime_bench::tasks::Task as _;
@@ -10,11 +10,11 @@ use prime_bench::tasks::data_structures::queue_simulator::{
 use crate::Lesson;
 use crate::numbers::low_first;
 
-pub struct Of;
+pub struct QueueSimulatorLesson;
 
 const WIDTH: usize = 2;
 
-impl Lesson for Of {
+impl Lesson for QueueSimulatorLesson {
     type Task = QueueSimulator;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -22,6 +22,7 @@ impl Lesson for Of {
             .map_or_else(|_| state.count.to_string(), |n| low_first(n, WIDTH));
         let front = state.cells.get(state.head).and_then(|cell| cell.get());
         let front = front.map_or_else(|| "-".to_owned(), |value| value.to_string());
+
         match instance.operations.get(state.done) {
             Some(Operation::Enqueue(_)) => {
                 let (head, capacity) =
@@ -36,14 +37,17 @@ impl Lesson for Of {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = QueueSimulator::reference(instance, state)?;
+        // Only the cell to put into is computed; the other actions copy the view.
         let (Action::Put(cell), Ok(count)) = (action, usize::try_from(state.count)) else {
             return Some(String::new());
         };
+
         let (sum, capacity) = (state.head + count, instance.capacity);
         let modulus =
             10usize.pow(u32::try_from(sum.max(capacity).to_string().len().max(WIDTH)).ok()?);
         let sign = if sum < capacity { '-' } else { '+' };
         let rest = (modulus + sum).saturating_sub(capacity) % modulus;
+
         Some(format!("{} {}{sign} {cell:0WIDTH$}", low_first(sum, WIDTH), low_first(rest, WIDTH)))
     }
 }

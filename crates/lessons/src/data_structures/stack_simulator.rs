@@ -8,9 +8,9 @@ use prime_bench::tasks::data_structures::stack_simulator::{
 use crate::Lesson;
 use crate::numbers::interleaved;
 
-pub struct Of;
+pub struct StackSimulatorLesson;
 
-impl Lesson for Of {
+impl Lesson for StackSimulatorLesson {
     type Task = StackSimulator;
 
     fn view(instance: &Instance, state: &State) -> String {

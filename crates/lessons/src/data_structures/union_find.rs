@@ -1,5 +1,4 @@
-//! Union-Find: the end of the chain of parents; of two roots whether they are one, and which rank
-//! is less.
+//! Union-Find: the end of the chain of parents; whether two roots are one, and which rank is less.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::data_structures::union_find::{Instance, State, UnionFind};
@@ -7,12 +6,12 @@ use prime_bench::tasks::data_structures::union_find::{Instance, State, UnionFind
 use crate::Lesson;
 use crate::numbers::compared;
 
-pub struct Of;
+pub struct UnionFindLesson;
 
 /// Width of elements in comparisons.
 const WIDTH: usize = 3;
 
-impl Lesson for Of {
+impl Lesson for UnionFindLesson {
     type Task = UnionFind;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -25,6 +24,7 @@ impl Lesson for Of {
                 std::iter::successors(Some(element), parent).map(|node| node.to_string()).collect();
             return format!("find {}", chain.join(" "));
         }
+
         match state.found.as_slice() {
             [u, v] => {
                 format!("union {u:0WIDTH$} {v:0WIDTH$} ranks {} {}", state.rank[*u], state.rank[*v])

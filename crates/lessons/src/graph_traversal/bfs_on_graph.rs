@@ -6,20 +6,22 @@ use prime_bench::tasks::graph_traversal::bfs_on_graph::{Action, BfsOnGraph, Inst
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct BfsOnGraphLesson;
 
-impl Lesson for Of {
+impl Lesson for BfsOnGraphLesson {
     type Task = BfsOnGraph;
 
     fn view(instance: &Instance, state: &State) -> String {
         if state.last.0 == Some(Action::Done) {
             return "-".to_owned();
         }
+
         let head = state.queue.first().map_or_else(|| "none".to_owned(), ToString::to_string);
         let marked = |v: usize| format!("{}{v}", if state.level[v] >= 0 { '+' } else { '-' });
         let neighbours =
             state.order.last().into_iter().flat_map(|u| instance.graph().neighbours(*u));
         let neighbours: Vec<_> = neighbours.map(marked).collect();
+
         format!(
             "{} queue {head}",
             if neighbours.is_empty() { "none".to_owned() } else { neighbours.join(" ") }

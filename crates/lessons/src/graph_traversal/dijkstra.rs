@@ -9,20 +9,22 @@ use prime_bench::tasks::graph_traversal::dijkstra::{Action, Dijkstra, Instance, 
 use crate::Lesson;
 use crate::numbers::{compared, sum};
 
-pub struct Of;
+pub struct DijkstraLesson;
 
 /// Digits of a distance.
 const WIDTH: usize = 3;
 
-/// The arc that is looked at next: of the vertex extracted last, behind the arc of the last line.
+/// The arc that is looked at next: it leaves the vertex extracted last and follows the latest arc.
 fn arc(instance: &Instance, state: &State) -> Option<(usize, usize, usize)> {
     let u = *state.order.last()?;
+
     let graph = instance.graph();
     let (v, weight) = match state.last.0? {
         Action::Extract(_) => graph.arcs(u).first().copied()?,
         Action::Relax(v, _) | Action::Keep(v) => graph.arc_after(u, v)?,
         Action::Done => return None,
     };
+
     Some((u, v, weight))
 }
 
@@ -33,16 +35,18 @@ fn queue(instance: &Instance, state: &State) -> Vec<(usize, usize)> {
     (0..instance.n).filter(|u| waiting[*u]).filter_map(|u| Some((u, state.dist[u]?))).collect()
 }
 
-impl Lesson for Of {
+impl Lesson for DijkstraLesson {
     type Task = Dijkstra;
 
     fn view(instance: &Instance, state: &State) -> String {
         if state.last.0 == Some(Action::Done) {
             return "-".to_owned();
         }
+
         let distance = |u: usize| {
             state.dist[u].map_or_else(|| "-".to_owned(), |dist| format!("{dist:0WIDTH$}"))
         };
+
         match arc(instance, state) {
             Some((u, v, weight)) => {
                 format!("{u:02}:{} to {v:02}:{} weight {weight:02}", distance(u), distance(v))
@@ -60,6 +64,7 @@ impl Lesson for Of {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         Dijkstra::reference(instance, state)?;
+
         Some(match arc(instance, state) {
             Some((u, v, weight)) => {
                 let to_u = state.dist[u]?;
@@ -86,6 +91,7 @@ fn name(vertex: usize) -> String {
 fn least(queue: &[(usize, usize)]) -> String {
     let mut nearest: Option<(usize, usize)> = None;
     let mut line = String::new();
+
     for (u, dist) in queue {
         line += &name(*u);
         if nearest.is_none_or(|(least, _)| *dist < least) {
@@ -95,5 +101,6 @@ fn least(queue: &[(usize, usize)]) -> String {
             line.push('g');
         }
     }
+
     line + &nearest.map_or_else(String::new, |(_, u)| format!(" {}", name(u)))
 }

@@ -11,17 +11,18 @@ use crate::Lesson;
 use crate::numbers::{counter, place};
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct FloydWarshallLesson;
 
-/// Digits of a distance; the hundreds stand behind them with a plus.
+/// Digits of a distance; the hundreds follow with a plus.
 const WIDTH: usize = 2;
 
-impl Lesson for Of {
+impl Lesson for FloydWarshallLesson {
     type Task = FloydWarshall;
 
     fn view(instance: &Instance, state: &State) -> String {
         let k = state.k.get();
         let mut view = format!("mid {} of {:02}", place(k, 2), instance.n);
+
         match (state.last.0, k) {
             (Some(Action::Done), _) => return "done".to_owned(),
             (last, Some(k)) => {
@@ -37,6 +38,7 @@ impl Lesson for Of {
             }
             _ => {}
         }
+
         view
     }
 
@@ -44,7 +46,9 @@ impl Lesson for Of {
         let action = FloydWarshall::reference(instance, state)?;
         let mut line = String::new();
         let Some(k) = state.k.get() else { return Some(String::new()) };
+
         let mut next = 0;
+        // The row of the last improvement continues after its column.
         if let Some(Action::Set(i, j, _)) = state.last.0 {
             if scan(state, k, i, j + 1, &mut line) {
                 return Some(line);
@@ -52,6 +56,7 @@ impl Lesson for Of {
             line.push(' ');
             next = i + 1;
         }
+
         for i in next..instance.n {
             line += &looked_up(&row_name(i), &row(state, k, i, 0)?);
             if scan(state, k, i, 0, &mut line) {
@@ -59,6 +64,7 @@ impl Lesson for Of {
             }
             line.push(' ');
         }
+
         match action {
             Action::Set(..) => None,
             _ => Some(line + "end " + &counter(k + 1, instance.n, 2)),
@@ -79,7 +85,8 @@ impl Lesson for Of {
     }
 }
 
-/// A row from which there is no way to k, or k's own; the ways on from k, if there are none.
+/// Stands for a row without a way to k, for k's own row, and for the ways on from k if there are
+/// none.
 const NOTHING: &str = "-";
 
 fn name(first: u8, vertex: usize) -> String {
@@ -99,6 +106,7 @@ fn low_first(distance: usize) -> String {
 /// Digits of both numbers in turn, the highest first, up to the first that differs.
 fn pairs_to_difference(sum: usize, known: usize) -> String {
     let (sum, known) = (sum.to_string(), known.to_string());
+
     let mut pairs = String::new();
     for (x, y) in sum.chars().zip(known.chars()) {
         pairs.extend([x, y]);
@@ -106,6 +114,7 @@ fn pairs_to_difference(sum: usize, known: usize) -> String {
             break;
         }
     }
+
     pairs
 }
 
@@ -134,37 +143,44 @@ fn columns(state: &State, k: usize, i: usize, from: usize) -> Option<(usize, Vec
 fn row(state: &State, k: usize, i: usize, from: usize) -> Option<String> {
     state.dist.get(i)?;
     let Some((to_k, columns)) = columns(state, k, i, from) else { return Some(NOTHING.to_owned()) };
+
     let mut row = low_first(to_k) + ":";
     for Column { j, known, .. } in columns {
         row += &name(b'a', j);
         row += &known.map_or_else(|| "--".to_owned(), low_first);
     }
+
     Some(row)
 }
 
-/// Writes the sum of each column: `<` behind it if it is less than what is known, which ends the
+/// Writes the sum of each column, followed by `<` if it is less than what is known, which ends the
 /// scan.
 fn scan(state: &State, k: usize, i: usize, from: usize, line: &mut String) -> bool {
     let Some((to_k, columns)) = columns(state, k, i, from) else { return false };
     for Column { j, known, on } in columns {
         *line += &name(b'a', j);
+
         // A way to k that is as long as the known distance is not worth an addition.
         if known.is_some_and(|known| known <= to_k) {
             line.push('.');
             continue;
         }
+
         let sum = to_k.saturating_add(on);
         *line += &low_first(on);
         *line += &low_first(sum);
+
         // Two with hundreds are rare, and compared from the highest digit on.
         if let Some(known) = known.filter(|known| (*known).min(sum) >= 100) {
             line.push(':');
             *line += &pairs_to_difference(sum, known);
         }
+
         if known.is_none_or(|known| sum < known) {
             line.push('<');
             return true;
         }
     }
+
     false
 }

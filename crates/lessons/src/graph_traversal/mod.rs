@@ -10,10 +10,10 @@ mod topological_sort;
 use crate::AnyLesson;
 
 pub(super) const LESSONS: &[AnyLesson] = &[
-    AnyLesson::of::<dfs_on_tree::Of>(),
-    AnyLesson::of::<bfs_on_graph::Of>(),
-    AnyLesson::of::<dijkstra::Of>(),
-    AnyLesson::of::<topological_sort::Of>(),
-    AnyLesson::of::<floyd_warshall::Of>(),
-    AnyLesson::of::<a_star::Of>(),
+    AnyLesson::of::<dfs_on_tree::DfsOnTreeLesson>(),
+    AnyLesson::of::<bfs_on_graph::BfsOnGraphLesson>(),
+    AnyLesson::of::<dijkstra::DijkstraLesson>(),
+    AnyLesson::of::<topological_sort::TopologicalSortLesson>(),
+    AnyLesson::of::<floyd_warshall::FloydWarshallLesson>(),
+    AnyLesson::of::<a_star::AStarLesson>(),
 ];

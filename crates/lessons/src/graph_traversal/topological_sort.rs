@@ -8,13 +8,14 @@ use prime_bench::tasks::graph_traversal::topological_sort::{
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct TopologicalSortLesson;
 
-impl Lesson for Of {
+impl Lesson for TopologicalSortLesson {
     type Task = TopologicalSort;
 
     fn view(instance: &Instance, state: &State) -> String {
         let graph = instance.graph();
+
         let next = match (state.last.0, state.order.last().copied()) {
             (None, _) => None,
             (Some(Action::Emit(_)), Some(u)) => graph.neighbours(u).next(),
@@ -23,6 +24,7 @@ impl Lesson for Of {
             }
             _ => return "-".to_owned(),
         };
+
         let next = next.map_or_else(|| "none".to_owned(), |v| format!("{v} {}", state.indegree[v]));
         format!(
             "next {next} queue {}",

@@ -3,7 +3,7 @@
 // A dependency of a selected package stands with `+` if a selected package meets it, else with `-`;
 // the alternatives of the first unmet one are read, lettered, each with the selected packages that
 // conflict with it. After a choice was taken back, the alternatives up to it are named first: `.`
-// behind those before it, `=` behind itself. Numbers are written as in the action.
+// after those before it, `=` after itself. Numbers are written as in the action.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::logic::dependency_sat::{Action, DependencySat, Instance, State};
@@ -11,7 +11,7 @@ use prime_bench::tasks::logic::dependency_sat::{Action, DependencySat, Instance,
 use crate::Lesson;
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct DependencySatLesson;
 
 /// A letter for each item of a list, by which it is found.
 fn letter(place: usize) -> char {
@@ -51,6 +51,7 @@ fn dependencies<'a>(instance: &'a Instance, state: &State) -> Vec<(usize, &'a [u
 /// name.
 fn waiting(instance: &Instance, state: &State) -> Vec<(usize, Vec<usize>)> {
     let waits = state.selected(instance).without(state.installed());
+
     let named = |package: usize| {
         let of_package = instance.depends.iter().filter(|(from, _)| *from == package);
         let mut named: Vec<_> = of_package.flat_map(|(_, packages)| packages).copied().collect();
@@ -59,13 +60,14 @@ fn waiting(instance: &Instance, state: &State) -> Vec<(usize, Vec<usize>)> {
         named.dedup();
         named
     };
+
     (0..instance.packages)
         .filter(|package| waits.contains(*package))
         .map(|package| (package, named(package)))
         .collect()
 }
 
-impl Lesson for Of {
+impl Lesson for DependencySatLesson {
     type Task = DependencySat;
 
     const READS_MAX: usize = 1;
@@ -82,13 +84,16 @@ impl Lesson for Of {
         if DependencySat::ended(instance, state) {
             return "-".to_owned();
         }
+
         let latest = state.choices_made.last();
         let latest = latest
             .map_or_else(|| ".".to_owned(), |(number, package)| format!("{number} {package}"));
+
         if let Some(Action::Back(number, package)) = state.last.0 {
             let packages = alternatives(instance, state, &instance.depends[number].1);
             return format!("latest {latest} back {number} {package} of {packages}");
         }
+
         let dependencies = dependencies(instance, state);
         if dependencies.iter().any(|(.., met)| !met) {
             let dependency = |(number, _, met): &(usize, &[usize], bool)| {
@@ -97,11 +102,13 @@ impl Lesson for Of {
             let dependencies: String = dependencies.iter().map(dependency).collect();
             return format!("latest {latest} needs {dependencies}");
         }
+
         let package = |(place, (package, named)): (usize, &(usize, Vec<usize>))| {
             let named: Vec<_> = named.iter().map(ToString::to_string).collect();
             let named = if named.is_empty() { "-".to_owned() } else { named.join(",") };
             format!(" {}{package}:{named}", letter(place))
         };
+
         format!(
             "waiting{}",
             waiting(instance, state).iter().enumerate().map(package).collect::<String>()
@@ -110,6 +117,8 @@ impl Lesson for Of {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = DependencySat::reference(instance, state)?;
+
+        // All is decided: the first package that waits for nothing is installed.
         if let Action::Install(_) = action {
             let mut line = String::new();
             for (place, (package, named)) in waiting(instance, state).iter().enumerate() {
@@ -119,6 +128,7 @@ impl Lesson for Of {
             }
             return None;
         }
+
         let (mut line, packages, tried) = match state.last.0 {
             Some(Action::Back(number, package)) => {
                 let packages = instance.depends[number].1.as_slice();
@@ -138,18 +148,21 @@ impl Lesson for Of {
                 )
             }
         };
+
         for (place, package) in packages.iter().enumerate() {
             line += &format!("{}{package}", letter(place));
             if place < tried {
                 line += if place + 1 < tried { ". " } else { "= " };
                 continue;
             }
+
             // The first conflict is enough.
             let Some(other) = conflicts(instance, state, *package).first().copied() else {
                 return Some(line);
             };
             line += &format!("!{other} ");
         }
+
         Some(line + "none")
     }
 }

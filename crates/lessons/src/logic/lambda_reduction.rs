@@ -2,10 +2,10 @@
 //! the term.
 // Each symbol of the view has one in the action. A binder is the letter of its depth, `p` for the
 // outermost, and the capital one at its end. An application is `(` and the letter of its depth,
-// that letter between its parts, and the capital one at its end. Behind an index is the letter of
-// its binder. The derivation begins with the letters of the redex and its binder. In the body, a
-// copy of the argument is a sign and what is added to the argument's indices of outer binders,
-// behind which is a plus.
+// that letter between its parts, and the capital one at its end. An index is followed by the letter
+// of its binder. The derivation begins with the letters of the redex and its binder. In the body, a
+// copy of the argument is a sign and the number that is added to those of the argument's indices
+// that belong to outer binders; these have a plus.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ use prime_bench::tasks::logic::lambda_term::{Symbol, redexes};
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct LambdaReductionLesson;
 
 /// The letters of depths: terms of the benchmark are seldom deeper.
 fn applied(depth: usize) -> char {
@@ -54,6 +54,7 @@ fn shown(
     let mut line = String::new();
     // What is open: a binder, or an application with the parts that it still misses.
     let mut open: Vec<Option<usize>> = Vec::new();
+
     for symbol in term {
         match symbol {
             Symbol::Lambda => {
@@ -69,6 +70,7 @@ fn shown(
             Symbol::Index(index) => {
                 let index = usize::try_from(*index).unwrap_or(usize::MAX);
                 line += &leaf(&Leaf { index, binders });
+                // An index completes its subterm, and with it every part that ends there.
                 while let Some(last) = open.last_mut() {
                     match last {
                         Some(2) => {
@@ -90,6 +92,7 @@ fn shown(
             }
         }
     }
+
     line
 }
 
@@ -102,7 +105,7 @@ fn around(term: &[Symbol], place: usize) -> (usize, usize) {
     })
 }
 
-impl Lesson for Of {
+impl Lesson for LambdaReductionLesson {
     type Task = LambdaReduction;
 
     fn view(_: &Instance, state: &State) -> String {
@@ -116,12 +119,15 @@ impl Lesson for Of {
         let term = &state.term;
         let redex = redexes(term).next()?;
         let (body, argument) = (redex + 2, end_of(term, redex + 2));
+
         let (applications, binders) = around(term, redex);
+
         let argument =
             shown(term.get(argument..end_of(term, argument))?, applications + 1, binders, |leaf| {
                 let is_free = leaf.binder().is_some_and(|binder| binder < binders);
                 format!("{}{}", leaf.index, if is_free { "+" } else { "" })
             });
+
         let mut signs = 0..;
         let body =
             shown(term.get(body..end_of(term, body))?, applications + 1, binders + 1, |leaf| {
@@ -129,10 +135,12 @@ impl Lesson for Of {
                     Some(Ordering::Equal) => {
                         format!("{}{}", signs.next().map_or('~', copy), leaf.index)
                     }
+                    // The redex's own binder disappears from around it.
                     Some(Ordering::Less) => (leaf.index - 1).to_string(),
                     _ => leaf.index.to_string(),
                 }
             });
+
         Some(format!("{}{} {body} {argument}", applied(applications), bound(binders)))
     }
 }
@@ -141,6 +149,7 @@ impl Lesson for Of {
 fn end_of(term: &[Symbol], start: usize) -> usize {
     let mut missing = 1;
     let mut place = start;
+
     while missing > 0 && place < term.len() {
         match term[place] {
             Symbol::Index(_) => missing -= 1,
@@ -149,5 +158,6 @@ fn end_of(term: &[Symbol], start: usize) -> usize {
         }
         place += 1;
     }
+
     place
 }

@@ -10,10 +10,10 @@ mod unification;
 use crate::AnyLesson;
 
 pub(super) const LESSONS: &[AnyLesson] = &[
-    AnyLesson::of::<resolution_proof::Of>(),
-    AnyLesson::of::<unification::Of>(),
-    AnyLesson::of::<type_inference::Of>(),
-    AnyLesson::of::<lambda_reduction::Of>(),
-    AnyLesson::of::<dependency_sat::Of>(),
-    AnyLesson::of::<sat_dpll::Of>(),
+    AnyLesson::of::<resolution_proof::ResolutionProofLesson>(),
+    AnyLesson::of::<unification::UnificationLesson>(),
+    AnyLesson::of::<type_inference::TypeInferenceLesson>(),
+    AnyLesson::of::<lambda_reduction::LambdaReductionLesson>(),
+    AnyLesson::of::<dependency_sat::DependencySatLesson>(),
+    AnyLesson::of::<sat_dpll::SatDpllLesson>(),
 ];

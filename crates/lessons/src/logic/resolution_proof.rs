@@ -13,18 +13,19 @@ use prime_bench::tasks::logic::resolution_proof::{Clauses, Instance, ResolutionP
 use crate::Lesson;
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct ResolutionProofLesson;
 
 const NOTHING: &str = "-";
-/// Behind a literal of the given clause that the used one has, too, or whose negation it has.
+/// Follows a literal of the given clause that the used one has as well.
 const TWICE: char = '.';
+/// Follows a literal of the given clause whose negation the used one has.
 const CLASH: char = '#';
-/// A list at its end.
+/// Stands for the next clause at the end of a list.
 const NO_CLAUSE: &str = ".";
-/// A clause that exists; behind a literal: of this one alone.
+/// Says that a clause exists; after a literal: the clause of this literal alone.
 const CLAUSE: &str = "!";
 
-impl Lesson for Of {
+impl Lesson for ResolutionProofLesson {
     type Task = ResolutionProof;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -32,6 +33,7 @@ impl Lesson for Of {
             return "done".to_owned();
         }
         let index = Index::of(instance, state);
+
         state.pair().map_or_else(
             || NOTHING.to_owned(),
             |(given, met)| format!("{given:03} {}", index.given(given, Some(met))),
@@ -42,11 +44,14 @@ impl Lesson for Of {
         ResolutionProof::reference(instance, state)?;
         let index = Index::of(instance, state);
         let mut line = String::new();
+
         if let Some((given, met)) = state.pair()
             && scan(&index, given, Some(met), &mut line)
         {
             return Some(line);
         }
+
+        // Then the waiting clauses are given one by one, the shortest first.
         for length in 1..=instance.variables {
             let mut next = bucket(&index, length, None, &format!("s{length}"), &mut line);
             while let Some(given) = next {
@@ -77,6 +82,7 @@ impl Lesson for Of {
             |digits: &str| digits.parse().ok().filter(|number| *number < index.clauses.len());
         let first = address.chars().next()?;
         let rest = address.get(1..)?;
+
         match first {
             's' => Some(numbered(index.waiting(rest.parse().ok()?, None))),
             'n' => {
@@ -90,9 +96,11 @@ impl Lesson for Of {
                     // The literals that were resolved may stand between.
                     let place = place.split_once(':').map_or(place, |(place, _)| place);
                     let (after, literal) = place.split_at_checked(place.find(['+', '-'])?)?;
+
                     let literal = literal.parse().ok()?;
                     let given = number(given)
                         .filter(|given| index.clauses.get(*given).contains(literal))?;
+
                     Some(index.entry(literal, index.partner(given, literal, Some(number(after)?))))
                 }
             },
@@ -115,13 +123,16 @@ impl<'a> Index<'a> {
     fn of(instance: &'a Instance, state: &'a State) -> Self {
         let clauses = state.clauses(instance);
         let mut units = Occurrences::default();
+
         (0..clauses.len())
             .map(|number| clauses.get(number))
             .filter(|clause| clause.len() == 1)
             .for_each(|unit| units.add(unit));
+
         let taken = state.taken();
         let mut places = vec![taken.len(); clauses.len()];
         taken.iter().enumerate().for_each(|(place, number)| places[*number] = place);
+
         Self { clauses, places, taken: taken.len(), units }
     }
 
@@ -151,8 +162,8 @@ impl<'a> Index<'a> {
         })
     }
 
-    /// A literal of the given clause behind the next used clause of the opposite literal's list,
-    /// whose other literals follow.
+    /// The next used clause in the opposite literal's list, the literal of the given clause, and
+    /// the used clause's other literals.
     fn entry(&self, literal: i64, next: Option<usize>) -> String {
         let own = self.marked(literal);
         let rest = next.map(|number| self.all_marked(self.clauses.get(number).without(-literal)));
@@ -218,19 +229,23 @@ fn bucket(
     next
 }
 
-/// Follows the lists of the given clause's literals side by side. Whether a resolvent is kept.
+/// Follows the lists of the given clause's literals side by side. Returns whether a resolvent is
+/// kept.
 fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String) -> bool {
     let clause = index.clauses.get(given);
     let mut lists: Vec<_> = clause
         .iter()
+        // If another literal is a clause of its own, each resolvent would be subsumed.
         .filter(|literal| !index.has_unit(clause.without(*literal)))
         .filter_map(|literal| Some((literal, index.partner(given, literal, after)?)))
         .collect();
+
     while let Some((at, used)) = lists.iter().copied().min_by_key(|(_, next)| *next) {
         if lists.len() > 1 {
             lists.iter().for_each(|(literal, next)| *line += &head(*literal, *next));
             line.push(' ');
         }
+
         *line += &head(at, used);
         let other = index.clauses.get(used);
         // Without a resolvent, the address of the next one begins here.
@@ -240,6 +255,8 @@ fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String
             }
             *line += &head(at, used);
         }
+
+        // Only the lists that stood at this clause move on.
         lists = std::mem::take(&mut lists)
             .into_iter()
             .filter_map(|(literal, next)| {
@@ -255,6 +272,7 @@ fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String
             })
             .collect();
     }
+
     *line += ". ";
     false
 }
@@ -273,12 +291,14 @@ fn resolved(
     line: &mut String,
 ) -> Option<Vec<i64>> {
     line.push(':');
+
     for literal in come.iter() {
         *line += &index.marked(literal);
         if index.units.contains(literal) {
             return None;
         }
     }
+
     let mut literals: Vec<_> = come.iter().collect();
     for literal in stay.iter() {
         *line += &written(literal);
@@ -292,13 +312,15 @@ fn resolved(
             literals.push(literal);
         }
     }
+
     line.push(' ');
     Some(literals)
 }
 
 /// Looks up the clauses that could be subsets of the resolvent, and orders its literals if there
-/// are none. Whether there are none.
+/// are none. Returns whether there are none. Whether there are none.
 fn is_new(index: &Index<'_>, mut literals: Vec<i64>, line: &mut String) -> bool {
+    // Literals that are clauses were found before, so subsets begin with two.
     for size in 2..=literals.len() {
         for subset in subsets(&literals, size) {
             let subsumes = index.contains(subset.iter().copied().collect());
@@ -308,18 +330,21 @@ fn is_new(index: &Index<'_>, mut literals: Vec<i64>, line: &mut String) -> bool 
             }
         }
     }
+
     if literals.len() > 1 {
         literals.sort_unstable_by_key(|literal| literal.unsigned_abs());
         *line += &all_written(&literals);
     }
+
     true
 }
 
-/// Those of this size, in lexicographic order of their places.
+/// The subsets of this size, in lexicographic order of their places.
 fn subsets(literals: &[i64], size: usize) -> Vec<Vec<i64>> {
     if size == 0 {
         return vec![Vec::new()];
     }
+
     let from = |(place, literal): (usize, &i64)| {
         let rest = subsets(&literals[place + 1..], size - 1).into_iter();
         rest.map(|subset| [vec![*literal], subset].concat()).collect::<Vec<_>>()

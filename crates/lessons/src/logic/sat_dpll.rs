@@ -1,8 +1,8 @@
 //! SAT DPLL: the first rule that applies, from the clauses and variables in the buckets that a
 //! solver keeps them in.
 // The clauses without a true literal are in buckets by their unassigned ones: false ones have none,
-// units one. The variables that occur in them are pure or not. Of each bucket the three lowest are
-// shown.
+// units one. The variables that occur in them are pure or not. The three lowest entries of each
+// bucket are shown.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::logic::literals::{Literals, Occurrences};
@@ -10,7 +10,7 @@ use prime_bench::tasks::logic::sat_dpll::{Action, Instance, SatDpll, State};
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct SatDpllLesson;
 
 /// Entries of a bucket that are shown.
 const SHOWN: usize = 3;
@@ -33,17 +33,22 @@ impl Buckets {
         let mut buckets = Self::default();
         let mut occurring = Occurrences::default();
         let mut variables = Literals::default();
+
         for (number, clause) in instance.clauses.iter().enumerate() {
+            // A true literal settles the clause.
             if clause.meets(assigned) {
                 continue;
             }
+
             let left = clause.unmentioned_by(assigned);
             occurring.add(left);
+
             for literal in
                 left.iter().filter(|literal| !variables.mentions(*literal)).collect::<Vec<_>>()
             {
                 variables.insert(literal.abs());
             }
+
             let mut literals = left.iter();
             match (literals.next(), literals.next()) {
                 (None, _) => buckets.without.push(format!("{number:03}")),
@@ -51,6 +56,7 @@ impl Buckets {
                 _ => {}
             }
         }
+
         for variable in variables.iter() {
             buckets.free.push(variable.to_string());
             match (occurring.contains(variable), occurring.contains(-variable)) {
@@ -59,6 +65,7 @@ impl Buckets {
                 _ => {}
             }
         }
+
         buckets
     }
 
@@ -72,33 +79,38 @@ impl Buckets {
     }
 }
 
-impl Lesson for Of {
+impl Lesson for SatDpllLesson {
     type Task = SatDpll;
 
     fn view(instance: &Instance, state: &State) -> String {
         if matches!(state.last.0, Some(Action::Sat | Action::Unsat)) {
             return "done".to_owned();
         }
+
         let shown = |(name, bucket): (&str, &[String])| match bucket {
             [] => format!("{name} -"),
             bucket => format!("{name} {}", bucket[..bucket.len().min(SHOWN)].join(" ")),
         };
+
         let decision = state
             .open
             .last()
             .map_or_else(|| "-".to_owned(), |place| state.trail[*place].to_string());
+
         format!("{} decided {decision}", Buckets::of(instance, state).named().map(shown).join(" "))
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         SatDpll::reference(instance, state)?;
         let mut line = String::new();
+
         for (name, bucket) in Buckets::of(instance, state).named() {
             match bucket.first() {
                 Some(first) => return Some(format!("{line}{name} {first}")),
                 None => line += &format!("{name} - "),
             }
         }
+
         Some(line + "all")
     }
 }

@@ -10,9 +10,10 @@ use prime_bench::tasks::logic::type_program::{Binder, Due, Kind};
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct TypeInferenceLesson;
 
-/// Types are resolved as those of the state are; after wrong lines one may be too long for it.
+/// A type under the state's substitution; unchanged where the result would be too long, as may
+/// happen after wrong lines.
 fn resolved(state: &State, symbols: &[Symbol]) -> Type {
     state.substitution.resolve(symbols).unwrap_or_else(|_| symbols.into())
 }
@@ -51,7 +52,7 @@ fn free(state: &State, binders: &[Binder]) -> Vec<String> {
     free
 }
 
-impl Lesson for Of {
+impl Lesson for TypeInferenceLesson {
     type Task = TypeInference;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -61,8 +62,10 @@ impl Lesson for Of {
         else {
             return "-".to_owned();
         };
+
         let mut line = format!("fresh t{}", state.fresh);
         let mut of_node = None;
+
         for due in &node.due {
             match due {
                 Due::Enter(binder) => {
@@ -81,6 +84,7 @@ impl Lesson for Of {
                 }
             }
         }
+
         let (first, second) = (text(latest(state, 1)), text(latest(state, 0)));
         let of_node = of_node.unwrap_or_else(|| match node.kind {
             Kind::Variable(binder) => format!("var {}", scheme(state, binder)),
@@ -94,6 +98,7 @@ impl Lesson for Of {
             Kind::If => format!("if {first} else {second}"),
             Kind::Let(_) => format!("in {second}"),
         });
+
         format!("{line} {of_node}")
     }
 
@@ -101,6 +106,7 @@ impl Lesson for Of {
         TypeInference::reference(instance, state)?;
         let program = &instance.expression;
         let node = program.nodes.get(state.done)?;
+
         let mut steps = Vec::new();
         let mut substitution = state.substitution.clone();
         let mut fresh = state.fresh;
@@ -108,7 +114,9 @@ impl Lesson for Of {
             fresh += 1;
             fresh - 1
         };
+
         let mut quantified = None;
+
         for due in &node.due {
             match due {
                 Due::Enter(binder) => steps.push(format!("{}:t{}", program.names[*binder], next())),
@@ -136,11 +144,13 @@ impl Lesson for Of {
                 Due::Generalise(..) => {}
             }
         }
+
         match node.kind {
             Kind::Variable(binder) => {
                 let known = state.schemes.get(binder).and_then(|scheme| scheme.as_ref());
                 let named = || known.map_or(0, |scheme| scheme.quantified.len());
                 let letters = || ('a'..='z').take(named()).map(String::from).collect();
+                // A binder that this node enters has nothing quantified yet.
                 let entered = node
                     .due
                     .iter()
@@ -152,6 +162,7 @@ impl Lesson for Of {
             Kind::App => {
                 let result = next();
                 steps.push(format!("t{result}"));
+
                 let wanted = arrow(latest(state, 0)?, &variable(result));
                 unified(&mut substitution, latest(state, 1)?, &wanted, &mut steps);
             }
@@ -160,12 +171,13 @@ impl Lesson for Of {
             }
             _ => {}
         }
+
         Some(steps.join(" "))
     }
 }
 
-/// Unifies as the task does, a word for each pair; false if a pair has no unifier, which is the
-/// last one then.
+/// Unifies as the task does, a word for each pair; false if a pair has no unifier, which then is
+/// the last one.
 fn unified(
     substitution: &mut Substitution,
     left: &[Symbol],
@@ -173,11 +185,13 @@ fn unified(
     steps: &mut Vec<String>,
 ) -> bool {
     let mut pairs: Vec<(Type, Type)> = vec![(left.into(), right.into())];
+
     while let Some((left, right)) = pairs.pop() {
         let (Ok(left), Ok(right)) = (substitution.resolve(&left), substitution.resolve(&right))
         else {
             return false;
         };
+
         let bound = match (left[0], right[0]) {
             _ if left == right => {
                 steps.push("=".to_owned());
@@ -186,6 +200,7 @@ fn unified(
             (Symbol::Arrow, Symbol::Arrow) => {
                 steps.push(">".to_owned());
                 let (ours, theirs) = (end_of(&left), end_of(&right));
+                // A stack: the pair of the left sides is taken first.
                 pairs.push((left[ours..].into(), right[theirs..].into()));
                 pairs.push((left[1..ours].into(), right[1..theirs].into()));
                 continue;
@@ -194,31 +209,39 @@ fn unified(
             (_, Symbol::Variable(variable)) => Some((variable, left.clone())),
             _ => None,
         };
+
         let Some((variable, to)) = bound else {
             steps.push(format!("{left}/{right}"));
             return false;
         };
+
         steps.push(format!("{variable}={to}"));
+        // The occurs check: no finite type contains itself.
         if variables(&to).any(|other| other == variable) {
             return false;
         }
+
         substitution.0.insert(variable, to);
     }
+
     true
 }
 
 /// Where the left side of an arrow ends.
 fn end_of(symbols: &[Symbol]) -> usize {
     let mut missing = 1;
+
     for (place, symbol) in symbols.iter().enumerate().skip(1) {
         if *symbol == Symbol::Arrow {
             missing += 1;
         } else {
             missing -= 1;
         }
+
         if missing == 0 {
             return place + 1;
         }
     }
+
     symbols.len()
 }

@@ -7,9 +7,9 @@ use prime_bench::tasks::logic::unification::{Instance, State, Unification};
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct UnificationLesson;
 
-impl Lesson for Of {
+impl Lesson for UnificationLesson {
     type Task = Unification;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -36,12 +36,14 @@ impl Lesson for Of {
 /// The variables of a term up to the one that is sought.
 fn sought(variable: Variable, term: &[Symbol]) -> String {
     let mut line = format!("{variable} in");
+
     for other in variables(term) {
         line += &format!(" {other}");
         if other == variable {
             return line + "!";
         }
     }
+
     line
 }
 
@@ -52,6 +54,7 @@ fn pairs(left: &[Symbol], right: &[Symbol]) -> String {
         Symbol::Variable(variable) => variable.to_string(),
     };
     let mut line = Vec::new();
+
     for (ours, theirs) in left.iter().zip(right) {
         line.push(format!(
             "{}{}{}",
@@ -63,5 +66,6 @@ fn pairs(left: &[Symbol], right: &[Symbol]) -> String {
             break;
         }
     }
+
     line.join(" ")
 }

@@ -6,6 +6,7 @@
 const BETWEEN: [&str; 4] = ["QRSTUVWX", "abcdefgh", "ijklmnop", "qrstuvwx"];
 /// Names of subtractions, in turn.
 const NAMES: &str = "!#$%&'()*+,-.:;<>@[]^_{|}~";
+
 /// The digit in a place, the lowest one first.
 fn digit(number: u64, place: usize) -> u64 {
     u32::try_from(place)
@@ -29,7 +30,7 @@ fn letter(letters: &str, place: usize) -> Option<char> {
     letters.chars().nth(place)
 }
 
-/// The letters of the rows between, which go on through all of a derivation.
+/// The letters of the rows between, which take turns throughout a derivation.
 #[derive(Default)]
 pub struct Rows(usize);
 
@@ -51,19 +52,22 @@ struct Subtraction {
 }
 
 impl Subtraction {
-    /// Of the leading digits, so that the result is never below zero nor zero. What is left of a
-    /// quotient is for the next ones. `None` if there are no more names.
+    /// The next subtraction, chosen by the leading digits so that the result stays above zero. What
+    /// is left of a quotient is for the next ones. `None` if there are no more names.
     fn of(pair: [u64; 2], index: usize) -> Option<Self> {
         let (greater, less) = (pair[0].max(pair[1]), pair[0].min(pair[1]));
         let apart = count(greater) - count(less);
         let (two, divisor) = (leading(greater, 2), leading(less, 2));
+
         let (shift, times) = if two > divisor {
+            // One more than the divisor's leading digits: the share is never too large.
             (apart, two / (divisor + 1))
         } else if apart > 0 {
             (apart - 1, leading(greater, 3) / (divisor + 1))
         } else {
             (0, 1)
         };
+
         Some(Self { name: NAMES.chars().nth(index)?, turned: pair[0] < pair[1], shift, times })
     }
 
@@ -71,50 +75,60 @@ impl Subtraction {
         format!("{}{}{}{}", self.name, if self.turned { 'z' } else { 'y' }, self.shift, self.times)
     }
 
-    /// The pair after it, or before it, and the row that computes it: the digits of both and the
-    /// carry. After a subtraction the row is as long as the longer number was before.
+    /// The pair after the subtraction (before it, if `undone`), and the row that computes it: the
+    /// digits of both and the carry. The row of a subtraction is as long as the longer number was
+    /// before.
     fn row(self, pair: [u64; 2], undone: bool, letters: &str) -> Option<(String, [u64; 2])> {
         let (changed, other) = if self.turned { (pair[1], pair[0]) } else { (pair[0], pair[1]) };
         let share = 10_u64
             .checked_pow(u32::try_from(self.shift).ok()?)?
             .checked_mul(self.times.checked_mul(other)?)?;
+
         let result =
             if undone { changed.checked_add(share)? } else { changed.checked_sub(share)? };
         let longest = if undone { result.max(other) } else { changed.max(other) };
+
         let mut line = String::new();
         let mut carry = 0;
+
         for place in 0..count(longest) {
             let factor = place.checked_sub(self.shift).map_or(0, |place| digit(other, place));
             let part = self.times * factor + carry;
             let (from, to) = (digit(changed, place), digit(result, place));
+            // In a subtraction, part and result together make the digit and the tens borrowed.
             carry = if undone { (from + part) / 10 } else { (part + to).saturating_sub(from) / 10 };
+
             let (x, y) =
                 if self.turned { (digit(other, place), to) } else { (to, digit(other, place)) };
             line += &format!("{}{x}{y}{carry}", letter(letters, place)?);
         }
+
         Some((line, if self.turned { [other, result] } else { [result, other] }))
     }
 }
 
-/// Two numbers without common divisors, and the places that are written of both, of which the
-/// highest may be 0.
+/// Two numbers without common divisors, and how many places of both are written; the highest may be
+/// 0.
 pub struct Reduced {
     pub quotients: [u64; 2],
     pub width: usize,
 }
 
-/// Two numbers, whose digits stand behind these letters, by their greatest common divisor.
+/// Two numbers, whose digits stand after the letters `given`, divided by their greatest common
+/// divisor.
 ///
 /// The leading digits are written down to the first place where the numbers differ and to the
-/// second digit of the less one; they tell what is subtracted. That ends where one number has one
-/// digit, which what the other one leaves modulo it is compared with; or where the numbers are
-/// equal. Then both are divided by the digit, or the subtractions undone from 1 and 1 on.
+/// second digit of the lesser; they tell what is subtracted. Subtracting ends where one number has
+/// a single digit: the remainder of the other one modulo it is written, then their common divisor.
+/// It also ends where the numbers are equal. Finally both are divided by the divisor, or the
+/// subtractions are undone from 1 and 1 on.
 pub fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, Reduced)> {
     let [mut x, mut y] = pair;
     let mut line = String::new();
     let mut letters = given;
     let mut width = count(x.max(y));
     let mut done: Vec<Subtraction> = Vec::new();
+
     let divisor = loop {
         let less = x.min(y);
         let mut differ = false;
@@ -126,13 +140,16 @@ pub fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, 
                 break;
             }
         }
+
         if x == y {
             line.push('=');
             break None;
         }
+
         if less < 10 {
             let greater = x.max(y);
             let mut rest = greater % less;
+            // A remainder of single digits, or modulo 1, is known without a row.
             if greater >= 10 && less > 1 {
                 line.push('Z');
                 rest = 0;
@@ -141,13 +158,16 @@ pub fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, 
                     line += &format!("{}{rest}", letter(letters, place)?);
                 }
             }
+
             let divisor =
                 (1..=less).rev().find(|divisor| less % divisor == 0 && rest % divisor == 0)?;
             line += &format!("Y{less}{rest}{divisor} ");
             break Some(divisor);
         }
+
         let subtraction = Subtraction::of([x, y], done.len())?;
         line += &format!("{} ", subtraction.text());
+
         width = count(x.max(y));
         letters = rows.next();
         let row;
@@ -155,10 +175,12 @@ pub fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, 
         line += &format!("{row} ");
         done.push(subtraction);
     };
+
     let mut quotients = [1, 1];
     match divisor {
         Some(divisor) => quotients = pair.map(|number| number / divisor),
         None => {
+            // The numbers are equal; divided by themselves they are 1 and 1.
             if !done.is_empty() {
                 line += &format!("{}110", letter(rows.next(), 0)?);
             }
@@ -170,11 +192,13 @@ pub fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, 
             }
         }
     }
+
     // From the highest place on, each digit and what is left for the next.
     let of = if divisor.is_some() { pair } else { quotients };
     let divisor = divisor.unwrap_or(1);
     let width = count(of[0].max(of[1]));
     let mut rests = [0, 0];
+
     for place in (0..width).rev() {
         line.push(letter(given, place)?);
         for (rest, number) in rests.iter_mut().zip(of) {
@@ -183,12 +207,13 @@ pub fn reduced(pair: [u64; 2], given: &str, rows: &mut Rows) -> Option<(String, 
             line += &format!("{}{rest}", part / divisor);
         }
     }
+
     Some((line + " ", Reduced { quotients, width }))
 }
 
-/// Each of two numbers by its own factor, digit by digit of both factors: of each place the digits
-/// and carries of the two sums so far. Nothing where both factors are 1, nor of a place where both
-/// have 0.
+/// Each of two numbers times its own factor, digit by digit of both factors: the digits and carries
+/// of the two sums so far, place by place. Nothing is written where both factors are 1, nor for a
+/// place where both have 0.
 pub fn multiplied(
     numbers: &Reduced,
     factors: &Reduced,
@@ -199,22 +224,28 @@ pub fn multiplied(
     if factors.quotients == [1, 1] {
         return Some((line, Reduced { quotients: pair, width }));
     }
+
     let mut sums = [0_u64; 2];
+
     for shift in 0..factors.width {
         let digits = factors.quotients.map(|factor| digit(factor, shift));
         line += &format!("*{}{} ", digits[0], digits[1]);
         if digits == [0, 0] {
             continue;
         }
+
         let letters = rows.next();
         let power = 10_u64.checked_pow(u32::try_from(shift).ok()?)?;
+
         let before = sums;
         for ((sum, number), digit) in sums.iter_mut().zip(pair).zip(digits) {
             *sum = sum.checked_add(number.checked_mul(digit)?.checked_mul(power)?)?;
         }
+
         // All places of the numbers, zeros too, as far as there are letters; and what is carried.
         let places = width.max(numbers.width + shift).min(letters.len());
         width = places.max(count(sums[0].max(sums[1])));
+
         let mut carries = [0, 0];
         for place in 0..width {
             line.push(letter(letters, place)?);
@@ -225,12 +256,14 @@ pub fn multiplied(
                 line += &format!("{}{carry}", sum % 10);
             }
         }
+
         line.push(' ');
     }
+
     Some((line, Reduced { quotients: sums, width }))
 }
 
-/// The digits from the highest place on, each behind its letter, as they are copied into the
+/// The digits from the highest place on, each after its letter, as they are copied into the
 /// action; `.` for zeros in front.
 pub fn spelled(number: u64, width: usize, letters: &str) -> Option<String> {
     let digit = |place: usize| {
@@ -251,8 +284,10 @@ mod tests {
             let (line, reduced) = reduced([x, y], "ABCDEFGH", &mut Rows::default()).expect("small");
             (line, reduced.quotients)
         };
+
         assert_eq!(of(3, 6), ("A36Y303 A1020 ".to_owned(), [1, 2]));
         assert_eq!(of(7, 7), ("A77= A1010 ".to_owned(), [1, 1]));
+
         for (x, y) in [
             (1, 1),
             (1, 12_345_678),

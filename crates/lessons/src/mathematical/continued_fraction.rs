@@ -1,11 +1,11 @@
 //! Continued Fraction: the term by repeated subtraction of the leading digits, and the convergent
 //! column by column.
-// A column has a name, which numerators and denominators share, and what stands in it: of each part
-// the digit of the latest number and that of the one before, in the derivation the digit and the
-// carry. `-` is where a number has ended. The lowest column comes first. The action has the highest
-// first, and no names; so that nobody has to count columns backwards, both numbers are written once
-// more as it has them, in groups of which each begins with the name of its first column. A digit of
-// a difference that borrows is written as the sign that shares its key on a keyboard.
+// A column has a name, which numerators and denominators share. In the view it holds, for each of
+// the two, the digit of the latest number and that of the one before; in the derivation, the digit
+// and the carry. `-` is where a number has ended. The lowest column comes first. The action has the
+// highest first, and no names; so that no columns have to be counted backwards, both numbers are
+// written once more in its order, in groups that begin with the name of their first column. A digit
+// of a difference that borrows is written as the sign that shares its key on a keyboard.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::continued_fraction::{
@@ -15,19 +15,19 @@ use prime_bench::tasks::mathematical::continued_fraction::{
 use crate::Lesson;
 use crate::numbers::shifted;
 
-pub struct Of;
+pub struct ContinuedFractionLesson;
 
-/// Leading digits that tell the term: of a remainder other than 0 a tenth of the divisor is left,
-/// since terms have a digit.
+/// Leading digits that tell the term: terms have one digit, so that a remainder other than 0 is at
+/// least a tenth of the divisor.
 const LEADING: usize = 5;
 
 /// Most subtractions that are written: terms of the benchmark have one digit.
 const TERM_MAX: u64 = 20;
 
-/// Columns of a group: so many that nearly all of the benchmark's longest numbers have room.
+/// Columns of a group: enough that nearly all of the benchmark's longest numbers have room.
 const GROUP: usize = 8;
 
-/// What columns are called after the letters.
+/// Names of the columns after the letters.
 const NAMES: &str = "<>[]{}|=_~;,'`";
 
 /// The name of a column; numbers of the benchmark are not so long that one is repeated.
@@ -72,16 +72,19 @@ fn leading(state: &State) -> [String; 2] {
     [p, q].map(|number| format!("{number:0>width$}").chars().take(LEADING).collect())
 }
 
-impl Lesson for Of {
+impl Lesson for ContinuedFractionLesson {
     type Task = ContinuedFraction;
 
     fn view(_: &Instance, state: &State) -> String {
         let [p, q] = leading(state);
+        // Nothing is left to divide by: the expansion is complete.
         if q.bytes().all(|digit| digit == b'0') {
             return "-".to_owned();
         }
+
         let numbers = numbers(state);
         let count = numbers.iter().flatten().map(String::len).max().unwrap_or(0);
+
         let column = |place: usize| {
             let digit = |text: &String| {
                 digit(text, place).map_or_else(|| "-".to_owned(), |digit| digit.to_string())
@@ -89,6 +92,7 @@ impl Lesson for Of {
             let digits: String = numbers.iter().flatten().map(digit).collect();
             format!("{}{digits}", column_name(place))
         };
+
         let columns: String = (0..count).map(column).collect();
         let low_first = |number: String| number.chars().rev().collect::<String>();
         let (p, q) = (low_first(p), low_first(q));
@@ -100,6 +104,7 @@ impl Lesson for Of {
         let [p, q] = leading(state);
         let (mut rest, divisor): (u64, u64) = (p.parse().ok()?, q.parse().ok()?);
         let mut line = String::new();
+
         // One subtraction more than the term says, which goes below zero.
         let last = action.term.min(TERM_MAX) + 1;
         for times in 1..=last {
@@ -107,14 +112,18 @@ impl Lesson for Of {
             (rest, digits) = subtracted(rest, divisor)?;
             line += &format!("{times}:{digits}{}", if times == last { "-" } else { "" });
         }
+
         line += &format!("{} ", action.term);
+
         let term = u32::try_from(action.term).ok()?;
         let (columns, [numerator, denominator]) = multiplied(term, &numbers(state));
         line += &format!("{columns} {}", grouped(&numerator));
+
         // A whole number is written without its denominator.
         if denominator != [1] {
             line += &format!("/{}", grouped(&denominator));
         }
+
         Some(line)
     }
 
@@ -125,21 +134,24 @@ impl Lesson for Of {
 fn subtracted(from: u64, subtrahend: u64) -> Option<(u64, String)> {
     let wrap = 10u64.pow(u32::try_from(LEADING).ok()?);
     let rest = (from + wrap).checked_sub(subtrahend)? % wrap;
+
     let mut base = 1;
     let digit = |digit: char| {
         base *= 10;
         let borrows = from % base < subtrahend % base;
         if borrows { shifted(digit) } else { digit }
     };
+
     Some((rest, format!("{rest:0LEADING$}").chars().rev().map(digit).collect()))
 }
 
-/// The term times the latest numbers and the earlier ones added: of each column the digit and the
-/// carry of both. With the digits of both, lowest first.
+/// The term times the latest numbers, plus the earlier ones: the digit and the carry of both,
+/// column by column. Also returns the digits of both, lowest first.
 fn multiplied(term: u32, numbers: &[[String; 2]; 2]) -> (String, [Vec<u32>; 2]) {
     let mut line = String::new();
     let mut carries = [0; 2];
     let mut digits = [Vec::new(), Vec::new()];
+
     for column in 0.. {
         let mut sums = [None; 2];
         for ((sum, carry), [latest, earlier]) in sums.iter_mut().zip(&mut carries).zip(numbers) {
@@ -150,9 +162,11 @@ fn multiplied(term: u32, numbers: &[[String; 2]; 2]) -> (String, [Vec<u32>; 2]) 
                 *sum = Some((added % 10, *carry));
             }
         }
+
         if sums == [None; 2] {
             break;
         }
+
         line.push(column_name(column));
         for (sum, digits) in sums.into_iter().zip(&mut digits) {
             line +=
@@ -160,6 +174,7 @@ fn multiplied(term: u32, numbers: &[[String; 2]; 2]) -> (String, [Vec<u32>; 2]) 
             digits.extend(sum.map(|(digit, _)| digit));
         }
     }
+
     (line, digits)
 }
 

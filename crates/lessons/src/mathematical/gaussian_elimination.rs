@@ -1,12 +1,12 @@
 //! Gaussian Elimination: reads signs down a column to the next entry that is not zero, and divides
 //! it by the pivot; then finds an unknown by its remainder modulo a prime.
-// Columns of the matrix are letters, rows numbers: `c4` asks for the sign of an entry. Of an entry
-// and its pivot, `c4:2` are both numerators, `c4/2` both signs and denominators, digit beside
-// digit, each pair behind the letter of its place; the common divisors of both pairs are taken out
+// Columns of the matrix are letters, rows numbers: `c4` asks for the sign of an entry. For an entry
+// and its pivot, `c4:2` reads both numerators and `c4/2` both signs and denominators, digit beside
+// digit, each pair after the letter of its place. The common divisors of both pairs are taken out
 // one after the other, so that no number is longer than an entry.
 //
 // The unknowns of the benchmark are integers from -9 to 9, so that a remainder tells them. `4c` and
-// `4r` are an entry and a right side, their digits behind letters, highest first.
+// `4r` are an entry and a right side, each digit after a letter, highest first.
 
 use prime_bench::tasks::Rational;
 use prime_bench::tasks::Task as _;
@@ -20,7 +20,7 @@ use crate::Lesson;
 use crate::fractions::parts;
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct GaussianEliminationLesson;
 
 /// The letters of numerators and denominators as they are read, and of what remains of them in the
 /// end: the benchmark has no longer numbers.
@@ -35,7 +35,7 @@ fn column_name(column: usize) -> String {
     letter.to_string()
 }
 
-impl Lesson for Of {
+impl Lesson for GaussianEliminationLesson {
     type Task = GaussianElimination;
 
     fn view(_: &Instance, state: &State) -> String {
@@ -44,6 +44,7 @@ impl Lesson for Of {
         let known = known
             .filter_map(|(j, value)| Some(format!(" {}{}", column_name(j), value.0.as_ref()?)));
         let known = known.collect::<String>();
+
         match &state.last.0 {
             None => format!("a0 of {n}"),
             Some(Action::Swap(k, _)) => format!("swap {}{k} of {n}", column_name(*k)),
@@ -54,6 +55,7 @@ impl Lesson for Of {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = GaussianElimination::reference(instance, state)?;
+
         let (mut k, mut below) = match state.last.0 {
             None => (0, 0),
             Some(Action::Swap(k, _)) => (k, k + 1),
@@ -63,8 +65,10 @@ impl Lesson for Of {
                 return unknown(state, i);
             }
         };
+
         let mut line = String::new();
         while k < state.matrix.len() {
+            // The pivot comes first: a zero is swapped for the first other entry below it.
             if below == k {
                 let p = down(state, k, k, &mut line)?;
                 if p != k {
@@ -72,12 +76,16 @@ impl Lesson for Of {
                 }
                 below = k + 1;
             }
+
             if let Some(i) = down(state, k, below, &mut line) {
                 return factor(state, k, i).map(|factor| line + &factor);
             }
+
             k += 1;
             below = k;
         }
+
+        // The matrix is triangular, so the last unknown follows.
         unknown(state, k.checked_sub(1)?).map(|unknown| format!("{line}end {unknown}"))
     }
 
@@ -95,18 +103,23 @@ fn value(state: &State, address: &str) -> Option<String> {
     let n = state.matrix.len();
     let row = |text: &str| (0..n).find(|row| row.to_string() == text);
     let column = |text: &str| (0..n).find(|column| column_name(*column) == text);
+
     if address.starts_with(|c: char| c.is_ascii_digit()) {
         let name = address.get(address.len().checked_sub(1)?..)?;
         let row = row(address.strip_suffix(name)?)?;
         let column = if name == "r" { n } else { column(name)? };
         return Some(lettered(state.matrix[row].get(column)?));
     }
+
     let (column, rows) = (column(address.get(..1)?)?, address.get(1..)?);
+
     let Some(mark) = rows.find([':', '/']) else {
         return Some(sign(&state.matrix[row(rows)?][column]).to_string());
     };
+
     let both = [row(&rows[..mark])?, row(&rows[mark + 1..])?].map(|row| &state.matrix[row][column]);
     let [x, y] = both.map(texts);
+
     Some(if rows.as_bytes()[mark] == b':' {
         columns(&x.0, &y.0, NUMERATORS)
     } else {
@@ -125,7 +138,7 @@ fn texts(value: &Rational) -> (String, String) {
     (numerator.trim_start_matches('-').to_owned(), denominator.to_owned())
 }
 
-/// Two numbers, digit beside digit, lowest first, each pair behind its letter.
+/// Two numbers, digit beside digit, lowest first, each pair after its letter.
 fn columns(x: &str, y: &str, letters: &str) -> String {
     let width = x.len().max(y.len());
     let (x, y) = (format!("{x:0>width$}"), format!("{y:0>width$}"));
@@ -142,6 +155,7 @@ fn columns(x: &str, y: &str, letters: &str) -> String {
 /// denominator.
 fn lettered(value: &Rational) -> String {
     let (numerator, denominator) = texts(value);
+
     let lettered = |text: &str, from: char| -> String {
         let letters = (from..='Z').chain(std::iter::repeat('~'));
         letters
@@ -150,6 +164,7 @@ fn lettered(value: &Rational) -> String {
             .collect::<Vec<_>>()
             .concat()
     };
+
     let sign = if value.to_string().starts_with('-') { '-' } else { '+' };
     format!("{sign}{}/{}", lettered(&numerator, 'A'), lettered(&denominator, 'N'))
 }
@@ -183,18 +198,24 @@ fn factor(state: &State, column: usize, row: usize) -> Option<String> {
     let (entry, pivot) = (&state.matrix[row][column], &state.matrix[column][column]);
     let (x, y) = (parts(entry)?, parts(pivot)?);
     let name = column_name(column);
+
     let mut rows = Rows::default();
     let mut line = look_up(state, &format!("{name}{row}:{column}"))?;
+
     let (text, numerators) =
         reduced([x.0.unsigned_abs(), y.0.unsigned_abs()], NUMERATORS, &mut rows)?;
     line += &text;
+
     line += &look_up(state, &format!("{name}{row}/{column}"))?;
     let (text, denominators) =
         reduced([y.1.unsigned_abs(), x.1.unsigned_abs()], DENOMINATORS, &mut rows)?;
     line += &text;
+
     let (text, Reduced { quotients: [above, below], width }) =
         multiplied(&numerators, &denominators, &mut rows)?;
     line += &text;
+
+    // The pivot's row is added, so the factor has the sign opposite to the quotient's.
     let negated = if (x.0 < 0) == (y.0 < 0) { '-' } else { '+' };
     line += &format!(
         "{}{}{negated}{}/{}",
@@ -203,6 +224,7 @@ fn factor(state: &State, column: usize, row: usize) -> Option<String> {
         spelled(above, width, NUMERATORS)?,
         spelled(below, width, NUMERATORS)?
     );
+
     // A denominator of 1 is no part of the action.
     if below == 1 {
         line.push('.');
@@ -225,8 +247,10 @@ fn remainder(
 ) -> Option<Result<i64, DoesNotServe>> {
     let name = if column == state.matrix.len() { "r".to_owned() } else { column_name(column) };
     *line += &look_up(state, &format!("{row}{name}"))?;
+
     let (above, below) = parts(&state.matrix[row][column])?;
     let sign = if above < 0 { '-' } else { '+' };
+
     *line += &format!("{}/{} ", residues(above, 'A', prime), residues(below, 'N', prime));
     line.extend([
         sign,
@@ -235,10 +259,12 @@ fn remainder(
         '/',
         residue(below, prime),
     ]);
+
     if below % prime == 0 {
         line.push('!');
         return Some(Err(DoesNotServe));
     }
+
     let inverse = divided(1, below % prime, prime)?;
     let remainder = (above % prime * inverse).rem_euclid(prime);
     line.extend([residue(inverse, prime), '=', residue(remainder, prime)]);
@@ -260,33 +286,42 @@ fn unknown(state: &State, i: usize) -> Option<String> {
 }
 
 /// The right side, less the products of the known unknowns and their coefficients; then the
-/// coefficient of the unknown itself, by which what is left is divided. Whether the prime served.
+/// coefficient of the unknown itself, by which what is left is divided. Returns whether the prime
+/// served.
 fn unknown_by(prime: i64, state: &State, i: usize, line: &mut String) -> Option<bool> {
     let n = state.matrix.len();
     let Ok(mut rest) = remainder(state, i, n, prime, line)? else { return Some(false) };
     line.push(' ');
+
     for j in i + 1..n {
         let (value, one) = parts(state.solution[j].0.as_ref()?)?;
+        // Only integers of one digit are told by their remainders.
         if one != 1 || value.abs() > 9 {
             return None;
         }
+
         let Ok(other) = remainder(state, i, j, prime, line)? else { return Some(false) };
         let share = other * value;
         let left = (rest - share).rem_euclid(prime);
         let [factor, product, before, after] =
             [value, share, rest, left].map(|number| residue(number, prime));
         *line += &format!("*{value}{factor}={product} {before}-{product}={after} ");
+
         rest = left;
     }
+
     let Ok(coefficient) = remainder(state, i, i, prime, line)? else { return Some(false) };
     if coefficient == 0 {
         line.push('!');
         return Some(false);
     }
+
     line.push(' ');
     let inverse = divided(1, coefficient, prime)?;
     let unknown = (rest * inverse).rem_euclid(prime);
+    // The greater remainders stand for the negative numbers.
     let digit = if unknown > prime / 2 { unknown - prime } else { unknown };
+
     line.extend([
         residue(rest, prime),
         '/',
@@ -295,6 +330,7 @@ fn unknown_by(prime: i64, state: &State, i: usize, line: &mut String) -> Option<
         '=',
     ]);
     line.push(residue(unknown, prime));
+
     (digit.abs() <= 9).then_some(true)
 }
 
@@ -313,8 +349,10 @@ mod tests {
             let instance = GaussianElimination::generate(difficulty, &mut rng);
             let mut state = GaussianElimination::start(&instance);
             while let Some(action) = GaussianElimination::reference(&instance, &state) {
-                let line = Of::derivation(&instance, &state).unwrap_or_default();
+                let line =
+                    GaussianEliminationLesson::derivation(&instance, &state).unwrap_or_default();
                 let last = line.rsplit(' ').next().unwrap_or_default();
+
                 match &action {
                     _ if line.is_empty() => {}
                     Action::Swap(..) => {
@@ -344,6 +382,7 @@ mod tests {
                         assert!(line.ends_with(residue(value, prime)), "{line} {value}");
                     }
                 }
+
                 let applied = GaussianElimination::step(&instance, &mut state, action);
                 assert!(applied.is_ok(), "the reference is legal");
             }

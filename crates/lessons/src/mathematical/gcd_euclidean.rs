@@ -7,9 +7,9 @@ use prime_bench::tasks::mathematical::gcd_euclidean::{GcdEuclidean, Instance, St
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct GcdEuclideanLesson;
 
-impl Lesson for Of {
+impl Lesson for GcdEuclideanLesson {
     type Task = GcdEuclidean;
 
     fn view(_: &Instance, state: &State) -> String {
@@ -21,14 +21,19 @@ impl Lesson for Of {
         GcdEuclidean::reference(instance, state)?;
         let [dividend, divisor] = state.r;
         let width = width_of(divisor);
+
         let digits = dividend.to_string();
+        // The first part has as many digits as the divisor.
         let (first, others) = digits.split_at(digits.len().min(width - 1));
         let mut part: u64 = first.parse().ok()?;
+
         let mut lines = vec![quotient_digit(&mut part, divisor, width)?];
+
         for digit in others.chars() {
             part = 10 * part + u64::from(digit.to_digit(10)?);
             lines.push(quotient_digit(&mut part, divisor, width)?);
         }
+
         Some(lines.join(";"))
     }
 }
@@ -42,8 +47,11 @@ fn quotient_digit(part: &mut u64, divisor: u64, width: usize) -> Option<String> 
         *part -= divisor;
         line += &format!("{letter}{}+", low_first(*part, width));
     }
+
+    // The last attempt goes below zero and is written as a complement.
     let letter = ('a'..).nth(usize::try_from(digit).ok()?)?;
     let below = 10u64.pow(u32::try_from(width).ok()?) + *part - divisor;
+
     Some(format!("{line}{letter}{}-{digit}", low_first(below, width)))
 }
 

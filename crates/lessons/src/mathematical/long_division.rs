@@ -6,12 +6,12 @@ use prime_bench::tasks::mathematical::long_division::{Instance, LongDivision, St
 use crate::Lesson;
 use crate::numbers::low_first;
 
-pub struct Of;
+pub struct LongDivisionLesson;
 
 /// Width of numbers: one digit more than the longest divisor of the benchmark has.
 const WIDTH: usize = 7;
 
-impl Lesson for Of {
+impl Lesson for LongDivisionLesson {
     type Task = LongDivision;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -25,10 +25,12 @@ impl Lesson for Of {
         let divisor = instance.divisor();
         let mut rest = state.r * 10 + instance.digit(state.pos)?;
         let mut line = digits(rest);
+        // One attempt more than fits shows that it fails; after 9 none is needed.
         for times in 1..=9.min(u64::from(action.digit) + 1) {
             line += &format!(" {times}:{}", subtracted(rest, divisor));
             rest = rest.saturating_sub(divisor);
         }
+
         Some(format!("{line} rest {}", digits(action.remainder)))
     }
 }
@@ -45,12 +47,14 @@ fn subtracted(x: u64, y: u64) -> String {
     let width = digits(x.max(y)).len();
     let column =
         |number: u64| low_first(usize::try_from(number).unwrap_or(usize::MAX), width).into_bytes();
+
     let mut borrow = 0;
     let digit = |(x, y): (u8, u8)| {
         let digit = 10 + x - y - borrow;
         borrow = u8::from(digit < 10);
         char::from(if borrow == 1 { b'a' + digit } else { b'0' + digit - 10 })
     };
+
     column(x).into_iter().zip(column(y)).map(digit).collect()
 }
 

@@ -10,9 +10,9 @@ use crate::numbers::{comparison_of_naturals, difference, low_first, multiple, su
 /// Digits of a running sum: at most 8 × 50 × 50.
 const WIDTH: usize = 5;
 
-pub struct Of;
+pub struct MatrixMultiplyLesson;
 
-impl Lesson for Of {
+impl Lesson for MatrixMultiplyLesson {
     type Task = MatrixMultiply;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -27,7 +27,9 @@ impl Lesson for Of {
         let (acc, product) = (state.acc, left * right);
         let (augend, addend) = (magnitude(acc)?, magnitude(product)?);
         let sign = if (left < 0) == (right < 0) { '+' } else { '-' };
+
         let multiplied = multiplied(magnitude(left)?, magnitude(right)?);
+
         // A product of zero keeps the sign that its factors give it.
         let added = if (acc < 0) == (sign == '-') {
             sum(augend, addend, WIDTH)
@@ -35,6 +37,7 @@ impl Lesson for Of {
             let order = comparison_of_naturals(augend, addend, WIDTH);
             format!("{order} {}", difference(augend.max(addend), augend.min(addend), WIDTH))
         };
+
         Some(format!("{multiplied}{sign} {added} {}", signed(acc + product)))
     }
 }

@@ -14,12 +14,12 @@ mod symbolic_diff;
 use crate::AnyLesson;
 
 pub(super) const LESSONS: &[AnyLesson] = &[
-    AnyLesson::of::<long_division::Of>(),
-    AnyLesson::of::<matrix_multiply::Of>(),
-    AnyLesson::of::<gcd_euclidean::Of>(),
-    AnyLesson::of::<polynomial_gcd::Of>(),
-    AnyLesson::of::<symbolic_diff::Of>(),
-    AnyLesson::of::<gaussian_elimination::Of>(),
-    AnyLesson::of::<simplex_method::Of>(),
-    AnyLesson::of::<continued_fraction::Of>(),
+    AnyLesson::of::<long_division::LongDivisionLesson>(),
+    AnyLesson::of::<matrix_multiply::MatrixMultiplyLesson>(),
+    AnyLesson::of::<gcd_euclidean::GcdEuclideanLesson>(),
+    AnyLesson::of::<polynomial_gcd::PolynomialGcdLesson>(),
+    AnyLesson::of::<symbolic_diff::SymbolicDiffLesson>(),
+    AnyLesson::of::<gaussian_elimination::GaussianEliminationLesson>(),
+    AnyLesson::of::<simplex_method::SimplexMethodLesson>(),
+    AnyLesson::of::<continued_fraction::ContinuedFractionLesson>(),
 ];

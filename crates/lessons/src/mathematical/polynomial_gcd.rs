@@ -8,7 +8,7 @@ use prime_bench::tasks::mathematical::polynomial_gcd::{Action, Instance, Polynom
 use crate::Lesson;
 use crate::numbers::compared;
 
-pub struct Of;
+pub struct PolynomialGcdLesson;
 
 fn shown(polynomial: &Polynomial) -> String {
     match (polynomial.degree(), polynomial.leading()) {
@@ -17,7 +17,7 @@ fn shown(polynomial: &Polynomial) -> String {
     }
 }
 
-impl Lesson for Of {
+impl Lesson for PolynomialGcdLesson {
     type Task = PolynomialGcd;
 
     fn view(_: &Instance, state: &State) -> String {
@@ -29,8 +29,10 @@ impl Lesson for Of {
         let (Some(degree), Some(leading)) = (state.b.degree(), state.b.leading()) else {
             return Some(String::new());
         };
+
         let (rest, dividend) = (state.r.degree()?, state.r.leading()?);
         let order = compared(rest, degree, 2);
+
         Some(match action {
             Action::Monic(_) => order,
             Action::Term(..) if state.b.is_monic() => order,
@@ -41,9 +43,9 @@ impl Lesson for Of {
     }
 }
 
-/// The dividend over the divisor, an integer: each prime factor of the divisor is taken from both
-/// where it divides the numerator, which each digit of the quotient and the remainder behind it
-/// tell.
+/// The dividend over the divisor, which is an integer. Each prime factor of the divisor is
+/// cancelled if it divides the numerator, which the row of quotient digits, each with its
+/// remainder, tells.
 fn quotient(dividend: &str, divisor: &str) -> String {
     let (numerator, denominator) = dividend.split_once('/').unwrap_or((dividend, "1"));
     let negative = numerator.starts_with('-') != divisor.starts_with('-');
@@ -53,6 +55,7 @@ fn quotient(dividend: &str, divisor: &str) -> String {
     else {
         return String::new();
     };
+
     let mut line = String::new();
     for prime in prime_factors(divisor) {
         let mut rest = 0;
@@ -62,18 +65,21 @@ fn quotient(dividend: &str, divisor: &str) -> String {
             .filter_map(|c| c.to_digit(10))
             .map(u128::from)
             .collect::<Vec<_>>();
+
         line += &format!(";{prime}:");
         for digit in digits {
             rest = 10 * rest + digit;
             line += &format!("{}{}", rest / prime, rest % prime);
             rest %= prime;
         }
+
         if rest == 0 {
             numerator /= prime;
             divisor /= prime;
             line += &format!("={numerator} {divisor}");
         }
     }
+
     let sign = if negative { '-' } else { '+' };
     format!(
         "{line};{denominator}*{divisor}={} {sign}{numerator}",
@@ -84,6 +90,7 @@ fn quotient(dividend: &str, divisor: &str) -> String {
 fn prime_factors(mut number: u128) -> Vec<u128> {
     let mut factors = Vec::new();
     let mut prime = 2;
+
     while prime * prime <= number {
         while number.is_multiple_of(prime) {
             factors.push(prime);
@@ -91,6 +98,7 @@ fn prime_factors(mut number: u128) -> Vec<u128> {
         }
         prime += 1;
     }
+
     factors.extend(Some(number).filter(|number| *number > 1));
     factors
 }

@@ -11,12 +11,13 @@ pub fn divided(x: i64, y: i64, prime: i64) -> Option<i64> {
     (0..prime).find(|quotient| (quotient * y - x).rem_euclid(prime) == 0)
 }
 
-/// The remainders of the leading digits, one after the other, each behind the letter of its last
+/// The remainders of the leading digits, one after the other, each after the letter of its last
 /// digit.
 pub fn residues(number: i64, from: char, prime: i64) -> String {
     let mut rest = 0;
     let digits = number.unsigned_abs().to_string();
     let digits = digits.chars().zip(from..='Z');
+
     digits
         .map(|(digit, letter)| {
             rest = (10 * rest + i64::from(digit.to_digit(10).unwrap_or(0))) % prime;

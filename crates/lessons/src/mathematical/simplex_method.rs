@@ -1,7 +1,7 @@
 //! Simplex Method: the next row with an entry in the pivot's column; or the first negative cost,
 //! and the smallest ratio of the rows that it reads.
-// Columns are letters, rows digits. Of a row one reads its entry and, if that is positive, its
-// right side.
+// Columns are letters, rows digits. A row is read by its entry and, if that is positive, its right
+// side.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::simplex_method::{Action, Instance, SimplexMethod, State};
@@ -11,22 +11,24 @@ use crate::fractions::{cofactors, low_first, multiplied, parts, product};
 use crate::numbers::{compared, pairwise};
 use crate::reads::looked_up;
 
-pub struct Of;
+pub struct SimplexMethodLesson;
 
 fn column_name(column: usize) -> String {
     let letter = ('a'..='z').nth(column).unwrap_or('~');
     letter.to_string()
 }
 
-/// The rows that are looked at next, of which the pivot's own is none; with their entries in the
-/// pivot's column.
+/// The rows that are looked at next, without the pivot's own, and their entries in the pivot's
+/// column.
 fn rows_left(state: &State) -> Vec<(usize, String)> {
     let Some((column, row)) = state.pivots.last().copied() else { return Vec::new() };
+
     let from = match state.last.0 {
         Some(Action::Div(..)) => 0,
         Some(Action::Sub(i, _)) => i + 1,
         _ => return Vec::new(),
     };
+
     let others = (from..state.tableau.len()).filter(|other| *other != row);
     others.map(|other| (other, state.tableau[other][column].to_string())).collect()
 }
@@ -44,13 +46,14 @@ fn signs(state: &State) -> Vec<(String, char)> {
         .collect()
 }
 
-impl Lesson for Of {
+impl Lesson for SimplexMethodLesson {
     type Task = SimplexMethod;
 
     fn view(_: &Instance, state: &State) -> String {
         if let Some(Action::Pivot(column, row)) = state.last.0 {
             return format!("pivot {row} {}", state.tableau[row][column]);
         }
+
         let rows: Vec<_> =
             rows_left(state).iter().map(|(row, entry)| format!("{row}:{entry} ")).collect();
         let costs: Vec<_> =
@@ -61,9 +64,12 @@ impl Lesson for Of {
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = SimplexMethod::reference(instance, state)?;
         let mut line = String::new();
+        // The view has the pivot's row and entry already.
         if let Action::Div(..) = action {
             return Some(line);
         }
+
+        // The rows that the pivot is still to be subtracted from.
         for (row, entry) in rows_left(state) {
             line += &row.to_string();
             if entry != "0" {
@@ -71,11 +77,15 @@ impl Lesson for Of {
             }
             line.push('.');
         }
+
         line.push(' ');
+        // None of them is left: the next pivot follows.
         let Action::Pivot(column, _) = action else { return None };
+
         for (name, sign) in &signs(state)[..=column] {
             line += &format!("{name}{sign}");
         }
+
         ratios(state, column).map(|ratios| line + " " + &ratios)
     }
 
@@ -119,34 +129,41 @@ fn look_up(state: &State, name: &str, row: usize) -> Option<String> {
 }
 
 /// The ratio of each row with a positive entry, down to the tenths, compared with that of the
-/// smallest so far, which stands with its row behind the latest `l`. Only where these are equal
+/// smallest so far, which stands with its row after the latest `l`. Only where these are equal
 /// their cross products follow, and where those are equal the basis variables.
 fn ratios(state: &State, column: usize) -> Option<String> {
     let mut line = String::new();
     let mut least: Option<Candidate> = None;
+
     for (row, basic) in state.basis.iter().copied().enumerate() {
         line += &look_up(state, &column_name(column), row)?;
+
         let entry = &state.tableau[row][column];
         if matches!(entry.to_string().as_bytes(), [b'-' | b'0', ..]) {
             line += ". ";
             continue;
         }
+
         line += &look_up(state, "R", row)?;
         let (rhs, entry) =
             (parts(&state.tableau[row][state.tableau[row].len() - 1])?, parts(entry)?);
+
         let ratio = ratio(rhs, entry, &mut line)?;
         let (divided, tenths) = tenths(ratio)?;
         line += &divided;
         let candidate = Candidate { row, basic, ratio, tenths };
+
         let Some(other) = &least else {
             line += &format!("l{row}:{tenths:03} ");
             least = Some(candidate);
             continue;
         };
+
         line += &format!(
             "{tenths:03} {}",
             compared(tenths.try_into().ok()?, other.tenths.try_into().ok()?, 3)
         );
+
         let mut order = tenths.cmp(&other.tenths);
         if order.is_eq() {
             let (ours, x) = product(ratio[0], other.ratio[1])?;
@@ -158,6 +175,7 @@ fn ratios(state: &State, column: usize) -> Option<String> {
             );
             order = x.cmp(&y);
         }
+
         if order.is_eq() {
             let (ours, theirs) = (look_up(state, "B", row)?, look_up(state, "B", other.row)?);
             line += &format!(
@@ -166,17 +184,20 @@ fn ratios(state: &State, column: usize) -> Option<String> {
             );
             order = basic.cmp(&other.basic);
         }
+
         if order.is_lt() {
             line += &format!(" l{row}:{tenths:03}");
             least = Some(candidate);
         }
+
         line.push(' ');
     }
+
     least.map(|least| format!("{line}{}", least.row))
 }
 
-/// Right side by entry as two natural numbers. Only where both have a denominator these are made
-/// equal first.
+/// The right side over the entry, as two natural numbers. Where both have a denominator, these are
+/// made equal first.
 fn ratio(rhs: (i64, i64), entry: (i64, i64), line: &mut String) -> Option<[i64; 2]> {
     let (ours, theirs) = if rhs.1 == entry.1 {
         (1, 1)
@@ -190,33 +211,39 @@ fn ratio(rhs: (i64, i64), entry: (i64, i64), line: &mut String) -> Option<[i64; 
     Some([multiplied(rhs.0, theirs, line)?, multiplied(entry.0, ours, line)?])
 }
 
-/// Long division down to the tenths, numbers with the lowest digit first: of each digit of the
-/// quotient what is taken away, unless it is nothing or the divisor itself, and the rest, in front
-/// of which the next digit comes. A 0 that the quotient begins with stands alone, since all is left
-/// then.
+/// Long division down to the tenths, numbers with the lowest digit first. Each digit of the
+/// quotient is followed by what is taken away, unless that is nothing or the divisor itself, and by
+/// the rest, in front of which the next digit comes. A leading 0 of the quotient stands alone,
+/// since everything is left.
 fn tenths([dividend, divisor]: [i64; 2]) -> Option<(String, i64)> {
     let mut line = format!("{},{}:", low_first(dividend), low_first(divisor));
     let digits = dividend.to_string() + "0";
-    // The first digit of the quotient is that of as many digits as the divisor has, or of all of
-    // them.
+
+    // The first digit of the quotient takes as many digits as the divisor has, or all there are.
     let first = low_first(divisor).len().min(digits.len() - 1) - 1;
+
     let mut rest: i64 = digits[..first].parse().unwrap_or(0);
     let mut quotient: i64 = 0;
+
     for digit in digits[first..].chars() {
         rest = rest.checked_mul(10)?.checked_add(i64::from(digit.to_digit(10)?))?;
         let times = rest / divisor;
         line += &times.to_string();
+
         if quotient == 0 && times == 0 {
             line.push(' ');
             continue;
         }
+
         if times > 1 {
             line += &format!(":{}", low_first(times * divisor));
         }
+
         rest -= times * divisor;
         line += &format!("-{} ", low_first(rest));
         quotient = quotient.checked_mul(10)?.checked_add(times)?;
     }
+
     Some((line, quotient))
 }
 

@@ -6,15 +6,16 @@ use prime_bench::tasks::mathematical::symbolic_diff::{Instance, State, SymbolicD
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct SymbolicDiffLesson;
 
-impl Lesson for Of {
+impl Lesson for SymbolicDiffLesson {
     type Task = SymbolicDiff;
 
     fn view(instance: &Instance, state: &State) -> String {
         let Some((symbol, children)) = instance.node(state.done) else { return "-".to_owned() };
         let children =
             children.iter().fold(String::new(), |text, child| text + " " + &child.to_string());
+
         let name = match symbol {
             Symbol::Power(exponent) => return format!("power {exponent} of{children}"),
             Symbol::X => "x",
@@ -28,6 +29,7 @@ impl Lesson for Of {
             Symbol::Ln => "ln",
             Symbol::Integer(_) | Symbol::Derivative(_) | Symbol::Given(_) => "constant",
         };
+
         format!("{name}{children}")
     }
 

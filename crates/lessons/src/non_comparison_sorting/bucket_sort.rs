@@ -9,7 +9,7 @@ use prime_bench::tasks::non_comparison_sorting::bucket_sort::{
 use crate::Lesson;
 use crate::numbers::{comparison_of_naturals, indexed_digits, low_first, place};
 
-pub struct Of;
+pub struct BucketSortLesson;
 
 /// Digits of a value, which is a fraction of a million.
 const DIGITS: usize = 6;
@@ -17,11 +17,12 @@ const DIGITS: usize = 6;
 /// Buckets whose sizes are shown at the end of one. Their mean size is 4.
 const WINDOW: usize = 8;
 
-impl Lesson for Of {
+impl Lesson for BucketSortLesson {
     type Task = BucketSort;
 
     fn view(instance: &Instance, state: &State) -> String {
         let (put, count) = (state.put, instance.buckets);
+
         match state.last.0 {
             None | Some(Action::Put(..)) => match instance.a.get(put) {
                 Some(value) => format!(
@@ -47,6 +48,7 @@ impl Lesson for Of {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = BucketSort::reference(instance, state)?;
+
         let after_insertion = || {
             let (bucket, k) = (state.b?, state.k?);
             let size = state.buckets.size(bucket);
@@ -57,6 +59,7 @@ impl Lesson for Of {
                 [vec![next], up_to_take(state, bucket + 1)].concat().join(" ")
             })
         };
+
         Some(match (state.last.0, action) {
             (None | Some(Action::Put(..)), Action::Put(i, _)) => {
                 product(instance.a[i], instance.buckets)
@@ -70,6 +73,7 @@ impl Lesson for Of {
                     _ => format!("{compared} {}", after_insertion()?),
                 }
             }
+            // At the start of its bucket the cell has nothing left to be compared with.
             (Some(Action::Swap(0, _)), _) => after_insertion()?,
             _ => String::new(),
         })
@@ -81,19 +85,21 @@ fn cell(state: &State, i: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:0DIGITS$}"))
 }
 
-/// The cell that is inserted, and where its bucket ends with it, the sizes of the next ones.
+/// The cell that is inserted; if it is the last of its bucket, also the sizes of the next buckets.
 fn insertion(state: &State) -> String {
     let (Some(bucket), Some(k)) = (state.b, state.k) else { return "-".to_owned() };
     let size = state.buckets.size(bucket);
+
     let next = if k + 1 < size {
         String::new()
     } else {
         format!(" sizes {}", sizes(state, bucket + 1).join(" "))
     };
+
     format!("b={} k={k:02} size={size:02}{next}", place(Some(bucket), 3))
 }
 
-/// The buckets from this one on, each with its size; `-` is behind the last.
+/// The buckets from this one on, each with its size; `-` follows the last.
 fn sizes(state: &State, from: usize) -> Vec<String> {
     let size = |bucket: usize| {
         let exists = bucket < state.buckets.count();
@@ -103,6 +109,7 @@ fn sizes(state: &State, from: usize) -> Vec<String> {
             "-".to_owned()
         }
     };
+
     let end = (from + WINDOW).min(state.buckets.count() + 1);
     (from..end).map(size).collect()
 }
@@ -121,10 +128,13 @@ fn up_to_take(state: &State, from: usize) -> Vec<String> {
 fn product(value: usize, buckets: usize) -> String {
     let width = buckets.to_string().len().max(3);
     let factor = low_first(buckets, width);
+
     let mut before = 0;
     let mut steps = Vec::new();
+
     for (place, digit) in low_first(value, DIGITS).chars().enumerate() {
         let times = digit.to_digit(10).unwrap_or(0);
+
         let mut carry = 0;
         let mut multiplied = String::new();
         for factor in factor.chars() {
@@ -132,6 +142,8 @@ fn product(value: usize, buckets: usize) -> String {
             carry = product / 10;
             multiplied += &format!("{}{carry}", product % 10);
         }
+
+        // The product with this digit, plus what the lower digits have carried over.
         let multiple = buckets * times as usize;
         let total = before + multiple;
         let mut added = String::new();
@@ -143,9 +155,11 @@ fn product(value: usize, buckets: usize) -> String {
             carry = sum / 10;
             added += &format!("{}{carry}", sum % 10);
         }
+
         steps.push(format!("{place}:{digit} {multiplied}+{added}"));
         before = total / 10;
     }
+
     steps.push(low_first(before, width));
     steps.join(" ")
 }

@@ -9,9 +9,9 @@ use prime_bench::tasks::non_comparison_sorting::counting_sort::{
 use crate::Lesson;
 use crate::numbers::{compared, low_first, place};
 
-pub struct Of;
+pub struct CountingSortLesson;
 
-impl Lesson for Of {
+impl Lesson for CountingSortLesson {
     type Task = CountingSort;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -19,6 +19,7 @@ impl Lesson for Of {
         let value = |i: Option<usize>| i.and_then(|i| instance.a.get(i)).copied();
         let counted = |i: Option<usize>| value(i).and_then(|v| state.count.get(v));
         let count = |i| counted(i).map_or_else(|| "-".to_owned(), |count| format!("{count:04}"));
+
         match state.last.0 {
             None => format!("start next {}", place(value(Some(0)), 3)),
             Some(Action::Count(i, _)) => {
@@ -37,6 +38,7 @@ impl Lesson for Of {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = CountingSort::reference(instance, state)?;
+
         Some(match (state.last.0, action) {
             (Some(Action::Count(..)), Action::Count(i, _)) => low_first(i, 4),
             (Some(Action::Sum(done)), Action::Sum(v)) => {

@@ -7,7 +7,7 @@ mod radix_sort;
 use crate::AnyLesson;
 
 pub(super) const LESSONS: &[AnyLesson] = &[
-    AnyLesson::of::<counting_sort::Of>(),
-    AnyLesson::of::<radix_sort::Of>(),
-    AnyLesson::of::<bucket_sort::Of>(),
+    AnyLesson::of::<counting_sort::CountingSortLesson>(),
+    AnyLesson::of::<radix_sort::RadixSortLesson>(),
+    AnyLesson::of::<bucket_sort::BucketSortLesson>(),
 ];

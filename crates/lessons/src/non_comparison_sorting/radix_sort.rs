@@ -6,18 +6,20 @@ use prime_bench::tasks::non_comparison_sorting::radix_sort::{Action, Instance, R
 use crate::Lesson;
 use crate::numbers::indexed_digits;
 
-pub struct Of;
+pub struct RadixSortLesson;
 
-impl Lesson for Of {
+impl Lesson for RadixSortLesson {
     type Task = RadixSort;
 
     fn view(instance: &Instance, state: &State) -> String {
         let State { digit, order, buckets, .. } = state;
         let d = instance.d;
+
         let next = match order.get(buckets.joined().len()).map(|i| *i as usize) {
             Some(i) => format!("{i:03} {}", indexed_digits(instance.a[i], d as usize)),
             None => "-".to_owned(),
         };
+
         match state.last.0 {
             None | Some(Action::Gather) => format!("gather {digit}/{d} next {next}"),
             Some(Action::Put(..)) => format!("put {digit} next {next}"),

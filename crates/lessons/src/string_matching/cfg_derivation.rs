@@ -8,15 +8,16 @@ use prime_bench::tasks::string_matching::cfg_derivation::{
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct CfgDerivationLesson;
 
-impl Lesson for Of {
+impl Lesson for CfgDerivationLesson {
     type Task = CfgDerivation;
 
     fn view(instance: &Instance, state: &State) -> String {
         let leftmost = state.rest.chars().next();
         let letter =
             instance.word.as_bytes().get(state.matched).map_or('-', |letter| char::from(*letter));
+
         let own = instance
             .productions
             .iter()
@@ -27,6 +28,7 @@ impl Lesson for Of {
                 format!("{}{number}", right.chars().next().unwrap_or('-'))
             })
             .collect();
+
         format!("{letter} of {}", if begins.is_empty() { "-".to_owned() } else { begins.join(" ") })
     }
 

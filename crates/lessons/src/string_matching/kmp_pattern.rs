@@ -5,17 +5,19 @@ use prime_bench::tasks::string_matching::kmp_pattern::{Instance, KmpPattern, Pha
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct KmpPatternLesson;
 
-impl Lesson for Of {
+impl Lesson for KmpPatternLesson {
     type Task = KmpPattern;
 
     fn view(instance: &Instance, state: &State) -> String {
         let letter = |letters: &[u8], place: usize| {
             letters.get(place).map_or('-', |letter| char::from(*letter))
         };
+
         let phase = if state.phase == Phase::Pattern { 'p' } else { 't' };
         let (subject, pattern) = (instance.subject(state.phase), instance.pattern.as_bytes());
+
         format!(
             "{phase} {} {} {}{}",
             state.i,

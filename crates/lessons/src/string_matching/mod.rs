@@ -9,9 +9,9 @@ mod translation_chain;
 use crate::AnyLesson;
 
 pub(super) const LESSONS: &[AnyLesson] = &[
-    AnyLesson::of::<kmp_pattern::Of>(),
-    AnyLesson::of::<regex_nfa::Of>(),
-    AnyLesson::of::<cfg_derivation::Of>(),
-    AnyLesson::of::<translation_chain::Of>(),
-    AnyLesson::of::<ascii_art_parse::Of>(),
+    AnyLesson::of::<kmp_pattern::KmpPatternLesson>(),
+    AnyLesson::of::<regex_nfa::RegexNfaLesson>(),
+    AnyLesson::of::<cfg_derivation::CfgDerivationLesson>(),
+    AnyLesson::of::<translation_chain::TranslationChainLesson>(),
+    AnyLesson::of::<ascii_art_parse::AsciiArtParseLesson>(),
 ];

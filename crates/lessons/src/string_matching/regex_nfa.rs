@@ -4,7 +4,7 @@
 // first with another last digit. An epsilon entry is a state and its one or two targets. A
 // derivation follows edges while there is one from each state: `.` where a state is known already,
 // `!` where there is no edge, `=` where there are two. States of the last kind are taken up in
-// turn, behind a space, each with the ways from both targets.
+// turn, after a space, each with the ways from both targets.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::string_matching::regex::{Node, Quantifier};
@@ -14,11 +14,12 @@ use prime_bench::tasks::string_matching::regex_nfa::{
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct RegexNfaLesson;
 
 /// The character of a state; from the 78th on two, the first of them a tilde.
 fn name(q: u16) -> String {
     let names = || ('A'..='Z').chain('a'..='z').chain("#$%&'()*+,-/:;<>?@[]^_{|}".chars());
+
     let place = usize::from(q);
     match (
         names().nth(place),
@@ -70,7 +71,7 @@ fn targets(state: &State, q: u16) -> Vec<u16> {
         .collect()
 }
 
-impl Lesson for Of {
+impl Lesson for RegexNfaLesson {
     type Task = RegexNfa;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -78,21 +79,26 @@ impl Lesson for Of {
             if node != Node::Concatenation {
                 return format!("{} states {}", verb(node), state.states);
             }
+
             let latest = &state.fragments[state.fragments.len().saturating_sub(2)..];
             let latest: Vec<_> = latest.iter().map(|(s, t)| format!("{s}-{t}")).collect();
             return format!("{} {}", verb(node), latest.join(" "));
         }
+
         let (1, Some(seeds)) = (state.fragments.len(), seeds(instance, state)) else {
             return "-".to_owned();
         };
+
         if seeds.is_empty() {
             return "from none".to_owned();
         }
+
         let entry = |q: u16| -> Option<String> {
             let targets = targets(state, q);
             (!targets.is_empty()).then(|| format!(" {}{}", name(q), names(&targets)))
         };
         let edges: String = (0..state.states).filter_map(entry).collect();
+
         format!("from {} of {}{edges}", names(&seeds), state.states)
     }
 
@@ -100,15 +106,18 @@ impl Lesson for Of {
         if let Action::Build(..) = RegexNfa::reference(instance, state)? {
             return Some(String::new());
         }
+
         let seeds = seeds(instance, state)?;
         if seeds.is_empty() {
             return Some(String::new());
         }
+
         let mut closure = Closure::default();
         for seed in seeds {
             closure.line += &name(seed);
             closure.follow(state, seed);
         }
+        // Forks that are found on the way join the queue.
         let mut next = 0;
         while let Some(q) = closure.forks.get(next).copied() {
             next += 1;
@@ -117,6 +126,7 @@ impl Lesson for Of {
                 closure.go(state, target);
             }
         }
+
         let rows = rows(&mut closure.known, state.states);
         Some(closure.line + &rows)
     }

@@ -10,7 +10,7 @@ use prime_bench::tasks::string_matching::translation_chain::{
 use crate::Lesson;
 use crate::numbers::{difference, low_first, pairwise, sum};
 
-pub struct Of;
+pub struct TranslationChainLesson;
 
 /// Digits of a place.
 const WIDTH: usize = 2;
@@ -19,20 +19,23 @@ fn place(number: usize) -> String {
     low_first(number, WIDTH)
 }
 
-impl Lesson for Of {
+impl Lesson for TranslationChainLesson {
     type Task = TranslationChain;
 
     fn view(instance: &Instance, state: &State) -> String {
         let Some(language) = instance.languages.get(state.stages.len()) else {
             return "-".to_owned();
         };
+
         let read = state.read(instance);
         let words: Vec<_> =
             read.iter().enumerate().map(|(at, word)| format!("{}{word}", place(at))).collect();
         let dictionary: Vec<_> =
             language.dictionary.iter().map(|(old, new)| format!("{old}:{new}")).collect();
+
         let (at, count) = (state.out.len(), read.len());
         let (order, last) = (order_of(language.order), place(count.saturating_sub(1)));
+
         format!(
             "{} {} {order} {} of {} last {last}",
             dictionary.join(" "),
@@ -48,16 +51,18 @@ impl Lesson for Of {
             (state.read(instance), instance.languages.get(state.stages.len())?.order);
         let (at, count) = (state.out.len(), read.len());
         let from = order.source(at, count);
+
         // What is not less than the count goes round; a borrow at the end says that it is less.
         let reckoned = match order {
             Order::Keep => String::new(),
             Order::Reverse => difference(count - 1, at, WIDTH) + " ",
             Order::Rotate(by) => round(at, by, count),
-            // Behind the even places the odd ones go on from 1.
+            // After the even places the odd ones continue from 1.
             Order::EvensFirst => round(at, at, count),
             Order::SwapPairs => pairwise(&place(at), &place(count - 1)) + " ",
             Order::LastFirst => difference(at, 1, WIDTH) + " ",
         };
+
         Some(format!("{reckoned}{}{}:{new}", place(from), read[from]))
     }
 }

@@ -7,9 +7,9 @@ use prime_bench::tasks::system_simulation::assembly_line::{AssemblyLine, Instanc
 use crate::Lesson;
 use crate::numbers::compared;
 
-pub struct Of;
+pub struct AssemblyLineLesson;
 
-impl Lesson for Of {
+impl Lesson for AssemblyLineLesson {
     type Task = AssemblyLine;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -17,13 +17,16 @@ impl Lesson for Of {
         else {
             return "-".to_owned();
         };
+
         let or_none = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
         let adds = match stage.adds.as_str() {
             "" => "-".to_owned(),
             adds => format!("{adds} {:02} {:02} {:02}", stage.from, state.unit, stage.to),
         };
+
         let (repairs, scraps) = (or_none(&stage.repairs), or_none(&stage.scraps));
         let has = slots(state.defects.types());
+
         format!(
             "{has} adds {adds} spreads {} repairs {repairs} scraps {scraps}",
             or_none(&stage.spreads)
@@ -35,6 +38,7 @@ impl Lesson for Of {
         let stage = instance.stages.get(state.stage)?;
         let mut types = state.defects.types();
         let mut line = String::new();
+
         if !stage.adds.is_empty() {
             line += &compared(stage.from, state.unit, 2);
             if stage.from <= state.unit {
@@ -43,10 +47,13 @@ impl Lesson for Of {
             line += if stage.reaches(state.unit) { " in " } else { " out " };
             types = Types(types.0 | if stage.reaches(state.unit) { set(&stage.adds) } else { 0 });
         }
+
         line += &slots(types);
+        // The first letter of the list is the type that spreads to the others.
         let spreads = stage.spreads.get(..1).is_some_and(|from| types.0 & set(from) != 0);
         types = Types(types.0 | if spreads { set(&stage.spreads) } else { 0 });
         line += &format!(" {}", slots(types));
+
         types = Types(types.0 & !set(&stage.repairs));
         Some(format!("{line} {}", slots(types)))
     }

@@ -5,11 +5,11 @@
 // have their lowest digit first but for those that are compared.
 //
 // All that is multiplied is a digit by a digit, with the carry before added: digit and carry of
-// each stand in the line. So of `b321,54:6030x038110x428110` the first part is 3 times 21, its
-// digits 6, 3 and a last carry of 0, and the others are these digits times 5 and 4. A digit of a
-// sum that carries is a sign: one of a keyboard's upper row, or a letter where the carry is 2. The
-// running sum then stands once more, behind the capital of its reaction and with its highest digit
-// first, which is how it is added to and compared.
+// each stand in the line. In `b321,54:6030x038110x428110` the first part is 3 times 21, its digits
+// 6, 3 and a last carry of 0, and the others are these digits times 5 and 4. A digit of a sum that
+// carries is a sign: one of a keyboard's upper row, or a letter where the carry is 2. The running
+// sum then stands once more, after the capital of its reaction and with its highest digit first,
+// which is how it is added to and compared.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::chemical_reaction::{
@@ -19,7 +19,7 @@ use prime_bench::tasks::system_simulation::chemical_reaction::{
 use crate::Lesson;
 use crate::numbers::{pairwise, shifted};
 
-pub struct Of;
+pub struct ChemicalReactionLesson;
 
 /// Digits of a count; few have more.
 const COUNT: usize = 2;
@@ -55,7 +55,7 @@ fn head(place: usize, rate: i64, counts: &[i64]) -> String {
     format!("{}{rate}{several}{}", key(place), counts.join(","))
 }
 
-impl Lesson for Of {
+impl Lesson for ChemicalReactionLesson {
     type Task = ChemicalReaction;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -64,11 +64,13 @@ impl Lesson for Of {
             .get(state.t)
             .map_or_else(|| "-".to_owned(), |draw| low_first(*draw, DRAW));
         view.push(' ');
+
         for (place, reaction) in instance.reactions.iter().enumerate() {
             let (counts, twice) = reactants(reaction, &state.counts);
             view += &head(place, reaction.rate, &counts);
             view += if twice { "=" } else { "" };
         }
+
         view
     }
 
@@ -78,20 +80,24 @@ impl Lesson for Of {
         let mut line = "0".repeat(SUM);
         let mut total = 0;
         let mut sums = Vec::new();
+
         for (place, reaction) in instance.reactions.iter().enumerate() {
             let (mut counts, twice) = reactants(reaction, &state.counts);
             if twice {
-                // Of a number and the one before, the even one is halved.
+                // There are n(n - 1)/2 pairs: the even one of the two factors is halved.
                 let n = *counts.first()?;
                 counts = if n % 2 == 0 { vec![n / 2, (n - 1).max(0)] } else { vec![n, n / 2] };
             }
+
             line += &format!("{}:", head(place, reaction.rate, &counts));
+            // Without a molecule the propensity is 0, and nothing is multiplied.
             if counts.contains(&0) {
                 line.push('-');
             } else {
                 let (scaled, digits) =
                     multiplied(&low_first(*counts.first()?, COUNT), reaction.rate);
                 line += &digits;
+
                 let mut addends = vec![total];
                 match counts.get(1) {
                     None => addends.push(scaled),
@@ -110,12 +116,16 @@ impl Lesson for Of {
                 line += &format!("+{}", sum(&addends, SUM));
                 total = addends.iter().sum();
             }
+
             line += &format!("{}{total:0SUM$}", key(place).to_uppercase());
             sums.push(total);
         }
+
+        // The draw times the total, then the thousandth part of it.
         let draw = *instance.draws.get(state.t)?;
         let total_digits = low_first(total, SUM);
         line += &format!(" {total_digits}");
+
         let mut addends = Vec::new();
         let mut power = 1;
         for digit in low_first(draw, DRAW).chars() {
@@ -124,9 +134,11 @@ impl Lesson for Of {
             addends.push(product * power);
             power *= 10;
         }
+
         let width = total_digits.len();
         let part = total * draw / 1000;
         line += &format!("={};{part:0width$} ", sum(&addends, DRAW + width));
+
         for (place, sum) in sums.iter().enumerate() {
             let compared = pairwise(&format!("{sum:0width$}"), &format!("{part:0width$}"));
             line += &format!("{}{compared}", key(place).to_uppercase());
@@ -134,15 +146,17 @@ impl Lesson for Of {
                 break;
             }
         }
+
         Some(line)
     }
 }
 
-/// A number times a factor, of each digit the digit and the carry. The last carry is the highest
-/// digit.
+/// A number, lowest digit first, times a factor: for each of its digits a digit and a carry of the
+/// product. The last carry is the highest digit.
 fn multiplied(number: &str, factor: i64) -> (i64, String) {
     let mut line = String::new();
     let (mut carry, mut product, mut power) = (0, 0, 1);
+
     for digit in number.chars() {
         let added = digit.to_digit(10).map_or(0, i64::from) * factor + carry;
         carry = added / 10;
@@ -150,15 +164,18 @@ fn multiplied(number: &str, factor: i64) -> (i64, String) {
         product += added % 10 * power;
         power *= 10;
     }
+
     (product + carry * power, line)
 }
 
 /// A sum with the lowest digit first, and its carries.
 fn sum(addends: &[i64], width: usize) -> String {
     let total: i64 = addends.iter().sum();
+
     let mut base = 1;
     let digit = |digit: char| {
         base *= 10;
+        // What the lower digits of the addends make beyond those of the sum is carried.
         let carry = (addends.iter().map(|addend| addend % base).sum::<i64>() - total % base) / base;
         match carry {
             0 => digit,
@@ -170,6 +187,7 @@ fn sum(addends: &[i64], width: usize) -> String {
             _ => '~',
         }
     };
+
     low_first(total, width).chars().map(digit).collect()
 }
 

@@ -13,7 +13,7 @@ use prime_bench::tasks::system_simulation::elevator_turn::{Call, first_after};
 use crate::Lesson;
 use crate::numbers::{self, difference, incremented};
 
-pub struct Of;
+pub struct ElevatorSchedulingLesson;
 
 /// Digits of a tick and of a floor.
 const TICK: usize = 3;
@@ -56,10 +56,12 @@ fn shaft(instance: &Instance, state: &State, elevator: usize) -> String {
     let mut goals = goals(instance, state, elevator);
     goals.sort_unstable();
     goals.dedup();
+
     let at = state.floors[elevator];
     let listed = |side: &dyn Fn(usize) -> bool| -> Vec<String> {
         goals.iter().filter(|goal| side(**goal)).map(|goal| floor_of(instance, *goal)).collect()
     };
+
     let (below, above) = (listed(&|goal| goal < at).join(" "), listed(&|goal| goal > at).join(" "));
     format!("{below}[{}{}]{above}", floor_of(instance, at), lit(goals.contains(&at)))
 }
@@ -68,7 +70,7 @@ fn lit(wanted: bool) -> char {
     if wanted { 'o' } else { '.' }
 }
 
-impl Lesson for Of {
+impl Lesson for ElevatorSchedulingLesson {
     type Task = ElevatorScheduling;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -77,6 +79,7 @@ impl Lesson for Of {
             format!("{} {} {shaft}", name(elevator), direction(state.directions[elevator]))
         };
         let elevators: Vec<_> = (0..state.floors.len()).map(elevator).collect();
+
         let calls = instance
             .calls
             .iter()
@@ -86,9 +89,12 @@ impl Lesson for Of {
         let call = |(place, call): (usize, &Call)| {
             format!(" {}{:0TICK$}:{}", call_letter(place), call.time, floor_of(instance, call.from))
         };
+
         let calls: String = calls.map(call).collect();
+
         let last = state.last.0.map_or_else(|| "-".to_owned(), |last| name(last.elevator));
         let end = name(state.floors.len().saturating_sub(1));
+
         format!(
             "{} last {last} end {end} tick {:0TICK$} calls{calls}",
             elevators.join(" "),
@@ -101,29 +107,35 @@ impl Lesson for Of {
         let turn = state.turn(instance)?;
         let elevator = turn.elevator;
         let mut line = course(instance, state);
+
         let (floor, direction_now) = (state.floors[elevator], state.direction_at(&turn));
         let at = floor_of(instance, floor);
         let flags = Wanted::of(&goals(instance, state, elevator), floor);
         line += &format!(";{} {} {}", name(elevator), direction(direction_now), flags.shown(&at));
+
         let first = first_after(&instance.calls, state.t);
         for (place, (call, other)) in turn.assigned.iter().enumerate() {
             let sign = sign(instance.calls[*call].from, state.floors[*other]);
             let space = if place == 0 { " " } else { "" };
             line += &format!("{space}{}{}{sign}", call_letter(call - first), name(*other));
         }
+
         let all: Vec<_> = state.goals_at(&turn, instance).collect();
         if turn.assigned.iter().any(|(_, other)| *other == elevator) {
             line += &format!(" {}", Wanted::of(&all, floor).shown(""));
         }
+        // With no direction to keep, the nearest goal decides.
         if direction_now == Direction::None && !all.contains(&floor) {
             let mut sorted = all;
             sorted.sort_unstable();
             sorted.dedup();
+
             let mut nearest = Nearest::default();
             for goal in sorted {
                 line += &format!(" {}", nearest.meets(instance, goal, floor, goal));
             }
         }
+
         Some(line)
     }
 }
@@ -149,7 +161,7 @@ impl Wanted {
     }
 }
 
-/// The least distance so far, what it is of, and how that lies.
+/// The least distance so far, to what it is, and in which direction that lies.
 #[derive(Default)]
 struct Nearest(Option<(usize, usize, char)>);
 
@@ -160,12 +172,16 @@ impl Nearest {
     fn meets(&mut self, instance: &Instance, floor: usize, other: usize, of: usize) -> String {
         let [x, y] = [floor, other].map(|floor| floor_of(instance, floor));
         let pairs: String = x.chars().zip(y.chars()).flat_map(|(x, y)| [x, y]).collect();
+
         let sign = sign(floor, other);
         let distance = floor.abs_diff(other);
+
         let spelled = difference(floor.max(other), floor.min(other), x.len());
+        // The two digits of each group stand in the pairs already.
         let spelled = spelled.as_bytes().chunks(4).flat_map(|group| group.iter().skip(2));
-        // The last borrow is none.
+        // The greater floor comes first, so the last borrow is none.
         let spelled: String = spelled.map(|byte| char::from(*byte)).take(2 * x.len() - 1).collect();
+
         let digits = floor_of(instance, distance);
         let compared = match self.0 {
             Some((least, ..)) if least <= distance => {
@@ -178,6 +194,7 @@ impl Nearest {
                 format!("{digits}!")
             }
         };
+
         format!("{pairs}{sign}{spelled}{compared}")
     }
 }
@@ -192,6 +209,7 @@ fn course(instance: &Instance, state: &State) -> String {
     let count = state.floors.len();
     let goals = |elevator: usize| goals(instance, state, elevator);
     let mut busy: Vec<_> = (0..count).map(|elevator| !goals(elevator).is_empty()).collect();
+
     let met = |elevator: usize, mark: char| {
         format!(
             "{}{}{mark}",
@@ -199,15 +217,18 @@ fn course(instance: &Instance, state: &State) -> String {
             Wanted::of(&goals(elevator), state.floors[elevator]).shown("")
         )
     };
+
     let mut line = String::new();
     let from = state.last.0.map_or(0, |last| last.elevator + 1);
+
     for (elevator, busy) in busy.iter().enumerate().skip(from) {
         line += &met(elevator, if *busy { '+' } else { '-' });
         if *busy {
             return line;
         }
     }
-    // Whether any of the others has calls, for else ticks are skipped.
+
+    // Whether any of the others has goals; if none has, ticks may be skipped.
     line.push('|');
     for (elevator, busy) in busy.iter().enumerate().take(from) {
         line += &met(elevator, if *busy { '*' } else { ':' });
@@ -215,9 +236,11 @@ fn course(instance: &Instance, state: &State) -> String {
             break;
         }
     }
+
     let mut tick = state.t + 1;
     line += &format!(" {}", incremented(state.t, TICK));
     let calls = &instance.calls[first_after(&instance.calls, state.t)..];
+    // If no elevator has a goal, time jumps to the next call.
     if let (false, Some(call)) = (busy.contains(&true), calls.first()) {
         line += &format!(" none;{}{}", call_letter(0), time(call.time, tick));
         if call.time > tick {
@@ -225,11 +248,13 @@ fn course(instance: &Instance, state: &State) -> String {
             line += &format!(" {tick:0TICK$}");
         }
     }
+
     for (place, call) in calls.iter().enumerate() {
         line += &format!(";{}{}", call_letter(place), time(call.time, tick));
         if call.time > tick {
             break;
         }
+
         line += &floor_of(instance, call.from);
         let mut nearest = Nearest::default();
         for (elevator, floor) in state.floors.iter().enumerate() {
@@ -239,14 +264,17 @@ fn course(instance: &Instance, state: &State) -> String {
                 nearest.meets(instance, call.from, *floor, elevator)
             );
         }
+
         if let Some((_, elevator, sign)) = nearest.0 {
             busy[elevator] = true;
             line += &format!(" {}{}{sign}", call_letter(place), name(elevator));
         }
     }
+
     if calls.last().is_none_or(|call| call.time <= tick) {
         line += ";-";
     }
+    // With the new calls assigned, the first elevator that has a goal takes the turn.
     line.push(';');
     for (elevator, busy) in busy.iter().enumerate() {
         line += &met(elevator, if *busy { '+' } else { '-' });
@@ -254,6 +282,7 @@ fn course(instance: &Instance, state: &State) -> String {
             break;
         }
     }
+
     line
 }
 

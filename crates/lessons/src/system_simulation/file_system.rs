@@ -2,8 +2,9 @@
 //! command's verb again, what its path ends in, and the right that it needs; before a directory is
 //! removed, its path beside the working directory's.
 // An entry is its kind, the initial of its owner and its mode, such as `da75`. What is entered has
-// a letter, since a path may lead to the same directory several times; a slash behind it if another
-// is entered, a dot if it is the last. What a path ends in is `T`; the user stands behind `@`.
+// a letter, since a path may lead to the same directory several times; a slash follows it if
+// another one is entered, a dot if it is the last. What a path ends in is `T`; the user follows
+// `@`.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::file_command::Command;
@@ -14,7 +15,7 @@ use prime_bench::tasks::system_simulation::file_tree::{
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct FileSystemLesson;
 
 /// A directory on the way, or where the way ends.
 struct Stop<'a> {
@@ -35,25 +36,30 @@ impl<'a> Way<'a> {
         let is_named = names_an_entry(command);
         let (directory, name) = if is_named { split(path) } else { (path, "") };
         let (at, mut entered) = stops(state, directory);
+
         let target = if is_named {
             let path = at.join(name);
             let entry = state.tree.find(path.as_str());
             Some((path, Stop { name: name.to_owned(), entry }))
         } else if matches!(command, Command::Cd(_)) {
+            // `cd` needs nothing of its directory but to enter it.
             None
         } else {
             entered.pop().map(|last| (at, last))
         };
+
         Self { entered, target }
     }
 }
 
 /// The entries that a written path names one after the other, from where it begins.
 fn stops<'a>(state: &'a State, written: &str) -> (Path, Vec<Stop<'a>>) {
+    // Without a leading slash the way begins in the working directory.
     let mut at = if written.starts_with('/') { Path::root() } else { state.cwd.clone() };
     let stop =
         |name: &str, at: &Path| Stop { name: name.to_owned(), entry: state.tree.find(at.as_str()) };
     let mut stops = vec![stop(if at.is_root() { "/" } else { "." }, &at)];
+
     for component in written.split('/').filter(|component| !component.is_empty()) {
         match component {
             "." => {}
@@ -62,6 +68,7 @@ fn stops<'a>(state: &'a State, written: &str) -> (Path, Vec<Stop<'a>>) {
         }
         stops.push(stop(component, &at));
     }
+
     (at, stops)
 }
 
@@ -108,12 +115,12 @@ fn shown(entry: Option<&Entry>) -> String {
     )
 }
 
-/// What stands behind a stop that is entered.
+/// What follows a stop that is entered.
 fn separator(place: usize, entered: usize) -> char {
     if place + 1 == entered { '.' } else { '/' }
 }
 
-impl Lesson for Of {
+impl Lesson for FileSystemLesson {
     type Task = FileSystem;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -121,12 +128,15 @@ impl Lesson for Of {
         let Some(path) = command.path() else { return verb(command).to_owned() };
         let way = Way::of(state, command, path);
         let mut line = format!("{} @{}", verb(command), initial(state.user));
+
         for (place, stop) in way.entered.iter().enumerate() {
             let separator = separator(place, way.entered.len());
             line += &format!(" {} {}:{}{separator}", stop.name, letter(place), shown(stop.entry));
         }
+
         let Some((path, target)) = way.target else { return line };
         line += &format!(" {} T:{}", target.name, shown(target.entry));
+
         match command {
             // What a directory holds is its list: whether it has a first entry.
             Command::Rmdir(_) => {
@@ -146,29 +156,39 @@ impl Lesson for Of {
         FileSystem::reference(instance, state)?;
         let command = instance.commands.get(state.done)?;
         let Some(path) = command.path() else { return Some(String::new()) };
+
         let way = Way::of(state, command, path);
         let mut line = String::new();
+
         for (place, stop) in way.entered.iter().enumerate() {
             line += &format!("{}:", letter(place));
             let Some(entry) = stop.entry else { return Some(line + "-") };
             if entry.kind == Kind::File {
                 return Some(line + "f");
             }
+
             let separator = separator(place, way.entered.len());
             line += &format!("{}{separator}{} ", shown(stop.entry), judged(state, entry, ENTER));
+            // A directory that may not be entered ends the way.
             if !entry.allows(state.user, ENTER) {
                 return Some(line.trim_end().to_owned());
             }
         }
+
         line += verb(command);
         let Some((path, target)) = &way.target else { return Some(line) };
+
         let directory = way.entered.last().and_then(|stop| stop.entry);
         line += " T:";
         let is_made = matches!(command, Command::Mkdir(_) | Command::Touch(_));
+
         let Some(entry) = target.entry else {
             line.push('-');
+            // A new entry needs the right to write into its directory; all else needs the entry
+            // itself.
             return Some(if is_made { line + &again(state, directory?, WRITE) } else { line });
         };
+
         Some(match command {
             Command::Read(_) | Command::Write(..) if entry.kind == Kind::File => {
                 let right = if matches!(command, Command::Read(_)) { READ } else { WRITE };
@@ -185,6 +205,7 @@ impl Lesson for Of {
                 if directory?.allows(state.user, WRITE) {
                     let is_empty = !state.tree.holds_entries(path);
                     line += if is_empty { " list:-" } else { " list:+" };
+                    // An empty directory can be removed unless the working directory lies in it.
                     if is_empty {
                         for pair in beside(path, &state.cwd) {
                             line += &format!(
@@ -208,7 +229,7 @@ impl Lesson for Of {
     }
 }
 
-/// The names of a path and of the working directory at the same depth; `-` behind the last one.
+/// The names of a path and of the working directory at the same depth; `-` after the last one.
 struct Pair {
     depth: usize,
     name: String,
@@ -230,6 +251,7 @@ fn beside(path: &Path, cwd: &Path) -> Vec<Pair> {
     let mut names =
         [path, cwd].map(|path| path.as_str().split('/').filter(|name| !name.is_empty()));
     let mut pairs = Vec::new();
+
     loop {
         let [name, other] = names.each_mut().map(Iterator::next);
         let shown = |name: Option<&str>| name.unwrap_or("-").to_owned();

@@ -12,7 +12,7 @@ use prime_bench::tasks::system_simulation::meeting_scheduler::{
 use crate::Lesson;
 use crate::numbers::{letter, pairwise};
 
-pub struct Of;
+pub struct MeetingSchedulerLesson;
 
 /// The letter of a room, of which the benchmark has few.
 fn name(room: usize) -> String {
@@ -25,7 +25,7 @@ struct Asked {
     start: usize,
     length: usize,
     width: usize,
-    /// Behind the last slot that may be taken.
+    /// The slot after the last one that may be taken.
     end: usize,
 }
 
@@ -72,7 +72,7 @@ impl Best {
     }
 }
 
-impl Lesson for Of {
+impl Lesson for MeetingSchedulerLesson {
     type Task = MeetingScheduler;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -91,9 +91,11 @@ impl Lesson for Of {
                         .collect();
                     format!("{}:{}{day}", name(room), asked.number(instance.rooms[room]))
                 };
+
                 let rooms: Vec<_> = (0..instance.rooms.len()).map(calendar).collect();
                 let last = name(instance.rooms.len().saturating_sub(1));
                 let people = asked.number(*people);
+
                 format!(
                     "book {} for {length} of {people} last {last} {}",
                     letter(*start),
@@ -107,12 +109,15 @@ impl Lesson for Of {
         let Request::Book(start, length, people) = *instance.requests.get(state.done)? else {
             return Some(String::new());
         };
+
         let asked = Asked::of(instance, (start, length, people));
         let mut best = Best::TooSmall;
         let mut rooms = Vec::new();
+
         for (room, size) in instance.rooms.iter().enumerate() {
             let mut line =
                 format!("{}/{}", name(room), pairwise(&asked.number(*size), &asked.number(people)));
+
             if *size >= people {
                 let (scanned, start) = scan(&asked, room, taken(instance, state, room));
                 line += &scanned;
@@ -131,17 +136,20 @@ impl Lesson for Of {
                     (Some(start), _) => Best::Free { start, room },
                 };
             }
+
             rooms.push(format!("{line}*{}", best.shown(instance, &asked)));
         }
+
         Some(rooms.join(" "))
     }
 }
 
 /// The slots of a room, each with how many are free in a row up to it, until there are enough,
-/// which `!` says; where they start.
+/// which `!` says; and where those start.
 fn scan(asked: &Asked, room: usize, taken: u32) -> (String, Option<usize>) {
     let mut line = String::new();
     let mut run = 0;
+
     for slot in asked.start..asked.end {
         run = if taken >> slot & 1 == 1 { 0 } else { run + 1 };
         line += &format!("{}{run}", asked.slot(room, taken, slot));
@@ -149,6 +157,7 @@ fn scan(asked: &Asked, room: usize, taken: u32) -> (String, Option<usize>) {
             return (line + "!", Some(slot + 1 - run));
         }
     }
+
     (line, None)
 }
 

@@ -12,12 +12,12 @@ mod railway_scheduling;
 use crate::AnyLesson;
 
 pub(super) const LESSONS: &[AnyLesson] = &[
-    AnyLesson::of::<file_system::Of>(),
-    AnyLesson::of::<blockchain_ledger::Of>(),
-    AnyLesson::of::<railway_scheduling::Of>(),
-    AnyLesson::of::<meeting_scheduler::Of>(),
-    AnyLesson::of::<elevator_scheduling::Of>(),
-    AnyLesson::of::<packet_routing::Of>(),
-    AnyLesson::of::<assembly_line::Of>(),
-    AnyLesson::of::<chemical_reaction::Of>(),
+    AnyLesson::of::<file_system::FileSystemLesson>(),
+    AnyLesson::of::<blockchain_ledger::BlockchainLedgerLesson>(),
+    AnyLesson::of::<railway_scheduling::RailwaySchedulingLesson>(),
+    AnyLesson::of::<meeting_scheduler::MeetingSchedulerLesson>(),
+    AnyLesson::of::<elevator_scheduling::ElevatorSchedulingLesson>(),
+    AnyLesson::of::<packet_routing::PacketRoutingLesson>(),
+    AnyLesson::of::<assembly_line::AssemblyLineLesson>(),
+    AnyLesson::of::<chemical_reaction::ChemicalReactionLesson>(),
 ];

@@ -6,9 +6,9 @@ use prime_bench::tasks::system_simulation::packet_routing::{Instance, PacketRout
 use crate::Lesson;
 use crate::numbers::interleaved;
 
-pub struct Of;
+pub struct PacketRoutingLesson;
 
-impl Lesson for Of {
+impl Lesson for PacketRoutingLesson {
     type Task = PacketRouting;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -17,6 +17,7 @@ impl Lesson for Of {
         else {
             return "-".to_owned();
         };
+
         let next = instance.tables[at][*destination];
         format!("{} ttl {:02} next {next}", interleaved(at, *destination, 2), state.ttl)
     }

@@ -5,9 +5,9 @@ use prime_bench::tasks::tree_structures::bst_inorder::{Action, BstInorder, Insta
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct BstInorderLesson;
 
-impl Lesson for Of {
+impl Lesson for BstInorderLesson {
     type Task = BstInorder;
 
     fn view(_: &Instance, state: &State) -> String {

@@ -6,12 +6,12 @@ use prime_bench::tasks::tree_structures::bst_insertion::{Action, BstInsertion, I
 use crate::Lesson;
 use crate::numbers::{compared, incremented, low_first};
 
-pub struct Of;
+pub struct BstInsertionLesson;
 
 /// Width of keys, and of the numbers of nodes that are counted.
 const WIDTH: usize = 3;
 
-impl Lesson for Of {
+impl Lesson for BstInsertionLesson {
     type Task = BstInsertion;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -27,6 +27,7 @@ impl Lesson for Of {
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         BstInsertion::reference(instance, state)?;
         let key = |node: usize| usize::try_from(instance.keys[node]).ok();
+
         Some(match (state.k.get(), state.at.get()) {
             (Some(k), Some(at)) => compared(key(k)?, key(at)?, WIDTH),
             (Some(k), None) => {

@@ -9,7 +9,7 @@ use prime_bench::tasks::tree_structures::heap_operations::{
 use crate::Lesson;
 use crate::numbers::compared;
 
-pub struct Of;
+pub struct HeapOperationsLesson;
 
 /// Width of elements.
 const WIDTH: usize = 3;
@@ -24,6 +24,7 @@ enum Relatives {
 fn node(instance: &Instance, state: &State) -> Option<(usize, Relatives)> {
     let (op, node) = (state.op.checked_sub(1)?, state.node.get()?);
     state.heap.get(node)?;
+
     Some(match instance.ops.get(op)? {
         Operation::Insert(_) => (node, Relatives::Parent(node.checked_sub(1)? / 2)),
         Operation::Extract => (
@@ -33,13 +34,14 @@ fn node(instance: &Instance, state: &State) -> Option<(usize, Relatives)> {
     })
 }
 
-impl Lesson for Of {
+impl Lesson for HeapOperationsLesson {
     type Task = HeapOperations;
 
     fn view(instance: &Instance, state: &State) -> String {
         if state.last.0 == Some(Action::Done) {
             return "-".to_owned();
         }
+
         let place = |place: usize| format!("{place} {:0WIDTH$}", state.heap[place]);
         let next = match instance.ops.get(state.op) {
             Some(Operation::Insert(value)) => format!("insert {value}"),
@@ -47,6 +49,7 @@ impl Lesson for Of {
             Some(Operation::Extract) => "extract".to_owned(),
             None => "done".to_owned(),
         };
+
         match node(instance, state) {
             Some((node, Relatives::Parent(parent))) => {
                 format!("up {} {} next {next}", place(node), place(parent))
@@ -64,6 +67,7 @@ impl Lesson for Of {
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         HeapOperations::reference(instance, state)?;
         let against = |a: usize, b: usize| compared(state.heap[a], state.heap[b], WIDTH);
+
         Some(match node(instance, state) {
             Some((node, Relatives::Parent(parent))) => against(node, parent),
             Some((node, Relatives::Children(children))) => match children.as_slice() {

@@ -8,7 +8,7 @@ use prime_bench::tasks::tree_structures::huffman_tree::{Action, HuffmanTree, Ins
 
 use crate::Lesson;
 
-pub struct Of;
+pub struct HuffmanTreeLesson;
 
 /// Digits of each weight: those of the greatest.
 fn width(state: &State) -> usize {
@@ -39,21 +39,23 @@ fn name(node: usize) -> String {
 fn bits(instance: &Instance, state: &State, symbol: usize) -> Vec<char> {
     let mut node = symbol;
     let mut bits = Vec::new();
+
     for (place, pair) in state.merges.iter().enumerate() {
         if let Some(bit) = pair.iter().position(|child| *child == node) {
             bits.push(if bit == 0 { '0' } else { '1' });
             node = instance.freq.len() + place;
         }
     }
+
     bits
 }
 
-/// Bits, each behind the letter of its height.
+/// Bits, each after the letter of its height.
 fn lettered(bits: &[char]) -> String {
     ('a'..).zip(bits).map(|(letter, bit)| format!("{letter}{bit}")).collect::<Vec<_>>().concat()
 }
 
-impl Lesson for Of {
+impl Lesson for HuffmanTreeLesson {
     type Task = HuffmanTree;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -61,14 +63,17 @@ impl Lesson for Of {
         if state.last.0 == Some(Action::Done) {
             return "-".to_owned();
         }
+
         if state.merges.len() + 1 < count {
             let (symbols, merged) =
                 state.alive.split_at(state.alive.partition_point(|node| *node < count));
             return format!("{}.{}", weighed(state, symbols), weighed(state, merged));
         }
+
         if next < count {
             return format!("code {next} up {}", lettered(&bits(instance, state, next)));
         }
+
         "end".to_owned()
     }
 
@@ -77,10 +82,12 @@ impl Lesson for Of {
             Action::Merge(..) => Some(lightest(instance, state)),
             Action::Code(symbol, _) => {
                 let bits: Vec<_> = bits(instance, state, symbol);
+
                 let upwards: Vec<_> = ('a'..).zip(&bits).collect();
-                // Each bit behind its letter from below and the one from above: by the latter it is
-                // found for the code.
+                // Each bit after its letter from below and the one from above: the latter finds it
+                // for the code.
                 let downwards = upwards.into_iter().rev().zip('A'..);
+
                 Some(
                     downwards
                         .map(|((below, bit), above)| format!("{below}{above}{bit}"))
@@ -98,6 +105,7 @@ impl Lesson for Of {
 fn against(x: u64, other: u64, width: usize) -> String {
     let (digits, others) = (format!("{x:0width$}"), format!("{other:0width$}"));
     let mut line = String::new();
+
     for (ours, theirs) in digits.chars().zip(others.chars()) {
         line.extend([ours, theirs]);
         if ours != theirs {
@@ -105,24 +113,26 @@ fn against(x: u64, other: u64, width: usize) -> String {
             return line;
         }
     }
+
     line + "="
 }
 
 /// One pass over the living nodes. The weight of each is compared with the second lightest's, and
 /// if it is less, with the lightest's; where it takes one of the two places, both follow, the
 /// second with its weight. Merged nodes ascend, so that the first that is not less ends the pass.
-/// In the end the two again.
+/// The two are named again at the end.
 fn lightest(instance: &Instance, state: &State) -> String {
     let width = width(state);
     let weight = |node: usize| state.weight[node];
     let mut line = String::new();
     let mut lightest: Vec<usize> = Vec::new();
+
     for (place, node) in state.alive.iter().enumerate() {
         line += &name(*node);
         if let Some(second) = lightest.get(1) {
             line += &against(weight(*node), weight(*second), width);
             if weight(*node) >= weight(*second) {
-                // After wrong merges they may not.
+                // After wrong merges the weights may not ascend.
                 let ascend = || state.alive[place..].is_sorted_by_key(|node| weight(*node));
                 if *node >= instance.freq.len() && ascend() {
                     break;
@@ -130,16 +140,19 @@ fn lightest(instance: &Instance, state: &State) -> String {
                 continue;
             }
         }
+
         let first = lightest.first().copied();
         line +=
             &first.map_or_else(String::new, |first| against(weight(*node), weight(first), width));
         let is_first = first.is_none_or(|first| weight(*node) < weight(first));
         lightest.insert(usize::from(!is_first), *node);
         lightest.truncate(2);
+
         if let [first, second] = lightest[..] {
             line += &format!("{}{}", name(first), weighed(state, &[second]));
         }
     }
+
     let names: String = lightest.into_iter().map(name).collect();
     format!("{line};{names}")
 }

@@ -9,9 +9,9 @@ mod red_black_insert;
 use crate::AnyLesson;
 
 pub(super) const LESSONS: &[AnyLesson] = &[
-    AnyLesson::of::<bst_insertion::Of>(),
-    AnyLesson::of::<bst_inorder::Of>(),
-    AnyLesson::of::<red_black_insert::Of>(),
-    AnyLesson::of::<huffman_tree::Of>(),
-    AnyLesson::of::<heap_operations::Of>(),
+    AnyLesson::of::<bst_insertion::BstInsertionLesson>(),
+    AnyLesson::of::<bst_inorder::BstInorderLesson>(),
+    AnyLesson::of::<red_black_insert::RedBlackInsertLesson>(),
+    AnyLesson::of::<huffman_tree::HuffmanTreeLesson>(),
+    AnyLesson::of::<heap_operations::HeapOperationsLesson>(),
 ];

@@ -11,7 +11,7 @@ use prime_bench::tasks::tree_structures::red_black_tree::Node;
 use crate::Lesson;
 use crate::numbers::compared;
 
-pub struct Of;
+pub struct RedBlackInsertLesson;
 
 /// Digits of a key.
 const WIDTH: usize = 3;
@@ -31,6 +31,7 @@ fn family(state: &State) -> Option<String> {
     let tree = &state.nodes;
     let z = state.z?;
     let (p, inner) = tree.parent(tree.find(z)?).filter(|(p, _)| tree.nodes[*p].red)?;
+
     Some(match tree.parent(p) {
         Some((g, outer)) => {
             let uncle = match tree.nodes[g].children[1 - outer] {
@@ -44,7 +45,7 @@ fn family(state: &State) -> Option<String> {
     })
 }
 
-impl Lesson for Of {
+impl Lesson for RedBlackInsertLesson {
     type Task = RedBlackInsert;
 
     fn view(instance: &Instance, state: &State) -> String {
@@ -52,9 +53,11 @@ impl Lesson for Of {
         if state.last.0 == Some(Action::Done) {
             return "-".to_owned();
         }
+
         if let Some(family) = family(state) {
             return family;
         }
+
         match (state.root, instance.keys.get(tree.nodes.len())) {
             (Some(root), _) if tree.is_red(tree.root) => format!("root {root} red"),
             (_, None) => "end".to_owned(),
@@ -81,15 +84,18 @@ impl Lesson for Of {
         let (Action::Left(key, _) | Action::Right(key, _)) = action else {
             return Some(String::new());
         };
+
         let tree = &state.nodes;
         let mut line = String::new();
         let mut at = tree.root;
+
         while let Some(place) = at {
             let node = &tree.nodes[place];
             line +=
                 &format!("{}{:0WIDTH$}:{} ", letter(at), node.key, compared(key, node.key, WIDTH));
             at = node.children[usize::from(key > node.key)];
         }
+
         line.push('.');
         Some(line)
     }

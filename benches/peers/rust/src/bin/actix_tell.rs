@@ -88,19 +88,24 @@ fn arbiters(placement: &str) -> Result<Vec<ArbiterHandle>, String> {
 async fn ring(spec: Spec, placement: &str) -> Result<Measured, String> {
     let (phase, mut ended) = Phase::new(spec);
     let arbiters = arbiters(placement)?;
+
     let mut kicks: Vec<Kick> = Vec::new();
     for trio in 0..spec.trios() {
         let at =
             |role: usize| &arbiters[if placement == "own" { role } else { trio % arbiters.len() }];
+        // The ring is closed through a slot, since the executor is made last.
         let slot = Arc::new(OnceLock::new());
         let (back, coordinator) = (Arc::clone(&slot), Coordinator::new(&phase));
+
         let coordinator =
             CoordinatorActor::start_in_arbiter(at(2), move |_| CoordinatorActor(back, coordinator));
         let verifier = VerifierActor::start_in_arbiter(at(1), move |_| VerifierActor(coordinator));
         let executor = ExecutorActor::start_in_arbiter(at(0), move |_| ExecutorActor(verifier));
+
         slot.get_or_init(|| executor.clone());
         kicks.push(Box::new(move |request| executor.do_send(Request(request))));
     }
+
     Ok(drive(&kicks, &phase, &mut ended).await)
 }
 

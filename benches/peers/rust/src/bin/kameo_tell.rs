@@ -61,21 +61,27 @@ async fn ring(spec: Spec) -> Measured {
     let (phase, mut ended) = Phase::new(spec);
     let mut kicks: Vec<Kick> = Vec::new();
     for _ in 0..spec.trios() {
+        // The ring is closed through a slot, since the executor is made last.
         let slot = Arc::new(OnceLock::new());
         let coordinator = CoordinatorActor(Arc::clone(&slot), Coordinator::new(&phase));
         let coordinator = CoordinatorActor::spawn_with_mailbox(coordinator, bounded(MAILBOX));
+
         let verifier =
             VerifierActor::spawn_with_mailbox(VerifierActor(coordinator.clone()), bounded(MAILBOX));
         let executor =
             ExecutorActor::spawn_with_mailbox(ExecutorActor(verifier.clone()), bounded(MAILBOX));
+
         slot.get_or_init(|| executor.clone());
+        // No actor is still starting when the clock does.
         coordinator.wait_for_startup().await;
         verifier.wait_for_startup().await;
         executor.wait_for_startup().await;
+
         kicks.push(Box::new(move |request| {
             executor.tell(Request(request)).try_send().expect("there is room for every trajectory");
         }));
     }
+
     drive(&kicks, &phase, &mut ended).await
 }
 

@@ -95,17 +95,20 @@ async fn ring(spec: Spec) -> Result<Measured, ractor::SpawnErr> {
     let (phase, mut ended) = Phase::new(spec);
     let mut kicks: Vec<Kick> = Vec::new();
     for _ in 0..spec.trios() {
+        // The ring is closed through a slot, since the executor is made last.
         let slot: Back = Arc::default();
         let (coordinator, _) =
             Actor::spawn(None, CoordinatorActor, (Arc::clone(&slot), Coordinator::new(&phase)))
                 .await?;
         let (verifier, _) = Actor::spawn(None, VerifierActor, coordinator).await?;
         let (executor, _) = Actor::spawn(None, ExecutorActor, verifier).await?;
+
         slot.get_or_init(|| executor.clone());
         kicks.push(Box::new(move |request| {
             executor.cast(Execute(request)).expect("the executor lives")
         }));
     }
+
     Ok(drive(&kicks, &phase, &mut ended).await)
 }
 

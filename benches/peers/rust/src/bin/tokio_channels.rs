@@ -11,12 +11,14 @@ use peers::{
 };
 use tokio::sync::mpsc;
 
-/// Has no name any more: it goes with the process.
+/// The file for the records. Its name is removed already, so that it vanishes with the process.
 fn journal() -> std::io::Result<File> {
     let folder = std::env::var_os("PEERS_DATA").map_or_else(std::env::temp_dir, PathBuf::from);
+
     std::fs::create_dir_all(&folder)?;
     let path = folder.join(format!("steps-{}", std::process::id()));
     let file = File::options().create(true).append(true).open(&path)?;
+
     std::fs::remove_file(&path)?;
     Ok(file)
 }
@@ -49,12 +51,16 @@ async fn coordinate_durably(
     mut file: File,
 ) {
     let (mut batch, mut buffer) = (Vec::new(), Vec::new());
+
     while verdicts.recv_many(&mut batch, MAILBOX).await > 0 {
         buffer.clear();
         batch.iter().for_each(|verdict| record(&mut buffer, verdict));
+
         file.write_all(&buffer)
             .and_then(|()| file.sync_data())
             .expect("the disk takes the records");
+
+        // The records are on disk, so the steps may proceed.
         for verdict in batch.drain(..) {
             if let Some(next) = coordinator.decide(verdict)
                 && executor.send(next).await.is_err()
@@ -72,6 +78,7 @@ async fn ring(spec: Spec, is_durable: bool) -> Result<Measured, String> {
         let (to_executor, mut requests) = mpsc::channel::<Request>(MAILBOX);
         let (to_verifier, mut actions) = mpsc::channel::<Action>(MAILBOX);
         let (to_coordinator, verdicts) = mpsc::channel::<Verdict>(MAILBOX);
+
         tokio::spawn(async move {
             while let Some(request) = requests.recv().await {
                 if to_verifier.send(execute(request)).await.is_err() {
@@ -79,6 +86,7 @@ async fn ring(spec: Spec, is_durable: bool) -> Result<Measured, String> {
                 }
             }
         });
+
         tokio::spawn(async move {
             while let Some(action) = actions.recv().await {
                 if to_coordinator.send(verify(action)).await.is_err() {
@@ -86,6 +94,7 @@ async fn ring(spec: Spec, is_durable: bool) -> Result<Measured, String> {
                 }
             }
         });
+
         let coordinator = Coordinator::new(&phase);
         if is_durable {
             let file = journal().map_err(|error| format!("no file for the records: {error}"))?;
@@ -93,10 +102,12 @@ async fn ring(spec: Spec, is_durable: bool) -> Result<Measured, String> {
         } else {
             tokio::spawn(coordinate(verdicts, coordinator, to_executor.clone()));
         }
+
         kicks.push(Box::new(move |request| {
             to_executor.try_send(request).expect("there is room for every trajectory")
         }));
     }
+
     Ok(drive(&kicks, &phase, &mut ended).await)
 }
 
@@ -108,10 +119,12 @@ fn main() {
             "durable" => (true, true),
             other => return Err(format!("`{other}` is none of current, multi, durable")),
         };
-        // A file for each trajectory is not what a journal looks like.
+
+        // A journal has one file, not one for each trajectory.
         if is_durable && spec.topology == Topology::Trios {
             return Ok(None);
         }
+
         let runtime = runtime(is_multi_thread);
         let measured = runtime.block_on(ring(spec, is_durable));
         runtime.shutdown_background();
