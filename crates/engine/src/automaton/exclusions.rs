@@ -104,14 +104,19 @@ impl Exclusions {
         if self.lines.is_empty() {
             return mask;
         }
+
         let vocabulary = Arc::clone(&automaton.vocabulary);
         if !self.is_live(&mut automaton.states, at) {
             return Arc::new(TokenMask::none(vocabulary.len()));
         }
+
         let mut barred = Vec::new();
         if self.lines.is_line(at.place) {
             barred.extend_from_slice(vocabulary.ends());
         }
+
+        // Only along the trie, or after a newline, can a token lead to nothing but excluded lines.
+        // A short mask is checked token by token instead.
         if let Some(few) = mask.few() {
             let letters = few.iter().filter(|token| !vocabulary.piece(**token).is_empty());
             barred.extend(letters.filter(|token| self.is_dead_end(automaton, at, **token)));
@@ -120,6 +125,7 @@ impl Exclusions {
             barred.extend(breaks.filter(|token| self.is_dead_end(automaton, at, **token)));
             self.bar_along_lines(&mut automaton.states, &vocabulary, at, &mut barred);
         }
+
         if barred.is_empty() { mask } else { Arc::new(mask.without(&barred)) }
     }
 
@@ -145,6 +151,7 @@ impl Exclusions {
         barred: &mut Vec<u32>,
     ) {
         let Some(line) = at.place else { return };
+
         let mut todo = vec![(ROOT, at.state.clone(), line)];
         while let Some((node, state, line)) = todo.pop() {
             for child in vocabulary.children(node) {
@@ -155,6 +162,7 @@ impl Exclusions {
                     continue;
                 }
                 let after = ExclusionState { state: states.handle(next), place: Some(line) };
+
                 let tokens = vocabulary.tokens_at(child);
                 if !tokens.is_empty() && !self.is_live(states, &after) {
                     barred.extend_from_slice(tokens);
@@ -170,10 +178,12 @@ impl Exclusions {
         if let Some((_, is_live)) = self.is_live.get(&from.key()) {
             return *is_live;
         }
+
         let mut seen = HashMap::from([(from.key(), from.state.clone())]);
         // The states on the way, each with the byte to try next.
         let mut path = vec![(from.clone(), 0_u16)];
         let mut is_live = self.ends(states, from);
+
         while !is_live && let Some((at, next)) = path.last_mut() {
             let Ok(byte) = u8::try_from(*next) else {
                 path.pop();
@@ -184,6 +194,7 @@ impl Exclusions {
             if id == DEAD {
                 continue;
             }
+
             let place = self.lines.after(at.place, byte);
             if let Some((_, known)) = self.is_live.get(&(id, place)) {
                 is_live = *known;
@@ -195,13 +206,16 @@ impl Exclusions {
                 path.push((after, 0));
             }
         }
+
         if is_live {
             // Those that were left without success may still lead on through one that is on the
             // path.
             self.is_live.extend(path.into_iter().map(|(at, _)| (at.key(), (at.state, true))));
         } else {
+            // The search was exhaustive: nothing that it saw leads to an end.
             self.is_live.extend(seen.into_iter().map(|(key, state)| (key, (state, false))));
         }
+
         is_live
     }
 

@@ -77,6 +77,7 @@ impl LineTrie {
 
     pub(super) fn child(&self, node: u32, byte: u8) -> Place {
         let Node { is_prefix, children, .. } = &self.nodes[node as usize];
+        // All continuations of a prefix stay at its node.
         if *is_prefix && byte != b'\n' {
             return Some(node);
         }

@@ -42,9 +42,11 @@ impl Vocabulary {
         for id in &ends {
             pieces[*id as usize].clear();
         }
+
         let small = |length: usize| {
             u32::try_from(length).expect("invariant: a vocabulary is far below 4 GiB")
         };
+
         let mut offsets = Vec::with_capacity(pieces.len() + 1);
         offsets.push(0);
         let mut length = 0;
@@ -52,14 +54,18 @@ impl Vocabulary {
             length += piece.len();
             offsets.push(small(length));
         }
+
         let breaks = (0..)
             .zip(&pieces)
             .filter(|(_, piece)| piece.contains(&b'\n'))
             .map(|(id, _)| id)
             .collect();
+
+        // Sorted by text, which is the order of the trie's nodes.
         let mut order: Vec<u32> =
             (0..small(pieces.len())).filter(|id| !pieces[*id as usize].is_empty()).collect();
         order.sort_by(|a, b| pieces[*a as usize].cmp(&pieces[*b as usize]));
+
         let mut nodes: Vec<TrieNode> = Vec::new();
         // The path to the last piece.
         let mut path: Vec<usize> = Vec::new();
@@ -70,6 +76,7 @@ impl Vocabulary {
                 .zip(piece)
                 .take_while(|(node, byte)| nodes[**node].byte == **byte)
                 .count();
+            // What is below the shared part has all its descendants now.
             for node in path.drain(shared..) {
                 nodes[node].end = small(nodes.len());
             }
@@ -84,9 +91,11 @@ impl Vocabulary {
                 });
             }
         }
+
         for node in path {
             nodes[node].end = small(nodes.len());
         }
+
         Self {
             bytes: pieces.concat().into_boxed_slice(),
             offsets: offsets.into_boxed_slice(),

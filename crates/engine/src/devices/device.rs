@@ -48,14 +48,18 @@ impl FromStr for Device {
         if upper == "CPU" {
             return Ok(Self::Cpu);
         }
+
         if let Some(index) = upper.strip_prefix("CUDA") {
+            // A number that is parsed may have a sign; here it must not.
             let plain =
                 !index.is_empty() && index.len() <= 3 && index.bytes().all(|b| b.is_ascii_digit());
             return index.parse().ok().filter(|_| plain).map(Self::Cuda).ok_or_else(refuse);
         }
+
         if let Some(id) = upper.strip_prefix("PCI:") {
             return id.parse().map(Self::Pci).map_err(|_| refuse());
         }
+
         let uuid =
             upper.strip_prefix("GPU-").or_else(|| upper.strip_prefix("MIG-")).ok_or_else(refuse)?;
         let groups: Vec<&str> = uuid.split('-').collect();

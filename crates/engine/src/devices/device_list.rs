@@ -52,6 +52,7 @@ impl Devices {
                 return Err(DevicesError::Slice(slice.clone()));
             }
         }
+
         let twice = devices.iter().enumerate().find(|(at, device)| devices[..*at].contains(device));
         match twice {
             Some((_, device)) => Err(DevicesError::Twice(device.clone())),
@@ -185,9 +186,11 @@ mod tests {
         );
         assert_eq!(devices(&["CUDA0", slice]), Err(DevicesError::Slice(slice.parse().unwrap())));
         assert!(devices(&[slice]).is_ok());
+
         let many = |count: u32| Devices::new((0..count).map(Device::Cuda).collect());
         assert!(many(16).is_ok());
         assert_eq!(many(17), Err(DevicesError::TooMany(17)));
+
         for json in ["[]", "[\"CUDA0\",\"cpu\"]", "\"gpu\"", "3"] {
             assert!(serde_json::from_str::<Devices>(json).is_err(), "{json}");
         }

@@ -40,6 +40,7 @@ impl HostGpus {
             })
             .collect();
         found.sort_unstable_by_key(|gpu| gpu.pci);
+
         let entries = |list: &str| {
             // As CUDA does: the first invalid entry ends the list.
             let entries = list.split(',').map(str::trim);
@@ -48,6 +49,7 @@ impl HostGpus {
                 .map(str::to_owned)
                 .collect()
         };
+
         Self { found, visible: visible.map(entries) }
     }
 
@@ -59,8 +61,10 @@ impl HostGpus {
     /// [`EngineError::BadSpec`] for names that CUDA does not accept together.
     pub(crate) fn bind(&self, devices: &Devices) -> Result<String, EngineError> {
         if devices.is_cpu() {
+            // An empty value hides every GPU.
             return Ok(String::new());
         }
+
         let entries =
             devices.all().iter().map(|device| self.entry(device)).collect::<Result<Vec<_>, _>>()?;
         let is_index = |entry: &String| entry.bytes().all(|b| b.is_ascii_digit());
@@ -71,6 +75,7 @@ impl HostGpus {
                 ),
             });
         }
+
         if let Some(at) = (1..entries.len()).find(|at| entries[..*at].contains(&entries[*at])) {
             let detail = format!(
                 "device: {} names a GPU that is already in the list {devices}",
@@ -78,6 +83,7 @@ impl HostGpus {
             );
             return Err(EngineError::BadSpec { detail });
         }
+
         Ok(entries.join(","))
     }
 
@@ -123,6 +129,7 @@ impl HostGpus {
         let gpu = |gpu: &Gpu| {
             format!("pci:{} ({})", gpu.pci, gpu.uuid.as_deref().unwrap_or("UUID unknown"))
         };
+
         let mut all = vec!["cpu".to_owned()];
         match &self.visible {
             Some(entries) if entries.is_empty() => {
@@ -138,6 +145,7 @@ impl HostGpus {
             }
             None => {}
         }
+
         all.extend(self.found.iter().map(gpu));
         all
     }

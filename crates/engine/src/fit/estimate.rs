@@ -59,12 +59,14 @@ impl MemoryEstimate {
     pub(crate) fn new(spec: &EngineSpec, shape: &ModelShape) -> Self {
         let on_cpu = spec.device.is_cpu();
         let devices = spec.device.all().len() as u64;
+
         let kv_tokens = pool_tokens(spec);
         let sequences = u64::from(spec.sequences());
         let part = match spec.kv {
             KvPool::Shared => u64::from(kv_tokens),
             KvPool::Split => u64::from(kv_tokens) / sequences.max(1),
         };
+
         let copies = if devices > 1 { PIPELINE_COPIES } else { 1 };
         let row = sum(&[
             product([6, shape.vocabulary]),
@@ -77,14 +79,17 @@ impl MemoryEstimate {
                 0
             },
         ]);
+
         // The host keeps the logits of a decode.
         let kept = if on_cpu { product([4, shape.vocabulary, sequences]) } else { 0 };
+
         let kv = |layer: u64| product([layer, u64::from(kv_tokens)]);
         let layers = shape
             .layers
             .iter()
             .zip(&shape.kv)
             .map(|(weights, layer)| weights.saturating_add(kv(*layer)));
+
         Self {
             weights_bytes: if on_cpu { shape.on_host() } else { shape.on_gpus() },
             host_bytes: if on_cpu { 0 } else { shape.embedding },
@@ -110,10 +115,13 @@ impl MemoryEstimate {
     /// proportion to free memory.
     fn shortest(&self, free: &[FreeMemory]) -> Option<(usize, Share)> {
         let all: u128 = free.iter().map(|device| u128::from(device.free_bytes)).sum();
+
         let share = |bytes: u64, device: &FreeMemory| {
+            // The product of two sizes in bytes may exceed 64 bits.
             let part = (u128::from(bytes) * u128::from(device.free_bytes)).checked_div(all);
             part.map_or(bytes, |part| u64::try_from(part).unwrap_or(u64::MAX))
         };
+
         let shares = free.iter().enumerate().map(|(at, device)| {
             let weights =
                 share(self.weights_bytes, device).saturating_add(self.largest_layer_bytes);
@@ -121,6 +129,7 @@ impl MemoryEstimate {
             let needed = sum(&[weights, kv, self.compute_bytes, self.reserve_bytes]);
             (at, Share { weights, kv, needed }, needed.saturating_sub(device.free_bytes))
         });
+
         let (at, share, lacking) = shares.max_by_key(|(_, _, lacking)| *lacking)?;
         (lacking > 0).then_some((at, share))
     }
@@ -182,6 +191,7 @@ impl fmt::Display for Shortage {
         .map(Bytes);
         let (mapped, holder) =
             if self.on_cpu { (" mapped from the file", "process") } else { ("", "driver") };
+
         write!(
             f,
             "model {} does not fit on {}: it needs {needed} (weights {weights}{mapped}, KV pool of {} tokens {kv}, \
@@ -193,6 +203,7 @@ impl fmt::Display for Shortage {
         if self.context_tokens_max > 0 {
             write!(f, "lower context_tokens to {}, or ", self.context_tokens_max)?;
         }
+
         f.write_str(if self.on_cpu {
             "use a smaller model or quantisation, or free memory"
         } else {
@@ -234,10 +245,12 @@ fn largest_context(spec: &EngineSpec, shape: &ModelShape, free: &[FreeMemory]) -
         KvPool::Shared => 256,
         KvPool::Split => 256 * u32::from(spec.sequences()).max(1),
     };
+
     let fits = |steps: u32| {
         let smaller = EngineSpec { context_tokens: step * steps, ..spec.clone() };
         MemoryEstimate::new(&smaller, shape).shortest(free).is_none()
     };
+
     // Bisection: a smaller context needs less.
     let (mut fit, mut short) = (0, spec.context_tokens.div_ceil(step));
     while fit + 1 < short {
@@ -248,7 +261,9 @@ fn largest_context(spec: &EngineSpec, shape: &ModelShape, free: &[FreeMemory]) -
             short = middle;
         }
     }
+
     let context = step * fit;
+    // A context smaller than the batch would be refused.
     if context >= spec.batch_tokens { context } else { 0 }
 }
 
@@ -320,6 +335,7 @@ mod tests {
         let without = EngineSpec { flash_attention: FlashAttention::Off, ..with.clone() };
         let [with, without] =
             [with, without].map(|spec| MemoryEstimate::new(&spec, &eight_billion()).compute_bytes);
+
         // 512 tokens at once, 32 heads, 8,192 cells, scores and softmax of 4 bytes.
         assert_eq!(without - with, 512 * 32 * 8192 * 8);
     }
@@ -391,6 +407,7 @@ mod tests {
         // 14314 weights, 1024 pool, 512 driver, and compute: 628_883_456 bytes, less than 600 MiB.
         let spec = spec(&[0], 8192);
         assert!(check(&spec, &shape, &free(&[14_314 + 1024 + 512 + 600])).is_ok());
+
         let error = check(&spec, &shape, &free(&[14_314 + 1024 + 512 + 599])).unwrap_err();
         let EngineError::WontFit(shortage) = &error else { panic!("{error}") };
         assert_eq!(shortage.needed_bytes, (14_314 + 1024 + 512) * MIB + 628_883_456);

@@ -33,25 +33,31 @@ impl ModelShape {
         let numbers = |key: &str| header.numbers(&format!("{}.{key}", header.architecture));
         let number =
             |key: &str| numbers(key).and_then(|all| all.iter().copied().max()).unwrap_or(0);
+
         // A list has a number per layer; a single number applies to all.
         let of_layer = |key: &str, layer: usize| match numbers(key) {
             Some([one]) => Some(*one),
             Some(all) => all.get(layer).copied(),
             None => None,
         };
+
+        // A header may claim any number of layers, but each of them has a tensor.
         let count =
             usize::try_from(number("block_count")).unwrap_or(usize::MAX).min(header.tensors.len());
+
         let embedding_length = number("embedding_length");
         let heads = number("attention.head_count");
         let head = embedding_length.checked_div(heads).unwrap_or(0);
         let length =
             |key: &str| numbers(key).map_or(head, |all| all.iter().copied().max().unwrap_or(0));
         let (keys, values) = (length("attention.key_length"), length("attention.value_length"));
+
         let kv = (0..count).map(|layer| {
             let heads = of_layer("attention.head_count_kv", layer)
                 .or_else(|| of_layer("attention.head_count", layer));
             product([heads.unwrap_or(0), keys.saturating_add(values), KV_ELEMENT_BYTES])
         });
+
         let mut shape = Self {
             kv: kv.collect(),
             layers: vec![0; count],
@@ -63,6 +69,7 @@ impl ModelShape {
                 .max(product([number("expert_used_count"), number("expert_feed_forward_length")])),
             ..Self::default()
         };
+
         header.tensors.iter().for_each(|tensor| shape.add(tensor));
         if shape.is_tied {
             shape.output = shape.output.saturating_add(shape.embedding);

@@ -100,6 +100,7 @@ pub fn read(path: &Path) -> Result<Header, EngineError> {
     if !meta.is_file() {
         return Err(missing("it is not a regular file".to_owned()));
     }
+
     Reader::new(BufReader::new(file), meta.len()).header().map_err(|error| match error {
         GgufError::Foreign(found) => EngineError::ModelForeign { path: path.to_owned(), found },
         GgufError::Damaged(detail) => EngineError::ModelTruncated { path: path.to_owned(), detail },
