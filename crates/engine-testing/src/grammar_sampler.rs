@@ -47,10 +47,12 @@ impl GrammarSampler {
         self.candidates.selected = None;
         self.candidates.sorted = false;
         self.candidates.data.clear();
+
         let tokens = (0_i32..).zip(&self.mask);
         self.candidates
             .data
             .extend(tokens.map(|(id, _)| LlamaTokenData::new(LlamaToken(id), 0.0, 0.0)));
+
         state.apply(&mut self.candidates);
         self.mask.fill(f32::NEG_INFINITY);
         for candidate in &self.candidates.data {

@@ -194,11 +194,11 @@ pub enum KvPool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum FlashAttention {
-    /// Used where the device supports it.
+    /// Where the device can.
     Auto,
-    /// Always used.
+    /// Always.
     On,
-    /// Never used: takes more memory, which grows with the context.
+    /// Never: takes more memory, which grows with the context.
     Off,
 }
 

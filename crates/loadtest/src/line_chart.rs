@@ -103,11 +103,13 @@ impl LineChart {
         let values =
             |axis: fn(&(f64, f64)) -> f64| series.iter().flat_map(|(_, points)| points).map(axis);
         let (x, ys) = (decades(values(|point| point.0)), values(|point| point.1));
+
         let mut svg = String::new();
         let drawn = match self.y_scale {
             Scale::Linear => self.draw(&mut svg, x, from_zero(ys), &series),
             Scale::Log => self.draw(&mut svg, x, decades(ys).log_scale(), &series),
         };
+
         drawn.expect("invariant: drawing into memory cannot fail");
         svg
     }
@@ -131,6 +133,7 @@ impl LineChart {
             .x_label_area_size(X_LABELS)
             .y_label_area_size(Y_LABELS)
             .build_cartesian_2d(x.log_scale(), y)?;
+
         chart
             .configure_mesh()
             .x_desc(self.x.label)
@@ -145,6 +148,7 @@ impl LineChart {
             .label_style(text_style(SOFT.light))
             .axis_desc_style(text_style(INK.light))
             .draw()?;
+
         for (series, points) in series {
             let colour = SERIES[series.colour % SERIES.len()].light;
             if series.is_dashed {
@@ -158,11 +162,13 @@ impl LineChart {
             } else {
                 chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
             }
+
             if series.has_dots || points.len() == 1 {
                 chart.draw_series(
                     points.iter().map(|point| Circle::new(*point, 3, colour.filled())),
                 )?;
             }
+
             if let Some(format) = self.value.filter(|_| !series.is_dashed) {
                 let style = |horizontal, vertical| {
                     text_style(INK.light).pos(Pos::new(horizontal, vertical))
@@ -178,6 +184,7 @@ impl LineChart {
                 chart.draw_series(labels)?;
             }
         }
+
         root.present()
     }
 }

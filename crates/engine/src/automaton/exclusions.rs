@@ -1,11 +1,11 @@
-//! A grammar without some of its texts: those whose last line is one of a list, or begins with one
-//! of a list.
+//! A grammar without some of its texts: those whose last line is one of a list of lines, or begins
+//! with one of a list of prefixes.
 //!
 //! The automaton is shared by all generations under its grammar and knows nothing of exclusions. A
-//! state here is one of the automaton's, and how far the current line follows the trie of the
-//! excluded ones. A mask is the automaton's own, less what would lead to an excluded line alone:
-//! only tokens that follow the trie, or that have a newline, are looked at, unless the mask is
-//! short.
+//! state here is a state of the automaton, and how far the current line follows the trie of the
+//! excluded lines. A mask is that of the automaton without the tokens after which all texts end with
+//! an excluded line. Only tokens that follow the trie, or that have a newline, are examined, unless
+//! the mask is short.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use super::states::{DEAD, State, StateId, States};
 use super::token_mask::TokenMask;
 use super::vocabulary::{ROOT, Vocabulary};
 
-/// States that one search for an end visits; what it has not found by then is taken to exist.
-/// Grammars of actions have some hundred.
+/// Most states that one search for an end visits; an end that it has not found by then is taken to
+/// exist. Grammars of actions have some hundreds of states.
 const VISITED_MAX: usize = 4096;
 
 /// A state of the automaton, and where the current line stands among the excluded ones.
@@ -42,8 +42,7 @@ impl ExclusionState {
 #[derive(Debug, Default)]
 pub struct Exclusions {
     lines: LineTrie,
-    /// Whether some text ends after this state. The state is held, so that its number stays its
-    /// own.
+    /// Whether some text ends after a state. The handle keeps the state's number from being reused.
     is_live: HashMap<(StateId, Place), (State, bool)>,
 }
 
@@ -208,8 +207,8 @@ impl Exclusions {
         }
 
         if is_live {
-            // Those that were left without success may still lead on through one that is on the
-            // path.
+            // States that were left without success are not settled: they may still reach the end
+            // through a state on the path.
             self.is_live.extend(path.into_iter().map(|(at, _)| (at.key(), (at.state, true))));
         } else {
             // The search was exhaustive: nothing that it saw leads to an end.

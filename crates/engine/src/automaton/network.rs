@@ -155,7 +155,8 @@ impl Builder {
         }
     }
 
-    /// The sequences are sorted, so those with the same first range are adjacent.
+    /// Adds the nodes of a class. Its sequences are sorted, so those with the same first range are
+    /// adjacent.
     fn class(&mut self, sequences: &[&[Utf8Range]], next: NodeId) -> Option<NodeId> {
         let mut edges = Vec::new();
         for group in sequences.chunk_by(|a, b| a.first() == b.first()) {
@@ -178,7 +179,7 @@ impl Builder {
         let mut start = next;
         let mut left = min;
         if let Some(max) = max {
-            // Each optional one contains those after it.
+            // Each optional repetition contains those after it.
             for _ in min..max {
                 let one = self.expression(what, start)?;
                 start = self.add(Node::Either([one, next].into()))?;

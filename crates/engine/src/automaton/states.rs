@@ -280,7 +280,7 @@ impl States {
 
     /// Drops states without a handle, and everything that can be recomputed.
     fn clear(&mut self, from: StateId, live: &[StateId]) {
-        // The entry itself holds one.
+        // The entry itself holds one handle.
         let mut is_live: Vec<bool> =
             self.entries.iter().map(|entry| Arc::strong_count(&entry.handle.0) > 1).collect();
 

@@ -67,7 +67,7 @@ impl Vocabulary {
         order.sort_by(|a, b| pieces[*a as usize].cmp(&pieces[*b as usize]));
 
         let mut nodes: Vec<TrieNode> = Vec::new();
-        // The path to the last piece.
+        // The nodes on the path to the previous piece.
         let mut path: Vec<usize> = Vec::new();
         for (place, id) in order.iter().enumerate() {
             let piece = &pieces[*id as usize];

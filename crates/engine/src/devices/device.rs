@@ -34,8 +34,8 @@ impl Device {
 /// The text does not name a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no device is called `{0}`; use `cpu`, `CUDA0`, `CUDA1`, …, a full GPU UUID as `nvidia-smi -L` prints it, or a PCI \
-    id such as `pci:0000:65:00.0`"
+    "no device is called `{0}`; use `cpu`, `CUDA0`, `CUDA1`, …, a full GPU UUID as `nvidia-smi -L` \
+    prints it, or a PCI id such as `pci:0000:65:00.0`"
 )]
 pub struct DeviceError(pub String);
 

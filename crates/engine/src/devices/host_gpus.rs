@@ -71,7 +71,8 @@ impl HostGpus {
         if entries.iter().any(is_index) && !entries.iter().all(is_index) {
             return Err(EngineError::BadSpec {
                 detail: format!(
-                    "device: CUDA accepts no mixture of indices and UUIDs, name all of {devices} in one way"
+                    "device: CUDA accepts no mixture of indices and UUIDs, name all of {devices} \
+                     in one way"
                 ),
             });
         }
@@ -124,7 +125,7 @@ impl HostGpus {
         }
     }
 
-    /// For messages: the GPUs of the host, and those visible to this process.
+    /// The GPUs of the host, and those visible to this process, for messages.
     pub(crate) fn described(&self) -> Vec<String> {
         let gpu = |gpu: &Gpu| {
             format!("pci:{} ({})", gpu.pci, gpu.uuid.as_deref().unwrap_or("UUID unknown"))
@@ -180,7 +181,8 @@ mod tests {
             let folder = root.path().join("proc/driver/nvidia/gpus").join(id);
             std::fs::create_dir_all(&folder).unwrap();
             let text = format!(
-                "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 123\nGPU UUID: \t {uuid}\nVideo BIOS: \t 96.00.74\n\
+                "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 123\nGPU UUID: \t {uuid}\n\
+                 Video BIOS: \t 96.00.74\n\
                  Bus Type: \t PCIe\nBus Location: \t {id}\nDevice Minor: \t 0\n"
             );
             std::fs::write(folder.join("information"), text).unwrap();

@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 use super::model_shape::{ModelShape, product, sum};
 use crate::{Bytes, EngineError, EngineSpec, FlashAttention, KvPool};
 
-/// Most tokens computed at once, whatever the batch: the memory for activations grows with it.
+/// Most tokens computed at once, whatever the batch: the memory for activations grows with them.
 pub(crate) const MICRO_BATCH_TOKENS_MAX: u32 = 512;
 /// From this many tokens at once, llama.cpp's attention on a CPU computes over the whole pool. With
 /// fewer it skips the cells that a token does not attend to, in a shared pool those of all other
 /// sequences.
 const DENSE_TOKENS: u32 = 64;
-/// Taken by CUDA on a GPU before any model: context, kernels, cuBLAS's workspace.
+/// Memory that CUDA takes on a GPU before any model: context, kernels, cuBLAS's workspace.
 const GPU_RESERVE_BYTES: u64 = 512 << 20;
-/// Taken by a worker process without its model.
+/// Memory of a worker process without its model.
 const HOST_RESERVE_BYTES: u64 = 64 << 20;
 /// Copies of a decode's inputs that llama.cpp keeps when several GPUs form a pipeline.
 const PIPELINE_COPIES: u64 = 4;
@@ -43,7 +43,7 @@ pub struct MemoryEstimate {
     pub compute_bytes: u64,
     /// Taken by the driver or the worker process, on each device.
     pub reserve_bytes: u64,
-    /// The largest layer with its part of the KV pool: of several GPUs, one may get that much more
+    /// The largest layer with its part of the KV pool: one of several GPUs may get that much more
     /// than its share. 0 for one device.
     largest_layer_bytes: u64,
 }
@@ -194,8 +194,8 @@ impl fmt::Display for Shortage {
 
         write!(
             f,
-            "model {} does not fit on {}: it needs {needed} (weights {weights}{mapped}, KV pool of {} tokens {kv}, \
-             compute {compute}, {holder} {reserve}), and {free} are free; ",
+            "model {} does not fit on {}: it needs {needed} (weights {weights}{mapped}, KV pool of \
+             {} tokens {kv}, compute {compute}, {holder} {reserve}), and {free} are free; ",
             self.model.display(),
             self.device,
             self.kv_tokens,
@@ -415,9 +415,10 @@ mod tests {
         assert_eq!(shortage.context_tokens_max, 8192 - 256);
         assert_eq!(
             error.to_string(),
-            "model  does not fit on CUDA0: it needs 16.1 GiB (weights 14.0 GiB, KV pool of 8192 tokens 1.0 GiB, \
-             compute 599.8 MiB, driver 512.0 MiB), and 16.1 GiB are free; lower context_tokens to 7936, or use a \
-             smaller quantisation or more GPUs, or free memory on this one"
+            "model  does not fit on CUDA0: it needs 16.1 GiB (weights 14.0 GiB, KV pool of 8192 \
+             tokens 1.0 GiB, compute 599.8 MiB, driver 512.0 MiB), and 16.1 GiB are free; lower \
+             context_tokens to 7936, or use a smaller quantisation or more GPUs, or free memory on \
+             this one"
         );
     }
 

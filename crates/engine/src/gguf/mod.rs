@@ -1,7 +1,7 @@
 //! Reads the header of a GGUF file: metadata and tensors, and whether the file is complete.
 //!
-//! Knows nothing of architectures: llama.cpp may still refuse a file that passes. Reads the header
-//! only, never the weights, and allocates nothing on a claim of the file's that its length does not
+//! Knows nothing of architectures: llama.cpp may still refuse a file that passes. Reads only the
+//! header, never the weights, and allocates nothing for a claim that the file's length does not
 //! support.
 
 mod reader;
@@ -19,7 +19,7 @@ use reader::Reader;
 
 use super::EngineError;
 
-/// The key of the slugs of the tasks that a model was trained on, a list of strings;
+/// Metadata key of a list of strings: the slugs of the tasks that a model was trained on.
 /// `prime-agents train` writes it.
 pub const TASKS_KEY: &str = "prime.tasks";
 

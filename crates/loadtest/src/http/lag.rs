@@ -42,8 +42,8 @@ impl Lag {
         let late = latency(&self.0).p99_us;
         (late > LAG_MIN_US.max(SHARE_MIN * p50_us)).then(|| {
             format!(
-                "The client's own timers were late by {} µs (p99), which is part of the latencies. Run it on another \
-                 machine than the daemon, or with fewer trajectories.",
+                "The client's own timers were late by {} µs (p99), which is part of the latencies. \
+                 Run it on another machine than the daemon, or with fewer trajectories.",
                 figure(late)
             )
         })
