@@ -78,8 +78,8 @@ static PLACES: [Place; OWN + SHARED] = [const { Place::new() }; OWN + SHARED];
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// This thread's place; `usize::MAX` before its first allocation that counts. Has no destructor,
-    /// so that it can be read for as long as the thread allocates.
+    /// This thread's place; `usize::MAX` before its first allocation that counts. Has no
+    /// destructor, so that it can be read for as long as the thread allocates.
     static PLACE: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
@@ -125,25 +125,25 @@ fn count(blocks: usize, taken: usize, freed: usize) {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(1, layout.size(), 0);
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(1, layout.size(), 0);
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(1, size, layout.size());
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.realloc(block, layout, size) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count(0, 0, layout.size());
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(block, layout) }
     }
 }

@@ -33,8 +33,8 @@ impl std::fmt::Debug for Engine {
 
 impl Engine {
     /// Starts an engine and waits until its worker has loaded the model and decoded one token. With
-    /// `idle_stop_ms`, the worker starts with the first request instead, which receives the error if
-    /// the worker cannot start.
+    /// `idle_stop_ms`, the worker starts with the first request instead, which receives the error
+    /// if the worker cannot start.
     ///
     /// # Errors
     /// Whatever keeps the first worker from becoming ready: a specification out of range, the model
@@ -103,8 +103,8 @@ impl Engine {
     /// Generates one text. Dropping the future cancels the request: the worker stops computing it.
     ///
     /// # Errors
-    /// See [`EngineError`]; a worker's death is reported only after four workers died while they had
-    /// this request.
+    /// See [`EngineError`]; a worker's death is reported only after four workers died while they
+    /// had this request.
     pub async fn generate(&self, request: Request) -> Result<Generation, EngineError> {
         let (answer, answered) = oneshot::channel();
 

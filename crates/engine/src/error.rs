@@ -114,18 +114,18 @@ pub enum EngineError {
     },
     /// The worker did not answer in time and was killed.
     #[error(
-        "engine worker gave no answer within {deadline_ms} ms and was killed, raise the deadline if \
-        the model is slow"
+        "engine worker gave no answer within {deadline_ms} ms and was killed, raise the deadline \
+        if the model is slow"
     )]
     WorkerHung {
         /// The missed deadline, in milliseconds.
         deadline_ms: u64,
     },
-    /// The worker died too often: turns wait until another one is ready. Appears only in an engine's
-    /// status, never in a reply.
+    /// The worker died too often: turns wait until another one is ready. Appears only in an
+    /// engine's status, never in a reply.
     #[error(
-        "its worker died {deaths} times in a row and is started again in {retry_ms} ms (a reload of \
-        the configuration starts it at once); turns wait until then; the last time: {last}"
+        "its worker died {deaths} times in a row and is started again in {retry_ms} ms (a reload \
+        of the configuration starts it at once); turns wait until then; the last time: {last}"
     )]
     Lost {
         /// Deaths in a row.

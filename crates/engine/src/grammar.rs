@@ -18,8 +18,8 @@ use super::wire::Turn;
 /// Most compiled grammars cached after their first use. A likelihood verifier makes one for each
 /// line, most of which are used once.
 const USED_ONCE_MAX: usize = 32;
-/// Most compiled grammars cached after a second use. A deployment uses a few per task, each of up to
-/// some megabytes.
+/// Most compiled grammars cached after a second use. A deployment uses a few per task, each of up
+/// to some megabytes.
 const USED_AGAIN_MAX: usize = 96;
 
 /// Translates between a model's tokens and texts.

@@ -58,7 +58,7 @@ pub struct Loaded {
 /// What is wrong with the file or the devices.
 pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
     let shape = ModelShape::new(&gguf::read(&spec.model)?);
-    // In the order of ggml's list, so that an index here is an index there.
+    // The order is that of ggml's list, so that indices agree.
     let present = devices();
     // The parent has restricted this process to its GPUs; the host's are only named in errors.
     let chosen =

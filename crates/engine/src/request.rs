@@ -29,7 +29,7 @@ pub enum Format {
     /// Verbatim: the model continues it.
     #[default]
     Raw,
-    /// As a user message in the chat template of the model's file: the model answers it.
+    /// A user message in the chat template of the model's file: the model answers it.
     Chat {
         /// The system message.
         system: Option<String>,
@@ -53,8 +53,8 @@ pub struct Request {
     pub excluded: Vec<Box<str>>,
     /// Prefixes that the text's last line must not have; they count towards the same limits.
     pub excluded_prefixes: Vec<Box<str>>,
-    /// Ends the text with the first token that contains this character, even if the grammar requires
-    /// more. ASCII; requires a grammar.
+    /// Ends the text with the first token that contains this character, even if the grammar
+    /// requires more. ASCII; requires a grammar.
     pub stop: Option<char>,
     /// How tokens are sampled.
     pub sampling: Sampling,

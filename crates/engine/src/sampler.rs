@@ -63,7 +63,7 @@ impl Sampler {
         pick(kept.iter().map(weight), draw * total).or(Some(best))
     }
 
-    /// As [`Self::sample`], excluding `tokens`.
+    /// Samples like [`Self::sample`], excluding `tokens`.
     pub(super) fn sample_excluding(
         &mut self,
         tokens: &[u32],
@@ -85,7 +85,8 @@ impl Sampler {
         chosen
     }
 
-    /// As [`Self::sample`], among a few permitted tokens: the logits of the others are not read.
+    /// Samples like [`Self::sample`], among a few permitted tokens: the logits of the others are
+    /// not read.
     pub(super) fn sample_among(
         &mut self,
         few: &[u32],
@@ -106,7 +107,7 @@ impl Sampler {
         chosen.map(|place| few[place] as usize)
     }
 
-    /// As [`Self::sample`], among many permitted tokens.
+    /// Samples like [`Self::sample`], among many permitted tokens.
     pub(super) fn sample_masked(
         &mut self,
         many: impl Iterator<Item = u32>,

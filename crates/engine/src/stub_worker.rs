@@ -49,7 +49,8 @@ mod tests {
     use super::super::{Format, Request, Sampling};
     use super::*;
 
-    /// Delivers these frames (`None` is a moment without one), and records what is sent and flushed.
+    /// Delivers these frames (`None` is a moment without one), and records what is sent and
+    /// flushed.
     struct Script {
         frames: VecDeque<Option<ToWorker<'static>>>,
         out: Vec<String>,

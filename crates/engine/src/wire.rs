@@ -21,7 +21,7 @@ const FRAME_BYTES_MAX: usize =
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct TurnId(pub(super) u64);
 
-/// From the parent to the worker, which ends when the connection closes.
+/// A frame from the parent to the worker, which ends when the connection closes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToWorker<'a> {
     /// The first frame: the model to load, or the fixed text of a stub.
@@ -82,7 +82,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// From the worker to the parent.
+/// A frame from the worker to the parent.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum FromWorker {
     /// The model is loaded and one token was decoded.

@@ -262,7 +262,8 @@ pub(super) fn worker_command(worker: Option<&PathBuf>) -> io::Result<Command> {
     Ok(command)
 }
 
-/// As [`worker_command`], for a worker that sees only the GPUs of `spec`; none for the CPU.
+/// The command of [`worker_command`], for a worker that sees only the GPUs of `spec`; none for the
+/// CPU.
 ///
 /// # Errors
 /// [`EngineError::DeviceMissing`] or [`EngineError::BadSpec`] for GPUs that cannot be used,

@@ -86,10 +86,11 @@ pub(super) struct WorkerSupervisor {
     /// Whether a worker has been started since the engine was last idle: the next one counts as a
     /// restart.
     has_started: bool,
-    /// Since when the worker owes a sign of life: since its last one, or since it got its first turn
-    /// after that. Cancelling a turn does not change it.
+    /// Since when the worker owes a sign of life: since its last one, or since it got its first
+    /// turn after that. Cancelling a turn does not change it.
     owed_since: Option<Instant>,
-    /// Decode latency of the current worker (the 99th percentile), in microseconds; 0 while unknown.
+    /// Decode latency of the current worker (the 99th percentile), in microseconds; 0 while
+    /// unknown.
     decode_p99_us: u32,
     restarts: RestartPolicy,
 }

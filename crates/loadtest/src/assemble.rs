@@ -61,9 +61,9 @@ fn point_remarks(point: &Point) -> Vec<String> {
 
     if !rate.is_held {
         remarks.push(format!(
-            "The rate could not be reached with {trajectories} trajectories: {:.0} steps per second \
-             were due, {:.0} were decided, and {} were waiting at the end. The latencies are those \
-             of a growing queue and depend on the length of the test.",
+            "The rate could not be reached with {trajectories} trajectories: {:.0} steps per \
+             second were due, {:.0} were decided, and {} were waiting at the end. The latencies \
+             are those of a growing queue and depend on the length of the test.",
             rate.due, rate.reached, rate.behind
         ));
     }

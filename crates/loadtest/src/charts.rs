@@ -1,4 +1,4 @@
-//! Chooses the charts of a report, with its baseline beside it.
+//! Chooses the charts of a report and its baseline.
 
 use hdrhistogram::Histogram;
 
@@ -147,7 +147,7 @@ fn curve(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
     points.collect()
 }
 
-/// As many points as there are colours, evenly spaced, with the first and the last.
+/// At most as many points as there are colours, evenly spaced, including the first and the last.
 fn spread(points: &[Point]) -> Vec<&Point> {
     let colours = SERIES.len();
     if points.len() <= colours {

@@ -20,10 +20,10 @@ pub enum Metric {
 /// A metric's change against the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// By more than the tolerance.
+    /// Worse by more than the tolerance.
     Worse,
     Same,
-    /// By more than the tolerance.
+    /// Better by more than the tolerance.
     Better,
 }
 
@@ -65,8 +65,8 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ComparisonError {
     #[error(
-        "the baseline has mode `{baseline}`, this test has mode `{now}`, and they measure different \
-         things: give a baseline of mode `{now}`"
+        "the baseline has mode `{baseline}`, this test has mode `{now}`, and they measure \
+         different things: give a baseline of mode `{now}`"
     )]
     OtherMode { baseline: &'static str, now: &'static str },
     #[error(
@@ -81,7 +81,7 @@ impl Metric {
     pub const ALL: [Self; 6] =
         [Self::StepsPerSecond, Self::P50, Self::P99, Self::Cpu, Self::Allocations, Self::Memory];
 
-    /// With its unit.
+    /// The metric's name, with its unit.
     pub fn name(self) -> &'static str {
         match self {
             Self::StepsPerSecond => "steps/s",

@@ -126,8 +126,8 @@ mod tests {
     fn the_environment_names_version_machine_and_time() {
         assert_eq!(
             environment(&report()),
-            "prime-agents 0.1.0 on Example 9000, 2 cores, 8.00 GiB, Linux 6.1.0, load average 0.250 \
-             before the test; 2026-11-21T10:00:00Z"
+            "prime-agents 0.1.0 on Example 9000, 2 cores, 8.00 GiB, Linux 6.1.0, load average \
+             0.250 before the test; 2026-11-21T10:00:00Z"
         );
         let one =
             environment(&Report { machine: HostInfo { cores: 1, ..report().machine }, ..report() });

@@ -18,7 +18,7 @@ const SIZE: (u32, u32) = (480, 330);
 /// Room for the labels of the axes.
 const X_LABELS: u32 = 42;
 const Y_LABELS: u32 = 62;
-/// At most this many labels on an axis.
+/// Most labels on an axis.
 const LABELS_MAX: usize = 8;
 const FONT_SIZE: u32 = 14;
 /// Lengths of a dash and of the gap after it.
@@ -30,7 +30,7 @@ const VALUE_MAX: f64 = 1e15;
 pub type DrawingError = DrawingAreaErrorKind<std::io::Error>;
 
 pub struct Axis {
-    /// With its unit.
+    /// The axis's name, with its unit.
     pub label: &'static str,
     /// Formats a value on the axis.
     pub format: fn(f64) -> String,
@@ -76,7 +76,7 @@ fn decades(values: impl Iterator<Item = f64>) -> Range<f64> {
     10_f64.powf(first)..10_f64.powf(last)
 }
 
-/// From 0 to above the values.
+/// A range from 0 to somewhat above the values.
 fn from_zero(values: impl Iterator<Item = f64>) -> Range<f64> {
     let max = values.fold(0.0, f64::max);
     0.0..if max > 0.0 { max * 1.1 } else { 1.0 }

@@ -23,7 +23,7 @@ const LAUNCHES_MAX: usize = 256;
 /// What to measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// At least 1.
+    /// Number of trajectories, at least 1.
     pub trajectories: u32,
     pub length: Length,
     pub warmup: Duration,

@@ -22,8 +22,8 @@ const STOP_CHECK_STEPS: u64 = 256;
 pub const TIMER_SLACK: NonZeroU64 = NonZeroU64::MIN;
 /// Smallest share of a rate that must be reached, give or take a step, for the rate to be held.
 const REACHED_MIN: f64 = 0.99;
-/// Most steps that may wait for another step of their trajectory for the rate to be held, as a share
-/// of the steps due per second.
+/// Most steps that may wait for another step of their trajectory for the rate to be held, as a
+/// share of the steps due per second.
 const WAITING_MAX: f64 = 0.01;
 
 /// When each step is due. Steps go to the trajectories in turn.

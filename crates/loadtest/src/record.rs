@@ -61,8 +61,8 @@ impl Record {
         self.last = now;
     }
 
-    /// Records the stages of a step that took `nanos` overall. `times` has the time of each stage but
-    /// the last, which gets the rest.
+    /// Records the stages of a step that took `nanos` overall. `times` has the time of each stage
+    /// but the last, which gets the rest.
     pub fn stage_times(&mut self, nanos: u64, kinds: &[StageKind], times: &[u64]) {
         let Some((rest, stages)) = self.stages.split_last_mut() else { return };
         let mut sum = 0;

@@ -91,8 +91,11 @@ mod tests {
 | propose | agents       |           10 |    5.25 |   3.50 |   7.00 |   14.0 |     28.0 |    224 |
 | judge   | coordination |           10 |    2.62 |   1.75 |   3.50 |   7.00 |     14.0 |    112 |
 
-ring: closed loop, 10 s per point after 1 s of warm-up; 2 cells, placement shared, executor null, verifier rules, coordinator threshold; latency is from one decision of a trajectory to its next
-prime-agents 0.1.0 on Example 9000, 2 cores, 8.00 GiB, Linux 6.1.0, load average 0.250 before the test; 2026-11-21T10:00:00Z
+ring: closed loop, 10 s per point after 1 s of warm-up; 2 cells, \
+placement shared, executor null, verifier rules, \
+coordinator threshold; latency is from one decision of a trajectory to its next
+prime-agents 0.1.0 on Example 9000, 2 cores, 8.00 GiB, \
+Linux 6.1.0, load average 0.250 before the test; 2026-11-21T10:00:00Z
 The clock was read twice per step.
 ";
         assert_eq!(text(&report), expected);
@@ -130,7 +133,8 @@ against the baseline (prime-agents 0.1.0, 2026-11-21T10:00:00Z), with a toleranc
 warning: number of cores differs: 4 in the baseline, 2 now
 warning: with 1 trajectory, only one report has CPU µs/step
 regression: with 1 trajectory, steps/s is 412,000, was 824,000 (-50.0 %, tolerance 10 %)
-regression: with 1 trajectory, allocations/step is 4.00, was 3.50 (+14.3 %, tolerance 10 %), which does not depend on the machine
+regression: with 1 trajectory, allocations/step is 4.00, was 3.50 (+14.3 %, \
+tolerance 10 %), which does not depend on the machine
 ";
         assert_eq!(comparison(&compare(&now, &baseline, 10.0).unwrap()), expected);
 

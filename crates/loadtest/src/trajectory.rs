@@ -52,7 +52,7 @@ impl Trajectory {
         &self.session
     }
 
-    /// From 0.
+    /// The trajectory's number, from 0.
     pub fn number(&self) -> u32 {
         self.number
     }

@@ -1,5 +1,5 @@
-//! Colours after Okabe and Ito, which people with any colour vision can tell apart. Drawings use the
-//! colours of a light page, which the style sheet replaces on a dark one.
+//! Colours after Okabe and Ito, which people with any colour vision can tell apart. Drawings use
+//! the colours of a light page, which the style sheet replaces on a dark one.
 
 use plotters::style::RGBColor;
 

@@ -3,9 +3,9 @@
 //!
 //! The automaton is shared by all generations under its grammar and knows nothing of exclusions. A
 //! state here is a state of the automaton, and how far the current line follows the trie of the
-//! excluded lines. A mask is that of the automaton without the tokens after which all texts end with
-//! an excluded line. Only tokens that follow the trie, or that have a newline, are examined, unless
-//! the mask is short.
+//! excluded lines. A mask is that of the automaton without the tokens after which all texts end
+//! with an excluded line. Only tokens that follow the trie, or that have a newline, are examined,
+//! unless the mask is short.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -21,8 +21,8 @@ pub(super) struct LineTrie {
 }
 
 impl LineTrie {
-    /// A trie of `lines`, and of all lines that begin with one of `prefixes`. What contains a newline
-    /// can never be a line, so it is left out.
+    /// A trie of `lines`, and of all lines that begin with one of `prefixes`. What contains a
+    /// newline can never be a line, so it is left out.
     pub(super) fn new<'l>(
         lines: impl IntoIterator<Item = &'l str>,
         prefixes: impl IntoIterator<Item = &'l str>,

@@ -80,7 +80,7 @@ impl Automaton {
         self.computed(state.id())
     }
 
-    /// As [`Self::permitted`], shared.
+    /// The mask of [`Self::permitted`], shared.
     fn mask(&mut self, state: &State) -> Arc<TokenMask> {
         Arc::clone(self.computed(state.id()))
     }

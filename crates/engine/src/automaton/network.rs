@@ -11,7 +11,7 @@ use super::syntax::{Expression, Syntax};
 
 pub(super) type NodeId = u32;
 
-/// Where every rule ends.
+/// The node at which every rule ends.
 pub(super) const RETURN: NodeId = 0;
 
 /// Most nodes of a grammar, which bounds the expansion of repetitions.

@@ -1,13 +1,13 @@
 //! The texts of a model's tokens, by id and as a trie.
 
-/// Above all nodes of the trie, for [`Vocabulary::children`].
+/// The root above all nodes of the trie, for [`Vocabulary::children`].
 pub(super) const ROOT: Option<usize> = None;
 
 /// A node of the trie. Nodes are in depth-first order: a node's children follow it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TrieNode {
     pub(super) byte: u8,
-    /// From 1.
+    /// Bytes from the root to this node, at least 1.
     pub(super) depth: u32,
     /// The node after its last descendant.
     pub(super) end: u32,
@@ -22,7 +22,7 @@ pub struct Vocabulary {
     bytes: Box<[u8]>,
     /// The text of token `id` is `offsets[id]..offsets[id + 1]`; empty for an end token.
     offsets: Box<[u32]>,
-    /// In ascending order.
+    /// The tokens that end a text, in ascending order.
     ends: Box<[u32]>,
     /// The tokens with a newline in their text.
     breaks: Box<[u32]>,

@@ -101,7 +101,7 @@ fn list(mut command: Command) -> Result<Vec<DeviceInfo>, EngineError> {
     }
 
     let bytes = listing.recv_timeout(LISTING_TIMEOUT);
-    // With the list the child is done, and without one it must end.
+    // A child that sent its list is done, and one that did not must end.
     let _ = child.kill();
     let status = child.wait().map_err(|error| failed(&error))?;
 

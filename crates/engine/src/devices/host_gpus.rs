@@ -20,7 +20,7 @@ pub(crate) struct Gpu {
 /// The host's GPUs, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HostGpus {
-    /// In PCI bus order.
+    /// The GPUs in the driver's tree, in PCI bus order.
     found: Vec<Gpu>,
     /// The entries of `CUDA_VISIBLE_DEVICES`, if this process has the variable.
     visible: Option<Vec<String>>,
@@ -42,7 +42,7 @@ impl HostGpus {
         found.sort_unstable_by_key(|gpu| gpu.pci);
 
         let entries = |list: &str| {
-            // As CUDA does: the first invalid entry ends the list.
+            // The first invalid entry ends the list, as in CUDA.
             let entries = list.split(',').map(str::trim);
             entries
                 .take_while(|entry| !entry.is_empty() && !entry.starts_with('-'))

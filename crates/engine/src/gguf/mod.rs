@@ -36,9 +36,9 @@ pub struct Header {
     pub strings: BTreeMap<String, Vec<String>>,
     /// Length of the tokenizer's list of tokens.
     pub vocabulary: u64,
-    /// Where the metadata values lie in the file, by key; type and value, in bytes.
+    /// Byte ranges of the metadata values in the file, by key; each has the type and the value.
     pub values: BTreeMap<String, Range<u64>>,
-    /// In the order of their data.
+    /// The tensors, in the order of their data.
     pub tensors: Vec<Tensor>,
 }
 
@@ -63,7 +63,7 @@ pub struct Tensor {
     pub dimensions: Vec<u64>,
     /// ggml's number of the element type: 0 is f32, 1 is f16.
     pub kind: u32,
-    /// Where the data starts in the file, in bytes.
+    /// Start of the data in the file, in bytes.
     pub offset: u64,
     /// Size of the data in bytes. A tensor of an unknown type is taken to extend to the next one.
     pub bytes: u64,

@@ -275,9 +275,9 @@ impl KvCache {
     /// long after it.
     ///
     /// In a shared pool every token attends over all cells up to the last one in use, including
-    /// cached ones. After a certain number of tokens this has cost as much as recomputing the cached
-    /// cells, however many there are. Eviction comes before the decode, so that the decode reuses
-    /// the freed cells instead of those above them.
+    /// cached ones. After a certain number of tokens this has cost as much as recomputing the
+    /// cached cells, however many there are. Eviction comes before the decode, so that the decode
+    /// reuses the freed cells instead of those above them.
     pub(super) fn evict_unused(&mut self, ahead: usize, ops: &mut Vec<CacheOp>) {
         if self.pool == KvPool::Split {
             return;

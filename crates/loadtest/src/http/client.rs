@@ -243,9 +243,9 @@ mod tests {
 
     #[test]
     fn the_record_is_found_when_it_is_complete() {
-        let whole =
-            b": alive\n\nid: 3\nevent: finished\ndata: {\"event: result\\ndata: x\":1}\n\nevent: result\ndata: \
-                      {\"status\":\"verified\",\"steps\":7}\n\n";
+        let whole = b": alive\n\nid: 3\n\
+              event: finished\ndata: {\"event: result\\ndata: x\":1}\n\nevent: result\ndata: \
+              {\"status\":\"verified\",\"steps\":7}\n\n";
         let record: RunRecord = serde_json::from_slice(result_of(whole).unwrap()).unwrap();
         assert_eq!(record, RunRecord { status: "verified".to_owned(), steps: 7 });
         for end in 0..whole.len() {

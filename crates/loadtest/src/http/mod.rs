@@ -165,8 +165,8 @@ impl Shared {
         Ok(true)
     }
 
-    /// Performs one run, from when it is due to its end. Returns its record and the steps that count,
-    /// or `None` if it was never accepted.
+    /// Performs one run, from when it is due to its end. Returns its record and the steps that
+    /// count, or `None` if it was never accepted.
     async fn run(&self, due: Instant) -> Result<Option<(RunRecord, u64)>, HttpLoadError> {
         let (id, sent, accepted) = loop {
             let sent = Instant::now();
@@ -270,8 +270,8 @@ impl HttpLoad {
 /// Applies the load to the daemon and measures it.
 ///
 /// # Errors
-/// Fails at once if there is no daemon, it does not accept this client, or it refuses the run; later
-/// if it goes away.
+/// Fails at once if there is no daemon, it does not accept this client, or it refuses the run;
+/// later if it goes away.
 pub async fn http(load: &HttpLoad) -> Result<HttpMeasured, HttpLoadError> {
     load.check()?;
     let daemon = DaemonClient::new(&load.url, load.key.as_deref(), &load.request)?;
