@@ -135,7 +135,6 @@ impl Engine {
     /// Does not wait when called from a reply.
     pub fn shutdown(&self) {
         // The pump may have ended already.
-
         let _ = self.commands.send(Command::Shutdown);
         // A statement of its own, so that the lock is not held while joining.
         let pump = self.pump.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -87,6 +87,7 @@ impl Request {
         }
 
         let Sampling { temperature, top_p, .. } = self.sampling;
+        // Both ranges are negated tests, which refuse NaN as well.
         if !(0.0..=100.0).contains(&temperature) {
             return bad(format!("temperature is {temperature}, set it to 0..=100"));
         }

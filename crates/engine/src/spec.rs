@@ -130,6 +130,7 @@ impl EngineSpec {
             ));
         }
 
+        // llama.cpp counts positions in an i32.
         if self.context_tokens < self.batch_tokens || i32::try_from(self.context_tokens).is_err() {
             return bad(format!(
                 "context_tokens is {}, set it to at least batch_tokens ({}) and below 2^31",

@@ -84,6 +84,7 @@ impl StatusCell {
         let mut state = self.state();
         state.ready = true;
         state.failure = None;
+        // A new worker counts from 0.
         state.counts = EngineCounts::default();
         state.facts = facts;
     }

@@ -65,10 +65,9 @@ fn list_devices() -> ExitCode {
 fn serve(parent: i32) -> ExitCode {
     // Both are needed: the signal ends a worker that is computing, the closed socket one that is
     // waiting.
-
-    // A parent that died before that is noticed because this process has another parent now.
     let bound =
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    // A parent that died before that is noticed because this process now has another one.
     let present = rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
     if bound.is_err() || present != Some(parent) {
         return misused();

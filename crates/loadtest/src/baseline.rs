@@ -37,6 +37,7 @@ pub enum BaselineError {
 /// later. Errors do not name the file.
 pub fn read(path: &Path) -> Result<Report, BaselineError> {
     let mut text = String::new();
+    // One byte more than the limit tells that a file is longer.
     let length = File::open(path)?.take(BYTES_MAX + 1).read_to_string(&mut text)?;
     if length as u64 > BYTES_MAX {
         return Err(BaselineError::TooLong);
@@ -48,6 +49,7 @@ fn parse(text: &str) -> Result<Report, BaselineError> {
     let value: Value =
         serde_json::from_str(text).map_err(|error| BaselineError::NoReport(error.to_string()))?;
 
+    // The format comes first: a report of another one would fail with a missing field instead.
     match &value["form"] {
         format if *format == FORMAT => {}
         Value::Null => return Err(BaselineError::NoReport("it has no `form`".to_owned())),

@@ -68,6 +68,7 @@ fn both<'a>(
 fn over_trajectories(report: &Report, value: impl Fn(&Point) -> f64) -> Vec<(f64, f64)> {
     let mut points: Vec<_> =
         report.points.iter().map(|point| (f64::from(point.trajectories), value(point))).collect();
+    // A line needs its points in ascending order.
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     points
 }
@@ -161,6 +162,7 @@ fn percentiles(report: &Report, baseline: Option<&Report>) -> Result<Chart, Hist
 
     let shown = spread(&report.points);
     for (report, is_baseline) in both(report, baseline) {
+        // A count of trajectories has the same colour in both reports.
         for (colour, shown) in shown.iter().enumerate() {
             let Some(point) =
                 report.points.iter().find(|point| point.trajectories == shown.trajectories)

@@ -72,6 +72,7 @@ fn decades(values: impl Iterator<Item = f64>) -> Range<f64> {
     }
     // The slack keeps rounding from adding a decade.
     let (first, last) = ((low.log10() + 1e-9).floor(), (high.log10() - 1e-9).ceil());
+    // A single power of ten stands in the middle of two decades.
     let (first, last) = if first < last { (first, last) } else { (first - 1.0, first + 1.0) };
     10_f64.powf(first)..10_f64.powf(last)
 }
@@ -88,6 +89,7 @@ pub fn text_style(colour: RGBColor) -> TextStyle<'static> {
 
 impl Series {
     fn drawable(&self, y_scale: Scale) -> Vec<(f64, f64)> {
+        // A logarithmic axis has no 0.
         let low = if y_scale == Scale::Log { f64::MIN_POSITIVE } else { 0.0 };
         let fits = |(x, y): &(f64, f64)| {
             (f64::MIN_POSITIVE..=VALUE_MAX).contains(x) && (low..=VALUE_MAX).contains(y)
@@ -210,6 +212,7 @@ mod tests {
                 "{values:?}: {range:?}"
             );
         }
+
         assert_eq!(from_zero([3.0, 10.0].into_iter()), 0.0..11.0);
         assert_eq!(from_zero([0.0].into_iter()), 0.0..1.0);
     }
@@ -224,6 +227,7 @@ mod tests {
             has_dots: true,
             points: extremes.iter().flat_map(|x| extremes.map(|y| (*x, y))).collect(),
         };
+
         for y_scale in [Scale::Linear, Scale::Log] {
             let axis = || Axis { label: "<&>", format: |value| format!("{value}") };
             let all = vec![series(false), series(true)];
@@ -234,6 +238,7 @@ mod tests {
                 series: all,
                 value: Some(|value| format!("{value}")),
             };
+
             let svg = chart.svg();
             assert!(
                 !svg.contains("NaN") && !svg.contains("inf") && svg.contains("&lt;&amp;&gt;"),

@@ -124,6 +124,7 @@ impl Session {
             let record = match own {
                 Some((id, record)) if *id == self.id => record,
                 _ => {
+                    // The first write of this thread in this session.
                     let record = Arc::new(Mutex::new(Record::new(self.stages.len())));
                     self.records
                         .lock()

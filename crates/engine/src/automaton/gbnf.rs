@@ -179,6 +179,7 @@ impl<'g> Parser<'g> {
         let mut parts: Vec<Nested> = Vec::new();
         loop {
             if let Some((min, max)) = self.repetition()? {
+                // A repetition applies to the part before it.
                 let Some((what, depth)) = parts.pop() else {
                     return Err(self.expected("something in front of a repetition"));
                 };

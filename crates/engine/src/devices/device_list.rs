@@ -53,6 +53,7 @@ impl Devices {
             }
         }
 
+        // The list is short, so comparing all pairs is cheap.
         let twice = devices.iter().enumerate().find(|(at, device)| devices[..*at].contains(device));
         match twice {
             Some((_, device)) => Err(DevicesError::Twice(device.clone())),
@@ -169,6 +170,7 @@ mod tests {
                 "{shown} between two processes"
             );
         }
+
         assert_eq!(
             serde_json::from_str::<Devices>("[\"CUDA1\"]").unwrap(),
             Devices::from(Device::Cuda(1))
@@ -178,6 +180,7 @@ mod tests {
     #[test]
     fn devices_that_cannot_serve_one_engine_are_refused() {
         let slice = "MIG-8f2c1b6e-0d5a-4c5e-9b5f-1f2e3d4c5b6a";
+
         assert_eq!(devices(&[]), Err(DevicesError::None));
         assert_eq!(devices(&["CUDA0", "cpu"]), Err(DevicesError::Mixed));
         assert_eq!(

@@ -87,6 +87,7 @@ mod tests {
         let select = |names: &[&str], present: &[DeviceInfo]| {
             super::select(&wanted(names), Isolation::Process, present, &HostGpus::default())
         };
+
         assert_eq!(select(&["cpu"], &both), Ok(vec![2]));
         assert_eq!(
             select(&["CUDA5", "CUDA3"], &both),

@@ -270,6 +270,7 @@ fn largest_context(spec: &EngineSpec, shape: &ModelShape, free: &[FreeMemory]) -
 /// Tokens of one pass through the model.
 pub(crate) fn micro_batch(spec: &EngineSpec) -> u32 {
     let is_sparse = spec.device.is_cpu() && spec.kv == KvPool::Shared && spec.sequences() > 1;
+    // Few enough tokens that attention skips the cells of other sequences.
     let most = if is_sparse { DENSE_TOKENS - 1 } else { MICRO_BATCH_TOKENS_MAX };
     spec.batch_tokens.min(most)
 }

@@ -144,7 +144,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("million.gguf");
         TinyModel::MILLION.write(&path).unwrap();
+
         let shape = ModelShape::new(&read(&path).unwrap());
+
         // Width 128, 4 layers, 4 heads, hidden 384, vocabulary 259, 32-bit weights:
         // a layer has 2 norms, 4 squares and 3 of 128 x 384.
         let layer = 4 * (2 * 128 + 4 * 128 * 128 + 3 * 128 * 384);
@@ -165,6 +167,7 @@ mod tests {
             [("token_embd.weight", 700), ("output_norm.weight", 5), ("blk.0.attn_q.weight", 30)];
         let tied = ModelShape::new(&header(&[("block_count", &[1])], &tensors));
         assert_eq!((tied.on_host(), tied.on_gpus()), (735, 735));
+
         let own = [&tensors[..], &[("output.weight", 600)]].concat();
         let untied = ModelShape::new(&header(&[("block_count", &[1])], &own));
         assert_eq!((untied.on_host(), untied.on_gpus()), (1335, 635));
@@ -178,9 +181,11 @@ mod tests {
         let kv = |more: &[(&str, &[u64])]| {
             ModelShape::new(&header(&[&base[..], more].concat(), &tensors)).kv
         };
+
         assert_eq!(kv(&[]), [256; 3], "8 heads of 8, keys and values, 2 bytes");
         assert_eq!(kv(&[("attention.head_count_kv", &[2])]), [64; 3]);
         assert_eq!(kv(&[("attention.head_count_kv", &[2, 0, 4])]), [64, 0, 128]);
+
         let wide: [(&str, &[u64]); 3] = [
             ("attention.head_count_kv", &[1]),
             ("attention.key_length", &[192]),

@@ -81,6 +81,7 @@ fn idle() -> HttpLoadError {
 /// The run's record in the received part of an event stream, once it is complete.
 fn result_of(text: &[u8]) -> Option<&[u8]> {
     let begin = b"event: result\ndata: ";
+    // JSON escapes line breaks, so this cannot occur inside an event's data.
     let at = text.windows(begin.len()).position(|window| window == begin)?;
     let is_line = at == 0 || text[at - 1] == b'\n';
     let data = &text[at + begin.len()..];
@@ -270,6 +271,7 @@ mod tests {
             new("http://localhost:7433/", Some("prime_1")).as_deref(),
             Ok("http://localhost:7433")
         );
+
         assert_eq!(new("http://localhost:7433", Some("a\nb")), Err(HttpLoadError::Key));
     }
 }

@@ -125,7 +125,6 @@ impl Shared {
         let end = *lock(&self.end);
         if let Some(end) = end.filter(|end| Instant::now() >= *end) {
             // Too late for this one and all later ones.
-
             let last = self.due_before(rate, end);
             // Takes all remaining tickets, so that each of them is counted by one client only.
             let next = self.ticket.fetch_max(last, Ordering::Relaxed);
@@ -156,6 +155,7 @@ impl Shared {
         }
 
         lock(&self.tally).refused(message);
+        // A longer pause would outlast the patience.
         let again = now + pause.min(PATIENCE);
         if may_end && self.is_past(again) {
             return Ok(false);

@@ -80,6 +80,7 @@ impl Tally {
     /// Counts a finished run. Returns its steps, or 0 if it was due during the warm-up. `in_time`:
     /// before the end of the measurement.
     pub fn ended(&mut self, times: &RunTimes, record: &RunRecord, in_time: bool) -> u64 {
+        // The rate counts every run that ends during the measurement, whenever it was due.
         self.reached += u64::from(in_time && times.ended >= self.from);
         if times.due < self.from {
             return 0;
