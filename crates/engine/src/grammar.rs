@@ -43,7 +43,7 @@ impl Lexicon {
 
         let mut pieces: Vec<Vec<u8>> =
             (0..vocabulary.n_tokens()).map(LlamaToken).map(piece).collect();
-        // An end token has no text either: the vocabulary is told about end tokens separately.
+        // The texts of end tokens do not count, here as in the vocabulary.
         ends.iter().for_each(|end| pieces[*end as usize].clear());
 
         let is_bytewise = pieces.iter().all(|piece| piece.len() <= 1);

@@ -70,7 +70,7 @@ pub(super) fn left_recursive(network: &Network) -> Option<usize> {
                 },
             }
 
-            // Only now: a call that was descended into had to be visited again.
+            // Marked only now, because a call that was descended into is visited again.
             if let Some(visit) = path.last_mut() {
                 visit.seen.insert(id);
             }

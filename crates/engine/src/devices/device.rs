@@ -50,7 +50,7 @@ impl FromStr for Device {
         }
 
         if let Some(index) = upper.strip_prefix("CUDA") {
-            // A number that is parsed may have a sign; here it must not.
+            // `parse` would accept a sign, which has no place here.
             let plain =
                 !index.is_empty() && index.len() <= 3 && index.bytes().all(|b| b.is_ascii_digit());
             return index.parse().ok().filter(|_| plain).map(Self::Cuda).ok_or_else(refuse);
