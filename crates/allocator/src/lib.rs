@@ -1,7 +1,7 @@
-//! Counts what the process takes from its heap, while somebody wants to know.
+//! Counts the heap allocations of the process while counting is switched on.
 //!
-//! The executable installs [`Counting`] as its allocator. Switched off it costs one relaxed load an
-//! allocation; switched on, each thread counts in a place of its own.
+//! The executable installs [`Counting`] as its allocator. Switched off, it costs one relaxed load
+//! per allocation; switched on, each thread counts in a place of its own.
 #![expect(
     unsafe_code,
     reason = "an allocator is an unsafe trait; every call is handed on to the system's as it came"
@@ -12,31 +12,31 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// Threads that have a place of their own; further ones share [`SHARED`] places.
+// All places together take 128 KiB.
 const OWN: usize = 960;
 const SHARED: usize = 64;
 
 /// The system's allocator, counted.
 pub struct Counting;
 
-/// What was taken and given back since the process began to count.
+/// Allocations and frees since the process began to count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Blocks taken; one that is moved to grow or shrink counts again.
+    /// Blocks allocated; a block that is reallocated counts again.
     pub allocations: u64,
-    /// Bytes taken.
+    /// Bytes allocated.
     pub allocated: u64,
-    /// Bytes given back, those included that were taken before the count began.
+    /// Bytes freed, including those allocated before the count began.
     pub freed: u64,
 }
 
 impl Counts {
-    /// Bytes that the heap has more than when the count began; less than none where old blocks were
-    /// given back.
+    /// Growth of the heap since the count began, in bytes; negative if older blocks were freed.
     pub fn live(self) -> i64 {
         self.allocated.cast_signed().wrapping_sub(self.freed.cast_signed())
     }
 
-    /// What came after `earlier`.
+    /// The counts since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -78,8 +78,8 @@ static PLACES: [Place; OWN + SHARED] = [const { Place::new() }; OWN + SHARED];
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// This thread's place; none before its first allocation that counts. Without a destructor, so
-    /// that it can be read for as long as the thread allocates.
+    /// This thread's place; `usize::MAX` before its first allocation that counts. Has no
+    /// destructor, so that it can be read for as long as the thread allocates.
     static PLACE: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
@@ -96,7 +96,7 @@ fn place() -> usize {
 
 fn add(to: &AtomicU64, number: usize, is_own: bool) {
     if is_own {
-        // Nobody else writes it: two moves instead of a locked addition.
+        // Only this thread writes it: two moves instead of a locked addition.
         to.store(to.load(Ordering::Relaxed).wrapping_add(number as u64), Ordering::Relaxed);
     } else {
         to.fetch_add(number as u64, Ordering::Relaxed);
@@ -107,6 +107,7 @@ fn count(blocks: usize, taken: usize, freed: usize) {
     if !IS_ON.load(Ordering::Relaxed) {
         return;
     }
+
     let at = place();
     let (place, is_own) = (&PLACES[at], at < OWN);
     if blocks > 0 {
@@ -118,45 +119,48 @@ fn count(blocks: usize, taken: usize, freed: usize) {
     }
 }
 
-// SAFETY: every call goes to the system's allocator with the caller's own arguments, whose promises
-// are the caller's; counting touches statics and a thread-local cell only, and allocates nothing.
+// SAFETY: every call goes to the system's allocator with the caller's own arguments, for which the
+// caller upholds the contract; counting only touches statics and a thread-local cell, and allocates
+// nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(1, layout.size(), 0);
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(1, layout.size(), 0);
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(1, size, layout.size());
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.realloc(block, layout, size) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count(0, 0, layout.size());
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(block, layout) }
     }
 }
 
-/// Counts for as long as the process lives. `None` where [`Counting`] is not the process's
-/// allocator.
+/// Proof that the process counts its allocations, which it does until it ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Tally(());
 
 impl Tally {
-    /// Switches the count on, and looks whether it counts.
+    /// Switches counting on. `None` if [`Counting`] is not the process's allocator.
     pub fn start() -> Option<Self> {
         IS_ON.store(true, Ordering::Relaxed);
+
         let before = Self::of_this_thread();
+        // `black_box` keeps the compiler from removing the allocation.
         drop(std::hint::black_box(Box::new(0_u64)));
+
         if Self::of_this_thread() == before {
             IS_ON.store(false, Ordering::Relaxed);
             return None;
@@ -164,7 +168,7 @@ impl Tally {
         Some(Self(()))
     }
 
-    /// Of all threads, those included that have ended.
+    /// The counts of all threads, including those that have ended.
     pub fn read(self) -> Counts {
         PLACES.iter().map(Place::read).fold(Counts::default(), |sum, place| Counts {
             allocations: sum.allocations.wrapping_add(place.allocations),
@@ -191,6 +195,7 @@ mod tests {
     fn blocks_and_bytes_are_counted() {
         let tally = Tally::start().expect("it is this binary's allocator");
         let before = Tally::of_this_thread();
+
         let kept: Vec<Box<[u8; 100]>> = Vec::with_capacity(10);
         let mut kept = black_box(kept);
         kept.extend((0..10).map(|_| Box::new([0_u8; 100])));
@@ -198,6 +203,7 @@ mod tests {
         // The vector has ten pointers of eight bytes, and each block a hundred.
         assert_eq!(taken, Counts { allocations: 11, allocated: 1_080, freed: 0 });
         assert_eq!(taken.live(), 1_080);
+
         kept.truncate(3);
         assert_eq!(Tally::of_this_thread().since(before).live(), 1_080 - 700);
         drop(kept);
@@ -211,6 +217,7 @@ mod tests {
         let before = Tally::of_this_thread();
         let mut bytes: Vec<u8> = black_box(Vec::with_capacity(100));
         bytes.reserve_exact(1_000);
+
         let taken = Tally::of_this_thread().since(before);
         assert_eq!(taken, Counts { allocations: 2, allocated: 1_100, freed: 100 });
         drop(bytes);

@@ -41,16 +41,18 @@ impl GrammarSampler {
         Ok(())
     }
 
-    /// For each token 0 if it may come next, else `-inf`; empty before the start.
+    /// A number for each token: 0 if it may come next, else `-inf`. Empty before the start.
     pub fn mask(&mut self) -> &[f32] {
         let Some(state) = &mut self.state else { return &[] };
         self.candidates.selected = None;
         self.candidates.sorted = false;
         self.candidates.data.clear();
+
         let tokens = (0_i32..).zip(&self.mask);
         self.candidates
             .data
             .extend(tokens.map(|(id, _)| LlamaTokenData::new(LlamaToken(id), 0.0, 0.0)));
+
         state.apply(&mut self.candidates);
         self.mask.fill(f32::NEG_INFINITY);
         for candidate in &self.candidates.data {
@@ -68,7 +70,7 @@ impl GrammarSampler {
     }
 
     /// Advances by a token that does not end the text. It must be permitted: llama.cpp throws on
-    /// others, which ends the process without its tools' library.
+    /// others, which ends the process.
     pub fn accept(&mut self, token: u32) {
         if let Some(state) = &mut self.state {
             state.accept(LlamaToken(token.cast_signed()));

@@ -14,11 +14,14 @@ pub fn teacher_forced(path: &Path, prompt: &str, tokens: &[u32]) -> Option<Vec<f
     llama::silence();
     let loaded = llama::load(&spec).ok()?;
     let mut context = llama::context(&loaded, &spec).ok()?;
+
     let prompt = loaded.model.vocab().tokenize(prompt.as_bytes(), true, true);
     let generated = tokens.iter().map(|token| LlamaToken(token.cast_signed()));
     let all: Vec<LlamaToken> = prompt.iter().copied().chain(generated).collect();
+
     let mut batch = LlamaBatch::new(1, 1);
     let mut logprobs = Vec::new();
+    // What follows the last token is not asked for.
     for (at, token) in all[..all.len() - 1].iter().enumerate() {
         batch.clear();
         batch.add(*token, i32::try_from(at).ok()?, &[0], true).ok()?;
@@ -30,5 +33,6 @@ pub fn teacher_forced(path: &Path, prompt: &str, tokens: &[u32]) -> Option<Vec<f
             logprobs.push(f64::from(logits[next]) - total.ln());
         }
     }
+
     Some(logprobs)
 }

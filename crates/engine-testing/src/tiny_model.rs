@@ -92,14 +92,17 @@ impl TinyModel {
         let tensors = self.tensors();
         let mut head = Vec::new();
         head.extend(b"GGUF");
+        // Version of the format.
         head.extend(3_u32.to_le_bytes());
         head.extend((tensors.len() as u64).to_le_bytes());
+
         let meta = self.metadata();
         head.extend((meta.len() as u64).to_le_bytes());
         for (key, value) in &meta {
             put_text(&mut head, key);
             value.put(&mut head);
         }
+
         let mut offset = 0_u64;
         for (name, shape, _) in &tensors {
             put_text(&mut head, name);
@@ -107,14 +110,18 @@ impl TinyModel {
             for length in shape {
                 head.extend(u64::from(*length).to_le_bytes());
             }
+            // ggml's number of the element type: f32.
             head.extend(0_u32.to_le_bytes());
             head.extend(offset.to_le_bytes());
+
             let bytes = 4 * shape.iter().map(|n| u64::from(*n)).product::<u64>();
             offset += bytes.next_multiple_of(32);
         }
+
         head.resize(head.len().next_multiple_of(32), 0);
         let mut out = BufWriter::new(std::fs::File::create(path)?);
         out.write_all(&head)?;
+
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         for (_, shape, scale) in &tensors {
             let count = shape.iter().map(|n| *n as usize).product::<usize>();
@@ -127,6 +134,7 @@ impl TinyModel {
             }
             out.write_all(&vec![0; (4 * count).next_multiple_of(32) - 4 * count])?;
         }
+
         out.flush()
     }
 
@@ -139,6 +147,7 @@ impl TinyModel {
             ("output_norm.weight".to_owned(), vec![d], 0.0),
             ("output.weight".to_owned(), vec![d, v], self.output_scale),
         ];
+
         for layer in 0..self.layers {
             let mut add = |name: &str, shape: Vec<u32>, scale| {
                 all.push((format!("blk.{layer}.{name}.weight"), shape, scale));
@@ -152,6 +161,7 @@ impl TinyModel {
             add("ffn_up", vec![d, f], inner);
             add("ffn_down", vec![f, d], 1.0 / (f as f32).sqrt());
         }
+
         all
     }
 
@@ -162,6 +172,7 @@ impl TinyModel {
         let kinds = (0..VOCABULARY).map(|id| if id < 256 { 1 } else { 3 });
         let llama = |key: &str, value| (format!("llama.{key}"), value);
         let tokenizer = |key: &str, value| (format!("tokenizer.ggml.{key}"), value);
+
         vec![
             ("general.architecture".to_owned(), Value::Text("llama".to_owned())),
             ("general.name".to_owned(), Value::Text("tiny random".to_owned())),
@@ -216,6 +227,7 @@ impl Value {
             out.extend(kind.to_le_bytes());
             out.extend((length as u64).to_le_bytes());
         };
+
         match self {
             Self::Text(text) => {
                 out.extend(8_u32.to_le_bytes());

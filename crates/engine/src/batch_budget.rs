@@ -11,9 +11,13 @@ pub(super) fn allocate(batch: usize, prefill: usize, turns: &[(usize, bool)]) ->
     let mut counts = vec![1; turns.len()];
     let generating = turns.iter().filter(|(_, is_filling)| !is_filling).count();
     let filling = counts.len() - generating;
+
+    // Every turn advances by one token, whatever the limits; what is distributed is the rest.
     let room = batch.saturating_sub(counts.len());
     let for_prompts =
+        // The token that each prompt gets in any case counts towards the slice.
         if generating == 0 { room } else { prefill.saturating_sub(filling).min(room) };
+
     let unserved = |wanted: bool| {
         let turns = turns.iter().enumerate();
         turns
@@ -21,10 +25,14 @@ pub(super) fn allocate(batch: usize, prefill: usize, turns: &[(usize, bool)]) ->
             .map(|(at, (pending, _))| (pending - 1, at))
             .collect::<Vec<_>>()
     };
+
     let mut prompts = unserved(true);
     let asked = prompts.iter().map(|(pending, _)| pending).sum::<usize>().min(for_prompts);
+
+    // The prompts' slice is set aside first, so that long forced texts do not starve prefill.
     distribute(&mut unserved(false), room - asked, &mut counts);
     distribute(&mut prompts, asked, &mut counts);
+
     counts
 }
 

@@ -59,6 +59,7 @@ pub(super) fn serve(
         transport.flush();
         Ok(())
     };
+
     let loaded = match model::load(spec) {
         Ok(loaded) => loaded,
         Err(error) => return refuse(transport, error),
@@ -67,10 +68,12 @@ pub(super) fn serve(
         Ok(context) => context,
         Err(error) => return refuse(transport, error),
     };
+
     let mut batcher = Batcher::new(context, &loaded.model, spec, fault);
     if let Err(error) = batcher.warm_up() {
         return refuse(transport, error);
     }
+
     transport.send(FromWorker::Ready(Facts {
         model: model::describe(&loaded.model),
         device: loaded.device.clone(),
@@ -126,21 +129,24 @@ impl<'m> Batcher<'m> {
     ) -> Self {
         // llama.cpp limits the batch to the context.
         let batch_tokens = context.n_batch() as usize;
+
         let sequences = spec.sequences();
         let sequence_tokens = match spec.kv {
             KvPool::Shared => context.n_ctx(),
             KvPool::Split => context.n_ctx() / u32::from(sequences),
         };
+
         let unused_max =
             if spec.device.is_cpu() { UNUSED_TOKENS_MAX_CPU } else { UNUSED_TOKENS_MAX_GPU };
         let prefill_tokens =
             if spec.prefill_tokens == 0 { spec.batch_tokens / 4 } else { spec.prefill_tokens };
+
         Self {
             batch: LlamaBatch::new(batch_tokens, 1),
             batch_tokens,
             prefill_tokens: prefill_tokens.max(1) as usize,
             turn_tokens_max: sequence_tokens.min(model.n_ctx_train()),
-            token_bytes_max: longest_token(model),
+            token_bytes_max: model::longest_token(model),
             kv_cache: KvCache::new(
                 spec.kv,
                 context.n_ctx(),
@@ -165,30 +171,37 @@ impl<'m> Batcher<'m> {
 
     /// Decodes one token: readiness means that decoding works.
     fn warm_up(&mut self) -> Result<(), EngineError> {
+        // A vocabulary may have no begin-of-text token; any token serves here.
         let begin = self.model.vocab().bos();
         let token = if (0..self.model.vocab().n_tokens()).contains(&begin.0) {
             begin
         } else {
             LlamaToken(0)
         };
+
         self.batch.clear();
         self.batch.add(token, 0, &[0], true).expect("invariant: a batch holds one token");
         self.context.decode(&mut self.batch).map_err(|error| EngineError::WorkerDied {
             detail: format!("the first decode failed: {error}: {}", ffi::take_logs()),
         })?;
+
         let finite = self.context.get_logits_ith(0).iter().all(|logit| logit.is_finite());
+        // The cache's bookkeeping starts with an empty pool.
         self.context.clear_kv_cache();
         if finite { Ok(()) } else { Err(EngineError::NotFinite) }
     }
 
     fn run(&mut self, transport: &mut impl Transport) -> Result<(), Fatal> {
         loop {
+            // Takes every frame that has arrived, so that turns that arrive together share a
+            // decode.
             loop {
                 let idle = self.active.is_empty() && self.queued.is_empty();
                 if idle {
                     // Turns that were refused leave answers, too.
                     self.report(transport, true);
                 }
+
                 match transport.recv(idle) {
                     Received::Frame(ToWorker::Turn(turn)) => self.enqueue(turn),
                     Received::Frame(ToWorker::Cancel(id)) => self.cancel(id)?,
@@ -199,6 +212,7 @@ impl<'m> Batcher<'m> {
                     Received::Closed => return Ok(()),
                 }
             }
+
             self.admit()?;
             self.decode()?;
             self.report(transport, false);
@@ -209,6 +223,7 @@ impl<'m> Batcher<'m> {
     /// counted. Without answers, counts are sent before a wait and after a long silence.
     fn report(&mut self, transport: &mut impl Transport, idle: bool) {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+
         let stats = self.kv_cache.stats();
         self.counts.shared_tokens = stats.shared_tokens;
         self.counts.forks = stats.forks;
@@ -216,6 +231,7 @@ impl<'m> Batcher<'m> {
         self.counts.evictions = stats.evictions;
         (self.counts.live, self.counts.queued) =
             (count(self.active.len()), count(self.queued.len()));
+
         let (last, reported) = self.reported;
         let is_due = (idle || !self.answers.is_empty()) && reported != self.counts;
         if is_due || last.elapsed() > HEARTBEAT {
@@ -223,6 +239,7 @@ impl<'m> Batcher<'m> {
             self.reported = (Instant::now(), self.counts);
             transport.send(FromWorker::Counts(self.counts));
         }
+
         self.answers.drain(..).for_each(|answer| transport.send(answer));
         transport.flush();
     }
@@ -235,6 +252,7 @@ impl<'m> Batcher<'m> {
             },
             _ => {}
         }
+
         let timer = turn.timed.then(TurnTimer::start);
         match self.prepare(&mut turn) {
             Ok((prompt, grammar)) => {
@@ -260,6 +278,7 @@ impl<'m> Batcher<'m> {
     ) -> Result<(Vec<Token>, Option<Grammar>), EngineError> {
         let limit = self.turn_tokens_max;
         let text = chat::formatted(self.model, &turn.format, &turn.prompt)?;
+
         // Tokenizing takes time that grows with the text: refuse early what cannot fit.
         let least = text.len() / self.token_bytes_max;
         let prompt: Vec<Token> = if least >= limit as usize {
@@ -275,16 +294,19 @@ impl<'m> Batcher<'m> {
                 .map(|token| token.0)
                 .collect()
         };
+
         if prompt.is_empty() {
             let detail = "the prompt is empty and the model adds no token to it".to_owned();
             return Err(EngineError::BadRequest { detail });
         }
+
         let tokens = u32::try_from(prompt.len()).unwrap_or(u32::MAX);
         // No more can be generated than the prompt leaves room for.
         turn.max_tokens = turn.max_tokens.min(limit.saturating_sub(tokens));
         if turn.max_tokens == 0 {
             return Err(EngineError::PromptTooLong { tokens, limit });
         }
+
         let start = |text: &str| self.grammars.start(text, turn, &self.sampling.ends);
         let grammar = turn.grammar.as_deref().map(start).transpose()?;
         Ok((prompt, grammar))
@@ -296,9 +318,12 @@ impl<'m> Batcher<'m> {
             self.counts.cancelled += 1;
             return Ok(());
         }
+
         let Some(at) = self.active.iter().position(|sequence| sequence.id() == id) else {
+            // Already answered: answer and cancellation crossed.
             return Ok(());
         };
+
         let cancelled = self.active.remove(at);
         self.counts.cancelled += 1;
         self.release(cancelled.seq(), true)
@@ -307,6 +332,7 @@ impl<'m> Batcher<'m> {
     /// Gives sequences to queued turns, round-robin over groups, while sequences and cells last.
     fn admit(&mut self) -> Result<(), Fatal> {
         while !self.queued.is_empty() && !self.kv_cache.is_full() {
+            // Borrowed field by field: the closure needs them while `queued` is borrowed.
             let (kv_cache, active, cache_ops) =
                 (&mut self.kv_cache, &self.active, &mut self.cache_ops);
             let mut slot = None;
@@ -320,6 +346,7 @@ impl<'m> Batcher<'m> {
                 // No turn overtakes one that waits for room, or that one might starve.
                 if slot.is_some() { Decision::Take } else { Decision::Stop }
             });
+
             self.apply_cache_ops()?;
             let (Some(Queued { turn, prompt, grammar, mut timer }), Some(slot)) = (queued, slot)
             else {
@@ -330,6 +357,8 @@ impl<'m> Batcher<'m> {
             }
             self.counts.prompt_tokens += prompt.len() as u64;
             let sequence = Sequence::new(&turn, slot, prompt, grammar, timer, &self.sampling);
+
+            // A grammar that forces the whole text, or permits none, needs no decode.
             if let Some(finish) = sequence.finished() {
                 self.finish(sequence, Ok(finish))?;
             } else {
@@ -370,9 +399,11 @@ impl<'m> Batcher<'m> {
             return Ok(());
         }
         self.fill_batch();
+
         self.kv_cache
             .evict_unused(self.batch.n_tokens().unsigned_abs() as usize, &mut self.cache_ops);
         self.apply_cache_ops()?;
+
         let started = Instant::now();
         match self.context.decode(&mut self.batch) {
             Ok(()) => {}
@@ -391,9 +422,11 @@ impl<'m> Batcher<'m> {
                 return Err(Fatal(format!("decode failed: {error}: {}", ffi::take_logs())));
             }
         }
+
         self.decode_latency.record(started.elapsed());
         self.counts.decodes += 1;
         self.counts.decoded_tokens += u64::from(self.batch.n_tokens().unsigned_abs());
+
         let mut at = 0;
         while let Some(sequence) = self.active.get_mut(at) {
             self.kv_cache.computed(sequence.seq(), sequence.batched());
@@ -428,11 +461,13 @@ impl<'m> Batcher<'m> {
             (sequence.id(), sequence.seq(), sequence.forced(), sequence.timing());
         // After an overflow, or logits that are not finite, the cached tokens are not reliable.
         let is_sound = result.is_ok();
+
         let result = sequence.into_generation(result, self.model);
         if let Ok(generation) = &result {
             self.counts.generated_tokens += generation.tokens.len() as u64;
             self.counts.forced_tokens += forced as u64;
         }
+
         self.answer(id, result, timing);
         self.release(seq, is_sound)
     }
@@ -450,20 +485,10 @@ fn is_prefix_awaited(active: &[Sequence], kv_cache: &KvCache, prompt: &[Token]) 
     if in_prefill.peek().is_none() {
         return false;
     }
+
     let cached = kv_cache.cached(prompt);
+    // A turn always computes its last token itself, for the logits.
     let wanted = &prompt[..prompt.len() - 1];
     in_prefill
         .any(|sequence| common_prefix(sequence.prompt(), wanted) >= cached + AWAITED_PREFIX_MIN)
-}
-
-/// Bytes of the longest token, at least 1.
-fn longest_token(model: &LlamaModel) -> usize {
-    let vocabulary = model.vocab();
-    let mut piece = Vec::new();
-    let lengths = (0..vocabulary.n_tokens()).map(|token| {
-        piece.clear();
-        vocabulary.token_to_piece_into(LlamaToken(token), &mut piece, true, None);
-        piece.len()
-    });
-    lengths.max().unwrap_or(1).max(1)
 }

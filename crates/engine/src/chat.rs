@@ -21,13 +21,16 @@ pub(super) fn formatted<'p>(
     prompt: &'p str,
 ) -> Result<Cow<'p, str>, EngineError> {
     let Format::Chat { system } = format else { return Ok(Cow::Borrowed(prompt)) };
-    // Without a name: for any other, llama-cpp-2 passes a dangling pointer on.
+
+    // The default template, without a name: llama-cpp-2 would pass a name on as a dangling pointer.
     let template = model.chat_template(None).map_err(|_| error("its file has no chat template"))?;
+
     let said = system.as_deref().map(|text| ("system", text)).into_iter().chain([("user", prompt)]);
     let messages: Result<Vec<_>, _> =
         said.map(|(role, text)| LlamaChatMessage::new(role.to_owned(), text.to_owned())).collect();
     let messages = messages
         .map_err(|error| EngineError::BadRequest { detail: format!("the prompt: {error}") })?;
+
     // The rendered text ends where the model's answer begins.
     let text = model.apply_chat_template(&template, &messages, true);
     text.map(Cow::Owned)

@@ -11,7 +11,7 @@ pub struct EngineCounts {
     pub decoded_tokens: u64,
     /// Prompt tokens of all turns that started.
     pub prompt_tokens: u64,
-    /// Of these, tokens found in the KV cache: `shared_tokens / prompt_tokens` is the hit rate.
+    /// Prompt tokens found in the KV cache: `shared_tokens / prompt_tokens` is the hit rate.
     pub shared_tokens: u64,
     /// Generated tokens, including forced ones.
     pub generated_tokens: u64,
@@ -27,7 +27,7 @@ pub struct EngineCounts {
     pub cancelled: u64,
     /// Turns that have a sequence.
     pub live: u32,
-    /// Turns that wait for one.
+    /// Turns that wait for a sequence.
     pub queued: u32,
     /// 99th percentile of decode latency, in microseconds; 0 until there are enough samples.
     pub decode_p99_us: u32,

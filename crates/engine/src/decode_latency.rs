@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// Decodes per window; older windows than the last are forgotten.
+/// Decodes per window; only the current and the previous window count.
 const WINDOW: u64 = 4096;
-/// Fewest decodes for a percentile.
+/// Fewest decodes in a window for its percentile to be known.
 const SAMPLES_MIN: u64 = 200;
 /// Longest latency that is resolved, in microseconds.
 const LONGEST_US: u64 = 600_000_000;
 
 pub(super) struct DecodeLatency {
     window: Histogram<u32>,
-    /// The percentile of the window before.
+    /// The 99th percentile of the previous window.
     previous_us: u64,
 }
 
@@ -25,6 +25,7 @@ impl DecodeLatency {
     }
 
     pub(super) fn record(&mut self, took: Duration) {
+        // The histogram's lowest value is 1.
         self.window.saturating_record(u64::try_from(took.as_micros()).unwrap_or(LONGEST_US).max(1));
         if self.window.len() == WINDOW {
             self.previous_us = self.window.value_at_quantile(0.99);
@@ -36,6 +37,7 @@ impl DecodeLatency {
     pub(super) fn p99_us(&self) -> u32 {
         let now =
             if self.window.len() >= SAMPLES_MIN { self.window.value_at_quantile(0.99) } else { 0 };
+        // The previous window counts as well, because a new one starts empty.
         u32::try_from(now.max(self.previous_us)).unwrap_or(u32::MAX)
     }
 }
@@ -52,14 +54,17 @@ mod tests {
             latency.p99_us()
         };
         assert_eq!(record(1, SAMPLES_MIN - 1), 0);
+
         let about = |value: u32, expected: u32| value.abs_diff(expected) <= expected / 50;
         assert!(about(record(1, 1), 1000));
+
         // One in fifty is slow.
         (0..40).for_each(|_| {
             record(1, 49);
             record(20, 1);
         });
         assert!(about(record(1, 1), 20_000));
+
         // Forgotten after two full windows.
         assert!(about(record(1, 2 * WINDOW), 1000));
     }

@@ -32,9 +32,9 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Starts an engine and waits until its worker has loaded the model and decoded one token; with
-    /// `idle_stop_ms`, the worker starts with the first request instead, which then has the error
-    /// if it cannot.
+    /// Starts an engine and waits until its worker has loaded the model and decoded one token. With
+    /// `idle_stop_ms`, the worker starts with the first request instead, which receives the error
+    /// if the worker cannot start.
     ///
     /// # Errors
     /// Whatever keeps the first worker from becoming ready: a specification out of range, the model
@@ -50,9 +50,11 @@ impl Engine {
             // could be started.
             worker_command_for(&spec)?;
         }
+
         let status = Arc::new(StatusCell::new(spec.name.clone()));
         let (commands, inbox) = unbounded();
         let (starter, started) = bounded(1);
+
         let name = format!("{}-pump", spec.name);
         let supervisor = WorkerSupervisor::new(spec, inbox, Arc::clone(&status), starter);
         let pump = std::thread::Builder::new().name(name).spawn(move || supervisor.run()).map_err(
@@ -60,7 +62,9 @@ impl Engine {
                 detail: format!("its pump thread could not be started: {error}"),
             },
         )?;
+
         started.recv().unwrap_or(Err(EngineError::Shutdown))?;
+
         Ok(Self {
             commands,
             status,
@@ -99,14 +103,17 @@ impl Engine {
     /// Generates one text. Dropping the future cancels the request: the worker stops computing it.
     ///
     /// # Errors
-    /// See [`EngineError`]; a worker's death surfaces only after it happened to this request four
-    /// times.
+    /// See [`EngineError`]; a worker's death is reported only after four workers died while they
+    /// had this request.
     pub async fn generate(&self, request: Request) -> Result<Generation, EngineError> {
         let (answer, answered) = oneshot::channel();
+
         // A caller that stopped waiting does not need the answer.
         let ticket = self.enqueue(request, move |result| drop(answer.send(result)));
         let mut cancel_on_drop = CancelOnDrop { commands: &self.commands, ticket: Some(ticket) };
+
         let result = answered.await.unwrap_or(Err(EngineError::Shutdown));
+        // Answered: there is nothing left to cancel.
         cancel_on_drop.ticket = None;
         result
     }
@@ -116,9 +123,9 @@ impl Engine {
         self.status.read()
     }
 
-    /// Starts a worker now instead of after the pause that follows deaths, and forgets those.
+    /// Starts a worker now instead of after the pause that follows deaths, and forgets the deaths.
     pub fn restart(&self) {
-        // A pump that has ended was shut down.
+        // If the pump has ended, the engine was shut down.
         let _ = self.commands.send(Command::Restart);
     }
 
@@ -129,7 +136,10 @@ impl Engine {
     pub fn shutdown(&self) {
         // The pump may have ended already.
         let _ = self.commands.send(Command::Shutdown);
+        // A statement of its own, so that the lock is not held while joining.
         let pump = self.pump.lock().unwrap_or_else(PoisonError::into_inner).take();
+
+        // A thread cannot join itself, and replies run on the pump.
         if let Some(pump) = pump
             && pump.thread().id() != std::thread::current().id()
         {
@@ -140,7 +150,7 @@ impl Engine {
     }
 }
 
-/// Cancels a request when dropped before its answer came.
+/// Cancels a request when dropped before its answer has arrived.
 struct CancelOnDrop<'e> {
     commands: &'e Sender<Command>,
     ticket: Option<Ticket>,

@@ -10,7 +10,10 @@ use super::Shortage;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum EngineError {
     /// The file does not exist or cannot be read.
-    #[error("model {} cannot be read, check the path and its permissions: {detail}", path.display())]
+    #[error(
+        "model {} cannot be read, check the path and its permissions: {detail}",
+        path.display()
+    )]
     ModelMissing {
         /// The model's path.
         path: PathBuf,
@@ -18,7 +21,10 @@ pub enum EngineError {
         detail: String,
     },
     /// The file is not a GGUF model of a known version.
-    #[error("model {} is not a GGUF file of version 2 or 3, convert it first: found {found}", path.display())]
+    #[error(
+        "model {} is not a GGUF file of version 2 or 3, convert it first: found {found}",
+        path.display()
+    )]
     ModelForeign {
         /// The model's path.
         path: PathBuf,
@@ -34,7 +40,10 @@ pub enum EngineError {
         detail: String,
     },
     /// llama.cpp refused the file.
-    #[error("llama.cpp cannot load model {}, use a model of a supported architecture: {detail}", path.display())]
+    #[error(
+        "llama.cpp cannot load model {}, use a model of a supported architecture: {detail}",
+        path.display()
+    )]
     ModelRejected {
         /// The model's path.
         path: PathBuf,
@@ -66,8 +75,8 @@ pub enum EngineError {
     },
     /// The prompt leaves no room to generate a token.
     #[error(
-        "the prompt has {tokens} tokens, and prompt and generation together at most {limit}: shorten the prompt or \
-        raise context_tokens (a model's own trained context cannot be raised)"
+        "the prompt has {tokens} tokens, and prompt and generation together at most {limit}: \
+        shorten the prompt or raise context_tokens (a model's own trained context cannot be raised)"
     )]
     PromptTooLong {
         /// Tokens of the prompt.
@@ -78,7 +87,8 @@ pub enum EngineError {
     },
     /// The prompt cannot be rendered with the model's chat template.
     #[error(
-        "the model has no usable chat template, use another model or turn the template off: {detail}"
+        "the model has no usable chat template, use another model or turn the template off: \
+        {detail}"
     )]
     Chat {
         /// What is missing or wrong.
@@ -104,17 +114,18 @@ pub enum EngineError {
     },
     /// The worker did not answer in time and was killed.
     #[error(
-        "engine worker gave no answer within {deadline_ms} ms and was killed, raise the deadline if the model is slow"
+        "engine worker gave no answer within {deadline_ms} ms and was killed, raise the deadline \
+        if the model is slow"
     )]
     WorkerHung {
         /// The missed deadline, in milliseconds.
         deadline_ms: u64,
     },
-    /// The worker died too often: turns wait until one lives again. Only an engine's status has
-    /// this, never a reply.
+    /// The worker died too often: turns wait until another one is ready. Appears only in an
+    /// engine's status, never in a reply.
     #[error(
-        "its worker died {deaths} times in a row and is started again in {retry_ms} ms (a reload of the configuration \
-        starts it at once); turns wait until then; the last time: {last}"
+        "its worker died {deaths} times in a row and is started again in {retry_ms} ms (a reload \
+        of the configuration starts it at once); turns wait until then; the last time: {last}"
     )]
     Lost {
         /// Deaths in a row.

@@ -82,8 +82,11 @@ impl<K: Copy + Ord + Hash, T> FairQueue<K, T> {
                 }
             }
         }
+
         let (group, key) = taken?;
         let item = self.remove(key)?;
+
+        // A group that has become empty is gone.
         if let Some(entry) = self.groups.get_mut(&group) {
             self.round.remove(&entry.position);
             entry.position = self.position_next;
@@ -151,6 +154,7 @@ mod tests {
             queue.take(|item| if *item == 30 { Decision::Take } else { Decision::Stop }),
             None
         );
+
         assert_eq!(rest(&mut queue), [10, 30, 21]);
     }
 
@@ -161,6 +165,7 @@ mod tests {
             (queue.remove(10), queue.remove(21), queue.remove(99)),
             (Some(10), Some(21), None)
         );
+
         assert_eq!((queue.len(), queue.groups.len(), queue.round.len()), (2, 2, 2));
         assert_eq!(rest(&mut queue), [20, 30]);
     }

@@ -63,6 +63,7 @@ pub(super) fn keep_logs(stderr: Stderr) {
         Stderr::Errors => sys::GGML_LOG_LEVEL_ERROR,
         Stderr::All => sys::GGML_LOG_LEVEL_NONE,
     };
+
     STDERR_LEVEL.store(level, Ordering::Relaxed);
     // SAFETY: `on_log` honours the callback's contract (it neither unwinds nor keeps `text`), and
     // needs no user data.
@@ -87,12 +88,15 @@ unsafe extern "C" fn on_log(
     }
     // SAFETY: not null, and ggml passes a NUL-terminated text that lives for the call.
     let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+
     let stderr_level = STDERR_LEVEL.load(Ordering::Relaxed);
+    // A continuation has no level of its own: it is only shown where everything is.
     let is_continued = level == sys::GGML_LOG_LEVEL_CONT;
     if level >= stderr_level && (!is_continued || stderr_level == sys::GGML_LOG_LEVEL_NONE) {
         // A closed error stream is no reason to stop.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
+
     if level == sys::GGML_LOG_LEVEL_WARN || level == sys::GGML_LOG_LEVEL_ERROR {
         // While a thread ends, its lines no longer exist, and nobody reads them.
         let _ = LINES.try_with(|lines| {

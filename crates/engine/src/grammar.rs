@@ -15,10 +15,11 @@ use super::sampler::{Sampler, Scratch};
 use super::segmented_cache::SegmentedCache;
 use super::wire::Turn;
 
-/// Compiled grammars that are cached: those that were used once, and those that were used again. A
-/// deployment uses a few per task, each of up to some megabytes; a likelihood verifier also makes
-/// one for each line, most of them used once.
+/// Most compiled grammars cached after their first use. A likelihood verifier makes one for each
+/// line, most of which are used once.
 const USED_ONCE_MAX: usize = 32;
+/// Most compiled grammars cached after a second use. A deployment uses a few per task, each of up
+/// to some megabytes.
 const USED_AGAIN_MAX: usize = 96;
 
 /// Translates between a model's tokens and texts.
@@ -39,9 +40,12 @@ impl Lexicon {
             vocabulary.token_to_piece_into(token, &mut bytes, false, None);
             bytes
         };
+
         let mut pieces: Vec<Vec<u8>> =
             (0..vocabulary.n_tokens()).map(LlamaToken).map(piece).collect();
+        // The texts of end tokens do not count, here as in the vocabulary.
         ends.iter().for_each(|end| pieces[*end as usize].clear());
+
         let is_bytewise = pieces.iter().all(|piece| piece.len() <= 1);
         let bytes = is_bytewise.then(|| {
             let mut tokens = Box::new([None; 256]);
@@ -54,25 +58,29 @@ impl Lexicon {
             }
             tokens
         });
+
         let usual = vocabulary.eos().0;
         let is_end = |token: &Token| ends.contains(&token.cast_unsigned());
         let end = Some(usual).filter(is_end).or_else(|| ends.first().map(|end| end.cast_signed()));
         Self { vocabulary: Arc::new(Vocabulary::new(pieces, ends.to_vec())), bytes, end }
     }
 
-    /// Tokens whose concatenated texts are `text` or a prefix of it. The text may go on unless it
+    /// Tokens whose concatenated texts are `text` or a prefix of it. More text may follow unless it
     /// `is_whole`.
     fn tokens(&self, model: &LlamaModel, text: &[u8], is_whole: bool) -> Vec<Token> {
         if let Some(bytes) = &self.bytes {
             return text.iter().map_while(|byte| bytes[usize::from(*byte)]).collect();
         }
+
         let mut tokens: Vec<Token> =
             model.vocab().tokenize(text, false, false).iter().map(|token| token.0).collect();
         if !is_whole {
             // The last token may extend into what follows.
             tokens.pop();
         }
-        // Some tokenizers add a space, or normalize what they cannot encode.
+
+        // Some tokenizers add a space, or normalize what they cannot encode: only tokens that
+        // reproduce the text are taken.
         let mut at = 0;
         tokens
             .into_iter()
@@ -108,16 +116,19 @@ impl<'m> GrammarCache<'m> {
     ) -> Result<Grammar, EngineError> {
         let lexicon =
             Rc::clone(self.lexicon.get_or_insert_with(|| Rc::new(Lexicon::new(self.model, ends))));
+
         let automaton = self.compiled.get_or_make(text, || {
             let automaton = Automaton::new(text, &lexicon.vocabulary);
             let automaton =
                 automaton.map_err(|error| EngineError::Grammar { detail: error.to_string() })?;
             Ok(Rc::new(RefCell::new(automaton)))
         })?;
+
         let exclusions = Exclusions::new(
             turn.excluded.iter().map(AsRef::as_ref),
             turn.excluded_prefixes.iter().map(AsRef::as_ref),
         );
+
         let at = exclusions.start(&automaton.borrow());
         Ok(Grammar { lexicon, automaton, exclusions, at })
     }
@@ -127,7 +138,7 @@ impl<'m> GrammarCache<'m> {
 pub(super) struct Grammar {
     lexicon: Rc<Lexicon>,
     automaton: Rc<RefCell<Automaton>>,
-    /// This generation's own.
+    /// The exclusions of this generation alone; the automaton is shared.
     exclusions: Exclusions,
     at: ExclusionState,
 }
@@ -153,9 +164,11 @@ impl Grammar {
         scratch: &mut Scratch,
     ) -> Result<Option<usize>, EngineError> {
         let permitted = self.exclusions.permitted(&mut self.automaton.borrow_mut(), &self.at);
+
         if permitted.is_empty() {
             return Ok(None);
         }
+
         let chosen = match permitted.few() {
             Some(few) => sampler.sample_among(few, logits, scratch),
             None => sampler.sample_masked(permitted.iter(), logits, scratch),
@@ -186,6 +199,7 @@ impl Grammar {
         let mut automaton = self.automaton.borrow_mut();
         let exclusions = &mut self.exclusions;
         let (text, after) = exclusions.forced(&mut automaton, &self.at);
+
         let ends = self.lexicon.vocabulary.ends();
         let must_end =
             |exclusions: &mut Exclusions, automaton: &mut Automaton, at: &ExclusionState| {
@@ -194,6 +208,7 @@ impl Grammar {
                     !few.is_empty() && few.iter().all(|token| ends.contains(token))
                 })
             };
+
         let mut left = room;
         if !text.is_empty() {
             let is_whole = must_end(exclusions, &mut automaton, &after);
@@ -207,6 +222,8 @@ impl Grammar {
                 left -= 1;
             }
         }
+
+        // Where the text can only end, its end token needs no decode either.
         let end =
             self.lexicon.end.filter(|_| left > 0 && must_end(exclusions, &mut automaton, &self.at));
         tokens.extend(end);

@@ -17,7 +17,7 @@ type Callback = Box<dyn FnOnce(Result<Generation, EngineError>) + Send>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Ticket(pub(super) u64);
 
-/// A reply that is owed. It is sent exactly once: at the latest when this is dropped.
+/// A reply that is owed to a caller. It is sent exactly once: at the latest when this is dropped.
 pub(super) struct Reply {
     callback: Option<Callback>,
     in_flight: Arc<AtomicUsize>,

@@ -11,6 +11,7 @@ use llama_cpp_2::context::params::LlamaContextParams;
 use llama_cpp_2::llama_backend::LlamaBackend;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::{LlamaModelParams, LlamaSplitMode};
+use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::{LlamaBackendDevice, LlamaBackendDeviceType, list_llama_ggml_backend_devices};
 use llama_cpp_sys_2 as sys;
 
@@ -57,13 +58,14 @@ pub struct Loaded {
 /// What is wrong with the file or the devices.
 pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
     let shape = ModelShape::new(&gguf::read(&spec.model)?);
-    // In the order of ggml's list, so that an index here is an index there.
+    // The order is that of ggml's list, so that indices agree.
     let present = devices();
     // The parent has restricted this process to its GPUs; the host's are only named in errors.
     let chosen =
         select(&spec.device, spec.isolation, &present, &HostGpus::read(Path::new("/"), None))?;
     let seen: Vec<&DeviceInfo> = chosen.iter().map(|at| &present[*at]).collect();
     fit::check(spec, &shape, &free_memory(spec, &seen))?;
+
     let rejected = |detail: String| EngineError::ModelRejected { path: spec.model.clone(), detail };
     let on_cpu = spec.device.is_cpu();
     let params = LlamaModelParams::default()
@@ -72,13 +74,17 @@ pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
         } else {
             LlamaSplitMode::None
         })
+        // More layers than any model has, so all of them go to the GPUs.
         .with_n_gpu_layers(if on_cpu { 0 } else { 10_000 })
         // An empty list means the CPU, which must not be listed itself.
         .with_devices(if on_cpu { &[] } else { &chosen })
         .map_err(|e| rejected(e.to_string()))?;
+
+    // Earlier messages do not explain why this model is refused.
     drop(ffi::take_logs());
     let model = LlamaModel::load_from_file(backend(), &spec.model, &params)
         .map_err(|_| rejected(ffi::take_logs()))?;
+
     if model.vocab().n_tokens() < 1 {
         return Err(rejected("it has no vocabulary".to_owned()));
     }
@@ -87,6 +93,7 @@ pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
             "it is a recurrent model, whose sequences cannot be rolled back".to_owned(),
         ));
     }
+
     // A worker numbers its own GPUs from 0; users know them by their configured names.
     let descriptions: Vec<&str> = seen.iter().map(|device| device.description.as_str()).collect();
     Ok(Loaded { model, device: format!("{} ({})", spec.device, descriptions.join(" + ")) })
@@ -108,6 +115,7 @@ pub fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<LlamaContext
     /// Making a context may write to the model (llama-cpp-2 documents it), and threads share
     /// models.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
     let model = &loaded.model;
     let threads = i32::from(spec.threads.cast_signed());
     let params = LlamaContextParams::default()
@@ -120,6 +128,7 @@ pub fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<LlamaContext
         .with_kv_unified(spec.kv == KvPool::Shared)
         .with_flash_attention_policy(flash_attention_type(spec.flash_attention))
         .with_no_perf(true);
+
     let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     model.new_context(backend(), params).map_err(|_| EngineError::ModelRejected {
         path: spec.model.clone(),
@@ -132,4 +141,16 @@ pub(super) fn describe(model: &LlamaModel) -> String {
     let name = model.meta_val_str("general.name").unwrap_or_else(|_| "unnamed".to_owned());
     let millions = model.n_params() as f64 / 1e6;
     format!("{name}, {millions:.1} M parameters, {} MiB", model.size().div_ceil(1 << 20))
+}
+
+/// Bytes of the longest token, at least 1.
+pub(super) fn longest_token(model: &LlamaModel) -> usize {
+    let vocabulary = model.vocab();
+    let mut piece = Vec::new();
+    let lengths = (0..vocabulary.n_tokens()).map(|token| {
+        piece.clear();
+        vocabulary.token_to_piece_into(LlamaToken(token), &mut piece, true, None);
+        piece.len()
+    });
+    lengths.max().unwrap_or(1).max(1)
 }

@@ -29,7 +29,7 @@ pub enum Format {
     /// Verbatim: the model continues it.
     #[default]
     Raw,
-    /// As a user message in the chat template of the model's file: the model answers it.
+    /// A user message in the chat template of the model's file: the model answers it.
     Chat {
         /// The system message.
         system: Option<String>,
@@ -44,17 +44,17 @@ pub struct Request {
     pub prompt: String,
     /// Whether the model continues the prompt or answers it as a message.
     pub format: Format,
-    /// A GBNF grammar with a rule `root` that constrains the generated text. Compiled grammars are
-    /// cached by their text, the most recently used ones. Never use one that a client sent.
+    /// A GBNF grammar with a rule `root` that constrains the generated text. The most recently used
+    /// grammars stay compiled, by their text. Never use one that a client sent.
     pub grammar: Option<Arc<str>>,
-    /// Lines that the text must not end with: what follows its last newline is none of them. Only
-    /// with a grammar; at most [`EXCLUDED_LINES_MAX`] lines of [`EXCLUDED_BYTES_MAX`] bytes
-    /// together.
+    /// Lines that the text must not end with: what follows its last newline equals none of them.
+    /// Requires a grammar; at most [`EXCLUDED_LINES_MAX`] lines, of [`EXCLUDED_BYTES_MAX`] bytes in
+    /// total.
     pub excluded: Vec<Box<str>>,
-    /// Beginnings that the text's last line must not have; they count towards the same limits.
+    /// Prefixes that the text's last line must not have; they count towards the same limits.
     pub excluded_prefixes: Vec<Box<str>>,
-    /// Ends the text with the first token that has this character, which the grammar may want
-    /// continued. ASCII, and only with a grammar.
+    /// Ends the text with the first token that contains this character, even if the grammar
+    /// requires more. ASCII; requires a grammar.
     pub stop: Option<char>,
     /// How tokens are sampled.
     pub sampling: Sampling,
@@ -68,13 +68,13 @@ pub struct Request {
     pub group: u64,
 }
 
-/// Longest prompt or grammar that is sent to a worker, in bytes.
+/// Longest prompt that is sent to a worker, including its system message, in bytes.
 pub(super) const PROMPT_BYTES_MAX: usize = 16 << 20;
 /// Longest grammar, in bytes.
 pub(super) const GRAMMAR_BYTES_MAX: usize = 256 << 10;
 /// Most excluded lines of a request.
 pub const EXCLUDED_LINES_MAX: usize = 4096;
-/// Longest excluded lines of a request, in bytes together.
+/// Most bytes of a request's excluded lines in total.
 pub const EXCLUDED_BYTES_MAX: usize = 256 << 10;
 /// Deepest nesting of parentheses in a grammar, because parsers recurse.
 const GRAMMAR_DEPTH_MAX: usize = 128;
@@ -85,13 +85,16 @@ impl Request {
         if self.max_tokens == 0 {
             return bad("max_tokens is 0, ask for at least 1".to_owned());
         }
+
         let Sampling { temperature, top_p, .. } = self.sampling;
+        // Both ranges are negated tests, which refuse NaN as well.
         if !(0.0..=100.0).contains(&temperature) {
             return bad(format!("temperature is {temperature}, set it to 0..=100"));
         }
         if !(top_p > 0.0 && top_p <= 1.0) {
             return bad(format!("top_p is {top_p}, set it above 0 and to at most 1"));
         }
+
         let system =
             if let Format::Chat { system: Some(system) } = &self.format { system.len() } else { 0 };
         let bytes = self.prompt.len().saturating_add(system);
@@ -100,6 +103,7 @@ impl Request {
                 "the prompt has {bytes} bytes, shorten it to at most {PROMPT_BYTES_MAX}"
             ));
         }
+
         let excluded = self.excluded.iter().chain(&self.excluded_prefixes);
         let (lines, bytes) =
             (excluded.clone().count(), excluded.map(|line| line.len()).sum::<usize>());
@@ -118,6 +122,7 @@ impl Request {
                 "the excluded lines have {bytes} bytes, exclude at most {EXCLUDED_BYTES_MAX}"
             ));
         }
+
         if let Some(stop) = self.stop {
             if self.grammar.is_none() {
                 return bad(format!(
@@ -128,6 +133,7 @@ impl Request {
                 return bad(format!("the text shall stop at {stop:?}, which is not ASCII"));
             }
         }
+
         self.grammar.as_deref().map_or(Ok(()), check_grammar)
     }
 }
@@ -141,13 +147,16 @@ fn check_grammar(text: &str) -> Result<(), EngineError> {
             text.len()
         ));
     }
+
     let mut depth = 0_usize;
     // The quote, bracket or line end that closes the current literal, class or comment.
     let mut inside: Option<u8> = None;
     let mut bytes = text.bytes();
+
     while let Some(byte) = bytes.next() {
         match (inside, byte) {
             (_, 0) => return bad("it has a NUL byte".to_owned()),
+            // An escaped character closes nothing.
             (Some(b'"' | b']'), b'\\') => drop(bytes.next()),
             (Some(end), _) if byte == end => inside = None,
             (None, b'"') => inside = Some(b'"'),
@@ -174,8 +183,8 @@ pub enum Finish {
     /// The last token has the character to stop at.
     Stopped,
     /// Every text that the grammar permits, or that it permits after the tokens generated so far,
-    /// ends with an excluded line. Seen before the first token wherever the rest of a text does not
-    /// depend on its earlier lines.
+    /// ends with an excluded line. Detected before the first token, unless the rest of a text
+    /// depends on its earlier lines.
     Exhausted,
 }
 
@@ -225,6 +234,7 @@ mod tests {
             Request { sampling: sampling(1.0, 0.0), ..request() },
             Request { sampling: sampling(1.0, f32::NAN), ..request() },
         ];
+
         assert_eq!(request().check(), Ok(()));
         for request in wrong {
             assert!(matches!(request.check(), Err(EngineError::BadRequest { .. })), "{request:?}");
@@ -239,6 +249,7 @@ mod tests {
             Request { prompt: prompt.clone(), format: chat(10), ..request() }.check(),
             Ok(())
         );
+
         let long = Request { prompt, format: chat(11), ..request() };
         assert!(matches!(long.check(), Err(EngineError::BadRequest { .. })));
     }
@@ -255,9 +266,11 @@ mod tests {
             let checked = Request { excluded, ..held.clone() }.check();
             assert_eq!(checked.is_ok(), is_taken, "{checked:?}");
         }
+
         let prefixed = Request { excluded_prefixes: lines(EXCLUDED_LINES_MAX, 1), ..held.clone() };
         assert_eq!(prefixed.check(), Ok(()));
         assert!(Request { excluded: lines(1, 1), ..prefixed }.check().is_err(), "both count");
+
         let free = Request { excluded: lines(1, 1), ..request() }.check().expect_err("no grammar");
         assert!(free.to_string().contains("no grammar"), "{free}");
     }

@@ -13,7 +13,7 @@ use tracing::field::Empty;
 use super::wire::Timing;
 use super::{EngineError, Generation};
 
-/// The span of one request, if anybody listens.
+/// The span of one request, if a subscriber records it.
 #[derive(Debug)]
 pub(super) struct RequestSpan(Option<Box<Open>>);
 
@@ -36,6 +36,7 @@ impl RequestSpan {
             decode_ms = Empty,
             error = Empty,
         );
+
         let open = (!span.is_disabled())
             .then(|| Box::new(Open { span, submitted: Instant::now(), sent: None }));
         Self(open)
@@ -60,13 +61,17 @@ impl RequestSpan {
     ) {
         let Some(open) = self.0.take() else { return };
         let Open { span, submitted, sent } = *open;
+
+        // The time in queue: here until the last attempt was sent, then in the worker.
         let here = sent.unwrap_or_else(Instant::now).duration_since(submitted);
         let there = timing.map_or(Duration::ZERO, |timing| Duration::from_micros(timing.queue_us));
         span.record("queue_ms", millis(here + there));
+
         if let Some(Timing { prefill_us, decode_us, .. }) = timing {
             span.record("prefill_ms", millis(Duration::from_micros(prefill_us)));
             span.record("decode_ms", millis(Duration::from_micros(decode_us)));
         }
+
         match result {
             Ok(generation) => {
                 span.record("prompt_tokens", generation.prompt_tokens);

@@ -40,34 +40,41 @@ impl Sampler {
         if self.temperature == 0.0 {
             return Some(best);
         }
+
         let scale = 1.0 / self.temperature;
         scratch.weights.clear();
         scratch.weights.extend(logits.iter().map(|logit| exp((logit - max) * scale)));
         let weights = &scratch.weights[..];
+
         let total = sum(weights);
+        // The maximum ignores a NaN among the logits; their sum does not.
         if !total.is_finite() {
             return None;
         }
+
         let draw: f64 = self.rng.random();
         if self.top_p >= 1.0 {
             return pick(weights.iter().copied().enumerate(), draw * total).or(Some(best));
         }
+
         let kept = nucleus(weights, f64::from(self.top_p) * total, &mut scratch.order);
         let weight = |id: &u32| (*id as usize, weights[*id as usize]);
         let total: f64 = kept.iter().map(|id| f64::from(weight(id).1)).sum();
         pick(kept.iter().map(weight), draw * total).or(Some(best))
     }
 
-    /// As [`Self::sample`], excluding `tokens`.
+    /// Samples like [`Self::sample`], excluding `tokens`.
     pub(super) fn sample_excluding(
         &mut self,
         tokens: &[u32],
         logits: &[f32],
         scratch: &mut Scratch,
     ) -> Option<usize> {
+        // Taken out of the scratch, which `sample` borrows as a whole.
         let mut permitted = std::mem::take(&mut scratch.permitted);
         permitted.clear();
         permitted.extend_from_slice(logits);
+
         for token in tokens {
             if let Some(place) = permitted.get_mut(*token as usize) {
                 *place = f32::NEG_INFINITY;
@@ -78,7 +85,8 @@ impl Sampler {
         chosen
     }
 
-    /// As [`Self::sample`], among a few permitted tokens: the logits of the others are not read.
+    /// Samples like [`Self::sample`], among a few permitted tokens: the logits of the others are
+    /// not read.
     pub(super) fn sample_among(
         &mut self,
         few: &[u32],
@@ -99,7 +107,7 @@ impl Sampler {
         chosen.map(|place| few[place] as usize)
     }
 
-    /// As [`Self::sample`], among many permitted tokens.
+    /// Samples like [`Self::sample`], among many permitted tokens.
     pub(super) fn sample_masked(
         &mut self,
         many: impl Iterator<Item = u32>,
@@ -109,6 +117,7 @@ impl Sampler {
         let mut permitted = std::mem::take(&mut scratch.permitted);
         permitted.clear();
         permitted.resize(logits.len(), f32::NEG_INFINITY);
+
         for token in many {
             if let (Some(place), Some(logit)) =
                 (permitted.get_mut(token as usize), logits.get(token as usize))
@@ -128,6 +137,7 @@ pub(super) fn logprob(logits: &[f32], token: usize, scratch: &mut Scratch) -> Op
     scratch.weights.clear();
     scratch.weights.extend(logits.iter().map(|logit| exp(logit - max)));
     let total = sum(&scratch.weights);
+
     let value = f64::from(*logits.get(token)?) - f64::from(max) - total.ln();
     #[allow(
         clippy::cast_possible_truncation,
@@ -171,6 +181,7 @@ fn nucleus<'a>(weights: &[f32], target: f64, order: &'a mut Vec<u32>) -> &'a [u3
         let (x, y) = (weights[*a as usize], weights[*b as usize]);
         y.total_cmp(&x).then(a.cmp(b))
     };
+
     // A nucleus is usually small: sort ever longer prefixes instead of the whole vocabulary.
     let mut sum = 0.0_f64;
     let mut from = 0;
@@ -219,6 +230,7 @@ fn exp(x: f32) -> f32 {
     let clamped = if x < -80.0 { -80.0 } else { x };
     let shifted = clamped * std::f32::consts::LOG2_E + ROUND;
     let whole = shifted - ROUND;
+
     // ln 2 in two parts, so that the remainder is exact.
     let r = (clamped - whole * 0.693_359_4) + whole * 2.121_944_4e-4;
     let p = 1.0
@@ -226,6 +238,7 @@ fn exp(x: f32) -> f32 {
             + r * (0.5
                 + r * (0.166_666_67
                     + r * (0.041_666_668 + r * (0.008_333_334 + r * 0.001_388_889)))));
+
     // The low bits of `shifted` hold `whole`; shifted into the exponent they make 2^whole.
     let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23));
     if x < -80.0 { 0.0 } else { p * power }
@@ -280,6 +293,7 @@ mod tests {
         let got = frequencies(&logits, Sampling { temperature: 1.0, top_p: 0.6, seed: 9 }, 30_000);
         assert!((got[0] - 1.0 / 3.0).abs() < 0.01 && (got[1] - 2.0 / 3.0).abs() < 0.01, "{got:?}");
         assert_eq!(got[2..], [0.0, 0.0]);
+
         // With many equal weights the stages must add up.
         let got =
             frequencies(&[0.0; 1000], Sampling { temperature: 1.0, top_p: 0.9, seed: 1 }, 50_000);
@@ -291,6 +305,7 @@ mod tests {
         let logits = [3.0, 2.0_f32.ln(), 9.0, 4.0_f32.ln(), 0.0];
         let some = [1_u32, 3, 4];
         let sampling = Sampling { temperature: 1.0, top_p: 1.0, seed: 3 };
+
         let (mut a, mut b, mut scratch) =
             (Sampler::new(sampling), Sampler::new(sampling), Scratch::default());
         let mut counts = [0_u32; 5];
@@ -299,10 +314,12 @@ mod tests {
             assert_eq!(b.sample_masked(some.into_iter(), &logits, &mut scratch), Some(chosen));
             counts[chosen] += 1;
         }
+
         let shares = counts.map(|count| f64::from(count) / 30_000.0);
         for (share, expected) in shares.iter().zip([0.0, 2.0 / 7.0, 0.0, 4.0 / 7.0, 1.0 / 7.0]) {
             assert!((share - expected).abs() < 0.01, "{shares:?}");
         }
+
         // Logits of tokens that are not permitted do not matter.
         assert_eq!(
             a.sample_among(&[1, 4], &[f32::NAN, 0.0, f32::NAN, 0.0, f32::NAN], &mut scratch),

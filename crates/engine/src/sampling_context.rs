@@ -1,5 +1,4 @@
-//! What sampling needs from a context, shared by its sequences: the model, its end tokens, scratch
-//! buffers.
+//! What the sequences of a context share for sampling: the model, its end tokens, scratch buffers.
 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;

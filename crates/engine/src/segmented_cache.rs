@@ -1,11 +1,11 @@
-//! A cache by text that texts which are used only once do not flush: segmented LRU.
+//! A cache keyed by text that texts used only once cannot flush: segmented LRU.
 
 use hashlink::LruCache;
 
 pub(super) struct SegmentedCache<V> {
-    /// Used once, so far.
+    /// Entries used once so far.
     probation: LruCache<String, V>,
-    /// Used again.
+    /// Entries used again.
     protected: LruCache<String, V>,
 }
 
@@ -26,10 +26,13 @@ impl<V: Clone> SegmentedCache<V> {
         if let Some(known) = self.protected.get(text) {
             return Ok(known.clone());
         }
+
+        // The second use: the text moves to the protected part.
         if let Some((text, known)) = self.probation.remove_entry(text) {
             self.protected.insert(text, known.clone());
             return Ok(known);
         }
+
         let made = make()?;
         self.probation.insert(text.to_owned(), made.clone());
         Ok(made)
@@ -59,11 +62,13 @@ mod tests {
     fn texts_that_are_used_once_evict_none_that_is_used_again() {
         let mut cache = SegmentedCache::new(2, 2);
         assert_eq!(made(&mut cache, &["task", "task", "other", "other"]), ["task", "other"]);
+
         let lines: Vec<String> = (0..100).map(|line| format!("line {line}")).collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         assert_eq!(made(&mut cache, &lines).len(), 100);
         assert!(made(&mut cache, &["task", "other", "line 99"]).is_empty());
-        // Of the texts that are used again, the one that was not used for longest goes.
+
+        // The least recently used of the protected texts was evicted.
         assert_eq!(made(&mut cache, &["other", "line 99", "task"]), ["task"]);
     }
 }

@@ -72,12 +72,14 @@ impl Sequence {
             finish: None,
             timer,
         };
+
         if sequence.grammar.as_mut().is_some_and(Grammar::is_exhausted) {
             sequence.finish = Some(Finish::Exhausted);
         } else {
             // A grammar may begin with forced tokens.
             sequence.force(sampling.model);
         }
+
         sequence
     }
 
@@ -120,6 +122,7 @@ impl Sequence {
     pub(super) fn add(&mut self, batch: &mut LlamaBatch<'_>, count: usize) {
         self.row = batch.n_tokens();
         self.batched = count;
+
         for at in self.computed..self.computed + count {
             let position = i32::try_from(at)
                 .expect("invariant: positions are below context_tokens, below 2^31");
@@ -151,11 +154,14 @@ impl Sequence {
     ) -> Step {
         let (row, start) = (self.row, self.computed);
         self.computed += std::mem::take(&mut self.batched);
+
         for (row, at) in (row..).zip(start..self.computed) {
             if !self.wants_logits(at) {
                 continue;
             }
+
             let logits = context.get_logits_ith(row);
+            // A token that already follows was forced: only its log-probability is wanted.
             let step = match self.tokens.get(at + 1).copied() {
                 Some(forced) => self.record_logprob(logits, forced, sampling),
                 None => self.sample(logits, sampling),
@@ -211,12 +217,16 @@ impl Sequence {
                 }
             },
         };
+
         let token = Token::try_from(chosen).expect("invariant: a vocabulary is counted by an i32");
         self.record_logprob(logits, token, sampling)?;
         self.tokens.push(token);
+
         if let Some(timer) = &mut self.timer {
             timer.token();
         }
+        // The first reason that holds ends the turn; only a text that continues advances its
+        // grammar.
         if sampling.ends.contains(&token.cast_unsigned()) {
             self.finish = Some(Finish::EndOfText);
         } else if self.stops_at(token) {
@@ -240,13 +250,17 @@ impl Sequence {
         let room = self.max_tokens - (self.tokens.len() - self.prompt);
         let before = self.tokens.len();
         let ends = grammar.force(model, room, &mut self.tokens);
+
+        // The grammar does not know the character to stop at and may force tokens beyond it.
         let stop = self
             .stop
             .and_then(|_| self.tokens[before..].iter().position(|token| self.stops_at(*token)));
         if let Some(stop) = stop {
             self.tokens.truncate(before + stop + 1);
         }
+
         self.forced += self.tokens.len() - before;
+
         if stop.is_some() {
             self.finish = Some(Finish::Stopped);
         } else if ends {
@@ -274,11 +288,14 @@ impl Sequence {
         let finish = result?;
         let vocabulary = model.vocab();
         let chosen = &self.tokens[self.prompt..];
+
         let mut bytes = Vec::with_capacity(chosen.len() * 2);
         for token in chosen {
             vocabulary.token_to_piece_into(LlamaToken(*token), &mut bytes, false, None);
         }
+
         Ok(Generation {
+            // Valid UTF-8, the usual case, is taken without a copy.
             text: String::from_utf8(bytes)
                 .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
             tokens: chosen.iter().map(|token| token.cast_unsigned()).collect(),

@@ -49,8 +49,8 @@ pub struct EngineSpec {
     pub restarts_max: u32,
     /// The window in which restarts count, in milliseconds.
     pub restart_window_ms: u64,
-    /// If above 0, the worker starts with the first request and ends when there was none for this
-    /// long, in milliseconds.
+    /// If above 0, the worker starts with the first request and ends once there has been none for
+    /// this long, in milliseconds.
     pub idle_stop_ms: u64,
     /// The binary that is run as `<worker> engine-worker`; the running binary if absent.
     pub worker: Option<PathBuf>,
@@ -107,6 +107,7 @@ impl EngineSpec {
     /// Checks every size, because llama.cpp aborts on a wrong one.
     pub(super) fn check(&self) -> Result<(), EngineError> {
         let bad = |detail: String| Err(EngineError::BadSpec { detail });
+
         if !(1..=SEQUENCES_MAX).contains(&self.sequences_max) {
             return bad(format!(
                 "sequences_max is {}, set it to 1..={SEQUENCES_MAX}",
@@ -115,10 +116,12 @@ impl EngineSpec {
         }
         if self.sequences() > SEQUENCES_MAX {
             return bad(format!(
-                "sequences_max ({}) and kept_max ({}) are together above {SEQUENCES_MAX}, lower one",
+                "sequences_max ({}) and kept_max ({}) are together above {SEQUENCES_MAX}, \
+                 lower one",
                 self.sequences_max, self.kept_max
             ));
         }
+
         if self.batch_tokens < u32::from(self.sequences()) {
             return bad(format!(
                 "batch_tokens is {}, set it to at least sequences_max and kept_max together ({})",
@@ -126,12 +129,15 @@ impl EngineSpec {
                 self.sequences()
             ));
         }
+
+        // llama.cpp counts positions in an i32.
         if self.context_tokens < self.batch_tokens || i32::try_from(self.context_tokens).is_err() {
             return bad(format!(
                 "context_tokens is {}, set it to at least batch_tokens ({}) and below 2^31",
                 self.context_tokens, self.batch_tokens
             ));
         }
+
         if !(1..=1024).contains(&self.threads) {
             return bad(format!("threads is {}, set it to 1..=1024", self.threads));
         }
@@ -140,17 +146,21 @@ impl EngineSpec {
                 "deadline_ms, start_timeout_ms and restart_window_ms must be above 0".to_owned()
             );
         }
+
         if self.stub_answer.is_some() && self.isolation == Isolation::Thread {
             return bad("stub_answer needs isolation \"process\"".to_owned());
         }
+
         let by_environment = |device: &&Device| matches!(device, Device::Uuid(_) | Device::Pci(_));
         if self.isolation == Isolation::Thread
             && let Some(device) = self.device.all().iter().find(by_environment)
         {
             return bad(format!(
-                "device {device} needs isolation \"process\": a GPU is chosen through the worker's environment"
+                "device {device} needs isolation \"process\": a GPU is chosen through the worker's \
+                 environment"
             ));
         }
+
         Ok(())
     }
 }

@@ -24,7 +24,7 @@ pub struct EngineStatus {
     pub model: String,
     /// The device: name and description.
     pub device: String,
-    /// Size of the KV pool, in tokens, as the context has it.
+    /// Actual size of the context's KV pool, in tokens.
     pub context_tokens: u32,
     /// Longest prompt plus generation, in tokens.
     pub turn_tokens_max: u32,
@@ -40,7 +40,7 @@ pub struct EngineStatus {
     pub failure: Option<EngineError>,
 }
 
-/// The state that the pump writes and handles read: all that they share.
+/// The state that the pump writes and the engine's handles read.
 pub(super) struct StatusCell {
     name: String,
     in_flight: Arc<AtomicUsize>,
@@ -84,6 +84,7 @@ impl StatusCell {
         let mut state = self.state();
         state.ready = true;
         state.failure = None;
+        // A new worker counts from 0.
         state.counts = EngineCounts::default();
         state.facts = facts;
     }
@@ -102,7 +103,7 @@ impl StatusCell {
         state.pid = None;
     }
 
-    /// There is no worker, since none is needed.
+    /// Records that there is no worker because none is needed.
     pub(super) fn idle(&self) {
         self.down();
         self.state().idle = true;

@@ -1,6 +1,6 @@
 //! A worker without a model that answers every turn at once with the same text.
 //!
-//! The load test measures with it what lies between a caller and its model, so it is part of the
+//! The load test uses it to measure what lies between a caller and its model, so it is part of the
 //! product.
 
 use super::transport::{Received, Transport};
@@ -12,6 +12,8 @@ pub(super) fn serve(text: &str, transport: &mut impl Transport) {
     let facts = Facts { model: "none: every answer is the same".to_owned(), ..Facts::default() };
     transport.send(FromWorker::Ready(facts));
     transport.flush();
+
+    // Waits only while no answer is left to flush.
     let mut wait = true;
     loop {
         match transport.recv(wait) {
@@ -47,7 +49,7 @@ mod tests {
     use super::super::{Format, Request, Sampling};
     use super::*;
 
-    /// Delivers these frames, `None` being a moment without one, and records what is sent and
+    /// Delivers these frames (`None` is a moment without one), and records what is sent and
     /// flushed.
     struct Script {
         frames: VecDeque<Option<ToWorker<'static>>>,
@@ -94,11 +96,15 @@ mod tests {
             ignore_end: false,
             group: 0,
         };
+
         let turn = |id| Some(ToWorker::Turn(Turn::new(TurnId(id), &request).into_owned()));
         let frames =
             [turn(1), turn(2), None, None, turn(3), Some(ToWorker::Cancel(TurnId(3))), None];
+
         let mut transport = Script { frames: frames.into(), out: Vec::new() };
+
         serve("step", &mut transport);
+
         assert_eq!(
             transport.out,
             ["ready", "flush", "1 step", "2 step", "flush", "3 step", "flush"]

@@ -24,6 +24,7 @@ pub(super) trait Transport {
     fn recv(&mut self, wait: bool) -> Received;
     /// Sends an answer, with the next `flush` at the latest.
     fn send(&mut self, frame: FromWorker);
+    /// Sends everything that is buffered.
     fn flush(&mut self);
 }
 
@@ -51,11 +52,13 @@ impl SocketTransport {
 impl Transport for SocketTransport {
     fn recv(&mut self, wait: bool) -> Received {
         loop {
+            // Frames that arrived before the socket closed are still delivered.
             match self.frames.next() {
                 Ok(Some(frame)) => return Received::Frame(frame),
                 Ok(None) if !self.closed => {}
                 Ok(None) | Err(_) => return Received::Closed,
             }
+
             let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
             match rustix::net::recv(&self.socket, &mut self.chunk[..], flags) {
                 Ok((_, 0)) => self.closed = true,

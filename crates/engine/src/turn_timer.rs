@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::wire::Timing;
 
-/// The moments of one turn.
+/// When one turn arrived, got a sequence, and got its first token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TurnTimer {
     arrived: Instant,

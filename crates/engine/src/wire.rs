@@ -17,14 +17,14 @@ use super::{EngineCounts, EngineError, EngineSpec, Format, Generation, Request, 
 const FRAME_BYTES_MAX: usize =
     PROMPT_BYTES_MAX + GRAMMAR_BYTES_MAX + EXCLUDED_BYTES_MAX + (1 << 20);
 
-/// Number of a turn; unique for the life of an engine. A request that is sent again has a new one.
+/// Number of a turn; unique for the life of an engine. A request that is sent again gets a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct TurnId(pub(super) u64);
 
-/// From the parent to the worker, which ends when the connection closes.
+/// A frame from the parent to the worker, which ends when the connection closes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToWorker<'a> {
-    /// The first frame: load this. A stub answers with a fixed text instead.
+    /// The first frame: the model to load, or the fixed text of a stub.
     Start { spec: Box<EngineSpec>, fault: Option<Fault>, stub_answer: Option<String> },
     /// Generate a text.
     Turn(Turn<'a>),
@@ -82,7 +82,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// From the worker to the parent.
+/// A frame from the worker to the parent.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum FromWorker {
     /// The model is loaded and one token was decoded.
@@ -102,11 +102,11 @@ pub(super) enum FromWorker {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_field_names, reason = "units stand in names")]
 pub(super) struct Timing {
-    /// Waiting for a sequence, in the worker alone.
+    /// Time that the turn waited for a sequence in the worker.
     pub(super) queue_us: u64,
-    /// From then until the first token was chosen.
+    /// Time from then until the first token was chosen.
     pub(super) prefill_us: u64,
-    /// From then until the last one was.
+    /// Time from the first token until the last.
     pub(super) decode_us: u64,
 }
 
@@ -127,8 +127,10 @@ pub(super) struct WireError(String);
 /// Appends a frame to `out`.
 pub(super) fn encode(frame: &impl Serialize, out: &mut Vec<u8>) -> Result<(), WireError> {
     let start = out.len();
+    // Room for the length, which is only known once the body is written.
     out.extend([0; 4]);
     *out = postcard::to_extend(frame, std::mem::take(out)).map_err(|e| WireError(e.to_string()))?;
+
     let length = out.len() - start - 4;
     let head = u32::try_from(length).ok().filter(|_| length <= FRAME_BYTES_MAX);
     let head = head.ok_or_else(|| WireError(format!("{length} bytes")))?;
@@ -145,7 +147,7 @@ pub(super) struct Frames {
 
 impl Frames {
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        // Frames that were read are removed first, so the buffer grows no longer than the longest
+        // Frames that were read are removed first, so that the buffer never outgrows the longest
         // backlog.
         self.bytes.drain(..std::mem::take(&mut self.at));
         self.bytes.extend_from_slice(bytes);
@@ -156,10 +158,12 @@ impl Frames {
         let Some((head, rest)) = self.bytes[self.at..].split_first_chunk::<4>() else {
             return Ok(None);
         };
+
         let length = u32::from_le_bytes(*head) as usize;
         if length > FRAME_BYTES_MAX {
             return Err(WireError(format!("{length} bytes")));
         }
+
         let Some(body) = rest.get(..length) else { return Ok(None) };
         let frame = postcard::from_bytes(body).map_err(|e| WireError(e.to_string()))?;
         self.at += 4 + length;
@@ -186,7 +190,9 @@ mod tests {
             max_tokens: 7,
             logprobs: true,
         };
+
         let mut bytes = Vec::new();
+
         let spec = Box::new(EngineSpec::default());
         encode(
             &ToWorker::Start {
@@ -198,6 +204,7 @@ mod tests {
         )
         .expect("encoded");
         encode(&ToWorker::Turn(Turn::new(TurnId(3), &request)), &mut bytes).expect("encoded");
+
         for cut in 0..bytes.len() {
             let mut frames = Frames::default();
             let mut seen = Vec::new();
@@ -207,11 +214,13 @@ mod tests {
                     seen.push(frame);
                 }
             }
+
             let [ToWorker::Start { spec, fault: Some(_), stub_answer: None }, ToWorker::Turn(turn)] =
                 &seen[..]
             else {
                 panic!("{seen:?}")
             };
+
             assert_eq!(**spec, EngineSpec::default());
             assert_eq!((turn.id, turn.group, &*turn.prompt), (TurnId(3), 9, "née"));
             assert_eq!(turn.sampling, request.sampling);

@@ -23,8 +23,8 @@ const MISUSED: u8 = 64;
 #[cfg(feature = "llama")]
 const FAILED: u8 = 87;
 
-/// Runs the hidden subcommand `engine-worker`. A binary whose first argument that is calls this
-/// before anything else.
+/// Runs the hidden subcommand `engine-worker`. A binary whose first argument is this name must call
+/// it before anything else.
 pub fn worker_main() -> ExitCode {
     match std::env::args().nth(2).as_deref() {
         Some(DEVICES) => list_devices(),
@@ -49,8 +49,10 @@ fn list_devices() -> ExitCode {
 #[cfg(feature = "llama")]
 fn list_devices() -> ExitCode {
     use std::io::Write as _;
+
     super::ffi::keep_logs(super::ffi::Stderr::Errors);
     super::ffi::exit_on_abort();
+
     let mut out = Vec::new();
     let written = super::wire::encode(&super::model::devices(), &mut out).is_ok();
     if written && std::io::stdout().write_all(&out).is_ok() {
@@ -65,15 +67,18 @@ fn serve(parent: i32) -> ExitCode {
     // waiting.
     let bound =
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    // A parent that died before that is noticed because this process now has another one.
     let present = rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
     if bound.is_err() || present != Some(parent) {
         return misused();
     }
+
     let Ok(socket) = std::io::stdin().as_fd().try_clone_to_owned() else { return misused() };
     let mut transport = SocketTransport::new(UnixStream::from(socket));
     let Received::Frame(ToWorker::Start { spec, fault, stub_answer }) = transport.recv(true) else {
         return misused();
     };
+
     match stub_answer {
         Some(text) => {
             super::stub_worker::serve(&text, &mut transport);
@@ -94,6 +99,7 @@ fn decode(spec: &EngineSpec, fault: Option<Fault>, mut transport: SocketTranspor
 
     ffi::keep_logs(if spec.logs { ffi::Stderr::All } else { ffi::Stderr::Errors });
     ffi::exit_on_abort();
+
     match batching::serve(spec, fault, &mut transport) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fatal) => {

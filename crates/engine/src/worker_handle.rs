@@ -22,7 +22,7 @@ use super::{EngineError, EngineSpec, Isolation};
 
 /// How long to wait for a thread's last decode.
 const THREAD_END_WAIT: Duration = Duration::from_secs(2);
-/// Environment variables that a worker inherits. All others, which may hold secrets, it does not.
+/// Environment variables that a worker inherits. All others may hold secrets.
 const ENVIRONMENT: [&str; 11] = [
     "PATH",
     "LD_LIBRARY_PATH",
@@ -76,11 +76,13 @@ impl WorkerHandle {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()?;
+
         let stderr = child.stderr.take();
         let reading = socket.try_clone().and_then(|socket| {
             let stderr = StderrTail::capture(&spec.name, stderr, spec.logs)?;
             Ok((read_frames(&spec.name, socket)?, stderr))
         });
+
         match reading {
             Ok((events, stderr)) => {
                 Ok(Self { kind: Kind::Process { child, socket, out: Vec::new(), stderr }, events })
@@ -101,14 +103,17 @@ impl WorkerHandle {
         let (turns, inbox) = crossbeam_channel::unbounded();
         let (answers, events) = crossbeam_channel::unbounded();
         let logs = if spec.logs { super::ffi::Stderr::All } else { super::ffi::Stderr::Silent };
+
         std::thread::Builder::new().name(format!("{}-loop", spec.name)).spawn(move || {
             let mut transport =
                 super::transport::ChannelTransport { turns: inbox, answers: answers.clone() };
             let Ok(ToWorker::Start { spec, fault, .. }) = transport.turns.recv() else { return };
             super::ffi::keep_logs(logs);
+
             let end = catch_unwind(AssertUnwindSafe(|| {
                 super::batching::serve(&spec, fault, &mut transport)
             }));
+
             let reason = match end {
                 Ok(Ok(())) => None,
                 Ok(Err(fatal)) => Some(fatal.to_string()),
@@ -117,6 +122,7 @@ impl WorkerHandle {
             // If the parent is gone, nobody needs the reason.
             let _ = answers.send(WorkerEvent::Closed(reason));
         })?;
+
         Ok(Self { kind: Kind::Thread { turns }, events })
     }
 
@@ -158,6 +164,7 @@ impl WorkerHandle {
                 self.flush();
             }
             Kind::Thread { turns } => {
+                // Only a turn borrows; the other frames are rebuilt because their lifetime changes.
                 let frame = match frame {
                     ToWorker::Start { spec, fault, stub_answer } => {
                         ToWorker::Start { spec, fault, stub_answer }
@@ -179,6 +186,7 @@ impl WorkerHandle {
     /// Sends buffered output, as much as the socket takes now.
     pub(super) fn flush(&mut self) {
         let Kind::Process { socket, out, .. } = &mut self.kind else { return };
+
         let mut sent = 0;
         while sent < out.len() {
             match rustix::net::send(
@@ -193,6 +201,7 @@ impl WorkerHandle {
                 Err(_) => sent = out.len(),
             }
         }
+
         out.drain(..sent);
     }
 
@@ -212,6 +221,7 @@ impl WorkerHandle {
                         Err(RecvTimeoutError::Timeout) => break false,
                     }
                 };
+
                 if closed {
                     "its thread ended".to_owned()
                 } else {
@@ -224,6 +234,7 @@ impl WorkerHandle {
                 let _ = child.kill();
                 let status = child.wait();
                 let status = status.map_or_else(|error| error.to_string(), describe);
+
                 match stderr.take() {
                     tail if tail.is_empty() => status,
                     tail => format!("{status}: {tail}"),
@@ -239,6 +250,7 @@ pub(super) fn worker_command(worker: Option<&PathBuf>) -> io::Result<Command> {
     let mut command = Command::new(binary);
     command.arg(SUBCOMMAND).env_clear();
     command.envs(ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+
     // ggml's own handler would start a debugger.
     command.env("GGML_NO_BACKTRACE", "1");
     // Huge pages for KV pools, where the system grants them on request: about 5 % faster decodes on
@@ -246,10 +258,12 @@ pub(super) fn worker_command(worker: Option<&PathBuf>) -> io::Result<Command> {
     command.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
     // CUDA's default order is by speed, and changes with the cards.
     command.env("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+
     Ok(command)
 }
 
-/// As [`worker_command`], for a worker that sees only the GPUs of `spec`; none for the CPU.
+/// The command of [`worker_command`], for a worker that sees only the GPUs of `spec`; none for the
+/// CPU.
 ///
 /// # Errors
 /// [`EngineError::DeviceMissing`] or [`EngineError::BadSpec`] for GPUs that cannot be used,

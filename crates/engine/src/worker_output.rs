@@ -40,6 +40,7 @@ pub(super) fn read_frames(name: &str, mut socket: UnixStream) -> io::Result<Rece
                 Ok(None) => {}
                 Err(error) => break Some(error.to_string()),
             }
+
             match socket.read(&mut chunk) {
                 Ok(0) => break None,
                 Ok(length) => frames.push(&chunk[..length]),
@@ -47,6 +48,7 @@ pub(super) fn read_frames(name: &str, mut socket: UnixStream) -> io::Result<Rece
                 Err(_) => break None,
             }
         };
+
         // The supervisor may have dropped the worker already.
         let _ = sender.send(WorkerEvent::Closed(reason));
     })?;
@@ -75,6 +77,7 @@ impl StderrTail {
                         // The worker's log is a convenience: a closed stream does not matter.
                         let _ = io::stderr().write_all(&chunk[..length]);
                     }
+
                     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                     kept.extend_from_slice(&chunk[..length]);
                     let surplus = kept.len().saturating_sub(STDERR_TAIL_BYTES);
@@ -87,7 +90,7 @@ impl StderrTail {
 
     /// What was kept, once the stream is closed.
     pub(super) fn take(self) -> String {
-        // The worker's end closes the stream, so this returns at once as a rule.
+        // Normally this returns at once, because the end of the worker closes the stream.
         let _ = self.closed.recv_timeout(STDERR_TAIL_WAIT);
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&kept).trim().replace('\n', "; ")

@@ -22,17 +22,17 @@ use super::worker_handle::WorkerHandle;
 use super::worker_output::WorkerEvent;
 use super::{EngineError, EngineSpec};
 
-/// Times a turn is sent to a worker before it fails.
+/// How often a turn is sent to a worker before it fails.
 const ATTEMPTS_MAX: u8 = 4;
 /// After this many attempts a turn runs alone, so that a turn that kills workers takes no other
 /// with it.
 const ALONE_AFTER_ATTEMPTS: u8 = 2;
 /// Delay before writing again to a worker that does not read.
 const BACKED_UP_RETRY: Duration = Duration::from_millis(5);
-/// A worker that has turns is hung once it is silent for this many of its slow decodes (the 99th
-/// percentile),
+/// A worker that has turns counts as hung once it has been silent for this many of its slow decodes
+/// (the 99th percentile).
 const SILENT_DECODES: u32 = 50;
-/// but not before this: a busy machine stalls for seconds.
+/// Shortest silence that counts as a hang: a busy machine stalls for seconds.
 const SILENCE_MIN: Duration = Duration::from_secs(5);
 /// The pump's longest sleep. Nothing is due then, but a bound keeps the arithmetic simple.
 const IDLE: Duration = Duration::from_hours(1);
@@ -71,7 +71,7 @@ pub(super) struct WorkerSupervisor {
     starter: Option<Sender<Result<(), EngineError>>>,
     phase: Phase,
     worker: Option<WorkerHandle>,
-    /// Turns that a worker died with; they go first.
+    /// Turns that were lost with a worker; they go first.
     retries: VecDeque<PendingRequest>,
     waiting: FairQueue<Ticket, PendingRequest>,
     sent: InFlight,
@@ -83,12 +83,14 @@ pub(super) struct WorkerSupervisor {
     turn_next: u64,
     /// When the worker became ready, or its last turn ended.
     used: Instant,
-    /// Whether a worker was started for a need that has not ended yet: the next one replaces it.
+    /// Whether a worker has been started since the engine was last idle: the next one counts as a
+    /// restart.
     has_started: bool,
-    /// Since when the worker owes a sign of life: its last one, or the first turn that it got after
-    /// it. A turn that is cancelled does not change it.
+    /// Since when the worker owes a sign of life: since its last one, or since it got its first
+    /// turn after that. Cancelling a turn does not change it.
     owed_since: Option<Instant>,
-    /// Of the current worker's decodes, in microseconds; 0 while unknown.
+    /// Decode latency of the current worker (the 99th percentile), in microseconds; 0 while
+    /// unknown.
     decode_p99_us: u32,
     restarts: RestartPolicy,
 }
@@ -110,6 +112,7 @@ impl WorkerSupervisor {
         } else {
             Some(starter)
         };
+
         Self {
             sent_max: usize::from(spec.sequences_max) * 2,
             restarts: RestartPolicy::new(
@@ -137,10 +140,13 @@ impl WorkerSupervisor {
     /// Runs until shutdown, until the last handle is dropped, or until the first worker fails to
     /// start. Dropping the replies then answers every remaining turn.
     pub(super) fn run(mut self) {
+        // Without a worker, the branch for its events never fires.
         let silence = never();
         while !matches!(self.phase, Phase::Failed) {
             self.start_if_due();
             self.send_waiting();
+
+            // Cloned, because the handlers below borrow `self` mutably.
             let events = self.worker.as_ref().map_or(&silence, WorkerHandle::events).clone();
             select! {
                 recv(self.commands) -> command => match command {
@@ -150,20 +156,25 @@ impl WorkerSupervisor {
                 recv(events) -> event => self.on_event(event.unwrap_or(WorkerEvent::Closed(None))),
                 default(self.sleep()) => {}
             }
+
             self.check_time();
         }
+
         self.status.ended();
         if let Some(worker) = self.worker.take() {
             worker.end();
         }
     }
 
+    /// Handles a command. Returns whether the pump is to end.
     fn on_command(&mut self, command: Command) -> bool {
         match command {
             Command::Shutdown => return true,
             Command::Cancel(ticket) => self.cancel(ticket),
             Command::Restart => {
                 if let Phase::Backoff { until } = &mut self.phase {
+                    // Only a pause can be cut short; in the other phases a worker runs, or none is
+                    // needed.
                     *until = Instant::now();
                     self.restarts.forget();
                 }
@@ -184,11 +195,12 @@ impl WorkerSupervisor {
             }
             Some(pending)
         } else if let Some(at) = self.retries.iter().position(|pending| pending.ticket == ticket) {
-            // At most `sent_max` turns.
+            // A linear search is enough: there are at most `sent_max` retries.
             self.retries.remove(at)
         } else {
             self.waiting.remove(ticket)
         };
+
         if let Some(pending) = cancelled {
             pending.reply.send(Err(EngineError::Cancelled));
         }
@@ -204,10 +216,14 @@ impl WorkerSupervisor {
         if !is_due {
             return;
         }
+
         self.phase =
             Phase::Starting { until: now + Duration::from_millis(self.spec.start_timeout_ms) };
+
+        // What was known about the previous worker does not hold for this one.
         self.owed_since = None;
         self.decode_p99_us = 0;
+
         match WorkerHandle::start(&self.spec) {
             Ok(worker) => {
                 self.status.started(worker.pid(), self.has_started);
@@ -222,28 +238,35 @@ impl WorkerSupervisor {
 
     fn send_waiting(&mut self) {
         let (Phase::Ready, Some(worker)) = (&self.phase, &mut self.worker) else { return };
+        // The turn that ran alone is over.
         if self.sent.is_empty() {
             self.alone = false;
         }
+
         while !self.alone && self.sent.len() < self.sent_max {
             let alone = self
                 .retries
                 .front()
                 .is_some_and(|pending| pending.attempts >= ALONE_AFTER_ATTEMPTS);
+            // It waits until the others are over.
             if alone && !self.sent.is_empty() {
                 break;
             }
+
             let Some(mut pending) = self.retries.pop_front().or_else(|| self.waiting.pop()) else {
                 break;
             };
+
             pending.attempts += 1;
             let id = TurnId(self.turn_next);
             self.turn_next += 1;
+
             let span = pending.reply.span();
             span.sent();
             let timed = span.is_enabled();
             worker.send_turn(Turn { timed, ..Turn::new(id, &pending.request) });
             self.sent.insert(id, pending);
+
             self.owed_since.get_or_insert_with(Instant::now);
             self.alone = alone;
         }
@@ -255,6 +278,7 @@ impl WorkerSupervisor {
         self.status.heard(now);
         self.owed_since = None;
         self.used = now;
+
         match event {
             WorkerEvent::Frame(FromWorker::Ready(facts)) => {
                 self.phase = Phase::Ready;
@@ -267,6 +291,7 @@ impl WorkerSupervisor {
                 }
             }
             WorkerEvent::Frame(FromWorker::Refused(error)) if self.spec.idle_stop_ms > 0 => {
+                // No starter waits for the outcome then, so the waiting requests get the error.
                 self.refused(&error)
             }
             WorkerEvent::Frame(FromWorker::Refused(error)) => self.died(error),
@@ -286,6 +311,8 @@ impl WorkerSupervisor {
                 self.died(EngineError::WorkerDied { detail: reason.unwrap_or_default() })
             }
         }
+
+        // Turns remain, so the worker's silence counts from now on.
         if !self.sent.is_empty() {
             self.owed_since = Some(now);
         }
@@ -296,6 +323,7 @@ impl WorkerSupervisor {
         if self.idle_deadline().is_some_and(|deadline| now >= deadline) {
             return self.rest();
         }
+
         let hung = match self.phase {
             Phase::Starting { until } if now >= until => Some(self.spec.start_timeout_ms),
             Phase::Ready if self.deadline().is_some_and(|deadline| now >= deadline) => {
@@ -303,6 +331,7 @@ impl WorkerSupervisor {
             }
             _ => None,
         };
+
         if let Some(deadline_ms) = hung {
             self.died(EngineError::WorkerHung { deadline_ms });
         }
@@ -326,8 +355,8 @@ impl WorkerSupervisor {
         }
     }
 
-    /// Answers everything that waits for a worker that cannot start as it is specified; the next
-    /// request tries again.
+    /// Answers all waiting requests with the error of a worker that cannot start as specified; the
+    /// next request tries again.
     fn refused(&mut self, error: &EngineError) {
         self.take_back(error);
         while let Some(pending) = self.retries.pop_front().or_else(|| self.waiting.pop()) {
@@ -347,6 +376,7 @@ impl WorkerSupervisor {
         if self.decode_p99_us == 0 {
             return limit;
         }
+
         let slow = Duration::from_micros(self.decode_p99_us.into());
         (slow * SILENT_DECODES).max(SILENCE_MIN).min(limit)
     }
@@ -358,6 +388,7 @@ impl WorkerSupervisor {
             Phase::Idle | Phase::Failed => None,
         };
         let sleep = until.map_or(IDLE, |until| until.saturating_duration_since(Instant::now()));
+
         let backed_up = self.worker.as_ref().is_some_and(WorkerHandle::is_backed_up);
         if backed_up { sleep.min(BACKED_UP_RETRY) } else { sleep }
     }
@@ -366,6 +397,7 @@ impl WorkerSupervisor {
     fn died(&mut self, cause: EngineError) {
         self.status.down();
         let ending = self.worker.take().map(WorkerHandle::end);
+        // How the process ended explains more than the closed socket that gave it away.
         let cause = match (cause, ending) {
             (EngineError::WorkerDied { detail }, Some(ending)) if detail.is_empty() => {
                 EngineError::WorkerDied { detail: ending }
@@ -375,6 +407,7 @@ impl WorkerSupervisor {
             }
             (cause, _) => cause,
         };
+
         if let Some(starter) = &self.starter {
             // The first worker is not restarted: its error shows what is wrong with the
             // specification.
@@ -382,28 +415,37 @@ impl WorkerSupervisor {
             self.phase = Phase::Failed;
             return;
         }
+
         self.take_back(&cause);
+
         let now = Instant::now();
         let Restart { pause, lost_after } = self.restarts.died(now);
         if let Some(deaths) = lost_after {
             let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
             let lost = EngineError::Lost { deaths, retry_ms, last: cause.to_string() };
-            tracing::error!(engine = self.spec.name, reason = %lost, "an engine is out of service, its turns wait");
+            tracing::error!(
+                engine = self.spec.name,
+                reason = %lost,
+                "an engine is out of service, its turns wait"
+            );
             self.status.lost(lost);
         }
+
         self.phase = Phase::Backoff { until: now + pause };
     }
 
-    /// Takes the turns back that a worker died with, and fails those that it happened to too often.
+    /// Takes back the turns that were lost with a worker, and fails those that have used up their
+    /// attempts.
     fn take_back(&mut self, cause: &EngineError) {
         self.owed_since = None;
         let was_alone = std::mem::take(&mut self.alone);
+        // Newest first, so that pushing them to the front restores their order.
         for pending in self.sent.take().rev() {
             if pending.attempts >= ATTEMPTS_MAX {
                 pending.reply.send(Err(cause.clone()));
             } else if was_alone {
-                // The others first: if something else kills the workers, no turn collects all the
-                // attempts.
+                // The others go first: if something else kills the workers, no single turn uses up
+                // all its attempts.
                 self.retries.push_back(pending);
             } else {
                 self.retries.push_front(pending);

@@ -55,6 +55,7 @@ impl Subscriber for Recorder {
             .map(Id::into_u64)
             .or_else(|| current.filter(|_| attributes.is_contextual()));
         let mut seen = Seen { name: attributes.metadata().name(), parent, ..Seen::default() };
+
         attributes.record(&mut seen);
         self.spans.lock().unwrap().insert(id, seen);
         Id::from_u64(id)
@@ -113,6 +114,7 @@ fn the_span_has_its_parent_and_its_fields(engine: &Engine) {
             assert!(ask(engine, request(0)).is_err());
         });
     });
+
     let spans = recorder.of("engine_request");
     let caller = recorder
         .spans
@@ -121,9 +123,11 @@ fn the_span_has_its_parent_and_its_fields(engine: &Engine) {
         .iter()
         .find(|(_, span)| span.name == "caller")
         .map(|(id, _)| *id);
+
     let [answered, refused] = &spans[..] else { panic!("{spans:?}") };
     assert_eq!((answered.parent, refused.parent), (caller, caller));
     assert!(answered.closed && refused.closed, "a reply closes its span");
+
     let names: Vec<&str> = answered.fields.keys().copied().collect();
     assert_eq!(names, ["decode_ms", "prefill_ms", "prompt_tokens", "queue_ms", "tokens"]);
     assert!(answered.fields["queue_ms"].parse::<f64>().unwrap() >= 0.0);
@@ -134,6 +138,7 @@ fn the_span_has_its_parent_and_its_fields(engine: &Engine) {
 fn without_a_subscriber_there_is_no_span(engine: &Engine) {
     let recorder = Recorder::default();
     assert!(ask(engine, request(1)).is_ok());
+
     // The subscriber comes after `submit`, so nothing of the request reaches it.
     let (answer, answered) = bounded(1);
     engine.submit(request(1), move |result| answer.send(result).unwrap());
@@ -145,6 +150,7 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("engine-worker") {
         return prime_engine::worker_main();
     }
+
     // What cargo-nextest asks of a test program.
     if std::env::args().any(|argument| argument == "--list") {
         if std::env::args().all(|argument| argument != "--ignored") {
@@ -152,15 +158,18 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
+
     let spec = EngineSpec {
         name: "stub".to_owned(),
         stub_answer: Some("step".to_owned()),
         ..EngineSpec::default()
     };
     let engine = Engine::start(spec).unwrap();
+
     the_span_has_its_parent_and_its_fields(&engine);
     without_a_subscriber_there_is_no_span(&engine);
     engine.shutdown();
+
     println!("test result: ok. 2 passed");
     ExitCode::SUCCESS
 }

@@ -48,8 +48,8 @@ fn busy(host: &HostInfo) -> Option<String> {
     let HostInfo { load_average, cores, .. } = host;
     (*load_average > BUSY_MIN * *cores as f64).then(|| {
         format!(
-            "The machine was busy before the test: load average {load_average:.2} on {cores} cores. Measure on an idle \
-             machine."
+            "The machine was busy before the test: load average {load_average:.2} on {cores} \
+             cores. Measure on an idle machine."
         )
     })
 }
@@ -58,21 +58,23 @@ fn point_remarks(point: &Point) -> Vec<String> {
     let Some(rate) = &point.rate else { return Vec::new() };
     let trajectories = point.trajectories;
     let mut remarks = Vec::new();
+
     if !rate.is_held {
         remarks.push(format!(
-            "The rate could not be reached with {trajectories} trajectories: {:.0} steps per second were due, {:.0} were \
-             decided, and {} were waiting at the end. The latencies are those of a growing queue and depend on the \
-             length of the test.",
+            "The rate could not be reached with {trajectories} trajectories: {:.0} steps per \
+             second were due, {:.0} were decided, and {} were waiting at the end. The latencies \
+             are those of a growing queue and depend on the length of the test.",
             rate.due, rate.reached, rate.behind
         ));
     }
+
     let release = point.stages.iter().find(|stage| stage.name == "release");
     if let Some(release) =
         release.filter(|stage| stage.latency.mean_us > LATE_MIN * point.latency.mean_us)
     {
         remarks.push(format!(
-            "With {trajectories} trajectories the load generator released steps {:.0} µs late on average, which is most \
-             of their latency.",
+            "With {trajectories} trajectories the load generator released steps {:.0} µs late on \
+             average, which is most of their latency.",
             release.latency.mean_us
         ));
     }
@@ -113,6 +115,7 @@ mod tests {
         let rate = Rate { due: 5_000.0, reached: 1_234.4, behind: 77, is_held: false };
         let remarks = point_remarks(&point(Some(rate), 3.0));
         assert_eq!(remarks.len(), 1);
+
         for part in [
             "7 trajectories",
             "5000 steps per second were due",
@@ -122,6 +125,7 @@ mod tests {
         ] {
             assert!(remarks[0].contains(part), "{part}: {remarks:?}");
         }
+
         assert!(point_remarks(&point(Some(Rate { is_held: true, ..rate }), 50.0)).is_empty());
         let late = point_remarks(&point(Some(Rate { is_held: true, ..rate }), 51.0));
         assert!(late.len() == 1 && late[0].contains("51 µs late"), "{late:?}");

@@ -53,6 +53,7 @@ fn draw(svg: &mut String, bars: &[Bar], label: &str) -> Result<(), DrawingError>
         .flat_map(|bar| [bar.value, bar.baseline.unwrap_or(0.0)])
         .map(drawable)
         .fold(0.0, f64::max);
+    // An axis must have an extent.
     let max = if max > 0.0 { max } else { 1.0 };
 
     let root =
@@ -76,6 +77,7 @@ fn draw(svg: &mut String, bars: &[Bar], label: &str) -> Result<(), DrawingError>
         .label_style(text_style(SOFT.light))
         .axis_desc_style(text_style(INK.light))
         .draw()?;
+
     let name_style = text_style(INK.light).pos(Pos::new(HPos::Right, VPos::Center));
     let value_style = text_style(INK.light).pos(Pos::new(HPos::Left, VPos::Center));
     for (row, bar) in (0..rows).map(f64::from).zip(bars) {
@@ -84,11 +86,13 @@ fn draw(svg: &mut String, bars: &[Bar], label: &str) -> Result<(), DrawingError>
             [(0.0, row + 0.22), (value, row + 0.78)],
             bar.colour.filled(),
         )])?;
+
         let baseline = bar.baseline.map(drawable);
         let outline = baseline.map(|end| {
             Rectangle::new([(0.0, row + 0.14), (end, row + 0.86)], SOFT.light.stroke_width(1))
         });
         chart.draw_series(outline)?;
+
         let end = value.max(baseline.unwrap_or(0.0));
         let name = EmptyElement::at((0.0, row + 0.5))
             + Text::new(bar.name.clone(), (-8, 0), name_style.clone());

@@ -18,14 +18,15 @@ pub enum BaselineError {
     #[error("cannot be read")]
     Unreadable(#[from] std::io::Error),
     #[error(
-        "is longer than {BYTES_MAX} bytes, so it is not a load test report: give a file written by --save"
+        "is longer than {BYTES_MAX} bytes, so it is not a load test report: give a file written by \
+         --save"
     )]
     TooLong,
     #[error("is not a load test report: {0}: give a file written by --save")]
     NoReport(String),
     #[error(
-        "has report format {found}, and this version reads format {FORMAT} (`legs` of format 1 are `stages` now): measure \
-         the baseline again"
+        "has report format {found}, and this version reads format {FORMAT} (`legs` of format 1 are \
+         `stages` now): measure the baseline again"
     )]
     OtherFormat { found: String },
     #[error("with {trajectories} trajectories: {error}")]
@@ -36,6 +37,7 @@ pub enum BaselineError {
 /// later. Errors do not name the file.
 pub fn read(path: &Path) -> Result<Report, BaselineError> {
     let mut text = String::new();
+    // One byte more than the limit tells that a file is longer.
     let length = File::open(path)?.take(BYTES_MAX + 1).read_to_string(&mut text)?;
     if length as u64 > BYTES_MAX {
         return Err(BaselineError::TooLong);
@@ -46,11 +48,14 @@ pub fn read(path: &Path) -> Result<Report, BaselineError> {
 fn parse(text: &str) -> Result<Report, BaselineError> {
     let value: Value =
         serde_json::from_str(text).map_err(|error| BaselineError::NoReport(error.to_string()))?;
+
+    // The format comes first: a report of another one would fail with a missing field instead.
     match &value["form"] {
         format if *format == FORMAT => {}
         Value::Null => return Err(BaselineError::NoReport("it has no `form`".to_owned())),
         format => return Err(BaselineError::OtherFormat { found: format.to_string() }),
     }
+
     let report: Report = serde_path_to_error::deserialize(&value)
         .map_err(|error| BaselineError::NoReport(error.to_string()))?;
     check(&report)?;
@@ -68,12 +73,14 @@ fn check(report: &Report) -> Result<(), BaselineError> {
             ("allocations_per_step", point.allocations_per_step),
             ("bytes_per_trajectory", point.bytes_per_trajectory),
         ];
+
         for (name, value) in metrics {
             if value.is_some_and(|value| value < 0.0) {
                 let place = format!("with {} trajectories, {name} is below 0", point.trajectories);
                 return Err(BaselineError::NoReport(place));
             }
         }
+
         let decoded = histogram::decode(&point.histogram);
         decoded.map_err(|error| BaselineError::Histogram {
             trajectories: point.trajectories,
@@ -104,6 +111,7 @@ mod tests {
             *changed.pointer_mut(path).unwrap() = value;
             changed.to_string()
         };
+
         let rows = [
             (String::new(), "is not a load test report"),
             ("{}".to_owned(), "it has no `form`"),
@@ -125,6 +133,7 @@ mod tests {
             let error = parse(&text).unwrap_err().to_string();
             assert!(error.contains(part), "{part:?} is missing in {error:?}");
         }
+
         let folder = tempfile::tempdir().unwrap();
         for path in [folder.path().join("none.json"), folder.path().to_owned()] {
             assert!(matches!(read(&path), Err(BaselineError::Unreadable(_))), "{path:?}");

@@ -1,4 +1,4 @@
-//! Chooses the charts of a report, with its baseline beside it.
+//! Chooses the charts of a report and its baseline.
 
 use hdrhistogram::Histogram;
 
@@ -68,6 +68,7 @@ fn both<'a>(
 fn over_trajectories(report: &Report, value: impl Fn(&Point) -> f64) -> Vec<(f64, f64)> {
     let mut points: Vec<_> =
         report.points.iter().map(|point| (f64::from(point.trajectories), value(point))).collect();
+    // A line needs its points in ascending order.
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     points
 }
@@ -100,6 +101,7 @@ fn steps_per_second(report: &Report, baseline: Option<&Report>) -> Chart {
         has_dots: true,
         points: over_trajectories(report, |point| point.steps_per_second),
     });
+
     let y = Axis { label: "steps/s", format: short };
     let series = series.collect();
     let chart =
@@ -114,6 +116,7 @@ fn latency(report: &Report, baseline: Option<&Report>) -> Chart {
         ("p99", |point| point.latency.p99_us),
         ("p99.9", |point| point.latency.p999_us),
     ];
+
     let series = both(report, baseline).flat_map(|(report, is_baseline)| {
         percentiles.iter().enumerate().map(move |(colour, (name, value))| Series {
             name: format!("{name}{}", suffix(is_baseline)),
@@ -123,6 +126,7 @@ fn latency(report: &Report, baseline: Option<&Report>) -> Chart {
             points: over_trajectories(report, value),
         })
     });
+
     let series = series.collect();
     let chart = LineChart { x: TRAJECTORIES, y: LATENCY, y_scale: Scale::Log, series, value: None };
     Chart::lines(
@@ -144,7 +148,7 @@ fn curve(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
     points.collect()
 }
 
-/// As many points as there are colours, evenly spaced, with the first and the last.
+/// At most as many points as there are colours, evenly spaced, including the first and the last.
 fn spread(points: &[Point]) -> Vec<&Point> {
     let colours = SERIES.len();
     if points.len() <= colours {
@@ -155,8 +159,10 @@ fn spread(points: &[Point]) -> Vec<&Point> {
 
 fn percentiles(report: &Report, baseline: Option<&Report>) -> Result<Chart, HistogramError> {
     let mut series = Vec::new();
+
     let shown = spread(&report.points);
     for (report, is_baseline) in both(report, baseline) {
+        // A count of trajectories has the same colour in both reports.
         for (colour, shown) in shown.iter().enumerate() {
             let Some(point) =
                 report.points.iter().find(|point| point.trajectories == shown.trajectories)
@@ -172,6 +178,7 @@ fn percentiles(report: &Report, baseline: Option<&Report>) -> Result<Chart, Hist
             });
         }
     }
+
     let x = Axis { label: "percentile, %", format: percentile };
     let left_out = report.points.len() - shown.len();
     let note = if left_out > 0 {
@@ -179,6 +186,7 @@ fn percentiles(report: &Report, baseline: Option<&Report>) -> Result<Chart, Hist
     } else {
         "One line per count of trajectories. Less is better.".to_owned()
     };
+
     let chart = LineChart { x, y: LATENCY, y_scale: Scale::Log, series, value: None };
     Ok(Chart::lines("Latency over percentiles", note, &chart))
 }
@@ -201,6 +209,7 @@ fn stages(report: &Report, baseline: Option<&Report>) -> Vec<Chart> {
     let last = timed().max_by_key(|point| point.trajectories);
     let last =
         last.filter(|last| first.is_some_and(|first| first.trajectories != last.trajectories));
+
     let charts = first.into_iter().chain(last).map(|point| {
         let was = baseline.and_then(|report| {
             report.points.iter().find(|was| was.trajectories == point.trajectories)

@@ -13,17 +13,17 @@ pub enum Metric {
     Cpu,
     /// Exact: the same load allocates the same on any machine.
     Allocations,
-    /// Exact too.
+    /// Exact as well.
     Memory,
 }
 
 /// A metric's change against the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// By more than the tolerance.
+    /// Worse by more than the tolerance.
     Worse,
     Same,
-    /// By more than the tolerance.
+    /// Better by more than the tolerance.
     Better,
 }
 
@@ -65,13 +65,14 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ComparisonError {
     #[error(
-        "the baseline has mode `{baseline}`, this test has mode `{now}`, and they measure different things: give a \
-         baseline of mode `{now}`"
+        "the baseline has mode `{baseline}`, this test has mode `{now}`, and they measure \
+         different things: give a baseline of mode `{now}`"
     )]
     OtherMode { baseline: &'static str, now: &'static str },
     #[error(
-        "the baseline and this test have no count of trajectories in common ({baseline} in the baseline, {now} in this \
-         test): give --trajectories one of the baseline's, or measure the baseline again"
+        "the baseline and this test have no count of trajectories in common ({baseline} in the \
+         baseline, {now} in this test): give --trajectories one of the baseline's, or measure the \
+         baseline again"
     )]
     NothingInCommon { baseline: String, now: String },
 }
@@ -80,7 +81,7 @@ impl Metric {
     pub const ALL: [Self; 6] =
         [Self::StepsPerSecond, Self::P50, Self::P99, Self::Cpu, Self::Allocations, Self::Memory];
 
-    /// With its unit.
+    /// The metric's name, with its unit.
     pub fn name(self) -> &'static str {
         match self {
             Self::StepsPerSecond => "steps/s",
@@ -104,7 +105,7 @@ impl Metric {
     }
 
     /// Differences up to this are noise, however large in per cent: clock resolution, or what the
-    /// process does beside the load.
+    /// process does besides the load.
     fn resolution(self) -> f64 {
         match self {
             Self::StepsPerSecond => 0.0,
@@ -121,10 +122,13 @@ impl Metric {
             () if baseline == 0.0 => f64::INFINITY,
             () => difference / baseline * 100.0,
         };
+
         // The factor keeps a change of exactly the tolerance within it.
         let is_beyond = difference.abs() > self.resolution()
             && change_percent.abs() > tolerance_percent * (1.0 + 1e-9);
+        // More steps per second are better; of every other metric, less is.
         let is_better = (difference > 0.0) == (self == Self::StepsPerSecond);
+
         let change = match (is_beyond, is_better) {
             (false, _) => Change::Same,
             (true, true) => Change::Better,
@@ -168,6 +172,7 @@ fn warnings(now: &Report, baseline: &Report) -> Vec<String> {
             warnings.push(format!("{what} differs: {then} in the baseline, {now} now"));
         }
     };
+
     let (was, is) = (&baseline.machine, &now.machine);
     differ("processor", format!("{:?}", was.processor), format!("{:?}", is.processor));
     differ("number of cores", was.cores.to_string(), is.cores.to_string());
@@ -176,6 +181,7 @@ fn warnings(now: &Report, baseline: &Report) -> Vec<String> {
         format!("{:?}", baseline.version),
         format!("{:?}", now.version),
     );
+
     let facts = |report: &Report| {
         report.runtime.as_ref().map_or(
             ("none".to_owned(), "none".to_owned(), "none".to_owned()),
@@ -185,10 +191,12 @@ fn warnings(now: &Report, baseline: &Report) -> Vec<String> {
             },
         )
     };
+
     let (then_facts, now_facts) = (facts(baseline), facts(now));
     differ("placement", then_facts.0, now_facts.0);
     differ("number of cells", then_facts.1, now_facts.1);
     differ("set of agents", then_facts.2, now_facts.2);
+
     let (was, is) = (&baseline.load, &now.load);
     let rate = |rate: Option<f64>| {
         rate.map_or_else(|| "none (closed loop)".to_owned(), |rate| rate.to_string())
@@ -207,12 +215,14 @@ fn warnings(now: &Report, baseline: &Report) -> Vec<String> {
         let machine = &report.machine;
         if machine.load_average > machine.cores as f64 {
             warnings.push(format!(
-                "{name} was busy before the test: load average {} on {} cores; its timings are unreliable",
+                "{name} was busy before the test: load average {} on {} cores; its timings are \
+                 unreliable",
                 figure(machine.load_average),
                 machine.cores
             ));
         }
     }
+
     let missing = |of: &Report, from: &Report| {
         let only = of
             .points
@@ -229,6 +239,7 @@ fn warnings(now: &Report, baseline: &Report) -> Vec<String> {
             warnings.push(format!("not compared, counts of trajectories that {what}: {only}"));
         }
     }
+
     for point in &now.points {
         let Some(was) = find(baseline, point.trajectories) else { continue };
         let with = trajectories(point.trajectories);
@@ -244,6 +255,7 @@ fn warnings(now: &Report, baseline: &Report) -> Vec<String> {
             }
         }
     }
+
     warnings
 }
 
@@ -274,6 +286,7 @@ pub fn compare(
 ) -> Result<Comparison, ComparisonError> {
     let trajectories: Vec<u32> = now.points.iter().map(|point| point.trajectories).collect();
     check(baseline, now.mode, &trajectories)?;
+
     let mut rows = Vec::new();
     for point in &now.points {
         let Some(was) = find(baseline, point.trajectories) else { continue };
@@ -283,6 +296,7 @@ pub fn compare(
             }
         }
     }
+
     let worse = rows.iter().filter(|row| row.change == Change::Worse);
     Ok(Comparison {
         tolerance_percent,
@@ -335,12 +349,14 @@ mod tests {
                 "{metric:?} from {baseline} to {now}"
             );
         }
+
         assert_eq!(change_of(Metric::P50, 10.0, 14.0, 50.0), Same);
         assert_eq!(
             change_of(Metric::StepsPerSecond, 1_000.0, 0.0, 200.0),
             Same,
             "it cannot lose more than 100 %"
         );
+
         assert_eq!(Metric::Allocations.row(1, 0.0, 2.0, 10.0).change_percent, f64::INFINITY);
         assert_eq!(Metric::P99.row(1, 8.0, 6.0, 10.0).change_percent, -25.0);
     }
@@ -401,6 +417,7 @@ mod tests {
             );
             assert_eq!((comparison.regressions.len(), comparison.rows.len()), (0, 30));
         }
+
         let mut busy = report();
         busy.machine.load_average = 2.5;
         let warnings = compare(&busy, &report(), 10.0).unwrap().warnings;
@@ -415,6 +432,7 @@ mod tests {
         let (mut now, mut baseline) = (report(), report());
         now.points.remove(0);
         baseline.points.truncate(3);
+
         let comparison = compare(&now, &baseline, 10.0).unwrap();
         let compared: Vec<_> = comparison.rows.iter().map(|row| row.trajectories).collect();
         assert_eq!(compared, [[10; 6], [100; 6]].concat());
@@ -435,6 +453,7 @@ mod tests {
             error.contains("`http`") && error.contains("give a baseline of mode `ring`"),
             "{error}"
         );
+
         let mut other = open_loop();
         other.points[0].trajectories = 7;
         let error = compare(&report(), &other, 10.0).unwrap_err().to_string();
@@ -442,6 +461,7 @@ mod tests {
             error.contains("7 in the baseline, 1, 10, 100, 1,000, 10,000 in this test"),
             "{error}"
         );
+
         assert_eq!(check(&report(), Mode::Ring, &[10_000]), Ok(()));
         assert!(check(&report(), Mode::Ring, &[]).is_err());
     }

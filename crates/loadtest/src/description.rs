@@ -42,6 +42,7 @@ fn faults(load: &Load) -> String {
     if load.failures > 0.0 {
         faults.push(format!("failing {} % of their turns", plain(load.failures * 100.0)));
     }
+
     if faults.is_empty() {
         return String::new();
     }
@@ -58,6 +59,7 @@ pub fn method(report: &Report) -> String {
         |rate| format!("open loop, {} {unit}s/s due", plain(rate)),
     );
     text += &format!(", {} after {} s of warm-up", length(load.length), plain(load.warmup_seconds));
+
     if load.payload_bytes > 0 {
         text += &format!(", payload of {} bytes", count(load.payload_bytes as u64));
     }
@@ -65,6 +67,7 @@ pub fn method(report: &Report) -> String {
         text += ", steps committed to a journal";
     }
     text += &faults(load);
+
     if let Some(facts) = &report.runtime {
         let cells = if facts.cells == 1 { "cell" } else { "cells" };
         text += &format!(
@@ -101,14 +104,16 @@ mod tests {
     fn every_part_of_a_load_is_described() {
         assert_eq!(
             method(&report()),
-            "closed loop, 10 s per point after 1 s of warm-up; 2 cells, placement shared, executor null, verifier rules, \
-             coordinator threshold; latency is from one decision of a trajectory to its next"
+            "closed loop, 10 s per point after 1 s of warm-up; 2 cells, placement shared, executor \
+             null, verifier rules, coordinator threshold; latency is from one decision of a \
+             trajectory to its next"
         );
         assert_eq!(
             method(&open_loop()),
-            "open loop, 1,500 steps/s due, 20,000 steps per trajectory after 0.5 s of warm-up, payload of 4,096 bytes, \
-             steps committed to a journal; executor, verifier delayed by 100 µs and failing 1 % of their turns; latency \
-             is from when a step was due to its decision"
+            "open loop, 1,500 steps/s due, 20,000 steps per trajectory after 0.5 s of warm-up, \
+             payload of 4,096 bytes, steps committed to a journal; executor, verifier delayed by \
+             100 µs and failing 1 % of their turns; latency is from when a step was due to its \
+             decision"
         );
         let http = method(&Report { mode: Mode::Http, ..open_loop() });
         assert!(
@@ -121,8 +126,8 @@ mod tests {
     fn the_environment_names_version_machine_and_time() {
         assert_eq!(
             environment(&report()),
-            "prime-agents 0.1.0 on Example 9000, 2 cores, 8.00 GiB, Linux 6.1.0, load average 0.250 before the test; \
-             2026-11-21T10:00:00Z"
+            "prime-agents 0.1.0 on Example 9000, 2 cores, 8.00 GiB, Linux 6.1.0, load average \
+             0.250 before the test; 2026-11-21T10:00:00Z"
         );
         let one =
             environment(&Report { machine: HostInfo { cores: 1, ..report().machine }, ..report() });

@@ -40,10 +40,12 @@ impl Gate {
 
     /// Calls `wake` when the next step may pass, which may be at once.
     pub fn wait(&self, done: u64, wake: Wake) {
+        // Checked under the lock, so that no release is missed between check and store.
         let mut waiting = self.wake.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_shut(done) {
             *waiting = Some(wake);
         } else {
+            // Called without the lock, because `wake` may come back to this gate.
             drop(waiting);
             wake();
         }
@@ -67,14 +69,18 @@ mod tests {
             }) as Wake
         };
         let count = || woken.load(Ordering::SeqCst);
+
         gate.wait(0, wake());
         assert!(gate.is_shut(0) && count() == 0);
+
         gate.release();
         assert!(!gate.is_shut(0) && gate.is_shut(1) && count() == 1);
+
         // Released while nothing waited: the next wait ends at once.
         gate.release();
         gate.wait(1, wake());
         assert_eq!(count(), 2);
+
         gate.wait(2, wake());
         gate.open();
         assert!(!gate.is_shut(1 << 60) && count() == 3);

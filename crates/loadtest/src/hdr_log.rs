@@ -30,7 +30,7 @@ impl HdrLogError {
     }
 }
 
-/// A line break would end a comment.
+/// The text without line breaks, which would end a comment.
 fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
@@ -43,24 +43,31 @@ fn one_line(text: &str) -> String {
 pub fn hdr_log(report: &Report) -> Result<String, HdrLogError> {
     let started: Timestamp =
         report.started.parse().map_err(|_| HdrLogError::Started(report.started.clone()))?;
+
     let mut text = Vec::new();
     let mut serializer = V2DeflateSerializer::new();
     let header = format!("prime-agents loadtest, mode {}: {}", mode(report.mode), method(report));
+
     let mut log = IntervalLogWriterBuilder::new()
         .add_comment(&one_line(&header))
         .add_comment(&one_line(&environment(report)))
-        .add_comment("one line per count of trajectories, its tag; values are nanoseconds, maxima milliseconds")
+        .add_comment(
+            "one line per count of trajectories, its tag; values are nanoseconds, maxima \
+             milliseconds",
+        )
         .add_comment("[Histogram log format version 1.3]")
         .with_start_time(SystemTime::from(started))
         .with_max_value_divisor(NANOS_PER_MILLISECOND)
         .begin_log_with(&mut text, &mut serializer)
         .map_err(|error| HdrLogError::encoding(&error))?;
+
     let mut start = Duration::ZERO;
     for point in &report.points {
         let trajectories = point.trajectories;
         let histogram = histogram::decode(&point.histogram);
         let histogram =
             histogram.map_err(|error| HdrLogError::Histogram { trajectories, error })?;
+
         let tag = format!("trajectories={trajectories}");
         let length = Duration::try_from_secs_f64(point.seconds)
             .map_err(|error| HdrLogError::encoding(&error))?;
@@ -68,6 +75,8 @@ pub fn hdr_log(report: &Report) -> Result<String, HdrLogError> {
             .map_err(|error| HdrLogError::encoding(&error))?;
         start = start.saturating_add(length);
     }
+
+    // Ends the borrow of `text`.
     drop(log);
     String::from_utf8(text).map_err(|error| HdrLogError::encoding(&error))
 }
@@ -86,6 +95,7 @@ mod tests {
         assert_eq!(lines.len(), 11, "{text}");
         assert!(lines[..6].iter().all(|line| line.starts_with('#')), "{text}");
         assert_eq!(lines[3], "#[Histogram log format version 1.3]");
+
         // 21 November 2026, 10:00 UTC.
         assert_eq!(lines[4], "#[StartTime: 1795255200.000 (seconds since epoch)]");
         assert!(
@@ -98,8 +108,10 @@ mod tests {
             "{}",
             lines[10]
         );
+
         let (_, encoded) = lines[7].rsplit_once(',').unwrap();
         assert_eq!(histogram::decode(encoded), histogram::decode(&report().points[1].histogram));
+
         let entries: Result<Vec<_>, _> = IntervalLogIterator::new(text.as_bytes()).collect();
         let intervals =
             entries.unwrap().into_iter().filter(|entry| matches!(entry, LogEntry::Interval(_)));
@@ -111,8 +123,10 @@ mod tests {
         let mut report = open_loop();
         report.machine.processor = "a\r\nTag=x,0,0,0,y".to_owned();
         assert_eq!(hdr_log(&report).unwrap().lines().count(), 7);
+
         report.started = "yesterday".to_owned();
         assert_eq!(hdr_log(&report), Err(HdrLogError::Started("yesterday".to_owned())));
+
         report = open_loop();
         report.points[0].histogram.clear();
         assert!(matches!(hdr_log(&report), Err(HdrLogError::Histogram { trajectories: 1, .. })));

@@ -42,6 +42,7 @@ pub fn decode(text: &str) -> Result<Histogram<u64>, HistogramError> {
             text.len()
         )));
     }
+
     let bytes = BASE64_STANDARD
         .decode(text)
         .map_err(|error| HistogramError(format!("not base64: {error}")))?;
@@ -101,6 +102,7 @@ mod tests {
         for (nanos, count) in [(1_000, 50), (2_000, 40), (4_000, 9), (500, 1)] {
             histogram.saturating_record_n(nanos, count);
         }
+
         let latency = latency(&histogram);
         // In order: 1 × 0.5 µs, 50 × 1 µs, 40 × 2 µs, 9 × 4 µs.
         let close = |value: f64, expected: f64| (value - expected).abs() <= expected * 2e-3;
@@ -112,6 +114,7 @@ mod tests {
             (latency.p999_us, 4.0),
             (latency.max_us, 4.0),
         ];
+
         assert!(rows.iter().all(|(value, expected)| close(*value, *expected)), "{latency:?}");
         assert_eq!(super::latency(&empty()), Latency::default());
     }
@@ -128,6 +131,7 @@ mod tests {
             let error = decode(text).unwrap_err().to_string();
             assert!(error.contains(part) && error.contains("by hand"), "{error}");
         }
+
         let whole = encode(&empty());
         for end in 0..whole.len() {
             // Truncated anywhere: an error or a histogram, never a panic.

@@ -46,7 +46,8 @@ mod tests {
 
     #[test]
     fn proc_files_are_parsed() {
-        let cpuinfo = "processor\t: 0\nvendor_id\t: Acme\nmodel name\t: Acme 9000 @ 2.0GHz\nmodel name\t: other\n";
+        let cpuinfo = "processor\t: 0\nvendor_id\t: Acme\nmodel name\t: Acme 9000 @ 2.0GHz\n\
+                       model name\t: other\n";
         assert_eq!(processor(cpuinfo), "Acme 9000 @ 2.0GHz");
         assert_eq!(memory_bytes("MemFree:  1 kB\nMemTotal:       16310328 kB\n"), 16_701_775_872);
         assert_eq!(load_average("0.52 0.58 0.59 1/467 12345\n"), 0.52);

@@ -18,7 +18,7 @@ const SIZE: (u32, u32) = (480, 330);
 /// Room for the labels of the axes.
 const X_LABELS: u32 = 42;
 const Y_LABELS: u32 = 62;
-/// At most this many labels on an axis.
+/// Most labels on an axis.
 const LABELS_MAX: usize = 8;
 const FONT_SIZE: u32 = 14;
 /// Lengths of a dash and of the gap after it.
@@ -30,7 +30,7 @@ const VALUE_MAX: f64 = 1e15;
 pub type DrawingError = DrawingAreaErrorKind<std::io::Error>;
 
 pub struct Axis {
-    /// With its unit.
+    /// The axis's name, with its unit.
     pub label: &'static str,
     /// Formats a value on the axis.
     pub format: fn(f64) -> String,
@@ -72,11 +72,12 @@ fn decades(values: impl Iterator<Item = f64>) -> Range<f64> {
     }
     // The slack keeps rounding from adding a decade.
     let (first, last) = ((low.log10() + 1e-9).floor(), (high.log10() - 1e-9).ceil());
+    // A single power of ten stands in the middle of two decades.
     let (first, last) = if first < last { (first, last) } else { (first - 1.0, first + 1.0) };
     10_f64.powf(first)..10_f64.powf(last)
 }
 
-/// From 0 to above the values.
+/// A range from 0 to somewhat above the values.
 fn from_zero(values: impl Iterator<Item = f64>) -> Range<f64> {
     let max = values.fold(0.0, f64::max);
     0.0..if max > 0.0 { max * 1.1 } else { 1.0 }
@@ -88,6 +89,7 @@ pub fn text_style(colour: RGBColor) -> TextStyle<'static> {
 
 impl Series {
     fn drawable(&self, y_scale: Scale) -> Vec<(f64, f64)> {
+        // A logarithmic axis has no 0.
         let low = if y_scale == Scale::Log { f64::MIN_POSITIVE } else { 0.0 };
         let fits = |(x, y): &(f64, f64)| {
             (f64::MIN_POSITIVE..=VALUE_MAX).contains(x) && (low..=VALUE_MAX).contains(y)
@@ -103,11 +105,13 @@ impl LineChart {
         let values =
             |axis: fn(&(f64, f64)) -> f64| series.iter().flat_map(|(_, points)| points).map(axis);
         let (x, ys) = (decades(values(|point| point.0)), values(|point| point.1));
+
         let mut svg = String::new();
         let drawn = match self.y_scale {
             Scale::Linear => self.draw(&mut svg, x, from_zero(ys), &series),
             Scale::Log => self.draw(&mut svg, x, decades(ys).log_scale(), &series),
         };
+
         drawn.expect("invariant: drawing into memory cannot fail");
         svg
     }
@@ -131,6 +135,7 @@ impl LineChart {
             .x_label_area_size(X_LABELS)
             .y_label_area_size(Y_LABELS)
             .build_cartesian_2d(x.log_scale(), y)?;
+
         chart
             .configure_mesh()
             .x_desc(self.x.label)
@@ -145,6 +150,7 @@ impl LineChart {
             .label_style(text_style(SOFT.light))
             .axis_desc_style(text_style(INK.light))
             .draw()?;
+
         for (series, points) in series {
             let colour = SERIES[series.colour % SERIES.len()].light;
             if series.is_dashed {
@@ -158,11 +164,13 @@ impl LineChart {
             } else {
                 chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
             }
+
             if series.has_dots || points.len() == 1 {
                 chart.draw_series(
                     points.iter().map(|point| Circle::new(*point, 3, colour.filled())),
                 )?;
             }
+
             if let Some(format) = self.value.filter(|_| !series.is_dashed) {
                 let style = |horizontal, vertical| {
                     text_style(INK.light).pos(Pos::new(horizontal, vertical))
@@ -178,6 +186,7 @@ impl LineChart {
                 chart.draw_series(labels)?;
             }
         }
+
         root.present()
     }
 }
@@ -203,6 +212,7 @@ mod tests {
                 "{values:?}: {range:?}"
             );
         }
+
         assert_eq!(from_zero([3.0, 10.0].into_iter()), 0.0..11.0);
         assert_eq!(from_zero([0.0].into_iter()), 0.0..1.0);
     }
@@ -217,6 +227,7 @@ mod tests {
             has_dots: true,
             points: extremes.iter().flat_map(|x| extremes.map(|y| (*x, y))).collect(),
         };
+
         for y_scale in [Scale::Linear, Scale::Log] {
             let axis = || Axis { label: "<&>", format: |value| format!("{value}") };
             let all = vec![series(false), series(true)];
@@ -227,6 +238,7 @@ mod tests {
                 series: all,
                 value: Some(|value| format!("{value}")),
             };
+
             let svg = chart.svg();
             assert!(
                 !svg.contains("NaN") && !svg.contains("inf") && svg.contains("&lt;&amp;&gt;"),

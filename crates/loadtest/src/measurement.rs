@@ -23,14 +23,14 @@ const LAUNCHES_MAX: usize = 256;
 /// What to measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// At least 1.
+    /// Number of trajectories, at least 1.
     pub trajectories: u32,
     pub length: Length,
     pub warmup: Duration,
     /// Steps due per second over all trajectories; `None` is a closed loop.
     pub rate: Option<f64>,
-    /// The stages of a step, if they are timed. The last takes the rest of the latency after the
-    /// others.
+    /// The stages of a step, if they are timed. The last one gets what the others leave of a step's
+    /// latency.
     pub stages: Vec<StageKind>,
 }
 
@@ -141,6 +141,7 @@ pub async fn measure<L: Launch>(
     let all: Arc<[Arc<Trajectory>]> = (0..*trajectories).map(trajectory).collect();
     let mut runs = Runs { launch, trajectories: Arc::clone(&all), ends, live: 0 };
 
+    // The trajectories exist and wait, but no step has begun: the heap's growth is their memory.
     let tally = Tally::start();
     let empty = ResourceUsage::now(tally);
     runs.start().await?;
@@ -157,11 +158,14 @@ pub async fn measure<L: Launch>(
         session.enter(Phase::Measuring);
         reading
     };
+
     let is_warmed = !warmup.is_zero();
     if is_warmed {
         session.enter(Phase::WarmUp);
     }
+    // Without a warm-up, the measurement begins before the first step is released.
     let mut before = if is_warmed { None } else { Some(begin()) };
+
     let generator = match &session.schedule {
         Some(schedule) => {
             schedule.begin(session.now());
@@ -173,11 +177,13 @@ pub async fn measure<L: Launch>(
             None
         }
     };
+
     if is_warmed {
         runs.run_until(sleep(*warmup)).await?;
         before = Some(begin());
     }
     let before = before.expect("invariant: it was read, with a warm-up or without");
+
     match time {
         Some(time) => runs.run_until(sleep(time)).await?,
         None => {
@@ -202,12 +208,14 @@ pub async fn measure<L: Launch>(
     // A number of steps ends with the last decision, not when that was noticed.
     let ends_with_step = steps.is_some() && durable.is_none();
     let stopped = if ends_with_step { record.last.max(before.now) } else { after.now };
+    // Never 0, because rates are divided by it.
     let seconds =
         (Duration::from_nanos(stopped.saturating_sub(before.now)).as_secs_f64()).max(1e-9);
     let rate = session
         .schedule
         .as_ref()
         .map(|schedule| schedule.rate(stopped, decided.into_iter(), record.latency.len(), seconds));
+
     Ok(Measured {
         trajectories: *trajectories,
         stages: stages.clone(),
@@ -300,13 +308,16 @@ mod tests {
         let load = Steady::new(7);
         let measurement = closed(Length::Seconds(0.5), 205);
         let measured = LocalSet::new().run_until(measure(&measurement, &load)).await.unwrap();
+
         assert_eq!(measured.tokens(), Tokens { prompt: 600, completion: 200 });
         assert_eq!(measured.coordination_share().map(|share| (share * 10.0).round()), Some(6.0));
+
         let point = measured.point(None).unwrap();
         // Four trajectories with a step every 10 ms, over runs of seven steps.
         assert_eq!((point.steps, point.failures, point.rate), (200, 0, None));
         assert!((point.seconds - 0.5).abs() < 0.002, "{}", point.seconds);
         assert!((point.latency.p50_us - 10_000.0).abs() < 20.0, "{:?}", point.latency);
+
         let names: Vec<_> =
             point.stages.iter().map(|stage| (stage.name.as_str(), stage.is_work)).collect();
         assert_eq!(names, [("work", true), ("rest", false)]);
@@ -317,6 +328,7 @@ mod tests {
         let load = Steady::new(7);
         let measured =
             LocalSet::new().run_until(measure(&closed(Length::Steps(20), 0), &load)).await.unwrap();
+
         let point = measured.point(None).unwrap();
         assert_eq!(point.steps, 80);
         assert!((point.seconds - 0.2).abs() < 0.001, "{}", point.seconds);
@@ -333,6 +345,7 @@ mod tests {
             .unwrap()
             .to_string();
         assert!(error.contains("agent_failed") && error.contains("trajectory"), "{error}");
+
         let measurement = closed(Length::Seconds(0.005), 0);
         let measured =
             LocalSet::new().run_until(measure(&measurement, &Steady::new(3))).await.unwrap();

@@ -39,6 +39,7 @@ pub fn figure(value: f64) -> String {
         _ if size < 99.95 => 1,
         _ => 0,
     };
+
     let text = format!("{size:.digits$}");
     let text = if digits == 0 { grouped(&text) } else { text };
     if value < 0.0 { format!("-{text}") } else { text }
@@ -64,6 +65,7 @@ pub fn plain(value: f64) -> String {
     let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
     let part = part.trim_end_matches('0');
     let sign = if value < 0.0 { "-" } else { "" };
+
     if part.is_empty() {
         format!("{sign}{}", grouped(whole))
     } else {

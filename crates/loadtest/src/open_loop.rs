@@ -20,10 +20,10 @@ const STOP_CHECK_STEPS: u64 = 256;
 /// How much later the kernel may wake a thread to coalesce wake-ups, in nanoseconds; the default is
 /// 50,000.
 pub const TIMER_SLACK: NonZeroU64 = NonZeroU64::MIN;
-/// A rate is held if at least this share of it was reached, give or take a step,
+/// Smallest share of a rate that must be reached, give or take a step, for the rate to be held.
 const REACHED_MIN: f64 = 0.99;
-/// and if the steps queued behind another step of their trajectory are at most this share of a
-/// second's.
+/// Most steps that may wait for another step of their trajectory for the rate to be held, as a
+/// share of the steps due per second.
 const WAITING_MAX: f64 = 0.01;
 
 /// When each step is due. Steps go to the trajectories in turn.
@@ -75,7 +75,8 @@ impl Schedule {
             reason = "not negative, and saturates"
         )]
         let mut steps = (after as f64 * self.rate / 1e9) as u64;
-        // The inverse is not exact.
+
+        // The inverse of `due_of` is not exact.
         while self.due_of(steps) <= now {
             steps += 1;
         }
@@ -96,9 +97,10 @@ impl Schedule {
         for (trajectory, decided) in (0..).zip(decided) {
             let undecided = self.part(trajectory, due).saturating_sub(decided);
             behind += undecided;
-            // One is in progress.
+            // One of them is in progress and does not wait.
             waiting += undecided.saturating_sub(1);
         }
+
         let is_reached = measured as f64 + 1.0 >= REACHED_MIN * self.rate * seconds;
         Rate {
             due: self.rate,
@@ -128,7 +130,7 @@ impl Generator {
         Ok(Self { stop, thread: Some(thread) })
     }
 
-    /// Stops it. Returns how late each measured release was, in nanoseconds.
+    /// Stops the generator. Returns how late each measured release was, in nanoseconds.
     pub fn end(mut self) -> Histogram<u64> {
         self.stop();
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_else(empty)
@@ -168,11 +170,13 @@ impl<'a> Releases<'a> {
         if now < due {
             return Err(due);
         }
+
         let number = usize::try_from(self.step % self.trajectories.len() as u64);
         self.trajectories[number.expect("invariant: below the count of trajectories")]
             .gate
             .release();
         self.step += 1;
+
         if is_measured {
             self.late.saturating_record(now - due);
         }
@@ -186,13 +190,15 @@ fn generate(
     stop: &AtomicBool,
 ) -> Histogram<u64> {
     let Some(schedule) = &session.schedule else { return empty() };
+
     // If the kernel refuses, releases are a little later, which the histogram shows.
     let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK));
     let mut releases = Releases::new(schedule, trajectories);
+
     loop {
         let now = session.now();
         match releases.release(now, session.is(Phase::Measuring)) {
-            // A generator that lags behind never sleeps, so it looks now and then.
+            // A generator that lags never sleeps; looking only now and then keeps releases fast.
             Ok(()) if !releases.step.is_multiple_of(STOP_CHECK_STEPS) => {}
             _ if stop.load(Ordering::Acquire) => return releases.late,
             Ok(()) => {}
@@ -210,16 +216,19 @@ mod tests {
     fn steps_go_to_the_trajectories_in_turn() {
         let schedule = Schedule::new(1_000.0, 4);
         schedule.begin(7_000);
+
         // One per millisecond, every fourth of the same trajectory.
         for (trajectory, step, millis) in [(0, 0, 0), (1, 0, 1), (3, 0, 3), (0, 1, 4), (2, 10, 42)]
         {
             assert_eq!(schedule.due(trajectory, step), 7_000 + millis * 1_000_000);
         }
+
         for (nanos, due) in
             [(0, 1), (999_999, 1), (1_000_000, 2), (3_500_000, 4), (1_000_000_000, 1_001)]
         {
             assert_eq!(schedule.due_by(7_000 + nanos), due, "{nanos}");
         }
+
         let parts = |steps| [0, 1, 2, 3].map(|trajectory| schedule.part(trajectory, steps));
         assert_eq!(
             [parts(0), parts(1), parts(6), parts(8)],
@@ -244,6 +253,7 @@ mod tests {
     fn a_rate_is_held_if_no_steps_queue() {
         // Ten per second over two trajectories for ten seconds: 101 are due, 51 and 50.
         let schedule = Schedule::new(10.0, 2);
+
         let now = 10_000_000_000;
         for (decided, measured, behind, is_held) in [
             ([51, 50], 100, 0, true),
@@ -258,6 +268,7 @@ mod tests {
             assert_eq!((rate.behind, rate.is_held), (behind, is_held), "{decided:?}");
             assert!((rate.reached - measured as f64 / 10.0).abs() < 1e-9 && rate.due == 10.0);
         }
+
         // A thousand per second: ten may queue.
         let schedule = Schedule::new(1_000.0, 1);
         for (decided, is_held) in [(9_990, true), (9_989, false)] {
@@ -271,8 +282,10 @@ mod tests {
         let (ended, _ends) = tokio::sync::mpsc::unbounded_channel();
         let trajectories = [0, 1]
             .map(|number| Arc::new(Trajectory::new(Arc::clone(&session), number, ended.clone())));
+
         let schedule = session.schedule.as_ref().unwrap();
         schedule.begin(5_000_000);
+
         let mut releases = Releases::new(schedule, &trajectories);
         let mut release_all = |now, is_measured| {
             loop {
@@ -281,11 +294,13 @@ mod tests {
                 }
             }
         };
+
         let passed = |steps: [u64; 2]| {
             trajectories.iter().zip(steps).all(|(it, steps)| {
                 it.gate.is_shut(steps) && !it.gate.is_shut(steps.saturating_sub(1))
             })
         };
+
         assert_eq!(release_all(4_999_999, false), (5_000_000, 0, 0));
         assert_eq!(release_all(5_000_000, false), (6_000_000, 1, 0));
         // A late generator makes up for what it missed.
@@ -293,6 +308,7 @@ mod tests {
         assert!(passed([2, 2]));
         assert_eq!(release_all(9_000_000, true), (10_000_000, 5, 4));
         assert!(passed([3, 2]));
+
         let late = latency(&releases.late);
         // 2.25, 1.25, 0.25 and 0 ms.
         assert!(

@@ -98,6 +98,7 @@ mod tests {
                 assert!(page.contains(&format!(">{cell}</td>")), "{cell}");
             }
         }
+
         // Some of them, verbatim.
         for text in [
             ">412,000<",
@@ -126,7 +127,9 @@ mod tests {
             }
             assert_eq!(page.matches("http").count(), 5, "the namespace of each drawing");
         }
+
         assert!(!pages[0].contains("baseline") && pages[1].contains("p99.9, baseline"));
+
         let count = |page: &str, element: &str, style: &str| {
             let elements = drawings(page)
                 .into_iter()
@@ -134,17 +137,21 @@ mod tests {
                 .filter(|line| line.starts_with(element));
             elements.filter(|line| line.contains(style)).count()
         };
+
         // Steps, four percentiles and five curves are solid; those of the baseline are dashed.
         let solid = pages.each_ref().map(|page| count(page, "<polyline", "stroke-width=\"2\""));
         assert_eq!(solid, [10, 10]);
+
         let first = hex(palette::SERIES[0].light);
         let dashes = pages.each_ref().map(|page| {
             count(page, "<polyline", &format!("stroke=\"{first}\" stroke-width=\"1\""))
         });
         assert!(dashes[0] == 0 && dashes[1] > 30, "{dashes:?}");
+
         // The baseline lacks no stage of the two points.
         let outlines = pages.each_ref().map(|page| count(page, "<rect", "fill=\"none\""));
         assert_eq!(outlines, [0, 8]);
+
         for colour in palette::all().into_iter().flat_map(|(_, it)| [hex(it.light), hex(it.dark)]) {
             assert!(pages[0].contains(&format!(": {colour};")), "{colour}");
         }
@@ -158,6 +165,7 @@ mod tests {
         report.version = hostile.to_owned();
         report.remarks = vec![hostile.to_owned()];
         report.points[0].stages[0].name = hostile.to_owned();
+
         let comparison = compare(&report, &super::super::testing::report(), 10.0).unwrap();
         let page = page(&report, Some((&report, &comparison))).unwrap();
         assert!(!page.contains("<script") && page.matches("&lt;script&gt;").count() >= 5);
@@ -172,10 +180,12 @@ mod tests {
         (point.steps, point.steps_per_second, point.latency) =
             (0, 0.0, super::super::report::Latency::default());
         point.rate = Some(Rate { due: 1.0, reached: 0.0, behind: 1, is_held: false });
+
         let text = page(&report, None).unwrap();
         assert_eq!(drawings(&text).len(), 3);
         drawings(&text).into_iter().for_each(check_xml);
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+
         report.points.clear();
         drawings(&page(&report, None).unwrap()).into_iter().for_each(check_xml);
     }

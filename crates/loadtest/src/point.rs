@@ -46,15 +46,18 @@ impl Measured {
         if steps == 0 || self.record.latency.is_empty() {
             return Err(MeasurementError::NoSteps);
         }
+
         let per_step = |sum: f64| sum / steps as f64;
         let release = self.rate.iter().map(|(_, late)| stage("release", false, late));
         let timed = self.stages.iter().zip(&self.record.stages);
         let timed = timed.map(|(kind, histogram)| stage(kind.name, kind.is_work, histogram));
         let commit = commit.into_iter().map(|commit| stage("commit", false, commit));
         let stages = release.chain(timed).chain(commit).collect();
+
         let heap = self.usage.heap;
         // Unrelated frees exceeded allocations: omit.
         let idle_bytes = self.idle_bytes.filter(|bytes| *bytes > 0);
+
         Ok(Point {
             trajectories: self.trajectories,
             steps,

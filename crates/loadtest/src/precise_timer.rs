@@ -60,7 +60,9 @@ impl PreciseTimer {
 }
 
 fn run(inbox: &Receiver<Sleep>) {
+    // If the kernel refuses, sleeps last a little longer.
     let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK));
+
     let mut pending: BinaryHeap<Reverse<Sleep>> = BinaryHeap::new();
     loop {
         let now = Instant::now();
@@ -72,6 +74,7 @@ fn run(inbox: &Receiver<Sleep>) {
                 let _ = first.wake.send(());
             }
         }
+
         let sleep = pending.peek().map_or(IDLE, |Reverse(first)| first.deadline - now);
         match inbox.recv_timeout(sleep) {
             Ok(sleep) => {
@@ -100,6 +103,7 @@ mod tests {
                 start.elapsed()
             }
         };
+
         let waited = join_all([3_000, 200, 1_000, 0].map(wait)).await;
         for (waited, micros) in waited.into_iter().zip([3_000, 200, 1_000, 0]) {
             assert!(waited >= Duration::from_micros(micros), "{waited:?} instead of {micros} µs");

@@ -23,7 +23,7 @@ pub struct Tokens {
 /// Times are nanoseconds.
 pub struct Record {
     pub latency: Histogram<u64>,
-    /// One per stage. The last takes the rest of the latency after the others.
+    /// One per stage. The last one gets what the others leave of a step's latency.
     pub stages: Vec<Histogram<u64>>,
     /// Turns that failed and were retried.
     pub failures: u64,
@@ -40,7 +40,7 @@ impl Record {
         Self { latency: empty(), stages: (0..stages).map(|_| empty()).collect(), ..Self::small() }
     }
 
-    /// Replaces a record that was taken: whatever arrives late is dropped with it.
+    /// A small record that replaces one that was taken: what arrives late is dropped with it.
     pub fn small() -> Self {
         Self {
             latency: Histogram::new_with_bounds(1, 2, 0).expect("invariant: the bounds are valid"),
@@ -53,7 +53,7 @@ impl Record {
         }
     }
 
-    /// A step decided at `now`.
+    /// Records a step decided at `now`.
     pub fn step(&mut self, now: u64, nanos: u64, tokens: Tokens) {
         self.latency.saturating_record(nanos);
         self.tokens.prompt += tokens.prompt;
@@ -61,8 +61,8 @@ impl Record {
         self.last = now;
     }
 
-    /// The stages of a step that took `nanos` overall: the time of each but the last, which takes
-    /// the rest.
+    /// Records the stages of a step that took `nanos` overall. `times` has the time of each stage
+    /// but the last, which gets the rest.
     pub fn stage_times(&mut self, nanos: u64, kinds: &[StageKind], times: &[u64]) {
         let Some((rest, stages)) = self.stages.split_last_mut() else { return };
         let mut sum = 0;
@@ -71,6 +71,7 @@ impl Record {
             sum += time;
             self.work_nanos += if kind.is_work { *time } else { 0 };
         }
+
         self.step_nanos += nanos;
         rest.saturating_record(nanos.saturating_sub(sum));
     }
@@ -81,6 +82,7 @@ impl Record {
         for (mine, theirs) in mine.zip(std::iter::once(&other.latency).chain(&other.stages)) {
             mine.add(theirs).expect("invariant: all histograms have the same bounds");
         }
+
         self.failures += other.failures;
         self.step_nanos += other.step_nanos;
         self.work_nanos += other.work_nanos;
@@ -111,12 +113,14 @@ mod tests {
         let mut record = Record::new(KINDS.len());
         record.step(50_000, 32_000, Tokens { prompt: 2, completion: 1 });
         record.stage_times(32_000, &KINDS, &[4_000, 16_000]);
+
         let means: Vec<_> = record.stages.iter().map(|stage| stage.mean().round()).collect();
         // 32 µs less 20 µs.
         for (mean, nanos) in means.iter().zip([4_000.0_f64, 16_000.0, 12_000.0]) {
             assert!((mean - nanos).abs() <= nanos * 1e-3, "{means:?}");
         }
         assert_eq!(record.coordination_share(), Some(0.5));
+
         let mut all = Record::new(KINDS.len());
         all.add(&record);
         all.add(&record);

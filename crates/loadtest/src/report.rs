@@ -11,7 +11,7 @@ pub struct Report {
     /// [`FORMAT`].
     #[serde(rename = "form")]
     pub format: u32,
-    /// Of prime-agents.
+    /// Version of prime-agents.
     pub version: String,
     /// Start of the test, RFC 3339, UTC.
     pub started: String,
@@ -78,7 +78,7 @@ pub struct Load {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Length {
-    /// Per trajectory.
+    /// Steps per trajectory.
     Steps(u64),
     Seconds(f64),
 }
@@ -116,7 +116,7 @@ pub struct Point {
     pub allocations_per_step: Option<f64>,
     pub allocated_bytes_per_step: Option<f64>,
     /// Heap growth from before the trajectories exist to when all wait for their first proposal,
-    /// per trajectory. With few trajectories, or beside a journal's buffers, it is imprecise or
+    /// per trajectory. With few trajectories, or with a journal's buffers, it is imprecise or
     /// `None`.
     pub bytes_per_trajectory: Option<f64>,
     /// Open loop only.
@@ -156,8 +156,8 @@ pub struct Rate {
     pub reached: f64,
     /// Steps due but undecided at the end of the measurement.
     pub behind: u64,
-    /// At least 99 % of the rate was reached, and the steps queued behind another step of their
-    /// trajectory were at most 1 % of a second's. Otherwise the latencies are those of a growing
-    /// queue.
+    /// At least 99 % of the rate was reached, and the steps that waited for another step of their
+    /// trajectory were at most 1 % of those due per second. Otherwise the latencies are those of a
+    /// growing queue.
     pub is_held: bool,
 }

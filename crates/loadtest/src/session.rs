@@ -85,18 +85,19 @@ impl Session {
         self.phase.store(phase as u8, Ordering::SeqCst);
     }
 
-    /// A trajectory waits for its first proposal.
+    /// Records that a trajectory waits for its first proposal.
     pub(crate) fn count_idle(&self) {
         self.count(&self.idle);
     }
 
-    /// All steps of a trajectory are measured.
+    /// Records that all steps of a trajectory are measured.
     pub(crate) fn count_finished(&self) {
         self.count(&self.finished);
     }
 
     fn count(&self, counter: &AtomicU32) {
         if counter.fetch_add(1, Ordering::AcqRel) + 1 == self.trajectories {
+            // The permit is kept if nothing waits yet.
             self.changed.notify_one();
         }
     }
@@ -123,6 +124,7 @@ impl Session {
             let record = match own {
                 Some((id, record)) if *id == self.id => record,
                 _ => {
+                    // The first write of this thread in this session.
                     let record = Arc::new(Mutex::new(Record::new(self.stages.len())));
                     self.records
                         .lock()
@@ -165,6 +167,7 @@ mod tests {
                 });
             }
         });
+
         let records = sessions.each_ref().map(Session::take_records);
         assert_eq!(records.each_ref().map(|record| record.latency.len()), [12, 0]);
         assert_eq!(records.each_ref().map(|record| record.failures), [0, 12]);
@@ -180,6 +183,7 @@ mod tests {
         assert!(futures::poll!(&mut idle).is_pending());
         session.count_idle();
         idle.await;
+
         assert!(futures::poll!(&mut finished).is_pending());
         session.count_finished();
         session.count_finished();

@@ -45,8 +45,11 @@ pub fn points(report: &Report) -> Cells {
     let mut header = vec!["trajectories".to_owned()];
     let mut rows: Vec<_> =
         report.points.iter().map(|point| vec![count(point.trajectories.into())]).collect();
+
+    // Unlike the other columns, this one has a value for every point: it is omitted if all are 0.
     let failures = Column { header: "failures", cell: |point| Some(count(point.failures)) };
     let has_failures = report.points.iter().any(|point| point.failures > 0);
+
     for Column { header: name, cell } in COLUMNS.iter().chain(has_failures.then_some(&failures)) {
         let cells: Vec<_> = report.points.iter().map(cell).collect();
         if cells.iter().any(Option::is_some) {
@@ -56,6 +59,7 @@ pub fn points(report: &Report) -> Cells {
             }
         }
     }
+
     Cells { header, rows, names: 0 }
 }
 
@@ -64,6 +68,7 @@ pub fn stages(report: &Report) -> Option<Cells> {
     let percentiles = ["mean µs", "p50 µs", "p90 µs", "p99 µs", "p99.9 µs", "max µs"];
     let header =
         ["stage", "of", "trajectories"].into_iter().chain(percentiles).map(str::to_owned).collect();
+
     let mut rows = Vec::new();
     for point in &report.points {
         for stage in &point.stages {
@@ -74,6 +79,7 @@ pub fn stages(report: &Report) -> Option<Cells> {
             rows.push(row);
         }
     }
+
     (!rows.is_empty()).then_some(Cells { header, rows, names: 2 })
 }
 

@@ -82,6 +82,7 @@ pub fn report() -> Report {
     ];
     let mut points: Vec<_> =
         points.into_iter().map(|(count, rate, p50)| point(count, rate, p50)).collect();
+
     points.push(point(10_000, 640_125.0, 15_000.0));
     Report {
         format: FORMAT,
@@ -131,6 +132,7 @@ pub fn open_loop() -> Report {
         durable: true,
     };
     report.points.truncate(1);
+
     let point = &mut report.points[0];
     point.stages.clear();
     point.rate = Some(Rate { due: 1_500.0, reached: 1_250.5, behind: 2_495, is_held: false });

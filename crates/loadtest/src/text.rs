@@ -22,6 +22,7 @@ fn table(cells: &Cells) -> String {
         });
         cells.collect()
     };
+
     table.set_header(aligned(&cells.header));
     for row in &cells.rows {
         table.add_row(aligned(row));
@@ -35,6 +36,7 @@ pub fn text(report: &Report) -> String {
     if let Some(stages) = tables::stages(report) {
         text += &format!("\n{}", table(&stages));
     }
+
     text += &format!("\n{}: {}\n{}\n", mode(report.mode), method(report), environment(report));
     for remark in &report.remarks {
         text += &format!("{remark}\n");
@@ -52,12 +54,14 @@ pub fn comparison(comparison: &Comparison) -> String {
         plain(comparison.tolerance_percent),
         table(&tables::comparison(comparison))
     );
+
     for warning in &comparison.warnings {
         text += &format!("warning: {warning}\n");
     }
     for regression in &comparison.regressions {
         text += &format!("regression: {regression}\n");
     }
+
     if comparison.regressions.is_empty() {
         text += "no regression\n";
     }
@@ -87,8 +91,11 @@ mod tests {
 | propose | agents       |           10 |    5.25 |   3.50 |   7.00 |   14.0 |     28.0 |    224 |
 | judge   | coordination |           10 |    2.62 |   1.75 |   3.50 |   7.00 |     14.0 |    112 |
 
-ring: closed loop, 10 s per point after 1 s of warm-up; 2 cells, placement shared, executor null, verifier rules, coordinator threshold; latency is from one decision of a trajectory to its next
-prime-agents 0.1.0 on Example 9000, 2 cores, 8.00 GiB, Linux 6.1.0, load average 0.250 before the test; 2026-11-21T10:00:00Z
+ring: closed loop, 10 s per point after 1 s of warm-up; 2 cells, \
+placement shared, executor null, verifier rules, \
+coordinator threshold; latency is from one decision of a trajectory to its next
+prime-agents 0.1.0 on Example 9000, 2 cores, 8.00 GiB, \
+Linux 6.1.0, load average 0.250 before the test; 2026-11-21T10:00:00Z
 The clock was read twice per step.
 ";
         assert_eq!(text(&report), expected);
@@ -113,6 +120,7 @@ The clock was read twice per step.
         let point = &mut baseline.points[0];
         (point.steps_per_second, point.latency.p99_us) = (824_000.0, 16.0);
         (point.cpu_us_per_step, point.allocations_per_step) = (None, Some(3.5));
+
         let expected = "\
 against the baseline (prime-agents 0.1.0, 2026-11-21T10:00:00Z), with a tolerance of 10 %:
 | metric           | trajectories | baseline |     now | change % |        |
@@ -125,9 +133,11 @@ against the baseline (prime-agents 0.1.0, 2026-11-21T10:00:00Z), with a toleranc
 warning: number of cores differs: 4 in the baseline, 2 now
 warning: with 1 trajectory, only one report has CPU µs/step
 regression: with 1 trajectory, steps/s is 412,000, was 824,000 (-50.0 %, tolerance 10 %)
-regression: with 1 trajectory, allocations/step is 4.00, was 3.50 (+14.3 %, tolerance 10 %), which does not depend on the machine
+regression: with 1 trajectory, allocations/step is 4.00, was 3.50 (+14.3 %, \
+tolerance 10 %), which does not depend on the machine
 ";
         assert_eq!(comparison(&compare(&now, &baseline, 10.0).unwrap()), expected);
+
         let same = comparison(&compare(&now, &now, 10.0).unwrap());
         assert!(same.ends_with("\nno regression\n") && !same.contains("warning"), "{same}");
     }

@@ -17,7 +17,7 @@ pub struct RunEnd {
     pub failure: Option<String>,
 }
 
-/// Its counters are written by the trajectory's own thread only.
+/// A trajectory of a load. Only the trajectory's own thread writes its counters.
 pub struct Trajectory {
     session: Arc<Session>,
     number: u32,
@@ -52,7 +52,7 @@ impl Trajectory {
         &self.session
     }
 
-    /// From 0.
+    /// The trajectory's number, from 0.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -62,34 +62,39 @@ impl Trajectory {
         self.decided.load(Ordering::Relaxed)
     }
 
-    /// A run began.
+    /// Records that a run began.
     pub fn run_started(&self) {
         self.last.store(self.session.now(), Ordering::Relaxed);
     }
 
-    /// A step was decided. `stage_nanos` has the time of each stage but the last, if they are
-    /// timed.
+    /// Records that a step was decided. `stage_nanos` has the time of each stage but the last, if
+    /// they are timed.
     pub fn step(&self, tokens: Tokens, stage_nanos: Option<&[u64]>) {
         let now = self.session.now();
         let last = self.last.load(Ordering::Relaxed);
         let decided = self.decided();
         self.last.store(now, Ordering::Relaxed);
         self.decided.store(decided + 1, Ordering::Relaxed);
+
         if !self.session.is(Phase::Measuring) {
             return;
         }
+
+        // In an open loop the latency includes the time that the step was held up.
         let from = self
             .session
             .schedule
             .as_ref()
             .map_or(last, |schedule| schedule.due(self.number, decided));
         let nanos = now.saturating_sub(from).max(1);
+
         self.session.write(|record| {
             record.step(now, nanos, tokens);
             if let Some(times) = stage_nanos {
                 record.stage_times(nanos, &self.session.stages, times);
             }
         });
+
         if let Some(steps) = self.session.steps {
             let measured = self.measured.load(Ordering::Relaxed) + 1;
             self.measured.store(measured, Ordering::Relaxed);
@@ -99,14 +104,14 @@ impl Trajectory {
         }
     }
 
-    /// A turn failed and is retried.
+    /// Records that a turn failed and is retried.
     pub fn turn_failed(&self) {
         if self.session.is(Phase::Measuring) {
             self.session.write(|record| record.failures += 1);
         }
     }
 
-    /// A run ended; with `failure`, the measurement fails.
+    /// Records that a run ended; with `failure`, the measurement fails.
     pub fn run_ended(&self, failure: Option<String>) {
         // Nothing receives this once the load is over.
         drop(self.ends.send(RunEnd { trajectory: self.number, failure }));
@@ -124,6 +129,7 @@ impl Trajectory {
             // Its run is halted with all others at the end of the measurement.
             return;
         }
+
         if self.session.is(Phase::Idle) {
             self.gate.wait(self.decided(), wake);
             self.session.count_idle();
@@ -132,7 +138,7 @@ impl Trajectory {
         }
     }
 
-    /// Whether all of its steps are measured. It rests then, while others go on.
+    /// Whether all of its steps are measured. It then rests while the others continue.
     fn is_finished(&self) -> bool {
         self.session.steps.is_some_and(|steps| self.measured.load(Ordering::Relaxed) >= steps)
     }

@@ -21,6 +21,7 @@ pub fn render(template: &'static str, values: Value) -> String {
     for (name, text) in [(PAGE, template), STYLE] {
         templates.add_template(name, text).expect("invariant: templates are well formed");
     }
+
     let page = templates.get_template(PAGE).expect("invariant: it was added");
     page.render(context! { colours => colours(), ..values })
         .expect("invariant: a template uses only what it is given")
@@ -29,7 +30,9 @@ pub fn render(template: &'static str, values: Value) -> String {
 fn colours() -> Vec<Value> {
     let colours = palette::all().into_iter();
     colours
-        .map(|(name, it)| context! { name, light => palette::hex(it.light), dark => palette::hex(it.dark) })
+        .map(|(name, it)| {
+            context! { name, light => palette::hex(it.light), dark => palette::hex(it.dark) }
+        })
         .collect()
 }
 
@@ -41,6 +44,7 @@ mod tests {
     fn values_are_escaped_and_the_style_sheet_has_every_colour() {
         let template = "<style>{% include \"style.css\" %}</style><p>{{ text }}</p>";
         let page = render(template, context! { text => "<script>\"&\"" });
+
         assert!(page.ends_with("<p>&lt;script&gt;&quot;&amp;&quot;</p>"), "{page}");
         for (name, colour) in palette::all() {
             let (light, dark) = (palette::hex(colour.light), palette::hex(colour.dark));

@@ -1,5 +1,5 @@
-//! Colours after Okabe and Ito, which people with any colour vision tell apart. Drawings have those
-//! of a light page, which the style sheet replaces on a dark one.
+//! Colours after Okabe and Ito, which people with any colour vision can tell apart. Drawings use
+//! the colours of a light page, which the style sheet replaces on a dark one.
 
 use plotters::style::RGBColor;
 
@@ -39,7 +39,7 @@ pub fn series(index: usize) -> RGBColor {
     SERIES[index % SERIES.len()].light
 }
 
-/// As the drawings write it.
+/// A colour in the notation of the drawings.
 pub fn hex(RGBColor(red, green, blue): RGBColor) -> String {
     format!("#{red:02X}{green:02X}{blue:02X}")
 }

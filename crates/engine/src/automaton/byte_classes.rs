@@ -12,11 +12,13 @@ pub(super) struct ByteClasses {
 
 impl ByteClasses {
     pub(super) fn new(network: &Network) -> Self {
+        // One place more than there are bytes, for ranges that end at 255.
         let mut begins = [false; 257];
         for edge in network.all_edges() {
             begins[usize::from(edge.low)] = true;
             begins[usize::from(edge.high) + 1] = true;
         }
+
         let mut of = [0; 256];
         let mut examples = vec![0];
         for byte in 1..=u8::MAX {

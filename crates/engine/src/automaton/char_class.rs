@@ -32,6 +32,7 @@ impl CharClass {
             }
             from = high.saturating_add(1);
         }
+        // `utf8` clips this range to the last character.
         others.push((from, u32::MAX));
         utf8(&others)
     }

@@ -1,11 +1,11 @@
-//! A grammar without some of its texts: those whose last line is one of a list, or begins with one
-//! of a list.
+//! A grammar without some of its texts: those whose last line is one of a list of lines, or begins
+//! with one of a list of prefixes.
 //!
 //! The automaton is shared by all generations under its grammar and knows nothing of exclusions. A
-//! state here is one of the automaton's, and how far the current line follows the trie of the
-//! excluded ones. A mask is the automaton's own, less what would lead to an excluded line alone:
-//! only tokens that follow the trie, or that have a newline, are looked at, unless the mask is
-//! short.
+//! state here is a state of the automaton, and how far the current line follows the trie of the
+//! excluded lines. A mask is that of the automaton without the tokens after which all texts end
+//! with an excluded line. Only tokens that follow the trie, or that have a newline, are examined,
+//! unless the mask is short.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use super::states::{DEAD, State, StateId, States};
 use super::token_mask::TokenMask;
 use super::vocabulary::{ROOT, Vocabulary};
 
-/// States that one search for an end visits; what it has not found by then is taken to exist.
-/// Grammars of actions have some hundred.
+/// Most states that one search for an end visits; an end that it has not found by then is taken to
+/// exist. Grammars of actions have some hundreds of states.
 const VISITED_MAX: usize = 4096;
 
 /// A state of the automaton, and where the current line stands among the excluded ones.
@@ -42,8 +42,7 @@ impl ExclusionState {
 #[derive(Debug, Default)]
 pub struct Exclusions {
     lines: LineTrie,
-    /// Whether some text ends after this state. The state is held, so that its number stays its
-    /// own.
+    /// Whether some text ends after a state. The handle keeps the state's number from being reused.
     is_live: HashMap<(StateId, Place), (State, bool)>,
 }
 
@@ -104,14 +103,19 @@ impl Exclusions {
         if self.lines.is_empty() {
             return mask;
         }
+
         let vocabulary = Arc::clone(&automaton.vocabulary);
         if !self.is_live(&mut automaton.states, at) {
             return Arc::new(TokenMask::none(vocabulary.len()));
         }
+
         let mut barred = Vec::new();
         if self.lines.is_line(at.place) {
             barred.extend_from_slice(vocabulary.ends());
         }
+
+        // Only a token along the trie, or with a newline, can lead to nothing but excluded lines. In
+        // a short mask it is cheaper to check every token.
         if let Some(few) = mask.few() {
             let letters = few.iter().filter(|token| !vocabulary.piece(**token).is_empty());
             barred.extend(letters.filter(|token| self.is_dead_end(automaton, at, **token)));
@@ -120,6 +124,7 @@ impl Exclusions {
             barred.extend(breaks.filter(|token| self.is_dead_end(automaton, at, **token)));
             self.bar_along_lines(&mut automaton.states, &vocabulary, at, &mut barred);
         }
+
         if barred.is_empty() { mask } else { Arc::new(mask.without(&barred)) }
     }
 
@@ -145,6 +150,7 @@ impl Exclusions {
         barred: &mut Vec<u32>,
     ) {
         let Some(line) = at.place else { return };
+
         let mut todo = vec![(ROOT, at.state.clone(), line)];
         while let Some((node, state, line)) = todo.pop() {
             for child in vocabulary.children(node) {
@@ -155,6 +161,7 @@ impl Exclusions {
                     continue;
                 }
                 let after = ExclusionState { state: states.handle(next), place: Some(line) };
+
                 let tokens = vocabulary.tokens_at(child);
                 if !tokens.is_empty() && !self.is_live(states, &after) {
                     barred.extend_from_slice(tokens);
@@ -170,10 +177,12 @@ impl Exclusions {
         if let Some((_, is_live)) = self.is_live.get(&from.key()) {
             return *is_live;
         }
+
         let mut seen = HashMap::from([(from.key(), from.state.clone())]);
         // The states on the way, each with the byte to try next.
         let mut path = vec![(from.clone(), 0_u16)];
         let mut is_live = self.ends(states, from);
+
         while !is_live && let Some((at, next)) = path.last_mut() {
             let Ok(byte) = u8::try_from(*next) else {
                 path.pop();
@@ -184,6 +193,7 @@ impl Exclusions {
             if id == DEAD {
                 continue;
             }
+
             let place = self.lines.after(at.place, byte);
             if let Some((_, known)) = self.is_live.get(&(id, place)) {
                 is_live = *known;
@@ -195,13 +205,16 @@ impl Exclusions {
                 path.push((after, 0));
             }
         }
+
         if is_live {
-            // Those that were left without success may still lead on through one that is on the
-            // path.
+            // States that were left without success are not settled: they may still reach the end
+            // through a state on the path.
             self.is_live.extend(path.into_iter().map(|(at, _)| (at.key(), (at.state, true))));
         } else {
+            // The search was exhaustive: nothing that it saw leads to an end.
             self.is_live.extend(seen.into_iter().map(|(key, state)| (key, (state, false))));
         }
+
         is_live
     }
 

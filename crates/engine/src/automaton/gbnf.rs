@@ -26,11 +26,14 @@ pub(super) fn parse(text: &str) -> Result<Syntax, GrammarError> {
         rules: Vec::new(),
         places: HashMap::new(),
     };
+
     parser.skip_space(true);
     while parser.peek().is_some() {
         parser.rule()?;
     }
+
     let root = parser.places.get("root").copied().ok_or(GrammarError::NoRoot)?;
+
     let defined = parser.rules.into_iter().map(|rule| match rule.body {
         Some(body) => Ok(Rule { name: rule.name.to_owned(), line: rule.line, body }),
         None => Err(GrammarError::Undefined { line: rule.line, rule: rule.name.to_owned() }),
@@ -97,6 +100,7 @@ impl<'g> Parser<'g> {
         const SHOWN: usize = 20;
         let shown: String =
             self.rest().chars().take_while(|c| !matches!(c, '\n' | '\r')).take(SHOWN).collect();
+
         let found = match (self.peek(), shown.is_empty()) {
             (None, _) => "the end".to_owned(),
             (Some(_), true) => "the end of the line".to_owned(),
@@ -139,17 +143,21 @@ impl<'g> Parser<'g> {
         if name.is_empty() {
             return Err(self.expected("the name of a rule (letters, digits, `-`)"));
         }
+
         let place = self.place_of(name, line);
         self.skip_space(false);
         if !self.take("::=") {
             return Err(self.expected("`::=`"));
         }
+
         self.skip_space(true);
         let (body, _) = self.alternatives()?;
         if !matches!(self.peek(), None | Some('\r' | '\n')) {
             return Err(self.expected("a part of a rule or the end of its line"));
         }
         self.skip_space(true);
+
+        // A later definition replaces an earlier one.
         self.rules[place].line = line;
         self.rules[place].body = Some(body);
         Ok(())
@@ -171,6 +179,7 @@ impl<'g> Parser<'g> {
         let mut parts: Vec<Nested> = Vec::new();
         loop {
             if let Some((min, max)) = self.repetition()? {
+                // A repetition applies to the part before it.
                 let Some((what, depth)) = parts.pop() else {
                     return Err(self.expected("something in front of a repetition"));
                 };
@@ -183,6 +192,7 @@ impl<'g> Parser<'g> {
             }
             self.skip_inside();
         }
+
         let depth = parts.iter().map(|(_, depth)| *depth).max().unwrap_or(0);
         if parts.len() == 1 {
             return Ok(parts.remove(0));
@@ -208,6 +218,7 @@ impl<'g> Parser<'g> {
             }
             Some('(') => {
                 self.at += 1;
+                // Checked before the recursion, which is what the limit is for.
                 self.deeper(0)?;
                 self.depth += 1;
                 self.skip_inside();
@@ -265,6 +276,7 @@ impl<'g> Parser<'g> {
             characters.add(low, high);
             count += 1;
         }
+
         let sequences =
             if is_negated { characters.other_sequences() } else { characters.sequences() };
         if count == 0 || sequences.is_empty() {
@@ -283,6 +295,7 @@ impl<'g> Parser<'g> {
             self.at += c.len_utf8();
             return Ok(u32::from(c));
         }
+
         let escaped = self.rest()[1..].chars().next();
         let digits = match escaped {
             Some('x') => 2,
@@ -304,6 +317,7 @@ impl<'g> Parser<'g> {
                 ));
             }
         };
+
         let hex = self
             .rest()
             .get(2..2 + digits)
@@ -341,12 +355,14 @@ impl<'g> Parser<'g> {
         if !self.take(",") {
             return Err(self.expected("`,` or `}`"));
         }
+
         self.skip_inside();
         let max = self.number()?;
         self.skip_inside();
         if !self.take("}") {
             return Err(self.expected("`}`"));
         }
+
         match max {
             Some(max) if max < min => Err(GrammarError::Reversed { line, min, max }),
             max => Ok((min, max)),

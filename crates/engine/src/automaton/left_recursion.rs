@@ -40,6 +40,7 @@ pub(super) fn left_recursive(network: &Network) -> Option<usize> {
         }
         known[rule] = Known::UnderWay;
         let mut path = vec![Visit::new(network, rule)];
+
         while let Some(visit) = path.last_mut() {
             let Some(id) = visit.todo.pop() else {
                 known[visit.rule] = Known::Done(visit.is_empty);
@@ -49,6 +50,7 @@ pub(super) fn left_recursive(network: &Network) -> Option<usize> {
             if visit.seen.contains(&id) {
                 continue;
             }
+
             match network.node(id) {
                 Node::Return => visit.is_empty = true,
                 Node::Bytes(_) => {}
@@ -67,6 +69,8 @@ pub(super) fn left_recursive(network: &Network) -> Option<usize> {
                     }
                 },
             }
+
+            // Marked only now, because a call that was descended into is visited again.
             if let Some(visit) = path.last_mut() {
                 visit.seen.insert(id);
             }

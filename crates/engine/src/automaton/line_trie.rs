@@ -8,7 +8,7 @@ const ROOT: u32 = 0;
 #[derive(Debug, Default)]
 struct Node {
     is_line: bool,
-    /// All lines that begin like this are meant.
+    /// Whether all lines that begin this way are excluded.
     is_prefix: bool,
     /// Sorted by byte.
     children: Vec<(u8, u32)>,
@@ -16,13 +16,13 @@ struct Node {
 
 #[derive(Debug, Default)]
 pub(super) struct LineTrie {
-    /// None without lines.
+    /// Empty if there are no lines.
     nodes: Vec<Node>,
 }
 
 impl LineTrie {
-    /// `prefixes` stand for all lines that begin with one. A line with a newline in it never occurs
-    /// as one, so it is left out.
+    /// A trie of `lines`, and of all lines that begin with one of `prefixes`. What contains a
+    /// newline can never be a line, so it is left out.
     pub(super) fn new<'l>(
         lines: impl IntoIterator<Item = &'l str>,
         prefixes: impl IntoIterator<Item = &'l str>,
@@ -77,6 +77,7 @@ impl LineTrie {
 
     pub(super) fn child(&self, node: u32, byte: u8) -> Place {
         let Node { is_prefix, children, .. } = &self.nodes[node as usize];
+        // All continuations of a prefix stay at its node.
         if *is_prefix && byte != b'\n' {
             return Some(node);
         }

@@ -80,7 +80,7 @@ impl Automaton {
         self.computed(state.id())
     }
 
-    /// As [`Self::permitted`], shared.
+    /// The mask of [`Self::permitted`], shared.
     fn mask(&mut self, state: &State) -> Arc<TokenMask> {
         Arc::clone(self.computed(state.id()))
     }
@@ -99,6 +99,7 @@ impl Automaton {
         if piece.is_empty() {
             return None;
         }
+
         let mut at = state.id();
         for byte in piece {
             at = self.states.after(at, *byte, &[]);
@@ -118,12 +119,14 @@ impl Automaton {
                 && let Some(byte) = self.states.only_byte(at)
             {
                 let next = self.states.after(at, byte, &[]);
+                // Only a limit of the automaton cuts a continuation off here.
                 if next == DEAD {
                     break;
                 }
                 bytes.push(byte);
                 at = next;
             }
+
             let bytes: Arc<[u8]> = bytes.into();
             self.states.set_forced(id, Arc::clone(&bytes), at);
             (bytes, at)
@@ -139,13 +142,16 @@ impl Automaton {
         if self.states.is_end(from) {
             vocabulary.ends().iter().copied().for_each(&mut permit);
         }
+
         self.path[0] = from;
         let mut at = 0;
         while let Some(node) = vocabulary.nodes().get(at) {
             let depth = node.depth as usize;
             let before = self.path[depth - 1];
+            // The states along the path must keep their numbers if this call drops others.
             let next = self.states.after(before, node.byte, &self.path[..depth]);
             if next == DEAD {
+                // No token below this node fits: its subtree is skipped.
                 at = node.end as usize;
                 continue;
             }
@@ -153,6 +159,7 @@ impl Automaton {
             vocabulary.tokens_at(at).iter().copied().for_each(&mut permit);
             at += 1;
         }
+
         TokenMask::new(words)
     }
 }

@@ -11,7 +11,7 @@ use super::syntax::{Expression, Syntax};
 
 pub(super) type NodeId = u32;
 
-/// Where every rule ends.
+/// The node at which every rule ends.
 pub(super) const RETURN: NodeId = 0;
 
 /// Most nodes of a grammar, which bounds the expansion of repetitions.
@@ -49,6 +49,7 @@ impl Network {
     pub(super) fn new(syntax: &Syntax) -> Result<Self, GrammarError> {
         let mut builder = Builder { nodes: vec![Node::Return], known: HashMap::new() };
         let mut starts = Vec::with_capacity(syntax.rules.len());
+
         for rule in &syntax.rules {
             let start = builder.expression(&rule.body, RETURN);
             starts.push(start.ok_or_else(|| GrammarError::TooLarge {
@@ -56,6 +57,7 @@ impl Network {
                 rule: rule.name.clone(),
             })?);
         }
+
         let network = Self { nodes: builder.nodes, starts, root: syntax.root };
         match left_recursion::left_recursive(&network) {
             Some(place) => {
@@ -153,7 +155,8 @@ impl Builder {
         }
     }
 
-    /// The sequences are sorted, so those with the same first range are adjacent.
+    /// Adds the nodes of a class. Its sequences are sorted, so those with the same first range are
+    /// adjacent.
     fn class(&mut self, sequences: &[&[Utf8Range]], next: NodeId) -> Option<NodeId> {
         let mut edges = Vec::new();
         for group in sequences.chunk_by(|a, b| a.first() == b.first()) {
@@ -162,6 +165,7 @@ impl Builder {
             let next = if tails[0].is_empty() { next } else { self.class(&tails, next)? };
             edges.push(Edge { low: first.start, high: first.end, next });
         }
+
         self.bytes(edges)
     }
 
@@ -175,18 +179,22 @@ impl Builder {
         let mut start = next;
         let mut left = min;
         if let Some(max) = max {
-            // Each optional one contains those after it.
+            // Each optional repetition contains those after it.
             for _ in min..max {
                 let one = self.expression(what, start)?;
                 start = self.add(Node::Either([one, next].into()))?;
             }
         } else {
+            // The head of the loop is needed before its body, which leads back to it.
             let again = self.add(Node::Either([].into()))?;
             let one = self.expression(what, again)?;
             self.nodes[again as usize] = Node::Either([one, next].into());
+
             start = if min == 0 { again } else { one };
+            // The loop's own body is one of the mandatory repetitions.
             left = min.saturating_sub(1);
         }
+
         (0..left).try_fold(start, |start, _| self.expression(what, start))
     }
 }

@@ -49,6 +49,7 @@ impl Stacks {
         if depth > self.depth_max {
             return None;
         }
+
         let id = StackId::try_from(self.frames.len()).ok()?;
         self.frames.push(Frame { node, below: stack, depth });
         self.known.insert((node, stack), id);
@@ -72,12 +73,15 @@ impl Stacks {
                 stack = self.frames[stack as usize].below;
             }
         }
+
+        // A frame comes after those below it, so one pass can renumber all.
         let mut kept = Self::new(self.depth_max);
         let mut moved = vec![EMPTY; self.frames.len()];
         for (id, frame) in self.frames.iter().enumerate().skip(1).filter(|(id, _)| is_live[*id]) {
             let below = moved[frame.below as usize];
             moved[id] = kept.push(below, frame.node).expect("invariant: it is as deep as before");
         }
+
         *self = kept;
         moved
     }

@@ -109,6 +109,8 @@ impl States {
             todo: Vec::new(),
             seen: HashSet::new(),
         };
+
+        // The first state to be interned is `DEAD`, which every byte leads back to.
         let dead = states.intern(&[]);
         states.row_mut(dead).fill(DEAD);
         states
@@ -158,6 +160,7 @@ impl States {
         let positions = &self.entries[id as usize].positions;
         let mut edges = positions.iter().flat_map(|position| self.network.edges(position.node));
         let first = edges.next()?;
+
         let is_only = first.low == first.high
             && edges.all(|edge| (edge.low, edge.high) == (first.low, first.low));
         is_only.then_some(first.low)
@@ -176,6 +179,7 @@ impl States {
         if self.used > self.clear_at {
             self.clear(from, live);
         }
+
         let byte = self.classes.example(class);
         let positions = Arc::clone(&self.entries[from as usize].positions);
         for position in positions.iter() {
@@ -186,6 +190,7 @@ impl States {
                 .filter(|edge| (edge.low..=edge.high).contains(&byte));
             self.todo.extend(edges.map(|edge| Position { node: edge.next, stack: position.stack }));
         }
+
         let next = self.closed();
         self.row_mut(from)[class] = next;
         next
@@ -195,14 +200,17 @@ impl States {
     fn closed(&mut self) -> StateId {
         let mut closed = Vec::new();
         self.seen.clear();
+
         while let Some(position) = self.todo.pop() {
             if !self.seen.insert(position) {
                 continue;
             }
             if self.seen.len() > self.limits.positions {
+                // Empty again for the next call.
                 self.todo.clear();
                 return DEAD;
             }
+
             let stack = position.stack;
             match self.network.node(position.node) {
                 Node::Bytes(_) => closed.push(position),
@@ -221,6 +229,7 @@ impl States {
                 },
             }
         }
+
         closed.sort_unstable();
         self.intern(&closed)
     }
@@ -245,6 +254,7 @@ impl States {
         if let Some(id) = self.known.get(positions) {
             return *id;
         }
+
         self.used += self.bytes_of(positions);
         let positions: Arc<[Position]> = positions.into();
         let next =
@@ -256,6 +266,7 @@ impl States {
             permitted: None,
             forced: None,
         };
+
         self.known.insert(positions, id);
         if id == next {
             self.entries.push(entry);
@@ -269,22 +280,26 @@ impl States {
 
     /// Drops states without a handle, and everything that can be recomputed.
     fn clear(&mut self, from: StateId, live: &[StateId]) {
-        // The entry itself holds one.
+        // The entry itself holds one handle.
         let mut is_live: Vec<bool> =
             self.entries.iter().map(|entry| Arc::strong_count(&entry.handle.0) > 1).collect();
+
         for id in live.iter().chain([&DEAD, &from]) {
             is_live[*id as usize] = true;
         }
+
         let places =
             || is_live.iter().enumerate().filter(|(_, live)| **live).map(|(place, _)| place);
         let stacks = places()
             .flat_map(|place| self.entries[place].positions.iter().map(|position| position.stack));
         let moved = self.stacks.keep(stacks);
+
         self.masks.clear();
         self.known.clear();
         self.transitions.fill(UNKNOWN);
         self.free.clear();
         self.used = FRAME_BYTES * self.stacks.len();
+
         let nothing: Arc<[Position]> = Arc::new([]);
         for (id, is_live) in (0..).zip(is_live) {
             let place = id as usize;
@@ -304,6 +319,7 @@ impl States {
             self.entries[place].positions = Arc::clone(&positions);
             self.known.insert(positions, id);
         }
+
         self.row_mut(DEAD).fill(DEAD);
         // If more than half of the limit stays in use, a fixed threshold would clear after every
         // few states.

@@ -1,13 +1,13 @@
 //! The texts of a model's tokens, by id and as a trie.
 
-/// Above all nodes of the trie, for [`Vocabulary::children`].
+/// The root above all nodes of the trie, for [`Vocabulary::children`].
 pub(super) const ROOT: Option<usize> = None;
 
 /// A node of the trie. Nodes are in depth-first order: a node's children follow it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TrieNode {
     pub(super) byte: u8,
-    /// From 1.
+    /// Bytes from the root to this node, at least 1.
     pub(super) depth: u32,
     /// The node after its last descendant.
     pub(super) end: u32,
@@ -22,7 +22,7 @@ pub struct Vocabulary {
     bytes: Box<[u8]>,
     /// The text of token `id` is `offsets[id]..offsets[id + 1]`; empty for an end token.
     offsets: Box<[u32]>,
-    /// In ascending order.
+    /// The tokens that end a text, in ascending order.
     ends: Box<[u32]>,
     /// The tokens with a newline in their text.
     breaks: Box<[u32]>,
@@ -42,9 +42,11 @@ impl Vocabulary {
         for id in &ends {
             pieces[*id as usize].clear();
         }
+
         let small = |length: usize| {
             u32::try_from(length).expect("invariant: a vocabulary is far below 4 GiB")
         };
+
         let mut offsets = Vec::with_capacity(pieces.len() + 1);
         offsets.push(0);
         let mut length = 0;
@@ -52,16 +54,20 @@ impl Vocabulary {
             length += piece.len();
             offsets.push(small(length));
         }
+
         let breaks = (0..)
             .zip(&pieces)
             .filter(|(_, piece)| piece.contains(&b'\n'))
             .map(|(id, _)| id)
             .collect();
+
+        // Sorted by text, which is the order of the trie's nodes.
         let mut order: Vec<u32> =
             (0..small(pieces.len())).filter(|id| !pieces[*id as usize].is_empty()).collect();
         order.sort_by(|a, b| pieces[*a as usize].cmp(&pieces[*b as usize]));
+
         let mut nodes: Vec<TrieNode> = Vec::new();
-        // The path to the last piece.
+        // The nodes on the path to the previous piece.
         let mut path: Vec<usize> = Vec::new();
         for (place, id) in order.iter().enumerate() {
             let piece = &pieces[*id as usize];
@@ -70,6 +76,7 @@ impl Vocabulary {
                 .zip(piece)
                 .take_while(|(node, byte)| nodes[**node].byte == **byte)
                 .count();
+            // What is below the shared part has all its descendants now.
             for node in path.drain(shared..) {
                 nodes[node].end = small(nodes.len());
             }
@@ -84,9 +91,11 @@ impl Vocabulary {
                 });
             }
         }
+
         for node in path {
             nodes[node].end = small(nodes.len());
         }
+
         Self {
             bytes: pieces.concat().into_boxed_slice(),
             offsets: offsets.into_boxed_slice(),

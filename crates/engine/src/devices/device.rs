@@ -34,8 +34,8 @@ impl Device {
 /// The text does not name a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no device is called `{0}`; use `cpu`, `CUDA0`, `CUDA1`, …, a full GPU UUID as `nvidia-smi -L` prints it, or a PCI \
-    id such as `pci:0000:65:00.0`"
+    "no device is called `{0}`; use `cpu`, `CUDA0`, `CUDA1`, …, a full GPU UUID as `nvidia-smi -L` \
+    prints it, or a PCI id such as `pci:0000:65:00.0`"
 )]
 pub struct DeviceError(pub String);
 
@@ -48,14 +48,18 @@ impl FromStr for Device {
         if upper == "CPU" {
             return Ok(Self::Cpu);
         }
+
         if let Some(index) = upper.strip_prefix("CUDA") {
+            // `parse` would accept a sign, which has no place here.
             let plain =
                 !index.is_empty() && index.len() <= 3 && index.bytes().all(|b| b.is_ascii_digit());
             return index.parse().ok().filter(|_| plain).map(Self::Cuda).ok_or_else(refuse);
         }
+
         if let Some(id) = upper.strip_prefix("PCI:") {
             return id.parse().map(Self::Pci).map_err(|_| refuse());
         }
+
         let uuid =
             upper.strip_prefix("GPU-").or_else(|| upper.strip_prefix("MIG-")).ok_or_else(refuse)?;
         let groups: Vec<&str> = uuid.split('-').collect();

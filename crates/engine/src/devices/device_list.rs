@@ -52,6 +52,8 @@ impl Devices {
                 return Err(DevicesError::Slice(slice.clone()));
             }
         }
+
+        // The list is short, so comparing all pairs is cheap.
         let twice = devices.iter().enumerate().find(|(at, device)| devices[..*at].contains(device));
         match twice {
             Some((_, device)) => Err(DevicesError::Twice(device.clone())),
@@ -168,6 +170,7 @@ mod tests {
                 "{shown} between two processes"
             );
         }
+
         assert_eq!(
             serde_json::from_str::<Devices>("[\"CUDA1\"]").unwrap(),
             Devices::from(Device::Cuda(1))
@@ -177,6 +180,7 @@ mod tests {
     #[test]
     fn devices_that_cannot_serve_one_engine_are_refused() {
         let slice = "MIG-8f2c1b6e-0d5a-4c5e-9b5f-1f2e3d4c5b6a";
+
         assert_eq!(devices(&[]), Err(DevicesError::None));
         assert_eq!(devices(&["CUDA0", "cpu"]), Err(DevicesError::Mixed));
         assert_eq!(
@@ -185,9 +189,11 @@ mod tests {
         );
         assert_eq!(devices(&["CUDA0", slice]), Err(DevicesError::Slice(slice.parse().unwrap())));
         assert!(devices(&[slice]).is_ok());
+
         let many = |count: u32| Devices::new((0..count).map(Device::Cuda).collect());
         assert!(many(16).is_ok());
         assert_eq!(many(17), Err(DevicesError::TooMany(17)));
+
         for json in ["[]", "[\"CUDA0\",\"cpu\"]", "\"gpu\"", "3"] {
             assert!(serde_json::from_str::<Devices>(json).is_err(), "{json}");
         }

@@ -82,8 +82,11 @@ fn list(mut command: Command) -> Result<Vec<DeviceInfo>, EngineError> {
     if cfg!(not(feature = "llama")) {
         return Err(EngineError::NotBuilt);
     }
+
     command.arg(DEVICES).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| failed(&error))?;
+
+    // Read on a thread, because reading from a pipe has no timeout.
     let (listed, listing) = bounded(1);
     if let Some(mut stdout) = child.stdout.take() {
         std::thread::Builder::new()
@@ -96,14 +99,17 @@ fn list(mut command: Command) -> Result<Vec<DeviceInfo>, EngineError> {
             })
             .map_err(|error| failed(&error))?;
     }
+
     let bytes = listing.recv_timeout(LISTING_TIMEOUT);
-    // With the list the child is done, and without one it must end.
+    // A child that sent its list is done, and one that did not must end.
     let _ = child.kill();
     let status = child.wait().map_err(|error| failed(&error))?;
+
     let Ok(bytes) = bytes else {
         let deadline_ms = u64::try_from(LISTING_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
         return Err(EngineError::WorkerHung { deadline_ms });
     };
+
     let mut frames = Frames::default();
     frames.push(&bytes.map_err(|error| failed(&error))?);
     match frames.next() {

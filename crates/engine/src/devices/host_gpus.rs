@@ -20,7 +20,7 @@ pub(crate) struct Gpu {
 /// The host's GPUs, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HostGpus {
-    /// In PCI bus order.
+    /// The GPUs in the driver's tree, in PCI bus order.
     found: Vec<Gpu>,
     /// The entries of `CUDA_VISIBLE_DEVICES`, if this process has the variable.
     visible: Option<Vec<String>>,
@@ -40,14 +40,16 @@ impl HostGpus {
             })
             .collect();
         found.sort_unstable_by_key(|gpu| gpu.pci);
+
         let entries = |list: &str| {
-            // As CUDA does: the first invalid entry ends the list.
+            // The first invalid entry ends the list, as in CUDA.
             let entries = list.split(',').map(str::trim);
             entries
                 .take_while(|entry| !entry.is_empty() && !entry.starts_with('-'))
                 .map(str::to_owned)
                 .collect()
         };
+
         Self { found, visible: visible.map(entries) }
     }
 
@@ -59,18 +61,22 @@ impl HostGpus {
     /// [`EngineError::BadSpec`] for names that CUDA does not accept together.
     pub(crate) fn bind(&self, devices: &Devices) -> Result<String, EngineError> {
         if devices.is_cpu() {
+            // An empty value hides every GPU.
             return Ok(String::new());
         }
+
         let entries =
             devices.all().iter().map(|device| self.entry(device)).collect::<Result<Vec<_>, _>>()?;
         let is_index = |entry: &String| entry.bytes().all(|b| b.is_ascii_digit());
         if entries.iter().any(is_index) && !entries.iter().all(is_index) {
             return Err(EngineError::BadSpec {
                 detail: format!(
-                    "device: CUDA accepts no mixture of indices and UUIDs, name all of {devices} in one way"
+                    "device: CUDA accepts no mixture of indices and UUIDs, name all of {devices} \
+                     in one way"
                 ),
             });
         }
+
         if let Some(at) = (1..entries.len()).find(|at| entries[..*at].contains(&entries[*at])) {
             let detail = format!(
                 "device: {} names a GPU that is already in the list {devices}",
@@ -78,6 +84,7 @@ impl HostGpus {
             );
             return Err(EngineError::BadSpec { detail });
         }
+
         Ok(entries.join(","))
     }
 
@@ -118,11 +125,12 @@ impl HostGpus {
         }
     }
 
-    /// For messages: the GPUs of the host, and those visible to this process.
+    /// The GPUs of the host, and those visible to this process, for messages.
     pub(crate) fn described(&self) -> Vec<String> {
         let gpu = |gpu: &Gpu| {
             format!("pci:{} ({})", gpu.pci, gpu.uuid.as_deref().unwrap_or("UUID unknown"))
         };
+
         let mut all = vec!["cpu".to_owned()];
         match &self.visible {
             Some(entries) if entries.is_empty() => {
@@ -138,6 +146,7 @@ impl HostGpus {
             }
             None => {}
         }
+
         all.extend(self.found.iter().map(gpu));
         all
     }
@@ -172,7 +181,8 @@ mod tests {
             let folder = root.path().join("proc/driver/nvidia/gpus").join(id);
             std::fs::create_dir_all(&folder).unwrap();
             let text = format!(
-                "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 123\nGPU UUID: \t {uuid}\nVideo BIOS: \t 96.00.74\n\
+                "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 123\nGPU UUID: \t {uuid}\n\
+                 Video BIOS: \t 96.00.74\n\
                  Bus Type: \t PCIe\nBus Location: \t {id}\nDevice Minor: \t 0\n"
             );
             std::fs::write(folder.join("information"), text).unwrap();

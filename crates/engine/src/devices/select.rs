@@ -26,10 +26,12 @@ pub(crate) fn select(
             found: seen.chain(hidden).collect(),
         }
     };
+
     if wanted.is_cpu() {
         let cpu = present.iter().position(|device| device.kind == DeviceKind::Cpu);
         return cpu.map(|cpu| vec![cpu]).ok_or_else(missing);
     }
+
     if isolation == Isolation::Thread {
         let named = |device: &Device| {
             let name = device.to_string();
@@ -37,12 +39,14 @@ pub(crate) fn select(
         };
         return wanted.all().iter().map(named).collect::<Option<_>>().ok_or_else(missing);
     }
+
     let seen: Vec<usize> =
         (0..present.len()).filter(|at| present[*at].kind == DeviceKind::Gpu).collect();
     let is_another = |(device, at): (&Device, &usize)| {
         let found = present[*at].pci.as_deref().and_then(|id| id.parse().ok());
         matches!((gpus.identity(device), found), (Some(asked), Some(found)) if asked != found)
     };
+
     if seen.len() != wanted.all().len() || wanted.all().iter().zip(&seen).any(is_another) {
         return Err(missing());
     }
@@ -83,6 +87,7 @@ mod tests {
         let select = |names: &[&str], present: &[DeviceInfo]| {
             super::select(&wanted(names), Isolation::Process, present, &HostGpus::default())
         };
+
         assert_eq!(select(&["cpu"], &both), Ok(vec![2]));
         assert_eq!(
             select(&["CUDA5", "CUDA3"], &both),

@@ -25,12 +25,15 @@ pub struct Fit {
 pub fn check_fit(spec: &EngineSpec) -> Result<Fit, EngineError> {
     spec.check()?;
     let shape = ModelShape::new(&gguf::read(&spec.model)?);
+
     let free = if spec.device.is_cpu() {
         free_memory(spec, &[])
     } else {
         let seen = devices_seen_by(spec)?;
         let gpus: Vec<&DeviceInfo> =
             seen.iter().filter(|device| device.kind == DeviceKind::Gpu).collect();
+        // The child sees nothing but the requested GPUs, so a lower count means that some are
+        // missing.
         if gpus.len() != spec.device.all().len() {
             let found = seen
                 .iter()
@@ -40,6 +43,7 @@ pub fn check_fit(spec: &EngineSpec) -> Result<Fit, EngineError> {
         }
         free_memory(spec, &gpus)
     };
+
     Ok(Fit { estimate: estimate::check(spec, &shape, &free)?, free })
 }
 
@@ -53,6 +57,8 @@ pub(crate) fn free_memory(spec: &EngineSpec, seen: &[&DeviceInfo]) -> Vec<FreeMe
             .into_iter()
             .collect();
     }
+
+    // A total of 0 means that the backend does not report memory.
     let known = spec.device.all().iter().zip(seen).filter(|(_, seen)| seen.memory_total_bytes > 0);
     let free = |(device, seen): (&crate::Device, &&DeviceInfo)| FreeMemory {
         device: format!("{device} ({})", seen.description),

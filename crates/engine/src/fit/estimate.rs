@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 use super::model_shape::{ModelShape, product, sum};
 use crate::{Bytes, EngineError, EngineSpec, FlashAttention, KvPool};
 
-/// Most tokens computed at once, whatever the batch: the memory for activations grows with it.
+/// Most tokens computed at once, whatever the batch: the memory for activations grows with them.
 pub(crate) const MICRO_BATCH_TOKENS_MAX: u32 = 512;
 /// From this many tokens at once, llama.cpp's attention on a CPU computes over the whole pool. With
 /// fewer it skips the cells that a token does not attend to, in a shared pool those of all other
 /// sequences.
 const DENSE_TOKENS: u32 = 64;
-/// Taken by CUDA on a GPU before any model: context, kernels, cuBLAS's workspace.
+/// Memory that CUDA takes on a GPU before any model: context, kernels, cuBLAS's workspace.
 const GPU_RESERVE_BYTES: u64 = 512 << 20;
-/// Taken by a worker process without its model.
+/// Memory of a worker process without its model.
 const HOST_RESERVE_BYTES: u64 = 64 << 20;
 /// Copies of a decode's inputs that llama.cpp keeps when several GPUs form a pipeline.
 const PIPELINE_COPIES: u64 = 4;
@@ -43,7 +43,7 @@ pub struct MemoryEstimate {
     pub compute_bytes: u64,
     /// Taken by the driver or the worker process, on each device.
     pub reserve_bytes: u64,
-    /// The largest layer with its part of the KV pool: of several GPUs, one may get that much more
+    /// The largest layer with its part of the KV pool: one of several GPUs may get that much more
     /// than its share. 0 for one device.
     largest_layer_bytes: u64,
 }
@@ -59,12 +59,14 @@ impl MemoryEstimate {
     pub(crate) fn new(spec: &EngineSpec, shape: &ModelShape) -> Self {
         let on_cpu = spec.device.is_cpu();
         let devices = spec.device.all().len() as u64;
+
         let kv_tokens = pool_tokens(spec);
         let sequences = u64::from(spec.sequences());
         let part = match spec.kv {
             KvPool::Shared => u64::from(kv_tokens),
             KvPool::Split => u64::from(kv_tokens) / sequences.max(1),
         };
+
         let copies = if devices > 1 { PIPELINE_COPIES } else { 1 };
         let row = sum(&[
             product([6, shape.vocabulary]),
@@ -77,14 +79,17 @@ impl MemoryEstimate {
                 0
             },
         ]);
+
         // The host keeps the logits of a decode.
         let kept = if on_cpu { product([4, shape.vocabulary, sequences]) } else { 0 };
+
         let kv = |layer: u64| product([layer, u64::from(kv_tokens)]);
         let layers = shape
             .layers
             .iter()
             .zip(&shape.kv)
             .map(|(weights, layer)| weights.saturating_add(kv(*layer)));
+
         Self {
             weights_bytes: if on_cpu { shape.on_host() } else { shape.on_gpus() },
             host_bytes: if on_cpu { 0 } else { shape.embedding },
@@ -110,10 +115,13 @@ impl MemoryEstimate {
     /// proportion to free memory.
     fn shortest(&self, free: &[FreeMemory]) -> Option<(usize, Share)> {
         let all: u128 = free.iter().map(|device| u128::from(device.free_bytes)).sum();
+
         let share = |bytes: u64, device: &FreeMemory| {
+            // The product of two sizes in bytes may exceed 64 bits.
             let part = (u128::from(bytes) * u128::from(device.free_bytes)).checked_div(all);
             part.map_or(bytes, |part| u64::try_from(part).unwrap_or(u64::MAX))
         };
+
         let shares = free.iter().enumerate().map(|(at, device)| {
             let weights =
                 share(self.weights_bytes, device).saturating_add(self.largest_layer_bytes);
@@ -121,6 +129,7 @@ impl MemoryEstimate {
             let needed = sum(&[weights, kv, self.compute_bytes, self.reserve_bytes]);
             (at, Share { weights, kv, needed }, needed.saturating_sub(device.free_bytes))
         });
+
         let (at, share, lacking) = shares.max_by_key(|(_, _, lacking)| *lacking)?;
         (lacking > 0).then_some((at, share))
     }
@@ -182,10 +191,11 @@ impl fmt::Display for Shortage {
         .map(Bytes);
         let (mapped, holder) =
             if self.on_cpu { (" mapped from the file", "process") } else { ("", "driver") };
+
         write!(
             f,
-            "model {} does not fit on {}: it needs {needed} (weights {weights}{mapped}, KV pool of {} tokens {kv}, \
-             compute {compute}, {holder} {reserve}), and {free} are free; ",
+            "model {} does not fit on {}: it needs {needed} (weights {weights}{mapped}, KV pool of \
+             {} tokens {kv}, compute {compute}, {holder} {reserve}), and {free} are free; ",
             self.model.display(),
             self.device,
             self.kv_tokens,
@@ -193,6 +203,7 @@ impl fmt::Display for Shortage {
         if self.context_tokens_max > 0 {
             write!(f, "lower context_tokens to {}, or ", self.context_tokens_max)?;
         }
+
         f.write_str(if self.on_cpu {
             "use a smaller model or quantisation, or free memory"
         } else {
@@ -234,10 +245,12 @@ fn largest_context(spec: &EngineSpec, shape: &ModelShape, free: &[FreeMemory]) -
         KvPool::Shared => 256,
         KvPool::Split => 256 * u32::from(spec.sequences()).max(1),
     };
+
     let fits = |steps: u32| {
         let smaller = EngineSpec { context_tokens: step * steps, ..spec.clone() };
         MemoryEstimate::new(&smaller, shape).shortest(free).is_none()
     };
+
     // Bisection: a smaller context needs less.
     let (mut fit, mut short) = (0, spec.context_tokens.div_ceil(step));
     while fit + 1 < short {
@@ -248,13 +261,16 @@ fn largest_context(spec: &EngineSpec, shape: &ModelShape, free: &[FreeMemory]) -
             short = middle;
         }
     }
+
     let context = step * fit;
+    // A context smaller than the batch would be refused.
     if context >= spec.batch_tokens { context } else { 0 }
 }
 
 /// Tokens of one pass through the model.
 pub(crate) fn micro_batch(spec: &EngineSpec) -> u32 {
     let is_sparse = spec.device.is_cpu() && spec.kv == KvPool::Shared && spec.sequences() > 1;
+    // Few enough tokens that attention skips the cells of other sequences.
     let most = if is_sparse { DENSE_TOKENS - 1 } else { MICRO_BATCH_TOKENS_MAX };
     spec.batch_tokens.min(most)
 }
@@ -320,6 +336,7 @@ mod tests {
         let without = EngineSpec { flash_attention: FlashAttention::Off, ..with.clone() };
         let [with, without] =
             [with, without].map(|spec| MemoryEstimate::new(&spec, &eight_billion()).compute_bytes);
+
         // 512 tokens at once, 32 heads, 8,192 cells, scores and softmax of 4 bytes.
         assert_eq!(without - with, 512 * 32 * 8192 * 8);
     }
@@ -391,6 +408,7 @@ mod tests {
         // 14314 weights, 1024 pool, 512 driver, and compute: 628_883_456 bytes, less than 600 MiB.
         let spec = spec(&[0], 8192);
         assert!(check(&spec, &shape, &free(&[14_314 + 1024 + 512 + 600])).is_ok());
+
         let error = check(&spec, &shape, &free(&[14_314 + 1024 + 512 + 599])).unwrap_err();
         let EngineError::WontFit(shortage) = &error else { panic!("{error}") };
         assert_eq!(shortage.needed_bytes, (14_314 + 1024 + 512) * MIB + 628_883_456);
@@ -398,9 +416,10 @@ mod tests {
         assert_eq!(shortage.context_tokens_max, 8192 - 256);
         assert_eq!(
             error.to_string(),
-            "model  does not fit on CUDA0: it needs 16.1 GiB (weights 14.0 GiB, KV pool of 8192 tokens 1.0 GiB, \
-             compute 599.8 MiB, driver 512.0 MiB), and 16.1 GiB are free; lower context_tokens to 7936, or use a \
-             smaller quantisation or more GPUs, or free memory on this one"
+            "model  does not fit on CUDA0: it needs 16.1 GiB (weights 14.0 GiB, KV pool of 8192 \
+             tokens 1.0 GiB, compute 599.8 MiB, driver 512.0 MiB), and 16.1 GiB are free; lower \
+             context_tokens to 7936, or use a smaller quantisation or more GPUs, or free memory on \
+             this one"
         );
     }
 

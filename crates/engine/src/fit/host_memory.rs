@@ -35,6 +35,7 @@ fn version_two(root: &Path) -> Option<u64> {
         let stat = std::fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
         Some(limit.saturating_sub(used.saturating_sub(field(&stat, "file ").unwrap_or(0))))
     };
+
     let below = top.join(own);
     below.ancestors().take_while(|folder| folder.starts_with(&top)).filter_map(left).min()
 }
@@ -77,19 +78,23 @@ mod tests {
         ];
         let service: Vec<(&str, &str)> =
             service.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+
         let above = [
             ("sys/fs/cgroup/memory.max", "2000000000"),
             ("sys/fs/cgroup/memory.current", "1000000000"),
         ];
+
         let old = [
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "500000000"),
             ("sys/fs/cgroup/memory/memory.usage_in_bytes", "300000000"),
             ("sys/fs/cgroup/memory/memory.stat", "cache 1\ntotal_cache 100000000\n"),
         ];
+
         let unlimited = [
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712"),
             ("sys/fs/cgroup/memory/memory.usage_in_bytes", "1"),
         ];
+
         for (files, bytes) in [
             (vec![], 8_192_000_000),
             (service.clone(), 3_600_000_000),

@@ -33,25 +33,31 @@ impl ModelShape {
         let numbers = |key: &str| header.numbers(&format!("{}.{key}", header.architecture));
         let number =
             |key: &str| numbers(key).and_then(|all| all.iter().copied().max()).unwrap_or(0);
+
         // A list has a number per layer; a single number applies to all.
         let of_layer = |key: &str, layer: usize| match numbers(key) {
             Some([one]) => Some(*one),
             Some(all) => all.get(layer).copied(),
             None => None,
         };
+
+        // A header may claim any number of layers, but each of them has a tensor.
         let count =
             usize::try_from(number("block_count")).unwrap_or(usize::MAX).min(header.tensors.len());
+
         let embedding_length = number("embedding_length");
         let heads = number("attention.head_count");
         let head = embedding_length.checked_div(heads).unwrap_or(0);
         let length =
             |key: &str| numbers(key).map_or(head, |all| all.iter().copied().max().unwrap_or(0));
         let (keys, values) = (length("attention.key_length"), length("attention.value_length"));
+
         let kv = (0..count).map(|layer| {
             let heads = of_layer("attention.head_count_kv", layer)
                 .or_else(|| of_layer("attention.head_count", layer));
             product([heads.unwrap_or(0), keys.saturating_add(values), KV_ELEMENT_BYTES])
         });
+
         let mut shape = Self {
             kv: kv.collect(),
             layers: vec![0; count],
@@ -63,6 +69,7 @@ impl ModelShape {
                 .max(product([number("expert_used_count"), number("expert_feed_forward_length")])),
             ..Self::default()
         };
+
         header.tensors.iter().for_each(|tensor| shape.add(tensor));
         if shape.is_tied {
             shape.output = shape.output.saturating_add(shape.embedding);
@@ -137,7 +144,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("million.gguf");
         TinyModel::MILLION.write(&path).unwrap();
+
         let shape = ModelShape::new(&read(&path).unwrap());
+
         // Width 128, 4 layers, 4 heads, hidden 384, vocabulary 259, 32-bit weights:
         // a layer has 2 norms, 4 squares and 3 of 128 x 384.
         let layer = 4 * (2 * 128 + 4 * 128 * 128 + 3 * 128 * 384);
@@ -158,6 +167,7 @@ mod tests {
             [("token_embd.weight", 700), ("output_norm.weight", 5), ("blk.0.attn_q.weight", 30)];
         let tied = ModelShape::new(&header(&[("block_count", &[1])], &tensors));
         assert_eq!((tied.on_host(), tied.on_gpus()), (735, 735));
+
         let own = [&tensors[..], &[("output.weight", 600)]].concat();
         let untied = ModelShape::new(&header(&[("block_count", &[1])], &own));
         assert_eq!((untied.on_host(), untied.on_gpus()), (1335, 635));
@@ -171,9 +181,11 @@ mod tests {
         let kv = |more: &[(&str, &[u64])]| {
             ModelShape::new(&header(&[&base[..], more].concat(), &tensors)).kv
         };
+
         assert_eq!(kv(&[]), [256; 3], "8 heads of 8, keys and values, 2 bytes");
         assert_eq!(kv(&[("attention.head_count_kv", &[2])]), [64; 3]);
         assert_eq!(kv(&[("attention.head_count_kv", &[2, 0, 4])]), [64, 0, 128]);
+
         let wide: [(&str, &[u64]); 3] = [
             ("attention.head_count_kv", &[1]),
             ("attention.key_length", &[192]),

@@ -1,7 +1,7 @@
 //! Reads the header of a GGUF file: metadata and tensors, and whether the file is complete.
 //!
-//! Knows nothing of architectures: llama.cpp may still refuse a file that passes. Reads the header
-//! only, never the weights, and allocates nothing on a claim of the file's that its length does not
+//! Knows nothing of architectures: llama.cpp may still refuse a file that passes. Reads only the
+//! header, never the weights, and allocates nothing for a claim that the file's length does not
 //! support.
 
 mod reader;
@@ -19,7 +19,7 @@ use reader::Reader;
 
 use super::EngineError;
 
-/// The key of the slugs of the tasks that a model was trained on, a list of strings;
+/// Metadata key of a list of strings: the slugs of the tasks that a model was trained on.
 /// `prime-agents train` writes it.
 pub const TASKS_KEY: &str = "prime.tasks";
 
@@ -36,9 +36,9 @@ pub struct Header {
     pub strings: BTreeMap<String, Vec<String>>,
     /// Length of the tokenizer's list of tokens.
     pub vocabulary: u64,
-    /// Where the metadata values lie in the file, by key; type and value, in bytes.
+    /// Byte ranges of the metadata values in the file, by key; each has the type and the value.
     pub values: BTreeMap<String, Range<u64>>,
-    /// In the order of their data.
+    /// The tensors, in the order of their data.
     pub tensors: Vec<Tensor>,
 }
 
@@ -63,7 +63,7 @@ pub struct Tensor {
     pub dimensions: Vec<u64>,
     /// ggml's number of the element type: 0 is f32, 1 is f16.
     pub kind: u32,
-    /// Where the data starts in the file, in bytes.
+    /// Start of the data in the file, in bytes.
     pub offset: u64,
     /// Size of the data in bytes. A tensor of an unknown type is taken to extend to the next one.
     pub bytes: u64,
@@ -100,6 +100,7 @@ pub fn read(path: &Path) -> Result<Header, EngineError> {
     if !meta.is_file() {
         return Err(missing("it is not a regular file".to_owned()));
     }
+
     Reader::new(BufReader::new(file), meta.len()).header().map_err(|error| match error {
         GgufError::Foreign(found) => EngineError::ModelForeign { path: path.to_owned(), found },
         GgufError::Damaged(detail) => EngineError::ModelTruncated { path: path.to_owned(), detail },

@@ -37,8 +37,10 @@ struct Entry {
 /// The tensors with their sizes and places in a file of `size` bytes, whose data starts at `data`.
 fn located(mut entries: Vec<Entry>, data: u64, size: u64) -> Vec<Tensor> {
     entries.sort_by_key(|entry| entry.tensor.offset);
+
     let mut end = size - data;
     let mut tensors = Vec::with_capacity(entries.len());
+    // Backwards, because a tensor of unknown type extends to the one after it.
     for Entry { tensor, bytes } in entries.into_iter().rev() {
         let bytes = bytes.unwrap_or(end.saturating_sub(tensor.offset));
         end = tensor.offset;
@@ -71,12 +73,15 @@ impl<R: Read> Reader<R> {
                 magic.escape_ascii().to_string()
             )));
         }
+
         let version = self.u32()?;
         if !(2..=3).contains(&version) {
             return Err(GgufError::Foreign(format!("version {version}")));
         }
+
         let tensors = self.count("tensors", ENTRIES_MAX)?;
         let entries = self.count("metadata entries", ENTRIES_MAX)?;
+
         let mut alignment = 32_u64;
         let mut header = Header { version, ..Header::default() };
         for _ in 0..entries {
@@ -96,15 +101,20 @@ impl<R: Read> Reader<R> {
             } else {
                 self.value(&key, kind, &mut header)?;
             }
+
             if let (Ok(key), true) = (String::from_utf8(key), header.values.len() < VALUES_MAX) {
                 header.values.entry(key).or_insert(start..self.at);
             }
         }
+
+        // Not reserved in advance: the count is only a claim.
         let mut entries = Vec::new();
         for _ in 0..tensors {
             entries.push(self.entry(alignment)?);
         }
+
         let data = self.at.next_multiple_of(alignment);
+
         let ends = entries
             .iter()
             .map(|entry| entry.tensor.offset.saturating_add(entry.bytes.unwrap_or(0)));
@@ -117,6 +127,7 @@ impl<R: Read> Reader<R> {
                 ));
             }
         }
+
         header.tensors = located(entries, data, self.size);
         Ok(header)
     }
@@ -129,6 +140,7 @@ impl<R: Read> Reader<R> {
                 header.numbers.insert(key.to_owned(), numbers);
             }
         };
+
         if kind != ARRAY {
             return match scalar_bytes(kind) {
                 Some(_) => {
@@ -139,8 +151,10 @@ impl<R: Read> Reader<R> {
                 None => self.skip_value(kind, 0),
             };
         }
+
         let element = self.u32()?;
         let length = self.u64()?;
+
         if key == b"tokenizer.ggml.tokens" {
             header.vocabulary = length;
         } else if !key.starts_with(b"tokenizer.") && length <= STRINGS_MAX && element == STRING {
@@ -158,6 +172,7 @@ impl<R: Read> Reader<R> {
             keep(numbers.into_iter().collect());
             return Ok(());
         }
+
         self.skip_elements(element, length, 0)
     }
 
@@ -185,6 +200,7 @@ impl<R: Read> Reader<R> {
         if !(1..=4).contains(&count) {
             return damaged(format!("tensor {name} has {count} dimensions"));
         }
+
         let mut elements = 1_u64;
         let mut dimensions = Vec::with_capacity(4);
         for _ in 0..count {
@@ -195,11 +211,13 @@ impl<R: Read> Reader<R> {
                 _ => return damaged(format!("tensor {name} has an impossible size")),
             };
         }
+
         let kind = self.u32()?;
         let offset = self.u64()?;
         if !offset.is_multiple_of(alignment) {
             return damaged(format!("tensor {name} is not aligned to {alignment} bytes"));
         }
+
         let row = dimensions[0];
         let tensor = Tensor { name, dimensions, kind, offset, bytes: 0 };
         // llama.cpp may know types that are newer than our table; the offset is checked all the
@@ -207,10 +225,12 @@ impl<R: Read> Reader<R> {
         let Some((block, bytes)) = block_size(kind) else {
             return Ok(Entry { tensor, bytes: None });
         };
+
         let name = &tensor.name;
         if !row.is_multiple_of(block) {
             return damaged(format!("tensor {name} has rows of {row}, not a multiple of {block}"));
         }
+
         let bytes = (elements / block).checked_mul(bytes);
         if bytes.and_then(|bytes| bytes.checked_add(offset)).is_none() {
             return damaged(format!("tensor {name} has an impossible place"));

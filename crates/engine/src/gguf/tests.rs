@@ -10,6 +10,7 @@ fn every_truncation_of_a_model_is_refused_and_the_whole_passes() {
     let path = dir.path().join("tiny.gguf");
     TinyModel::default().write(&path).expect("model written");
     assert_eq!(read(&path).expect("a whole file").vocabulary, 259);
+
     let bytes = std::fs::read(&path).expect("model read");
     // Every length inside the header's beginning, then coarser.
     let lengths = (0..600).chain((600..bytes.len()).step_by(997)).chain([bytes.len() - 1]);
@@ -23,6 +24,7 @@ fn missing_and_foreign_files_are_told_apart() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     assert!(matches!(read(&dir.path().join("none")), Err(EngineError::ModelMissing { .. })));
     assert!(matches!(read(dir.path()), Err(EngineError::ModelMissing { .. })));
+
     let path = dir.path().join("text");
     for text in [&b""[..], b"PK", b"PK\x03\x04 something else", b"GGUF\x01\0\0\0\0\0\0\0"] {
         std::fs::write(&path, text).expect("file written");
@@ -37,14 +39,17 @@ fn file(entries: &[(&str, u32, &[u8])], tensors: &[(&str, u32, u64)], data: usiz
         out.extend((text.len() as u64).to_le_bytes());
         out.extend(text.as_bytes());
     };
+
     let mut bytes = b"GGUF\x03\0\0\0".to_vec();
     bytes.extend((tensors.len() as u64).to_le_bytes());
     bytes.extend((entries.len() as u64).to_le_bytes());
+
     for (key, kind, value) in entries {
         text(&mut bytes, key);
         bytes.extend(kind.to_le_bytes());
         bytes.extend(*value);
     }
+
     for (name, kind, offset) in tensors {
         text(&mut bytes, name);
         bytes.extend(1_u32.to_le_bytes());
@@ -52,6 +57,7 @@ fn file(entries: &[(&str, u32, &[u8])], tensors: &[(&str, u32, u64)], data: usiz
         bytes.extend(kind.to_le_bytes());
         bytes.extend(offset.to_le_bytes());
     }
+
     bytes.resize(bytes.len().next_multiple_of(32) + data, 0);
     bytes
 }
@@ -65,8 +71,10 @@ fn integers_and_short_lists_are_kept_and_the_rest_is_skipped() {
     let list = |kind: u32, length: u64, elements: &[u8]| {
         [&kind.to_le_bytes()[..], &length.to_le_bytes(), elements].concat()
     };
+
     let text = [&3_u64.to_le_bytes()[..], b"gpt"].concat();
     let strings = [&1_u64.to_le_bytes()[..], b"x", &2_u64.to_le_bytes(), b"yz"].concat();
+
     let entries: [(&str, u32, &[u8]); 9] = [
         ("a.byte", 0, &[200]),
         ("a.negative", 5, &[255; 4]),
@@ -78,15 +86,19 @@ fn integers_and_short_lists_are_kept_and_the_rest_is_skipped() {
         ("a.last", 7, &[1]),
         ("b.strings", 9, &list(8, 2, &strings)),
     ];
+
     let bytes = file(&entries, &[], 0);
     let header = parsed(&bytes);
+
     let numbers: Vec<_> =
         header.numbers.iter().map(|(key, all)| (key.as_str(), all.as_slice())).collect();
     assert_eq!(numbers, [("a.byte", &[200][..]), ("a.list", &[3, 4]), ("a.long", &[1 << 32])]);
+
     assert_eq!(header.vocabulary, 2);
     let strings: Vec<_> =
         header.strings.iter().map(|(key, all)| (key.as_str(), all.as_slice())).collect();
     assert_eq!(strings, [("b.strings", &["x".to_owned(), "yz".to_owned()][..])]);
+
     let values: Vec<(&str, u64)> =
         header.values.iter().map(|(key, place)| (key.as_str(), place.end - place.start)).collect();
     let expected = [
@@ -98,6 +110,7 @@ fn integers_and_short_lists_are_kept_and_the_rest_is_skipped() {
         ("a.real", 8),
     ];
     assert_eq!(values[..6], expected, "a type of four bytes, and the value");
+
     let place = &header.values["a.byte"];
     assert_eq!(bytes[usize::try_from(place.end).unwrap() - 1], 200);
 }
@@ -105,14 +118,17 @@ fn integers_and_short_lists_are_kept_and_the_rest_is_skipped() {
 #[test]
 fn tensors_have_the_size_of_their_type_and_unknown_types_extend_to_the_next() {
     let tensors = [("last", 999, 512), ("q8_0", 8, 0), ("f16", 1, 384), ("new", 998, 96)];
+
     let bytes = file(&[], &tensors, 640);
     let header = parsed(&bytes);
     let sizes: Vec<_> =
         header.tensors.iter().map(|tensor| (tensor.name.as_str(), tensor.bytes)).collect();
     // 64 elements of q8_0 are two blocks of 34 bytes.
     assert_eq!(sizes, [("q8_0", 68), ("new", 288), ("f16", 128), ("last", 128)]);
+
     let first = &header.tensors[0];
     assert_eq!((&first.dimensions[..], first.kind), (&[64][..], 8));
+
     let data = bytes.len() as u64 - 640;
     assert_eq!(
         header.tensors.iter().map(|tensor| tensor.offset - data).collect::<Vec<_>>(),
@@ -126,6 +142,7 @@ fn absurd_claims_cost_no_memory() {
     bytes.extend(u64::MAX.to_le_bytes());
     bytes.extend(1_u64.to_le_bytes());
     assert!(parse(&bytes).is_err());
+
     bytes[8..16].copy_from_slice(&0_u64.to_le_bytes());
     bytes.extend(3_u64.to_le_bytes());
     bytes.extend(b"key");

@@ -3,7 +3,7 @@
 //!
 //! A turn continues a cached sequence, or copies a prefix from one, wherever its prompt has a
 //! cached prefix. A prefix common to many turns is computed once, a retry starts where its prompt
-//! ended, and a pop goes back to what remains of the history. Unused sequences stay cached until
+//! ended, and after a pop the remaining history is still cached. Unused sequences stay cached until
 //! their place is needed; eviction is LRU. This is bookkeeping only: the owner of the context
 //! applies the [`CacheOp`]s.
 
@@ -80,8 +80,8 @@ pub(super) struct KvCache {
     reserved: usize,
     /// Tokens computed so far.
     computed: u64,
-    /// In a shared pool, a cached sequence is evicted when it was not used while more tokens than
-    /// these were computed.
+    /// In a shared pool, a cached sequence is evicted once more than this many tokens were computed
+    /// since its last use.
     unused_max: u64,
     stats: CacheStats,
 }
@@ -146,28 +146,39 @@ impl KvCache {
         if self.is_full() {
             return None;
         }
+
         let mut found = self.tree.find(&prompt[..prompt.len().saturating_sub(1)]);
         let source = self.source(&found);
+
+        // In a split pool a copy moves a whole part, which a few tokens are not worth.
         let is_copied = self.pool == KvPool::Split && source.is_some_and(|seq| self.is_active(seq));
         if is_copied && found.length < COPY_TOKENS_MIN {
             found = Match::default();
         }
+
         let source = source.filter(|_| found.length > 0);
         let is_cached = source.is_some_and(|seq| !self.is_active(seq));
+
         let whole = prompt.len() + tokens_max;
         let wanted = whole - found.length;
         let fits = self.fits(wanted, |seq| Some(seq) == source);
+
+        // A cached source is continued instead of copied if that loses little, or if there is no
+        // room for both.
         let continues = is_cached
             && (!fits || source.is_some_and(|seq| self.is_worth_continuing(seq, found.length)));
         // The rest of a sequence that is continued is evictable, too.
         let has_room = if continues { self.fits(whole, |_| false) } else { fits };
+
         if !has_room {
             return None;
         }
+
         let seq = match source {
             Some(source) if continues => source,
             _ => self.vacate(source, ops)?,
         };
+
         match source {
             Some(source) if source == seq => {
                 self.truncate(source, found.length, ops);
@@ -176,11 +187,15 @@ impl KvCache {
             Some(source) => self.fork(source, seq, found.length, ops),
             None => self.truncate(seq, 0, ops),
         }
+
+        // Only now that the prefix is shared may its source be evicted as well.
         self.make_room(wanted, seq, source, ops);
+
         self.states[usize::from(seq.0)] = State::Active { reserved: wanted };
         self.reserved += wanted;
         self.active += 1;
         self.stats.shared_tokens += found.length as u64;
+
         Some(Slot { seq, cached: found.length })
     }
 
@@ -188,7 +203,7 @@ impl KvCache {
         matches!(self.states[usize::from(seq.0)], State::Active { .. })
     }
 
-    /// The sequence to take a prefix from: preferably a cached one, with little else.
+    /// The sequence to take a prefix from: preferably a cached one that holds little else.
     fn source(&self, found: &Match) -> Option<SeqId> {
         found.holders.iter().min_by_key(|seq| (self.is_active(*seq), self.tree.length(*seq)))
     }
@@ -202,8 +217,10 @@ impl KvCache {
     /// Whether there is room for `wanted` more tokens after evicting all cached sequences except
     /// those that `is_needed`. The parts of a split pool are as long as a turn can be.
     fn fits(&self, wanted: usize, is_needed: impl Fn(SeqId) -> bool) -> bool {
+        // A closure, because it visits every node and only matters in a pool that is short of room.
         let evictable =
             || self.tree.tokens_held_only_by_others(|seq| self.is_active(seq) || is_needed(seq));
+
         let taken = self.reserved + self.tree.tokens() + wanted;
         self.pool == KvPool::Split || taken <= self.cells || taken - evictable() <= self.cells
     }
@@ -214,6 +231,7 @@ impl KvCache {
         if let Some((empty, _)) = empty {
             return Some(empty);
         }
+
         let oldest = self.least_recently_used(source, None)?;
         if Some(oldest) != source {
             self.evict(oldest, ops);
@@ -253,20 +271,26 @@ impl KvCache {
         }
     }
 
-    /// Evicts, before a decode of `ahead` tokens, what will have been unused for too long after it.
+    /// Evicts, before a decode of `ahead` tokens, the sequences that will have been unused for too
+    /// long after it.
     ///
-    /// In a shared pool every token attends over all cells up to the last one in use, cached ones
-    /// included. After a certain number of tokens that has cost as much as recomputing the cached
-    /// ones, whatever their number. Eviction comes before the decode, so that the decode reuses the
-    /// freed cells instead of those above them.
+    /// In a shared pool every token attends over all cells up to the last one in use, including
+    /// cached ones. After a certain number of tokens this has cost as much as recomputing the
+    /// cached cells, however many there are. Eviction comes before the decode, so that the decode
+    /// reuses the freed cells instead of those above them.
     pub(super) fn evict_unused(&mut self, ahead: usize, ops: &mut Vec<CacheOp>) {
         if self.pool == KvPool::Split {
             return;
         }
         let computed = self.computed + ahead as u64;
-        let is_unused = |state| matches!(state, State::Cached { last_used } if computed - last_used > self.unused_max);
+        let is_unused = |state| match state {
+            State::Cached { last_used } => computed - last_used > self.unused_max,
+            State::Empty | State::Active { .. } => false,
+        };
+
         let unused: Vec<SeqId> =
             self.sequences().filter(|(_, state)| is_unused(*state)).map(|(seq, _)| seq).collect();
+
         for seq in unused {
             self.evict(seq, ops);
         }
@@ -313,7 +337,7 @@ impl KvCache {
     }
 
     /// Releases a turn's sequence. Its tokens stay cached if they are sound and no other sequence
-    /// holds them, too.
+    /// holds them as well.
     pub(super) fn release(&mut self, seq: SeqId, is_sound: bool, ops: &mut Vec<CacheOp>) {
         let state = &mut self.states[usize::from(seq.0)];
         if let State::Active { reserved } = *state {
@@ -321,6 +345,7 @@ impl KvCache {
             self.active -= 1;
         }
         *state = State::Cached { last_used: self.computed };
+
         let is_redundant = self.pool == KvPool::Shared && self.tree.is_covered(seq);
         if !is_sound || is_redundant || self.tree.length(seq) == 0 {
             self.truncate(seq, 0, ops);

@@ -110,7 +110,7 @@ impl PrefixTree {
         length == 0 || self.nodes[end].holders.len() > 1
     }
 
-    /// Tokens held only by sequences that are not wanted.
+    /// Number of tokens that no wanted sequence holds.
     pub(super) fn tokens_held_only_by_others(&self, is_wanted: impl Fn(SeqId) -> bool) -> usize {
         let unwanted =
             |node: &&Node| !node.holders.is_empty() && !node.holders.iter().any(&is_wanted);
@@ -127,6 +127,7 @@ impl PrefixTree {
         let children = self.nodes[id].children.iter().map(|child| (*child, &self.nodes[*child]));
         // There can be several, from sequences that computed the same tokens independently.
         let alike = children.filter(|(_, child)| child.tokens.first() == Some(first));
+
         let found = alike.map(|(at, child)| {
             let length = common_prefix(&child.tokens, tokens);
             let here = Match { length, holders: child.holders };
@@ -136,6 +137,7 @@ impl PrefixTree {
             self.find_below(at, &tokens[length..])
                 .map_or(here, |rest| Match { length: length + rest.length, ..rest })
         });
+
         found.max_by_key(|found| found.length)
     }
 
@@ -159,6 +161,7 @@ impl PrefixTree {
             children: vec![id],
             holders: node.holders,
         };
+
         let parent = node.parent;
         let upper = self.add(upper);
         self.nodes[id].parent = upper;
@@ -193,7 +196,9 @@ impl PrefixTree {
         }
         let (end, length) = self.ends[usize::from(seq.0)];
         self.tokens += tokens.len();
+
         let node = &mut self.nodes[end];
+        // Only a leaf of the sequence's own may grow in place.
         let end = if end != ROOT && node.children.is_empty() && node.holders == Holders::of(seq) {
             node.tokens.extend_from_slice(tokens);
             end
@@ -208,12 +213,14 @@ impl PrefixTree {
             self.nodes[end].children.push(child);
             child
         };
+
         self.ends[usize::from(seq.0)] = (end, length + tokens.len());
     }
 
     /// Gives `to`, which is empty, the first `length` tokens of `from`.
     pub(super) fn share(&mut self, from: SeqId, to: SeqId, length: usize) {
         debug_assert_eq!(self.length(to), 0, "{to:?} is not empty");
+
         let end = self.node_at(from, length);
         let mut id = end;
         while id != ROOT {
@@ -229,8 +236,11 @@ impl PrefixTree {
         if length >= held {
             return;
         }
+
+        // A split leaves the lower part its index, so `id` still is the last node afterwards.
         let last = self.node_at(seq, length);
         self.ends[usize::from(seq.0)] = (last, length);
+
         while id != last {
             let node = &mut self.nodes[id];
             node.holders.remove(seq);
@@ -245,6 +255,7 @@ impl PrefixTree {
             }
             id = parent;
         }
+
         self.merge(last);
     }
 
@@ -254,17 +265,22 @@ impl PrefixTree {
         if id == ROOT || self.nodes[child].holders != self.nodes[id].holders {
             return;
         }
+
         let lower = std::mem::take(&mut self.nodes[child]);
         self.vacant.push(child);
+
         for grandchild in &lower.children {
             self.nodes[*grandchild].parent = id;
         }
+
+        // Sequences that ended at the child now end here.
         for seq in lower.holders.iter() {
             let end = &mut self.ends[usize::from(seq.0)].0;
             if *end == child {
                 *end = id;
             }
         }
+
         let node = &mut self.nodes[id];
         node.tokens.extend(lower.tokens);
         node.children = lower.children;
@@ -298,17 +314,22 @@ mod tests {
         tree.extend(a, &[1, 2, 3, 4]);
         tree.share(a, b, 3);
         tree.extend(b, &[9]);
+
         assert_eq!((tree.tokens(), held(&tree, b)), (5, vec![1, 2, 3, 9]));
+
         let found = tree.find(&[1, 2, 3, 9, 9]);
         assert_eq!((found.length, found.holders.iter().collect::<Vec<_>>()), (4, vec![b]));
         let found = tree.find(&[1, 2, 8]);
         assert_eq!((found.length, found.holders.iter().collect::<Vec<_>>()), (2, vec![a, b]));
+
         assert_eq!(tree.find(&[7]), Match::default());
+
         tree.truncate(a, 0);
         assert_eq!((tree.tokens(), held(&tree, b)), (4, vec![1, 2, 3, 9]));
         // The remaining nodes were merged.
         assert_eq!(tree.nodes[ROOT].children.len(), 1);
         assert!(tree.nodes[tree.nodes[ROOT].children[0]].children.is_empty());
+
         tree.share(b, c, 4);
         assert!(tree.is_covered(b) && tree.is_covered(c) && tree.is_covered(a));
         tree.extend(c, &[5]);
@@ -358,6 +379,7 @@ mod tests {
                         }
                     }
                 }
+
                 for (seq, list) in (0..SEQUENCES).map(SeqId).zip(&lists) {
                     assert_eq!(
                         (&held(&tree, seq), tree.length(seq)),
@@ -365,6 +387,7 @@ mod tests {
                         "seed {seed}"
                     );
                 }
+
                 let wanted: Vec<Token> = (0..6).map(|_| rng.random_range(0..3)).collect();
                 let longest = lists.iter().map(|list| common_prefix(list, &wanted)).max();
                 let found = tree.find(&wanted);

@@ -71,6 +71,7 @@ impl Pool {
             .filter(|c| c.holders.contains(&seq))
             .map(|c| (c.position, c.token))
             .collect();
+
         held.sort_unstable();
         assert!(
             held.iter().zip(0..).all(|((position, _), at)| *position == at),
@@ -134,12 +135,15 @@ fn a_retry_starts_where_its_prompt_ended() {
     for (kind, rejected) in [(KvPool::Shared, 8), (KvPool::Split, 7)] {
         let mut both = Both::new(kind, 400, 4, 4);
         let prompt = tokens("the head, the instance and a state of it; ");
+
         assert_eq!(both.turn(&prompt, &tokens("move 1 2")), 0);
         assert_eq!(both.turn(&prompt, &tokens("move 1 3")), prompt.len() - 1, "{kind:?}");
+
         // After an accepted step the answer is part of the prompt, and is not computed again.
         let longer = [prompt.clone(), tokens("move 1 3; now ")].concat();
         assert_eq!(both.turn(&longer, &tokens("move 2 3")), prompt.len() + 8, "{kind:?}");
-        // A pop goes back to what remains of the history.
+
+        // After a pop, the remaining history is still cached.
         let popped = [prompt.clone(), tokens("move 1 2; now ")].concat();
         assert_eq!(both.turn(&popped, &[]), prompt.len() + rejected, "{kind:?}");
     }
@@ -150,13 +154,16 @@ fn concurrent_turns_share_a_cached_prefix() {
     for (kind, cells) in [(KvPool::Shared, 100 + 3 * 10), (KvPool::Split, 1000)] {
         let mut both = Both::new(kind, cells, 3, 3);
         let head: Vec<Token> = (0..100).collect();
+
         let prompts = [7, 8, 9].map(|last| [head.clone(), vec![last; 5]].concat());
         let first = both.allocate(&prompts[0], 5).expect("a sequence");
         both.compute(first.seq, &prompts[0]);
+
         for prompt in &prompts[1..] {
             let next = both.allocate(prompt, 5).unwrap_or_else(|| panic!("{kind:?}: no room"));
             assert_eq!((next.cached, both.pool.read(next.seq)), (100, head.clone()));
         }
+
         assert!(both.cache.is_full() && both.allocate(&prompts[0], 5).is_none());
     }
 }
@@ -165,11 +172,13 @@ fn concurrent_turns_share_a_cached_prefix() {
 fn the_least_recently_used_is_evicted_when_room_is_needed() {
     let mut both = Both::new(KvPool::Shared, 100, 8, 8);
     let prompt = |first: Token| -> Vec<Token> { (0..30).map(|at| first * 1000 + at).collect() };
+
     for first in 1..=3 {
         both.turn(&prompt(first), &[0]);
     }
     assert_eq!(both.cache.stats().evictions, 0);
     assert_eq!(both.turn(&prompt(1), &[0]), 29);
+
     // There is room for three: the second is the least recently used.
     both.turn(&prompt(4), &[0]);
     assert_eq!([1, 2, 3, 4].map(|first| both.cache.cached(&prompt(first))), [29, 0, 29, 29]);
@@ -179,6 +188,7 @@ fn the_least_recently_used_is_evicted_when_room_is_needed() {
 fn a_shared_pool_evicts_what_was_unused_for_long() {
     for (kind, kept) in [(KvPool::Shared, 7), (KvPool::Split, 40)] {
         let cache = KvCache::new(kind, 40 * 256, 40, 40, 20);
+
         let mut both = Both { cache, ..Both::new(kind, 0, 1, 1) };
         let prompt = |turn: Token| [turn, turn, turn];
         for turn in 0..40 {
@@ -186,6 +196,7 @@ fn a_shared_pool_evicts_what_was_unused_for_long() {
             both.cache.evict_unused(0, &mut both.ops);
             both.apply();
         }
+
         // Those after which at most 20 tokens were computed; the parts of a split pool cost the
         // others nothing.
         assert_eq!(
@@ -203,9 +214,11 @@ fn eviction_counts_the_tokens_of_the_next_decode() {
         cache: KvCache::new(KvPool::Shared, 256, 4, 4, 20),
         ..Both::new(KvPool::Shared, 0, 1, 1)
     };
+
     both.turn(&[1, 2, 3], &[]);
     both.cache.evict_unused(20, &mut both.ops);
     assert!(both.ops.is_empty(), "20 tokens are not too many");
+
     both.cache.evict_unused(21, &mut both.ops);
     assert_eq!(both.ops.len(), 1);
     both.apply();
@@ -215,9 +228,11 @@ fn eviction_counts_the_tokens_of_the_next_decode() {
 #[test]
 fn the_tokens_of_a_failed_turn_are_not_cached() {
     let mut both = Both::new(KvPool::Shared, 100, 2, 2);
+
     let slot = both.allocate(&[1, 2, 3], 5).expect("a sequence");
     both.compute(slot.seq, &[1, 2, 3]);
     both.release(slot.seq, false);
+
     assert_eq!((both.cache.cached(&[1, 2, 3]), both.pool.cells.len()), (0, 0));
 }
 
@@ -236,6 +251,7 @@ fn cache_and_pool_agree_under_random_turns() {
         let active_max = rng.random_range(1..=4);
         let cells = rng.random_range(60..200);
         let mut both = Both::new(kind, cells, active_max + rng.random_range(0..=3), active_max);
+
         let mut active: Vec<Turn> = Vec::new();
         for _ in 0..150 {
             if rng.random_bool(0.5) {
@@ -246,13 +262,16 @@ fn cache_and_pool_agree_under_random_turns() {
                 prompt.extend((0..rng.random_range(0..5)).map(|_| rng.random_range(0..2)));
                 let answer: Vec<Token> =
                     (0..rng.random_range(0..10)).map(|_| rng.random_range(0..2)).collect();
+
                 let cached = both.cache.cached(&prompt);
                 let slot = both.allocate(&prompt, answer.len());
+
                 assert!(
                     slot.is_some() || !active.is_empty(),
                     "seed {seed}: an idle cache has no room"
                 );
                 let Some(slot) = slot else { continue };
+
                 assert!(slot.cached < prompt.len() && slot.cached <= cached, "seed {seed}");
                 assert_eq!(both.pool.read(slot.seq), prompt[..slot.cached], "seed {seed}");
                 assert!(active.iter().all(|turn| turn.slot.seq != slot.seq), "seed {seed}");
@@ -261,6 +280,7 @@ fn cache_and_pool_agree_under_random_turns() {
                     computed: slot.cached,
                     tokens: [prompt, answer].concat(),
                 });
+
                 assert!(active.len() <= usize::from(active_max), "seed {seed}");
             } else if !active.is_empty() {
                 let at = rng.random_range(0..active.len());
@@ -273,6 +293,7 @@ fn cache_and_pool_agree_under_random_turns() {
                     both.release(turn.slot.seq, rng.random_bool(0.8));
                 }
             }
+
             for turn in &active {
                 assert_eq!(
                     both.pool.read(turn.slot.seq),
@@ -280,6 +301,7 @@ fn cache_and_pool_agree_under_random_turns() {
                     "seed {seed}"
                 );
             }
+
             if kind == KvPool::Shared {
                 assert!(
                     both.pool.cells.len() <= cells as usize,
@@ -288,6 +310,7 @@ fn cache_and_pool_agree_under_random_turns() {
                 assert_eq!(both.pool.cells.len(), both.cache.tree.tokens(), "seed {seed}");
             }
         }
+
         for turn in active.drain(..) {
             both.release(turn.slot.seq, true);
         }

@@ -17,8 +17,8 @@ const IDLE_MAX: Duration = Duration::from_mins(1);
 const BODY_BYTES_MAX: usize = 256 << 20;
 /// Pause after a refusal without `Retry-After`.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
-/// Beyond any event id, so that the stream has the run's end only. The largest integer exact in
-/// every JSON reader.
+/// An id beyond that of any event, so that the stream has only the run's end. The largest integer
+/// that every JSON reader represents exactly.
 const LAST_EVENT_ID: &str = "9007199254740991";
 
 pub struct DaemonClient {
@@ -81,6 +81,7 @@ fn idle() -> HttpLoadError {
 /// The run's record in the received part of an event stream, once it is complete.
 fn result_of(text: &[u8]) -> Option<&[u8]> {
     let begin = b"event: result\ndata: ";
+    // JSON escapes line breaks, so this cannot occur inside an event's data.
     let at = text.windows(begin.len()).position(|window| window == begin)?;
     let is_line = at == 0 || text[at - 1] == b'\n';
     let data = &text[at + begin.len()..];
@@ -98,11 +99,13 @@ impl DaemonClient {
         if parsed.is_none_or(|url| url.host_str().is_none_or(str::is_empty)) {
             return Err(HttpLoadError::Url { url: url.to_owned() });
         }
+
         let authorization =
             key.map(|key| HeaderValue::from_str(&format!("Bearer {key}"))).transpose();
         let mut authorization = authorization.map_err(|_| HttpLoadError::Key)?;
         authorization.iter_mut().for_each(|header| header.set_sensitive(true));
-        // Fails if one is installed already, which is fine.
+
+        // Fails if a provider is installed already, which is fine.
         drop(rustls::crypto::ring::default_provider().install_default());
         let client = Client::builder()
             // A proxy would be measured too, and a redirect would send the key elsewhere.
@@ -112,12 +115,14 @@ impl DaemonClient {
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
             .retry(reqwest::retry::never())
+            // Only `http` is spoken, so no certificates need to be loaded.
             .tls_certs_only([])
             .build();
         let client = client.map_err(|error| HttpLoadError::Unreachable {
             url: base.clone(),
             reason: error.to_string(),
         })?;
+
         Ok(Self { client, base, authorization, request: request.to_string().into_bytes() })
     }
 
@@ -126,6 +131,7 @@ impl DaemonClient {
             Some(key) => request.header(AUTHORIZATION, key),
             None => request,
         };
+
         let response = timeout(IDLE_MAX, request.send()).await.map_err(|_| idle())?;
         response.map_err(|error| {
             if error.is_connect() {
@@ -158,10 +164,12 @@ impl DaemonClient {
             .headers()
             .get(RETRY_AFTER)
             .and_then(|value| value.to_str().ok()?.trim().parse().ok());
+
         let body = Self::body(response).await?;
         let Ok(Refusal { error: RefusalDetail { message } }) = serde_json::from_slice(&body) else {
             return Err(HttpLoadError::Foreign { url: self.base.clone(), status: status.as_u16() });
         };
+
         match status {
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
                 Ok(Answer::Refused {
@@ -187,6 +195,7 @@ impl DaemonClient {
         if !status.is_success() {
             return self.refusal::<()>(response).await.map(drop);
         }
+
         let body = Self::body(response).await?;
         let listing: Result<Value, _> = serde_json::from_slice(&body);
         if listing.is_ok_and(|listing| listing["runs"].is_array()) {
@@ -206,6 +215,7 @@ impl DaemonClient {
         if !response.status().is_success() {
             return self.refusal(response).await;
         }
+
         let body = Self::body(response).await?;
         let Accepted { id } =
             serde_json::from_slice(&body).map_err(|error| Self::unreadable(&error))?;
@@ -219,6 +229,7 @@ impl DaemonClient {
         if !response.status().is_success() {
             return self.refusal(response).await;
         }
+
         let body = Self::body(response).await?;
         let reason = "the event stream ended before the run";
         let record = result_of(&body)
@@ -233,9 +244,9 @@ mod tests {
 
     #[test]
     fn the_record_is_found_when_it_is_complete() {
-        let whole =
-            b": alive\n\nid: 3\nevent: finished\ndata: {\"event: result\\ndata: x\":1}\n\nevent: result\ndata: \
-                      {\"status\":\"verified\",\"steps\":7}\n\n";
+        let whole = b": alive\n\nid: 3\n\
+              event: finished\ndata: {\"event: result\\ndata: x\":1}\n\nevent: result\ndata: \
+              {\"status\":\"verified\",\"steps\":7}\n\n";
         let record: RunRecord = serde_json::from_slice(result_of(whole).unwrap()).unwrap();
         assert_eq!(record, RunRecord { status: "verified".to_owned(), steps: 7 });
         for end in 0..whole.len() {
@@ -260,6 +271,7 @@ mod tests {
             new("http://localhost:7433/", Some("prime_1")).as_deref(),
             Ok("http://localhost:7433")
         );
+
         assert_eq!(new("http://localhost:7433", Some("a\nb")), Err(HttpLoadError::Key));
     }
 }

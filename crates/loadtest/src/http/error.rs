@@ -12,7 +12,8 @@ pub enum HttpLoadError {
     #[error("the load has {what}: give {give}")]
     Load { what: String, give: &'static str },
     #[error(
-        "no daemon answers on {url}: {reason}: start one with `prime-agents serve`, or give its address with --url"
+        "no daemon answers on {url}: {reason}: start one with `prime-agents serve`, or give its \
+         address with --url"
     )]
     Unreachable { url: String, reason: String },
     #[error("{url} answered with status {status}, but is not a prime-agents daemon: check --url")]
@@ -21,7 +22,7 @@ pub enum HttpLoadError {
         "{url} does not accept the key: {message}: set PRIME_API_KEY to one of its server.keys"
     )]
     Unauthorized { url: String, message: String },
-    /// Permanently.
+    /// The refusal is permanent.
     #[error("the daemon refused a run of the load with status {status}: {message}")]
     Refused { status: u16, message: String },
     #[error("the daemon accepted no run for {} s: {message}", patience.as_secs())]
@@ -31,17 +32,18 @@ pub enum HttpLoadError {
     )]
     BrokenOff { reason: String },
     #[error(
-        "the response cannot be read by this version: {reason}: use the load test of the daemon's version"
+        "the response cannot be read by this version: {reason}: use the load test of the daemon's \
+         version"
     )]
     Unreadable { reason: String },
     #[error(
-        "{connections} connections exceed this process's limit of {limit} file descriptors: raise it (`ulimit -n`), here \
-         and for the daemon, or give fewer trajectories"
+        "{connections} connections exceed this process's limit of {limit} file descriptors: raise \
+         it (`ulimit -n`), here and for the daemon, or give fewer trajectories"
     )]
     Descriptors { connections: u32, limit: u64 },
     #[error(
-        "{runs} consecutive runs of a client ended without a step, the last as `{status}`: look at one of them \
-         (`prime-agents runs list`), or give --duration instead of --steps"
+        "{runs} consecutive runs of a client ended without a step, the last as `{status}`: look at \
+         one of them (`prime-agents runs list`), or give --duration instead of --steps"
     )]
     Stepless { runs: u32, status: String },
     #[error("no run ended during the measurement: give a longer --duration, or a smaller problem")]

@@ -37,13 +37,13 @@ impl Lag {
         self.0.saturating_record(u64::try_from(late.as_nanos()).unwrap_or(u64::MAX).max(1));
     }
 
-    /// A remark if the lag matters beside this median latency.
+    /// A remark, if the lag matters compared with this median latency.
     pub fn remark(&self, p50_us: f64) -> Option<String> {
         let late = latency(&self.0).p99_us;
         (late > LAG_MIN_US.max(SHARE_MIN * p50_us)).then(|| {
             format!(
-                "The client's own timers were late by {} µs (p99), which is part of the latencies. Run it on another \
-                 machine than the daemon, or with fewer trajectories.",
+                "The client's own timers were late by {} µs (p99), which is part of the latencies. \
+                 Run it on another machine than the daemon, or with fewer trajectories.",
                 figure(late)
             )
         })

@@ -24,19 +24,19 @@ use tally::{Due, RunTimes, Tally};
 
 /// How long the daemon may refuse all runs.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// File descriptors of the process beside its connections.
+/// File descriptors that the process needs besides its connections.
 const DESCRIPTORS: u64 = 64;
 /// Consecutive runs without a step after which a client gives up on its number of steps.
 const STEPLESS_MAX: u32 = 20;
 /// Longest time, in seconds: a year.
 const SECONDS_MAX: f64 = 31_536_000.0;
-/// Runs per second; sending one takes longer than a microsecond.
+/// Highest rate, in runs per second; sending one run takes longer than a microsecond.
 const RATE_MAX: f64 = 1e6;
 
 /// A load on a daemon.
 #[derive(Clone, Debug)]
 pub struct HttpLoad {
-    /// The daemon's, `http://HOST:PORT`.
+    /// The daemon's address, `http://HOST:PORT`.
     pub url: String,
     /// API key, if the daemon requires one.
     pub key: Option<String>,
@@ -45,7 +45,7 @@ pub struct HttpLoad {
     /// Clients. Each has one connection and at most one run in progress.
     pub trajectories: u32,
     /// Runs due per second over all clients, evenly spaced. `None`: a client's next run is due when
-    /// its last has ended.
+    /// its previous one has ended.
     pub rate: Option<f64>,
     /// Runs due before its end are not measured.
     pub warmup: Duration,
@@ -61,7 +61,7 @@ pub struct HttpMeasured {
     pub remarks: Vec<String>,
 }
 
-/// Shared by the clients.
+/// The state that the clients share.
 struct Shared {
     daemon: DaemonClient,
     trajectories: u32,
@@ -69,7 +69,7 @@ struct Shared {
     start: Instant,
     /// The end of the warm-up.
     from: Instant,
-    /// Per client.
+    /// Steps wanted per client, if the load is limited by steps.
     steps: Option<u64>,
     /// When the last run is due; set during the load if steps are counted.
     end: Mutex<Option<Instant>>,
@@ -80,7 +80,7 @@ struct Shared {
     tally: Mutex<Tally>,
 }
 
-/// A panic of another client leaves nothing inconsistent.
+/// Locks a mutex even if it is poisoned: a panic of another client leaves nothing inconsistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -98,6 +98,7 @@ impl Shared {
         reason = "bounded by rate and time"
     )]
     fn due_before(&self, rate: f64, moment: Instant) -> u64 {
+        // The slack keeps rounding from adding a run.
         (moment.duration_since(self.start).as_secs_f64() * rate - 1e-6).ceil().max(0.0) as u64
     }
 
@@ -112,17 +113,22 @@ impl Shared {
             let now = Instant::now();
             return (!self.is_past(now)).then_some(now);
         };
+
         let ticket = self.ticket.fetch_add(1, Ordering::Relaxed);
         let due = self.due_at(rate, ticket);
         if self.is_past(due) {
             return None;
         }
+
         sleep_until(due).await;
+
         let end = *lock(&self.end);
         if let Some(end) = end.filter(|end| Instant::now() >= *end) {
             // Too late for this one and all later ones.
             let last = self.due_before(rate, end);
+            // Takes all remaining tickets, so that each of them is counted by one client only.
             let next = self.ticket.fetch_max(last, Ordering::Relaxed);
+
             self.unsent(rate, ticket..(ticket + 1).min(last));
             self.unsent(rate, next..last);
             return None;
@@ -136,7 +142,7 @@ impl Shared {
         lock(&self.tally).unsent(tickets.end.saturating_sub(first));
     }
 
-    /// Waits as the daemon asked. False if the test ends before.
+    /// Waits as the daemon asked. Returns false if the test ends before that.
     async fn back_off(
         &self,
         pause: Duration,
@@ -147,17 +153,20 @@ impl Shared {
         if now.duration_since(*lock(&self.accepted)) > PATIENCE {
             return Err(HttpLoadError::NeverAccepted { patience: PATIENCE, message });
         }
+
         lock(&self.tally).refused(message);
+        // A longer pause would outlast the patience.
         let again = now + pause.min(PATIENCE);
         if may_end && self.is_past(again) {
             return Ok(false);
         }
+
         sleep_until(again).await;
         Ok(true)
     }
 
-    /// One run from when it is due to its end. Returns its record and the steps that count, or
-    /// `None` if it was never accepted.
+    /// Performs one run, from when it is due to its end. Returns its record and the steps that
+    /// count, or `None` if it was never accepted.
     async fn run(&self, due: Instant) -> Result<Option<(RunRecord, u64)>, HttpLoadError> {
         let (id, sent, accepted) = loop {
             let sent = Instant::now();
@@ -181,26 +190,31 @@ impl Shared {
                 }
             }
         };
+
         let times = RunTimes { due, sent, accepted, ended: Instant::now() };
         let in_time = !self.is_past(times.ended);
         let steps = lock(&self.tally).ended(&times, &record, in_time);
         Ok(Some((record, steps)))
     }
 
-    /// All runs of one client.
+    /// Performs all runs of one client.
     async fn client(&self) -> Result<(), HttpLoadError> {
         let (mut steps, mut stepless) = (0, 0);
         while let Some(due) = self.next_due().await {
             let Some((record, counted)) = self.run(due).await? else { return Ok(()) };
             let Some(wanted) = self.steps else { continue };
+
             steps += counted;
             stepless = if record.steps == 0 { stepless + 1 } else { 0 };
+
             if stepless == STEPLESS_MAX {
                 return Err(HttpLoadError::Stepless { runs: stepless, status: record.status });
             }
             if self.rate.is_none() && steps >= wanted {
                 return Ok(());
             }
+
+            // In an open loop the steps of all clients count together.
             if self.rate.is_some()
                 && lock(&self.tally).steps() >= wanted.saturating_mul(self.trajectories.into())
             {
@@ -228,6 +242,7 @@ impl HttpLoad {
         if let Some(rate) = self.rate.filter(|rate| !(*rate > 0.0 && *rate <= RATE_MAX)) {
             return refuse(format!("a rate of {rate} runs/s"), "a rate above 0, at most 1,000,000");
         }
+
         match self.length {
             Length::Steps(0) => return refuse("no steps".to_owned(), "1 or more"),
             Length::Seconds(seconds) if !(seconds > 0.0 && seconds <= SECONDS_MAX) => {
@@ -238,13 +253,16 @@ impl HttpLoad {
             }
             _ => {}
         }
+
         if self.warmup.as_secs_f64() > SECONDS_MAX {
             return refuse("a warm-up of more than a year".to_owned(), "a shorter one");
         }
+
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         if u64::from(self.trajectories) + DESCRIPTORS > limit {
             return Err(HttpLoadError::Descriptors { connections: self.trajectories, limit });
         }
+
         Ok(())
     }
 }
@@ -252,18 +270,20 @@ impl HttpLoad {
 /// Applies the load to the daemon and measures it.
 ///
 /// # Errors
-/// At once if there is no daemon, it does not accept this client, or it refuses the run; later if
-/// it goes away.
+/// Fails at once if there is no daemon, it does not accept this client, or it refuses the run;
+/// later if it goes away.
 pub async fn http(load: &HttpLoad) -> Result<HttpMeasured, HttpLoadError> {
     load.check()?;
     let daemon = DaemonClient::new(&load.url, load.key.as_deref(), &load.request)?;
     daemon.check().await?;
+
     let start = Instant::now();
     let from = start + load.warmup;
     let (end, steps) = match load.length {
         Length::Seconds(seconds) => (Some(from + Duration::from_secs_f64(seconds)), None),
         Length::Steps(steps) => (None, Some(steps)),
     };
+
     let shared = Arc::new(Shared {
         daemon,
         trajectories: load.trajectories,
@@ -276,11 +296,13 @@ pub async fn http(load: &HttpLoad) -> Result<HttpMeasured, HttpLoadError> {
         accepted: Mutex::new(start),
         tally: Mutex::new(Tally::new(from)),
     });
+
     let mut clients = JoinSet::new();
     for _ in 0..load.trajectories {
         let shared = Arc::clone(&shared);
         clients.spawn(async move { shared.client().await });
     }
+
     let mut lag = Lag::new();
     let all = async {
         while let Some(ended) = clients.join_next().await {
@@ -291,10 +313,13 @@ pub async fn http(load: &HttpLoad) -> Result<HttpMeasured, HttpLoadError> {
         }
         Ok(())
     };
+
+    // Watching the timers never ends; it is dropped once all clients have ended.
     tokio::select! {
         result = all => result?,
         never = lag.watch() => match never {},
     }
+
     let due = shared.due();
     let tally = lock(&shared.tally);
     let point = tally.point(load.trajectories, due).ok_or(HttpLoadError::NothingEnded)?;

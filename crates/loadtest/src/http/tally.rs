@@ -24,6 +24,7 @@ pub struct RunTimes {
 }
 
 pub struct Tally {
+    /// The end of the warm-up.
     from: Instant,
     latency: Histogram<u64>,
     late: Histogram<u64>,
@@ -33,12 +34,12 @@ pub struct Tally {
     last: Option<Instant>,
     /// Runs that ended during the measurement.
     reached: u64,
-    /// Of these, runs due after the warm-up.
+    /// Runs counted in `reached` that were due after the warm-up.
     done: u64,
     statuses: BTreeMap<String, u64>,
     refusals: u64,
     refusal: Option<String>,
-    /// Due but never submitted.
+    /// Runs that were due but never submitted.
     unsent: u64,
 }
 
@@ -79,11 +80,13 @@ impl Tally {
     /// Counts a finished run. Returns its steps, or 0 if it was due during the warm-up. `in_time`:
     /// before the end of the measurement.
     pub fn ended(&mut self, times: &RunTimes, record: &RunRecord, in_time: bool) -> u64 {
+        // The rate counts every run that ends during the measurement, whenever it was due.
         self.reached += u64::from(in_time && times.ended >= self.from);
         if times.due < self.from {
             return 0;
         }
         self.done += u64::from(in_time);
+
         let stages = [
             (&mut self.latency, times.due, times.ended),
             (&mut self.late, times.due, times.sent),
@@ -93,19 +96,20 @@ impl Tally {
         for (histogram, from, to) in stages {
             histogram.saturating_record(nanos(to.duration_since(from)));
         }
+
         self.steps += record.steps;
         self.last = self.last.max(Some(times.ended));
         *self.statuses.entry(record.status.clone()).or_default() += 1;
         record.steps
     }
 
-    /// A request was refused and will be sent again.
+    /// Counts a request that was refused and will be sent again.
     pub fn refused(&mut self, message: String) {
         self.refusals += 1;
         self.refusal = Some(message);
     }
 
-    /// Runs were due after the warm-up but not submitted before the end.
+    /// Counts runs that were due after the warm-up but not submitted before the end.
     pub fn unsent(&mut self, runs: u64) {
         self.unsent += runs;
     }
@@ -134,11 +138,13 @@ impl Tally {
             is_work: false,
             latency: latency(histogram),
         };
+
         let mut stages = vec![stage("accept", &self.accept), stage("run", &self.run)];
         // In a closed loop, runs are late only after a refusal.
         if due.is_some() || self.refusals > 0 {
             stages.insert(0, stage("late", &self.late));
         }
+
         Some(Point {
             trajectories,
             steps: self.steps,
@@ -167,19 +173,22 @@ impl Tally {
             .map(|(status, runs)| format!("{} {status}", count(*runs)))
             .collect();
         let with = super::super::number_format::trajectories(trajectories);
+
         let mut remarks = vec![format!(
             "With {with}, {} runs ended ({} runs/s): {}.",
             count(runs),
             figure(runs as f64 / point.seconds),
             statuses.join(", ")
         )];
+
         if let Some(message) = &self.refusal {
             remarks.push(format!(
-                "With {with}, {} requests were refused and sent again after the pause the daemon asked for, which is \
-                 part of the latencies; the last refusal: {message}",
+                "With {with}, {} requests were refused and sent again after the pause the daemon \
+                 asked for, which is part of the latencies; the last refusal: {message}",
                 count(self.refusals)
             ));
         }
+
         if let Some(rate) = point.rate.filter(|rate| !rate.is_held) {
             let unsent = if self.unsent > 0 {
                 format!(
@@ -190,13 +199,14 @@ impl Tally {
                 String::new()
             };
             remarks.push(format!(
-                "With {with}, the rate was not held: {} runs/s were due and {} reached, over at most {} concurrent \
-                 connections{unsent}.",
+                "With {with}, the rate was not held: {} runs/s were due and {} reached, over at \
+                 most {} concurrent connections{unsent}.",
                 figure(rate.due),
                 figure(rate.reached),
                 count(trajectories.into())
             ));
         }
+
         remarks
     }
 }

@@ -78,12 +78,14 @@ fn multibyte_characters() {
         ("root ::= [\u{FFFF}-\u{10000}]", &["\u{FFFF}", "\u{10000}"], &["\u{FFFE}", "\u{10001}"]),
         (r"root ::= [\uD000-\uF000]", &["\u{D7FF}", "\u{E000}"], &["\u{F001}", "\u{CFFF}"]),
     ]);
+
     // Only UTF-8: no lone continuation, no overlong form, no surrogate, nothing above U+10FFFF.
     let mut any = automaton("root ::= .*");
     let wrong: [&[u8]; 6] = [b"\x80", b"\xC0", b"\xE0\x80", b"\xED\xA0", b"\xF4\x90", b"\xC3a"];
     for bytes in wrong {
         assert_eq!(after(&mut any, bytes), None, "{bytes:?}");
     }
+
     let begun = after(&mut any, b"a\xC3").expect("a character may come in parts");
     assert!(!any.is_end(&begun));
     assert_eq!(any.permitted(&begun).iter().collect::<Vec<_>>(), (0x80..=0xBF).collect::<Vec<_>>());
@@ -115,6 +117,7 @@ fn recursion() {
         ("root ::= \"a\" root | \"b\"", &["b", "aaaaab"], &["a", "bb"]),
         ("root ::= x \"c\" | \"d\"\nx ::= \"a\" root", &["d", "adc", "aadcc"], &["ad", "dc"]),
     ]);
+
     let json = r#"root ::= value
 value ::= object | array | string | number | "true" | "false" | "null"
 object ::= "{" ws (pair ("," ws pair)*)? "}" ws
@@ -142,9 +145,11 @@ fn too_deep_recursion_is_not_permitted() {
     let mut automaton =
         Automaton::with_limits("root ::= \"(\" root \")\" | \"x\"", &bytes(), limits)
             .expect("a grammar");
+
     let deepest = after(&mut automaton, b"(((").expect("three are permitted");
     assert_eq!(automaton.permitted(&deepest).few(), Some(&[u32::from(b'x')][..]));
     assert!(takes(&mut automaton, "(((x)))") && !takes(&mut automaton, "((((x))))"));
+
     // Tail recursion adds no depth.
     let mut tail =
         Automaton::with_limits("root ::= \"a\" root | \"b\"", &bytes(), limits).expect("a grammar");
@@ -157,6 +162,7 @@ fn excessive_ambiguity_is_not_permitted() {
     let grammar = "root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"d\"";
     let limits = Limits { positions: 1000, ..Limits::default() };
     let mut automaton = Automaton::with_limits(grammar, &bytes(), limits).expect("a grammar");
+
     assert!(takes(&mut automaton, "aaaaadbcbcb"));
     let many = vec![b'a'; 20];
     assert_eq!(after(&mut automaton, &many), None);
@@ -167,17 +173,20 @@ fn forced_bytes_run_to_the_next_choice_or_end() {
     let forced = |grammar: &str, text: &[u8]| {
         let mut automaton = automaton(grammar);
         let state = after(&mut automaton, text).expect("a beginning");
-        let (bytes, behind) = automaton.forced(&state);
+        let (bytes, end) = automaton.forced(&state);
+
         let walked =
             bytes.iter().try_fold(state.clone(), |at, byte| automaton.after(&at, u32::from(*byte)));
-        assert_eq!(walked.as_ref(), Some(&behind), "{grammar}");
+
+        assert_eq!(walked.as_ref(), Some(&end), "{grammar}");
         assert_eq!(
             automaton.forced(&state),
-            (Arc::clone(&bytes), behind),
+            (Arc::clone(&bytes), end),
             "the second time as the first"
         );
         String::from_utf8_lossy(&bytes).into_owned()
     };
+
     for (grammar, text, expected) in [
         (r#"root ::= "Proceed" | "Retry" | "Backtrack""#, "", ""),
         (r#"root ::= "Proceed" | "Retry" | "Backtrack""#, "B", "acktrack"),
@@ -196,7 +205,9 @@ x ::= "a""#,
     ] {
         assert_eq!(forced(grammar, text.as_bytes()), expected, "{grammar:?} after {text:?}");
     }
+
     assert_eq!(forced("root ::= \"a\" root", b"").len(), 1024, "an endless run has a bound");
+
     let mut both = automaton("root ::= [éè]");
     assert_eq!(&*both.forced(&both.start()).0, b"\xC3", "it may end inside a character");
 }

@@ -41,6 +41,7 @@ fn syntax_errors_have_a_line() {
             other => panic!("{grammar:?}: {other}"),
         }
     }
+
     let said = error("root ::= \"a\"\n  | \"b\"").to_string();
     assert_eq!(said, "line 2: expected the name of a rule (letters, digits, `-`), found `| \"b\"`");
 }
@@ -99,6 +100,7 @@ fn left_recursion_is_refused() {
             "{grammar:?}"
         );
     }
+
     for grammar in
         ["root ::= e \"a\" root | \"b\"\ne ::= \"\"", "root ::= x x\nx ::= y y\ny ::= \"a\"?"]
     {
@@ -110,13 +112,17 @@ fn left_recursion_is_refused() {
 fn excessive_repetition_and_nesting_are_refused() {
     let many =
         |count: &str| GrammarError::Repetitions { line: 1, count: count.to_owned(), max: 2000 };
+
     automaton("root ::= [^\\n]{1,2000}");
     assert_eq!(error("root ::= \"a\"{2001}"), many("2001"));
     assert_eq!(error("root ::= \"a\"{1,99999999999999999999}"), many("99999999999999999999"));
+
     let nested = "root ::= ((\"a\"{2000}){2000})";
     assert_eq!(error(nested), GrammarError::TooLarge { line: 1, rule: "root".to_owned() });
+
     let deep = |open: usize| format!("root ::= {}\"a\"{}", "(".repeat(open), ")".repeat(open));
     automaton(&deep(120));
+
     let too_deep = GrammarError::Nesting { line: 1, max: 128 };
     assert_eq!(error(&deep(200)), too_deep);
     assert_eq!(error(&deep(100_000)), too_deep);
@@ -129,6 +135,7 @@ fn long_chains_of_rules_do_not_overflow_the_stack() {
     let rules: Vec<String> =
         (0..LENGTH).map(|place| format!("r{place} ::= r{} | \"x\" r{place}", place + 1)).collect();
     let grammar = format!("root ::= r0\n{}\nr{LENGTH} ::= \"a\"\n", rules.join("\n"));
+
     let mut chain = automaton(&grammar);
     assert!(takes(&mut chain, "a") && takes(&mut chain, "xxa") && !takes(&mut chain, "x"));
 }

@@ -14,6 +14,7 @@ const LETTERS: [u8; 3] = *b"abc";
 fn texts(grammar: &str) -> BTreeSet<Vec<u8>> {
     let mut plain = automaton(grammar);
     let mut todo = vec![(Vec::new(), plain.start())];
+
     let mut texts = BTreeSet::new();
     while let Some((text, state)) = todo.pop() {
         for byte in LETTERS.into_iter().chain([b'\n']) {
@@ -21,6 +22,7 @@ fn texts(grammar: &str) -> BTreeSet<Vec<u8>> {
                 todo.push(([&text[..], &[byte]].concat(), next));
             }
         }
+
         if plain.is_end(&state) {
             texts.insert(text);
         }
@@ -37,27 +39,29 @@ fn random_line(rng: &mut ChaCha8Rng, length_max: usize) -> String {
     (0..length).map(|_| char::from(*LETTERS.choose(rng).unwrap())).collect()
 }
 
-/// Some lines that the texts end with, and some that they do not; at times all of the first.
+/// Some lines that the texts end with (sometimes all of them), and some that they do not.
 fn random_exclusions(rng: &mut ChaCha8Rng, texts: &BTreeSet<Vec<u8>>) -> Vec<String> {
     let share = *[0.2, 0.5, 0.9, 1.0].choose(rng).unwrap();
+
     let lines: BTreeSet<&[u8]> = texts.iter().map(|text| last_line(text)).collect();
     let mut lines: Vec<String> = lines
         .into_iter()
         .filter(|_| rng.random_bool(share))
         .map(|line| String::from_utf8(line.to_vec()).expect("ASCII"))
         .collect();
+
     lines.extend((0..rng.random_range(0..3)).map(|_| random_line(rng, 5)));
     lines.push("a\nb".to_owned());
     lines
 }
 
-/// Walks to every text that the masks permit, and compares each mask with the texts that go on with
-/// it.
+/// Walks to every text that the masks permit, and compares each mask with the texts that continue
+/// with one of its tokens.
 fn compare(grammar: &str, excluded: &[String], words: &Arc<Vocabulary>, limits: Limits) -> usize {
     compare_prefixed(grammar, excluded, &[], words, limits)
 }
 
-/// The same, where also no last line may begin with one of `barred`.
+/// Like [`compare`], where no last line may begin with one of `barred` either.
 fn compare_prefixed(
     grammar: &str,
     excluded: &[String],
@@ -70,20 +74,24 @@ fn compare_prefixed(
         .filter(|text| excluded.iter().all(|line| line.as_bytes() != last_line(text)))
         .filter(|text| barred.iter().all(|prefix| !last_line(text).starts_with(prefix.as_bytes())))
         .collect();
+
     let prefixes: BTreeSet<&[u8]> = expected
         .iter()
         .flat_map(|text| (0..=text.len()).map(move |length| &text[..length]))
         .collect();
+
     let end = words.ends()[0];
     let mut automaton = Automaton::with_limits(grammar, words, limits).expect("a grammar");
     let mut exclusions =
         Exclusions::new(excluded.iter().map(String::as_str), barred.iter().map(String::as_str));
     let start = exclusions.start(&automaton);
+
     assert_eq!(
         exclusions.is_exhausted(&mut automaton, &start),
         expected.is_empty(),
         "{grammar:?} - {excluded:?} - {barred:?}"
     );
+
     let mut reached = BTreeSet::new();
     let mut seen = BTreeSet::from([Vec::new()]);
     let mut todo = vec![(Vec::new(), start)];
@@ -92,6 +100,7 @@ fn compare_prefixed(
         let place = format!("{grammar:?} - {excluded:?} - {barred:?} after {text:?}");
         let permitted = exclusions.permitted(&mut automaton, &at);
         long_masks += usize::from(permitted.few().is_none());
+
         for token in (0..).take(words.len()) {
             let longer = [&text[..], words.piece(token)].concat();
             let fits = if token == end {
@@ -101,7 +110,9 @@ fn compare_prefixed(
             };
             assert_eq!(permitted.contains(token), fits, "{place}: {longer:?}");
         }
+
         assert_eq!(exclusions.is_end(&automaton, &at), permitted.contains(end), "{place}");
+
         for token in permitted.iter().filter(|token| *token != end) {
             let longer = [&text[..], words.piece(token)].concat();
             let next = exclusions.after(&mut automaton, &at, token).expect("permitted");
@@ -110,17 +121,21 @@ fn compare_prefixed(
                 todo.push((longer, next));
             }
         }
+
         let (bytes, forced) = exclusions.forced(&mut automaton, &at);
         let longer = [&text[..], &bytes].concat();
         assert!(expected.is_empty() || prefixes.contains(&*longer), "{place}: forced {bytes:?}");
+
         assert!(
             expected.is_empty() || !exclusions.is_exhausted(&mut automaton, &forced),
             "{place}"
         );
+
         if permitted.contains(end) {
             reached.insert(text);
         }
     }
+
     assert_eq!(reached, expected, "{grammar:?} - {excluded:?} - {barred:?}");
     long_masks
 }
@@ -135,6 +150,7 @@ fn many_tokens() -> Arc<Vocabulary> {
         last = longer.collect();
         pieces.extend_from_slice(&last);
     }
+
     pieces.push(Vec::new());
     let end = u32::try_from(pieces.len() - 1).unwrap();
     Arc::new(Vocabulary::new(pieces, vec![end]))
@@ -162,8 +178,10 @@ fn the_texts_are_those_of_the_grammar_less_the_excluded_ones() {
             1 => format!("root ::= ([abc]{{0,3}} \"\\n\")? action\naction ::= {action}"),
             _ => format!("root ::= ([ab]{{0,2}} \"\\n\"){{0,2}} action\naction ::= {action}"),
         };
+
         let excluded = random_exclusions(&mut rng, &texts(&grammar));
         compare(&grammar, &excluded, &bytes(), Limits::default());
+
         // The same lines, cut short, as prefixes.
         let mut barred = Vec::new();
         for line in excluded.iter().filter(|line| !line.is_empty()) {
@@ -173,11 +191,13 @@ fn the_texts_are_those_of_the_grammar_less_the_excluded_ones() {
         }
         compare_prefixed(&grammar, &excluded, &barred, &bytes(), Limits::default());
         compare_prefixed(&grammar, &[], &barred, &many_tokens(), Limits::default());
+
         // Dropping the states of the automaton must not change those that are known to be live.
         let limits =
             Limits { bytes: if round % 2 == 0 { 0 } else { 1 << 20 }, ..Limits::default() };
         long_masks += compare(&grammar, &excluded, &many_tokens(), limits);
     }
+
     assert!(long_masks > 20, "masks that are not lists occur: {long_masks}");
 }
 
@@ -194,6 +214,7 @@ fn lines_that_depend_on_earlier_ones_have_no_dead_end_where_masks_are_short() {
                 .join(" \"\\n\" ")
         };
         let grammar = format!("root ::= {} | {}", texts_of(&mut rng), texts_of(&mut rng));
+
         let excluded = random_exclusions(&mut rng, &texts(&grammar));
         compare(&grammar, &excluded, &bytes(), Limits::default());
     }
@@ -211,6 +232,7 @@ fn without_lines_nothing_changes() {
             std::ptr::from_ref(automaton.permitted(&automaton.start())),
             "it is shared"
         );
+
         assert!(!none.is_exhausted(&mut automaton, &at));
     }
 }
@@ -238,14 +260,17 @@ fn a_derivation_is_free_and_numbers_go_on() {
             let next = exclusions.after(&mut automaton, &at, u32::from(byte))?;
             permitted.contains(u32::from(byte)).then_some(next)
         });
+
         let ends = at.map(|at| exclusions.permitted(&mut automaton, &at).contains(END));
         assert_eq!(ends.unwrap_or(false), is_taken, "{text:?}");
     }
+
     // `cmp 0` leaves nothing to follow, so the digit itself is barred after the derivation.
     let start = exclusions.start(&automaton);
     let at = "so\ncmp ".bytes().fold(start, |at, byte| {
         exclusions.after(&mut automaton, &at, u32::from(byte)).expect("the grammar's")
     });
+
     let digits: Vec<u32> = exclusions.permitted(&mut automaton, &at).iter().collect();
     assert_eq!(digits, (u32::from(b'1')..=u32::from(b'9')).collect::<Vec<_>>());
 }
@@ -262,18 +287,21 @@ fn a_stubborn_model_tries_every_line_once() {
         );
         let lines: BTreeSet<Vec<u8>> =
             texts(&grammar).iter().map(|text| last_line(text).to_vec()).collect();
+
         let mut automaton = automaton(&grammar);
         let mut preference: Vec<u32> = (0..=END).collect();
         preference.sort_by_cached_key(|_| rng.random::<u32>());
         // It writes a short derivation in every other round.
         preference.retain(|token| round % 2 == 0 || *token != u32::from(b'\n'));
         let mut excluded: Vec<String> = Vec::new();
+
         loop {
             let mut exclusions = Exclusions::new(excluded.iter().map(String::as_str), []);
             let mut at = exclusions.start(&automaton);
             if exclusions.is_exhausted(&mut automaton, &at) {
                 break;
             }
+
             let mut text = Vec::new();
             loop {
                 let permitted = exclusions.permitted(&mut automaton, &at);
@@ -285,10 +313,12 @@ fn a_stubborn_model_tries_every_line_once() {
                 text.push(u8::try_from(token).expect("a byte"));
                 at = exclusions.after(&mut automaton, &at, token).expect("permitted");
             }
+
             let line = String::from_utf8(last_line(&text).to_vec()).expect("ASCII");
             assert!(!excluded.contains(&line), "{grammar:?}: {line:?} again");
             excluded.push(line);
         }
+
         assert_eq!(excluded.len(), lines.len(), "{grammar:?}");
     }
 }

@@ -10,6 +10,7 @@ use super::*;
 fn masks_are_those_of_the_tokens_that_fit() {
     let words = vocabulary(&["a", "ab", "abc", "b", "c", "bc", "", "ab", "x", "cab"]);
     let mut automaton = Automaton::new("root ::= \"ab\" [cd]* \"!\"?", &words).expect("a grammar");
+
     let start = automaton.start();
     let permitted = automaton.permitted(&start);
     assert_eq!(
@@ -24,10 +25,13 @@ fn masks_are_those_of_the_tokens_that_fit() {
             && !permitted.contains(64)
             && !permitted.contains(u32::MAX)
     );
+
     let a = automaton.after(&start, 0).expect("permitted");
     assert_eq!(automaton.permitted(&a).few(), Some(&[3, 5][..]));
+
     let ab = automaton.after(&a, 3).expect("permitted");
     assert_eq!(Some(&ab), automaton.after(&start, 7).as_ref(), "one state for one text");
+
     assert_eq!(automaton.permitted(&ab).few(), Some(&[4, 10][..]), "here it may end");
     assert_eq!(automaton.after(&ab, 10), None, "nothing comes after the end");
     assert_eq!(
@@ -41,6 +45,7 @@ fn without_a_fitting_token_the_mask_is_empty() {
     let words = vocabulary(&["a", "b"]);
     let mut automaton = Automaton::new("root ::= \"a\" \"!\"", &words).expect("a grammar");
     let start = automaton.start();
+
     assert_eq!(automaton.permitted(&start).only(), Some(0));
     let a = automaton.after(&start, 0).expect("permitted");
     assert!(automaton.permitted(&a).is_empty() && automaton.permitted(&a).iter().next().is_none());
@@ -54,9 +59,11 @@ fn the_texts_of_end_tokens_are_ignored() {
         (words.len(), words.ends(), words.piece(0), words.piece(2)),
         (4, &[2, 3][..], &b"a"[..], &b""[..])
     );
+
     let mut automaton = Automaton::new("root ::= \"a\" | \"<end>\"", &words).expect("a grammar");
     let start = automaton.start();
     assert_eq!(automaton.permitted(&start).few(), Some(&[0][..]));
+
     let a = automaton.after(&start, 0).expect("permitted");
     assert_eq!(automaton.permitted(&a).few(), Some(&[2, 3][..]));
 }
@@ -78,15 +85,18 @@ fn random_vocabulary(rng: &mut ChaCha8Rng, count: usize) -> (Vec<Vec<u8>>, Arc<V
             (0..rng.random_range(0..=8)).map(|_| *alphabet.choose(rng).unwrap()).collect()
         }),
     );
+
     let end = u32::try_from(pieces.len()).unwrap();
     let all = pieces.iter().cloned().chain([Vec::new()]).collect();
     (pieces, Arc::new(Vocabulary::new(all, vec![end])))
 }
 
 const GRAMMARS: [&str; 5] = [
-    "root ::= ([^\\n]* \"\\n\")? action\naction ::= \"a\" \" \" nat | nat \"/\" nat\nnat ::= \"0\" | [1-9] [0-9]{0,15}",
+    "root ::= ([^\\n]* \"\\n\")? action\naction ::= \"a\" \" \" nat | nat \"/\" nat\n\
+     nat ::= \"0\" | [1-9] [0-9]{0,15}",
     "root ::= [^\\n]{1,9} \"\\n\" .*",
-    "root ::= v\nv ::= \"[\" (v (\",\" v)*)? \"]\" | \"{\" (s \":\" v)* \"}\" | s | [0-9]+ | \"true\"\ns ::= \"\\\"\" [^\"]* \"\\\"\"",
+    "root ::= v\nv ::= \"[\" (v (\",\" v)*)? \"]\" | \"{\" (s \":\" v)* \"}\" | s | \
+     [0-9]+ | \"true\"\ns ::= \"\\\"\" [^\"]* \"\\\"\"",
     "root ::= ([é日] | \"a\" | \"ab\")* \"(\" root \")\" | \"b\"",
     "root ::= \"a\"* \"b\"? [0-9 ]{2,4} [a-z]*",
 ];
@@ -100,8 +110,10 @@ fn brute_force(pieces: &[Vec<u8>], plain: &mut Automaton, text: &[u8]) -> Vec<u3
             piece.iter().try_fold(here.clone(), |at, byte| plain.after(&at, u32::from(*byte)));
         !piece.is_empty() && end.is_some()
     };
+
     let mut permitted: Vec<u32> =
         (0..).zip(pieces).filter(|(_, piece)| fits(piece)).map(|(id, _)| id).collect();
+
     if plain.is_end(&here) {
         permitted.push(u32::try_from(pieces.len()).unwrap());
     }
@@ -114,6 +126,7 @@ fn compare(grammar: &str, limits: Limits, seed: u64) {
     let (pieces, words) = random_vocabulary(&mut rng, 700);
     let mut automaton = Automaton::with_limits(grammar, &words, limits).expect("a grammar");
     let mut plain = self::automaton(grammar);
+
     for _ in 0..6 {
         let mut state = automaton.start();
         let mut text = Vec::new();
@@ -125,8 +138,10 @@ fn compare(grammar: &str, limits: Limits, seed: u64) {
                 expected,
                 "{grammar:?} after {text:?}"
             );
+
             assert_eq!(permitted.len(), expected.len());
             assert_eq!(permitted.few(), (expected.len() <= 64).then_some(&*expected));
+
             let Some(token) = expected.choose(&mut rng) else { break };
             match automaton.after(&state, *token) {
                 Some(next) => state = next,
