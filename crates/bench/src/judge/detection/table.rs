@@ -10,7 +10,7 @@ use super::Detection;
 use crate::fnv1a;
 use crate::tasks::{Constraint, Kinds};
 
-/// Changes when the way of measuring does.
+/// Version of the method of measuring; raised when the method changes.
 const VERSION: u32 = 1;
 /// The command that makes the file.
 pub(super) const COMMAND: &str =
@@ -28,7 +28,7 @@ pub struct DetectionRow {
     /// The [`digest`] of the constraints that were measured.
     pub constraints: String,
     pub tried: u64,
-    /// By the names of the kinds, joined by `+`.
+    /// Wrong steps found, by the names of the kinds, joined by `+`.
     found: BTreeMap<String, u64>,
 }
 
@@ -36,9 +36,9 @@ pub struct DetectionRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetectionTable {
-    /// Of the way of measuring.
+    /// Version of the method of measuring.
     pub version: u32,
-    /// What made the file.
+    /// The command that made the file.
     pub command: String,
     pub base_seed: u64,
     /// Corrupted traces of each task, a third of them of each level.
@@ -104,7 +104,7 @@ impl DetectionTable {
     /// Reads a table.
     ///
     /// # Errors
-    /// When the text is none.
+    /// When the text is not a table.
     pub fn read(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
@@ -118,13 +118,14 @@ impl DetectionTable {
             self.base_seed,
             self.traces
         );
+
         let rows: Vec<_> = self.rows.iter().map(json).collect();
         text += &rows.join(",\n");
         text + "\n]\n}\n"
     }
 
-    /// What tells this table from others, for results: the version of the way of measuring, and a
-    /// digest of the figures.
+    /// Identifies this table in results: the version of the method of measuring, and a digest of
+    /// the figures.
     pub fn id(&self) -> String {
         let digest = fnv1a(self.to_json().bytes());
         format!("{}-{:08x}", self.version, digest >> 32)
