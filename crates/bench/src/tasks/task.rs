@@ -198,6 +198,7 @@ pub fn reference_end<T: Task>(instance: &T::Instance, max: u64) -> Option<(T::St
         T::step(instance, &mut state, action).expect("invariant: reference actions are legal");
         steps += 1;
     }
+
     Some((state, steps))
 }
 
@@ -205,16 +206,19 @@ pub fn reference_end<T: Task>(instance: &T::Instance, max: u64) -> Option<(T::St
 pub fn reference_is_clean<T: Task>(instance: &T::Instance) -> bool {
     let mut state = T::start(instance);
     for _ in 0..T::steps_max(instance) {
+        // T_max also bounds a reference that would not end on a user's input.
         let Some(action) = T::reference(instance, &state) else { break };
         let before = state.clone();
         if T::step(instance, &mut state, action.clone()).is_err() {
             return false;
         }
+
         let mut found = Violations::NONE;
         T::violations(instance, &before, &action, &state, &mut found);
         if !found.is_empty() {
             return false;
         }
     }
+
     T::ended(instance, &state)
 }
