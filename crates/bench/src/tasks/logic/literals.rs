@@ -79,6 +79,7 @@ impl Literals {
 
     /// Whether all variables are among the first `count`.
     pub fn are_among(self, count: usize) -> bool {
+        // A shift by all 128 bits overflows: every variable is among the first 128.
         self.variables().checked_shr(u32::try_from(count).unwrap_or(u32::MAX)).unwrap_or(0) == 0
     }
 

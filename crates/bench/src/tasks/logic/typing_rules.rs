@@ -48,10 +48,12 @@ fn rule(
 fn is_instance(scheme: &Scheme, body: &[Symbol], claimed: &[Symbol]) -> bool {
     let mut replaced: Vec<(Variable, &[Symbol])> = Vec::new();
     let mut at = 0;
+
     for symbol in body {
         if at >= claimed.len() {
             return false;
         }
+
         match symbol {
             Symbol::Variable(variable) if scheme.quantified.contains(variable) => {
                 let end = prefix_term::end_of(claimed, at);
@@ -67,6 +69,7 @@ fn is_instance(scheme: &Scheme, body: &[Symbol], claimed: &[Symbol]) -> bool {
             _ => return false,
         }
     }
+
     at == claimed.len()
 }
 
