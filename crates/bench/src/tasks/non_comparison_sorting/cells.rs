@@ -53,6 +53,7 @@ impl Cells {
                 u32::try_from(value).ok().filter(|v| *v != EMPTY)
             }
         };
+
         let cells: Option<Vec<u32>> = cells.into_iter().map(cell).collect();
         let refuse =
             || serde::de::Error::custom(format!("must be places below {EMPTY}, -1 for none"));
