@@ -50,6 +50,7 @@ pub fn post_order(regex: &str) -> Option<Vec<Node>> {
     parser.rest.is_empty().then_some(parser.nodes)
 }
 
+/// Recursive descent. Callers limit the length of the expression, and with it the depth.
 struct Parser<'r> {
     rest: &'r [u8],
     nodes: Vec<Node>,
@@ -91,6 +92,7 @@ impl Parser<'_> {
             self.nodes.push(Node::Letter(*letter));
             self.rest = rest;
         }
+
         while let Some(quantifier) = self.rest.first().and_then(|c| Quantifier::of(*c)) {
             self.nodes.push(Node::Quantified(quantifier));
             self.rest = &self.rest[1..];
@@ -123,6 +125,7 @@ impl Tree {
                 Self::Alternation(left_operand, right_operand)
             }
         };
+
         if rng.chance(1, 4) {
             let quantifier =
                 rng.one_of(&[Quantifier::Star, Quantifier::Plus, Quantifier::Optional]);

@@ -37,12 +37,14 @@ impl Tree {
     pub fn is_whole_below(&self, root: Option<usize>) -> bool {
         let mut met = vec![false; self.nodes.len()];
         let mut stack: Vec<usize> = root.into_iter().collect();
+
         while let Some(place) = stack.pop() {
             if std::mem::replace(&mut met[place], true) {
                 return false;
             }
             stack.extend(self.nodes[place].children.into_iter().flatten());
         }
+
         met.into_iter().all(|met| met)
     }
 
@@ -73,8 +75,10 @@ impl Tree {
         let above = self.parent(at);
         let up = self.nodes[at].children[1 - side]
             .expect("invariant: callers see that this child is there");
+
         self.nodes[at].children[1 - side] = self.nodes[up].children[side];
         self.nodes[up].children[side] = Some(at);
+
         match above {
             Some((parent, place)) => self.nodes[parent].children[place] = Some(up),
             None => self.root = Some(up),
@@ -115,6 +119,7 @@ impl Tree {
         while let Some(place) = stack.pop() {
             order.push(place);
             let [left, right] = self.nodes[place].children;
+            // The left child is put last, to be taken first.
             stack.extend(right.into_iter().chain(left));
         }
         order
@@ -124,6 +129,7 @@ impl Tree {
     pub fn black_height(&self) -> Option<usize> {
         let mut height = None;
         let mut stack = vec![(self.root, 0)];
+
         while let Some((place, above)) = stack.pop() {
             match place {
                 Some(place) => {
@@ -135,6 +141,7 @@ impl Tree {
                 None => {}
             }
         }
+
         height
     }
 
@@ -165,9 +172,11 @@ impl<'de> Deserialize<'de> for Tree {
         let places: BTreeMap<usize, usize> =
             entries.iter().map(|(key, ..)| *key).zip(0..).collect();
         let refuse = |reason: &str| Err(serde::de::Error::custom(reason));
+
         if places.len() != entries.len() {
             return refuse("must not hold a key twice");
         }
+
         let mut nodes = Vec::with_capacity(entries.len());
         for (key, colour, left, right) in entries {
             let red = match colour.as_str() {
@@ -175,13 +184,16 @@ impl<'de> Deserialize<'de> for Tree {
                 "B" => false,
                 _ => return refuse("a colour is \"R\" or \"B\""),
             };
+
             if [left, right].into_iter().flatten().any(|child| !places.contains_key(&child)) {
                 return refuse("children must be keys of nodes");
             }
+
             let children =
                 [left, right].map(|child| child.and_then(|child| places.get(&child).copied()));
             nodes.push(Node { key, red, children });
         }
+
         Ok(Self { nodes, root: None })
     }
 }
