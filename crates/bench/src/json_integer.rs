@@ -69,7 +69,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Optional<T> {
     }
 }
 
-/// For a field with an integer.
+/// Deserialises a field with an integer.
 ///
 /// # Errors
 /// When the value is not an integer of this type.
@@ -79,7 +79,7 @@ pub fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer.deserialize_any(Integer(PhantomData))
 }
 
-/// For a field with an integer or null, which may be left out.
+/// Deserialises a field with an integer or null, which may be left out.
 ///
 /// # Errors
 /// When the value is neither.

@@ -22,7 +22,7 @@ const BATCH_BYTES: usize = 16 << 20;
 /// A line that could not be judged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// From 1.
+    /// Counted from 1.
     pub line: u64,
     pub problem: String,
 }

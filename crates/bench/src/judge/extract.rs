@@ -70,6 +70,7 @@ fn bare(line: &str) -> &str {
 fn action_lines(block: &str, keep: impl Fn(&str) -> bool) -> ActionList {
     let line = |line| {
         let trimmed = str::trim(line);
+        // Some actions look decorated: `- scrap` begins like a bullet.
         if keep(trimmed) { trimmed } else { bare(trimmed) }
     };
     block.lines().filter(|text| !text.trim().is_empty()).map(line).collect()

@@ -248,6 +248,7 @@ fn walk(problem: &dyn Problem, lines: &ActionList, kinds: Kinds) -> Walk {
         machine.commit();
 
         right_states += match &mut shadow {
+            // A trace that has not left the reference is in its state.
             None => 1,
             Some(shadow) => u64::from(shadow.step_matches(machine.as_ref())),
         };
@@ -278,6 +279,7 @@ fn walk(problem: &dyn Problem, lines: &ActionList, kinds: Kinds) -> Walk {
 }
 
 fn same_type(a: &Value, b: &Value) -> bool {
+    // Null, which stands for an absent value, fits every type.
     a.is_null() || b.is_null() || std::mem::discriminant(a) == std::mem::discriminant(b)
 }
 
@@ -320,6 +322,7 @@ fn taken<'b>(body: &'b Body, spec: &Spec) -> Taken<'b> {
             (extracted.actions.map(Cow::Owned), extracted.answer)
         }
         Body::Structured { actions, answer } => {
+            // A null answer counts as none: that of the trace is taken.
             (actions.as_ref().map(Cow::Borrowed), answer.clone().filter(|answer| !answer.is_null()))
         }
     }

@@ -8,7 +8,7 @@ pub const LINE_MAX: usize = 256 << 20;
 /// A line, or why it cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbered {
-    /// From 1.
+    /// Counted from 1.
     pub number: u64,
     pub text: Result<String, String>,
 }

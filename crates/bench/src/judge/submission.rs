@@ -97,6 +97,7 @@ fn read_id(text: &str, base_seed: u64) -> Result<InstanceId, String> {
 /// # Errors
 /// Says which field is wrong and what would be right.
 pub fn read_submission(text: &str, base_seed: u64) -> Result<Submission, String> {
+    // Only a line that fails is parsed again, slower, to name the field.
     let line: Line = serde_json::from_str(text).map_err(|_| mistake(text))?;
     let id = read_id(&line.id.ok_or("field `id` is missing")?, base_seed)?;
 

@@ -127,7 +127,8 @@ pub fn classify(case: &Circumstances<'_>) -> ErrorType {
         return ErrorType::Termination;
     }
 
-    // It has the form of an action and does not come after the end, so it names what is missing.
+    // It has the form of an action and does not come after the end, so it names what does not exist
+    // or cannot be done.
     if case.refusal.is_some() {
         return ErrorType::Boundary;
     }

@@ -32,6 +32,7 @@ pub const VERIFIER: &str = include_str!("check.j2");
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
+    // A misspelt variable fails a test instead of leaving a gap in a prompt.
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
     templates.set_keep_trailing_newline(true);
     for (name, text) in TEMPLATES {
@@ -170,6 +171,7 @@ pub fn visible(spec: &Spec, mut input: Value) -> Value {
 /// The view of a task that templates render.
 pub fn view(spec: &'static Spec) -> TaskView {
     let page = spec.page;
+    // Parsed only to leave out the hidden fields.
     let example = serde_json::from_str(page.example.input)
         .expect("invariant: examples are JSON, as a test shows");
     TaskView {
@@ -219,6 +221,7 @@ pub fn verifier(machine: &dyn Machine, action: &str) -> Result<String, Refusal> 
             action,
             after => json(after.state()),
             ends => after.ended(),
+            // The first one, `format`, holds for every action that can be applied.
             constraints => machine.spec().constraints[1..].iter().collect::<Vec<_>>(),
         },
     ))

@@ -16,7 +16,7 @@ const CLOSE: char = '\u{2}';
 const INPUT: &str = "input";
 const STATE: &str = "state";
 const LENGTH: &str = "length";
-/// Before the name of a field of the input.
+/// Prefix of the names of input fields.
 const FIELD: char = '.';
 
 enum Place {
@@ -61,7 +61,6 @@ pub fn of(spec: &'static Spec, style: Style) -> Arc<Skeleton> {
 impl Skeleton {
     fn made(spec: &'static Spec, style: Style, components: Components) -> Self {
         let mark = |name: &str| format!("{OPEN}{name}{CLOSE}");
-
         let names = spec.page.input.iter().map(|(name, _)| *name);
         let values: BTreeMap<&str, String> =
             names.map(|name| (name, mark(&format!("{FIELD}{name}")))).collect();

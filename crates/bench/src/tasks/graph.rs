@@ -27,6 +27,7 @@ impl Graph {
     pub fn new(n: usize, arcs: impl IntoIterator<Item = (usize, usize, usize)>) -> Self {
         let mut arcs: Vec<_> = arcs.into_iter().collect();
         arcs.sort_unstable();
+        // After sorting, the arcs of a vertex are one slice.
         let first = (0..=n).map(|u| arcs.partition_point(|(from, ..)| *from < u)).collect();
         Self { first, arcs: arcs.into_iter().map(|(_, to, weight)| (to, weight)).collect() }
     }

@@ -109,6 +109,7 @@ impl<'de> Reader<'_, 'de> {
         let mut rest = Elements { all: elements, next: 0, path: self.path };
         let read = visitor.visit_seq(&mut rest)?;
 
+        // The visitor of a tuple stops after its own number of elements.
         if rest.next == elements.len() {
             Ok(read)
         } else {
@@ -292,7 +293,6 @@ mod tests {
     #[test]
     fn an_error_names_the_field_in_which_it_is() {
         let whole = json!({ "pairs": [[1, 2], [3, 4]], "inner": { "x": { "name": "a", "side": "left" } }, "optional": true });
-
         let with = |pointer: &str, value: Value| {
             let mut changed = whole.clone();
             *changed.pointer_mut(pointer).expect("it is there") = value;

@@ -168,6 +168,8 @@ pub trait Problem: Send + Sync {
         while machine.follow_reference() {
             steps += 1;
         }
+
+        // A reference that gets stuck before its end has no answer.
         Reference { answer: machine.answer().unwrap_or(Value::Null), steps }
     }
 }

@@ -10,6 +10,7 @@ const WALKS: u64 = 24;
 const STEPS: usize = 150;
 
 fn number(small: u64, rng: &mut TaskRng) -> String {
+    // The exception is the largest number that a line can hold.
     if rng.chance(1, 50) { "9007199254740991".to_owned() } else { rng.below(small).to_string() }
 }
 
@@ -77,8 +78,10 @@ fn guarantees_hold_off_the_trace(task: &'static dyn AnyTask) {
 
     for walk in 0..WALKS {
         let mut rng = TaskRng::new(walk);
+        // Every eighth walk takes an instance of medium difficulty.
         let difficulty = Difficulty::ALL[usize::from(walk % 8 == 7)];
         let mut machine = task.generate(difficulty, walk).start();
+        // Bound of most numbers, and how often in six the walk follows the reference.
         let (small, loyalty) = (rng.one_of(&[3, 9, 40]), rng.below(6));
 
         for step in 0..STEPS {
@@ -147,7 +150,6 @@ fn arbitrary_text_never_panics(task: &'static dyn AnyTask) {
         let noise: String = (0..rng.below(40)).map(|_| rng.one_of(&letters)).collect();
 
         let right = machine.reference().unwrap_or_default();
-
         for text in
             [noise.clone(), format!("{right}{noise}"), format!("{noise}{right}"), right.repeat(50)]
         {

@@ -26,8 +26,8 @@ impl Rational {
     }
 }
 
-/// By cross-multiplication. The library compares continued fractions recursively, and lines can
-/// hold numbers that share ten thousand terms.
+/// Compares by cross-multiplication: the library compares continued fractions recursively, and
+/// lines can hold numbers that share ten thousand terms.
 impl Ord for Rational {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.0.numer() * other.0.denom()).cmp(&(other.0.numer() * self.0.denom()))

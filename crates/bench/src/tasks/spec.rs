@@ -198,6 +198,7 @@ impl Kinds {
 
     /// All sets but the empty one.
     pub fn sets() -> impl Iterator<Item = Self> {
+        // Each number up to `ALL` is the bit set of some kinds; 0 would be none.
         (1..=Self::ALL.0).map(Self)
     }
 }

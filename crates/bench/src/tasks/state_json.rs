@@ -49,6 +49,7 @@ pub fn check_limits(state: &Value) -> Result<(), String> {
 pub fn first_difference<'s>(state: &'s Value, other: &'s Value) -> Option<&'s str> {
     let fields = state.as_object()?;
     let others = other.as_object()?;
+    // Looked up by name: clients may give the fields in another order.
     let changed = fields.iter().find(|(field, value)| others.get(*field) != Some(*value));
     let missing = || others.keys().find(|field| !fields.contains_key(*field));
     changed.map(|(field, _)| field.as_str()).or_else(|| missing().map(String::as_str))

@@ -192,6 +192,7 @@ pub fn reference_end<T: Task>(instance: &T::Instance, max: u64) -> Option<(T::St
     let mut state = T::start(instance);
     let mut steps = 0;
     while let Some(action) = T::reference(instance, &state) {
+        // Checked before the step: a trace of exactly `max` steps is short enough.
         if steps == max {
             return None;
         }
@@ -209,6 +210,7 @@ pub fn reference_is_clean<T: Task>(instance: &T::Instance) -> bool {
         // T_max also bounds a reference that would not end on a user's input.
         let Some(action) = T::reference(instance, &state) else { break };
         let before = state.clone();
+        // On a user's input the reference may prescribe something illegal.
         if T::step(instance, &mut state, action.clone()).is_err() {
             return false;
         }

@@ -16,6 +16,7 @@ const VERSION: u32 = 1;
 pub(super) const COMMAND: &str =
     "prime-agents bench corrupt --table crates/bench/src/judge/detection/detection.json";
 
+// Compiled in, so that a verdict needs no I/O.
 pub(super) static TEXT: &str = include_str!("detection.json");
 static CURRENT: LazyLock<DetectionTable> =
     LazyLock::new(|| DetectionTable::read(TEXT).expect("invariant: a test reads the file"));
@@ -109,8 +110,9 @@ impl DetectionTable {
         serde_json::from_str(text)
     }
 
-    /// As JSON with a line for each task, so that a diff shows what changed.
+    /// Writes the table as JSON with a line for each task, so that a diff shows what changed.
     pub fn to_json(&self) -> String {
+        // serde_json would write either a single line or one for every value.
         let mut text = format!(
             "{{\n\"version\": {}, \"command\": {}, \"base_seed\": {}, \"traces\": {},\n\"rows\": [\n",
             self.version,
@@ -128,6 +130,7 @@ impl DetectionTable {
     /// the figures.
     pub fn id(&self) -> String {
         let digest = fnv1a(self.to_json().bytes());
+        // Half of the digest tells tables apart and stays short in results.
         format!("{}-{:08x}", self.version, digest >> 32)
     }
 

@@ -159,6 +159,7 @@ impl Task for LambdaReduction {
         found: &mut Violations,
     ) {
         found.require(page::CLOSED, is_closed(&after.term));
+        // No contraction changes the normal form.
         let ours = normal_form(&after.term);
         found.require(page::SAME_NORMAL_FORM, ours.is_some() && ours == after.normal_form);
         found.require(page::ONE_REDEX, contracts_to(&before.term, &after.term));

@@ -15,7 +15,7 @@ enum Goal {
 #[derive(Clone)]
 enum Bound {
     As(Goal),
-    /// At any type t -> t.
+    /// Usable at any type t -> t.
     Identity,
 }
 
@@ -110,6 +110,7 @@ impl Growth {
             return self.lam(left, right, nodes, rng);
         }
 
+        // The smallest term that is not a leaf, an application, takes three nodes.
         if nodes < 3 {
             return self.leaf(goal, rng);
         }

@@ -321,6 +321,8 @@ impl Task for SatDpll {
                 if literal != -decision {
                     return Err(Illegal("the literal is not the negation of the latest decision"));
                 }
+
+                // The flipped literal follows from the conflict: it is not an open decision.
                 state.open.pop();
                 state.undo(instance, place);
                 state.assign(instance, literal);
@@ -341,6 +343,7 @@ impl Task for SatDpll {
             return None;
         }
 
+        // The first rule that applies: conflict, unit, pure literal, decision.
         if state.counts.has_false() {
             return Some(
                 state.decision().map_or(Action::Unsat, |(_, decision)| Action::Flip(-decision)),
@@ -403,6 +406,7 @@ impl Task for SatDpll {
         }
 
         found.require(page::DECISION_TRUE, decided);
+        // Every conflict has flipped one decision, and the other decisions are open.
         let counted = after.decisions == after.conflicts + after.open.len() as u64;
         found.require(page::COUNTERS, counted || after.result == Satisfiability::Unsat);
 

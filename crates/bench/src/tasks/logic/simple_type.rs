@@ -122,7 +122,7 @@ pub fn read(text: &str) -> Option<Type> {
 /// precedence.
 pub fn read_with(text: &str, named: impl Fn(&str) -> Option<Symbol>) -> Option<Type> {
     let mut symbols = Vec::new();
-    // Where the part began whose bracket is open.
+    // Starts of the parts whose brackets are open, and of the latest part.
     let (mut open, mut start) = (Vec::new(), 0);
 
     for piece in prefix_term::pieces(text) {

@@ -40,7 +40,7 @@ pub struct State {
     pub unifications: u64,
     pub error: OptionalText<Error>,
     pub last: Last<Action>,
-    /// By binder, once it is entered or generalised.
+    /// Schemes by binder; `None` until it is entered or generalised.
     #[serde(skip)]
     pub schemes: Vec<Option<Scheme>>,
 }
@@ -138,6 +138,7 @@ impl State {
 
         let mut quantified: Vec<Variable> = Vec::new();
         for variable in variables(&body).filter(|variable| !free.contains(variable)) {
+            // In order of first appearance, as the letters of the scheme's text are.
             if !quantified.contains(&variable) {
                 quantified.push(variable);
             }
@@ -194,6 +195,8 @@ impl State {
                 self.unify(&self.latest(1), &self.latest(0))?;
                 self.latest(1)
             }
+
+            // A let has the type of its body.
             _ => self.latest(0),
         };
 
@@ -358,6 +361,7 @@ impl Task for TypeInference {
             }
             Action::Error(error) => {
                 state.error = OptionalText(Some(*error));
+                // The unification that fails counts as well.
                 state.unifications += 1;
             }
         }

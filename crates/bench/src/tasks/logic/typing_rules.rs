@@ -59,6 +59,7 @@ fn is_instance(scheme: &Scheme, body: &[Symbol], claimed: &[Symbol]) -> bool {
                 let end = prefix_term::end_of(claimed, at);
                 let with = &claimed[at..end];
                 match replaced.iter().find(|(known, _)| known == variable) {
+                    // A quantified variable stands for the same type throughout.
                     Some((_, known)) if *known != with => return false,
                     Some(_) => {}
                     None => replaced.push((*variable, with)),

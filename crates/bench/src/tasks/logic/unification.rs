@@ -352,6 +352,7 @@ impl Task for Unification {
 
         let left: BTreeSet<_> =
             after.equations.iter().flat_map(|(l, r)| variables(l).chain(variables(r))).collect();
+        // A variable that is bound leaves the equations, so the sum does not grow.
         let count = after.substitution.len() + left.len();
         found.require(page::VARIABLES_FALL, count <= instance.variables().len());
 

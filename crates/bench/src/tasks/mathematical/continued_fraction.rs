@@ -236,6 +236,7 @@ impl Task for ContinuedFraction {
         found.require(page::GROWTH, grow && after.terms.iter().skip(1).all(|term| *term >= 1));
 
         let (numerator, denominator) = (&instance.numerator.0, &instance.denominator.0);
+        // Convergents lie below and above the value in turn.
         let aside = convergents.iter().enumerate().all(|(i, convergent)| {
             let (ours, value) = (convergent.numer() * denominator, convergent.denom() * numerator);
             if i % 2 == 0 { ours <= value } else { ours >= value }

@@ -13,7 +13,7 @@ pub enum Symbol {
     Sub,
     Mul,
     Div,
-    /// To a constant exponent, which is not a node.
+    /// A power with a constant exponent, which is not a node.
     Power(i64),
     Sin,
     Cos,
@@ -141,8 +141,7 @@ pub fn read(text: &str, max: usize) -> Option<Expression> {
 /// The degree of a template in the derivatives that it names: every term has one such factor where
 /// it is 1. `None` where the parts do not fit together.
 pub fn degree(template: &[Symbol]) -> Option<u64> {
-    // From the right, so that the arguments of a symbol lie on the stack when it comes, the first
-    // on top.
+    // Read from the right, so that a symbol finds its arguments on the stack, the first on top.
     let mut degrees: Vec<u64> = Vec::new();
 
     for symbol in template.iter().rev() {

@@ -165,6 +165,7 @@ impl Task for MatrixMultiply {
         found: &mut Violations,
     ) {
         let added = before.k + 1;
+        // No product exceeds that of the largest entries.
         let bound = i64::try_from(added).expect("invariant: small")
             * largest(&instance.a)
             * largest(&instance.b);

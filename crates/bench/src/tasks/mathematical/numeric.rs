@@ -141,8 +141,7 @@ fn integer(value: i64) -> Number {
 }
 
 fn at_point(expression: &[Symbol], x: Number) -> Option<Dual> {
-    // From the right, so that the arguments of a symbol lie on the stack when it comes, the first
-    // on top.
+    // Read from the right, so that a symbol finds its arguments on the stack, the first on top.
     let mut stack: Vec<Dual> = Vec::new();
 
     for symbol in expression.iter().rev() {

@@ -15,7 +15,7 @@ use crate::tasks::prelude::*;
 
 pub struct PolynomialGcd;
 
-/// With these bounds no coefficient comes to the length that makes a line illegal: the monic
+/// With these bounds no coefficient reaches the length that makes a line illegal: the monic
 /// remainders are quotients of minors of Sylvester's matrix, which by Hadamard's inequality have at
 /// most 48·(3 + 20) = 1,104 bits, and the rests before them have a few times that (an action was
 /// seen to need room for 4,900).
@@ -169,6 +169,7 @@ impl Task for PolynomialGcd {
                 }
 
                 let rest = state.r.minus(c, *e, &state.b);
+                // A remainder that is 0 or monic already needs no line that makes it so.
                 if rest.is_zero() || rest.is_monic() && rest.degree() < state.b.degree() {
                     state.shift(rest);
                 } else {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// As JSON, an empty cell is null.
+/// A list of cells; an empty one is null in JSON.
 #[derive(Clone)]
 pub struct Cells(Vec<u32>);
 
@@ -60,7 +60,7 @@ impl Cells {
         cells.map(Self).ok_or_else(refuse)
     }
 
-    /// For fields whose empty cells are written -1.
+    /// Serialises a field whose empty cells are written -1.
     pub fn serialize_or_minus_one<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.or_minus_one().serialize(serializer)
     }

@@ -59,6 +59,7 @@ impl Instance {
 
 impl Faults {
     fn judge_order(&mut self, instance: &Instance, order: &[u32], digit: u32) {
+        // The place breaks ties, because every pass is stable.
         let low = |i: u32| (instance.a[i as usize] % BASE.pow(digit), i);
         self.order = order.len() != instance.a.len() || !is_permutation(order);
         self.low_digits = !order.is_sorted_by(|i, j| low(*i) < low(*j));

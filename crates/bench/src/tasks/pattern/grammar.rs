@@ -57,6 +57,7 @@ fn escaped(text: &str, out: &mut String) {
 }
 
 fn field_regex(field: &str, out: &mut String) {
+    // Sixteen digits admit all numbers below 2^53, and some above that only the parser refuses.
     const NAT: &str = "(?:0|[1-9][0-9]{0,15})";
     const INT: &str = "(?:0|-?[1-9][0-9]{0,15})";
     const BIG: &str = "(?:0|[1-9][0-9]*)";
@@ -110,7 +111,6 @@ pub fn regex(forms: &[&str]) -> String {
 /// its numbers.
 pub fn gbnf(forms: &[&str]) -> String {
     let mut out = String::from("action ::= ");
-
     for (index, form) in forms.iter().enumerate() {
         if index > 0 {
             out.push_str(" | ");

@@ -108,6 +108,7 @@ fn draw_word(
         }
 
         deepest = deepest.max(depth);
+        // From the cut on, the production without nonterminals ends the branch.
         let chosen = if depth >= cut { own[0] } else { rng.one_of(&own) };
         rest.extend(chosen.1.chars().rev().map(|symbol| (symbol, depth + 1)));
         // Every symbol yields at least one letter.
@@ -217,6 +218,7 @@ impl Task for CfgDerivation {
         }
 
         let depth = state.depths[0];
+        // Symbols are ASCII, a byte each.
         state.rest.replace_range(0..1, right);
         state.depths.splice(0..1, std::iter::repeat_n(depth + 1, right.len()));
 

@@ -199,10 +199,13 @@ impl Task for KmpPattern {
                 state.k += 1;
                 if state.k == m {
                     state.matches.push(state.i + 1 - m);
+                    // Occurrences may overlap.
                     state.k = state.failure[m - 1];
                 }
                 state.i += 1;
             }
+
+            // The place in the text stays: only the pattern is shifted.
             (_, false) if state.k > 0 => state.k = state.failure[state.k - 1],
             (Phase::Pattern, false) => {
                 state.failure.push(0);

@@ -116,6 +116,7 @@ impl Tree {
             Self::Letter(rng.one_of(ALPHABET))
         } else {
             let left = rng.size(1, leaves - 1);
+            // Drawn before the operands: the order of draws is part of the benchmark.
             let concatenation = rng.chance(2, 3);
             let left_operand = Box::new(Self::drawn(left, rng));
             let right_operand = Box::new(Self::drawn(leaves - left, rng));
@@ -137,6 +138,7 @@ impl Tree {
 
     /// Appends a random word of the expression. Words longer than `max` are cut off.
     pub fn sample(&self, word: &mut String, max: usize, rng: &mut TaskRng) {
+        // Nested repetitions could grow without a bound.
         if word.len() > max {
             return;
         }

@@ -89,6 +89,7 @@ impl Order {
             Self::Rotate(k) => (i + k) % n,
             Self::EvensFirst if i < evens => 2 * i,
             Self::EvensFirst => 2 * (i - evens) + 1,
+            // The last of an odd number of words has no partner and stays.
             Self::SwapPairs if (i ^ 1) < n => i ^ 1,
             Self::LastFirst => (i + n - 1) % n,
             Self::Keep | Self::SwapPairs => i,

@@ -60,6 +60,7 @@ impl Types {
             (b'A'..=b'D').contains(&letter).then(|| set | 1 << (letter - b'A'))
         };
         let types = letters.bytes().try_fold(0, add).map(Self)?;
+        // Refuses letters that are out of order or written twice.
         (types.to_string() == text).then_some(types)
     }
 
@@ -177,6 +178,7 @@ impl TaskAction for Action {
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
         let letters = if form < 2 { fields.text(0)? } else { "" };
+        // A set has one form: its letters in alphabetical order, each once.
         let ascending = letters.as_bytes().is_sorted_by(|a, b| a < b);
         let types = Types(letters.bytes().fold(0, |set, letter| set | 1 << (letter - b'A')));
         ascending.then_some(Action { types, scrap: form % 2 == 1 })
@@ -316,6 +318,7 @@ impl Task for AssemblyLine {
             return Err(Illegal("the unit has a type that it cannot have"));
         }
 
+        // The origin of the type that this stage scraps, if the unit has the type.
         let fatal = defect(&stage.scraps, 0)
             .filter(|fatal| types.contains(*fatal))
             .and_then(|fatal| defects.0[fatal]);

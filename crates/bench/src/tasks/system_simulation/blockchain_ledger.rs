@@ -69,7 +69,7 @@ fn opening(previous: usize, height: usize) -> usize {
 #[serde(deny_unknown_fields)]
 pub struct State {
     pub done: usize,
-    /// Below 0 after a wrong accept.
+    /// Negative after a wrong accept.
     pub balances: Vec<i64>,
     pub nonces: Vec<usize>,
     pub run: usize,
@@ -83,6 +83,7 @@ pub struct State {
 impl Instance {
     /// The next transaction of the open block; `None` when the block is complete.
     pub fn open(&self, state: &State) -> Option<&Transaction> {
+        // Where the open block ends: all before it are sealed.
         let end = (state.hashes.len() + 1) * self.block_size;
         self.transactions.get(state.done).filter(|_| state.done < end)
     }
@@ -216,6 +217,7 @@ impl Task for BlockchainLedger {
 
         match (*action, instance.open(state)) {
             (Action::Accept(run), Some(transaction)) => {
+                // A wrong accept can make the balance negative, which `solvent` finds.
                 state.balances[transaction.from] -= transaction.cost();
                 state.balances[transaction.to] += i64::from(transaction.amount);
                 state.nonces[transaction.from] += 1;
@@ -236,6 +238,7 @@ impl Task for BlockchainLedger {
                     i64::from(instance.reward) + state.fees;
                 state.fees = 0;
                 state.hashes.push(hash);
+                // The next block's hash continues this one's: this chains the blocks.
                 state.run = opening(hash, state.hashes.len() + 1);
             }
             (Action::Seal(_), Some(_)) => return Err(Illegal("the block is not complete yet")),
@@ -277,6 +280,7 @@ impl Task for BlockchainLedger {
         );
         found.require(page::SOLVENT, after.balances.iter().all(|balance| *balance >= 0));
 
+        // A nonce counts the accepted transactions of its account.
         let judged =
             after.nonces.iter().sum::<usize>() + after.rejected_nonce + after.rejected_funds;
         found.require(page::NONCES, judged == after.done);

@@ -45,6 +45,7 @@ impl Reaction {
     fn propensity(&self, counts: &[i64]) -> i64 {
         let ways = |(species, count): &(usize, i64)| {
             let n = counts[*species];
+            // Molecules of one species react in unordered pairs.
             if *count == 1 { n } else { n * (n - 1) / 2 }
         };
         self.rate * self.reactants.iter().map(ways).product::<i64>()

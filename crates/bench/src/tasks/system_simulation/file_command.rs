@@ -83,6 +83,7 @@ fn relative(path: &Path, cwd: &Path, named: bool) -> Option<String> {
 /// must.
 fn through_parents(path: &Path, cwd: &Path, named: bool) -> Option<String> {
     let (mut at, mut way) = (cwd.clone(), Vec::new());
+    // Each `..` leads one directory up, until the path lies at or below it.
     while !at.is_root() {
         at = at.parent().into();
         way.push("..");

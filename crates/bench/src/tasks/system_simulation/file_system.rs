@@ -62,6 +62,7 @@ impl State {
     /// The outcome of a command. What is only forbidden (missing rights, removing a directory that
     /// is in use) counts as a failure if `checked`.
     fn outcome(&self, command: &Command, checked: bool) -> Result<Effect, Code> {
+        // Without a user, rights are not looked at.
         let user = Some(self.user).filter(|_| checked);
         let demand = |holds: bool, code: Code| if holds { Ok(()) } else { Err(code) };
         let allowed = |entry: &Entry, right: u8| {
@@ -97,6 +98,7 @@ impl State {
                 let (directory, path) = parent(path)?;
 
                 if let Some(entry) = self.tree.find(path.as_str()) {
+                    // `touch` leaves an existing file as it is.
                     demand(kind == Kind::File && entry.kind == Kind::File, Code::Exists)?;
                     return Ok(Effect::Nothing);
                 }
@@ -217,6 +219,7 @@ impl Task for FileSystem {
             Action::Failure(_) => state.errors += 1,
             Action::Success | Action::Content(_) => {
                 let effect = state
+                    // A wrong line may overlook rights, but cannot do the impossible.
                     .outcome(command, false)
                     .map_err(|_| Illegal("the command cannot be carried out"))?;
                 if matches!(effect, Effect::Show(_)) != matches!(action, Action::Content(_)) {

@@ -56,6 +56,7 @@ impl Instance {
             let slots = slots(at, length);
             let free = (0..self.rooms.len())
                 .filter(|room| self.rooms[*room] >= people && taken[*room] & slots == 0);
+            // The first of equally large rooms.
             free.min_by_key(|room| self.rooms[*room]).map(|room| (room, at))
         })
     }
@@ -120,6 +121,7 @@ impl Task for MeetingScheduler {
 
             let mut booked = Vec::new();
             let requests = (0..count).map(|request| {
+                // Only an earlier booking can be cancelled.
                 if rng.chance(1, 5) && !booked.is_empty() {
                     return Request::Cancel(rng.one_of(&booked));
                 }

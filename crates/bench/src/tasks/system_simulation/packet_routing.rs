@@ -60,6 +60,7 @@ fn network(routers: usize, rng: &mut TaskRng) -> Vec<Vec<usize>> {
     let mut linked = vec![vec![false; routers]; routers];
     let mut link = |(a, b): (usize, usize)| (linked[a][b], linked[b][a]) = (true, true);
 
+    // A tree first, so that every router can be reached.
     for router in 1..routers {
         link((router, rng.index(router)));
     }
@@ -77,6 +78,7 @@ fn distances(neighbours: &[Vec<usize>], to: usize) -> Vec<usize> {
     let mut reached = vec![to];
     let mut next = 0;
 
+    // Breadth-first: the list of reached routers is the queue as well.
     while let Some(router) = reached.get(next).copied() {
         next += 1;
 
@@ -100,6 +102,8 @@ fn faulty_tables(neighbours: &[Vec<usize>], rng: &mut TaskRng) -> Vec<Vec<Option
         if at == to {
             return OptionalIndex::NONE;
         }
+
+        // A wrong entry: packets may circle until their ttl is spent.
         if rng.chance(1, 12) {
             return OptionalIndex::some(rng.one_of(&neighbours[at]));
         }
@@ -221,6 +225,7 @@ impl Task for PacketRouting {
     ) {
         let ttl = match action {
             Action::Hop(_) => before.ttl.checked_sub(1),
+            // Otherwise the next packet has entered with its own ttl.
             _ => Some(instance.packets.get(after.packet).map_or(0, |(.., ttl)| *ttl)),
         };
         found.require(page::TTL, ttl == Some(after.ttl));

@@ -57,7 +57,7 @@ type Occupation = (usize, u64, u64);
 pub struct State {
     pub station: Vec<usize>,
     pub ready: Vec<u64>,
-    /// Below 0 after lines that enter too early.
+    /// Negative after lines that enter too early.
     pub delays: Vec<i64>,
     pub free: Vec<u64>,
     pub occupancy: Vec<Vec<Occupation>>,
@@ -68,7 +68,7 @@ pub struct State {
     /// The greatest leave of each train.
     #[serde(skip)]
     pub left: Vec<Option<u64>>,
-    /// From when on the train in `last` was ready, by its departure and its occupations before.
+    /// When the train in `last` was ready to enter, by its departure and its earlier occupations.
     #[serde(skip)]
     pub served_ready: u64,
 }
@@ -181,6 +181,7 @@ impl Task for RailwayScheduling {
 
     fn complete(instance: &Instance, state: &mut State) {
         let headway = instance.headway;
+        // Two occupations need the headway between them, whichever comes first.
         let collide = |(_, enter, leave): &Occupation,
                        (_, other_enter, other_leave): &Occupation| {
             *enter < other_leave + headway && *other_enter < leave + headway
@@ -252,6 +253,7 @@ impl Task for RailwayScheduling {
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let under_way = (0..instance.trains.len())
             .filter(|train| state.station[*train] != instance.trains[*train].to);
+        // Of trains that are ready at the same time, the lowest.
         let train = under_way.min_by_key(|train| state.ready[*train])?;
 
         let segment = instance.trains[train].next_segment(state.station[train]);

@@ -16,7 +16,7 @@ pub struct BinaryTree<'a> {
 }
 
 impl BinaryTree<'_> {
-    /// The nodes from `root` down in symmetric order; `None` if the walk comes to a node again.
+    /// The nodes from `root` down in symmetric order; `None` if the walk meets a node twice.
     pub fn inorder(self, root: Option<usize>) -> Option<Vec<usize>> {
         let mut seen = vec![false; self.left.len()];
         let (mut order, mut stack) = (Vec::new(), Vec::new());

@@ -200,6 +200,7 @@ impl Task for HeapOperations {
             Action::Extract => {
                 let least = *state.heap.first().ok_or(Illegal("the heap is empty"))?;
                 state.extracted.push(least);
+                // The last element takes the place of the first and sinks from there.
                 state.heap.swap_remove(0);
                 state.node = OptionalIndex::some(0);
                 state.op += 1;

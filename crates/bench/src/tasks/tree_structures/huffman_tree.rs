@@ -196,6 +196,7 @@ impl Task for HuffmanTree {
                     return Err(Illegal("two different living nodes are merged"));
                 }
                 state.alive.retain(|node| node != x && node != y);
+                // The new node has the highest number, so the list stays ascending.
                 state.alive.push(state.weight.len());
                 state.weight.push(state.weight[*x] + state.weight[*y]);
                 state.merges.push([*x, *y]);

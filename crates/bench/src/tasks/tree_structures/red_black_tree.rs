@@ -39,6 +39,7 @@ impl Tree {
         let mut stack: Vec<usize> = root.into_iter().collect();
 
         while let Some(place) = stack.pop() {
+            // A node that is met again has two parents or lies on a cycle.
             if std::mem::replace(&mut met[place], true) {
                 return false;
             }
@@ -72,6 +73,7 @@ impl Tree {
 
     /// Rotates at a node towards a side; its child on the other side, which must be there, goes up.
     pub fn rotate(&mut self, at: usize, side: usize) {
+        // Looked up before the links change.
         let above = self.parent(at);
         let up = self.nodes[at].children[1 - side]
             .expect("invariant: callers see that this child is there");
@@ -137,6 +139,8 @@ impl Tree {
                     stack
                         .extend(node.children.map(|child| (child, above + usize::from(!node.red))));
                 }
+
+                // The first path sets the height that all others must have.
                 None if *height.get_or_insert(above) != above => return None,
                 None => {}
             }
@@ -169,6 +173,7 @@ impl<'de> Deserialize<'de> for Tree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         type Entry = (usize, String, Option<usize>, Option<usize>);
         let entries: Vec<Entry> = Vec::deserialize(deserializer)?;
+        // Children are given by their keys, and linked by their places.
         let places: BTreeMap<usize, usize> =
             entries.iter().map(|(key, ..)| *key).zip(0..).collect();
         let refuse = |reason: &str| Err(serde::de::Error::custom(reason));
