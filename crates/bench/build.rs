@@ -17,11 +17,14 @@ const LEVELS: [&str; 3] = ["easy", "medium", "hard"];
 fn main() -> Result<(), Box<dyn Error>> {
     let tasks = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("src/tasks");
     println!("cargo::rerun-if-changed={}", tasks.display());
+
     let mut pages: Vec<PathBuf> = fs::read_dir(&tasks)?
         .filter_map(|entry| Some(entry.ok()?.path().join("tasks.toml")))
         .filter(|path| path.is_file())
         .collect();
+    // The order of a directory differs between file systems; that of the constants must not.
     pages.sort();
+
     let mut code = String::new();
     let mut slugs = Vec::new();
     for path in pages {
@@ -33,6 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
+
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("pages.rs"), code)?;
     fs::write(out.join("suite.rs"), suite(&slugs))?;
@@ -116,6 +120,8 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
     let levels = field(task, "difficulty")?;
     let parameters = field(levels, LEVELS[0])?.as_table().ok_or("`easy` is not a table")?;
     let mut words = [const { Vec::new() }; 3];
+
+    // One constant per size parameter, and the same sizes in words, level by level.
     let mut sizes = String::new();
     for name in parameters.keys() {
         let mut values = Vec::new();
@@ -134,6 +140,7 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
         module_name(slug)
     )?;
     writeln!(code, "use super::*;\npub mod size {{ use super::*;\n{sizes}}}")?;
+
     let mut constraints = String::new();
     for (index, constraint) in list(task, "constraints")?.iter().enumerate() {
         let (name, meaning) = (text(constraint, "name")?, text(constraint, "meaning")?);
@@ -143,6 +150,7 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
             markdown(meaning),
             constant(name)
         )?;
+
         let (kind, severity) =
             (camel(text(constraint, "kind")?), camel(text(constraint, "severity")?));
         write!(
@@ -150,6 +158,7 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
             "Constraint {{ name: {name:?}, kind: Kind::{kind}, severity: Severity::{severity}, meaning: {meaning:?} }}, "
         )?;
     }
+
     let mut actions = String::new();
     for action in list(task, "actions")? {
         let (line, effect, example) =
@@ -160,6 +169,7 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
             "ActionPage {{ line: {line:?}, effect: {effect:?}, example: {example:?}, regex: {regex:?} }}, "
         )?;
     }
+
     let example = field(task, "example")?;
     let paper = field(task, "paper")?;
     writeln!(
@@ -175,6 +185,7 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
         decimal(paper, "baseline")?,
         decimal(paper, "prime")?,
     )?;
+
     writeln!(
         code,
         "static PAGE: Page = Page {{ generate: {:?}, problem: {:?}, algorithm: {:?}, step: {:?}, note: {:?}, actions: &[{actions}], \
@@ -212,6 +223,7 @@ fn markdown(text: &str) -> String {
 
 fn decimal(table: &Value, key: &str) -> Result<String, String> {
     let value = field(table, key)?;
+
     value
         .as_float()
         .map(|value| format!("{value:?}"))

@@ -9,7 +9,7 @@ use prime_bench::tasks;
 
 /// Corrupted traces of each task.
 const TRACES: u64 = 300;
-/// Printed of those that are missed.
+/// Missed corruptions that are printed per named task.
 const SHOWN: usize = 12;
 
 fn main() -> Result<(), tasks::UnknownTask> {
@@ -20,12 +20,14 @@ fn main() -> Result<(), tasks::UnknownTask> {
     } else {
         named.iter().map(|slug| tasks::find(slug)).collect::<Result<_, _>>()?
     };
+
     if !options.is_empty() {
         let rows =
             chosen.into_iter().map(|task| measure(task, TABLE_TRACES, tasks::BASE_SEED)).collect();
         print!("{}", DetectionTable::new(tasks::BASE_SEED, TABLE_TRACES, rows).to_json());
         return Ok(());
     }
+
     let mut rates = Vec::new();
     for task in chosen {
         let row = corrupt(task, TRACES, tasks::BASE_SEED);
@@ -37,6 +39,7 @@ fn main() -> Result<(), tasks::UnknownTask> {
             row.meaningful(),
             row.harmless
         );
+
         for missed in row.missed.iter().take(if named.is_empty() { 0 } else { SHOWN }) {
             let reference = missed.reference.as_deref().unwrap_or("the end");
             println!(
@@ -45,6 +48,7 @@ fn main() -> Result<(), tasks::UnknownTask> {
             );
         }
     }
+
     println!(
         "mean {:.1} %, lowest {:.1} %",
         rates.iter().sum::<f64>() / rates.len() as f64,

@@ -13,7 +13,7 @@ use crate::tasks::{AnyTask, Category, Problem, TaskRng};
 /// A way to make another instance of the same task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// Sorts: all values times a random factor of 0.5 to 2, as far as none gets a further digit.
+    /// Sorts: all values times a random factor of 0.5 to 2, limited so that none gains a digit.
     ValueScaling,
     /// Sorts: the values in another order.
     IndexPermutation,
@@ -50,6 +50,7 @@ impl Strategy {
             Category::AdvancedSorting,
         ]
         .contains(&spec.category);
+
         match (self, spec.slug) {
             (Self::ValueScaling | Self::IndexPermutation, _) if is_sort => &["a"],
             (
@@ -76,10 +77,11 @@ impl Strategy {
         rng: &mut TaskRng,
     ) -> Option<Arc<dyn Problem>> {
         let mut input = problem.input();
+
         for field in self.fields(task) {
             let values = input.get_mut(*field)?.as_array_mut()?;
             match self {
-                // Its counters depend on the largest value, which is bounded.
+                // Counting sort has a counter per value up to the largest, which is bounded.
                 Self::ValueScaling if task.spec().slug == "counting-sort" => {
                     scale(values, 1_000, rng)?
                 }
@@ -90,11 +92,12 @@ impl Strategy {
                 Self::GraphRelabelling => relabel_edges(values, rng)?,
             }
         }
+
         if self.applies_to(task) { task.read_input(&input).ok() } else { None }
     }
 }
 
-/// The instance, augmented as often and in the ways that the paper says.
+/// Applies each strategy with the probability that the paper gives it.
 pub fn augmented(
     task: &dyn AnyTask,
     problem: Arc<dyn Problem>,
@@ -109,26 +112,31 @@ pub fn augmented(
     })
 }
 
-/// Times a factor of 500 to `most` per mille, rounded towards zero.
+/// Multiplies by a random factor of 500 to `most` per mille, rounding towards zero.
 fn scale(values: &mut [Value], most: u64, rng: &mut TaskRng) -> Option<()> {
     let numbers: Vec<i64> = values.iter().map(Value::as_i64).collect::<Option<_>>()?;
     let largest =
         numbers.iter().map(|number| number.unsigned_abs()).max().filter(|&largest| largest > 0)?;
+
+    // The factor is limited so that the largest value, and so every other, keeps its digits.
     let bound = 10u64.checked_pow(largest.ilog10() + 1)? - 1;
     let most = (bound * 1_000 / largest).min(most);
     let factor = i64::try_from(500 + rng.below(most - 500 + 1)).ok()?;
+
     for (value, number) in values.iter_mut().zip(numbers) {
         *value = (number.checked_mul(factor)? / 1_000).into();
     }
     Some(())
 }
 
-/// Scales weights, of which none becomes 0; null stays.
+/// Scales the positive weights, none of which becomes 0; null stays.
 fn scale_matrix(rows: &mut [Value], rng: &mut TaskRng) -> Option<()> {
     let is_weight = |entry: &Value| entry.as_u64().is_some_and(|weight| weight > 0);
     let entries = || rows.iter().filter_map(Value::as_array).flatten();
     let mut weights: Vec<Value> = entries().filter(|entry| is_weight(entry)).cloned().collect();
     scale(&mut weights, 2_000, rng)?;
+
+    // Only the weights were scaled: put them back where they were, in the same order.
     let mut weights = weights.into_iter();
     for entry in
         rows.iter_mut().filter_map(Value::as_array_mut).flatten().filter(|entry| is_weight(entry))
@@ -149,13 +157,16 @@ fn labels(vertices: usize, rng: &mut TaskRng) -> Vec<usize> {
 fn relabel_edges(edges: &mut [Value], rng: &mut TaskRng) -> Option<()> {
     let vertex = |value: &Value| value.as_u64().and_then(|vertex| usize::try_from(vertex).ok());
     let ends = |edge: &Value| Some([vertex(edge.get(0)?)?, vertex(edge.get(1)?)?]);
+
     let all: Vec<[usize; 2]> = edges.iter().map(ends).collect::<Option<_>>()?;
     let labels = labels(all.iter().flatten().max()? + 1, rng);
+
     for (edge, ends) in edges.iter_mut().zip(all) {
         for (place, end) in ends.into_iter().enumerate() {
             edge[place] = labels[end].into();
         }
     }
+
     rng.shuffle(edges);
     Some(())
 }
@@ -163,6 +174,7 @@ fn relabel_edges(edges: &mut [Value], rng: &mut TaskRng) -> Option<()> {
 fn relabel_matrix(rows: &mut [Value], rng: &mut TaskRng) -> Option<()> {
     let labels = labels(rows.len(), rng);
     let old = rows.to_vec();
+
     for (row, values) in old.iter().enumerate() {
         for (column, value) in values.as_array()?.iter().enumerate() {
             *rows.get_mut(labels[row])?.get_mut(*labels.get(column)?)? = value.clone();
@@ -221,6 +233,7 @@ mod tests {
                 applicable += 1;
                 let slug = task.spec().slug;
                 let pairs = pairs(strategy, slug);
+
                 let differing = pairs
                     .iter()
                     .filter(|[problem, other]| problem.input() != other.input())
@@ -241,6 +254,7 @@ mod tests {
                     "{a} {b}"
                 );
             }
+
             let place =
                 |values: &[i64], value: i64| values.iter().filter(|other| **other < value).count();
             for (a, b) in input.iter().zip(&scaled) {
@@ -259,6 +273,7 @@ mod tests {
                 let rows = problem.input()["w"].as_array().cloned().unwrap_or_default();
                 rows.iter().filter_map(Value::as_array).flatten().map(Value::as_i64).collect()
             };
+
             let (weights, scaled) = (entries(problem.as_ref()), entries(other.as_ref()));
             assert_eq!(weights.len(), scaled.len());
             for (a, b) in weights.into_iter().zip(scaled) {
@@ -306,6 +321,7 @@ mod tests {
             .filter(|_| augmented(task, Arc::clone(&problem), &mut rng).input() != problem.input())
             .count();
         assert!((350..450).contains(&changed), "{changed} of 1,000");
+
         let hanoi = find("tower-of-hanoi").expect("a task");
         let problem = hanoi.read_input(&json!({"n": 3, "from": 0, "to": 2})).expect("valid");
         assert!(

@@ -3,11 +3,11 @@
 
 use crate::tasks::Difficulty;
 
-/// Some epochs of training.
+/// A range of training epochs, both ends included, and the levels of its instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phase {
     pub name: &'static str,
-    /// From 1.
+    /// Counted from 1.
     pub first_epoch: u32,
     pub last_epoch: u32,
     pub difficulties: &'static [Difficulty],

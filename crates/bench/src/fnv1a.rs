@@ -1,5 +1,5 @@
 //! FNV-1a with 64 bits: a digest that is the same in every process and version. It tells texts
-//! apart, no more.
+//! apart and is not cryptographic.
 
 pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

@@ -23,10 +23,12 @@ impl Proportion {
         if of == 0 {
             return Self { count, of, value: 0.0, low: 0.0, high: 1.0 };
         }
+
         let (n, p) = (of as f64, count as f64 / of as f64);
         let (centre, scale) = (p + Z * Z / (2.0 * n), 1.0 + Z * Z / n);
         let half = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
         let (low, high) = (((centre - half) / scale).max(0.0), ((centre + half) / scale).min(1.0));
+
         Self { count, of, value: p, low, high }
     }
 
@@ -48,6 +50,7 @@ mod tests {
             (proportion.low - 0.2553).abs() < 5e-5 && (proportion.high - 0.3662).abs() < 5e-5,
             "{proportion:?}"
         );
+
         // All of 100: the upper end is 1, the lower below it.
         let all = Proportion::new(100, 100);
         assert!(all.high > 0.999_999 && (all.low - 0.9630).abs() < 5e-5, "{all:?}");

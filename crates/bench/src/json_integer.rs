@@ -9,8 +9,7 @@ use serde::de::{Deserialize, Deserializer, Error, IntoDeserializer, Visitor};
 /// Reads an integer that may be written with a fraction of zero.
 struct Integer<T>(PhantomData<T>);
 
-/// From here on, a float may stand for several integers: for the one that was written and its
-/// neighbours.
+/// 2^53: from here on, a float may stand for several integers, the written one and its neighbours.
 const INEXACT_FROM: f64 = 9_007_199_254_740_992.0;
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for Integer<T> {
@@ -30,8 +29,10 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Integer<T> {
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
         if number.fract() != 0.0 {
+            // The type's own deserialiser words the refusal.
             return T::deserialize(number.into_deserializer());
         }
+
         // Integers beyond 64 bits arrive as floats, too.
         if number.abs() >= INEXACT_FROM {
             let wanted = std::any::type_name::<T>();
@@ -39,6 +40,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Integer<T> {
                 "floating point `{number:e}` is not exact: from 2^53 on, give digits alone, within the range of {wanted}"
             )));
         }
+
         #[expect(clippy::cast_possible_truncation, reason = "it is exact")]
         self.visit_i64(number as i64)
     }
@@ -67,20 +69,20 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Optional<T> {
     }
 }
 
-/// For a field with an integer.
+/// Deserialises a field with an integer.
 ///
 /// # Errors
-/// It is no integer of this type.
+/// When the value is not an integer of this type.
 pub fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     deserializer.deserialize_any(Integer(PhantomData))
 }
 
-/// For a field with an integer or null, which may be left out.
+/// Deserialises a field with an integer or null, which may be left out.
 ///
 /// # Errors
-/// It is neither.
+/// When the value is neither.
 pub fn optional<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -109,6 +111,7 @@ mod tests {
         );
         assert_eq!(read(r#"{"a": 1e3, "b": null}"#).unwrap(), Fields { a: 1_000, b: None });
         assert_eq!(read(r#"{"a": 1}"#).unwrap(), Fields { a: 1, b: None });
+
         for (given, parts) in [
             (json!({"a": 1.5}), ["floating point `1.5`", "u32"]),
             (json!({"a": -1}), ["`-1`", "u32"]),

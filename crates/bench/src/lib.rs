@@ -1,7 +1,7 @@
 //! PRIME-Bench: 86 algorithmic tasks as step machines, the lines of its instances and traces, its
 //! prompts, and the judge of outputs.
 //!
-//! Pure: no I/O but to writers that the caller gives, no clock, no threads, no async.
+//! Pure: no I/O except to writers that the caller passes, no clock, no threads, no async.
 
 pub mod augmentation;
 pub mod curriculum;

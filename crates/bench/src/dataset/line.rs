@@ -32,6 +32,7 @@ pub fn write_line(id: &InstanceId, extras: Extras, out: &mut dyn Write) -> io::R
     let spec = id.task.spec();
     let problem = id.problem();
     let reference = problem.reference();
+
     write!(out, "{{\"id\":\"{id}\"")?;
     field(out, "task", &spec.slug)?;
     field(out, "task_id", &spec.id)?;
@@ -42,6 +43,7 @@ pub fn write_line(id: &InstanceId, extras: Extras, out: &mut dyn Write) -> io::R
     field(out, "input", &problem.input())?;
     field(out, "answer", &reference.answer)?;
     field(out, "steps", &reference.steps)?;
+
     if extras.traces {
         actions(problem.as_ref(), out)?;
     }
@@ -73,9 +75,11 @@ struct Snapshot {
 
 fn states(problem: &dyn Problem, every: u64, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b",\"states\":[")?;
+
     let mut machine = problem.start();
     let mut separator = "";
     for step in 0.. {
+        // The last state is written too, whatever its step.
         let more = machine.reference().is_some();
         if step % every == 0 || !more {
             out.write_all(separator.as_bytes())?;
@@ -87,5 +91,6 @@ fn states(problem: &dyn Problem, every: u64, out: &mut dyn Write) -> io::Result<
         }
         machine.follow_reference();
     }
+
     out.write_all(b"]")
 }

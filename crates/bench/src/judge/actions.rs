@@ -46,7 +46,7 @@ impl<'l> FromIterator<&'l str> for ActionList {
     }
 }
 
-/// Deserialises one line into the list.
+/// Deserialises one line straight into the list, without a string of its own.
 struct Line<'l>(&'l mut ActionList);
 
 impl<'de> serde::de::DeserializeSeed<'de> for Line<'_> {

@@ -16,13 +16,13 @@ use crate::tasks::{Difficulty, Kinds, Spec};
 
 /// Lines per batch.
 const BATCH_LINES: usize = 512;
-/// Bytes after which a batch is full. The last line may exceed it.
+/// Bytes after which a batch is full; only its last line may exceed them. Bounds the memory.
 const BATCH_BYTES: usize = 16 << 20;
 
 /// A line that could not be judged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// From 1.
+    /// Counted from 1.
     pub line: u64,
     pub problem: String,
 }
@@ -45,6 +45,7 @@ fn judge_batch(
     threads: usize,
 ) -> Vec<Result<Judgement, String>> {
     let next = AtomicUsize::new(0);
+    // Judgements arrive in any order; the keys restore that of the file.
     let judged = Mutex::new(BTreeMap::new());
     thread::scope(|scope| {
         for _ in 0..threads.clamp(1, batch.len().max(1)) {
@@ -53,6 +54,7 @@ fn judge_batch(
                     let place = next.fetch_add(1, Ordering::Relaxed);
                     batch.get(place).map(|line| (place, line))
                 } {
+                    // The lock is taken only to store the result, not while judging.
                     let judgement = line
                         .text
                         .as_deref()
@@ -67,6 +69,7 @@ fn judge_batch(
             });
         }
     });
+
     judged.into_inner().expect("invariant: no thread panics with the lock").into_values().collect()
 }
 
@@ -85,6 +88,7 @@ pub fn check<R: BufRead>(
     let mut lines = Lines::new(input);
     let mut tallies: BTreeMap<(u16, Difficulty), (Tally, &'static Spec)> = BTreeMap::new();
     let mut seen: BTreeSet<String> = BTreeSet::new();
+
     loop {
         let batch = batch(&mut lines)?;
         if batch.is_empty() {

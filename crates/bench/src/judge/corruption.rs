@@ -49,11 +49,13 @@ pub fn other_number(line: &str, rng: &mut TaskRng) -> Option<String> {
         .filter(|(at, c)| digits(*c) && !line[..*at].ends_with(digits))
         .map(|(at, _)| at)
         .collect();
+
     if starts.is_empty() {
         return None;
     }
     let start = rng.one_of(&starts);
     let end = line[start..].find(|c| !digits(c)).map_or(line.len(), |end| start + end);
+
     let number: u64 = line[start..end].parse().ok()?;
     let other = if number > 0 && rng.chance(1, 2) { number - 1 } else { number + 1 };
     Some(format!("{}{other}{}", &line[..start], &line[end..]))
@@ -86,7 +88,7 @@ pub struct CorruptionRow {
     /// Traces whose right lines break one of these constraints: a fault of the task, which would
     /// hide what they miss.
     pub false_alarms: u64,
-    /// Not detected by these, and without effect: all lines apply, and the trace leads to the
+    /// Not detected by these kinds, and without effect: all lines apply, and the trace leads to the
     /// reference's state.
     pub harmless: u64,
     /// The others that were not detected.
@@ -126,6 +128,7 @@ pub(super) fn leads_to(problem: &dyn Problem, lines: &[String], reference: &dyn 
     if lines.iter().any(|line| machine.replay(line).is_err()) {
         return false;
     }
+
     let state = |machine: &dyn Machine| {
         let mut state = machine.state();
         if let Some(fields) = state.as_object_mut() {
@@ -133,6 +136,7 @@ pub(super) fn leads_to(problem: &dyn Problem, lines: &[String], reference: &dyn 
         }
         state
     };
+
     state(machine.as_ref()) == state(reference)
 }
 
@@ -160,21 +164,25 @@ pub(super) fn corrupted_traces(
 ) -> impl Iterator<Item = CorruptedTrace> {
     let spec = task.spec();
     let mut rng = TaskRng::new(base_seed);
+
     // Lines without numbers do not admit every corruption, hence the bound on attempts.
     let attempts = (0..4 * count).filter_map(move |attempt| {
         let difficulty = Difficulty::ALL[usize::try_from(attempt % 3).expect("invariant: below 3")];
         let index = u32::try_from(attempt / 3 % 200).expect("invariant: below 200");
         let problem = task.generate(difficulty, spec.seed(base_seed, difficulty, index));
+
         let mut machine = problem.start();
         let mut lines = Vec::new();
         let mut line = String::new();
         while lines.len() < LINES_MAX && machine.advance(&mut line) {
             lines.push(line.clone());
         }
+
         let ends = machine.ended();
         let corruption = rng.one_of(&Corruption::ALL);
         let at = rng.index(lines.len());
         let corrupted = corruption.apply(&lines, at, &mut rng)?;
+
         // The end of a trace that was cut off cannot be judged.
         let differs = corrupted.iter().zip(&lines).position(|(ours, right)| ours != right);
         let at = differs.or_else(|| ends.then(|| corrupted.len().min(lines.len())))?;
@@ -190,6 +198,7 @@ pub(super) fn corrupted_traces(
             machine,
         })
     });
+
     attempts.take(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
@@ -217,12 +226,14 @@ pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> Corrup
             ends,
             machine,
         } = trace;
+
         row.corrupted += 1;
         row.false_alarms += u64::from(
             first_found(problem.as_ref(), &lines, Kinds::WITHOUT_TRANSITION, ends).is_some(),
         );
         row.found_at_step +=
             u64::from(first_found(problem.as_ref(), &corrupted, Kinds::ALL, ends) == Some(at));
+
         if first_found(problem.as_ref(), &corrupted, Kinds::WITHOUT_TRANSITION, ends).is_some() {
             row.found_by_invariants += 1;
         } else if leads_to(problem.as_ref(), &corrupted, machine.as_ref()) {
@@ -261,6 +272,7 @@ mod tests {
     #[test]
     fn a_number_is_changed_and_nothing_else() {
         let mut rng = TaskRng::new(1);
+
         assert_eq!(other_number("done", &mut rng), None);
         for _ in 0..20 {
             let other = other_number("cmp 0 17", &mut rng).expect("it has numbers");

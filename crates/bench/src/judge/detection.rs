@@ -1,6 +1,6 @@
-//! What a verdict is worth: for each task and each set of constraint kinds, how many of the wrong
-//! steps that were tried the constraints found. The figures are a file that `bench corrupt --table`
-//! measures anew; nothing is measured here.
+//! What a verdict is worth: for each task and each set of constraint kinds, how many of the tried
+//! wrong steps the constraints found. The figures are read from a file that `bench corrupt --table`
+//! writes; nothing is measured here.
 
 mod measure;
 mod table;
@@ -32,13 +32,17 @@ pub fn detection(task: &str, kinds: Kinds) -> Option<Detection> {
 /// exclusive.
 #[expect(clippy::cast_precision_loss, reason = "counts of traces lie far below 2^53")]
 fn at_most(missed: u64, tried: u64, rate: f64) -> f64 {
+    // Sums the terms of the binomial distribution, each made from the one before. They stay
+    // logarithms until they are added: the first underflows for many tries.
     let odds = (rate / (1.0 - rate)).ln();
     let mut term = tried as f64 * (1.0 - rate).ln();
     let mut sum = term.exp();
+
     for count in 0..missed {
         term += ((tried - count) as f64 / (count + 1) as f64).ln() + odds;
         sum += term.exp();
     }
+
     sum
 }
 
@@ -59,10 +63,13 @@ impl Detection {
     pub fn miss_rate_bound(self) -> f64 {
         /// Halvings: the result is exact to 2^-40.
         const HALVINGS: u32 = 40;
+        // Then no rate below 1 is ruled out; the same holds if nothing was tried.
         if self.found == 0 {
             return 1.0;
         }
+
         let (mut low, mut high) = (self.miss_rate(), 1.0);
+        // The probability of so few misses falls as the rate rises: bisect for where it is 5 %.
         for _ in 0..HALVINGS {
             let middle = f64::midpoint(low, high);
             if at_most(self.missed(), self.tried, middle) > 1.0 - CONFIDENCE {
@@ -71,6 +78,7 @@ impl Detection {
                 high = middle
             }
         }
+
         high
     }
 
@@ -79,6 +87,7 @@ impl Detection {
         // From here on whole numbers of "1 in n" are too coarse.
         const OFTEN: f64 = 0.2;
         let bound = self.miss_rate_bound();
+
         if bound > OFTEN {
             return format!("misses up to {:.0} in 100 wrong steps", (100.0 * bound).ceil());
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::actions::ActionList;
 
-/// What a text holds.
+/// The actions and the answer found in a text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Extracted {
     pub actions: Option<ActionList>,
@@ -70,6 +70,7 @@ fn bare(line: &str) -> &str {
 fn action_lines(block: &str, keep: impl Fn(&str) -> bool) -> ActionList {
     let line = |line| {
         let trimmed = str::trim(line);
+        // Some actions look decorated: `- scrap` begins like a bullet.
         if keep(trimmed) { trimmed } else { bare(trimmed) }
     };
     block.lines().filter(|text| !text.trim().is_empty()).map(line).collect()
@@ -89,6 +90,7 @@ pub fn extract(text: &str, is_action: impl Fn(&str) -> bool) -> Extracted {
             .find_map(|(_, content)| object(content))
             .or_else(|| last_object(text)),
     };
+
     let actions = match marked(text, "actions") {
         Some(inside) => Some(action_lines(without_fence(inside), is_action)),
         None => {

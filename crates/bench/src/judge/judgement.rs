@@ -169,9 +169,12 @@ fn error_at(
 ) -> FirstError {
     let spec = machine.spec();
     let expected = machine.reference();
+
+    // Whether the trace ends with the right line shows only in the state after it.
     let mut ahead = machine.fork();
     ahead.follow_reference();
     let expected_ends = expected.is_some() && ahead.ended();
+
     let mut upcoming = Vec::new();
     while upcoming.len() < AHEAD
         && let Some(line) = ahead.reference()
@@ -179,8 +182,11 @@ fn error_at(
         upcoming.push(line);
         ahead.follow_reference();
     }
+
+    // The first line of all cannot be a return to the beginning.
     let first = if step > 0 { machine.problem().start().reference() } else { None };
     let invariants = found.of_kinds(spec, [Kind::Invariant].into_iter().collect());
+
     let circumstances = Circumstances {
         category: spec.category,
         given: line,
@@ -194,6 +200,7 @@ fn error_at(
         first: first.as_deref(),
         breaks_invariant: !invariants.is_empty(),
     };
+
     FirstError {
         step,
         percentile: 0.0,
@@ -213,15 +220,21 @@ fn walk(problem: &dyn Problem, lines: &ActionList, kinds: Kinds) -> Walk {
     let mut broken = vec![0; spec.constraints.len()];
     let mut first_error = None;
     let mut right_states = 0;
+
+    // No valid trace is longer; what a client sends beyond that is not worth the work.
     let limit = usize::try_from(problem.steps_max()).unwrap_or(usize::MAX);
     let judged = lines.len().min(limit);
+
     for (step, line) in lines.iter().take(limit).enumerate() {
         let refusal = machine.propose(line).err();
         let found = machine.violations(Kinds::ALL);
         let counted = found.of_kinds(spec, kinds);
+        // Up to its first deviation a trace is the reference itself, so the second machine starts
+        // here.
         if !found.is_empty() && shadow.is_none() {
             shadow = Some(Shadow::new(machine.fork(), step as u64));
         }
+
         if !counted.is_empty() {
             for (place, times) in broken.iter_mut().enumerate() {
                 *times += u64::from(counted.contains(place));
@@ -231,13 +244,19 @@ fn walk(problem: &dyn Problem, lines: &ActionList, kinds: Kinds) -> Walk {
                 error_at(machine.as_ref(), line, refusal, counted, step as u64, previous)
             });
         }
+
         machine.commit();
+
         right_states += match &mut shadow {
+            // A trace that has not left the reference is in its state.
             None => 1,
             Some(shadow) => u64::from(shadow.step_matches(machine.as_ref())),
         };
     }
+
     let ended = machine.ended() && lines.len() <= limit;
+
+    // No line was wrong, but the trace stops before its end, or does not stop at all.
     if !ended && first_error.is_none() {
         let (line, expected) = (lines.get(limit).map(str::to_owned), machine.reference());
         let step = judged as u64;
@@ -251,13 +270,16 @@ fn walk(problem: &dyn Problem, lines: &ActionList, kinds: Kinds) -> Walk {
             violations: Vec::new(),
         });
     }
+
     let answer = machine.answer();
+    // A trace that never left the reference is continued from its own last state.
     let shadow = shadow.unwrap_or_else(|| Shadow::new(machine, judged as u64));
     let (reference_answer, reference_steps) = shadow.finish();
     Walk { ended, answer, reference_answer, reference_steps, right_states, first_error, broken }
 }
 
 fn same_type(a: &Value, b: &Value) -> bool {
+    // Null, which stands for an absent value, fits every type.
     a.is_null() || b.is_null() || std::mem::discriminant(a) == std::mem::discriminant(b)
 }
 
@@ -300,6 +322,7 @@ fn taken<'b>(body: &'b Body, spec: &Spec) -> Taken<'b> {
             (extracted.actions.map(Cow::Owned), extracted.answer)
         }
         Body::Structured { actions, answer } => {
+            // A null answer counts as none: that of the trace is taken.
             (actions.as_ref().map(Cow::Borrowed), answer.clone().filter(|answer| !answer.is_null()))
         }
     }
@@ -311,6 +334,7 @@ fn answer_of_trace(problem: &dyn Problem, lines: &ActionList) -> Option<Value> {
     if lines.len() > limit {
         return None;
     }
+
     let mut machine = problem.start();
     for line in lines.iter() {
         // What is refused leaves the state as it is.
@@ -352,6 +376,7 @@ pub fn judge_body(
             (reference.answer, reference.steps)
         }
     };
+
     // The last state of a complete trace holds its answer.
     answer = answer
         .or_else(|| walk.as_ref().filter(|walk| walk.ended).and_then(|walk| walk.answer.clone()));
@@ -368,6 +393,7 @@ pub fn judge_body(
 
     let steps = actions.as_ref().map(|lines| lines.len() as u64);
     let mut first_error = walk.as_ref().and_then(|walk| walk.first_error.clone());
+
     if clean == Some(true) && !correct {
         // The trace is right and the answer is not: the last state did not reach it.
         let (step, error) = (steps.unwrap_or_default(), ErrorType::Carryover);
@@ -380,9 +406,12 @@ pub fn judge_body(
             violations: Vec::new(),
         });
     }
+
+    // The length of the reference is known only after the walk, so the percentile is set here.
     if let Some(error) = &mut first_error {
         error.percentile = (100.0 * error.step as f64 / reference_steps.max(1) as f64).min(100.0);
     }
+
     let violations = walk.as_ref().map_or(Vec::new(), |walk| {
         let broken = spec.constraints.iter().zip(&walk.broken).filter(|(_, times)| **times > 0);
         let broken = broken.map(|(constraint, times)| Broken {
@@ -392,6 +421,7 @@ pub fn judge_body(
         });
         broken.collect()
     });
+
     Judgement {
         id,
         format: StageResult::of(format),

@@ -8,7 +8,7 @@ pub const LINE_MAX: usize = 256 << 20;
 /// A line, or why it cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbered {
-    /// From 1.
+    /// Counted from 1.
     pub number: u64,
     pub text: Result<String, String>,
 }
@@ -38,6 +38,8 @@ impl<R: BufRead> Lines<R> {
             if available.is_empty() {
                 return Ok((!line.is_empty() || too_long).then_some((line, too_long)));
             }
+
+            // A line that is too long is still read to its end, so that the next one is found.
             let end = available.iter().position(|byte| *byte == b'\n');
             let taken = end.unwrap_or(available.len());
             too_long |= line.len() + taken > self.longest;
@@ -61,6 +63,7 @@ impl<R: BufRead> Lines<R> {
         loop {
             let Some((bytes, too_long)) = self.bytes()? else { return Ok(None) };
             self.number += 1;
+
             let text = if too_long {
                 Err(format!("longer than {} MiB", self.longest >> 20))
             } else {
@@ -68,6 +71,7 @@ impl<R: BufRead> Lines<R> {
                     format!("not UTF-8: byte {} of the line", error.utf8_error().valid_up_to() + 1)
                 })
             };
+
             if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
                 continue;
             }

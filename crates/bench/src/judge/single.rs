@@ -76,6 +76,7 @@ impl VerifyRequest {
         if let Some(index) = self.index.filter(|index| *index >= INSTANCES) {
             return Err(VerifyError::at("index", NoSuchIndex { index }));
         }
+
         let count = self.actions.as_ref().map_or(0, ActionList::len);
         if count > ACTIONS_MAX {
             return Err(VerifyError::at(
@@ -83,6 +84,7 @@ impl VerifyRequest {
                 format!("has {count} lines; give up to {ACTIONS_MAX}"),
             ));
         }
+
         if self.kinds.as_ref().is_some_and(Vec::is_empty) {
             return Err(VerifyError::at(
                 "kinds",
@@ -212,9 +214,11 @@ fn judge_request(
     request: &VerifyRequest,
 ) -> Result<Verification, VerifyError> {
     request.check()?;
+
     let kinds = request.kinds.as_deref().unwrap_or(&KINDS).iter().copied().collect();
     let name = instance_name(request);
     let Instance { problem, reference } = judge.instance(&name, || problem(request))?;
+
     match (&request.action, &request.answer) {
         (Some(action), None) => {
             let mut machine = machine(judge, request, problem.as_ref())?;
@@ -231,12 +235,15 @@ fn judge_request(
                     ));
                 }
             }
+
             if let Some(right) = problem.goal(answer) {
                 return Ok(Verification::Answer(AnswerVerdict {
                     right,
                     judged_by: AnswerTest::Goal,
                 }));
             }
+
+            // A reference can take millions of steps: it is followed once per instance.
             let reference = match reference {
                 Some(known) => known,
                 None => {
@@ -245,6 +252,7 @@ fn judge_request(
                     found
                 }
             };
+
             let right = reference.as_ref().as_ref() == Some(answer);
             Ok(Verification::Answer(AnswerVerdict { right, judged_by: AnswerTest::Reference }))
         }
@@ -270,6 +278,7 @@ fn problem(request: &VerifyRequest) -> Result<Arc<dyn Problem>, VerifyError> {
             ("index", request.index.is_some()),
             ("base_seed", request.base_seed.is_some()),
         ];
+
         if let Some((field, _)) = fields.into_iter().find(|(_, given)| *given) {
             return Err(VerifyError::at(
                 field,
@@ -278,10 +287,12 @@ fn problem(request: &VerifyRequest) -> Result<Arc<dyn Problem>, VerifyError> {
         }
         return task.read_input(input).map_err(|error| VerifyError::at("input", error.detail));
     }
+
     let missing =
         |field| VerifyError::at(field, "is missing: give `difficulty` and `index`, or `input`");
     let difficulty = request.difficulty.ok_or_else(|| missing("difficulty"))?;
     let index = request.index.ok_or_else(|| missing("index"))?;
+
     let id = InstanceId::new(task, difficulty, index, request.base_seed.unwrap_or(BASE_SEED));
     Ok(id.map_err(|error| VerifyError::at("index", error))?.problem())
 }
@@ -298,16 +309,20 @@ fn machine(
         }
         return problem.machine_at(state).map_err(|error| VerifyError::at("state", error.detail));
     }
+
     let mut machine = problem.start();
     let Some(actions) = &request.actions else { return Ok(machine) };
     for (place, line) in actions.iter().enumerate() {
         judge.step()?;
+        // `replay` carries out a line even after the end.
         let refused = if machine.ended() {
             Some("the trace has ended before it".to_owned())
         } else {
             machine.replay(line).err().map(|refusal| refusal.to_string())
         };
+
         if let Some(reason) = refused {
+            // Lines have no limit of length; messages should.
             let start: String = line.chars().take(80).collect();
             return Err(VerifyError::at(
                 &format!("actions[{place}]"),
@@ -320,6 +335,8 @@ fn machine(
 
 fn judge_step(machine: &mut dyn Machine, action: &str, kinds: Kinds) -> StepVerdict {
     let spec = machine.spec();
+
+    // The violations are the candidate's, and `commit` consumes it.
     let refusal = machine.propose(action).err();
     let found = machine.violations(kinds);
     let violations = machine.broken(found).into_iter().map(|broken| ViolationVerdict {
@@ -329,6 +346,7 @@ fn judge_step(machine: &mut dyn Machine, action: &str, kinds: Kinds) -> StepVerd
     });
     let violations = violations.collect();
     machine.commit();
+
     let applicable = refusal.is_none();
     StepVerdict {
         applicable,
@@ -359,6 +377,7 @@ fn reference_answer(
         }
         judge.step()?;
     }
+
     let message = format!(
         "its reference takes more than {REFERENCE_STEPS_MAX} steps, too many to compare an answer with"
     );

@@ -26,9 +26,11 @@ fn is_as_good(machine: &dyn Machine, line: &str) -> bool {
     if !is_choice {
         return false;
     }
+
     let Some(prescribed) = remaining(machine.fork(), machine.problem().steps_max()) else {
         return false;
     };
+
     let mut after = machine.fork();
     after.replay(line).is_ok()
         && prescribed.checked_sub(1).is_some_and(|most| remaining(after, most).is_some())

@@ -31,19 +31,23 @@ struct Line {
     output: Option<String>,
     actions: Option<ActionList>,
     answer: Option<Value>,
-    /// Of a generated line, which tells its base seed; other lines may have any `seed`.
+    /// The seed of a generated line, which tells its base seed; other lines may have any `seed`.
     seed: Option<Value>,
 }
 
 /// Refuses a line that was generated with another base seed: every judgement of it would be wrong.
 fn check_seed(seed: Option<&Value>, id: &InstanceId) -> Result<(), String> {
+    /// The factor of the base seed in `Spec::seed`.
     const INSTANCES_OF_BASE_SEED: u64 = 1_000_000;
+
     let (Some(seed), own) = (seed.and_then(Value::as_u64), id.seed()) else { return Ok(()) };
+    // A `seed` whose last six digits are not this instance's is some other number of the client's.
     let is_generated = seed >= INSTANCES_OF_BASE_SEED
         && seed % INSTANCES_OF_BASE_SEED == own % INSTANCES_OF_BASE_SEED;
     if seed == own || !is_generated {
         return Ok(());
     }
+
     let base_seed = seed / INSTANCES_OF_BASE_SEED;
     Err(format!(
         "the line is of base seed {base_seed}, not {}: judge it with --base-seed {base_seed}",
@@ -68,12 +72,15 @@ fn mistake(text: &str) -> String {
 
 fn read_id(text: &str, base_seed: u64) -> Result<InstanceId, String> {
     const FORM: &str = "an id reads <task>/<difficulty>/<index>, such as bubble-sort/easy/007";
+
     let parts: Vec<&str> = text.split('/').collect();
     let [slug, difficulty, index] = parts[..] else {
         return Err(format!("field `id`: {text:?}: {FORM}"));
     };
+
     let task = tasks::find(slug).map_err(|error| format!("field `id`: {error}"))?;
     let difficulty = difficulty.parse().map_err(|error| format!("field `id`: {error}"))?;
+    // Nine digits always fit 32 bits.
     let digits =
         !index.is_empty() && index.len() <= 9 && index.bytes().all(|byte| byte.is_ascii_digit());
     let number =
@@ -90,8 +97,10 @@ fn read_id(text: &str, base_seed: u64) -> Result<InstanceId, String> {
 /// # Errors
 /// Says which field is wrong and what would be right.
 pub fn read_submission(text: &str, base_seed: u64) -> Result<Submission, String> {
+    // Only a line that fails is parsed again, slower, to name the field.
     let line: Line = serde_json::from_str(text).map_err(|_| mistake(text))?;
     let id = read_id(&line.id.ok_or("field `id` is missing")?, base_seed)?;
+
     check_seed(line.seed.as_ref(), &id)?;
     let body = match (line.output, line.actions, line.answer) {
         (Some(output), None, None) => Body::Text(output),
@@ -119,6 +128,7 @@ mod tests {
             ("bubble-sort/easy/007", 42_000_007)
         );
         assert_eq!(text.body, Body::Text("so {\"a\":1}".to_owned()));
+
         let line = r#"{"id":"n-queens/hard/199","actions":["place 0 1"],"answer":{"queens":[]},"extra":1}"#;
         let Body::Structured { actions, answer } = read_submission(line, 42).expect("read").body
         else {

@@ -37,6 +37,7 @@ impl Moments {
 
     fn deviation(&self) -> Option<f64> {
         let mean = self.mean()?;
+        // Rounding can make the variance of equal values slightly negative.
         Some((self.squares / self.count as f64 - mean * mean).max(0.0).sqrt())
     }
 }
@@ -67,20 +68,25 @@ impl Tally {
         self.traces += u64::from(judgement.steps.is_some());
         self.lines += judgement.steps.unwrap_or_default();
         self.correct += u64::from(judgement.correct());
+
         for (stage, passed) in Stage::ALL.into_iter().zip(&mut self.passed) {
+            // A stage counts only after all that come before it.
             if judgement.stage(stage) == StageResult::Failed {
                 break;
             }
             *passed += 1;
         }
+
         self.partial_credit.add(judgement.partial_credit);
         self.efficiency.add(judgement.efficiency);
         self.first_error.add(judgement.first_error.as_ref().map(|error| error.percentile));
         self.faithful.add(judgement.faithful.map(|faithful| f64::from(u8::from(faithful))));
+
         for broken in &judgement.violations {
             *self.violations.entry(broken.constraint).or_default() += broken.times;
             self.severities[broken.severity as usize] += broken.times;
         }
+
         match &judgement.first_error {
             Some(error) => self.errors[error.error as usize] += 1,
             None if judgement.format == StageResult::Failed => {
@@ -96,13 +102,16 @@ impl Tally {
         self.lines += other.lines;
         self.correct += other.correct;
         self.unlocated += other.unlocated;
+
         let pairs = self.passed.iter_mut().zip(&other.passed);
         pairs.chain(self.errors.iter_mut().zip(&other.errors)).for_each(|(sum, more)| *sum += more);
         self.severities.iter_mut().zip(&other.severities).for_each(|(sum, more)| *sum += more);
+
         self.partial_credit.merge(&other.partial_credit);
         self.efficiency.merge(&other.efficiency);
         self.first_error.merge(&other.first_error);
         self.faithful.merge(&other.faithful);
+
         for (constraint, times) in &other.violations {
             *self.violations.entry(constraint).or_default() += times;
         }
@@ -114,7 +123,9 @@ impl Tally {
             .into_iter()
             .zip(self.passed)
             .map(|(stage, passed)| (stage.name(), share(passed)));
+
         let severity = |severity: Severity| self.severities[severity as usize];
+
         Row {
             name,
             submissions: self.submissions,
@@ -142,7 +153,7 @@ impl Tally {
     }
 }
 
-/// What a report says of a task and level, a category, or all.
+/// The figures of a task and level, a category, or all.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     pub name: String,
@@ -197,11 +208,14 @@ impl Report {
         >,
     ) -> Self {
         let mut overall = Tally::default();
+        // Ordered maps: the rows of a report come in benchmark order.
         let mut categories: BTreeMap<usize, (&str, Tally)> = BTreeMap::new();
         let mut tasks: BTreeMap<(u16, &str), Tally> = BTreeMap::new();
         let mut levels: BTreeMap<Difficulty, Tally> = BTreeMap::new();
+
         for ((id, difficulty), (tally, spec)) in judgements {
             overall.merge(tally);
+
             let category = spec.category;
             categories
                 .entry(category as usize)
@@ -211,8 +225,10 @@ impl Report {
             tasks.entry((*id, spec.slug)).or_default().merge(tally);
             levels.entry(*difficulty).or_default().merge(tally);
         }
+
         let tasks: Vec<Row> =
             tasks.into_iter().map(|((_, slug), tally)| tally.row(slug.to_owned())).collect();
+
         Self {
             overall: overall.row("all".to_owned()),
             // The sum of no floats is -0.

@@ -19,11 +19,11 @@ pub enum ErrorType {
     Reset,
     /// The right operation at a wrong place.
     Index,
-    /// Another operation than the algorithm's.
+    /// An operation other than the algorithm's.
     WrongOperation,
     /// A step of the algorithm at the wrong time.
     Ordering,
-    /// Stopped too early, or went on after the end.
+    /// Stopped too early, or continued after the end.
     Termination,
     /// A line of the right form that names what does not exist or cannot be done.
     Boundary,
@@ -61,7 +61,7 @@ impl ErrorType {
     }
 }
 
-/// What is known of the first wrong step.
+/// What is known about the first wrong step.
 #[derive(Debug)]
 pub struct Circumstances<'a> {
     pub category: Category,
@@ -76,7 +76,7 @@ pub struct Circumstances<'a> {
     pub given_ends: bool,
     /// The right line would end the trace.
     pub expected_ends: bool,
-    /// The lines of the algorithm after the right one, some of them.
+    /// The next few lines of the algorithm after the right one.
     pub upcoming: &'a [String],
     /// The line before.
     pub previous: Option<&'a str>,
@@ -119,38 +119,48 @@ fn is_off_by_one(given: &str, expected: &str) -> bool {
 }
 
 /// The type of an error, by the first rule that applies.
-pub fn classify(of: &Circumstances<'_>) -> ErrorType {
-    if of.refusal == Some(Refusal::Unparsable) {
+pub fn classify(case: &Circumstances<'_>) -> ErrorType {
+    if case.refusal == Some(Refusal::Unparsable) {
         return ErrorType::Format;
     }
-    if of.after_end || of.given_ends != of.expected_ends {
+    if case.after_end || case.given_ends != case.expected_ends {
         return ErrorType::Termination;
     }
-    if of.refusal.is_some() {
+
+    // It has the form of an action and does not come after the end, so it names what does not exist
+    // or cannot be done.
+    if case.refusal.is_some() {
         return ErrorType::Boundary;
     }
-    let Some(expected) = of.expected else { return ErrorType::WrongOperation };
-    let ((given_words, given), (expected_words, wanted)) = (shape(of.given), shape(expected));
+
+    let Some(expected) = case.expected else { return ErrorType::WrongOperation };
+    let ((given_words, given), (expected_words, wanted)) = (shape(case.given), shape(expected));
     let out_of_turn =
-        of.previous == Some(of.given) || of.upcoming.iter().any(|line| line == of.given);
+        case.previous == Some(case.given) || case.upcoming.iter().any(|line| line == case.given);
+
     if given_words != expected_words {
         return match () {
             () if out_of_turn => ErrorType::Ordering,
-            () if of.first == Some(of.given) => ErrorType::Reset,
-            () if of.breaks_invariant => ErrorType::Invariant,
+            () if case.first == Some(case.given) => ErrorType::Reset,
+            () if case.breaks_invariant => ErrorType::Invariant,
             () => ErrorType::WrongOperation,
         };
     }
+
     // One number, such as the state of an automaton, comes up again by chance.
     if out_of_turn && given.len() > 1 {
         return ErrorType::Ordering;
     }
+
     let differing: Vec<_> =
         given.iter().zip(&wanted).filter(|(given, wanted)| given != wanted).collect();
-    let places = names_places(of.category);
+
+    let places = names_places(case.category);
+    // Where numbers are values, a 0 in place of another number is one that was set back.
     if differing.iter().any(|(given, _)| **given == "0") && !places {
         return ErrorType::Reset;
     }
+
     if places
         || (!differing.is_empty()
             && differing.iter().all(|(given, wanted)| is_off_by_one(given, wanted)))
@@ -184,6 +194,7 @@ mod tests {
     fn each_type_has_its_example() {
         let sorting = |given, expected| of(Category::ComparisonSorting, given, expected);
         let upcoming = ["cmp 1 2".to_owned()];
+
         let cases = [
             (
                 Circumstances {
@@ -231,6 +242,7 @@ mod tests {
             (of(Category::Mathematical, "4 11", "4 18"), ErrorType::Carryover),
             (of(Category::Automata, "q7", "q3"), ErrorType::Carryover),
         ];
+
         for (circumstances, wanted) in cases {
             assert_eq!(classify(&circumstances), wanted, "{circumstances:?}");
         }

@@ -32,6 +32,7 @@ pub const VERIFIER: &str = include_str!("check.j2");
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
+    // A misspelt variable fails a test instead of leaving a gap in a prompt.
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
     templates.set_keep_trailing_newline(true);
     for (name, text) in TEMPLATES {
@@ -167,9 +168,10 @@ pub fn visible(spec: &Spec, mut input: Value) -> Value {
     input
 }
 
-/// What templates are shown of a task.
+/// The view of a task that templates render.
 pub fn view(spec: &'static Spec) -> TaskView {
     let page = spec.page;
+    // Parsed only to leave out the hidden fields.
     let example = serde_json::from_str(page.example.input)
         .expect("invariant: examples are JSON, as a test shows");
     TaskView {
@@ -208,6 +210,7 @@ pub fn whole(problem: &dyn Problem, style: Style) -> String {
 pub fn verifier(machine: &dyn Machine, action: &str) -> Result<String, Refusal> {
     let mut after = machine.fork();
     after.replay(action)?;
+
     let json = |value: Value| value.to_string();
     Ok(render(
         "verifier/check.j2",
@@ -218,6 +221,7 @@ pub fn verifier(machine: &dyn Machine, action: &str) -> Result<String, Refusal> 
             action,
             after => json(after.state()),
             ends => after.ended(),
+            // The first one, `format`, holds for every action that can be applied.
             constraints => machine.spec().constraints[1..].iter().collect::<Vec<_>>(),
         },
     ))
@@ -235,9 +239,11 @@ mod tests {
         let components =
             if let Style::Structured(components) = style { components } else { Components::ALL };
         let input = visible(problem.spec(), problem.input());
+
         let fields = input.as_object().expect("inputs are objects");
         let values: BTreeMap<&str, String> =
             fields.iter().map(|(name, value)| (name.as_str(), value.to_string())).collect();
+
         let variables = context! {
             task => view(problem.spec()),
             input => input.to_string(),
@@ -276,6 +282,7 @@ mod tests {
                 if !style.suits(spec.category) {
                     continue;
                 }
+
                 let prompt = whole(problem.as_ref(), style);
                 assert!(prompt.contains(spec.title), "{}: {name}", spec.slug);
                 assert!(!prompt.contains("\n\n\n"), "{}: {name}: {prompt}", spec.slug);
@@ -283,6 +290,7 @@ mod tests {
                     assert!(prompt.contains(field), "{}: {name}: {field}", spec.slug);
                 }
             }
+
             let start = problem.start();
             let action = start.reference().expect("a first step");
             let prompt = verifier(start.as_ref(), &action).expect("legal");

@@ -10,13 +10,13 @@ use minijinja::context;
 use super::{Components, Style, render, view, visible};
 use crate::tasks::{Problem, Spec};
 
-/// Stand around the name of a place; no template and no page has them.
+/// Delimiters around the name of a place; no template and no page contains them.
 const OPEN: char = '\u{1}';
 const CLOSE: char = '\u{2}';
 const INPUT: &str = "input";
 const STATE: &str = "state";
 const LENGTH: &str = "length";
-/// Before the name of a field of the input.
+/// Prefix of the names of input fields.
 const FIELD: char = '.';
 
 enum Place {
@@ -30,7 +30,7 @@ enum Place {
     Field(String),
 }
 
-/// A prompt with places for what is the instance's.
+/// A prompt with places for the data of an instance.
 pub struct Skeleton {
     /// Each place, with the text before it.
     pieces: Vec<(String, Place)>,
@@ -47,9 +47,12 @@ pub fn of(spec: &'static Spec, style: Style) -> Arc<Skeleton> {
     let components =
         if let Style::Structured(components) = style { components } else { Components::ALL };
     let key = (std::ptr::from_ref(spec) as usize, style.name(), components);
+
     if let Some(known) = KNOWN.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
         return Arc::clone(known);
     }
+
+    // Two threads may make the same skeleton at once; either will do.
     let made = Arc::new(Skeleton::made(spec, style, components));
     KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&made));
     made
@@ -61,6 +64,7 @@ impl Skeleton {
         let names = spec.page.input.iter().map(|(name, _)| *name);
         let values: BTreeMap<&str, String> =
             names.map(|name| (name, mark(&format!("{FIELD}{name}")))).collect();
+
         let variables = context! {
             task => view(spec),
             input => mark(INPUT),
@@ -70,8 +74,10 @@ impl Skeleton {
             with => components,
         };
         let text = render(&format!("benchmark/{style}.j2"), variables);
+
         let mut pieces = Vec::new();
         let mut rest = text.as_str();
+
         while let Some((before, after)) = rest.split_once(OPEN) {
             let (name, after) = after.split_once(CLOSE).expect("invariant: a place is closed");
             let place = match name {
@@ -89,10 +95,12 @@ impl Skeleton {
     /// The prompt of a problem.
     pub fn filled(&self, problem: &dyn Problem) -> String {
         let input = visible(problem.spec(), problem.input());
+        // The static text, and a guess at the instance's data.
         let mut text = String::with_capacity(self.rest.len() + 4096);
         let mut write = |value: &dyn std::fmt::Display| {
             write!(text, "{value}").expect("invariant: writing to a string succeeds");
         };
+
         for (before, place) in &self.pieces {
             write(before);
             match place {
@@ -102,6 +110,7 @@ impl Skeleton {
                 Place::Field(name) => write(&input[name.as_str()]),
             }
         }
+
         write(&self.rest);
         text
     }

@@ -86,9 +86,11 @@ impl<A: fmt::Display> Serialize for Last<A> {
 impl<'de, A: TaskAction> Deserialize<'de> for Last<A> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let line = String::deserialize(deserializer)?;
+
         if line.is_empty() {
             return Ok(Self(None));
         }
+
         A::parse(&line)
             .map(|action| Self(Some(action)))
             .ok_or_else(|| serde::de::Error::custom(no_action(&line)))
@@ -96,6 +98,7 @@ impl<'de, A: TaskAction> Deserialize<'de> for Last<A> {
 }
 
 fn no_action(line: &str) -> String {
+    // Lines can be long: the start is enough to recognise one.
     let start: String = line.chars().take(40).collect();
     format!("{start:?} is not an action line of the task")
 }

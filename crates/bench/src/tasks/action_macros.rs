@@ -18,6 +18,7 @@ macro_rules! word_actions {
             // No field is read where no line has a number.
             #[allow(unused_variables)]
             fn read(form: usize, fields: &$crate::tasks::pattern::Fields<'_>) -> Option<Self> {
+                // A repetition has no index: the counter numbers the forms.
                 let mut forms = 0..;
                 $(
                     if forms.next() == Some(form) {
@@ -72,6 +73,7 @@ macro_rules! line_actions {
             const FORMS: &'static [&'static str] = &[$($form),+];
 
             fn read(form: usize, fields: &$crate::tasks::pattern::Fields<'_>) -> Option<Self> {
+                // A repetition has no index: the counter numbers the forms.
                 let mut forms = 0..;
                 $(
                     if forms.next() == Some(form) {

@@ -19,6 +19,7 @@ pub fn validate(field: &'static str, a: &[i64]) -> Result<(), InvalidInput> {
         field,
         format!("has {n} values; give 2 to {LENGTH_MAX}"),
     )?;
+
     let bounded = a.iter().all(|x| x.unsigned_abs() < NUMBER_LIMIT);
     InvalidInput::unless(bounded, field, "every value must lie between -2^53 and 2^53")
 }
@@ -40,8 +41,10 @@ pub fn wrong_pairs(values: &[i64], or_equal: bool) -> usize {
     // left half.
     let (mut runs, mut spare) = (values.to_vec(), Vec::with_capacity(values.len()));
     let (mut width, mut pairs) = (1, 0);
+
     while width < values.len() {
         spare.clear();
+
         for block in runs.chunks(2 * width) {
             let (left, right) = block.split_at(width.min(block.len()));
             let (mut i, mut j) = (0, 0);
@@ -58,9 +61,11 @@ pub fn wrong_pairs(values: &[i64], or_equal: bool) -> usize {
             spare.extend_from_slice(&left[i..]);
             spare.extend_from_slice(&right[j..]);
         }
+
         std::mem::swap(&mut runs, &mut spare);
         width *= 2;
     }
+
     pairs
 }
 
@@ -69,16 +74,19 @@ pub fn is_permutation(a: &[i64], b: &[i64]) -> bool {
     if a.len() != b.len() {
         return false;
     }
+
     // The common prefix and suffix need no sorting.
     let agree = |(x, y): &(&i64, &i64)| x == y;
     let start = a.iter().zip(b).take_while(agree).count();
     let end =
         a.len() - a[start..].iter().rev().zip(b[start..].iter().rev()).take_while(agree).count();
+
     let sorted = |values: &[i64]| {
         let mut values = values[start..end].to_vec();
         values.sort_unstable();
         values
     };
+
     sorted(a) == sorted(b)
 }
 
@@ -88,6 +96,8 @@ pub fn is_exchange(before: &[i64], after: &[i64], i: usize, j: usize) -> bool {
     if before.len() != after.len() || high >= before.len() {
         return false;
     }
+
+    // With i = j there is nothing between the two places.
     before[..low] == after[..low]
         && before[low + 1..high.max(low + 1)] == after[low + 1..high.max(low + 1)]
         && before[high + 1..] == after[high + 1..]

@@ -51,6 +51,7 @@ fn the_first_constraint_is_format_and_one_is_transition(task: &'static dyn AnyTa
     assert!(constraints.len() <= 32);
     assert_eq!(constraints[0].kind, Kind::Format);
     assert_eq!(constraints.iter().filter(|c| c.kind == Kind::Transition).count(), 1);
+
     let names: BTreeSet<_> = constraints.iter().map(|c| c.name).collect();
     assert_eq!(names.len(), constraints.len(), "names are distinct");
 }
@@ -59,6 +60,7 @@ fn a_seed_gives_the_same_instance_and_another_seed_another(task: &'static dyn An
     for id in instances(task) {
         assert_eq!(id.problem().input(), id.problem().input(), "{id}");
     }
+
     let inputs: BTreeSet<_> =
         (0..50).map(|seed| task.generate(Difficulty::Medium, seed).input().to_string()).collect();
     assert!(inputs.len() > 10, "{}: {} distinct inputs of 50", task.spec().slug, inputs.len());
@@ -82,6 +84,7 @@ fn the_reference_is_legal_breaks_nothing_and_ends(task: &'static dyn AnyTask) {
             machine
                 .propose(&line)
                 .unwrap_or_else(|refusal| panic!("{id} step {step}: {line}: {refusal}"));
+
             // The prefix of a long trace exercises every check.
             if step < STEPS_MAX || machine.candidate_ends() {
                 let found: Vec<_> =
@@ -89,15 +92,18 @@ fn the_reference_is_legal_breaks_nothing_and_ends(task: &'static dyn AnyTask) {
                 assert!(found.is_empty(), "{id} step {step}: {line} breaks {found:?}");
             }
             machine.commit();
+
             if step > STEPS_FOLLOWED_MAX {
                 continue 'instances;
             }
         }
+
         assert!(machine.ended(), "{id} ends");
         assert!(
             problem.reference().steps <= problem.steps_max(),
             "{id}: T_max bounds the reference trace"
         );
+
         let answer = machine.answer().expect("a final state has an answer");
         assert!(problem.accepts(&answer), "{id}: its own answer is right");
         assert!(!problem.accepts(&serde_json::Value::Null), "{id}: null is wrong");
@@ -129,10 +135,13 @@ fn mutations(line: &str) -> Vec<String> {
         line.to_uppercase(),
         format!("{line}9"),
     ];
+
+    // Numbers that overflow, and characters that no line has.
     mutants.push(format!("{line}\n"));
     mutants.push(line.replace(' ', "  "));
     mutants.push(format!("{line} 18446744073709551616"));
     mutants.push("\u{1F600} \0".to_owned());
+
     for (at, c) in line.char_indices().filter(|(_, c)| c.is_ascii_digit()) {
         for digit in ['0', '1', '5', '9'].into_iter().filter(|digit| *digit != c) {
             let mut mutant = line.to_owned();
@@ -142,6 +151,7 @@ fn mutations(line: &str) -> Vec<String> {
         mutants.push(format!("{}-{}", &line[..at], &line[at..]));
         mutants.push(format!("{}99999999999999999999{}", &line[..at], &line[at..]));
     }
+
     let words: Vec<_> = line.split(' ').collect();
     for (place, _) in
         words.iter().enumerate().filter(|(_, word)| word.bytes().all(|byte| byte.is_ascii_digit()))
@@ -165,6 +175,7 @@ fn a_refused_line_leaves_the_state_and_a_changed_step_is_found(task: &'static dy
         let mut machine = id.problem().start();
         for _ in 0..40 {
             let Some(line) = machine.reference() else { break };
+
             let before = json(machine.as_ref());
             for mutant in mutations(&line).into_iter().filter(|mutant| *mutant != line) {
                 match machine.propose(&mutant) {
@@ -186,11 +197,13 @@ fn a_refused_line_leaves_the_state_and_a_changed_step_is_found(task: &'static dy
                         }
                     }
                 }
+
                 assert_eq!(
                     json(machine.as_ref()),
                     before,
                     "{id}: {mutant:?} leaves the state until it is committed"
                 );
+
                 let mut replayed = machine.fork();
                 if replayed.replay(&mutant).is_err() {
                     assert_eq!(
@@ -200,6 +213,7 @@ fn a_refused_line_leaves_the_state_and_a_changed_step_is_found(task: &'static dy
                     );
                 }
             }
+
             machine.replay(&line).expect("legal");
         }
     }
@@ -210,8 +224,10 @@ fn snapshots_restore_the_same_state(task: &'static dyn AnyTask) {
         let mut machine = id.problem().start();
         machine.follow_reference();
         let (snapshot, state) = (machine.snapshot(), machine.state());
+
         machine.follow_reference();
         machine.follow_reference();
+
         machine.restore(&snapshot);
         assert_eq!(machine.state(), state, "{id}");
     }
@@ -240,6 +256,7 @@ fn some_tasks_draw_states_from_the_path() {
 
 fn inputs_of_the_wrong_shape_are_refused_with_the_field(task: &'static dyn AnyTask) {
     let input = task.generate(Difficulty::Easy, 1).input();
+
     for (key, _) in input.as_object().expect("inputs are objects") {
         for wrong in [
             serde_json::json!(-1),
@@ -255,17 +272,20 @@ fn inputs_of_the_wrong_shape_are_refused_with_the_field(task: &'static dyn AnyTa
                 .unwrap_or_else(|| panic!("{}: {changed}", task.spec().slug));
             assert!(error.to_string().contains(key), "{error}");
         }
+
         let mut missing = input.clone();
         missing.as_object_mut().expect("an object").shift_remove(key);
         assert!(
             task.read_input(&missing).err().is_some_and(|error| error.to_string().contains(key))
         );
     }
+
     let mut extra = input.clone();
     extra["surplus"] = 1.into();
     assert!(
         task.read_input(&extra).err().is_some_and(|error| error.to_string().contains("surplus"))
     );
+
     for wrong in [serde_json::json!([]), serde_json::json!("x"), serde_json::json!({})] {
         assert!(task.read_input(&wrong).is_err());
     }
@@ -277,11 +297,13 @@ fn the_worked_example_comes_out_as_published(task: &'static dyn AnyTask) {
     let (slug, example) = (spec.slug, &spec.page.example);
     let input: serde_json::Value = serde_json::from_str(example.input).expect("JSON");
     let problem = task.read_input(&input).unwrap_or_else(|error| panic!("{error}"));
+
     assert_eq!(
         serde_json::to_string(&problem.input()).expect("JSON"),
         example.input,
         "{slug}: order of fields"
     );
+
     let mut machine = problem.start();
     let mut lines = Vec::new();
     while let Some(line) = machine.reference() {
@@ -291,6 +313,7 @@ fn the_worked_example_comes_out_as_published(task: &'static dyn AnyTask) {
         machine.commit();
         lines.push(line);
     }
+
     let answer = machine.answer().unwrap_or_else(|| panic!("{slug}: the example ends"));
     assert_eq!(serde_json::to_string(&answer).expect("JSON"), example.answer, "{slug}");
     assert_eq!(lines.len() as u64, example.steps, "{slug}: {lines:?}");
@@ -306,10 +329,12 @@ fn page_and_code_name_the_same_fields_and_forms(task: &'static dyn AnyTask) {
         fields.iter().map(|(name, _)| (*name).to_owned()).collect()
     };
     let (spec, page) = (task.spec(), task.spec().page);
+
     let problem = task.generate(Difficulty::Easy, 1);
     assert_eq!(keys(&problem.input()), named(page.input), "{}", spec.slug);
     assert_eq!(keys(&problem.reference().answer), named(page.answer), "{}", spec.slug);
     assert_eq!(keys(&problem.start().state()), named(page.state), "{}", spec.slug);
+
     for action in page.actions {
         assert!(
             pattern::parse(spec.actions, action.example).is_some(),
@@ -329,6 +354,7 @@ fn a_corrupted_trace_is_found_at_the_step(task: &'static dyn AnyTask) {
         // The state before each line. A corrupted trace is judged from its first difference on: up
         // to there it is the reference, in which no step is found.
         let mut before = Vec::new();
+
         while lines.len() < 60 {
             let Some(line) = machine.reference() else { break };
             before.push(machine.fork());
@@ -337,6 +363,7 @@ fn a_corrupted_trace_is_found_at_the_step(task: &'static dyn AnyTask) {
             machine.commit();
             lines.push(line);
         }
+
         for at in 0..lines.len() {
             let mut corrupted = vec![lines.clone(), lines.clone(), lines.clone(), lines.clone()];
             corrupted[0].swap(at, (at + 1) % lines.len());
@@ -350,6 +377,7 @@ fn a_corrupted_trace_is_found_at_the_step(task: &'static dyn AnyTask) {
                 else {
                     continue;
                 };
+
                 let machine = &mut before[differs];
                 let refused = machine.propose(&trace[differs]).is_err();
                 assert!(

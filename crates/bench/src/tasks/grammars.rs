@@ -25,6 +25,7 @@ fn regex_of(grammar: &str) -> Regex {
 fn expand(rule: &str, rules: &BTreeMap<&str, &str>) -> String {
     let mut out = String::new();
     let mut chars = rule.chars().peekable();
+
     while let Some(c) = chars.next() {
         match c {
             '"' => {
@@ -55,6 +56,7 @@ fn expand(rule: &str, rules: &BTreeMap<&str, &str>) -> String {
                 }
                 out += &format!("(?:{})", expand(rules[name.as_str()], rules));
             }
+
             // Repetition counts, alternatives and groups look the same in a regular expression.
             c => out.push(c),
         }
@@ -66,6 +68,7 @@ fn expand(rule: &str, rules: &BTreeMap<&str, &str>) -> String {
 fn near(line: &str) -> Vec<String> {
     let mut lines =
         vec![format!("{line} "), format!(" {line}"), line.to_uppercase(), String::new()];
+
     for (at, c) in line.char_indices() {
         let end = at + c.len_utf8();
         lines.push(format!("{}{}", &line[..at], &line[end..]));
@@ -87,6 +90,7 @@ fn parser_and_grammar_accept_the_same_lines(task: &'static dyn AnyTask) {
     let grammar = regex_of(&pattern::gbnf(spec.actions));
     let expression =
         Regex::new(&format!("^{}$", pattern::regex(spec.actions))).expect("a regular expression");
+
     let page: Vec<Option<Regex>> = spec
         .page
         .actions
@@ -97,6 +101,7 @@ fn parser_and_grammar_accept_the_same_lines(task: &'static dyn AnyTask) {
                 .map(|regex| Regex::new(&format!("^(?:{regex})$")).expect("a regular expression"))
         })
         .collect();
+
     for difficulty in Difficulty::ALL {
         let mut machine = task.generate(difficulty, 11).start();
         let mut line = String::new();
@@ -104,6 +109,7 @@ fn parser_and_grammar_accept_the_same_lines(task: &'static dyn AnyTask) {
             if !machine.advance(&mut line) {
                 break;
             }
+
             assert!(
                 pattern::parse(spec.actions, &line).is_some(),
                 "{}: {line:?} is parsed",
@@ -111,9 +117,11 @@ fn parser_and_grammar_accept_the_same_lines(task: &'static dyn AnyTask) {
             );
             assert!(grammar.is_match(&line), "{}: {line:?} is in the grammar {grammar}", spec.slug);
             assert!(expression.is_match(&line), "{}: {line:?} matches {expression}", spec.slug);
+
             if place % 50 > 0 {
                 continue;
             }
+
             for mutant in near(&line).iter().filter(|mutant| !has_huge_number(mutant)) {
                 let parsed = pattern::parse(spec.actions, mutant).is_some();
                 assert_eq!(parsed, grammar.is_match(mutant), "{}: {mutant:?}", spec.slug);
@@ -123,6 +131,7 @@ fn parser_and_grammar_accept_the_same_lines(task: &'static dyn AnyTask) {
                     "{}: {mutant:?}, {expression}",
                     spec.slug
                 );
+
                 // If the page gives a pattern for every form, the parser accepts nothing else.
                 let allowed = page
                     .iter()

@@ -27,6 +27,7 @@ impl Graph {
     pub fn new(n: usize, arcs: impl IntoIterator<Item = (usize, usize, usize)>) -> Self {
         let mut arcs: Vec<_> = arcs.into_iter().collect();
         arcs.sort_unstable();
+        // After sorting, the arcs of a vertex are one slice.
         let first = (0..=n).map(|u| arcs.partition_point(|(from, ..)| *from < u)).collect();
         Self { first, arcs: arcs.into_iter().map(|(_, to, weight)| (to, weight)).collect() }
     }
@@ -68,6 +69,8 @@ impl Graph {
     pub fn distances(&self, from: usize) -> Vec<Option<usize>> {
         let mut found = vec![None; self.first.len() - 1];
         let mut reached = BinaryHeap::from([Reverse((0, from))]);
+
+        // Dijkstra's algorithm. A vertex that is found again, by a longer way, is skipped.
         while let Some(Reverse((distance, u))) = reached.pop() {
             if found[u].is_none() {
                 found[u] = Some(distance);
@@ -76,6 +79,7 @@ impl Graph {
                 );
             }
         }
+
         found
     }
 
@@ -108,6 +112,7 @@ pub fn validate_edges(n: usize, edges: &[Pair], directed: bool) -> Result<(), In
     unless(m <= EDGES_MAX, format!("has {m} entries; give at most {EDGES_MAX}"))?;
     unless(edges.iter().flatten().all(|v| *v < n), format!("must join vertices below {n}"))?;
     unless(edges.iter().all(|[u, v]| u != v), "must not join a vertex to itself".to_owned())?;
+
     let distinct: BTreeSet<_> =
         edges.iter().map(|edge| if directed { *edge } else { sorted(*edge) }).collect();
     unless(distinct.len() == m, "must not hold an edge twice".to_owned())

@@ -55,6 +55,7 @@ impl Grid {
         let mut found = vec![None; self.cells()];
         found[from] = Some(0);
         let mut waiting = VecDeque::from([from]);
+
         while let Some(cell) = waiting.pop_front() {
             for next in self.neighbours(cell).filter(|next| self.free[*next]) {
                 if found[next].is_none() {
@@ -63,6 +64,7 @@ impl Grid {
                 }
             }
         }
+
         found[to]
     }
 
@@ -71,6 +73,7 @@ impl Grid {
         let mut reached = vec![false; self.cells()];
         reached[from] = true;
         let mut open = vec![from];
+
         while let Some(cell) = open.pop() {
             for next in self.neighbours(cell).filter(|next| self.free[*next]) {
                 if !std::mem::replace(&mut reached[next], true) {
@@ -78,6 +81,7 @@ impl Grid {
                 }
             }
         }
+
         reached[to]
     }
 }
@@ -93,6 +97,7 @@ impl TryFrom<Vec<String>> for Grid {
         if rows.iter().any(|row| row.len() != side) {
             return Err(format!("each of {side} rows must have {side} cells"));
         }
+
         let cells = rows.concat();
         if cells.contains(|cell| cell != '.' && cell != '#') {
             return Err("a cell is `.` or `#`".to_owned());

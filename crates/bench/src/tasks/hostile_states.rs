@@ -31,16 +31,19 @@ fn pool(task: &'static dyn AnyTask, rng: &mut TaskRng) -> Pool {
     let mut pool = Pool { problems: Vec::new(), states: Vec::new(), lines: Vec::new() };
     for (number, loyalty) in [(0, 1), (1, 1), (2, 2)] {
         let difficulty = Difficulty::ALL[usize::from(rng.chance(1, 6))];
+
         let problem = task.generate(difficulty, rng.below(1_000));
         let steps = problem.reference().steps.min(400);
         let mut machine = problem.start();
         let stride = 1 + rng.below(steps / 6 + 1);
+
         for step in 0..=steps {
             let right = machine.reference().unwrap_or_default();
             if step % stride == 0 || machine.ended() {
                 pool.states.push((number, machine.state()));
                 pool.lines.push(right.clone());
             }
+
             // The third walk leaves the trace.
             let line = if rng.below(loyalty) == 0 { right } else { changed(&right, 9, rng) };
             drop(machine.propose(&line));
@@ -89,6 +92,7 @@ fn other_text(text: &str, rng: &mut TaskRng) -> Value {
     let mut letters: Vec<char> = text.chars().collect();
     let place = rng.index(letters.len() + 1);
     let letter = if letters.is_empty() { 'a' } else { letters[rng.index(letters.len())] };
+
     match rng.below(8) {
         0 => return json!(""),
         1 => letters
@@ -103,7 +107,7 @@ fn other_text(text: &str, rng: &mut TaskRng) -> Value {
     json!(letters.into_iter().collect::<String>())
 }
 
-/// Changes one value somewhere in it.
+/// Changes one value somewhere inside.
 fn mutate(value: &mut Value, lengths: &[i64], rng: &mut TaskRng) {
     match value {
         Value::Array(entries) => {
@@ -111,11 +115,13 @@ fn mutate(value: &mut Value, lengths: &[i64], rng: &mut TaskRng) {
                 let place = rng.index(entries.len());
                 return mutate(&mut entries[place], lengths, rng);
             }
+
             let some = if entries.is_empty() {
                 json!(rng.below(4))
             } else {
                 entries[rng.index(entries.len())].clone()
             };
+
             match rng.below(8) {
                 0 => entries.clear(),
                 1 => drop(entries.pop()),
@@ -132,6 +138,7 @@ fn mutate(value: &mut Value, lengths: &[i64], rng: &mut TaskRng) {
                 entries.insert("surplus".to_owned(), json!(1));
                 return;
             }
+
             let key = &keys[rng.index(keys.len())];
             if rng.chance(1, 60) {
                 entries.shift_remove(key);
@@ -153,6 +160,7 @@ fn hostile(task: &'static dyn AnyTask, pool: &Pool, rng: &mut TaskRng) -> (usize
     let (problem, mut state) = pool.states[rng.index(pool.states.len())].clone();
     let mut found = Vec::new();
     lengths(&state, &mut found);
+
     for _ in 0..=rng.below(3) {
         match rng.below(6) {
             0 => {
@@ -163,6 +171,7 @@ fn hostile(task: &'static dyn AnyTask, pool: &Pool, rng: &mut TaskRng) -> (usize
                 };
                 state["last"] = json!(line);
             }
+
             1 | 2 => {
                 // A field copied from another state, possibly of another instance.
                 let (_, other) = &pool.states[rng.index(pool.states.len())];
@@ -173,6 +182,7 @@ fn hostile(task: &'static dyn AnyTask, pool: &Pool, rng: &mut TaskRng) -> (usize
             _ => mutate(&mut state, &found, rng),
         }
     }
+
     (problem, state)
 }
 
@@ -180,16 +190,19 @@ fn hostile(task: &'static dyn AnyTask, pool: &Pool, rng: &mut TaskRng) -> (usize
 fn exercise(machine: &mut dyn Machine, lines: &[String]) -> usize {
     let mut carried_out = 0;
     let mut text = Vec::new();
+
     for line in lines {
         machine.write_state(&mut text);
         drop((machine.view(), machine.choices(), machine.answer()));
         let right = machine.reference();
+
         if !machine.ended()
             && let Some(right) = &right
         {
             assert_eq!(machine.propose(right), Ok(()), "{right:?} is prescribed");
             let _: Violations = machine.violations(Kinds::ALL);
         }
+
         let line = if line.is_empty() { right.as_ref().unwrap_or(line) } else { line };
         carried_out += usize::from(machine.propose(line).is_ok());
         let _: (Violations, bool) = (machine.violations(Kinds::ALL), machine.candidate_ends());
@@ -203,6 +216,7 @@ fn attack(task: &'static dyn AnyTask, seed: u64, cases: u64) -> Result<u64, Stri
     let mut rng = TaskRng::new(seed);
     let pool = pool(task, &mut rng);
     let mut accepted = 0;
+
     for _ in 0..cases {
         let (problem, state) = hostile(task, &pool, &mut rng);
         let lines: Vec<String> = (0..10)
@@ -213,6 +227,7 @@ fn attack(task: &'static dyn AnyTask, seed: u64, cases: u64) -> Result<u64, Stri
                 _ => random_line(task.spec().actions, rng.one_of(&[3, 9]), &mut rng),
             })
             .collect();
+
         let began = Instant::now();
         let survived = catch_unwind(AssertUnwindSafe(|| {
             let Ok(mut machine) = pool.problems[problem].machine_at(&state) else { return 0 };
@@ -221,8 +236,10 @@ fn attack(task: &'static dyn AnyTask, seed: u64, cases: u64) -> Result<u64, Stri
             1
         }));
         let took = began.elapsed();
+
         let case = || format!("{} seed {seed}: {state} then {lines:?}", task.spec().slug);
         accepted += survived.map_err(|_| case())?;
+
         if took > CASE_MAX {
             return Err(format!("took {took:?}: {}", case()));
         }

@@ -37,6 +37,8 @@ pub struct NoSuchIndex {
 }
 
 impl InstanceId {
+    /// Names an instance of the benchmark.
+    ///
     /// # Errors
     /// When the index is not below [`INSTANCES`].
     pub fn new(
@@ -72,9 +74,11 @@ pub fn read_problem(
 ) -> Result<Arc<dyn Problem>, BadInput> {
     let slug = task.spec().slug;
     let is_line = value.get("input").is_some_and(Value::is_object) && value.get("task").is_some();
+
     if !is_line {
         return task.read_input(value);
     }
+
     if value["task"] != slug {
         let detail =
             format!("field `task`: the instance is one of {}, not of {slug}", value["task"]);

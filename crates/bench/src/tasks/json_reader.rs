@@ -92,6 +92,7 @@ impl<'de> Reader<'_, 'de> {
     ) -> Result<V::Value, Error> {
         let mut rest = Fields { rest: fields.iter(), value: None, path: self.path };
         let read = visitor.visit_map(&mut rest)?;
+
         if rest.rest.len() == 0 {
             Ok(read)
         } else {
@@ -107,6 +108,8 @@ impl<'de> Reader<'_, 'de> {
     ) -> Result<V::Value, Error> {
         let mut rest = Elements { all: elements, next: 0, path: self.path };
         let read = visitor.visit_seq(&mut rest)?;
+
+        // The visitor of a tuple stops after its own number of elements.
         if rest.next == elements.len() {
             Ok(read)
         } else {
@@ -190,8 +193,10 @@ impl<'de> SeqAccess<'de> for &mut Elements<'_, 'de> {
         seed: S,
     ) -> Result<Option<S::Value>, Error> {
         let Some(value) = self.all.get(self.next) else { return Ok(None) };
+
         self.path.enter(Segment::Index(self.next));
         self.next += 1;
+
         let read = seed.deserialize(Reader { value, path: self.path })?;
         self.path.leave();
         Ok(Some(read))
@@ -217,6 +222,7 @@ impl<'de> MapAccess<'de> for &mut Fields<'_, 'de> {
         seed: S,
     ) -> Result<Option<S::Value>, Error> {
         let Some((name, value)) = self.rest.next() else { return Ok(None) };
+        // Entered before the name is read, so that the error about an unknown field names it.
         self.path.enter(Segment::Field(name));
         self.value = Some(value);
         seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some)
@@ -273,9 +279,11 @@ mod tests {
             "inner": { "x": { "name": "a", "side": "left" }, "y": { "side": "right", "name": "" } },
             "optional": null,
         });
+
         let inner = [("x", "a", Side::Left), ("y", "", Side::Right)]
             .map(|(key, name, side)| (key.to_owned(), Inner { name: name.to_owned(), side }));
         let pairs = vec![(1, -2), (255, 9_007_199_254_740_993)];
+
         assert_eq!(
             read::<Outer>("input", &value),
             Ok(Outer { pairs, inner: inner.into(), optional: None })
@@ -290,6 +298,7 @@ mod tests {
             *changed.pointer_mut(pointer).expect("it is there") = value;
             error(&changed)
         };
+
         assert_eq!(
             with("/pairs/1/0", json!(256)),
             "input field `pairs[1][0]`: invalid value: integer `256`, expected u8"

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::task::InvalidInput;
 
-/// More than the steps of any run. Counts up to this can be summed over any list without overflow.
+/// Exceeds the steps of any run, and sums of such counts over any list do not overflow.
 pub const COUNT_MAX: u64 = 1 << 40;
 
 /// Checks that a list has `wanted` entries.

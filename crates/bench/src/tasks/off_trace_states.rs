@@ -10,6 +10,7 @@ const WALKS: u64 = 24;
 const STEPS: usize = 150;
 
 fn number(small: u64, rng: &mut TaskRng) -> String {
+    // The exception is the largest number that a line can hold.
     if rng.chance(1, 50) { "9007199254740991".to_owned() } else { rng.below(small).to_string() }
 }
 
@@ -47,10 +48,12 @@ pub(super) fn random_line(forms: &[&'static str], small: u64, rng: &mut TaskRng)
     let mut line = String::new();
     while let Some(open) = rest.find('<') {
         line += &rest[..open];
+
         let inside = &rest[open + 1..];
         let class =
             if inside.starts_with('[') { inside.find(']').expect("a class ends") } else { 0 };
         let end = class + inside[class..].find('>').expect("a field ends");
+
         line += &value(&inside[..end], small, rng);
         rest = &inside[end + 1..];
     }
@@ -61,6 +64,7 @@ pub(super) fn random_line(forms: &[&'static str], small: u64, rng: &mut TaskRng)
 pub(super) fn changed(line: &str, small: u64, rng: &mut TaskRng) -> String {
     let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
     let place = rng.index(words.len());
+
     if let Ok(number) = words[place].parse::<u64>() {
         let other = [number.saturating_add(1), number.saturating_sub(1), rng.below(small)];
         words[place] = rng.one_of(&other).to_string();
@@ -71,11 +75,15 @@ pub(super) fn changed(line: &str, small: u64, rng: &mut TaskRng) -> String {
 fn guarantees_hold_off_the_trace(task: &'static dyn AnyTask) {
     let spec = task.spec();
     let transition = spec.constraints.iter().position(|c| c.kind == Kind::Transition).expect("one");
+
     for walk in 0..WALKS {
         let mut rng = TaskRng::new(walk);
+        // Every eighth walk takes an instance of medium difficulty.
         let difficulty = Difficulty::ALL[usize::from(walk % 8 == 7)];
         let mut machine = task.generate(difficulty, walk).start();
+        // Bound of most numbers, and how often in six the walk follows the reference.
         let (small, loyalty) = (rng.one_of(&[3, 9, 40]), rng.below(6));
+
         for step in 0..STEPS {
             let right = machine.reference();
             let line = match &right {
@@ -85,6 +93,7 @@ fn guarantees_hold_off_the_trace(task: &'static dyn AnyTask) {
             };
             let place = || format!("{} walk {walk} step {step}: {line:?}", spec.slug);
             let before = machine.state();
+
             match machine.propose(&line) {
                 Ok(()) => {
                     let found = machine.violations(Kinds::ALL);
@@ -108,6 +117,7 @@ fn guarantees_hold_off_the_trace(task: &'static dyn AnyTask) {
                     );
                 }
             }
+
             if machine.ended() {
                 assert!(machine.answer().is_some_and(|answer| answer.is_object()), "{}", place());
                 assert!(machine.propose(&line).is_err(), "{}: nothing follows the end", place());
@@ -120,6 +130,7 @@ fn guarantees_hold_off_the_trace(task: &'static dyn AnyTask) {
                 break;
             }
         }
+
         // From any state the algorithm continues without a panic, though it need not terminate.
         for _ in 0..STEPS {
             if !machine.follow_reference() {
@@ -132,10 +143,12 @@ fn guarantees_hold_off_the_trace(task: &'static dyn AnyTask) {
 fn arbitrary_text_never_panics(task: &'static dyn AnyTask) {
     let mut rng = TaskRng::new(5);
     let mut machine = task.generate(Difficulty::Easy, 5).start();
+
     for _ in 0..200 {
         let letters = "0123456789-/ ()<>=!+*abcdefghijklmnopqrstuvwxyzXL_\u{e9}\u{1F600}\0\n\t";
         let letters: Vec<char> = letters.chars().collect();
         let noise: String = (0..rng.below(40)).map(|_| rng.one_of(&letters)).collect();
+
         let right = machine.reference().unwrap_or_default();
         for text in
             [noise.clone(), format!("{right}{noise}"), format!("{noise}{right}"), right.repeat(50)]
@@ -144,6 +157,7 @@ fn arbitrary_text_never_panics(task: &'static dyn AnyTask) {
         }
         machine.follow_reference();
     }
+
     for huge in ["(".repeat(100_000), "9".repeat(100_000), "a".repeat(100_000), "1 ".repeat(50_000)]
     {
         let right = machine.reference().unwrap_or_default();

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Half the size of an `Option<usize>`: states hold thousands of these and are copied at every
+/// An `Option<usize>` in half its size: states hold thousands of these and are copied at every
 /// step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionalIndex(i64);

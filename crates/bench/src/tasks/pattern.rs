@@ -8,11 +8,13 @@
 //! single spaces; `<nat?>` and `<nats?>` may be `-` instead; `<asc|desc>` is one of the words;
 //! `<[a-d]{1,2}>` one to two characters of a class, `<[a-d]+>` one or more.
 
-use std::fmt::Write as _;
-
 use num_bigint::BigInt;
 
 use super::rational::Rational;
+
+mod grammar;
+
+pub use grammar::{form_regex, gbnf, gbnf_of_lines, regex};
 
 /// Integers in JSON stay exact below this bound.
 pub const NUMBER_LIMIT: u64 = 1 << 53;
@@ -27,6 +29,7 @@ pub enum Field<'a> {
     Text(&'a str),
 }
 
+/// The most fields that a form may have, so that a parsed line needs no allocation.
 const FIELDS_MAX: usize = 6;
 
 /// The fields of a line, in order.
@@ -128,6 +131,7 @@ fn parts(form: &str) -> impl Iterator<Item = Part<'_>> {
             rest = &inside[end + 1..];
             return Some(Part::Field(&inside[..end]));
         }
+
         let (literal, after) = rest.split_at(find(rest, b'<').unwrap_or(rest.len()));
         rest = after;
         Some(Part::Literal(literal))
@@ -142,6 +146,7 @@ fn nat_len(text: &str) -> Option<usize> {
 
 fn int_len(text: &str) -> Option<usize> {
     match text.strip_prefix('-') {
+        // `-0` and `-01` are not integers.
         Some(digits) => nat_len(digits).filter(|_| !digits.starts_with('0')).map(|len| len + 1),
         None => nat_len(text),
     }
@@ -161,6 +166,7 @@ fn list_len(text: &str, number: fn(&str) -> Option<usize>) -> Option<usize> {
     while text[len..].starts_with(' ') {
         match number(&text[len + 1..]) {
             Some(more) => len += 1 + more,
+            // A space that no number follows belongs to the rest of the form.
             None => break,
         }
     }
@@ -173,6 +179,7 @@ fn class_of(field: &str) -> (&str, usize, usize) {
         return (&class[1..], 1, usize::MAX);
     }
     let (class, count) = field.split_once("]{").expect("invariant: a class has a count");
+
     let count = count.trim_end_matches('}');
     let (min, max) = count.split_once(',').unwrap_or((count, count));
     let number = |text: &str| text.parse().expect("invariant: counts of a class are numbers");
@@ -182,6 +189,7 @@ fn class_of(field: &str) -> (&str, usize, usize) {
 fn in_class(ranges: &str, c: char) -> bool {
     let mut rest = ranges.chars();
     while let Some(first) = rest.next() {
+        // `a-d` is a range; a hyphen at the end of the class stands for itself.
         let mut range = rest.clone();
         if range.next() == Some('-')
             && let Some(last) = range.next()
@@ -203,6 +211,7 @@ fn take<'a>(field: &str, text: &'a str) -> Option<(Field<'a>, &'a str)> {
         let (taken, rest) = cut(len);
         (Field::Text(taken), rest)
     };
+
     match field {
         "nat?" | "nats?" if text.starts_with('-') => Some((Field::Absent, &text[1..])),
         "nat" | "nat?" => {
@@ -219,6 +228,7 @@ fn take<'a>(field: &str, text: &'a str) -> Option<(Field<'a>, &'a str)> {
         }
         "big" => Some(as_text(nat_len(text)?)),
         "bigint" => Some(as_text(int_len(text)?)),
+        // Lowest terms are checked when the number is read.
         "rat" | "ratio" => {
             let mut len = if field == "rat" { int_len(text)? } else { nat_len(text)? };
             if text[len..].starts_with('/') {
@@ -230,9 +240,11 @@ fn take<'a>(field: &str, text: &'a str) -> Option<(Field<'a>, &'a str)> {
         "ints" => Some(as_text(list_len(text, int_len)?)),
         class if class.starts_with('[') => {
             let (ranges, min, max) = class_of(class);
+
             let taken = text.chars().take(max).take_while(|c| in_class(ranges, *c));
             let (count, len) =
                 taken.fold((0, 0), |(count, len), c| (count + 1, len + c.len_utf8()));
+
             let (word, rest) = cut(len);
             (count >= min).then_some((Field::Text(word), rest))
         }
@@ -269,144 +281,6 @@ pub fn parse<'a>(forms: &[&str], line: &'a str) -> Option<(usize, Fields<'a>)> {
     forms.iter().enumerate().find_map(|(index, form)| Some((index, fields_of(form, line)?)))
 }
 
-fn quoted(text: &str, out: &mut String) {
-    out.push('"');
-    for c in text.chars() {
-        if matches!(c, '"' | '\\') {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out.push('"');
-}
-
-fn field_gbnf(field: &str, out: &mut String) {
-    match field {
-        "nat" => out.push_str("nat"),
-        "nat?" => out.push_str("(nat | \"-\")"),
-        "int" => out.push_str("int"),
-        "digit" => out.push_str("[0-9]"),
-        "rat" => out.push_str("(big | \"-\" [1-9] [0-9]*) (\"/\" big)?"),
-        "ratio" => out.push_str("big (\"/\" big)?"),
-        "big" => out.push_str("big"),
-        "bigint" => out.push_str("(big | \"-\" [1-9] [0-9]*)"),
-        "nats" => out.push_str("nat (\" \" nat)*"),
-        "nats?" => out.push_str("(nat (\" \" nat)* | \"-\")"),
-        "ints" => out.push_str("int (\" \" int)*"),
-        class if class.starts_with('[') => {
-            let (ranges, min, max) = class_of(class);
-            let count = if max == usize::MAX { "+".to_owned() } else { format!("{{{min},{max}}}") };
-            write!(out, "[{ranges}]{count}").expect("invariant: writing to a string succeeds");
-        }
-        words => {
-            out.push('(');
-            for (place, word) in words.split('|').enumerate() {
-                if place > 0 {
-                    out.push_str(" | ");
-                }
-                quoted(word, out);
-            }
-            out.push(')');
-        }
-    }
-}
-
-/// A literal in a regular expression, escaped as every common dialect reads it.
-fn escaped(text: &str, out: &mut String) {
-    for c in text.chars() {
-        if r"\.+*?()|[]{}^$".contains(c) {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-}
-
-fn field_regex(field: &str, out: &mut String) {
-    const NAT: &str = "(?:0|[1-9][0-9]{0,15})";
-    const INT: &str = "(?:0|-?[1-9][0-9]{0,15})";
-    const BIG: &str = "(?:0|[1-9][0-9]*)";
-    const BIGINT: &str = "(?:0|-?[1-9][0-9]*)";
-    *out += &match field {
-        "nat" => NAT.to_owned(),
-        "nat?" => format!("(?:{NAT}|-)"),
-        "int" => INT.to_owned(),
-        "digit" => "[0-9]".to_owned(),
-        "rat" => format!("{BIGINT}(?:/{BIG})?"),
-        "ratio" => format!("{BIG}(?:/{BIG})?"),
-        "big" => BIG.to_owned(),
-        "bigint" => BIGINT.to_owned(),
-        "nats" => format!("{NAT}(?: {NAT})*"),
-        "nats?" => format!("(?:{NAT}(?: {NAT})*|-)"),
-        "ints" => format!("{INT}(?: {INT})*"),
-        class if class.starts_with('[') => class.to_owned(),
-        words => {
-            // Some dialects take the first word that fits, not the longest.
-            let mut words: Vec<&str> = words.split('|').collect();
-            words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-            let mut all = String::new();
-            for (place, word) in words.into_iter().enumerate() {
-                all += if place > 0 { "|" } else { "" };
-                escaped(word, &mut all);
-            }
-            format!("(?:{all})")
-        }
-    };
-}
-
-/// A regular expression for one form, without anchors: it matches one whole action line. It uses
-/// what all common dialects share, and no capturing groups.
-pub fn form_regex(form: &str) -> String {
-    let mut out = String::new();
-    for part in parts(form) {
-        match part {
-            Part::Literal(literal) => escaped(literal, &mut out),
-            Part::Field(field) => field_regex(field, &mut out),
-        }
-    }
-    out
-}
-
-/// A regular expression for all of the forms, as [`form_regex`].
-pub fn regex(forms: &[&str]) -> String {
-    format!("(?:{})", forms.iter().map(|form| form_regex(form)).collect::<Vec<_>>().join("|"))
-}
-
-/// GBNF rules for the forms: the rule `action` matches one action line; `nat`, `int` and `big` are
-/// its numbers.
-pub fn gbnf(forms: &[&str]) -> String {
-    let mut out = String::from("action ::= ");
-    for (index, form) in forms.iter().enumerate() {
-        if index > 0 {
-            out.push_str(" | ");
-        }
-        for (place, part) in parts(form).enumerate() {
-            if place > 0 {
-                out.push(' ');
-            }
-            match part {
-                Part::Literal(literal) => quoted(literal, &mut out),
-                Part::Field(field) => field_gbnf(field, &mut out),
-            }
-        }
-    }
-    out.push_str("\nnat ::= \"0\" | [1-9] [0-9]{0,15}\nint ::= nat | \"-\" [1-9] [0-9]{0,15}\n");
-    out.push_str("big ::= \"0\" | [1-9] [0-9]*\n");
-    out
-}
-
-/// A GBNF rule `action` that permits these lines and no others. There is at least one.
-pub fn gbnf_of_lines<'l>(lines: impl IntoIterator<Item = &'l str>) -> String {
-    let mut out = String::from("action ::= ");
-    for (index, line) in lines.into_iter().enumerate() {
-        if index > 0 {
-            out.push_str(" | ");
-        }
-        quoted(line, &mut out);
-    }
-    out.push('\n');
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -414,6 +288,7 @@ mod tests {
     #[test]
     fn numbers_have_no_sign_and_no_leading_zeros() {
         let forms = ["cmp <nat> <nat>"];
+
         assert!(parse(&forms, "cmp 0 12").is_some());
         for wrong in [
             "cmp 00 1",
@@ -439,9 +314,11 @@ mod tests {
             "<[_0-3]{1}> <L|R>",
             "acc <int>",
         ];
+
         let text = |line: &'static str, place| {
             parse(&forms, line).and_then(|(_, fields)| fields.text(place))
         };
+
         assert_eq!(text("x2 = -7/4", 1), Some("-7/4"));
         assert_eq!(text("run 43 desc", 1), Some("desc"));
         assert_eq!(text("move 0 4 17", 0), Some("0 4 17"));
@@ -462,6 +339,7 @@ mod tests {
             text_of("<big>", "123456789012345678901234567890").map(|text| text.len()),
             Some(30)
         );
+
         for wrong in ["acc -0", "run 1 up", "4 R", "move ", "x1 = 1/", "link"] {
             assert!(parse(&forms, wrong).is_none(), "{wrong:?}");
         }

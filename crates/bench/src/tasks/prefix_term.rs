@@ -71,13 +71,16 @@ impl<'de, S: Symbol> Deserialize<'de> for Term<S> {
 
 /// Whether the symbols are exactly one term.
 pub fn is_term<S: Symbol>(symbols: &[S]) -> bool {
+    // Subterms that are still to come.
     let mut open = 1usize;
+
     for symbol in symbols {
         if open == 0 {
             return false;
         }
         open = open - 1 + symbol.arity();
     }
+
     open == 0
 }
 
@@ -106,12 +109,15 @@ pub fn arguments<S: Symbol>(term: &[S]) -> impl Iterator<Item = &[S]> {
 /// The nesting depth, counting symbols with arguments.
 pub fn depth<S: Symbol>(term: &[S]) -> usize {
     let (mut deepest, mut open) = (0, Vec::new());
+
     for symbol in term {
         if symbol.arity() > 0 {
             open.push(symbol.arity());
             deepest = deepest.max(open.len());
             continue;
         }
+
+        // A leaf completes every symbol whose last argument ends with it.
         while let Some(left) = open.last_mut() {
             *left -= 1;
             if *left > 0 {
@@ -120,6 +126,7 @@ pub fn depth<S: Symbol>(term: &[S]) -> usize {
             open.pop();
         }
     }
+
     deepest
 }
 
@@ -133,6 +140,7 @@ pub fn write_bracketed<S: Symbol>(
     after: impl Fn(&S, &mut fmt::Formatter<'_>) -> fmt::Result,
 ) -> fmt::Result {
     use fmt::Write as _;
+
     // Symbols with unwritten arguments, and how many.
     let mut open: Vec<(&S, usize)> = Vec::new();
     for symbol in term {
@@ -141,6 +149,8 @@ pub fn write_bracketed<S: Symbol>(
             open.push((symbol, symbol.arity()));
             continue;
         }
+
+        // A leaf completes every symbol whose last argument ends with it.
         while let Some((whole, left)) = open.last_mut() {
             *left -= 1;
             if *left > 0 {
@@ -151,6 +161,7 @@ pub fn write_bracketed<S: Symbol>(
             open.pop();
         }
     }
+
     Ok(())
 }
 
@@ -159,10 +170,12 @@ pub fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         rest = rest.trim_start_matches(' ');
+        // A bracket or comma at the start is a piece of its own.
         let end = rest
             .find(['(', ')', ',', ' '])
             .unwrap_or(rest.len())
             .max(usize::from(!rest.is_empty()));
+
         let (piece, after) = rest.split_at(end);
         rest = after;
         (!piece.is_empty()).then_some(piece)

@@ -16,7 +16,7 @@ pub struct Rational(pub BigRational);
 /// Longer numbers are refused: no trace contains one, only lines written to exhaust memory.
 pub const BITS_MAX: u64 = 1 << 13;
 
-/// Digits of a fraction of such numbers.
+/// Bytes of a fraction of two such numbers, rounded up.
 const TEXT_MAX: usize = 5_000;
 
 impl Rational {
@@ -26,8 +26,8 @@ impl Rational {
     }
 }
 
-/// By cross-multiplication. The library compares continued fractions recursively, and lines can
-/// hold numbers that share ten thousand terms.
+/// Compares by cross-multiplication: the library compares continued fractions recursively, and
+/// lines can hold numbers that share ten thousand terms.
 impl Ord for Rational {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.0.numer() * other.0.denom()).cmp(&(other.0.numer() * self.0.denom()))
@@ -63,15 +63,19 @@ impl FromStr for Rational {
 
     fn from_str(text: &str) -> Result<Self, NotRational> {
         let refuse = || NotRational(text.to_owned());
+        // Before parsing, which takes longer than linear time.
         if text.len() > TEXT_MAX {
             return Err(NotRational(format!("{}…", text.chars().take(20).collect::<String>())));
         }
+
         let (numerator, denominator) = text.split_once('/').unwrap_or((text, "1"));
         let denominator: BigInt = denominator.parse().map_err(|_| refuse())?;
         let numerator: BigInt = numerator.parse().map_err(|_| refuse())?;
+        // The library panics at 0, and a negative denominator is not the one form.
         if denominator <= BigInt::ZERO {
             return Err(refuse());
         }
+
         let value = Self(BigRational::new(numerator, denominator));
         // `2/4`, `3/1`, `-0`, `05` and `+1` are numbers, but not written in the one form.
         if value.to_string() == text { Ok(value) } else { Err(refuse()) }
@@ -124,9 +128,11 @@ mod tests {
         while b.bits() < super::BITS_MAX {
             (a, b) = (b.clone(), a + &b);
         }
+
         let next = &a + &b;
         let (first, second) =
             (Rational(BigRational::new(a, b.clone())), Rational(BigRational::new(b, next)));
+
         assert_ne!(first.cmp(&second), Ordering::Equal);
         assert_eq!(first < second, second > first);
         for (less, more) in [("-3/2", "-1"), ("0", "1/3"), ("1/3", "1/2"), ("3/2", "4")] {

@@ -22,6 +22,7 @@ impl TaskRng {
         assert!(bound > 0, "a range to rng from is not empty");
         // Values above the largest multiple of `bound` would favour small results.
         let limit = u64::MAX - (u64::MAX % bound + 1) % bound;
+
         loop {
             let bits = self.bits();
             if bits <= limit {
@@ -54,6 +55,7 @@ impl TaskRng {
     pub fn pair(&mut self, bound: usize) -> (usize, usize) {
         let first = self.index(bound);
         let second = self.index(bound - 1);
+        // One place fewer: the places from the first one on move up by one.
         (first, if second < first { second } else { second + 1 })
     }
 

@@ -35,11 +35,14 @@ pub fn state_on_trace(
     if let Some(machine) = problem.on_path(PathDraw::Uniform, rng) {
         return machine;
     }
+
+    // Without a jump the trace is run twice: its length is known only at its end.
     let mut machine = problem.start();
     let mut steps = 0;
     while machine.follow_reference() {
         steps += 1;
     }
+
     machine = problem.start();
     for _ in 0..rng.below(steps) {
         machine.follow_reference();
@@ -61,6 +64,7 @@ mod tests {
         let lines = (0..40).map(|_| {
             state_on_trace(task, Difficulty::Hard, 7, &mut rng).reference().expect("a next step")
         });
+
         let late = lines.filter(|line| line.starts_with("place")).count();
         assert!(late >= 4, "{late} of 40");
     }

@@ -39,6 +39,7 @@ impl fmt::Display for Difficulty {
 
 impl FromStr for Difficulty {
     type Err = String;
+
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL
             .into_iter()
@@ -113,6 +114,7 @@ impl fmt::Display for Category {
 
 impl FromStr for Category {
     type Err = String;
+
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|category| category.name() == text).ok_or_else(|| {
             format!(
@@ -155,6 +157,7 @@ impl fmt::Display for Kind {
 
 impl FromStr for Kind {
     type Err = String;
+
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
             format!("unknown kind {text:?}: use one of {}", Self::ALL.map(Self::name).join(", "))
@@ -169,7 +172,7 @@ pub struct Kinds(u8);
 impl Kinds {
     pub const ALL: Self = Self(0b1111);
     pub const NONE: Self = Self(0);
-    /// Those that do not run the algorithm.
+    /// The kinds that are checked without running the algorithm.
     pub const WITHOUT_TRANSITION: Self =
         Self(1 << Kind::Format as u8 | 1 << Kind::Invariant as u8 | 1 << Kind::Terminal as u8);
 
@@ -195,6 +198,7 @@ impl Kinds {
 
     /// All sets but the empty one.
     pub fn sets() -> impl Iterator<Item = Self> {
+        // Each number up to `ALL` is the bit set of some kinds; 0 would be none.
         (1..=Self::ALL.0).map(Self)
     }
 }
@@ -276,6 +280,7 @@ pub struct Spec {
 impl Spec {
     /// Seed of an instance: `base·1,000,000 + id·10,000 + d·1,000 + index`.
     pub fn seed(&self, base_seed: u64, difficulty: Difficulty, index: u32) -> u64 {
+        // Wrapping, because a client may choose any base seed.
         base_seed.wrapping_mul(1_000_000).wrapping_add(
             u64::from(self.id) * 10_000 + difficulty.rank() as u64 * 1_000 + u64::from(index),
         )

@@ -17,13 +17,16 @@ const VALUES_MAX: usize = 1 << 20;
 pub fn check_limits(state: &Value) -> Result<(), String> {
     let fields = state.as_object().ok_or("the state must be an object")?;
     let mut values = 0;
+
     for (field, value) in fields {
         let mut rest = vec![value];
         while let Some(value) = rest.pop() {
             values += 1;
+            // Values that wait count too, so that the stack stays within the bound.
             if values + rest.len() > VALUES_MAX {
                 return Err(format!("the state has more than {VALUES_MAX} values"));
             }
+
             match value {
                 Value::Array(entries) => rest.extend(entries),
                 Value::Object(entries) => rest.extend(entries.values()),
@@ -46,6 +49,7 @@ pub fn check_limits(state: &Value) -> Result<(), String> {
 pub fn first_difference<'s>(state: &'s Value, other: &'s Value) -> Option<&'s str> {
     let fields = state.as_object()?;
     let others = other.as_object()?;
+    // Looked up by name: clients may give the fields in another order.
     let changed = fields.iter().find(|(field, value)| others.get(*field) != Some(*value));
     let missing = || others.keys().find(|field| !fields.contains_key(*field));
     changed.map(|(field, _)| field.as_str()).or_else(|| missing().map(String::as_str))

@@ -29,6 +29,7 @@ impl StateSet {
                 open.push(q);
             }
         };
+
         for q in seeds {
             visit(q, &mut open);
         }
@@ -37,6 +38,7 @@ impl StateSet {
                 visit(next, &mut open);
             }
         }
+
         Self((0..).zip(&inside).filter(|(_, inside)| **inside).map(|(q, _)| q).collect())
     }
 
@@ -73,6 +75,7 @@ impl fmt::Display for StateSet {
         if self.is_empty() {
             return f.write_str("-");
         }
+
         for (place, q) in self.0.iter().enumerate() {
             write!(f, "{}{q}", if place == 0 { "" } else { " " })?;
         }

@@ -19,12 +19,14 @@ fn compare(machine: &mut dyn Machine, line: &str, same_history: bool, place: &st
         .machine_at(&state)
         .unwrap_or_else(|error| panic!("{place}: {error}: {state}"));
     let text = |value: serde_json::Value| serde_json::to_string(&value).expect("JSON");
+
     assert_eq!(text(read.state()), text(state), "{place}");
     assert_eq!(read.reference(), machine.reference(), "{place}");
     assert_eq!((read.ended(), read.answer()), (machine.ended(), machine.answer()), "{place}");
     assert_eq!(read.view(), machine.view(), "{place}");
     assert_eq!(read.choices(), machine.choices(), "{place}");
     assert_eq!(read.propose(line), machine.propose(line), "{place}: {line:?}");
+
     if same_history {
         let names = |machine: &dyn Machine| -> Vec<_> {
             machine
@@ -35,6 +37,7 @@ fn compare(machine: &mut dyn Machine, line: &str, same_history: bool, place: &st
         };
         assert_eq!(names(read.as_ref()), names(machine), "{place}: {line:?}");
     }
+
     read.commit();
     let mut fork = machine.fork();
     drop(fork.propose(line));
@@ -75,6 +78,7 @@ fn states_off_the_trace_read_back_unchanged(task: &'static dyn AnyTask) {
                 Some(right) if rng.chance(1, 2) => changed(&right, small, &mut rng),
                 _ => random_line(spec.actions, small, &mut rng),
             };
+
             // After wrong lines the tree does not determine which node is attached next.
             let same_history = spec.slug != "tree-sort";
             let place = format!("{} walk {walk} step {step}", spec.slug);
@@ -89,6 +93,7 @@ fn invalid_states_are_refused_with_the_field(task: &'static dyn AnyTask) {
     let mut machine = problem.start();
     machine.follow_reference();
     let state = machine.state();
+
     let refusal = |state: &serde_json::Value| {
         problem
             .machine_at(state)
@@ -99,6 +104,7 @@ fn invalid_states_are_refused_with_the_field(task: &'static dyn AnyTask) {
     for (field, _) in state.as_object().expect("states are objects") {
         let mut missing = state.clone();
         missing.as_object_mut().expect("an object").shift_remove(field);
+
         // A missing optional field is found by comparing with the canonical form.
         assert!(
             refusal(&missing).contains(field.as_str()),
@@ -106,6 +112,7 @@ fn invalid_states_are_refused_with_the_field(task: &'static dyn AnyTask) {
             task.spec().slug,
             refusal(&missing)
         );
+
         let mut wrong = state.clone();
         wrong[field] = serde_json::json!({ "x": [1.5] });
         assert!(
@@ -115,6 +122,7 @@ fn invalid_states_are_refused_with_the_field(task: &'static dyn AnyTask) {
             refusal(&wrong)
         );
     }
+
     let mut extra = state.clone();
     extra["surplus"] = 1.into();
     assert!(refusal(&extra).contains("surplus"), "{}", refusal(&extra));

@@ -192,12 +192,14 @@ pub fn reference_end<T: Task>(instance: &T::Instance, max: u64) -> Option<(T::St
     let mut state = T::start(instance);
     let mut steps = 0;
     while let Some(action) = T::reference(instance, &state) {
+        // Checked before the step: a trace of exactly `max` steps is short enough.
         if steps == max {
             return None;
         }
         T::step(instance, &mut state, action).expect("invariant: reference actions are legal");
         steps += 1;
     }
+
     Some((state, steps))
 }
 
@@ -205,16 +207,20 @@ pub fn reference_end<T: Task>(instance: &T::Instance, max: u64) -> Option<(T::St
 pub fn reference_is_clean<T: Task>(instance: &T::Instance) -> bool {
     let mut state = T::start(instance);
     for _ in 0..T::steps_max(instance) {
+        // T_max also bounds a reference that would not end on a user's input.
         let Some(action) = T::reference(instance, &state) else { break };
         let before = state.clone();
+        // On a user's input the reference may prescribe something illegal.
         if T::step(instance, &mut state, action.clone()).is_err() {
             return false;
         }
+
         let mut found = Violations::NONE;
         T::violations(instance, &before, &action, &state, &mut found);
         if !found.is_empty() {
             return false;
         }
     }
+
     T::ended(instance, &state)
 }

@@ -6,7 +6,7 @@ use super::{AnyTask, Category, all, variants};
 
 /// No slug is longer; unknown names are cut to this many characters.
 const NAME_MAX: usize = 64;
-/// Most tasks that are suggested.
+/// Limit of suggested tasks.
 const SUGGESTIONS_MAX: usize = 3;
 
 /// A name that no task has.
@@ -36,12 +36,16 @@ fn command(category: Option<Category>) -> String {
 
 fn suggestion(name: &str, list: impl Fn(Option<Category>) -> String) -> String {
     let name = name.to_lowercase().replace([' ', '_'], "-");
+
     if let Ok(category) = name.parse::<Category>() {
         return format!("that is a category; `{}` names its tasks", list(Some(category)));
     }
+
     let with_name = containing(&name);
     let categories: Vec<_> =
         Category::ALL.into_iter().filter(|of| of.name().contains(&name)).collect();
+
+    // `sorting` is in no slug, but in the names of three categories.
     if let ([], [first, ..], false) = (&with_name[..], &categories[..], name.is_empty()) {
         let names = categories.iter().map(|of| of.name()).collect::<Vec<_>>().join(", ");
         let list = list(Some(*first));
@@ -49,6 +53,7 @@ fn suggestion(name: &str, list: impl Fn(Option<Category>) -> String) -> String {
             "no task, but part of the name of a category ({names}); `{list}` names its tasks"
         );
     }
+
     let meant = if with_name.is_empty() { vec![nearest(&name)] } else { with_name };
     let mut named: Vec<_> =
         meant.iter().take(SUGGESTIONS_MAX).map(|slug| format!("`{slug}`")).collect();
@@ -58,6 +63,7 @@ fn suggestion(name: &str, list: impl Fn(Option<Category>) -> String) -> String {
     } else {
         named.pop()
     };
+
     let (first, last) = (named.join(", "), last.unwrap_or_default());
     let either = if first.is_empty() { last } else { format!("{first} or {last}") };
     format!("did you mean {either}? `{}` names all", list(None))
@@ -67,7 +73,7 @@ fn slugs(tasks: impl Iterator<Item = &'static dyn AnyTask>) -> impl Iterator<Ite
     tasks.map(|task| task.spec().slug)
 }
 
-/// The slugs that contain a name: those of which it is most first, and variants last.
+/// The slugs that contain a name, the shortest first and variants last.
 fn containing(name: &str) -> Vec<&'static str> {
     let with_name = |slug: &&str| !name.is_empty() && slug.contains(name);
     let mut found: Vec<_> = slugs(all()).filter(with_name).collect();
@@ -79,13 +85,16 @@ fn containing(name: &str) -> Vec<&'static str> {
 /// How many words of a slug a name has, each part of the name counted once.
 fn shared_words(slug: &str, name: &str) -> usize {
     let mut words: Vec<_> = slug.split('-').filter(|word| word.len() > 2).collect();
+    // The longest first, so that a shorter word does not use up a part of it.
     words.sort_by_key(|word| Reverse(word.len()));
     let mut rest = name.to_owned();
+
     let mut is_shared = |word: &&str| {
         let found = rest.contains(word);
         rest = rest.replacen(word, "-", 1);
         found
     };
+
     words.iter().filter(|word| is_shared(word)).count()
 }
 
@@ -98,6 +107,8 @@ fn nearest(name: &str) -> &'static str {
         (shared_words(slug, name), strsim::jaro_winkler(slug, name).max(part))
     };
     let known = slugs(all().chain(variants())).map(|slug| (likeness(slug), slug));
+
+    // The scores are floats, which have no total order. The shorter slug wins a tie.
     let order = |((words, spelling), slug): &((usize, f64), &str),
                  ((other_words, other_spelling), other): &((usize, f64), &str)| {
         words
@@ -105,6 +116,7 @@ fn nearest(name: &str) -> &'static str {
             .then(spelling.total_cmp(other_spelling))
             .then(other.len().cmp(&slug.len()))
     };
+
     known.max_by(order).map(|(_, slug)| slug).expect("invariant: there are tasks")
 }
 
@@ -149,11 +161,13 @@ mod tests {
             queens.contains("did you mean `n-queens` or `n-queens-last-queen`? `prime-agents"),
             "{queens}"
         );
+
         let sorting = message("sorting");
         assert!(
             sorting.contains("(comparison-sorting, non-comparison-sorting, advanced-sorting)"),
             "{sorting}"
         );
+
         let sorts = message("sort");
         assert!(
             sorts.contains("`tree-sort` or one of ")

@@ -28,7 +28,7 @@ impl Violations {
         self.0 & (1 << index) != 0
     }
 
-    /// Those whose constraint is of one of these kinds.
+    /// The violations whose constraint is of one of these kinds.
     #[must_use]
     pub fn of_kinds(self, spec: &Spec, kinds: Kinds) -> Self {
         let mut kept = Self::NONE;

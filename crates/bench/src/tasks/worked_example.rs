@@ -23,10 +23,12 @@ pub fn worked_example(task: &dyn AnyTask, steps_kept: usize) -> WorkedExample {
     let json = |text: &str| {
         serde_json::from_str::<Value>(text).expect("invariant: examples are JSON, as a test shows")
     };
+
     let input = json(example.input);
     let problem = task.read_input(&input).expect("invariant: examples are inputs, as a test shows");
     let mut machine = problem.start();
     let start = machine.state();
+
     let (mut steps, mut steps_total) = (Vec::new(), 0);
     while let Some(line) = machine.reference() {
         machine.follow_reference();
@@ -35,5 +37,6 @@ pub fn worked_example(task: &dyn AnyTask, steps_kept: usize) -> WorkedExample {
         }
         steps_total += 1;
     }
+
     WorkedExample { input, start, steps, steps_total, answer: json(example.answer) }
 }

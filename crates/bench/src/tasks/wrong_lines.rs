@@ -15,10 +15,12 @@ pub fn assert_broken(wrong: &[WrongLine]) {
         let followed = (0..*steps).filter(|_| machine.follow_reference()).count();
         assert_eq!(followed, *steps, "{slug}: the example is long enough");
         let right = machine.reference().expect("the example goes on");
+
         for (line, breaks) in [(*line, true), (right.as_str(), false)] {
             machine
                 .propose(line)
                 .unwrap_or_else(|refusal| panic!("{slug} step {steps}: {line}: {refusal}"));
+
             let found: Vec<_> =
                 machine.violations(Kinds::ALL).iter(machine.spec()).map(|c| c.name).collect();
             assert_eq!(

@@ -24,18 +24,23 @@ struct Watched {
 impl Watched {
     /// Applies a line; false if it was refused, which no choice of kinds overlooks.
     fn apply(&mut self, line: &str) -> bool {
+        // A kind that has found something need not look again.
         let open: Kinds = Kind::ALL.into_iter().filter(|kind| !self.by.contains(*kind)).collect();
+
         // What is left to find is a line that does not apply.
         let is_judged = open != Kinds::from_iter([Kind::Format]);
+
         let applied =
             if is_judged { self.machine.propose(line) } else { self.machine.replay(line) };
         if applied.is_err() {
             self.by = Kinds::ALL;
             return false;
         }
+
         if !is_judged {
             return true;
         }
+
         let violations = self.machine.violations(open);
         self.by = self.by.union(
             violations.iter(self.machine.spec()).map(|constraint| constraint.kind).collect(),
@@ -53,10 +58,12 @@ impl Watched {
 fn as_recorded(trace: &CorruptedTrace) -> Judged {
     let mut watched = Watched { machine: trace.problem.start(), by: Kinds::NONE };
     let is_applied = trace.corrupted.iter().all(|line| watched.apply(line));
+
     if is_applied && trace.ends && !watched.machine.ended() {
         // Without an end there is no answer to verify.
         watched.by = Kinds::ALL;
     }
+
     let is_harmless = watched.is_unnoticed()
         && leads_to(trace.problem.as_ref(), &trace.corrupted, trace.machine.as_ref());
     Judged { by: watched.by, is_harmless }
@@ -70,17 +77,21 @@ fn continued(trace: &CorruptedTrace) -> Option<Judged> {
     for line in &trace.lines[..trace.at] {
         machine.replay(line).ok()?;
     }
+
     let mut watched = Watched { machine, by: Kinds::NONE };
+
     let wrong = trace.corrupted.get(trace.at).filter(|_| trace.ends)?;
     if !watched.apply(wrong) {
         return Some(Judged { by: Kinds::ALL, is_harmless: false });
     }
+
     for _ in 0..LINES_MAX {
         let Some(line) = watched.machine.reference() else { break };
         if !watched.apply(&line) {
             return None;
         }
     }
+
     let answer = watched.machine.answer()?;
     let is_harmless = watched.is_unnoticed() && trace.problem.accepts(&answer);
     Some(Judged { by: watched.by, is_harmless })
@@ -88,7 +99,7 @@ fn continued(trace: &CorruptedTrace) -> Option<Judged> {
 
 /// Tries at most `traces` wrong steps of a task, of all levels in turn.
 ///
-/// A wrong step counts as found by a set of kinds if it is found however the trace goes on: with
+/// A wrong step counts as found by a set of kinds if it is found however the trace continues: with
 /// the lines of the reference trace, and with the steps that the algorithm takes from the state
 /// that it leads to.
 pub fn measure(task: &'static dyn AnyTask, traces: u64, base_seed: u64) -> DetectionRow {
@@ -97,12 +108,15 @@ pub fn measure(task: &'static dyn AnyTask, traces: u64, base_seed: u64) -> Detec
         let (recorded, continued) = (as_recorded(&trace), continued(&trace));
         let is_error =
             !continued.as_ref().map_or(recorded.is_harmless, |judged| judged.is_harmless);
+
         if !is_error {
             continue;
         }
+
         let all = [Some(recorded), continued];
         let by =
             || all.iter().flatten().filter(|judged| !judged.is_harmless).map(|judged| judged.by);
+
         row.count(|kinds| by().all(|by| by.intersection(kinds) != Kinds::NONE));
     }
     row

@@ -10,12 +10,13 @@ use super::Detection;
 use crate::fnv1a;
 use crate::tasks::{Constraint, Kinds};
 
-/// Changes when the way of measuring does.
+/// Version of the method of measuring; raised when the method changes.
 const VERSION: u32 = 1;
 /// The command that makes the file.
 pub(super) const COMMAND: &str =
     "prime-agents bench corrupt --table crates/bench/src/judge/detection/detection.json";
 
+// Compiled in, so that a verdict needs no I/O.
 pub(super) static TEXT: &str = include_str!("detection.json");
 static CURRENT: LazyLock<DetectionTable> =
     LazyLock::new(|| DetectionTable::read(TEXT).expect("invariant: a test reads the file"));
@@ -28,7 +29,7 @@ pub struct DetectionRow {
     /// The [`digest`] of the constraints that were measured.
     pub constraints: String,
     pub tried: u64,
-    /// By the names of the kinds, joined by `+`.
+    /// Wrong steps found, by the names of the kinds, joined by `+`.
     found: BTreeMap<String, u64>,
 }
 
@@ -36,9 +37,9 @@ pub struct DetectionRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetectionTable {
-    /// Of the way of measuring.
+    /// Version of the method of measuring.
     pub version: u32,
-    /// What made the file.
+    /// The command that made the file.
     pub command: String,
     pub base_seed: u64,
     /// Corrupted traces of each task, a third of them of each level.
@@ -104,13 +105,14 @@ impl DetectionTable {
     /// Reads a table.
     ///
     /// # Errors
-    /// When the text is none.
+    /// When the text is not a table.
     pub fn read(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 
-    /// As JSON with a line for each task, so that a diff shows what changed.
+    /// Writes the table as JSON with a line for each task, so that a diff shows what changed.
     pub fn to_json(&self) -> String {
+        // serde_json would write either a single line or one for every value.
         let mut text = format!(
             "{{\n\"version\": {}, \"command\": {}, \"base_seed\": {}, \"traces\": {},\n\"rows\": [\n",
             self.version,
@@ -118,15 +120,17 @@ impl DetectionTable {
             self.base_seed,
             self.traces
         );
+
         let rows: Vec<_> = self.rows.iter().map(json).collect();
         text += &rows.join(",\n");
         text + "\n]\n}\n"
     }
 
-    /// What tells this table from others, for results: the version of the way of measuring, and a
-    /// digest of the figures.
+    /// Identifies this table in results: the version of the method of measuring, and a digest of
+    /// the figures.
     pub fn id(&self) -> String {
         let digest = fnv1a(self.to_json().bytes());
+        // Half of the digest tells tables apart and stays short in results.
         format!("{}-{:08x}", self.version, digest >> 32)
     }
 

@@ -13,9 +13,11 @@ fn the_bound_is_clopper_and_pearsons() {
     for (found, expected) in [(10, 0.2589), (9, 0.3942), (5, 0.7776)] {
         assert!((bound(found, 10) - expected).abs() < 5e-5, "{found}: {}", bound(found, 10));
     }
+
     // Without misses it is 1 - 0.05^(1/n).
     assert!((bound(1_200, 1_200) - 0.002_493_3).abs() < 1e-6);
     assert!((bound(0, 10) - 1.0).abs() < 1e-9 && (bound(0, 0) - 1.0).abs() < 1e-9);
+
     // Where the probability of no miss at all is below the smallest float.
     assert!((0.507..0.51).contains(&bound(5_000, 10_000)), "about 0.5 + 1.645 · 0.005");
 }
@@ -39,10 +41,12 @@ fn the_table_has_every_task_with_its_present_constraints() {
         table.rows.iter().map(|row| (&*row.task, row.constraints.clone())).collect();
     let present: Vec<_> =
         tasks::all().map(|task| (task.spec().slug, digest(task.spec().constraints))).collect();
+
     assert!(
         measured == present,
         "tasks or constraints have changed; measure the table anew: {COMMAND}"
     );
+
     assert_eq!((table.rows.len(), table.traces, table.base_seed), (86, TRACES, tasks::BASE_SEED));
     assert_eq!(table.to_json(), TEXT, "the file is not as `{COMMAND}` writes it");
 }
@@ -74,8 +78,8 @@ fn nothing_is_known_of_other_problems_and_of_no_kinds() {
     assert!(detection("bubble-sort", Kinds::WITHOUT_TRANSITION).is_some());
 }
 
-/// Other instances must give the same rates, within both confidence intervals: whoever changes how
-/// a constraint decides must measure the table anew, even if its name stays.
+/// Other instances must give the same rates, within both confidence intervals: after a
+/// change in how a constraint decides the table must be measured anew, even if the name stays.
 #[test]
 fn a_few_tasks_measured_again_agree_with_the_table() {
     for slug in
@@ -83,12 +87,14 @@ fn a_few_tasks_measured_again_agree_with_the_table() {
     {
         let task = tasks::find(slug).expect("listed");
         let again = measure(task, 60, tasks::BASE_SEED + 1);
+
         for kinds in Kinds::sets() {
             let interval = |of: Option<Detection>| {
                 let of = of.expect("every set is measured");
                 Proportion::new(of.found, of.tried)
             };
             let (now, table) = (interval(again.detection(kinds)), interval(detection(slug, kinds)));
+
             assert!(
                 now.low <= table.high && table.low <= now.high,
                 "{slug}, {kinds:?}: {now:?} now, {table:?} in the table; measure it anew: {COMMAND}"

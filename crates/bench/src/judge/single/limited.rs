@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::{VerifyError, VerifyRequest, judge_caught};
 use crate::tasks::Problem;
 
-/// Steps between two questions whether to go on.
+/// Steps between two calls of `may_go_on`.
 const ASK_EVERY: u64 = 256;
-/// Instances that are remembered, with their reference answers. A series about more computes some
-/// of them again.
+/// Instances kept in memory, with their reference answers. A series about more instances computes
+/// some of them again.
 const INSTANCES_MAX: usize = 64;
 
-/// Judges requests until their work is done, spent, or not wanted any more.
+/// Judges requests until the step budget is spent or the caller stops it.
 pub struct Judge<'a> {
     steps_max: u64,
     steps: u64,
@@ -32,8 +32,8 @@ pub(super) struct Instance {
 
 impl<'a> Judge<'a> {
     /// `steps_max` limits the steps of references and of submitted lines, over all requests.
-    /// `may_go_on` is asked before each request, and now and then while one is judged; its error
-    /// becomes that of the requests which are left.
+    /// `may_go_on` is asked before each request, and every 256 steps within one; its error is
+    /// returned for the remaining requests.
     #[must_use]
     pub fn new(steps_max: u64, may_go_on: &'a dyn Fn() -> Result<(), String>) -> Self {
         Self { steps_max, steps: 0, may_go_on, instances: HashMap::new() }
@@ -58,6 +58,7 @@ impl<'a> Judge<'a> {
             );
             return Err(VerifyError { field: None, message });
         }
+
         self.steps += 1;
         if self.steps.is_multiple_of(ASK_EVERY) { self.ask() } else { Ok(()) }
     }
@@ -76,9 +77,11 @@ impl<'a> Judge<'a> {
             return Ok(known.clone());
         }
         let made = Instance { problem: make()?, reference: None };
+        // Which of them are in use is not recorded, so all are dropped.
         if self.instances.len() >= INSTANCES_MAX {
             self.instances.clear();
         }
+
         self.instances.insert(name.to_owned(), made.clone());
         Ok(made)
     }
@@ -123,10 +126,12 @@ mod tests {
     fn the_steps_of_a_series_are_limited() {
         let mut judge = Judge::new(2_000, &|| Ok(()));
         assert_eq!(judge.judge(&hanoi(10, 2)), WRONG);
+
         let error = judge.judge(&hanoi(10, 1)).unwrap_err();
         assert!(error.field.is_none() && error.message.contains("2000 steps"), "{error}");
         assert!(judge.judge(&hanoi(1, 1)).is_err(), "nothing is left");
         assert_eq!(judge.judge(&hanoi(10, 2)), WRONG, "what is known costs nothing");
+
         let lines = json!({
             "task": "bubble-sort", "input": {"a": [3, 1, 2]}, "actions": ["cmp 0 1"], "action": "swap 0 1",
         });
@@ -135,19 +140,20 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_not_wanted_any_more_stops_within_a_few_steps() {
+    fn a_judge_that_may_not_go_on_stops_within_a_few_steps() {
         let asked = Cell::new(0);
         let may_go_on = || {
             asked.set(asked.get() + 1);
             if asked.get() < 4 { Ok(()) } else { Err("enough".to_owned()) }
         };
+
         let mut judge = Judge::new(u64::MAX, &may_go_on);
         assert_eq!(judge.judge(&hanoi(20, 2)).unwrap_err().message, "enough");
         assert_eq!(judge.steps, 3 * ASK_EVERY);
     }
 
     #[test]
-    fn only_so_many_instances_are_remembered() {
+    fn the_number_of_remembered_instances_is_limited() {
         let mut judge = Judge::new(u64::MAX, &|| Ok(()));
         for length in 1..500_usize {
             let input = json!({"a": vec![1; length % 100 + 1], "k": length});

@@ -49,6 +49,7 @@ fn lines_and_the_state_after_them_lead_to_the_same_judgement() {
         by_lines["actions"] = json!(["cmp 0 1", "swap 0 1"]);
         let mut by_state = base;
         by_state["state"] = state.clone();
+
         assert_eq!(step(by_lines), step(by_state), "{action}");
     }
 }
@@ -84,6 +85,7 @@ fn what_a_step_breaks_is_named_and_weighed() {
         let judged = step(fields.clone());
         assert!(judged.applicable, "{fields}");
         assert_eq!(names(&judged), wanted, "{fields}");
+
         let weights =
             judged.violations.iter().map(|violation| violation.severity.weight()).sum::<f64>();
         assert!((judged.score - weights).abs() < 1e-9, "{fields}");
@@ -97,6 +99,7 @@ fn a_state_that_no_line_leads_to_is_judged_too() {
     let state = json!({ "a": [1, 2], "swapped": false, "comparisons": 0, "swaps": 7, "passes": 0, "last": "cmp 0 1" });
     let fields = json!({ "task": "bubble-sort", "input": { "a": [2, 1] }, "state": state, "action": "done" });
     let judged = step(fields);
+
     assert_eq!(names(&judged), ["inversions", "counts", "comparisons"]);
     assert!(judged.ended);
     assert_eq!(
@@ -123,6 +126,7 @@ fn a_refused_line_breaks_the_format_and_leaves_no_state() {
     ] {
         let judged =
             step(json!({ "task": "bubble-sort", "input": { "a": [3, 1, 2] }, "action": action }));
+
         assert_eq!(judged.refusal.as_ref().map(|refusal| refusal.kind), Some(kind), "{action:?}");
         assert!(judged.refusal.is_some_and(|refusal| !refusal.reason.is_empty()));
         assert_eq!(
@@ -144,6 +148,7 @@ fn kinds_decide_what_is_looked_at() {
             json!({ "task": "bubble-sort", "input": input, "action": "cmp 1 2", "kinds": kinds });
         names(&step(fields)).len()
     };
+
     // The algorithm begins with cmp 0 1, as does every scan; but for that, nothing is wrong with
     // the line.
     assert_eq!(judged(json!(["format", "terminal"])), 0);
@@ -166,6 +171,7 @@ fn answers_are_judged_by_goal_or_reference() {
         (&game, json!({ "expression": "(4*6)" }), true, AnswerTest::Goal),
         (&game, json!({ "expression": "6+4" }), false, AnswerTest::Goal),
     ];
+
     for (fields, answer, right, judged_by) in cases {
         let mut fields = fields.clone();
         fields["answer"] = answer;
@@ -192,6 +198,7 @@ fn a_request_that_cannot_be_judged_is_refused_with_the_field() {
         }
         fields
     };
+
     let long: Vec<&str> = vec!["cmp 0 1"; ACTIONS_MAX + 1];
     let hanoi = json!({ "n": 32, "from": 0, "to": 1 });
     let cases = [

@@ -31,7 +31,8 @@ fn place_of(literal: i64) -> (usize, usize) {
     (variable, usize::from(literal < 0))
 }
 
-/// The counts of a clause in one number, so that one comparison tests both.
+/// A clause's count is 256 times its true literals plus its unassigned ones, so that one comparison
+/// tests both.
 const TRUE: u16 = 256;
 const UNASSIGNED: u16 = 1;
 
@@ -44,6 +45,7 @@ impl ClauseCounts {
         Self(
             clauses
                 .iter()
+                // The fallback is never needed: a clause has at most 128 literals.
                 .map(|clause| UNASSIGNED * u16::try_from(clause.len()).unwrap_or(TRUE - 1))
                 .collect(),
         )

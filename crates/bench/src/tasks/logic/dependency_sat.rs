@@ -108,9 +108,11 @@ word_actions!(Action {
 fn random_input(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     let packages = page::size::PACKAGES.draw(difficulty, rng);
     let constraints = page::size::CONSTRAINTS.draw(difficulty, rng);
+
     let dependencies = constraints * rng.size(50, 70) / 100;
     let mut depends: Vec<(usize, Vec<usize>)> = (0..dependencies)
         .map(|_| {
+            // At least three packages must follow: alternatives have higher numbers.
             let package = rng.index(packages - 3);
             let count = rng.one_of(&[1, 2, 2, 3]);
             (
@@ -119,15 +121,19 @@ fn random_input(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
             )
         })
         .collect();
+
     depends.sort_by_key(|(package, _)| *package);
+
     let mut conflicts = distinct(constraints - dependencies, rng, |rng| {
         let pair = distinct(2, rng, |rng| rng.index(packages));
         (pair[0].min(pair[1]), pair[0].max(pair[1]))
     });
     conflicts.sort_unstable();
+
     let count = rng.size(2, 4);
     let mut install = distinct(count, rng, |rng| rng.index(packages / 2));
     install.sort_unstable();
+
     Instance { packages, install, depends, conflicts }
 }
 
@@ -156,17 +162,21 @@ impl Task for DependencySat {
     task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        // Drawn first, so that rejection does not change the share of installable instances.
         let installable = rng.chance(3, 4);
         let (_, longest) = page::size::STEPS.range(difficulty);
         loop {
             let instance = random_input(difficulty, rng);
+
             if !instance.is_peaceful(instance.install.iter().collect()) {
                 continue;
             }
+
             let Some((end, steps)) = reference_end::<Self>(&instance, longest.unsigned_abs())
             else {
                 continue;
             };
+
             if end.failed != installable && page::size::STEPS.accepts(difficulty, steps) {
                 return instance;
             }
@@ -180,6 +190,7 @@ impl Task for DependencySat {
             "packages",
             format!("is {n}; give 1 to {PACKAGES_MAX}"),
         )?;
+
         let install = &instance.install;
         let asked =
             !install.is_empty() && ascend(install) && install.iter().all(|package| *package < n);
@@ -188,6 +199,7 @@ impl Task for DependencySat {
             "install",
             format!("must be packages below {n}, ascending, at least one"),
         )?;
+
         let depends = &instance.depends;
         let few = format!("are {}; give up to {DEPENDENCIES_MAX}", depends.len());
         InvalidInput::unless(depends.len() <= DEPENDENCIES_MAX, "depends", few)?;
@@ -204,9 +216,11 @@ impl Task for DependencySat {
                 && ascend(&sorted)
                 && sorted.iter().all(|other| package < other && *other < n)
         });
+
         let numbers =
             format!("every package needs distinct alternatives with higher numbers, below {n}");
         InvalidInput::unless(forward, "depends", numbers)?;
+
         let conflicts = &instance.conflicts;
         let sorted = ascend(conflicts) && conflicts.iter().all(|(p, q)| p < q && *q < n);
         InvalidInput::unless(
@@ -214,8 +228,10 @@ impl Task for DependencySat {
             "conflicts",
             format!("must be sorted pairs [p, q], p < q, below {n}, each once"),
         )?;
+
         let peaceful = instance.is_peaceful(install.iter().collect());
         InvalidInput::unless(peaceful, "install", "asks for two packages that are in conflict")?;
+        // Last, because the reference relies on the checks above.
         let longest = Self::steps_max(instance);
         let ends = reference_steps::<Self>(instance, longest).is_some();
         InvalidInput::unless(ends, "depends", format!("take more than {longest} steps"))
@@ -246,6 +262,7 @@ impl Task for DependencySat {
             packages,
         )?;
         limits::below("installed", state.installed.iter().copied(), packages)?;
+        // The reference looks up the dependency of a choice that was taken back.
         match state.last.0 {
             Some(Action::Back(dependency, _)) => limits::below("last", [dependency], dependencies),
             _ => Ok(()),
@@ -256,6 +273,7 @@ impl Task for DependencySat {
         if state.failed {
             return Err(Illegal("the search has failed"));
         }
+
         match *action {
             Action::Choose(dependency, package) => {
                 let (_, alternatives) = instance
@@ -275,6 +293,8 @@ impl Task for DependencySat {
                 if state.choices_made.last() != Some(&(dependency, package)) {
                     return Err(Illegal("this is not the latest choice"));
                 }
+
+                // Before the choice goes: the dead end belongs to all choices made.
                 state.meet_dead_end(instance);
                 state.choices_made.pop();
                 state.backtracks += 1;
@@ -293,6 +313,7 @@ impl Task for DependencySat {
                 state.installed.push(package);
             }
         }
+
         Ok(())
     }
 
@@ -301,6 +322,7 @@ impl Task for DependencySat {
         if Self::ended(instance, state) {
             return None;
         }
+
         let selected = state.selected(instance);
         // After a choice is taken back, the alternatives after it are tried.
         let (dependency, untried) = match state.last.0 {
@@ -316,6 +338,7 @@ impl Task for DependencySat {
                 }
             },
         };
+
         match untried.iter().find(|package| instance.is_allowed(**package, selected)) {
             // Only after a wrong line; to choose it again is illegal.
             Some(package) if selected.contains(*package) => None,
@@ -340,16 +363,19 @@ impl Task for DependencySat {
             _ => true,
         };
         found.require(page::ASCENDING_CHOICES, ascends);
+
         let installs = matches!(action, Action::Install(_));
         let met = || instance.meets_all(before.selected(instance));
         found.require(
             page::CHOICES_FIRST,
             if installs { met() } else { before.installed.is_empty() },
         );
+
         if matches!(action, Action::Back(..) | Action::Fail) {
             found
                 .require(page::DEAD_END, matches!(before.last.0, Some(Action::Back(..))) || !met());
         }
+
         if let (Action::Install(_), [.., previous, latest]) = (action, &*after.installed)
             && latest < previous
         {
@@ -360,7 +386,9 @@ impl Task for DependencySat {
                 }),
             );
         }
+
         found.require(page::NO_CONFLICT, instance.is_peaceful(selected));
+
         let supported = after.choices_made.iter().all(|(dependency, _)| {
             instance
                 .depends
@@ -368,20 +396,24 @@ impl Task for DependencySat {
                 .is_some_and(|(package, _)| selected.contains(*package))
         });
         found.require(page::SUPPORTED, supported);
+
         let mut before = Packages::NONE;
         let mut needs = [Packages::NONE; PACKAGES_MAX];
         for (package, alternatives) in &instance.depends {
             needs[*package].extend(alternatives);
         }
+
         let in_order = after.installed.iter().all(|package| {
             let missing = needs[*package].without(before).meets(selected);
             before.extend([package]);
             !missing
         });
         found.require(page::AFTER_DEPENDENCIES, in_order);
+
         let balance =
             instance.install.len() as u64 + after.choices == selected.count() + after.backtracks;
         found.require(page::LEDGER, balance);
+
         if Self::ended(instance, after) {
             let complete = instance.unmet(selected).is_none()
                 && selected.without(after.installed()).is_empty();
@@ -425,6 +457,7 @@ mod tests {
         let depends = vec![(0, vec![1]), (2, vec![3])];
         let instance = Instance { packages: 4, install: vec![0], depends, conflicts: Vec::new() };
         let mut state = DependencySat::start(&instance);
+
         // Nothing asks for package 3.
         let lines = [
             Action::Choose(0, 1),

@@ -81,6 +81,7 @@ pub fn read(text: &str, max: usize) -> Option<FirstOrder> {
             _ => Symbol::Variable(Variable(piece.strip_prefix('X')?.parse().ok()?)),
         });
     }
+
     prefix_term::only_form(symbols, text)
 }
 
@@ -98,9 +99,11 @@ pub fn occurs(variable: Variable, term: &[Symbol]) -> bool {
 /// The term with `value` for the variable.
 pub fn substituted(term: &FirstOrder, variable: Variable, value: &[Symbol]) -> FirstOrder {
     if !occurs(variable, term) {
+        // Shares the symbols.
         return term.clone();
     }
     let mut symbols = Vec::new();
+
     for symbol in term.iter() {
         if *symbol == Symbol::Variable(variable) {
             symbols.extend_from_slice(value);
@@ -108,6 +111,7 @@ pub fn substituted(term: &FirstOrder, variable: Variable, value: &[Symbol]) -> F
             symbols.push(*symbol);
         }
     }
+
     symbols.into()
 }
 

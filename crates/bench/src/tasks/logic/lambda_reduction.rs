@@ -15,7 +15,7 @@ use crate::tasks::prelude::*;
 
 pub struct LambdaReduction;
 
-/// Nodes that a term of an instance may have on the way.
+/// The most nodes that a term may have on the way from an instance to its normal form.
 const SIZE_MAX: usize = 80;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -73,6 +73,7 @@ fn applications(
     if leaves == 1 {
         return leaf(rng, term);
     }
+
     term.push(Symbol::Apply);
     let left = rng.size(1, leaves - 1);
     applications(left, rng, term, leaf);
@@ -83,6 +84,7 @@ fn applications(
 fn abstraction(rng: &mut TaskRng, term: &mut Vec<Symbol>) {
     let binders = rng.size(1, 3);
     term.extend(std::iter::repeat_n(Symbol::Lambda, binders));
+
     let indices = rng.size(1, 5);
     applications(indices, rng, term, &|rng, term| {
         let index = u32::try_from(rng.index(binders)).expect("invariant: few binders");
@@ -99,9 +101,11 @@ impl Task for LambdaReduction {
             let mut term = Vec::new();
             let count = rng.size(2, 5);
             applications(count, rng, &mut term, &abstraction);
+
             if !page::size::NODES.accepts(difficulty, term.len() as u64) {
                 continue;
             }
+
             let term = LambdaTerm::from(term);
             let steps = reduced(&term, SIZE_MAX, steps_max.unsigned_abs()).map(|(_, steps)| steps);
             if steps.is_some_and(|steps| page::size::STEPS.accepts(difficulty, steps)) {
@@ -125,7 +129,7 @@ impl Task for LambdaReduction {
     }
 
     fn check_state(_: &Instance, _: &State) -> Result<(), InvalidInput> {
-        // Terms read with so many nodes, and closed, and lines have no more.
+        // Reading already refuses open terms and those of more than `NODES_MAX` nodes.
         Ok(())
     }
 
@@ -155,6 +159,7 @@ impl Task for LambdaReduction {
         found: &mut Violations,
     ) {
         found.require(page::CLOSED, is_closed(&after.term));
+        // No contraction changes the normal form.
         let ours = normal_form(&after.term);
         found.require(page::SAME_NORMAL_FORM, ours.is_some() && ours == after.normal_form);
         found.require(page::ONE_REDEX, contracts_to(&before.term, &after.term));

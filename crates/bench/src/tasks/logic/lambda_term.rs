@@ -56,6 +56,7 @@ pub fn read(text: &str) -> Option<LambdaTerm> {
             return None;
         }
     }
+
     prefix_term::only_form(symbols, text).filter(|term| is_closed(term))
 }
 
@@ -63,6 +64,7 @@ pub fn read(text: &str) -> Option<LambdaTerm> {
 fn each(term: &[Symbol], mut look: impl FnMut(Symbol, u32)) {
     // Lambdas and applications that are open, with the arguments left.
     let mut open: Vec<(Symbol, usize)> = Vec::new();
+
     let mut binders = 0;
     for symbol in term {
         look(*symbol, binders);
@@ -71,6 +73,7 @@ fn each(term: &[Symbol], mut look: impl FnMut(Symbol, u32)) {
             open.push((*symbol, symbol.arity()));
             continue;
         }
+
         while let Some((whole, left)) = open.last_mut() {
             *left -= 1;
             if *left > 0 {
@@ -82,7 +85,7 @@ fn each(term: &[Symbol], mut look: impl FnMut(Symbol, u32)) {
     }
 }
 
-/// Every index is smaller than the number of binders around it.
+/// Whether every index is smaller than the number of binders around it.
 pub fn is_closed(term: &[Symbol]) -> bool {
     let mut closed = true;
     each(term, |symbol, binders| {
@@ -107,12 +110,15 @@ pub fn contracted(term: &[Symbol], place: usize) -> Option<LambdaTerm> {
     let middle = end_of(term, place + 2);
     let end = end_of(term, middle);
     let (body, argument) = (&term[place + 2..middle], &term[middle..end]);
+    // Each use puts the argument in the place of one index. Terms can grow exponentially, so the
+    // length is checked before the term is built.
     let mut uses = 0;
     each(body, |symbol, binders| uses += usize::from(symbol == Symbol::Index(binders)));
     let len = term.len() - 2 - argument.len() + uses * argument.len() - uses;
     if len > NODES_MAX {
         return None;
     }
+
     let mut result = Vec::with_capacity(len);
     result.extend_from_slice(&term[..place]);
     each(body, |symbol, binders| match symbol {
@@ -126,6 +132,7 @@ pub fn contracted(term: &[Symbol], place: usize) -> Option<LambdaTerm> {
         Symbol::Index(index) if index > binders => result.push(Symbol::Index(index - 1)),
         _ => result.push(symbol),
     });
+
     result.extend_from_slice(&term[end..]);
     Some(result.into())
 }
@@ -139,6 +146,7 @@ pub fn reduced(
 ) -> Option<(LambdaTerm, u64)> {
     let mut term = term.clone();
     let mut contractions = 0;
+
     while term.len() <= nodes_max {
         let Some(place) = redexes(&term).next() else { return Some((term, contractions)) };
         if contractions == contractions_max {
@@ -188,6 +196,7 @@ mod tests {
         ] {
             assert_eq!(read(text), None, "{text:?}");
         }
+
         assert_eq!(read(&"(".repeat(100_000)), None);
         assert_eq!(read(&format!("{}0{}", "(L ".repeat(100_000), ")".repeat(100_000))), None);
         assert!(read(&format!("{}0{}", "(L ".repeat(9_000), ")".repeat(9_000))).is_some());
@@ -202,8 +211,10 @@ mod tests {
             contracted(&term, 1).map(|term| term.to_string()).as_deref(),
             Some("(L (L (((1 1) 1) 0)))")
         );
+
         let omega = read("((L (0 0)) (L (0 0)))").expect("a term");
         assert!(contracts_to(&omega, &omega) && normal_form(&omega).is_none());
+
         let growing = read("((L ((0 0) 0)) (L ((0 0) 0)))").expect("a term");
         assert!(normal_form(&growing).is_none());
     }

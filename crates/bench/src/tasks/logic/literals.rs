@@ -29,6 +29,7 @@ fn bit_of(literal: i64) -> Option<u128> {
 fn variables_of(mut set: u128) -> impl Iterator<Item = i64> {
     std::iter::from_fn(move || {
         let place = (set != 0).then(|| set.trailing_zeros())?;
+        // Clears the lowest bit, the one just found.
         set &= set - 1;
         Some(i64::from(place) + 1)
     })
@@ -59,7 +60,7 @@ impl FromIterator<i64> for Literals {
 }
 
 impl Literals {
-    /// By ascending variable.
+    /// The literals, by ascending variable.
     pub fn iter(self) -> impl Iterator<Item = i64> {
         let sign = move |variable: i64| if self.contains(-variable) { -variable } else { variable };
         variables_of(self.variables()).map(sign)
@@ -79,6 +80,7 @@ impl Literals {
 
     /// Whether all variables are among the first `count`.
     pub fn are_among(self, count: usize) -> bool {
+        // A shift by all 128 bits overflows: every variable is among the first 128.
         self.variables().checked_shr(u32::try_from(count).unwrap_or(u32::MAX)).unwrap_or(0) == 0
     }
 
@@ -134,6 +136,7 @@ impl Literals {
     /// The resolvent of two clauses, if exactly one variable occurs in them with opposite signs.
     pub fn resolvent(self, other: Self) -> Option<Self> {
         let clash = self.positive & other.negative | self.negative & other.positive;
+        // With two clashing variables every resolvent would be a tautology.
         clash.is_power_of_two().then_some(Self {
             positive: (self.positive | other.positive) & !clash,
             negative: (self.negative | other.negative) & !clash,
@@ -161,6 +164,7 @@ impl Occurrences {
 
     /// Whether some variable occurs with one sign only.
     pub fn any_pure(self) -> bool {
+        // A variable that occurs with both signs has its bit in both.
         self.positive != self.negative
     }
 

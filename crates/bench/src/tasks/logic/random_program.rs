@@ -15,7 +15,7 @@ enum Goal {
 #[derive(Clone)]
 enum Bound {
     As(Goal),
-    /// At any type t -> t.
+    /// Usable at any type t -> t.
     Identity,
 }
 
@@ -78,12 +78,14 @@ impl Growth {
             (Bound::Identity, Goal::Arrow(left, right)) => left == right,
             _ => false,
         };
+
         let mut fitting: Vec<String> = self
             .scope
             .iter()
             .filter(|(_, bound)| fits(bound))
             .map(|(name, _)| name.clone())
             .collect();
+
         let binary = |result: Goal| arrow(Goal::Int, arrow(Goal::Int, result));
         match goal {
             Goal::Int => fitting.push(rng.index(10).to_string()),
@@ -94,6 +96,7 @@ impl Growth {
             Goal::Arrow(left, right) if fitting.is_empty() => return self.lam(left, right, 0, rng),
             Goal::Arrow(..) => {}
         }
+
         let chosen = rng.index(fitting.len());
         self.put_leaf(&fitting[chosen]);
     }
@@ -106,9 +109,12 @@ impl Growth {
         {
             return self.lam(left, right, nodes, rng);
         }
+
+        // The smallest term that is not a leaf, an application, takes three nodes.
         if nodes < 3 {
             return self.leaf(goal, rng);
         }
+
         // An if takes four nodes, and so does a let with an identity.
         match if nodes == 3 { 1 + rng.index(3) } else { rng.index(4) } {
             0 => {
@@ -149,6 +155,7 @@ impl Growth {
     fn app(&mut self, goal: &Goal, nodes: usize, rng: &mut TaskRng) {
         let argument = random_goal(1, rng);
         let share = rng.size(1, nodes - 2);
+
         self.put("(");
         self.put("app");
         self.grow(&arrow(argument.clone(), goal.clone()), share, rng);
@@ -163,6 +170,7 @@ pub fn random_program(nodes: usize, rng: &mut TaskRng) -> String {
     let mut growth = Growth::default();
     let goal = random_goal(2, rng);
     growth.grow(&goal, nodes, rng);
+
     if rng.chance(1, 4) {
         let place = growth.leaves[rng.index(growth.leaves.len())];
         rng.one_of(&["0", "true", "add", "not"]).clone_into(&mut growth.pieces[place]);

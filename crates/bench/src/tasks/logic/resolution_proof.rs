@@ -81,7 +81,7 @@ impl<'de> Deserialize<'de> for Action {
 struct Progress {
     /// Whether a clause has been taken from waiting, by number.
     taken: Vec<bool>,
-    /// Ascending.
+    /// The used clauses, ascending.
     used: Vec<usize>,
     /// The clauses that have been taken, in order.
     order: Vec<usize>,
@@ -99,23 +99,29 @@ impl Progress {
     fn advance(&mut self, clauses: &Clauses<'_>) {
         self.reached = (self.order.len(), self.next.map(|action| (action.given, action.used)));
         loop {
+            // Nothing is given: take the shortest waiting clause, of equals the lowest.
             let Some((given, met)) = self.given else {
                 let waiting = (0..clauses.len()).filter(|number| !self.taken[*number]);
                 let Some(number) = waiting.min_by_key(|number| clauses.get(*number).len()) else {
                     self.next = None;
                     return;
                 };
+
                 self.taken[number] = true;
                 self.order.push(number);
                 self.given = Some((number, 0));
                 continue;
             };
+
+            // The given clause has met all used ones and becomes one of them.
             let Some(&used) = self.used.get(met) else {
                 let place = self.used.partition_point(|number| *number < given);
                 self.used.insert(place, given);
                 self.given = None;
                 continue;
             };
+
+            // Before the resolvent is kept: the next call continues with the next pair.
             self.given = Some((given, met + 1));
             if let Some(clause) = clauses.get(given).resolvent(clauses.get(used))
                 && !clauses.subsume(clause)
@@ -149,8 +155,8 @@ impl Clauses<'_> {
         }
     }
 
-    /// Whether some clause is a subset of this one. The given clause, neither waiting nor used,
-    /// never is: it has the variable that went.
+    /// Whether some clause is a subset of this one. The given clause, which is neither waiting nor
+    /// used, never is: it still has the variable that was resolved away.
     fn subsume(&self, clause: Literals) -> bool {
         self.input.iter().any(|earlier| earlier.is_subset_of(clause))
             || self.derived.iter().any(|earlier| earlier.clause.is_subset_of(clause))
@@ -187,8 +193,10 @@ impl State {
     fn derive(&mut self, instance: &Instance, action: Action) {
         self.derived.push(action);
         self.progress.taken.push(false);
+
         if action.clause.is_empty() {
             self.progress.next = None;
+        // A strategy that ran out of clauses stays at its end.
         } else if self.progress.next.is_some() {
             self.progress.advance(&Clauses { input: &instance.clauses, derived: &self.derived });
         }
@@ -199,15 +207,18 @@ impl State {
 /// contradicts.
 fn core(variables: usize, rng: &mut TaskRng) -> Vec<Literals> {
     let mut literals: Vec<i64> = (1..).take(variables).collect();
+
     rng.shuffle(&mut literals);
     for literal in &mut literals {
         *literal *= rng.one_of(&[1, -1]);
     }
+
     let last = variables - 1;
     let mut clauses: Vec<Literals> = vec![
         [literals[0], literals[1]].into_iter().collect(),
         [literals[0], -literals[1]].into_iter().collect(),
     ];
+
     for place in 1..variables {
         let reasons = if place == 1 { 1 } else { rng.size(1, 2) };
         let mut clause = Literals::from_iter([literals[place]]);
@@ -219,6 +230,7 @@ fn core(variables: usize, rng: &mut TaskRng) -> Vec<Literals> {
         }
         clauses.push(clause);
     }
+
     clauses.push([-literals[last], -literals[rng.index(last)]].into_iter().collect());
     clauses
 }
@@ -230,12 +242,15 @@ impl Task for ResolutionProof {
         loop {
             let variables = page::size::VARIABLES.draw(difficulty, rng);
             let count = page::size::CLAUSES.draw(difficulty, rng);
+
             let mut clauses = core(variables, rng);
             random_clauses::fill_up(&mut clauses, count, variables, rng);
             rng.shuffle(&mut clauses);
+
             let instance = Instance { variables, clauses };
             let (_, longest) = page::size::STEPS.range(difficulty);
             let steps = reference_steps::<Self>(&instance, longest.unsigned_abs());
+
             if steps.is_some_and(|steps| page::size::STEPS.accepts(difficulty, steps)) {
                 return instance;
             }
@@ -246,9 +261,11 @@ impl Task for ResolutionProof {
         let variables = instance.variables;
         let range = format!("is {variables}; give 1 to {VARIABLES_MAX}");
         InvalidInput::unless((1..=VARIABLES_MAX).contains(&variables), "variables", range)?;
+
         let count = instance.clauses.len();
         let range = format!("are {count}; give 1 to {CLAUSES_MAX}");
         InvalidInput::unless((1..=CLAUSES_MAX).contains(&count), "clauses", range)?;
+
         let known =
             instance.clauses.iter().all(|clause| !clause.is_empty() && clause.are_among(variables));
         InvalidInput::unless(
@@ -256,6 +273,7 @@ impl Task for ResolutionProof {
             "clauses",
             format!("each needs literals of variables 1 to {variables}"),
         )?;
+        // Last, because the reference relies on the checks above.
         let longest = Self::steps_max(instance);
         let refuted = reference_end::<Self>(instance, longest)
             .is_some_and(|(end, _)| Self::ended(instance, &end));
@@ -275,11 +293,13 @@ impl Task for ResolutionProof {
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
         let count = instance.clauses.len();
+
         limits::at_most(
             "derived",
             state.derived.len(),
             usize::try_from(Self::steps_max(instance)).unwrap_or(usize::MAX),
         )?;
+
         let known =
             state.derived.iter().enumerate().all(|(place, Action { given, used, clause })| {
                 let earlier = count + place;
@@ -313,6 +333,7 @@ impl Task for ResolutionProof {
         if !action.clause.are_among(instance.variables) {
             return Err(Illegal("there is no such variable"));
         }
+
         state.given =
             i64::try_from(action.given).map_err(|_| Illegal("there is no such clause"))?;
         state.derive(instance, *action);
@@ -336,11 +357,14 @@ impl Task for ResolutionProof {
             && clauses.get(action.given).resolvent(clauses.get(action.used)) == Some(action.clause);
         found.require(page::SOUND, sound);
         found.require(page::NOT_SUBSUMED, !clauses.subsume(action.clause));
+
         let previous =
             usize::try_from(before.given).ok().filter(|previous| *previous != action.given);
+        // A clause is given for one run of lines only.
         let again = previous.is_some()
             && before.derived.iter().any(|earlier| earlier.given == action.given);
         found.require(page::GIVEN_ONCE, !again);
+
         if known {
             let key = |number: usize| (clauses.get(number).len(), number);
             let used_first = action.used < action.given || key(action.used) < key(action.given);
@@ -354,9 +378,11 @@ impl Task for ResolutionProof {
                 previous.filter(waited).is_none_or(|previous| key(previous) < key(action.given));
             found.require(page::WAITING_ORDER, used_first && given_later);
         }
+
         let ascends = before.given != after.given
             || before.derived.last().is_none_or(|last| last.used < action.used);
         found.require(page::GIVEN_ORDER, ascends);
+
         if Self::ended(instance, after) {
             found.require(page::EMPTY_CLAUSE, action.clause.is_empty());
         }
@@ -368,12 +394,15 @@ impl Task for ResolutionProof {
 
     fn answer(instance: &Instance, state: &State) -> Value {
         let (count, derived) = (instance.clauses.len(), &state.derived);
+
         // Clauses come from earlier ones: from the last back, all that is needed is marked before
         // it is met.
         let mut needed = vec![false; derived.len()];
+
         if let Some(last) = needed.last_mut() {
             *last = true;
         }
+
         for place in (0..derived.len()).rev() {
             if needed[place] {
                 for number in [derived[place].given, derived[place].used] {
@@ -383,6 +412,7 @@ impl Task for ResolutionProof {
                 }
             }
         }
+
         let proof: Vec<_> = (0..derived.len())
             .filter(|place| needed[*place])
             .map(|place| {
@@ -390,6 +420,7 @@ impl Task for ResolutionProof {
                 json!({ "id": count + place, "from": [given, used], "clause": clause })
             })
             .collect();
+
         json!({ "derived": derived.len(), "proof": proof })
     }
 

@@ -134,14 +134,17 @@ impl SatDpll {
         let unassigned_min = before.counts.unassigned_min();
         let backtracks = matches!(action, Action::Flip(_) | Action::Unsat);
         found.require(page::CONFLICTS_FIRST, backtracks == (unassigned_min == Some(0)));
+
         if matches!(action, Action::Pure(_) | Action::Decide(_) | Action::Sat) {
             found.require(page::UNITS_FIRST, unassigned_min != Some(1));
         }
+
         if let Action::Pure(literal) | Action::Decide(literal) = action {
             let mut occurring = Occurrences::default();
             for clause in instance.clauses.iter().filter(|clause| !clause.meets(before.assigned)) {
                 occurring.add(clause.unmentioned_by(before.assigned));
             }
+
             if matches!(action, Action::Pure(_)) {
                 let pure = occurring.contains(literal) && !occurring.contains(-literal);
                 found.require(page::PURE_LITERAL, pure);
@@ -192,14 +195,17 @@ impl Task for SatDpll {
             if !page::size::CLAUSES.accepts(difficulty, count as u64) {
                 continue;
             }
+
             let mut clauses = Vec::new();
             random_clauses::fill_up(&mut clauses, count, variables, rng);
             let instance = Instance { variables, clauses, clauses_of: OnceLock::new() };
+
             let (_, longest) = page::size::STEPS.range(difficulty);
             let Some((end, steps)) = reference_end::<Self>(&instance, longest.unsigned_abs())
             else {
                 continue;
             };
+
             if page::size::STEPS.accepts(difficulty, steps) && end.decisions >= 2 {
                 return instance;
             }
@@ -210,9 +216,11 @@ impl Task for SatDpll {
         let variables = instance.variables;
         let range = format!("is {variables}; give 1 to {VARIABLES_MAX}");
         InvalidInput::unless((1..=VARIABLES_MAX).contains(&variables), "variables", range)?;
+
         let count = instance.clauses.len();
         let range = format!("are {count}; give 1 to {CLAUSES_MAX}");
         InvalidInput::unless((1..=CLAUSES_MAX).contains(&count), "clauses", range)?;
+
         let known =
             instance.clauses.iter().all(|clause| !clause.is_empty() && clause.are_among(variables));
         InvalidInput::unless(
@@ -220,6 +228,7 @@ impl Task for SatDpll {
             "clauses",
             format!("each needs literals of variables 1 to {variables}"),
         )?;
+        // Last, because the reference relies on the checks above.
         let longest = Self::steps_max(instance);
         let ends = reference_steps::<Self>(instance, longest).is_some();
         InvalidInput::unless(ends, "clauses", format!("take more than {longest} steps"))
@@ -249,12 +258,14 @@ impl Task for SatDpll {
             "trail",
             format!("must be of variables 1 to {}", instance.variables),
         )?;
+
         let assigned: Literals = trail.iter().copied().collect();
         InvalidInput::unless(
             assigned.len() as usize == trail.len(),
             "trail",
             "must assign a variable once",
         )?;
+
         let decisions =
             state.open.iter().all(|place| trail.get(*place).is_some_and(|literal| *literal > 0));
         let open = decisions && state.open.is_sorted_by(|a, b| a < b);
@@ -277,6 +288,7 @@ impl Task for SatDpll {
         if state.result != Satisfiability::Open {
             return Err(Illegal("the verdict has been given"));
         }
+
         if let Action::Unit(literal, _) | Action::Pure(literal) | Action::Decide(literal) = *action
         {
             if literal == 0 || literal.unsigned_abs() > instance.variables as u64 {
@@ -286,6 +298,7 @@ impl Task for SatDpll {
                 return Err(Illegal("the variable is assigned"));
             }
         }
+
         match *action {
             Action::Unit(literal, clause) => {
                 if clause >= instance.clauses.len() {
@@ -308,6 +321,8 @@ impl Task for SatDpll {
                 if literal != -decision {
                     return Err(Illegal("the literal is not the negation of the latest decision"));
                 }
+
+                // The flipped literal follows from the conflict: it is not an open decision.
                 state.open.pop();
                 state.undo(instance, place);
                 state.assign(instance, literal);
@@ -319,6 +334,7 @@ impl Task for SatDpll {
                 state.conflicts += 1;
             }
         }
+
         Ok(())
     }
 
@@ -326,15 +342,19 @@ impl Task for SatDpll {
         if state.result != Satisfiability::Open {
             return None;
         }
+
+        // The first rule that applies: conflict, unit, pure literal, decision.
         if state.counts.has_false() {
             return Some(
                 state.decision().map_or(Action::Unsat, |(_, decision)| Action::Flip(-decision)),
             );
         }
+
         if let Some(number) = state.counts.first_unit() {
             let free = instance.clauses[number].unmentioned_by(state.assigned);
             return free.iter().next().map(|literal| Action::Unit(literal, number));
         }
+
         // Without a literal that occurs, every clause is true.
         let occurring = state.counts.occurring(&instance.clauses, state.assigned);
         let pure = occurring.first_pure().map(Action::Pure);
@@ -354,11 +374,13 @@ impl Task for SatDpll {
             }
             Action::Flip(_) | Action::Sat | Action::Unsat => true,
         };
+
         // As many variables as entries: none is assigned twice.
         found.require(
             page::CONSISTENT,
             assigns_anew && after.assigned.len() as usize == after.trail.len(),
         );
+
         if let Action::Unit(literal, clause) = *action {
             let justified = instance.clauses.get(clause).is_some_and(|clause| {
                 clause.contains(literal)
@@ -366,12 +388,15 @@ impl Task for SatDpll {
             });
             found.require(page::JUSTIFIED, justified);
         }
+
         Self::rule_violations(instance, before, *action, found);
         Self::order_violations(instance, before, *action, found);
+
         let mut decided = after
             .open
             .iter()
             .all(|place| after.trail.get(*place).is_some_and(|literal| *literal > 0));
+
         if let Action::Flip(literal) = *action {
             let undone = before.decision().is_some_and(|(place, decision)| {
                 literal == -decision
@@ -379,9 +404,12 @@ impl Task for SatDpll {
             });
             decided &= undone;
         }
+
         found.require(page::DECISION_TRUE, decided);
+        // Every conflict has flipped one decision, and the other decisions are open.
         let counted = after.decisions == after.conflicts + after.open.len() as u64;
         found.require(page::COUNTERS, counted || after.result == Satisfiability::Unsat);
+
         let holds = match after.result {
             Satisfiability::Open => true,
             Satisfiability::Sat => {
@@ -392,6 +420,7 @@ impl Task for SatDpll {
                 after.open.is_empty() && instance.clauses.iter().any(is_false)
             }
         };
+
         found.require(page::MODEL, holds);
     }
 

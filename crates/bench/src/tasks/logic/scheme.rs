@@ -10,7 +10,7 @@ pub struct Scheme {
     pub body: Type,
 }
 
-/// A count of variables, as they are numbered.
+/// A count of variables as the number type of variables.
 pub fn number(count: usize) -> u32 {
     u32::try_from(count).expect("invariant: a type has few variables")
 }
@@ -38,33 +38,36 @@ impl Scheme {
         }
     }
 
-    /// Reads a text that [`Scheme::text`] wrote. Which variables were renamed is lost, and of no
-    /// matter: they get numbers that no run comes to.
+    /// Reads a text that [`Scheme::text`] wrote. Which variables were renamed is lost and does
+    /// not matter: they get numbers that no run reaches.
     pub fn read(text: &str) -> Option<Self> {
         let (quantifier, body) = match text.strip_prefix("forall ") {
             Some(rest) => rest.split_once(". ")?,
             None => ("", text),
         };
+
         let given: Vec<&str> = quantifier.split(' ').filter(|name| !name.is_empty()).collect();
         if given.len() > simple_type::TYPE_MAX {
             return None;
         }
         let place = |piece: &str| given.iter().position(|name| *name == piece).map(number);
         let body = simple_type::read_with(body, |piece| place(piece).map(Symbol::Renamed))?;
+        // Numbers from the top of the range, which no run reaches.
         let variable = |place: u32| Variable(u32::MAX - place);
         let symbols = body.iter().map(|symbol| match symbol {
             Symbol::Renamed(place) => Symbol::Variable(variable(*place)),
             _ => *symbol,
         });
         let body: Type = symbols.collect::<Vec<_>>().into();
+
         let scheme = Self { quantified: (0..number(given.len())).map(variable).collect(), body };
         (scheme.text() == text).then_some(scheme)
     }
 }
 
-/// What the nodes that are done have entered: schemes by binder, the type variables made, and the
-/// types that wait for their parents. `None` where there are not so many nodes, or `lets` are not
-/// theirs.
+/// What the first `done` nodes have entered: schemes by binder, the number of type variables made,
+/// and the number of types that wait for their parents. `None` if the program has fewer nodes, or
+/// `lets` are not theirs.
 pub fn entered(
     program: &Program,
     done: usize,
@@ -73,6 +76,7 @@ pub fn entered(
     let mut lets = lets.iter();
     let mut schemes = vec![None; program.names.len()];
     let (mut fresh, mut types) = (0, 0);
+
     for node in program.nodes.get(..done)? {
         for due in &node.due {
             match due {
@@ -88,13 +92,17 @@ pub fn entered(
                 }
             }
         }
+
         fresh += match node.kind {
             Kind::App => 1,
             Kind::Variable(binder) => number(schemes[binder].as_ref()?.quantified.len()),
             _ => 0,
         };
+
+        // A node replaces the types of its arguments by its own.
         types = types + 1 - node.kind.arguments();
     }
+
     lets.next().is_none().then_some((schemes, fresh, types))
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::tasks::prefix_term::{self, Term};
 
-/// Symbols of a type: substitution makes types grow exponentially.
+/// The most symbols of a type: substitution can make types grow exponentially.
 pub const TYPE_MAX: usize = 1_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,6 +72,9 @@ impl prefix_term::Symbol for Symbol {
                     continue;
                 }
             }
+
+            // A part that is complete ends the left side of the innermost arrow, or that whole
+            // arrow.
             while let Some((left, bracket)) = open.last_mut() {
                 if *left {
                     *left = false;
@@ -115,12 +118,13 @@ pub fn read(text: &str) -> Option<Type> {
     read_with(text, |_| None)
 }
 
-/// Reads a type as types print, with variables `t<k>`, and with names of the caller's, which come
-/// first.
+/// Reads a type as types print, with variables `t<k>` and the caller's names, which take
+/// precedence.
 pub fn read_with(text: &str, named: impl Fn(&str) -> Option<Symbol>) -> Option<Type> {
     let mut symbols = Vec::new();
-    // Where the part began whose bracket is open.
+    // Starts of the parts whose brackets are open, and of the latest part.
     let (mut open, mut start) = (Vec::new(), 0);
+
     for piece in prefix_term::pieces(text) {
         match piece {
             "(" => open.push(symbols.len()),
@@ -138,10 +142,12 @@ pub fn read_with(text: &str, named: impl Fn(&str) -> Option<Symbol>) -> Option<T
                 });
             }
         }
+
         if symbols.len().max(open.len()) > TYPE_MAX {
             return None;
         }
     }
+
     prefix_term::only_form(symbols, text)
 }
 
@@ -172,9 +178,11 @@ impl Substitution {
         let bound = |to: &Type| {
             variables(to).filter(|variable| self.0.contains_key(variable)).collect::<Vec<_>>()
         };
+
         // The variables that each bound one waits for, and how often it does.
         let mut waiting: BTreeMap<Variable, usize> = BTreeMap::new();
         let mut waits_for: BTreeMap<Variable, Vec<Variable>> = BTreeMap::new();
+
         for (variable, to) in &self.0 {
             let needed = bound(to);
             waiting.insert(*variable, needed.len());
@@ -182,8 +190,12 @@ impl Substitution {
                 .into_iter()
                 .for_each(|other| waits_for.entry(other).or_default().push(*variable));
         }
+
+        // Resolves, one after the other, the variables that wait for nothing; a cycle is never
+        // reached.
         let mut free: Vec<Variable> =
             waiting.iter().filter(|(_, count)| **count == 0).map(|(v, _)| *v).collect();
+
         let mut resolved = 0;
         while let Some(variable) = free.pop() {
             resolved += 1;
@@ -195,6 +207,7 @@ impl Substitution {
                 }
             }
         }
+
         resolved == self.0.len()
     }
 
@@ -203,25 +216,30 @@ impl Substitution {
         let mut resolved = Vec::new();
         // What is left to read, innermost last.
         let mut rest: Vec<&[Symbol]> = vec![symbols];
+
         while let Some(symbols) = rest.pop() {
             let Some((symbol, after)) = symbols.split_first() else { continue };
+            // Empty rests are dropped, so that long lists do not look like deep nesting.
             if !after.is_empty() {
                 rest.push(after);
             }
+
             match symbol {
                 Symbol::Variable(variable) if self.0.contains_key(variable) => {
                     rest.push(&self.0[variable])
                 }
                 _ => resolved.push(*symbol),
             }
+
             if resolved.len().max(rest.len()) > TYPE_MAX {
                 return Err(Failure::TooLong);
             }
         }
+
         Ok(resolved.into())
     }
 
-    /// Makes two types equal, or fails and leaves anything.
+    /// Makes two types equal. After a failure the substitution is unspecified.
     pub fn unify(&mut self, left: &[Symbol], right: &[Symbol]) -> Result<(), Failure> {
         let mut pairs: Vec<(Type, Type)> = vec![(left.into(), right.into())];
         while let Some((left, right)) = pairs.pop() {
@@ -229,6 +247,7 @@ impl Substitution {
             if left == right {
                 continue;
             }
+
             match (left[0], right[0]) {
                 (Symbol::Variable(variable), _) => self.bind(variable, right)?,
                 (_, Symbol::Variable(variable)) => self.bind(variable, left)?,
@@ -243,6 +262,7 @@ impl Substitution {
                 _ => return Err(Failure::Mismatch),
             }
         }
+
         Ok(())
     }
 
@@ -273,6 +293,7 @@ pub fn renamed(
         }
         _ => *symbol,
     };
+
     let symbols: Vec<Symbol> = symbols.iter().map(replace).collect();
     (symbols.into(), names.len())
 }
@@ -313,6 +334,7 @@ mod tests {
         ] {
             assert_eq!(read(text), None, "{text:?}");
         }
+
         assert_eq!(read(&"(".repeat(100_000)), None);
         assert_eq!(read(&"t0 -> ".repeat(100_000)), None);
     }

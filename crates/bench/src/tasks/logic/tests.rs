@@ -21,7 +21,7 @@ fn wrong_lines_break_the_constraint_that_names_the_error() {
     ]);
 }
 
-/// What the last of these lines breaks, wrong ones among those before it carried out as well.
+/// The constraints that the last line breaks. The lines before it are carried out, wrong or not.
 fn broken_by_last(slug: &str, input: &Value, lines: &[&str]) -> Vec<&'static str> {
     let mut machine = find(slug).expect("listed").read_input(input).expect("valid").start();
     let mut broken = Vec::new();
@@ -38,7 +38,7 @@ fn lines_of_one_rule_keep_their_order() {
     let units = json!({ "variables": 2, "clauses": [[1], [2]] });
     assert_eq!(broken_by_last("sat-dpll", &units, &["unit 1 0", "unit 2 1"]), [""; 0]);
     assert!(broken_by_last("sat-dpll", &units, &["unit 2 1", "unit 1 0"]).contains(&"unit-order"));
-    // The first unit makes the lower clause one.
+    // The first unit makes the lower clause a unit.
     let chain = json!({ "variables": 2, "clauses": [[1, -2], [2]] });
     assert_eq!(broken_by_last("sat-dpll", &chain, &["unit 2 1", "unit 1 0"]), [""; 0]);
 

@@ -19,7 +19,7 @@ use crate::tasks::prelude::*;
 
 pub struct TypeInference;
 
-/// Characters of a line of a drawn instance.
+/// The most characters of a reference line of a drawn instance.
 const LINE_MAX: usize = 200;
 const STEPS_MIN: usize = 5;
 
@@ -40,7 +40,7 @@ pub struct State {
     pub unifications: u64,
     pub error: OptionalText<Error>,
     pub last: Last<Action>,
-    /// By binder, once it is entered or generalised.
+    /// Schemes by binder; `None` until it is entered or generalised.
     #[serde(skip)]
     pub schemes: Vec<Option<Scheme>>,
 }
@@ -106,7 +106,7 @@ impl State {
         self.substitution.unify(left, right)
     }
 
-    /// The types of the latest nodes, the last one first.
+    /// The type of the node `back` places before the latest.
     fn latest(&self, back: usize) -> Type {
         self.types[self.types.len() - 1 - back].clone()
     }
@@ -135,12 +135,15 @@ impl State {
     ) -> Result<(), Failure> {
         let body = self.substitution.resolve(&self.latest(0))?;
         let free = self.free_in(visible)?;
+
         let mut quantified: Vec<Variable> = Vec::new();
         for variable in variables(&body).filter(|variable| !free.contains(variable)) {
+            // In order of first appearance, as the letters of the scheme's text are.
             if !quantified.contains(&variable) {
                 quantified.push(variable);
             }
         }
+
         let scheme = Scheme { quantified, body };
         self.lets.push((program.names[binder].clone(), scheme.text()));
         self.schemes[binder] = Some(scheme);
@@ -150,17 +153,19 @@ impl State {
     fn instance_of(&mut self, binder: Binder) -> Result<Type, Failure> {
         let Scheme { quantified, body } = self.scheme(binder).clone();
         let first = self.fresh;
+
         let (found, count) = renamed(
             &body,
             |variable| quantified.contains(&variable),
             |place| Symbol::Variable(Variable(first + number(place))),
         );
+
         self.fresh += number(count);
         self.substitution.resolve(&found)
     }
 
-    /// What is due before the next node, and the node's own fresh variables and unification; then
-    /// its type.
+    /// Does what is due before the next node and the node's own unification, and returns the node's
+    /// type.
     fn infer(&mut self, program: &Program) -> Result<Type, Failure> {
         let node = &program.nodes[self.done];
         for due in &node.due {
@@ -173,9 +178,11 @@ impl State {
                 Due::Generalise(binder, visible) => self.generalise(program, *binder, visible)?,
             }
         }
+
         if let Some(declared) = node.kind.declared() {
             return Ok(declared);
         }
+
         let found = match node.kind {
             Kind::Variable(binder) => return self.instance_of(binder),
             Kind::Lam(binder) => arrow(&self.scheme(binder).body, &self.latest(0)),
@@ -188,26 +195,33 @@ impl State {
                 self.unify(&self.latest(1), &self.latest(0))?;
                 self.latest(1)
             }
+
+            // A let has the type of its body.
             _ => self.latest(0),
         };
+
         self.substitution.resolve(&found)
     }
 
-    /// The node has this type, in place of its children's.
+    /// Records the node's type in place of its children's.
     fn finish(&mut self, program: &Program, found: Type) -> Result<(), Failure> {
         self.types.truncate(self.types.len() - program.nodes[self.done].kind.arguments());
         self.types.push(found);
+
+        // Types are shown with every variable replaced that has been bound since.
         for known in &mut self.types {
             if variables(known).any(|variable| self.substitution.0.contains_key(&variable)) {
                 *known = self.substitution.resolve(known)?;
             }
         }
+
         self.done += 1;
         Ok(())
     }
 }
 
-/// The state after the node's type is inferred, but before it is written down, and the type.
+/// The next node's type, and the state after its inference but before it is recorded: a copy,
+/// because inference can fail halfway.
 fn inferred(instance: &Instance, state: &State) -> Result<(State, Type), Failure> {
     let mut next = state.clone();
     let found = next.infer(&instance.expression)?;
@@ -219,13 +233,16 @@ fn inferred(instance: &Instance, state: &State) -> Result<(State, Type), Failure
 fn is_presentable(instance: &Instance) -> bool {
     let mut state = TypeInference::start(instance);
     let mut steps = 0;
+
     while let Some(action) = TypeInference::reference(instance, &state) {
         let fits = action.to_string().len() <= LINE_MAX;
         if TypeInference::step(instance, &mut state, action).is_err() || !fits {
             return false;
         }
+
         steps += 1;
     }
+
     steps >= STEPS_MIN && TypeInference::ended(instance, &state)
 }
 
@@ -236,9 +253,11 @@ impl Task for TypeInference {
         loop {
             let nodes = page::size::NODES.draw(difficulty, rng);
             let text = random_program(nodes, rng);
+
             let Ok(expression) = Program::try_from(text) else { continue };
             let instance = Instance { expression };
             let nodes = instance.expression.nodes.len() as u64;
+
             if page::size::NODES.accepts(difficulty, nodes) && is_presentable(&instance) {
                 return instance;
             }
@@ -252,6 +271,7 @@ impl Task for TypeInference {
                 break;
             }
         }
+
         let long = format!("a type of it has more than {} symbols", simple_type::TYPE_MAX);
         InvalidInput::unless(Self::ended(instance, &state), "expression", long)
     }
@@ -278,26 +298,32 @@ impl Task for TypeInference {
                     .to_owned();
             return Err(InvalidInput { field: "lets", reason });
         };
+
         InvalidInput::unless(
             state.fresh == fresh,
             "fresh",
             format!("must be {fresh} after so many nodes"),
         )?;
+
         limits::length("types", state.types.len(), types)?;
+
         let known = |found: &Type| variables(found).all(|variable| variable.0 < fresh);
         InvalidInput::unless(
             state.types.iter().all(known),
             "types",
             format!("must have variables below t{fresh}"),
         )?;
+
         let bound =
             state.substitution.0.iter().all(|(variable, to)| variable.0 < fresh && known(to));
         InvalidInput::unless(bound, "substitution", format!("must have variables below t{fresh}"))?;
+
         InvalidInput::unless(
             state.substitution.is_acyclic(),
             "substitution",
             "must not lead from a variable to itself",
         )?;
+
         let free = |scheme: &Scheme| {
             variables(&scheme.body)
                 .all(|variable| variable.0 < fresh || scheme.quantified.contains(&variable))
@@ -319,19 +345,23 @@ impl Task for TypeInference {
         if Self::ended(instance, state) {
             return Err(Illegal("the run is over"));
         }
+
         match action {
             Action::Type(found) => {
                 let failed =
                     |_| Illegal("a unification that is due fails, or a type becomes too long");
                 let (mut next, _) = inferred(instance, state).map_err(failed)?;
+
                 if variables(found).any(|variable| variable.0 >= next.fresh) {
                     return Err(Illegal("a type variable does not exist yet"));
                 }
                 next.finish(&instance.expression, found.clone()).map_err(failed)?;
+
                 *state = next;
             }
             Action::Error(error) => {
                 state.error = OptionalText(Some(*error));
+                // The unification that fails counts as well.
                 state.unifications += 1;
             }
         }
@@ -342,6 +372,7 @@ impl Task for TypeInference {
         if Self::ended(instance, state) {
             return None;
         }
+
         match inferred(instance, state) {
             // After wrong lines types may become too long for a legal line.
             Ok((mut next, found)) => {
@@ -360,16 +391,19 @@ impl Task for TypeInference {
     ) {
         if let Action::Type(claimed) = action {
             let kind = instance.expression.nodes[before.done].kind;
+
             found.require(
                 page::LITERALS,
                 kind.declared().is_none_or(|declared| *claimed == declared),
             );
+
             let scheme = match kind {
                 Kind::Variable(binder) | Kind::Lam(binder) => {
                     after.schemes.get(binder).and_then(Option::as_ref)
                 }
                 _ => None,
             };
+
             let children = before.types.len().saturating_sub(kind.arguments());
             let fits = typing_rules::fits(
                 kind,
@@ -379,15 +413,18 @@ impl Task for TypeInference {
                 &after.substitution,
             );
             found.require(page::SHAPE, fits);
+
             let bound = |variable: Variable| after.substitution.0.contains_key(&variable);
             found.require(page::FRESH_RANGE, !variables(claimed).any(bound));
         }
+
         let acyclic = after
             .substitution
             .0
             .iter()
             .all(|(variable, to)| !to.contains(&Symbol::Variable(*variable)));
         found.require(page::ACYCLIC, acyclic);
+
         if Self::ended(instance, after) {
             let settled = match after.error.0 {
                 Some(error) => inferred(instance, before)
@@ -412,6 +449,7 @@ impl Task for TypeInference {
         let root = state.types.last().filter(|_| typed);
         let renamed =
             root.map(|root| renamed(root, |_| true, |place| Symbol::Renamed(number(place))).0);
+
         json!({
             "typed": typed,
             "type": renamed.map_or_else(String::new, |root| root.to_string()),

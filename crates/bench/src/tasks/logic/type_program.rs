@@ -93,10 +93,11 @@ fn is_name(piece: &str) -> bool {
         .is_some_and(|digits| !digits.is_empty() && digits.len() <= 9 && number(digits))
 }
 
-/// The pieces with single blanks, none inside a bracket's edge.
+/// The pieces joined by single blanks, with none after `(` or before `)`.
 pub fn joined<'a>(pieces: impl Iterator<Item = &'a str>) -> String {
     let mut text = String::new();
     let mut before = "(";
+
     for piece in pieces {
         let blank = if before == "(" || piece == ")" { "" } else { " " };
         write!(text, "{blank}{piece}").expect("invariant: writing to a string succeeds");
@@ -127,7 +128,7 @@ impl Reader {
         Some(self.names.len() - 1)
     }
 
-    /// The binders that a name can mean here: those that no inner one hides.
+    /// The binders that a name can mean here: those that no inner binder hides.
     fn visible(&self) -> Vec<Binder> {
         let hidden = |place: usize, binder: Binder| {
             self.scope[place + 1..].iter().any(|inner| self.names[*inner] == self.names[binder])
@@ -145,14 +146,18 @@ impl Reader {
             "lam" => {
                 let binder = self.binder(pieces.next())?;
                 self.scope.push(binder);
+
                 self.due.push(Due::Enter(binder));
                 Kind::Lam(binder)
             }
+
+            // A let's binder enters the scope only after the definition, in `finish`.
             "let" => Kind::Let(self.binder(pieces.next())?),
             "app" => Kind::App,
             "if" => Kind::If,
             _ => return None,
         };
+
         self.open.push(Open { kind, read: 0 });
         Some(())
     }
@@ -175,8 +180,10 @@ impl Reader {
             return None;
         }
         self.nodes.push(Node { kind, due: std::mem::take(&mut self.due) });
+
         let Some(parent) = self.open.last_mut() else { return Some(()) };
         parent.read += 1;
+
         match (parent.kind, parent.read) {
             (Kind::If, 1) => self.due.push(Due::Condition),
             (Kind::Let(binder), 1) => {
@@ -193,6 +200,7 @@ impl Reader {
         if read != kind.arguments() {
             return None;
         }
+
         if matches!(kind, Kind::Lam(_) | Kind::Let(_)) {
             self.scope.pop();
         }
@@ -203,6 +211,7 @@ impl Reader {
 fn read(text: &str) -> Option<Program> {
     let mut reader = Reader::default();
     let mut pieces = prefix_term::pieces(text);
+
     while let Some(piece) = pieces.next() {
         match piece {
             "(" => reader.open(&mut pieces)?,
@@ -212,12 +221,14 @@ fn read(text: &str) -> Option<Program> {
                 reader.finish(kind)?;
             }
         }
-        // Brackets that are open will each be a node.
+
+        // Each open bracket will be a node, so their number is limited too.
         let over = reader.open.is_empty();
         if reader.open.len() > NODES_MAX || over && pieces.next().is_some() {
             return None;
         }
     }
+
     let whole = reader.open.is_empty()
         && !reader.nodes.is_empty()
         && joined(prefix_term::pieces(text)) == text;
@@ -273,6 +284,7 @@ mod tests {
         ] {
             assert!(read(text).is_none(), "{text:?}");
         }
+
         assert!(read(&"(".repeat(100_000)).is_none());
         assert!(read(&"(lam x1 ".repeat(100_000)).is_none());
     }

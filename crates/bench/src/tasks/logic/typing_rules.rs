@@ -48,15 +48,18 @@ fn rule(
 fn is_instance(scheme: &Scheme, body: &[Symbol], claimed: &[Symbol]) -> bool {
     let mut replaced: Vec<(Variable, &[Symbol])> = Vec::new();
     let mut at = 0;
+
     for symbol in body {
         if at >= claimed.len() {
             return false;
         }
+
         match symbol {
             Symbol::Variable(variable) if scheme.quantified.contains(variable) => {
                 let end = prefix_term::end_of(claimed, at);
                 let with = &claimed[at..end];
                 match replaced.iter().find(|(known, _)| known == variable) {
+                    // A quantified variable stands for the same type throughout.
                     Some((_, known)) if *known != with => return false,
                     Some(_) => {}
                     None => replaced.push((*variable, with)),
@@ -67,6 +70,7 @@ fn is_instance(scheme: &Scheme, body: &[Symbol], claimed: &[Symbol]) -> bool {
             _ => return false,
         }
     }
+
     at == claimed.len()
 }
 

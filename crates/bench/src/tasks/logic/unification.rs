@@ -127,7 +127,7 @@ impl State {
     }
 }
 
-/// What an equation calls for.
+/// The action that an equation calls for.
 fn rule(left: &FirstOrder, right: &FirstOrder) -> Action {
     match (left[0], right[0]) {
         _ if left == right => Action::Delete,
@@ -140,7 +140,8 @@ fn rule(left: &FirstOrder, right: &FirstOrder) -> Action {
     }
 }
 
-/// A skeleton that both terms of an instance have; its ends are filled for each on its own.
+/// A skeleton that both terms of an instance share; its ends (`None`) are filled for each term
+/// independently.
 fn skeleton(depth: usize, root: bool, rng: &mut TaskRng, shape: &mut Vec<Option<Symbol>>) {
     if depth == 0 || !root && rng.chance(1, 4) {
         shape.push(None);
@@ -165,6 +166,7 @@ fn filled(shape: &[Option<Symbol>], variables: usize, rng: &mut TaskRng) -> Firs
             if kind > 7 {
                 term.push(Symbol::Letter('g'));
             }
+
             let number = u32::try_from(rng.index(variables)).expect("invariant: few variables");
             term.push(Symbol::Variable(Variable(number)));
             continue;
@@ -182,10 +184,12 @@ fn outcome(instance: &Instance, longest: usize, max: u64) -> Option<(Reason, u64
     while let Some(action) = Unification::reference(instance, &state) {
         Unification::step(instance, &mut state, action).ok()?;
         steps += 1;
+
         if steps > max || state.terms().any(|term| term.len() > longest) {
             return None;
         }
     }
+
     Unification::ended(instance, &state).then_some((state.reason, steps))
 }
 
@@ -193,22 +197,27 @@ impl Task for Unification {
     task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        // Drawn first, so that rejection does not change the shares of the outcomes.
         let wanted = match rng.index(5) {
             0..=2 => Reason::Ok,
             3 => Reason::Clash,
             _ => Reason::Occurs,
         };
+
         loop {
             let depth = page::size::DEPTH.draw(difficulty, rng);
             let count = page::size::VARIABLES.draw(difficulty, rng);
             let mut shape = Vec::new();
+            // One level less than drawn: an end may become `g` of a variable.
             skeleton(depth - 1, true, rng, &mut shape);
             let instance =
                 Instance { left: filled(&shape, count, rng), right: filled(&shape, count, rng) };
+
             let depth = prefix_term::depth(&instance.left).max(prefix_term::depth(&instance.right));
             let fits = page::size::DEPTH.accepts(difficulty, depth as u64)
                 && page::size::VARIABLES.accepts(difficulty, instance.variables().len() as u64)
                 && instance.left.len().max(instance.right.len()) <= TERM_MAX;
+
             if fits
                 && let Some((reason, steps)) =
                     outcome(&instance, TERM_MAX, Self::steps_max(&instance))
@@ -242,6 +251,7 @@ impl Task for Unification {
         let symbols: usize = state.terms().map(|term| term.len()).sum();
         let range = format!("and `substitution` have {symbols} symbols; give up to {STATE_MAX}");
         InvalidInput::unless(symbols <= STATE_MAX, "equations", range)?;
+
         let ours = instance.variables();
         let known =
             state.terms().all(|term| variables(term).all(|variable| ours.contains(&variable)));
@@ -260,6 +270,7 @@ impl Task for Unification {
                 if left[0] != right[0] || left[0].arity() == 0 {
                     return Err(Illegal("the sides differ in symbol, or have no arguments"));
                 }
+
                 let (left, right) = state.equations.remove(0);
                 let arguments = prefix_term::arguments(&left).zip(prefix_term::arguments(&right));
                 state
@@ -267,6 +278,8 @@ impl Task for Unification {
                     .splice(0..0, arguments.map(|(left, right)| (left.into(), right.into())));
             }
             Action::Bind(variable, term) => {
+                // All refusals come before the first change: a refused line leaves the state as it
+                // is.
                 if state.substitution.contains_key(variable) || occurs(*variable, term) {
                     return Err(Illegal("the variable is bound, or occurs in the term"));
                 }
@@ -278,19 +291,23 @@ impl Task for Unification {
                 if !state.has_room_for(*variable, term) {
                     return Err(Illegal("the terms would become too long"));
                 }
+
                 state.equations.remove(0);
                 for (left, right) in &mut state.equations {
                     *left = substituted(left, *variable, term);
                     *right = substituted(right, *variable, term);
                 }
+
                 for bound in state.substitution.values_mut() {
                     *bound = substituted(bound, *variable, term);
                 }
+
                 state.substitution.insert(*variable, term.clone());
             }
             Action::Clash => state.reason = Reason::Clash,
             Action::Occurs => state.reason = Reason::Occurs,
         }
+
         Ok(())
     }
 
@@ -298,8 +315,10 @@ impl Task for Unification {
         if Self::ended(instance, state) {
             return None;
         }
+
         let (left, right) = state.equations.first()?;
         let action = rule(left, right);
+
         // After wrong lines the variable may be bound already, and terms may grow without end.
         let legal = match &action {
             Action::Bind(variable, term) => {
@@ -321,17 +340,22 @@ impl Task for Unification {
         let idempotent =
             !after.terms().any(|term| variables(term).any(|variable| bound(&variable)));
         found.require(page::IDEMPOTENT, idempotent);
+
         found.require(
             page::OCCURS_FREE,
             after.substitution.iter().all(|(variable, term)| !occurs(*variable, term)),
         );
+
         if let (Action::Bind(_, term), Some((left, right))) = (action, before.equations.first()) {
             found.require(page::SUBTERM, term == left || term == right);
         }
+
         let left: BTreeSet<_> =
             after.equations.iter().flat_map(|(l, r)| variables(l).chain(variables(r))).collect();
+        // A variable that is bound leaves the equations, so the sum does not grow.
         let count = after.substitution.len() + left.len();
         found.require(page::VARIABLES_FALL, count <= instance.variables().len());
+
         if Self::ended(instance, after) {
             found.require(page::UNIFIES, is_settled(instance, after));
         }
@@ -362,6 +386,7 @@ fn is_settled(instance: &Instance, state: &State) -> bool {
         let same = unified(&instance.left, state).eq(unified(&instance.right, state));
         return state.equations.is_empty() && same;
     }
+
     let wanted = if state.reason == Reason::Clash { Action::Clash } else { Action::Occurs };
     state.equations.first().is_some_and(|(left, right)| rule(left, right) == wanted)
 }

@@ -119,10 +119,13 @@ impl Task for ContinuedFraction {
         let count = page::size::TERMS.draw(difficulty, rng);
         let mut terms = vec![rng.below(10)];
         terms.extend((2..count).map(|_| 1 + rng.below(9)));
+
+        // The last term is at least 2: a fraction that ends in 1 has a shorter form.
         let mut value = BigRational::from_integer((2 + rng.below(8)).into());
         for term in terms.iter().rev() {
             value = BigRational::from_integer((*term).into()) + value.recip();
         }
+
         let (numerator, denominator) = value.into();
         Instance { numerator: Decimal(numerator), denominator: Decimal(denominator) }
     }
@@ -140,6 +143,7 @@ impl Task for ContinuedFraction {
             "denominator",
             "the fraction must be in lowest terms",
         )?;
+
         while !q.is_zero() {
             let (term, rest) = p.div_mod_floor(&q);
             InvalidInput::unless(
@@ -170,6 +174,7 @@ impl Task for ContinuedFraction {
             format!("must have fewer than {BITS_MAX} bits"),
         )?;
         limits::at_most("convergents", state.convergents.len(), CONVERGENTS_MAX)?;
+
         let fit = |convergent: &Convergent| {
             short(convergent.numer())
                 && short(convergent.denom())
@@ -183,10 +188,12 @@ impl Task for ContinuedFraction {
         if state.q.0.is_zero() {
             return Err(Illegal("the fraction has no further term"));
         }
+
         let rest = &state.p.0 - &state.q.0 * action.term;
         if rest.bits().max(action.convergent.0.bits()) >= BITS_MAX {
             return Err(Illegal("the numbers would become too long"));
         }
+
         state.p = std::mem::replace(&mut state.q, Decimal(rest));
         state.terms.push(action.term);
         state.convergents.push(action.convergent.clone());
@@ -198,15 +205,18 @@ impl Task for ContinuedFraction {
         if q.is_zero() {
             return None;
         }
+
         let (term, rest) = p.div_mod_floor(q);
         let numerator = continued(&state.convergents, Convergent::numer, (0, 1), &term);
         let denominator = continued(&state.convergents, Convergent::denom, (1, 0), &term);
+
         // After wrong lines: the term may be negative or too large, and the convergent not in
         // lowest terms.
         let term = u64::try_from(term).ok().filter(|term| *term < NUMBER_LIMIT)?;
         let legal = denominator.is_positive()
             && numerator.gcd(&denominator).is_one()
             && rest.bits().max(numerator.bits()).max(denominator.bits()) < BITS_MAX;
+        // Called for fractions in lowest terms only, so that nothing is left to reduce.
         let convergent =
             || Convergent(Arc::new(Rational(BigRational::new_raw(numerator, denominator))));
         legal.then(|| Action { term, convergent: convergent() })
@@ -221,14 +231,18 @@ impl Task for ContinuedFraction {
     ) {
         let convergents = &after.convergents;
         found.require(page::NEIGHBOURS, are_neighbours(convergents));
+
         let grow = convergents.windows(2).all(|pair| pair[0].denom() <= pair[1].denom());
         found.require(page::GROWTH, grow && after.terms.iter().skip(1).all(|term| *term >= 1));
+
         let (numerator, denominator) = (&instance.numerator.0, &instance.denominator.0);
+        // Convergents lie below and above the value in turn.
         let aside = convergents.iter().enumerate().all(|(i, convergent)| {
             let (ours, value) = (convergent.numer() * denominator, convergent.denom() * numerator);
             if i % 2 == 0 { ours <= value } else { ours >= value }
         });
         found.require(page::SIDES, aside);
+
         if Self::ended(instance, after) {
             let exact = convergents
                 .last()

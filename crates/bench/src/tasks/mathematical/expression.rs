@@ -13,7 +13,7 @@ pub enum Symbol {
     Sub,
     Mul,
     Div,
-    /// To a constant exponent, which is not a node.
+    /// A power with a constant exponent, which is not a node.
     Power(i64),
     Sin,
     Cos,
@@ -86,7 +86,7 @@ impl Symbol {
             "-" => Self::Sub,
             "*" => Self::Mul,
             "/" => Self::Div,
-            // Its exponent comes behind its argument.
+            // Its exponent comes after its argument.
             "^" => Self::Power(0),
             "sin" => Self::Sin,
             "cos" => Self::Cos,
@@ -100,7 +100,7 @@ impl Symbol {
         })
     }
 
-    /// Whether it occurs in templates only.
+    /// Whether the symbol occurs in templates only.
     pub fn is_reference(self) -> bool {
         matches!(self, Self::Derivative(_) | Self::Given(_))
     }
@@ -111,10 +111,12 @@ pub fn read(text: &str, max: usize) -> Option<Expression> {
     let mut symbols: Vec<Symbol> = Vec::new();
     // Places of the powers that are read, each with its bracket depth.
     let (mut powers, mut depth) = (Vec::new(), 0usize);
+
     for piece in prefix_term::pieces(text) {
         match (piece, powers.last()) {
             ("(", _) => depth += 1,
             (")", _) => depth = depth.checked_sub(1)?,
+            // After the argument of a power, at the depth of its bracket, comes the exponent.
             (piece, Some((place, at))) if *at == depth && symbols.len() > place + 1 => {
                 symbols[*place] = Symbol::Power(integer(piece)?);
                 powers.pop();
@@ -127,19 +129,21 @@ pub fn read(text: &str, max: usize) -> Option<Expression> {
                 symbols.push(symbol);
             }
         }
+
         if symbols.len() > max {
             return None;
         }
     }
+
     prefix_term::only_form(symbols, text)
 }
 
 /// The degree of a template in the derivatives that it names: every term has one such factor where
 /// it is 1. `None` where the parts do not fit together.
 pub fn degree(template: &[Symbol]) -> Option<u64> {
-    // From the right, so that the arguments of a symbol lie on the stack when it comes, the first
-    // on top.
+    // Read from the right, so that a symbol finds its arguments on the stack, the first on top.
     let mut degrees: Vec<u64> = Vec::new();
+
     for symbol in template.iter().rev() {
         let degree = match symbol {
             Symbol::Derivative(_) => 1,
@@ -155,6 +159,7 @@ pub fn degree(template: &[Symbol]) -> Option<u64> {
         };
         degrees.push(degree);
     }
+
     degrees.pop()
 }
 
@@ -177,6 +182,7 @@ mod tests {
                 Some(text)
             );
         }
+
         for text in [
             "",
             "y",
@@ -204,6 +210,7 @@ mod tests {
         ] {
             assert_eq!(read(text, 100), None, "{text:?}");
         }
+
         assert_eq!(read(&"(sin ".repeat(100_000), 1_000_000), None);
         assert_eq!(read(&"(".repeat(100_000), 100), None);
         assert!(

@@ -61,6 +61,7 @@ fn elimination(state: &State, mut k: usize, mut below: usize) -> Option<Action> 
             }
             below = k + 1;
         }
+
         if let Some(i) = (below..n).find(|row| !zero(*row, k)) {
             // After wrong lines the pivot may be 0: no addition is prescribed then.
             let pivot = Some(&state.matrix[k][k].0).filter(|pivot| !pivot.is_zero())?;
@@ -69,9 +70,11 @@ fn elimination(state: &State, mut k: usize, mut below: usize) -> Option<Action> 
                 .has_room_for(&factor, &state.matrix[k])
                 .then_some(Action::Add(i, k, factor));
         }
+
         k += 1;
         below = k;
     }
+
     unknown(state, n - 1)
 }
 
@@ -82,8 +85,10 @@ fn unknown(state: &State, i: usize) -> Option<Action> {
     if state.solution[i].0.is_some() || coefficients[i].0.is_zero() {
         return None;
     }
+
     let known =
         state.solution[i + 1..].iter().map(|value| value.0.as_ref()).collect::<Option<Vec<_>>>()?;
+
     let (numerator, denominator) = sum_of_products(coefficients[i + 1..].iter().zip(known));
     let rest = &rhs[0].0 - BigRational::new(numerator, denominator);
     let value = Rational(rest / &coefficients[i].0);
@@ -109,6 +114,7 @@ fn holds(row: &Rationals, solution: &[OptionalText<Rational>]) -> bool {
     else {
         return true;
     };
+
     let (numerator, denominator) = sum_of_products(terms);
     numerator * rhs[0].0.denom() == denominator * rhs[0].0.numer()
 }
@@ -130,14 +136,17 @@ impl Task for GaussianElimination {
             let n = page::size::N.draw(difficulty, rng);
             let magnitude = i64::try_from(page::size::MAGNITUDE.draw(difficulty, rng))
                 .expect("invariant: small");
+
             let mut entry =
                 || if rng.chance(1, 4) { 0 } else { rng.between(-magnitude, magnitude) };
             let matrix: Vec<Vec<i64>> = (0..n).map(|_| (0..n).map(|_| entry()).collect()).collect();
+            // Drawn before the right sides, so that the solution consists of small integers.
             let solution = array::uniform(n, -9, 9, rng);
             let rhs = matrix
                 .iter()
                 .map(|row| row.iter().zip(&solution).map(|(x, y)| x * y).sum())
                 .collect();
+
             let instance = Instance { matrix, rhs };
             if is_regular(&instance) {
                 return instance;
@@ -152,9 +161,11 @@ impl Task for GaussianElimination {
             "matrix",
             format!("has {n} rows; give 1 to {SIZE_MAX}"),
         )?;
+
         let square = instance.matrix.iter().all(|row| row.len() == n);
         InvalidInput::unless(square, "matrix", format!("every row must have {n} entries"))?;
         InvalidInput::unless(instance.rhs.len() == n, "rhs", format!("must have {n} entries"))?;
+
         let bounded = |row: &Vec<i64>| row.iter().all(|entry| entry.unsigned_abs() <= ENTRY_MAX);
         let range = format!("every entry must lie in -{ENTRY_MAX} … {ENTRY_MAX}");
         InvalidInput::unless(instance.matrix.iter().all(bounded), "matrix", range.clone())?;
@@ -176,13 +187,16 @@ impl Task for GaussianElimination {
             n + 1
         );
         InvalidInput::unless(matrix, "matrix", reason)?;
+
         limits::length("solution", state.solution.len(), n)?;
+
         let solution: Rationals = state
             .solution
             .iter()
             .filter_map(|value| value.0.as_ref().map(|value| value.0.clone()))
             .collect();
         InvalidInput::unless(solution.are_short(), "solution", "has too long numbers")?;
+        // Only here does the reference take a row of the last line without looking it up.
         match &state.last.0 {
             Some(Action::Solve(i, _)) => limits::below("last", [*i], n),
             _ => Ok(()),
@@ -218,6 +232,7 @@ impl Task for GaussianElimination {
                 state.solution[*i] = OptionalText(Some(value.clone()));
             }
         }
+
         Ok(())
     }
 
@@ -251,6 +266,7 @@ impl Task for GaussianElimination {
         };
         found.require(page::STAIRCASE, is_staircase(&after.matrix, columns));
         found.require(page::CONSISTENT, after.matrix.iter().all(|row| holds(row, &after.solution)));
+
         if Self::ended(instance, after) {
             found.require(
                 page::SOLVES,
@@ -276,6 +292,7 @@ impl Task for GaussianElimination {
         let numerator = pivots.iter().fold(sign, |product, pivot| product * pivot.0.numer());
         let denominator: BigInt = pivots.iter().map(|pivot| pivot.0.denom()).product();
         let determinant = Rational(BigRational::new(numerator, denominator));
+
         json!({
             "solution": state.solution,
             "pivots": pivots,
@@ -294,6 +311,7 @@ fn determinant(matrix: &[Rationals]) -> BigRational {
     let mut rows: Vec<Vec<BigRational>> =
         matrix.iter().map(|row| row.iter().map(|entry| entry.0.clone()).collect()).collect();
     let mut product = BigRational::from_integer(1.into());
+
     for k in 0..rows.len() {
         let Some(p) = (k..rows.len()).find(|row| !rows[*row][k].is_zero()) else {
             return BigRational::zero();
@@ -302,6 +320,7 @@ fn determinant(matrix: &[Rationals]) -> BigRational {
             rows.swap(k, p);
             product = -product;
         }
+
         let pivot = rows[k].clone();
         for row in &mut rows[k + 1..] {
             let factor = &row[k] / &pivot[k];
@@ -309,8 +328,10 @@ fn determinant(matrix: &[Rationals]) -> BigRational {
                 *entry -= &factor * above;
             }
         }
+
         product *= &pivot[k];
     }
+
     product
 }
 
@@ -325,11 +346,13 @@ mod tests {
             let instance = GaussianElimination::generate(Difficulty::Easy, &mut rng);
             let mut state = GaussianElimination::start(&instance);
             let wanted = determinant(&state.matrix);
+
             for _ in 0..10 {
                 let (i, k) = rng.pair(instance.rhs.len());
                 let factor = Rational::from(rng.between(-5, 5));
                 let action =
                     if rng.chance(1, 2) { Action::Swap(i, k) } else { Action::Add(i, k, factor) };
+
                 let _ = GaussianElimination::step(&instance, &mut state, action);
                 let now = determinant(&state.matrix);
                 assert_eq!(if state.swaps.is_multiple_of(2) { now } else { -now }, wanted);

@@ -33,6 +33,7 @@ line_actions! {
 
 /// (u0, u1) becomes (u1, u0 - q·u1), unless that leaves the exact integers of JSON.
 fn shifted([u0, u1]: [i64; 2], q: u64) -> Option<[i64; 2]> {
+    // A product of two numbers below 2^53 can exceed 64 bits.
     let next = i64::try_from(i128::from(u0) - i128::from(q) * i128::from(u1)).ok()?;
     (next.unsigned_abs() < NUMBER_LIMIT).then_some([u1, next])
 }
@@ -46,11 +47,14 @@ impl Task for GcdEuclidean {
             let digits =
                 u32::try_from(page::size::DIGITS.draw(difficulty, rng)).expect("invariant: small");
             let least = 10u64.pow(digits - 1);
+            // Both numbers are multiples of g, so that they have a common divisor.
             let g = 1 + rng.below(50);
             let a = (least + rng.below(9 * least)) / g * g;
             let b = g * (1 + rng.below(a / g - 1));
+
             let instance = Instance { a, b };
             let steps = reference_steps::<Self>(&instance, u64::MAX).unwrap_or(0);
+
             if a >= least && i64::try_from(steps).is_ok_and(|steps| steps >= min_steps) {
                 return instance;
             }
@@ -102,15 +106,18 @@ impl Task for GcdEuclidean {
         after: &State,
         found: &mut Violations,
     ) {
+        // A product of two numbers below 2^53 can exceed 64 bits.
         let wide = |pair: [i64; 2]| pair.map(i128::from);
         let (s, t) = (wide(after.s), wide(after.t));
         let combines = |row: usize| {
             s[row] * i128::from(instance.a) + t[row] * i128::from(instance.b)
                 == i128::from(after.r[row])
         };
+
         found.require(page::BEZOUT, combines(0) && combines(1));
         found.require(page::UNIMODULAR, (s[0] * t[1] - s[1] * t[0]).abs() == 1);
         found.require(page::DESCENT, after.r[1] < after.r[0]);
+
         if Self::ended(instance, after) {
             let divides = |number: u64| number.checked_rem(after.r[0]) == Some(0);
             found.require(page::DIVIDES, divides(instance.a) && divides(instance.b));

@@ -94,6 +94,7 @@ impl Task for LongDivision {
             format!("must be a decimal number without leading zeros, of at most {max} digits")
         };
         InvalidInput::unless(dividend, "dividend", allowed(DIVIDEND_DIGITS_MAX))?;
+
         let divisor = is_number(&instance.divisor) && instance.divisor.len() <= DIVISOR_DIGITS_MAX;
         InvalidInput::unless(divisor, "divisor", allowed(DIVISOR_DIGITS_MAX))?;
         InvalidInput::unless(instance.divisor != "0", "divisor", "must not be 0")
@@ -114,6 +115,7 @@ impl Task for LongDivision {
         if state.pos >= instance.dividend.len() {
             return Err(Illegal("every digit has been used"));
         }
+
         state.q.push(char::from(b'0' + action.digit));
         state.r = action.remainder;
         state.pos += 1;
@@ -138,12 +140,15 @@ impl Task for LongDivision {
     ) {
         let divisor = instance.divisor();
         found.require(page::REMAINDER_RANGE, after.r < divisor);
+        // Modulo 9 throughout: the numbers can have thousands of digits.
         let sum = digit_sum(&after.q) % 9 * (divisor % 9) + after.r % 9;
         found.require(
             page::CASTING_OUT_NINES,
             sum % 9 == digit_sum(&instance.dividend[..after.pos]) % 9,
         );
+
         found.require(page::LENGTH, after.q.len() == after.pos);
+
         if Self::ended(instance, after) {
             let exact = big(&after.q) * divisor + after.r == big(&instance.dividend);
             found.require(page::EXACT, exact && after.r < divisor);

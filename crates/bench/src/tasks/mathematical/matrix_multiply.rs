@@ -10,7 +10,7 @@ use crate::tasks::prelude::*;
 pub struct MatrixMultiply;
 
 const SIZE_MAX: usize = 64;
-/// With it no sum of a user's instance leaves 2^53.
+/// With this bound no sum of a user's instance exceeds 2^53.
 const ENTRY_MAX: u64 = 1_000_000;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -53,6 +53,7 @@ fn dot(left: impl IntoIterator<Item = i64>, right: impl IntoIterator<Item = i64>
 fn rows_check(instance: &Instance, product: &[i64]) -> bool {
     let n = instance.a.len();
     let sums = row_sums(&instance.b);
+    // An incomplete last row is left out.
     product
         .chunks_exact(n)
         .zip(&instance.a)
@@ -77,9 +78,11 @@ impl Task for MatrixMultiply {
             let n = page::size::N.draw(difficulty, rng);
             let magnitude = i64::try_from(page::size::MAGNITUDE.draw(difficulty, rng))
                 .expect("invariant: small");
+
             let mut matrix = || {
                 (0..n).map(|_| array::uniform(n, -magnitude, magnitude, rng)).collect::<Vec<_>>()
             };
+
             let instance = Instance { a: matrix(), b: matrix() };
             let entries = instance.a.iter().chain(&instance.b).flatten();
             if entries.filter(|entry| **entry != 0).count() > n * n {
@@ -95,9 +98,11 @@ impl Task for MatrixMultiply {
             "a",
             format!("has {n} rows; give 1 to {SIZE_MAX}"),
         )?;
+
         for (field, matrix) in [("a", &instance.a), ("b", &instance.b)] {
             let square = matrix.len() == n && matrix.iter().all(|row| row.len() == n);
             InvalidInput::unless(square, field, format!("must have {n} rows of {n} entries"))?;
+
             let bounded = matrix.iter().flatten().all(|entry| entry.unsigned_abs() <= ENTRY_MAX);
             InvalidInput::unless(
                 bounded,
@@ -105,6 +110,7 @@ impl Task for MatrixMultiply {
                 format!("every entry must lie in -{ENTRY_MAX} … {ENTRY_MAX}"),
             )?;
         }
+
         Ok(())
     }
 
@@ -119,6 +125,7 @@ impl Task for MatrixMultiply {
         limits::below("j", [state.j], n)?;
         limits::below("k", [state.k], n)?;
         limits::within("acc", [state.acc], -most..=most)?;
+
         limits::length("product", state.product.len(), state.i * n + state.j)?;
         limits::within("product", state.product.iter().copied(), -most..=most)
     }
@@ -128,6 +135,7 @@ impl Task for MatrixMultiply {
         if state.i >= n {
             return Err(Illegal("every entry is known"));
         }
+
         state.acc = action.sum;
         state.k += 1;
         if state.k == n {
@@ -139,6 +147,7 @@ impl Task for MatrixMultiply {
                 state.i += 1;
             }
         }
+
         Ok(())
     }
 
@@ -156,17 +165,22 @@ impl Task for MatrixMultiply {
         found: &mut Violations,
     ) {
         let added = before.k + 1;
+        // No product exceeds that of the largest entries.
         let bound = i64::try_from(added).expect("invariant: small")
             * largest(&instance.a)
             * largest(&instance.b);
         found.require(page::BOUNDED, action.sum.abs() <= bound);
+
         found.require(page::ROW_CHECKSUM, rows_check(instance, &after.product));
+
+        // The parity of the running sum, from the lowest bits alone.
         let odd = instance.a[before.i]
             .iter()
             .zip(&instance.b)
             .take(added)
             .fold(0, |odd, (left, row)| odd ^ (left & row[before.j] & 1));
         found.require(page::PARITY, action.sum & 1 == odd);
+
         if Self::ended(instance, after) {
             let n = instance.a.len();
             found.require(

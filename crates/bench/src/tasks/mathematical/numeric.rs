@@ -3,8 +3,8 @@
 
 use super::expression::Symbol;
 
-/// Fixed and without pattern; near 0, so that towers of exp stay small somewhere, and none on an
-/// axis.
+/// Fixed points without a pattern; near 0, so that towers of exp stay small at some of them, and
+/// none on an axis.
 const POINTS: [(f64, f64); 8] = [
     (0.71, 0.33),
     (-0.42, 0.87),
@@ -63,6 +63,7 @@ impl Number {
             (self.re * other.re + self.im * other.im) / norm,
             (self.im * other.re - self.re * other.im) / norm,
         );
+
         // A square that overflows or vanishes makes a quotient of which nothing is known.
         let room = if norm.is_normal() { (abs - other.error).max(0.0) } else { 0.0 };
         Self::rounded(re, im, (self.error + re.hypot(im) * other.error) / room)
@@ -116,6 +117,7 @@ impl Number {
             square = square.times(square);
             left /= 2;
         }
+
         if exponent < 0 { Self::exact(1.0).over(result) } else { result }
     }
 
@@ -139,9 +141,9 @@ fn integer(value: i64) -> Number {
 }
 
 fn at_point(expression: &[Symbol], x: Number) -> Option<Dual> {
-    // From the right, so that the arguments of a symbol lie on the stack when it comes, the first
-    // on top.
+    // Read from the right, so that a symbol finds its arguments on the stack, the first on top.
     let mut stack: Vec<Dual> = Vec::new();
+
     for symbol in expression.iter().rev() {
         let dual = match symbol {
             Symbol::X => Dual { value: x, slope: Number::exact(1.0) },
@@ -151,11 +153,13 @@ fn at_point(expression: &[Symbol], x: Number) -> Option<Dual> {
                 let u = stack.pop()?;
                 let chain =
                     |value: Number, outer: Number| Dual { value, slope: outer.times(u.slope) };
+
                 match symbol {
                     Symbol::Sin => chain(u.value.sin(), u.value.cos()),
                     Symbol::Cos => chain(u.value.cos(), Number::ZERO.minus(u.value.sin())),
                     Symbol::Exp => chain(u.value.exp(), u.value.exp()),
                     Symbol::Ln => chain(u.value.ln(), Number::exact(1.0).over(u.value)),
+                    // The general rule would take 0 times a power of -1, which is undefined at 0.
                     Symbol::Power(0) => Dual { value: Number::exact(1.0), slope: Number::ZERO },
                     Symbol::Power(n) => {
                         chain(u.value.power(*n), integer(*n).times(u.value.power(*n - 1)))
@@ -166,6 +170,7 @@ fn at_point(expression: &[Symbol], x: Number) -> Option<Dual> {
         };
         stack.push(dual);
     }
+
     stack.pop()
 }
 

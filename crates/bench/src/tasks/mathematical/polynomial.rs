@@ -18,8 +18,8 @@ impl Polynomial {
         Self(coefficients.iter().copied().collect())
     }
 
-    /// Whether a client's polynomial has at most so many coefficients, none too long and the first
-    /// not 0.
+    /// Whether a client's polynomial has at most this many coefficients, none of them too long and
+    /// the first other than 0.
     pub fn is_at_most(&self, coefficients: usize) -> bool {
         self.0.len() <= coefficients
             && self.0.are_short()
@@ -64,6 +64,7 @@ impl Polynomial {
                 place.checked_sub(shift).and_then(|place| list.len().checked_sub(place + 1));
             index.map_or_else(BigRational::zero, |index| list[index].0.clone())
         };
+
         let difference =
             |place: usize| at(&self.0, place, 0) - &factor.0 * at(&other.0, place, shift);
         Self((0..len).rev().map(difference).skip_while(Zero::is_zero).collect())
@@ -77,33 +78,39 @@ impl Polynomial {
 
     /// Whether this polynomial, which is monic, divides the other.
     ///
-    /// Times its common denominator it is primitive, so that by Gauss's lemma the quotient has
-    /// integer coefficients: the first one that has not ends the division, before wrong
-    /// coefficients grow.
+    /// Multiplied by its common denominator it is primitive, so that by Gauss's lemma the quotient
+    /// has integer coefficients: the first one that is not an integer ends the division, before
+    /// wrong coefficients grow.
     pub fn divides(&self, coefficients: &[i64]) -> bool {
         let mut rest: Vec<BigInt> = coefficients.iter().copied().map(BigInt::from).collect();
         rest.reverse();
         let Some(top) = rest.last().filter(|top| !top.is_zero()).cloned() else {
             return coefficients.is_empty();
         };
-        // The common denominator is the leading coefficient then, which divides the other's.
+
+        // Multiplied so, the leading coefficient is the common denominator, which must divide the
+        // other's.
         if self.0.iter().any(|c| !top.is_multiple_of(c.0.denom())) {
             return false;
         }
+
         let common = self.0.iter().fold(BigInt::one(), |common, c| common.lcm(c.0.denom()));
         let divisor: Vec<BigInt> =
             self.0.iter().rev().map(|c| c.0.numer() * (&common / c.0.denom())).collect();
+
         while rest.len() >= divisor.len() {
             let (factor, left) = rest[rest.len() - 1].div_rem(&common);
             if !left.is_zero() {
                 return false;
             }
+
             let shift = rest.len() - divisor.len();
             for (entry, c) in rest[shift..].iter_mut().zip(&divisor) {
                 *entry -= &factor * c;
             }
             rest.pop();
         }
+
         rest.iter().all(Zero::is_zero)
     }
 }

@@ -15,7 +15,7 @@ use crate::tasks::prelude::*;
 
 pub struct PolynomialGcd;
 
-/// With these bounds no coefficient comes to the length that makes a line illegal: the monic
+/// With these bounds no coefficient reaches the length that makes a line illegal: the monic
 /// remainders are quotients of minors of Sylvester's matrix, which by Hadamard's inequality have at
 /// most 48·(3 + 20) = 1,104 bits, and the rests before them have a few times that (an action was
 /// seen to need room for 4,900).
@@ -92,6 +92,7 @@ fn product(left: &[i64], right: &[i64]) -> Vec<i64> {
             product[i + j] += x * y;
         }
     }
+
     product
 }
 
@@ -102,13 +103,16 @@ impl Task for PolynomialGcd {
         loop {
             let degree = page::size::DEGREE.draw(difficulty, rng);
             let gcd_degree = page::size::GCD_DEGREE.draw(difficulty, rng);
+
             let g = random(gcd_degree, rng);
             let p = product(&g, &random(degree - gcd_degree, rng));
             let lower = usize::from(rng.chance(1, 2));
             let q = product(&g, &random(degree - lower - gcd_degree, rng));
+
             let instance = Instance { p, q };
             let end = reference_end::<Self>(&instance, u64::MAX);
             let found = end.and_then(|(end, _)| end.a.degree());
+
             if found.is_some_and(|found| page::size::GCD_DEGREE.accepts(difficulty, found as u64)) {
                 return instance;
             }
@@ -121,11 +125,13 @@ impl Task for PolynomialGcd {
             let range = format!("has {n} coefficients; give 1 to {}", DEGREE_MAX + 1);
             InvalidInput::unless((1..=DEGREE_MAX + 1).contains(&n), field, range)?;
             InvalidInput::unless(polynomial[0] != 0, field, "the first coefficient must not be 0")?;
+
             let bounded = polynomial.iter().all(|c| c.unsigned_abs() <= COEFFICIENT_MAX);
             let range =
                 format!("every coefficient must lie in -{COEFFICIENT_MAX} … {COEFFICIENT_MAX}");
             InvalidInput::unless(bounded, field, range)?;
         }
+
         InvalidInput::unless(
             instance.q.len() <= instance.p.len(),
             "q",
@@ -161,7 +167,9 @@ impl Task for PolynomialGcd {
                 if !state.r.has_room_for(c, &state.b) {
                     return Err(Illegal("the coefficients would become too long"));
                 }
+
                 let rest = state.r.minus(c, *e, &state.b);
+                // A remainder that is 0 or monic already needs no line that makes it so.
                 if rest.is_zero() || rest.is_monic() && rest.degree() < state.b.degree() {
                     state.shift(rest);
                 } else {
@@ -175,6 +183,7 @@ impl Task for PolynomialGcd {
                 if !state.r.has_room_over(c) {
                     return Err(Illegal("the coefficients would become too long"));
                 }
+
                 let monic = state.r.over(c);
                 if state.b.is_zero() {
                     state.a = monic.clone();
@@ -216,7 +225,9 @@ impl Task for PolynomialGcd {
             let meets = before.b.degree().map(|degree| degree + e) == before.r.degree();
             found.require(page::DEGREE_FALLS, meets && &c.0 * &b.0 == r.0);
         }
+
         found.require(page::MONIC, after.divisions <= 1 || after.b.is_zero() || after.b.is_monic());
+
         if Self::ended(instance, after) {
             found.require(
                 page::DIVIDES,
@@ -264,10 +275,12 @@ mod tests {
             let instance = PolynomialGcd::generate(Difficulty::Easy, &mut rng);
             let mut state = PolynomialGcd::start(&instance);
             let wanted = gcd(state.a.clone(), state.b.clone());
+
             for _ in 0..12 {
                 let c = Rational::from(rng.between(1, 5));
                 let wrong =
                     if rng.chance(1, 2) { Action::Term(c, rng.index(3)) } else { Action::Monic(c) };
+
                 let right = PolynomialGcd::reference(&instance, &state);
                 let action = right.filter(|_| rng.chance(2, 3)).unwrap_or(wrong);
                 let _ = PolynomialGcd::step(&instance, &mut state, action);

@@ -22,6 +22,7 @@ pub fn sum_of_products<'a>(
         let below = x.0.denom() * y.0.denom();
         let above = x.0.numer() * y.0.numer();
         if !above.is_zero() {
+            // The usual case: integers need no common denominator.
             if below.is_one() {
                 numerator += above * &denominator;
             } else {
@@ -30,6 +31,7 @@ pub fn sum_of_products<'a>(
             }
         }
     }
+
     (numerator, denominator)
 }
 
@@ -72,14 +74,15 @@ impl FromIterator<i64> for Rationals {
 }
 
 impl Rationals {
-    /// Length of the longest numerator or denominator. Whether the numbers of a client's list are
-    /// as short as lines could make them, and not too many of them long.
+    /// Whether the numbers of a client's list are no longer than lines could make them, and not too
+    /// many of them are long.
     pub fn are_short(&self) -> bool {
         let total: u64 =
             self.iter().map(|value| value.0.numer().bits() + value.0.denom().bits()).sum();
         self.bits() < BITS_MAX && total < TOTAL_BITS_MAX
     }
 
+    /// Bits of the longest numerator or denominator.
     fn bits(&self) -> u64 {
         self.iter().map(Rational::bits).max().unwrap_or(0)
     }

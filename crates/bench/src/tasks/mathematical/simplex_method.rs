@@ -115,13 +115,16 @@ impl Task for SimplexMethod {
             let n = page::size::VARIABLES.draw(difficulty, rng);
             let m = page::size::CONSTRAINTS.draw(difficulty, rng);
             let c = array::uniform(n, 1, 20, rng);
+
             let mut entry = || if rng.chance(1, 4) { 0 } else { rng.between(1, 9) };
             let a = (0..m).map(|_| (0..n).map(|_| entry()).collect()).collect();
             let instance = Instance { c, a, b: array::uniform(m, 10, 100, rng) };
+            // A column of zeros would leave its variable unbounded.
             let bounded = (0..n).all(|column| instance.a.iter().any(|row| row[column] != 0));
             if !bounded {
                 continue;
             }
+
             if let Some((end, _)) = reference_end::<Self>(&instance, u64::MAX)
                 && i64::try_from(end.pivots.len()).is_ok_and(|pivots| pivots >= min_pivots)
             {
@@ -135,6 +138,7 @@ impl Task for SimplexMethod {
         let range = |count: usize| format!("has {count} entries; give 1 to {SIZE_MAX}");
         InvalidInput::unless((1..=SIZE_MAX).contains(&n), "c", range(n))?;
         InvalidInput::unless((1..=SIZE_MAX).contains(&m), "b", range(m))?;
+
         let small = |entry: &i64| entry.unsigned_abs() <= ENTRY_MAX;
         let natural = |entry: &i64| *entry >= 0 && small(entry);
         InvalidInput::unless(
@@ -142,15 +146,18 @@ impl Task for SimplexMethod {
             "c",
             format!("must lie in -{ENTRY_MAX} … {ENTRY_MAX}"),
         )?;
+
         let shape = instance.a.len() == m && instance.a.iter().all(|row| row.len() == n);
         InvalidInput::unless(
             shape,
             "a",
             format!("must have {m} rows (as b has entries) of {n} entries (as c has)"),
         )?;
+
         let range = format!("must lie in 0 … {ENTRY_MAX}");
         InvalidInput::unless(instance.a.iter().flatten().all(natural), "a", range.clone())?;
         InvalidInput::unless(instance.b.iter().all(natural), "b", range)?;
+
         let bounded = (0..n).all(|column| instance.a.iter().any(|row| row[column] > 0));
         InvalidInput::unless(bounded, "a", "a column of zeros leaves its variable unbounded")
     }
@@ -158,6 +165,7 @@ impl Task for SimplexMethod {
     fn start(instance: &Instance) -> State {
         let (n, m) = (instance.c.len(), instance.b.len());
         let slacks = |row: usize| (0..m).map(move |slack| i64::from(slack == row));
+
         let mut tableau: Vec<Rationals> = instance
             .a
             .iter()
@@ -167,6 +175,7 @@ impl Task for SimplexMethod {
                 entries.iter().copied().chain(slacks(row)).chain([*rhs]).collect()
             })
             .collect();
+
         tableau.push(instance.c.iter().map(|c| -c).chain(slacks(m)).chain([0]).collect());
         State { tableau, basis: (n..n + m).collect(), pivots: Vec::new(), last: Last(None) }
     }
@@ -175,15 +184,18 @@ impl Task for SimplexMethod {
         let (n, m) = (instance.c.len(), instance.b.len());
         let fits = |row: &Rationals| row.len() == n + m + 1 && row.are_short();
         let tableau = state.tableau.len() == m + 1 && state.tableau.iter().all(fits);
+
         InvalidInput::unless(
             tableau,
             "tableau",
             format!("must have {} rows of {} short entries", m + 1, n + m + 1),
         )?;
+
         limits::length("basis", state.basis.len(), m)?;
         limits::below("basis", state.basis.iter().copied(), n + m)?;
         limits::below("pivots", state.pivots.iter().map(|(column, _)| *column), n + m)?;
         limits::below("pivots", state.pivots.iter().map(|(_, row)| *row), m)?;
+        // The reference divides by the entry at the pivot that was named last.
         match state.last.0 {
             Some(Action::Pivot(column, row)) => {
                 let latest = state.pivots.last() == Some(&(column, row));
@@ -223,6 +235,7 @@ impl Task for SimplexMethod {
                 state.tableau[*i] = state.tableau[*i].plus(&-&factor.0, &state.tableau[row]);
             }
         }
+
         Ok(())
     }
 
@@ -233,12 +246,14 @@ impl Task for SimplexMethod {
             let legal = divisor.0.is_positive() && state.tableau[row].has_room_over(divisor);
             return legal.then(|| Action::Div(row, divisor.clone()));
         }
+
         if let Some(i) = state.row_left() {
             let (column, row) = *state.pivots.last()?;
             let factor = &state.tableau[i][column];
             let legal = state.tableau[i].has_room_for(factor, &state.tableau[row]);
             return legal.then(|| Action::Sub(i, factor.clone()));
         }
+
         let column = state.entering()?;
         Some(Action::Pivot(column, state.leaving(column)?))
     }
@@ -254,6 +269,7 @@ impl Task for SimplexMethod {
         // are added or divided. A test checks it against its meaning.
         let m = instance.b.len();
         let between = after.is_between_pivots();
+
         if between {
             found.require(page::FEASIBLE, (0..m).all(|row| !after.rhs(row).0.is_negative()));
             let unit = after
@@ -263,12 +279,14 @@ impl Task for SimplexMethod {
                 .all(|(row, column)| after.is_unit_column(*column, row));
             found.require(page::UNIT_COLUMNS, unit);
         }
+
         found.require(page::WHOLE_PIVOTS, before.continues_with(action));
         // The entry of a row in the column of the latest pivot.
         let entry = |state: &State, row: usize| {
             let column = after.pivots.last().map(|(column, _)| *column)?;
             Some(state.tableau.get(row)?.get(column)?.0.clone())
         };
+
         match action {
             Action::Pivot(_, row) => {
                 let leaves = entry(before, *row).is_some_and(|entry| entry.is_positive());
@@ -284,7 +302,9 @@ impl Task for SimplexMethod {
                 found.require(page::CLEARED, cleared && needed);
             }
         }
+
         found.require(page::MONOTONE, after.rhs(m) >= before.rhs(m));
+
         if Self::ended(instance, after) {
             found.require(page::OPTIMAL, between && after.entering().is_none());
         }
@@ -310,6 +330,7 @@ impl Task for SimplexMethod {
             let row = state.basis.iter().position(|basic| *basic == variable);
             row.map_or(&zero, |row| state.rhs(row))
         };
+
         json!({
             "value": state.rhs(instance.b.len()),
             "solution": (0..instance.c.len()).map(value_of).collect::<Vec<_>>(),
@@ -331,6 +352,7 @@ mod tests {
         for _ in 0..40 {
             let instance = SimplexMethod::generate(Difficulty::Easy, &mut rng);
             let (n, m) = (instance.c.len(), instance.b.len());
+
             let mut state = SimplexMethod::start(&instance);
             for _ in 0..20 {
                 let factor = Rational::from(rng.between(0, 5));
@@ -339,6 +361,7 @@ mod tests {
                     1 => Action::Div(rng.index(m), factor),
                     _ => Action::Sub(rng.index(m + 1), factor),
                 };
+
                 let _ = SimplexMethod::step(&instance, &mut state, action);
                 for row in &state.tableau {
                     let slacks = row[n..].iter().zip(&instance.b);

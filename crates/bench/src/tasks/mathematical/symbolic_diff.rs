@@ -22,7 +22,7 @@ pub struct SymbolicDiff;
 const NODES_MAX: usize = 1_000;
 /// Symbols of a line.
 const LINE_MAX: usize = 1_000;
-/// Nodes of a drawn instance's derivative.
+/// The most nodes of the derivative of a drawn instance.
 const DERIVATIVE_MAX: usize = 600;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -52,11 +52,13 @@ impl From<Expression> for Given {
         let mut nodes: Vec<Node> = Vec::new();
         // Starts of the nodes whose children are being numbered, with the children so far.
         let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
+
         for (place, symbol) in expression.iter().enumerate() {
             open.push((place, Vec::new()));
             if symbol.arity() > 0 {
                 continue;
             }
+
             while let Some((start, children)) =
                 open.pop_if(|(start, children)| children.len() == expression[*start].arity())
             {
@@ -106,13 +108,16 @@ impl Given {
     /// The template of the node's derivative.
     fn template(&self, node: usize) -> Vec<Symbol> {
         use Symbol::{Add, Cos, Derivative, Div, Exp, Integer, Mul, Power, Sin, Sub};
+
         let Node { start, children, .. } = &self.nodes[node];
         let child = |place: usize| {
             children
                 .get(place)
                 .map_or((Integer(0), Integer(0)), |k| (Derivative(*k), Symbol::Given(*k)))
         };
+
         let ((da, ea), (db, eb)) = (child(0), child(1));
+
         match self.expression[*start] {
             Symbol::X => vec![Integer(1)],
             Add => vec![Add, da, db],
@@ -222,7 +227,7 @@ fn grow(depth: usize, nodes: usize, rng: &mut TaskRng, tree: &mut Vec<Symbol>) {
     }
 }
 
-/// Each binary node with probability 1/2 gives one child, if it is a bare x, for a constant.
+/// Replaces, with probability 1/2 for each binary node, one child by a constant if it is a bare x.
 fn plant_constants(tree: &mut [Symbol], rng: &mut TaskRng) {
     for place in 0..tree.len() {
         if tree[place].arity() == 2 && rng.chance(1, 2) {
@@ -244,14 +249,17 @@ impl Task for SymbolicDiff {
             let nodes = page::size::NODES.draw(difficulty, rng);
             let mut tree = Vec::new();
             grow(depth, nodes, rng, &mut tree);
+
             // Every binary node keeps an x below it, so that constants are the only subtrees
             // without one.
             plant_constants(&mut tree, rng);
+
             let fits = page::size::DEPTH.accepts(difficulty, prefix_term::depth(&tree) as u64)
                 && page::size::NODES.accepts(difficulty, tree.len() as u64);
             if !fits {
                 continue;
             }
+
             let instance = Instance { expression: Expression::from(tree).into() };
             if let Some((end, _)) = reference_end::<Self>(&instance, u64::MAX)
                 && Self::ended(&instance, &end)
@@ -272,7 +280,8 @@ impl Task for SymbolicDiff {
             "expression",
             "an exponent leaves 2^53 when it is lowered by 1",
         )?;
-        // An illegal reference step is none, so that the reference of such an input does not end.
+
+        // Where a reference step would be illegal, none is prescribed: the trace then does not end.
         let end = reference_end::<Self>(instance, u64::MAX);
         let legal = end.is_some_and(|(end, _)| Self::ended(instance, &end));
         InvalidInput::unless(
@@ -289,18 +298,21 @@ impl Task for SymbolicDiff {
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
         let nodes = &instance.expression.nodes;
         limits::at_most("done", state.done, nodes.len())?;
+
         // The nodes that wait for their parents, in the order in which they were done.
         let mut waiting: Vec<usize> = Vec::new();
         for (number, node) in nodes.iter().enumerate().take(state.done) {
             waiting.truncate(waiting.len() - node.children.len());
             waiting.push(number);
         }
+
         let held = state.derivatives.iter().map(|known| known.node).eq(waiting.iter().copied());
         InvalidInput::unless(
             held,
             "derivatives",
             format!("must be those of the nodes {waiting:?}"),
         )?;
+
         let plain = |known: &Known| !known.derivative.iter().any(|symbol| symbol.is_reference());
         InvalidInput::unless(
             state.derivatives.iter().all(plain),
@@ -312,17 +324,21 @@ impl Task for SymbolicDiff {
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let given = &instance.expression;
         let node = given.nodes.get(state.done).ok_or(Illegal("every node has its derivative"))?;
+
         let own = |symbol: &Symbol| match symbol {
             Symbol::Derivative(k) | Symbol::Given(k) => node.children.contains(k),
             _ => true,
         };
+
         if !action.0.iter().all(own) {
             return Err(Illegal("a line refers to children of its node only"));
         }
+
         let derivative = state.value(given, &action.0).map_err(|why| match why {
             NoValue::TooLong => Illegal("the derivative has more than 10000 nodes"),
             NoValue::TooLarge => Illegal("an integer of the derivative leaves 2^53"),
         })?;
+        // The children's derivatives are the latest ones; the node's own takes their place.
         state.derivatives.truncate(state.derivatives.len() - node.children.len());
         state.derivatives.push(Known { node: state.done, derivative });
         state.done += 1;
@@ -349,11 +365,13 @@ impl Task for SymbolicDiff {
         let given = &instance.expression;
         let is_leaf = given.nodes[before.done].children.is_empty();
         found.require(page::LINEAR, is_leaf || expression::degree(&action.0) == Some(1));
+
         let constants_vanish = after.derivatives.iter().all(|known| {
             *known.derivative == [Symbol::Integer(0)]
                 || given.subexpression(known.node).contains(&Symbol::X)
         });
         found.require(page::CONSTANT_ZERO, constants_vanish);
+
         if Self::ended(instance, after) {
             let agrees = after
                 .derivatives
@@ -391,13 +409,16 @@ mod tests {
                 let (end, _) =
                     reference_end::<SymbolicDiff>(&instance, u64::MAX).expect("the reference ends");
                 let derivative = &end.derivatives[0].derivative;
+
                 let expression = &instance.expression.expression;
                 assert!(numeric::agrees(derivative, expression), "{expression}: {derivative}");
+
                 let more = [&[Symbol::Add, Symbol::Integer(1)], &derivative[..]].concat();
                 wrong += 1;
                 unseen += u32::from(numeric::agrees(&more, expression));
             }
         }
+
         // Some expressions are defined nowhere, or have values near which 1 is lost.
         assert!(unseen * 15 < wrong, "{unseen} of {wrong} wrong derivatives are not seen");
     }

@@ -26,8 +26,8 @@ const ONE: Option<Symbol> = Some(Symbol::Integer(1));
 #[derive(Default)]
 struct Value {
     symbols: Vec<Symbol>,
-    /// Integers beyond 2^53: they may go away again, for only the finished value is bounded. A
-    /// value names nodes no more, so that `Given(k)` in it can stand for the k-th of these.
+    /// Integers beyond 2^53: they may disappear again, and only the finished value is bounded. A
+    /// value names no nodes, so that `Given(k)` in it can stand for the k-th of these.
     large: Vec<BigInt>,
 }
 
@@ -46,13 +46,16 @@ pub fn evaluate<'a>(
         } else {
             value.symbols.push(*symbol);
         }
+
         if value.symbols.len() > NODES_ON_THE_WAY_MAX {
             return Err(NoValue::TooLong);
         }
+
         if symbol.arity() > 0 {
             open.push((value.symbols.len() - 1, None));
             continue;
         }
+
         while let Some((place, second)) = open.last_mut() {
             if second.is_none() && value.symbols[*place].arity() == 2 {
                 *second = Some(value.symbols.len());
@@ -62,12 +65,16 @@ pub fn evaluate<'a>(
             open.pop();
         }
     }
+
     if value.symbols.len() > NODES_MAX {
         return Err(NoValue::TooLong);
     }
+
+    // An integer that is still beyond 2^53 when the value is complete.
     if value.symbols.iter().any(|symbol| symbol.is_reference()) {
         return Err(NoValue::TooLarge);
     }
+
     Ok(value.symbols.into())
 }
 
@@ -92,22 +99,25 @@ impl Value {
         }
     }
 
-    /// Simplifies the node at `place`, the last of the list to begin before its arguments, by the
-    /// first rule that fits.
+    /// Simplifies the node at `place`, whose arguments end the list, by the first rule that fits.
+    /// `second` is the place of the second argument.
     fn simplify(&mut self, place: usize, second: Option<usize>) {
         let operator = self.symbols[place];
+        // With one argument only the power of 1 is simplified.
         let Some(second) = second else {
             if operator == Symbol::Power(1) {
                 self.symbols.remove(place);
             }
             return;
         };
+
         let alone = |argument: &[Symbol]| match argument {
             [symbol @ (Symbol::Integer(_) | Symbol::Given(_))] => Some(*symbol),
             _ => None,
         };
         let (left, right) =
             (alone(&self.symbols[place + 1..second]), alone(&self.symbols[second..]));
+
         match (operator, left, right) {
             (Symbol::Add | Symbol::Sub | Symbol::Mul, Some(left), Some(right)) => {
                 let Some((left, right)) = self.take(left).zip(self.take(right)) else { return };
@@ -148,6 +158,7 @@ mod tests {
             let inserted = |symbol| if symbol == Symbol::Given(0) { &*x } else { &*sum };
             evaluate(&template, inserted).map(|value| value.to_string())
         };
+
         for (template, expected) in [
             ("(+ 2 (* 3 -4))", "-10"),
             ("(+ 0 d0)", "(+ x 0)"),
@@ -162,6 +173,7 @@ mod tests {
         ] {
             assert_eq!(value(template).as_deref(), Ok(expected), "{template}");
         }
+
         assert_eq!(value("(* 9007199254740991 2)"), Err(NoValue::TooLarge));
         assert_eq!(value("(+ (* 9007199254740991 9007199254740991) e0)"), Err(NoValue::TooLarge));
         assert_eq!(value("(* (sin e0) (* 0 (* 9007199254740991 2)))").as_deref(), Ok("0"));

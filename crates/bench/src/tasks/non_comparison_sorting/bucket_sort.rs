@@ -77,6 +77,7 @@ impl State {
     /// The bucket of the last `take`, if it has cells i and j.
     fn bucket_with(&self, i: usize, j: usize) -> Result<usize, Illegal> {
         let bucket = self.b.ok_or(Illegal("no bucket has been taken"))?;
+
         if i.max(j) < self.buckets.size(bucket) {
             Ok(bucket)
         } else {
@@ -120,6 +121,7 @@ fn follows_insertions(before: &State, next: Option<(usize, usize)>) -> bool {
         Some((bucket, k)) => (bucket, k == 1),
         None => (before.buckets.count(), true),
     };
+
     match (before.b, before.k) {
         (Some(b), Some(k)) if next == Some((b, k + 1)) => true,
         (Some(b), Some(k)) => {
@@ -140,6 +142,7 @@ fn is_inserted(before: &State) -> bool {
 fn check_order(instance: &Instance, before: &State, action: Action, found: &mut Violations) {
     let last = before.last.0;
     let distributed = before.put == instance.a.len();
+
     match action {
         Action::Put(i, _) => {
             found.require(
@@ -203,12 +206,14 @@ impl Task for BucketSort {
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
         let n = instance.a.len();
         limits::at_most("put", state.put, n)?;
+
         let count = state.buckets.count();
         InvalidInput::unless(
             count == instance.buckets,
             "buckets",
             format!("must be {} lists", instance.buckets),
         )?;
+
         let values = state.buckets.joined().iter().all(|value| (*value as usize) < SCALE);
         InvalidInput::unless(values, "buckets", format!("every value must be below {SCALE}"))?;
         InvalidInput::unless(
@@ -216,12 +221,15 @@ impl Task for BucketSort {
             "put",
             "must be the number of values in `buckets`",
         )?;
+
         limits::below("b", state.b, instance.buckets)?;
+
         let cell = match (state.b, state.k) {
             (Some(b), Some(k)) => k < state.buckets.size(b),
             (b, k) => b.is_none() && k.is_none(),
         };
         InvalidInput::unless(cell, "k", "must be a cell of bucket `b`, or null where `b` is null")?;
+
         match state.last.0 {
             None => InvalidInput::unless(state.put == 0, "put", "must be 0 before the first line"),
             Some(Action::Take(b, k)) => {
@@ -233,11 +241,12 @@ impl Task for BucketSort {
     }
 
     fn complete(instance: &Instance, state: &mut State) {
-        // Elements put out of turn make the bucket's values worth comparing: they are, always, in
-        // such a state.
         let items = |bucket| state.buckets.get(bucket).iter().map(|value| *value as usize);
         let wrong = |bucket| items(bucket).any(|value| instance.bucket_of(value) != bucket);
+
         state.faults = Faults {
+            // A submitted state does not tell which elements were put, so its values are always
+            // compared.
             out_of_turn: true,
             wrong_bucket: (0..instance.buckets).any(wrong),
             descents: state.descents(0..state.b.unwrap_or(0)),
@@ -255,12 +264,15 @@ impl Task for BucketSort {
                 if state.put >= instance.a.len() {
                     return Err(Illegal("all elements are distributed"));
                 }
+
+                // Only buckets before the current one must be in order already.
                 let descends =
                     state.buckets.get(b).last().is_some_and(|last| *last as usize > value);
                 state.faults.descents +=
                     usize::from(descends && state.b.is_some_and(|current| b < current));
                 state.faults.out_of_turn |= i != state.put;
                 state.faults.wrong_bucket |= b != instance.bucket_of(value);
+
                 state.buckets.push(b, value);
                 state.put += 1;
             }
@@ -268,9 +280,13 @@ impl Task for BucketSort {
                 if b >= instance.buckets || k >= state.buckets.size(b) {
                     return Err(Illegal("there is no such cell in a bucket"));
                 }
+
                 let before = state.b.unwrap_or(0);
+                // The buckets between the old and the new one join or leave; one of the ranges is
+                // empty.
                 state.faults.descents += state.descents(before..b);
                 state.faults.descents -= state.descents(b..before);
+
                 state.b = Some(b);
                 state.k = Some(k);
             }
@@ -286,6 +302,7 @@ impl Task for BucketSort {
             Action::Gather => state.out = state.buckets.joined().to_vec(),
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -327,6 +344,7 @@ impl Task for BucketSort {
         found: &mut Violations,
     ) {
         check_order(instance, before, *action, found);
+
         let faults = &after.faults;
         found.require(
             page::MULTISET,
@@ -334,11 +352,14 @@ impl Task for BucketSort {
         );
         found.require(page::BUCKET_RANGE, !faults.wrong_bucket);
         found.require(page::FINISHED, faults.descents == 0);
+
         if let Action::Swap(i, j) = *action {
             let cells = after.b.map_or(&[][..], |bucket| after.buckets.get(bucket));
             found.require(page::SWAP_ORDER, j == i + 1 && cells.get(i) < cells.get(j));
         }
+
         found.require(page::COUNTS, after.swaps <= after.comparisons);
+
         if *action == Action::Done {
             found.require(
                 page::SORTED,

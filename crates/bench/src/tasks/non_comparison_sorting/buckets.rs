@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Lists that only grow, one behind the other.
+/// Lists that only grow, stored one after the other.
 #[derive(Clone)]
 pub struct Buckets {
     items: Vec<u32>,
@@ -37,6 +37,7 @@ impl Buckets {
     pub fn push(&mut self, bucket: usize, item: usize) {
         let item = u32::try_from(item).expect("invariant: places and values of an input are small");
         self.items.insert(self.ends[bucket] as usize, item);
+        // All later buckets move up by one place.
         self.ends[bucket..].iter_mut().for_each(|end| *end += 1);
     }
 
@@ -84,7 +85,9 @@ mod tests {
         for (bucket, item) in [(2, 5), (0, 7), (2, 1), (0, 0)] {
             buckets.push(bucket, item);
         }
+
         buckets.swap(2, 0, 1);
+
         assert_eq!(serde_json::to_string(&buckets).ok().as_deref(), Some("[[7,0],[],[1,5]]"));
         assert_eq!(buckets.joined(), [7, 0, 1, 5]);
         assert_eq!(buckets.sizes().collect::<Vec<_>>(), [2, 0, 2]);

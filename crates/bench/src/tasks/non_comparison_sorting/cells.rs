@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// As JSON, an empty cell is null.
+/// A list of cells; an empty one is null in JSON.
 #[derive(Clone)]
 pub struct Cells(Vec<u32>);
 
@@ -53,13 +53,14 @@ impl Cells {
                 u32::try_from(value).ok().filter(|v| *v != EMPTY)
             }
         };
+
         let cells: Option<Vec<u32>> = cells.into_iter().map(cell).collect();
         let refuse =
             || serde::de::Error::custom(format!("must be places below {EMPTY}, -1 for none"));
         cells.map(Self).ok_or_else(refuse)
     }
 
-    /// For fields whose empty cells are written -1.
+    /// Serialises a field whose empty cells are written -1.
     pub fn serialize_or_minus_one<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.or_minus_one().serialize(serializer)
     }

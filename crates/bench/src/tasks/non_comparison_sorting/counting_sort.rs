@@ -73,6 +73,7 @@ impl Facts {
     fn of(instance: &Instance) -> Self {
         let mut by_value: Vec<usize> = (0..instance.a.len()).collect();
         by_value.sort_by_key(|i| instance.a[*i]);
+
         let sorted: Vec<usize> = by_value.iter().map(|i| instance.a[*i]).collect();
         let up_to = (0..=instance.k).map(|v| sorted.partition_point(|x| *x <= v)).collect();
         Self { sorted, up_to, by_value }
@@ -90,7 +91,7 @@ impl Facts {
 }
 
 impl State {
-    /// Pairs of places with the same value, both placed, the later one not behind the earlier.
+    /// Pairs of places with the same value, both placed, the later one not after the earlier.
     fn unstable_pairs(&self, k: usize) -> usize {
         let positions = |value: usize| {
             let placed = self.facts.places_of(value).iter().filter_map(|i| self.pos.get(*i));
@@ -103,8 +104,10 @@ impl State {
         if count.unsigned_abs() >= NUMBER_LIMIT {
             return Err(Illegal("the count would leave the numbers that JSON holds exactly"));
         }
+
         self.faults.counts += usize::from(self.facts.breaks_bounds(value, count));
         self.faults.counts -= usize::from(self.facts.breaks_bounds(value, self.count[value]));
+
         self.count[value] = count;
         Ok(())
     }
@@ -118,6 +121,7 @@ impl State {
                 .filter(|(other, at)| if *other < i { *at >= position } else { position >= *at })
                 .count()
         };
+
         let before = self.pos.get(i).map_or(0, unstable);
         self.faults.unstable = self.faults.unstable + unstable(place) - before;
         self.faults.placed_again |= self.pos.get(i).is_some() || self.out.get(place).is_some();
@@ -138,6 +142,7 @@ impl State {
                 !std::mem::replace(&mut taken[p], true) && self.out.get(p) == Some(*value)
             })
         });
+
         // Every position taken is a cell that is not null, so that there is no other when the
         // numbers agree.
         right && self.out.iter().zip(taken).all(|(cell, taken)| cell.is_some() == taken)
@@ -155,8 +160,8 @@ impl State {
     }
 }
 
-/// Whether each of the three scans goes on where the line before left it, or begins once the scan
-/// before it is complete.
+/// Whether each of the three scans continues where the previous line left it, or begins once the
+/// scan before it is complete.
 fn check_scans(
     instance: &Instance,
     last: Option<Action>,
@@ -166,6 +171,7 @@ fn check_scans(
 ) {
     let (n, k) = (instance.a.len(), instance.k);
     let counted = matches!(last, Some(Action::Count(i, _)) if i + 1 == n);
+
     match action {
         Action::Count(i, v) => {
             let follows = match last {
@@ -185,6 +191,7 @@ fn check_scans(
                 _ => i + 1 == n && if k == 0 { counted } else { last == Some(Action::Sum(k)) },
             };
             found.require(page::PLACE_ORDER, follows);
+
             let count = instance.a.get(i).and_then(|v| after.count.get(*v));
             found.require(
                 page::PLACE_COUNT,
@@ -229,12 +236,14 @@ impl Task for CountingSort {
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
         let n = instance.a.len();
         limits::length("count", state.count.len(), instance.k + 1)?;
-        // The sum of two counts is one that the task takes.
+
+        // Half the limit, because a step adds two counts.
         let most = i64::try_from(NUMBER_LIMIT / 2).unwrap_or(i64::MAX) - 1;
         limits::within("count", state.count.iter().copied(), -most..=most)?;
         limits::length("pos", state.pos.iter().count(), n)?;
         limits::below("pos", state.pos.iter(), n)?;
         limits::length("out", state.out.iter().count(), n)?;
+
         match state.last.0 {
             Some(Action::Count(i, _) | Action::Place(i, _)) => limits::below("last", [i], n),
             _ => Ok(()),
@@ -276,12 +285,14 @@ impl Task for CountingSort {
             Action::Place(i, p) => {
                 let value = *instance.a.get(i).ok_or(NO_PLACE)?;
                 instance.a.get(p).ok_or(NO_PLACE)?;
+
                 state.set_count(value, state.count[value] - 1)?;
                 state.set_position(i, value, p);
                 state.set_out(p, value);
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -308,11 +319,13 @@ impl Task for CountingSort {
         found: &mut Violations,
     ) {
         check_scans(instance, before.last.0, *action, after, found);
+
         let faults = &after.faults;
         found.require(page::PLACED, !faults.placed_again || after.all_is_placed_once(&instance.a));
         found.require(page::STABLE, faults.unstable == 0);
         found.require(page::COUNT_BOUNDS, faults.counts == 0);
         found.require(page::FINAL_PLACE, faults.misplaced == 0);
+
         if *action == Action::Done {
             found.require(
                 page::SORTED,

@@ -59,6 +59,7 @@ impl Instance {
 
 impl Faults {
     fn judge_order(&mut self, instance: &Instance, order: &[u32], digit: u32) {
+        // The place breaks ties, because every pass is stable.
         let low = |i: u32| (instance.a[i as usize] % BASE.pow(digit), i);
         self.order = order.len() != instance.a.len() || !is_permutation(order);
         self.low_digits = !order.is_sorted_by(|i, j| low(*i) < low(*j));
@@ -80,6 +81,7 @@ impl Task for RadixSort {
             let n = page::size::N.draw(difficulty, rng);
             let d =
                 u32::try_from(page::size::D.draw(difficulty, rng)).expect("invariant: few digits");
+
             let a = input::uniform(n, BASE.pow(d) - 1, rng);
             if !a.is_sorted() && a.iter().any(|x| *x >= BASE.pow(d - 1)) {
                 return Instance { a, d };
@@ -116,11 +118,14 @@ impl Task for RadixSort {
             "digit",
             format!("must be at most {}", instance.d),
         )?;
+
         limits::below("order", state.order.iter().map(|i| *i as usize), n)?;
+
         let count = state.buckets.count();
         InvalidInput::unless(count == BASE, "buckets", format!("must be {BASE} lists"))?;
         limits::below("buckets", state.buckets.joined().iter().map(|i| *i as usize), n)?;
         limits::counts("sizes", state.sizes.iter().flatten().copied())?;
+
         let put = matches!(state.last.0, Some(Action::Put(..)));
         InvalidInput::unless(
             !put || !state.buckets.joined().is_empty(),
@@ -135,19 +140,23 @@ impl Task for RadixSort {
         for i in state.buckets.joined() {
             faults.twice |= std::mem::replace(&mut in_buckets[*i as usize], true);
         }
+
         let wrong = |bucket: usize, i: &u32| instance.digit(*i as usize, state.digit) != bucket;
         faults.wrong_bucket =
             (0..BASE).any(|bucket| state.buckets.get(bucket).iter().any(|i| wrong(bucket, i)));
+
         faults.in_buckets = in_buckets;
         faults.judge_order(instance, &state.order, state.digit);
         faults.sizes =
             state.sizes.iter().any(|sizes| sizes.iter().sum::<usize>() != instance.a.len());
+
         state.faults = faults;
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let a = &instance.a;
         let faults = &mut state.faults;
+
         match *action {
             Action::Put(i, b) => {
                 if i >= a.len() || b >= BASE {
@@ -184,6 +193,7 @@ impl Task for RadixSort {
             let i = *state.order.get(count)? as usize;
             (state.digit < instance.d).then(|| Action::Put(i, instance.digit(i, state.digit)))
         };
+
         match state.last.0 {
             Some(Action::Put(i, _)) => {
                 // The places in the buckets are the first of `order`.
@@ -214,6 +224,7 @@ impl Task for RadixSort {
         found.require(page::BUCKET_DIGIT, !faults.wrong_bucket);
         found.require(page::LOW_DIGITS, !faults.low_digits);
         found.require(page::SIZES, !faults.sizes);
+
         if let Action::Put(i, _) = *action {
             let place = after.buckets.joined().len().checked_sub(1);
             let next = place
@@ -221,6 +232,7 @@ impl Task for RadixSort {
                 .is_some_and(|next| *next as usize == i);
             found.require(page::PUT_ORDER, next && after.digit < instance.d);
         }
+
         if *action == Action::Done {
             found.require(
                 page::DIGITS,

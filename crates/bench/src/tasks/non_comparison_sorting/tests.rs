@@ -34,6 +34,7 @@ const COUNTING: &[(&str, Meaning)] = &[
         let (a, pos) = (numbers(&input["a"]), numbers(&state["pos"]));
         let placed: Vec<usize> = (0..a.len()).filter(|i| pos[*i] >= 0).collect();
         let right = placed.iter().all(|i| state["out"][place(pos[*i])] == json!(a[*i]));
+
         let distinct = all_pairs(placed.len(), |i, j| pos[placed[i]] != pos[placed[j]]);
         right && distinct && numbers(&state["out"]).len() == placed.len()
     }),
@@ -118,6 +119,7 @@ fn check(
     let task = TASKS.iter().find(|task| task.spec().slug == slug).expect("listed");
     let problem = task.read_input(input).unwrap_or_else(|error| panic!("{error}"));
     let mut machine = problem.start();
+
     for _ in 0..60 {
         let random = rng.one_of(words).split(' ').map(|word| match word {
             "#" => rng.below(5).to_string(),
@@ -125,13 +127,16 @@ fn check(
         });
         let random = random.collect::<Vec<_>>().join(" ");
         let line = machine.reference().filter(|_| rng.chance(4, 5)).unwrap_or(random);
+
         if machine.propose(&line).is_err() {
             continue;
         }
+
         let violations = machine.violations(Kinds::ALL);
         machine.commit();
         let (found, state): (Vec<_>, _) =
             (violations.iter(machine.spec()).map(|c| c.name).collect(), machine.state());
+
         for (name, holds) in meanings {
             assert_eq!(
                 !found.contains(name),
@@ -148,9 +153,11 @@ fn tracked_constraints_match_the_page() {
     for _ in 0..400 {
         let mut values =
             |count, max: u64| -> Vec<u64> { (0..count).map(|_| rng.below(max)).collect() };
+
         let counted = json!({ "a": values(5, 3), "k": 2 });
         let digits = json!({ "a": values(4, 30), "d": 2 });
         let scaled = json!({ "a": values(6, 6).iter().map(|x| x * 150_000).collect::<Vec<_>>(), "buckets": 3 });
+
         check("counting-sort", &counted, &["count # #", "sum #", "place # #"], COUNTING, &mut rng);
         check("radix-sort", &digits, &["put # #", "gather"], RADIX, &mut rng);
         let words = ["put # #", "take # #", "cmp # #", "swap # #", "swap # #", "gather"];

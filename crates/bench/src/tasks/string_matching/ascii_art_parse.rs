@@ -16,10 +16,10 @@ pub struct AsciiArtParse;
 
 const ROWS_MAX: usize = 100;
 const COLUMNS_MAX: usize = 200;
-/// A user's drawing may need this many steps: each of them compares cells with all objects found so
-/// far.
+/// The most steps that a user's drawing may need: each of them compares cells with all objects
+/// found so far.
 const STEPS_MAX: u64 = 10_000;
-/// A submitted state may hold this many more objects than a trace can have.
+/// How many more objects a submitted state may hold than a trace can have.
 const OBJECTS_SPARE: usize = 1_000;
 /// Places tried for an object before the instance is drawn again.
 const FAILURES_MAX: usize = 1000;
@@ -49,8 +49,8 @@ impl Instance {
     }
 
     /// The first cell after the last object's start that is drawn and belongs to no object found so
-    /// far: the scan goes on from there, also where a wrong line has put that start too far down
-    /// and leaves cells behind.
+    /// far. Cells before that start are never looked at again, even if a wrong line has skipped
+    /// them.
     pub fn next_start(&self, objects: &[Object]) -> Option<Cell> {
         let columns = self.columns();
         let first = objects.last().map_or(0, |object| object.top * columns + object.left + 1);
@@ -121,15 +121,18 @@ fn flat<S: Serializer>(open: &Option<Open>, serializer: S) -> Result<S::Ok, S::E
 fn unflat<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Open>, D::Error> {
     let mut parts = Vec::<Part>::deserialize(deserializer)?.into_iter();
     let Some(kind) = parts.next() else { return Ok(None) };
+
     let mut cells = Vec::new();
     while let Some(row) = parts.next() {
         if let (Part::Place(row), Some(Part::Place(column))) = (row, parts.next()) {
             cells.push((row, column));
         } else {
+            // Without cells the field is refused below.
             cells.clear();
             break;
         }
     }
+
     match (kind, cells.is_empty()) {
         (Part::Kind(kind), false) => Ok(Some(Open { kind, cells })),
         _ => Err(serde::de::Error::custom(
@@ -158,12 +161,14 @@ impl TaskAction for Action {
     fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
         let cell = (fields.nat(1)?, fields.nat(2)?);
         let word = fields.text(0)?;
+
         if form == 0 {
             let kind = [Kind::Rect, Kind::Hline, Kind::Vline]
                 .into_iter()
                 .find(|kind| kind.name() == word)?;
             return Some(Action::New(kind, cell));
         }
+
         let direction = Kind::Rect.edges().iter().find(|direction| direction.name() == word)?;
         Some(Action::Edge(*direction, cell))
     }
@@ -207,17 +212,21 @@ impl Task for AsciiArtParse {
             "grid",
             range,
         )?;
+
         let characters = instance.grid.iter().all(|row| row.bytes().all(|c| b" +-|".contains(&c)));
         InvalidInput::unless(characters, "grid", "must consist of blanks, +, - and |")?;
+
         let equal = instance.grid.iter().all(|row| row.len() == columns);
         InvalidInput::unless(equal, "grid", "all rows must have the same length")?;
         InvalidInput::unless(instance.ink() > 0, "grid", "must not be blank")?;
+
         let few = Self::steps_max(instance) <= STEPS_MAX;
         InvalidInput::unless(
             few,
             "grid",
             format!("has too many lines and corners: give up to {STEPS_MAX} steps"),
         )?;
+        // Last, because the reference relies on the checks above.
         let drawing = reference_is_clean::<Self>(instance);
         InvalidInput::unless(
             drawing,
@@ -235,9 +244,11 @@ impl Task for AsciiArtParse {
             .unwrap_or(usize::MAX)
             .saturating_add(OBJECTS_SPARE);
         limits::at_most("objects", state.objects.len(), most)?;
+
         let corners = |object: &Object| [(object.top, object.left), (object.bottom, object.right)];
         let inside = state.objects.iter().flat_map(corners).all(|cell| instance.has(cell));
         InvalidInput::unless(inside, "objects", "must lie in the grid")?;
+
         let due = state.open.as_ref().is_none_or(|open| {
             open.due().is_some() && open.cells.iter().all(|cell| instance.has(*cell))
         });
@@ -253,6 +264,7 @@ impl Task for AsciiArtParse {
         if !instance.has(cell) {
             return Err(Illegal("the cell is outside the grid"));
         }
+
         match (*action, &mut state.open) {
             (Action::New(kind, _), None) => state.open = Some(Open { kind, cells: vec![cell] }),
             (Action::Edge(direction, _), Some(open)) if open.due() == Some(direction) => {
@@ -273,6 +285,7 @@ impl Task for AsciiArtParse {
                 ));
             }
         }
+
         Ok(())
     }
 
@@ -286,6 +299,7 @@ impl Task for AsciiArtParse {
             };
             return Some(Action::New(kind, cell));
         };
+
         let direction = open.due()?;
         let end = instance.trace(open.kind, direction, *open.cells.last()?)?;
         // The last edge of a rectangle leads back to its start, or to nothing after a wrong line.
@@ -303,23 +317,28 @@ impl Task for AsciiArtParse {
             Action::New(kind, cell) => (Some(kind), cell),
             Action::Edge(_, cell) => (before.open.as_ref().map(|open| open.kind), cell),
         };
+
         let ink = instance.at(cell);
         found.require(page::INK, ink != b' ' && (kind != Some(Kind::Rect) || ink == b'+'));
+
         if let (Action::Edge(direction, (row, column)), Some(open)) = (*action, &before.open) {
             let straight = open.cells.last().is_some_and(|from| {
                 if direction.is_horizontal() { row == from.0 } else { column == from.1 }
             });
             found.require(page::AXIS, straight);
         }
+
         let complete = after.objects.iter().map(|object| (object.top, object.left));
         let starts = complete.chain(after.open.iter().map(|open| open.cells[0]));
         found.require(page::SCAN_ORDER, starts.is_sorted_by(|a, b| a < b));
+
         let columns = instance.columns();
         let mut taken = vec![false; instance.grid.len() * columns];
         let mut cells = after.objects.iter().flat_map(Object::cells);
         let once =
             cells.all(|(row, column)| !std::mem::replace(&mut taken[row * columns + column], true));
         found.require(page::ONCE, once);
+
         if Self::ended(instance, after) {
             found.require(page::ALL_INK, after.ink == instance.ink());
         }
@@ -344,6 +363,7 @@ impl Task for AsciiArtParse {
                 );
             }
         }
+
         5 * corners / 4 + 2 * runs
     }
 

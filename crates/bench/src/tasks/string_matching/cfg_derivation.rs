@@ -57,11 +57,14 @@ line_actions! {
 fn draw_productions(nonterminals: &str, rng: &mut TaskRng) -> Vec<Production> {
     let letter = |rng: &mut TaskRng| char::from(rng.one_of(TERMINALS));
     let mut productions = Vec::new();
+
     for left in nonterminals.chars() {
         let mut first_letters = TERMINALS.to_vec();
         rng.shuffle(&mut first_letters);
+
         for (number, first) in first_letters.into_iter().take(rng.size(2, 3)).enumerate() {
             let mut right = String::from(char::from(first));
+            // The first production has letters only: it ends the expansion of deep nonterminals.
             if number == 0 {
                 if rng.chance(1, 2) {
                     right.push(letter(rng));
@@ -76,9 +79,11 @@ fn draw_productions(nonterminals: &str, rng: &mut TaskRng) -> Vec<Production> {
                     });
                 }
             }
+
             productions.push(Production(left, right));
         }
     }
+
     productions
 }
 
@@ -101,7 +106,9 @@ fn draw_word(
             word.push(symbol);
             continue;
         }
+
         deepest = deepest.max(depth);
+        // From the cut on, the production without nonterminals ends the branch.
         let chosen = if depth >= cut { own[0] } else { rng.one_of(&own) };
         rest.extend(chosen.1.chars().rev().map(|symbol| (symbol, depth + 1)));
         // Every symbol yields at least one letter.
@@ -109,6 +116,7 @@ fn draw_word(
             return None;
         }
     }
+
     Some((word, deepest))
 }
 
@@ -123,10 +131,12 @@ impl Task for CfgDerivation {
             let cut = page::size::DEPTH.draw(difficulty, rng);
             let nonterminals = "SABCDEFG"[..count].to_owned();
             let productions = draw_productions(&nonterminals, rng);
+
             for _ in 0..WORDS_A_GRAMMAR {
                 let Some((word, depth)) = draw_word(&productions, cut, longest, rng) else {
                     continue;
                 };
+
                 let fits = page::size::LENGTH.accepts(difficulty, word.len() as u64);
                 if fits && page::size::DEPTH.accepts(difficulty, depth as u64) {
                     return Instance { nonterminals, productions, word };
@@ -143,9 +153,11 @@ impl Task for CfgDerivation {
             .all(|(place, c)| c.is_ascii_uppercase() && !names[..place].contains(c));
         InvalidInput::unless(distinct, "nonterminals", "must be distinct capital letters")?;
         InvalidInput::unless(names.first() == Some(&b'S'), "nonterminals", "must begin with S")?;
+
         let count = instance.productions.len();
         let range = format!("has {count} productions; give 1 to {PRODUCTIONS_MAX}");
         InvalidInput::unless((1..=PRODUCTIONS_MAX).contains(&count), "productions", range)?;
+
         let known =
             |symbol: char| symbol.is_ascii_lowercase() || instance.nonterminals.contains(symbol);
         let sides = instance.productions.iter().all(|Production(left, right)| {
@@ -158,6 +170,7 @@ impl Task for CfgDerivation {
             "right sides are 1 to {RIGHT_SIDE_MAX} symbols: a small letter, then small letters or nonterminals"
         );
         InvalidInput::unless(sides, "productions", rule)?;
+
         let begins: Vec<_> =
             instance.productions.iter().map(|p| (p.0, p.1.as_bytes()[0])).collect();
         let simple =
@@ -167,9 +180,11 @@ impl Task for CfgDerivation {
             "productions",
             "the right sides of a nonterminal must begin with distinct letters",
         )?;
+
         let letters = instance.word.bytes().all(|c| c.is_ascii_lowercase())
             && instance.word.len() <= WORD_MAX;
         InvalidInput::unless(letters, "word", format!("must be at most {WORD_MAX} small letters"))?;
+        // Last, because the reference relies on the checks above.
         let derived = reference_is_clean::<Self>(instance);
         InvalidInput::unless(derived, "word", "is not a word of the grammar")
     }
@@ -197,16 +212,22 @@ impl Task for CfgDerivation {
             .productions
             .get(action.production)
             .ok_or(Illegal("there is no such production"))?;
+
         if !state.rest.starts_with(*left) {
             return Err(Illegal("the leftmost nonterminal is another one"));
         }
+
         let depth = state.depths[0];
+        // Symbols are ASCII, a byte each.
         state.rest.replace_range(0..1, right);
         state.depths.splice(0..1, std::iter::repeat_n(depth + 1, right.len()));
+
+        // The letters before the next nonterminal are done.
         let letters = instance.letters_before(&state.rest);
         state.rest.drain(..letters);
         state.depths.drain(..letters);
         state.matched += letters;
+
         state.derivation.push(action.production);
         state.depth = state.depth.max(depth);
         Ok(())
@@ -237,9 +258,11 @@ impl Task for CfgDerivation {
             expected.is_some_and(|expected| left_rest.eq(expected.iter().copied())),
         );
         found.require(page::FITS, after.matched + after.rest.len() <= instance.word.len());
+
         let appended =
             after.derivation.split_last().is_some_and(|(_, earlier)| earlier == before.derivation);
         found.require(page::COUNT, appended);
+
         if Self::ended(instance, after) {
             found.require(page::WORD, instance.yields_word(after));
         }

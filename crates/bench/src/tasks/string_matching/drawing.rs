@@ -99,6 +99,7 @@ impl Object {
     pub fn cells(&self) -> impl Iterator<Item = Cell> + '_ {
         let ((top, bottom), (left, right)) = self.ends();
         let all = move |row: usize| {
+            // Between the first and the last row only the two sides are drawn.
             let step = if row == top || row == bottom { 1 } else { (right - left).max(1) };
             (left..=right).step_by(step).map(move |column| (row, column))
         };
@@ -120,12 +121,15 @@ pub fn place(grid: &mut [Vec<u8>], object: &Object) -> bool {
     let drawn = |row: usize, column: usize| {
         grid.get(row).and_then(|row| row.get(column)).is_some_and(|c| *c != b' ')
     };
+
     let near = |place: usize| place.saturating_sub(1)..=place + 1;
     let touches =
         |(row, column): Cell| near(row).any(|row| near(column).any(|column| drawn(row, column)));
+
     if object.cells().any(touches) {
         return false;
     }
+
     for (row, column) in object.cells() {
         let horizontal = row == object.top || row == object.bottom;
         let vertical = column == object.left || column == object.right;
@@ -136,5 +140,6 @@ pub fn place(grid: &mut [Vec<u8>], object: &Object) -> bool {
             Kind::Rect | Kind::Hline => b'-',
         };
     }
+
     true
 }

@@ -89,20 +89,26 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     let m = page::size::PATTERN.draw(difficulty, rng);
     let planted = page::size::PLANTED.draw(difficulty, rng);
     let alphabet: &[u8] = if rng.chance(1, 2) { b"ab" } else { b"abc" };
+
+    // Repetitions of a short unit, so that the pattern has borders.
     let unit = uniform(alphabet, m.div_ceil(3), rng);
     let mut pattern: Vec<u8> = unit.into_iter().cycle().take(m).collect();
     if rng.chance(1, 2) {
         redraw_letter(&mut pattern, alphabet, rng);
     }
+
     let mut text = uniform(alphabet, n, rng);
     for plant in 0..2 * planted {
         let mut planting = pattern.clone();
+        // Every second planting is likely to be a near miss.
         if plant % 2 == 1 {
             redraw_letter(&mut planting, alphabet, rng);
         }
+
         let place = rng.index(n - m + 1);
         text[place..place + m].copy_from_slice(&planting);
     }
+
     let string = |letters: Vec<u8>| letters.into_iter().map(char::from).collect();
     Instance { text: string(text), pattern: string(pattern) }
 }
@@ -127,6 +133,7 @@ impl Task for KmpPattern {
         };
         let text = letters(&instance.text, 1, TEXT_MAX);
         InvalidInput::unless(text, "text", format!("must be 1 to {TEXT_MAX} ASCII letters"))?;
+
         let pattern = letters(&instance.pattern, 2, PATTERN_MAX);
         InvalidInput::unless(
             pattern,
@@ -159,13 +166,16 @@ impl Task for KmpPattern {
             "i",
             "and `k` must be places of the text and the pattern, `k` no further than `i`",
         )?;
+
         limits::length(
             "failure",
             state.failure.len(),
             if state.phase == Phase::Pattern { i } else { m },
         )?;
+
         let failure = state.failure.iter().enumerate().all(|(place, length)| *length <= place);
         InvalidInput::unless(failure, "failure", "must have no entry greater than its place")?;
+
         limits::below("matches", state.matches.iter().copied(), instance.text.len())
     }
 
@@ -173,9 +183,11 @@ impl Task for KmpPattern {
         if (action.phase, action.i, action.k) != (state.phase, state.i, state.k) {
             return Err(Illegal("another comparison is due"));
         }
+
         if state.i >= instance.subject(state.phase).len() {
             return Err(Illegal("the text has been searched"));
         }
+
         let m = instance.pattern.len();
         match (state.phase, action.equal) {
             (Phase::Pattern, true) => {
@@ -187,10 +199,13 @@ impl Task for KmpPattern {
                 state.k += 1;
                 if state.k == m {
                     state.matches.push(state.i + 1 - m);
+                    // Occurrences may overlap.
                     state.k = state.failure[m - 1];
                 }
                 state.i += 1;
             }
+
+            // The place in the text stays: only the pattern is shifted.
             (_, false) if state.k > 0 => state.k = state.failure[state.k - 1],
             (Phase::Pattern, false) => {
                 state.failure.push(0);
@@ -198,6 +213,7 @@ impl Task for KmpPattern {
             }
             (Phase::Text, false) => state.i += 1,
         }
+
         if state.phase == Phase::Pattern {
             state.pattern_comparisons += 1;
             if state.i == m {
@@ -206,6 +222,7 @@ impl Task for KmpPattern {
         } else {
             state.text_comparisons += 1;
         }
+
         Ok(())
     }
 
@@ -224,19 +241,23 @@ impl Task for KmpPattern {
     ) {
         let pattern = instance.pattern.as_bytes();
         let subject = instance.subject(action.phase);
+
         found.require(
             page::TRUE_COMPARISON,
             (subject[action.i] == pattern[action.k]) == action.equal,
         );
         found.require(page::PREFIX, subject[..action.i].ends_with(&pattern[..action.k]));
+
         if before.phase == after.phase {
             let shift = |state: &State| state.i.checked_sub(state.k);
             found.require(page::FORWARD, after.i >= before.i && shift(after) >= shift(before));
         }
+
         let grows = |i: usize| {
             after.failure[i] <= i && (i == 0 || after.failure[i] <= after.failure[i - 1] + 1)
         };
         found.require(page::FAILURE_GROWTH, (0..after.failure.len()).all(grows));
+
         if Self::ended(instance, after) {
             let real = after
                 .matches

@@ -50,6 +50,7 @@ pub fn post_order(regex: &str) -> Option<Vec<Node>> {
     parser.rest.is_empty().then_some(parser.nodes)
 }
 
+/// Recursive descent. Callers limit the length of the expression, and with it the depth.
 struct Parser<'r> {
     rest: &'r [u8],
     nodes: Vec<Node>,
@@ -91,6 +92,7 @@ impl Parser<'_> {
             self.nodes.push(Node::Letter(*letter));
             self.rest = rest;
         }
+
         while let Some(quantifier) = self.rest.first().and_then(|c| Quantifier::of(*c)) {
             self.nodes.push(Node::Quantified(quantifier));
             self.rest = &self.rest[1..];
@@ -114,6 +116,7 @@ impl Tree {
             Self::Letter(rng.one_of(ALPHABET))
         } else {
             let left = rng.size(1, leaves - 1);
+            // Drawn before the operands: the order of draws is part of the benchmark.
             let concatenation = rng.chance(2, 3);
             let left_operand = Box::new(Self::drawn(left, rng));
             let right_operand = Box::new(Self::drawn(leaves - left, rng));
@@ -123,6 +126,7 @@ impl Tree {
                 Self::Alternation(left_operand, right_operand)
             }
         };
+
         if rng.chance(1, 4) {
             let quantifier =
                 rng.one_of(&[Quantifier::Star, Quantifier::Plus, Quantifier::Optional]);
@@ -134,6 +138,7 @@ impl Tree {
 
     /// Appends a random word of the expression. Words longer than `max` are cut off.
     pub fn sample(&self, word: &mut String, max: usize, rng: &mut TaskRng) {
+        // Nested repetitions could grow without a bound.
         if word.len() > max {
             return;
         }

@@ -129,12 +129,13 @@ impl fmt::Display for Action {
     }
 }
 
-/// The nodes that are left to be built; none known where the numbers of states, edges and fragments
-/// are not those that the first nodes lead to. A wrong letter leaves these numbers right, and the
-/// construction goes on after it.
+/// The nodes that are left to be built; `None` where the numbers of states, edges and fragments are
+/// not those that the first nodes lead to. A wrong letter leaves these numbers right, and the
+/// construction continues after it.
 pub fn nodes_left<'n>(nodes: &'n [Node], state: &State) -> Option<&'n [Node]> {
     // Every node adds edges, so that their number tells how many nodes are done.
     let (mut states, mut edges, mut fragments, mut done) = (0, 0, 0, 0);
+
     while edges < state.edges.len() {
         let node = *nodes.get(done)?;
         let more = growth(node);
@@ -147,6 +148,7 @@ pub fn nodes_left<'n>(nodes: &'n [Node], state: &State) -> Option<&'n [Node]> {
         }
         done += 1;
     }
+
     let fits = (states, edges, fragments)
         == (usize::from(state.states), state.edges.len(), state.fragments.len());
     fits.then(|| &nodes[done..])
@@ -165,6 +167,7 @@ fn next_set(instance: &Instance, state: &State) -> Option<StateSet> {
             state.edges.iter().filter(leads).map(|edge| edge.to).collect()
         }
     };
+
     // A state has at most two edges.
     let mut targets = vec![[None; 2]; states];
     for edge in state.edges.iter().filter(|edge| edge.letter.is_none()) {
@@ -184,18 +187,22 @@ impl Task for RegexNfa {
             let literals = page::size::LITERALS.draw(difficulty, rng);
             let length = page::size::TEXT.draw(difficulty, rng);
             let tree = Tree::drawn(literals, rng);
+
             let mut text = String::new();
             while text.len() < length {
                 tree.sample(&mut text, longest, rng);
             }
+
             if text.len() > longest {
                 continue;
             }
+
             if rng.chance(1, 2) {
                 let place = rng.index(text.len());
                 let letter = char::from(rng.one_of(regex::ALPHABET));
                 text.replace_range(place..=place, letter.encode_utf8(&mut [0; 4]));
             }
+
             return Instance { regex: format!("({tree})*"), text };
         }
     }
@@ -203,8 +210,10 @@ impl Task for RegexNfa {
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let short = instance.regex.len() <= REGEX_MAX;
         InvalidInput::unless(short, "regex", format!("must have at most {REGEX_MAX} characters"))?;
+
         let syntax = "must be an expression of letters a to d, |, *, +, ? and parentheses";
         InvalidInput::unless(regex::post_order(&instance.regex).is_some(), "regex", syntax)?;
+
         let letters = instance.text.bytes().all(|c| regex::ALPHABET.contains(&c))
             && instance.text.len() <= TEXT_MAX;
         InvalidInput::unless(letters, "text", format!("must be at most {TEXT_MAX} letters a to d"))
@@ -224,13 +233,16 @@ impl Task for RegexNfa {
 
     fn check_state(_: &Instance, state: &State) -> Result<(), InvalidInput> {
         let states = usize::from(state.states);
+
         InvalidInput::unless(
             state.states <= STATES_MAX,
             "states",
             format!("must be at most {STATES_MAX}"),
         )?;
+
         let ends = state.edges.iter().flat_map(|edge| [edge.from, edge.to]);
         limits::below("edges", ends.map(usize::from), states)?;
+
         let mut letters = vec![false; states];
         let read_with = |edge: &Edge| {
             edge.letter.is_some() && std::mem::replace(&mut letters[usize::from(edge.from)], true)
@@ -240,12 +252,15 @@ impl Task for RegexNfa {
             "edges",
             "must have one letter from a state at most",
         )?;
+
         limits::below(
             "fragments",
             state.fragments.iter().flat_map(|(s, t)| [*s, *t]).map(usize::from),
             states,
         )?;
+
         limits::within("pos", [state.pos], -1..=i64::MAX)?;
+
         let exist = state.active.is_ascending_below(states);
         InvalidInput::unless(
             exist,
@@ -267,14 +282,17 @@ impl Task for RegexNfa {
                 } else {
                     (state.states, state.states + 1)
                 };
+
                 if (*s, *t) != due {
                     return Err(Illegal(
                         "a cat goes from A's start to B's end, every other fragment between the next two numbers",
                     ));
                 }
+
                 if state.states > STATES_MAX {
                     return Err(Illegal("there are too many states"));
                 }
+
                 let taken = match node {
                     Node::Letter(_) => 0,
                     Node::Quantified(_) => 1,
@@ -288,6 +306,7 @@ impl Task for RegexNfa {
                 if let Node::Letter(letter) = node {
                     state.edges.push(Edge { from: *s, letter: Some(*letter), to: *t });
                 }
+
                 let epsilon = epsilon_edges(*node, operands, *s, *t).into_iter();
                 state.edges.extend(epsilon.map(|(from, to)| Edge { from, letter: None, to }));
             }
@@ -324,6 +343,7 @@ impl Task for RegexNfa {
             };
             return Some(Action::Build(node, s, t));
         }
+
         next_set(instance, state).map(Action::Set)
     }
 
@@ -340,23 +360,28 @@ impl Task for RegexNfa {
             *letters += u8::from(edge.letter.is_some());
             *all += 1;
         }
+
         let few =
             letters_and_all.iter().all(|(letters, all)| *all <= 2 && (*letters == 0 || *all == 1));
         found.require(page::OUT_DEGREE, few);
+
         let more = match action {
             Action::Build(Node::Concatenation, ..) | Action::Set(_) => 0,
             Action::Build(..) => 2,
         };
         found.require(page::STATE_COUNT, after.states == before.states + more);
+
         let leaves = |edge: &Edge| {
             edge.letter.is_none()
                 && after.active.contains(edge.from)
                 && !after.active.contains(edge.to)
         };
         found.require(page::CLOSED, after.active.is_empty() || !after.edges.iter().any(leaves));
+
         if matches!(action, Action::Set(_)) && before.pos < 0 {
             found.require(page::FRAGMENTS, before.fragments.len() == 1);
         }
+
         if Self::ended(instance, after) {
             let whole = after.letters_read() == Some(instance.text.len());
             found.require(

@@ -89,6 +89,7 @@ impl Order {
             Self::Rotate(k) => (i + k) % n,
             Self::EvensFirst if i < evens => 2 * i,
             Self::EvensFirst => 2 * (i - evens) + 1,
+            // The last of an odd number of words has no partner and stays.
             Self::SwapPairs if (i ^ 1) < n => i ^ 1,
             Self::LastFirst => (i + n - 1) % n,
             Self::Keep | Self::SwapPairs => i,
@@ -232,6 +233,7 @@ impl Task for TranslationChain {
             let count = page::size::LANGUAGES.draw(difficulty, rng);
             let words = page::size::WORDS.draw(difficulty, rng);
             let size = page::size::VOCABULARY.draw(difficulty, rng);
+
             let mut used: Vec<Word> = Vec::with_capacity((count + 1) * size);
             while used.len() < (count + 1) * size {
                 let word = Word::drawn(rng);
@@ -239,6 +241,7 @@ impl Task for TranslationChain {
                     used.push(word);
                 }
             }
+
             // The words come in random order, so that pairing them by place is a uniform bijection.
             let vocabularies: Vec<&[Word]> = used.chunks(size).collect();
             let sentence = (0..words).map(|_| rng.one_of(vocabularies[0])).collect();
@@ -253,6 +256,7 @@ impl Task for TranslationChain {
                     }
                 })
                 .collect();
+
             if languages.iter().any(|language| language.order != Order::Keep) {
                 return Instance { sentence, languages };
             }
@@ -263,9 +267,11 @@ impl Task for TranslationChain {
         let words = instance.sentence.len();
         let range = format!("has {words} words; give 1 to {WORDS_MAX}");
         InvalidInput::unless((1..=WORDS_MAX).contains(&words), "sentence", range)?;
+
         let count = instance.languages.len();
         let range = format!("has {count} languages; give 1 to {LANGUAGES_MAX}");
         InvalidInput::unless((1..=LANGUAGES_MAX).contains(&count), "languages", range)?;
+
         let mut read = instance.sentence.clone();
         for Language { name, dictionary, order } in &instance.languages {
             let small = dictionary.len() <= WORDS_MAX;
@@ -274,12 +280,14 @@ impl Task for TranslationChain {
                 "languages",
                 format!("{name}: the dictionary has more than {WORDS_MAX} words"),
             )?;
+
             let known = read.iter().all(|word| dictionary.contains_key(word));
             InvalidInput::unless(
                 known,
                 "languages",
                 format!("{name}: the dictionary lacks a word that it is to map"),
             )?;
+
             let mut values: Vec<Word> = dictionary.values().copied().collect();
             values.sort_unstable();
             values.dedup();
@@ -289,12 +297,14 @@ impl Task for TranslationChain {
                 "languages",
                 format!("{name}: two words have the same translation"),
             )?;
+
             let rotates = !matches!(order, Order::Rotate(k) if *k >= WORDS_MAX);
             InvalidInput::unless(
                 rotates,
                 "languages",
                 format!("{name}: rotate by less than {WORDS_MAX}"),
             )?;
+            // The next language can be given any of these words.
             read = values;
         }
         Ok(())
@@ -307,6 +317,7 @@ impl Task for TranslationChain {
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
         let words = instance.sentence.len();
         limits::at_most("stages", state.stages.len(), instance.languages.len())?;
+
         let complete = state.stages.iter().all(|stage| stage.0.len() == words);
         InvalidInput::unless(complete, "stages", format!("must be sentences of {words} words"))?;
         limits::below("out", [state.out.len()], words)
@@ -316,6 +327,7 @@ impl Task for TranslationChain {
         if state.stages.len() >= instance.languages.len() {
             return Err(Illegal("every language has its output"));
         }
+
         state.out.push(action.0);
         if state.out.len() == instance.sentence.len() {
             state.stages.push(Stage(std::mem::take(&mut state.out)));
@@ -326,6 +338,7 @@ impl Task for TranslationChain {
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let language = instance.languages.get(state.stages.len())?;
         let read = state.read(instance);
+
         // After a wrong word the dictionary may lack it: no action is prescribed then.
         let word =
             language.dictionary.get(&read[language.order.source(state.out.len(), read.len())])?;
@@ -342,13 +355,15 @@ impl Task for TranslationChain {
         let Some(language) = instance.languages.get(before.stages.len()) else { return };
         let is_value = language.dictionary.values().any(|word| *word == action.0);
         found.require(page::VOCABULARY, is_value);
-        // The dictionary is one-to-one: instead of mapping the output back, what is read is mapped
-        // forth.
+
+        // The dictionary is one-to-one: instead of mapping the output back, the input is mapped
+        // forwards.
         let read = before.read(instance);
         let mut mapped: Vec<Word> =
             read.iter().filter_map(|word| language.dictionary.get(word).copied()).collect();
         let mut out: Vec<Word> = before.out.iter().copied().chain([action.0]).collect();
         found.require(page::MULTISET, is_sub_multiset(&mut out, &mut mapped));
+
         if after.stages.len() > before.stages.len() {
             let undone = after
                 .stages
@@ -361,8 +376,10 @@ impl Task for TranslationChain {
                 undone.len() == read.len() && read.iter().zip(&undone).all(back),
             );
         }
+
         let words = instance.sentence.len();
         found.require(page::LENGTH, after.stages.iter().all(|stage| stage.0.len() == words));
+
         if Self::ended(instance, after) {
             let all = after.stages.len() == instance.languages.len();
             found.require(page::ALL_LANGUAGES, all && after.out.is_empty());
@@ -425,6 +442,7 @@ mod tests {
             }
             found.iter(&TranslationChain::SPEC).map(|c| c.name).collect::<Vec<_>>()
         };
+
         assert_eq!(broken(["tula", "mibo", "mibo"]), [""; 0]);
         assert_eq!(broken(["mibo", "tula", "mibo"]), ["round-trip"]);
     }

@@ -60,6 +60,7 @@ impl Types {
             (b'A'..=b'D').contains(&letter).then(|| set | 1 << (letter - b'A'))
         };
         let types = letters.bytes().try_fold(0, add).map(Self)?;
+        // Refuses letters that are out of order or written twice.
         (types.to_string() == text).then_some(types)
     }
 
@@ -177,6 +178,7 @@ impl TaskAction for Action {
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
         let letters = if form < 2 { fields.text(0)? } else { "" };
+        // A set has one form: its letters in alphabetical order, each once.
         let ascending = letters.as_bytes().is_sorted_by(|a, b| a < b);
         let types = Types(letters.bytes().fold(0, |set, letter| set | 1 << (letter - b'A')));
         ascending.then_some(Action { types, scrap: form % 2 == 1 })
@@ -194,28 +196,34 @@ fn brought(stage: &Stage, state: &State) -> (Defects, bool) {
     let mut defects = state.defects;
     let added = defect(&stage.adds, 0)
         .filter(|added| stage.reaches(state.unit) && defects.0[*added].is_none());
+
     if let Some(added) = added {
         defects.0[added] = Some(state.stage);
     }
+
     if let (Some(x), Some(y)) = (defect(&stage.spreads, 0), defect(&stage.spreads, 1)) {
         defects.0[y] = defects.0[y].or(defects.0[x]);
     }
+
     (defects, added.is_some())
 }
 
 fn draw_stage(units: usize, rng: &mut TaskRng) -> Stage {
     let letter = |defect: usize| ["A", "B", "C", "D"][defect].to_owned();
     let (mut adds, mut from, mut to) = (String::new(), 0, 0);
+
     if rng.chance(2, 5) {
         adds = letter(rng.index(TYPES));
         let (one, other) = (rng.index(units), rng.index(units));
         (from, to) = (one.min(other), one.max(other));
     }
+
     let mut spreads = String::new();
     if rng.chance(1, 3) {
         let (x, y) = rng.pair(TYPES);
         spreads = letter(x) + &letter(y);
     }
+
     let repairs = if rng.chance(1, 4) { letter(rng.index(TYPES)) } else { String::new() };
     let scraps = if rng.chance(1, 5) { letter(rng.index(TYPES)) } else { String::new() };
     Stage { adds, from, to, spreads, repairs, scraps }
@@ -230,6 +238,7 @@ impl Task for AssemblyLine {
             let units = page::size::UNITS.draw(difficulty, rng);
             let stages = (0..stages).map(|_| draw_stage(units, rng)).collect();
             let instance = Instance { units, stages };
+
             let end = reference_end::<Self>(&instance, u64::MAX);
             if end.is_some_and(|(state, _)| {
                 state.clean > 0 && state.defective > 0 && state.scrapped > 0
@@ -246,10 +255,13 @@ impl Task for AssemblyLine {
             "units",
             format!("must be 1 to {UNITS_MAX}"),
         )?;
+
         let counted = (1..=STAGES_MAX).contains(&instance.stages.len());
         InvalidInput::unless(counted, "stages", format!("give 1 to {STAGES_MAX} of them"))?;
+
         let is_type = |text: &str| text.bytes().all(|letter| (b'A'..=b'D').contains(&letter));
         let optional = |text: &str| text.len() <= 1 && is_type(text);
+
         let valid = instance.stages.iter().all(|stage| {
             let singles =
                 [&stage.adds, &stage.repairs, &stage.scraps].into_iter().all(|text| optional(text));
@@ -260,6 +272,7 @@ impl Task for AssemblyLine {
                 && stage.from <= stage.to
                 && stage.to < units
         });
+
         let reason = format!(
             "`adds`, `repairs` and `scraps` are \"\" or a type of A to D, `spreads` \"\" or two distinct types, and from <= \
              to < {units}"
@@ -297,23 +310,31 @@ impl Task for AssemblyLine {
         if Self::ended(instance, state) {
             return Err(Illegal("every unit is finished"));
         }
+
         let stage = &instance.stages[state.stage];
         let (mut defects, adds) = brought(stage, state);
+
         if types.without(defects.types()).count() > 0 {
             return Err(Illegal("the unit has a type that it cannot have"));
         }
+
+        // The origin of the type that this stage scraps, if the unit has the type.
         let fatal = defect(&stage.scraps, 0)
             .filter(|fatal| types.contains(*fatal))
             .and_then(|fatal| defects.0[fatal]);
         if scrap && fatal.is_none() {
             return Err(Illegal("the unit has no type that this stage scraps"));
         }
+
+        // What the line no longer names is repaired.
         for (defect, origin) in defects.0.iter_mut().enumerate() {
             *origin = origin.filter(|_| types.contains(defect));
         }
+
         state.introduced[state.stage] += usize::from(adds);
         state.defects = defects;
         state.stage += 1;
+
         if scrap || state.stage == instance.stages.len() {
             match fatal.filter(|_| scrap) {
                 Some(origin) => {
@@ -328,6 +349,7 @@ impl Task for AssemblyLine {
             state.stage = 0;
             state.defects = Defects::default();
         }
+
         Ok(())
     }
 
@@ -338,6 +360,7 @@ impl Task for AssemblyLine {
             defects.0[repaired] = None;
         }
         let types = defects.types();
+
         Some(Action {
             types,
             scrap: defect(&stage.scraps, 0).is_some_and(|fatal| types.contains(fatal)),
@@ -354,12 +377,15 @@ impl Task for AssemblyLine {
         let possible =
             |origin: usize| origin < after.stage && instance.stages[origin].reaches(after.unit);
         found.require(page::ORIGIN, after.defects.present().all(|(_, origin)| possible(origin)));
+
         let old = before.defects.types();
         let (new, gone) = (action.types.without(old).count(), old.without(action.types).count());
         found.require(page::AT_MOST, new <= 2 && gone <= 1);
+
         let counted = after.clean + after.defective + after.scrapped;
         found.require(page::UNITS, counted == after.unit && after.unit == after.finished.len());
         found.require(page::BLAME_SUM, after.blame.iter().sum::<usize>() == after.scrapped);
+
         if Self::ended(instance, after) {
             found.require(page::ALL_UNITS, after.finished.len() == instance.units);
         }

@@ -14,7 +14,7 @@ pub const MODULUS: usize = 1_000_003;
 /// With amounts up to [`VALUE_MAX`], all money together stays far below 2^53.
 const ACCOUNTS_MAX: usize = 1_000;
 
-/// No transactions make a balance as great as this.
+/// Exceeds every balance that transactions can make.
 const BALANCE_MAX: i64 = 1 << 48;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ fn opening(previous: usize, height: usize) -> usize {
 #[serde(deny_unknown_fields)]
 pub struct State {
     pub done: usize,
-    /// Below 0 after a wrong accept.
+    /// Negative after a wrong accept.
     pub balances: Vec<i64>,
     pub nonces: Vec<usize>,
     pub run: usize,
@@ -83,6 +83,7 @@ pub struct State {
 impl Instance {
     /// The next transaction of the open block; `None` when the block is complete.
     pub fn open(&self, state: &State) -> Option<&Transaction> {
+        // Where the open block ends: all before it are sealed.
         let end = (state.hashes.len() + 1) * self.block_size;
         self.transactions.get(state.done).filter(|_| state.done < end)
     }
@@ -109,6 +110,7 @@ impl Task for BlockchainLedger {
             let balances = (0..accounts).map(|_| small(20, 200, rng)).collect();
             let reward = small(1, 10, rng);
             let miners = (0..count.div_ceil(block_size)).map(|_| rng.index(accounts)).collect();
+
             let blank = Transaction { from: 0, to: 1, amount: 1, fee: 0, nonce: 0 };
             let mut instance =
                 Instance { balances, reward, block_size, miners, transactions: vec![blank; count] };
@@ -131,6 +133,7 @@ impl Task for BlockchainLedger {
                 Self::step(&instance, &mut state, action)
                     .expect("invariant: reference actions are legal");
             }
+
             let rejected = state.rejected_nonce + state.rejected_funds;
             if state.rejected_nonce > 0 && state.rejected_funds > 0 && 2 * rejected < count {
                 return instance;
@@ -142,6 +145,7 @@ impl Task for BlockchainLedger {
         let accounts = instance.balances.len();
         let range = format!("has {accounts} entries; give 2 to {ACCOUNTS_MAX}");
         InvalidInput::unless((2..=ACCOUNTS_MAX).contains(&accounts), "balances", range)?;
+
         let small = |amount: u32| amount as usize <= VALUE_MAX;
         let limit = format!("amounts must not exceed {VALUE_MAX}");
         InvalidInput::unless(
@@ -150,10 +154,12 @@ impl Task for BlockchainLedger {
             limit.clone(),
         )?;
         InvalidInput::unless(small(instance.reward), "reward", limit.clone())?;
+
         let count = instance.transactions.len();
         validate_count("transactions", count)?;
         let sizes = (1..=OPERATIONS_MAX).contains(&instance.block_size);
         InvalidInput::unless(sizes, "block_size", format!("must be 1 to {OPERATIONS_MAX}"))?;
+
         let blocks = count.div_ceil(instance.block_size);
         let miners = instance.miners.len() == blocks
             && instance.miners.iter().all(|miner| *miner < accounts);
@@ -162,12 +168,14 @@ impl Task for BlockchainLedger {
             "miners",
             format!("must be {blocks} accounts below {accounts}, one a block"),
         )?;
+
         let known = |transaction: &Transaction| {
             let Transaction { from, to, .. } = *transaction;
             from != to && from < accounts && to < accounts
         };
         let reason = format!("each must be between two different accounts below {accounts}");
         InvalidInput::unless(instance.transactions.iter().all(known), "transactions", reason)?;
+
         let amounts = instance.transactions.iter().all(|transaction| {
             small(transaction.amount) && small(transaction.fee) && transaction.nonce <= VALUE_MAX
         });
@@ -206,8 +214,10 @@ impl Task for BlockchainLedger {
         if matches!(*action, Action::Accept(hash) | Action::Seal(hash) if hash >= MODULUS) {
             return Err(Illegal("hashes are below 1000003"));
         }
+
         match (*action, instance.open(state)) {
             (Action::Accept(run), Some(transaction)) => {
+                // A wrong accept can make the balance negative, which `solvent` finds.
                 state.balances[transaction.from] -= transaction.cost();
                 state.balances[transaction.to] += i64::from(transaction.amount);
                 state.nonces[transaction.from] += 1;
@@ -228,11 +238,13 @@ impl Task for BlockchainLedger {
                     i64::from(instance.reward) + state.fees;
                 state.fees = 0;
                 state.hashes.push(hash);
+                // The next block's hash continues this one's: this chains the blocks.
                 state.run = opening(hash, state.hashes.len() + 1);
             }
             (Action::Seal(_), Some(_)) => return Err(Illegal("the block is not complete yet")),
             (_, None) => return Err(Illegal("the block is complete and must be sealed")),
         }
+
         Ok(())
     }
 
@@ -241,6 +253,7 @@ impl Task for BlockchainLedger {
             let miner = instance.miners.get(state.hashes.len())?;
             return Some(Action::Seal((31 * state.run + miner) % MODULUS));
         };
+
         Some(if transaction.nonce != state.nonces[transaction.from] {
             Action::RejectNonce
         } else if state.balances[transaction.from] < transaction.cost() {
@@ -260,28 +273,35 @@ impl Task for BlockchainLedger {
         let initial: i64 = instance.balances.iter().map(|balance| i64::from(*balance)).sum();
         let sealed = i64::try_from(after.hashes.len()).unwrap_or(i64::MAX);
         let minted = i64::from(instance.reward).saturating_mul(sealed);
+
         found.require(
             page::MONEY,
             after.balances.iter().sum::<i64>() + after.fees == initial + minted,
         );
         found.require(page::SOLVENT, after.balances.iter().all(|balance| *balance >= 0));
+
+        // A nonce counts the accepted transactions of its account.
         let judged =
             after.nonces.iter().sum::<usize>() + after.rejected_nonce + after.rejected_funds;
         found.require(page::NONCES, judged == after.done);
+
         if let Some(transaction) = instance.transactions.get(before.done) {
             let fits = before.nonces.get(transaction.from) == Some(&transaction.nonce);
             let costs = i64::from(transaction.amount) + i64::from(transaction.fee);
             let affordable =
                 before.balances.get(transaction.from).is_some_and(|balance| *balance >= costs);
+
             let (nonce, funds) = match action {
                 Action::Accept(_) => (fits, affordable),
                 Action::RejectNonce => (!fits, true),
                 Action::RejectFunds => (fits, !affordable),
                 Action::Seal(_) => (true, true),
             };
+
             found.require(page::NONCE_MATCH, nonce);
             found.require(page::COSTS, funds);
         }
+
         let touched =
             before.balances.iter().zip(&after.balances).filter(|(old, new)| old != new).count();
         let allowed = match action {
@@ -290,6 +310,7 @@ impl Task for BlockchainLedger {
             Action::RejectNonce | Action::RejectFunds => 0,
         };
         found.require(page::TOUCHED, touched <= allowed);
+
         if Self::ended(instance, after) {
             let sealed = after.hashes.len() == instance.miners.len();
             found.require(page::CHAIN, after.done == instance.transactions.len() && sealed);

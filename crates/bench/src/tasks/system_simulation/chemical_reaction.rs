@@ -45,6 +45,7 @@ impl Reaction {
     fn propensity(&self, counts: &[i64]) -> i64 {
         let ways = |(species, count): &(usize, i64)| {
             let n = counts[*species];
+            // Molecules of one species react in unordered pairs.
             if *count == 1 { n } else { n * (n - 1) / 2 }
         };
         self.rate * self.reactants.iter().map(ways).product::<i64>()
@@ -97,19 +98,23 @@ fn draw_reactions(masses: &[i64], count: usize, rng: &mut TaskRng) -> Option<Vec
     let common = |a: &Side, b: &Side| {
         a.iter().any(|(species, _)| b.iter().any(|(other, _)| other == species))
     };
+
     let mut pairs: Vec<(&Side, &Side)> = Vec::new();
     for a in &sides {
         let fits = |b: &&Side| side_mass(a, masses) == side_mass(b, masses) && !common(a, b);
         pairs.extend(sides.iter().filter(fits).map(|b| (a, b)));
     }
+
     if pairs.len() < count {
         return None;
     }
+
     // The first places of a shuffle.
     for place in 0..count {
         let other = rng.size(place, pairs.len() - 1);
         pairs.swap(place, other);
     }
+
     let reaction = |(reactants, products): &(&Side, &Side)| Reaction {
         reactants: (*reactants).clone(),
         products: (*products).clone(),
@@ -126,11 +131,13 @@ impl Task for ChemicalReaction {
             let species = page::size::SPECIES.draw(difficulty, rng);
             let count = page::size::REACTIONS.draw(difficulty, rng);
             let steps = page::size::STEPS.draw(difficulty, rng);
+
             let masses: Vec<i64> = (0..species).map(|_| rng.between(1, 12)).collect();
             let counts = (0..species).map(|_| rng.between(0, 60)).collect();
             let Some(reactions) = draw_reactions(&masses, count, rng) else { continue };
             let draws = (0..steps).map(|_| rng.between(0, 999)).collect();
             let instance = Instance { masses, counts, reactions, draws };
+
             let Some((end, fired)) = reference_end::<Self>(&instance, u64::MAX) else { continue };
             let different = end.fired.iter().filter(|fired| **fired > 0).count();
             if fired == steps as u64 && different >= 3 {
@@ -149,16 +156,19 @@ impl Task for ChemicalReaction {
         )?;
         let masses = instance.masses.iter().all(|mass| (1..=MASS_MAX).contains(mass));
         InvalidInput::unless(masses, "masses", format!("every mass must be 1 to {MASS_MAX}"))?;
+
         let counts = instance.counts.len() == species
             && instance.counts.iter().all(|n| (0..=MASS_MAX).contains(n));
         let reason = format!("must be one count for each species, each 0 to {MASS_MAX}");
         InvalidInput::unless(counts, "counts", reason)?;
+
         let light = instance.mass(&instance.counts) <= MASS_MAX;
         InvalidInput::unless(
             light,
             "counts",
             format!("the sum of counts · masses must not exceed {MASS_MAX}"),
         )?;
+
         let side = |side: &Side| {
             let shape = side.is_sorted_by(|a, b| a.0 < b.0)
                 && matches!(**side, [(_, 1 | 2)] | [(_, 1), (_, 1)]);
@@ -171,6 +181,7 @@ impl Task for ChemicalReaction {
                 && side_mass(&reaction.reactants, &instance.masses)
                     == side_mass(&reaction.products, &instance.masses)
         };
+
         let reactions = (1..=REACTIONS_MAX).contains(&instance.reactions.len());
         let reason = format!(
             "must be 1 to {REACTIONS_MAX} with sides of equal mass, each of one species once or twice or two species \
@@ -181,7 +192,9 @@ impl Task for ChemicalReaction {
             "reactions",
             reason,
         )?;
+
         validate_count("draws", instance.draws.len())?;
+
         let draws = instance.draws.iter().all(|u| (0..1000).contains(u));
         InvalidInput::unless(draws, "draws", "every rng must be 0 to 999")
     }
@@ -207,6 +220,7 @@ impl Task for ChemicalReaction {
         if !reaction.can_fire(&state.counts) {
             return Err(Illegal("its reactants are not there"));
         }
+
         reaction.reactants.iter().for_each(|(species, count)| state.counts[*species] -= count);
         reaction.products.iter().for_each(|(species, count)| state.counts[*species] += count);
         state.fired[fires] += 1;
@@ -218,11 +232,14 @@ impl Task for ChemicalReaction {
         let u = *instance.draws.get(state.t)?;
         let total: i64 =
             instance.reactions.iter().map(|reaction| reaction.propensity(&state.counts)).sum();
+
         let mut sum = 0;
         let selected = instance.reactions.iter().position(|reaction| {
             sum += reaction.propensity(&state.counts);
+            // Without fractions: sum / total > u / 1000.
             1000 * sum > u * total
         });
+
         // Nothing is selected when nothing can fire.
         selected.map(Action::Fire)
     }
@@ -235,6 +252,7 @@ impl Task for ChemicalReaction {
         found: &mut Violations,
     ) {
         let Action::Fire(fires) = *action;
+
         if let (Some(u), true) = (instance.draws.get(before.t), fires < instance.reactions.len()) {
             let quarter = u / 250;
             let lengths = || {
@@ -246,13 +264,16 @@ impl Task for ChemicalReaction {
             let (start, end): (i64, i64) =
                 (lengths().take(fires).sum(), lengths().take(fires + 1).sum());
             let total: i64 = lengths().sum();
+
             found.require(
                 page::DRAW_QUARTER,
                 4 * start < (quarter + 1) * total && 4 * end > quarter * total,
             );
         }
+
         found.require(page::MASS, instance.mass(&after.counts) == instance.mass(&instance.counts));
         found.require(page::NON_NEGATIVE, after.counts.iter().all(|count| *count >= 0));
+        // What the reactions fired so far must have left of the initial counts.
         let mut counts = instance.counts.clone();
         for (reaction, fired) in instance.reactions.iter().zip(&after.fired) {
             reaction
@@ -261,9 +282,12 @@ impl Task for ChemicalReaction {
                 .for_each(|(species, count)| counts[*species] -= fired * count);
             reaction.products.iter().for_each(|(species, count)| counts[*species] += fired * count);
         }
+
         found.require(page::STOICHIOMETRY, counts == after.counts);
+
         let fired: i64 = after.fired.iter().sum();
         found.require(page::FIRED_SUM, usize::try_from(fired) == Ok(after.t));
+
         if Self::ended(instance, after) {
             let stuck = instance.reactions.iter().all(|reaction| !reaction.can_fire(&after.counts));
             found.require(page::DONE, after.t == instance.draws.len() || stuck);

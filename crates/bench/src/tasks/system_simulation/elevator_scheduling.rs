@@ -84,6 +84,7 @@ impl State {
             .iter()
             .zip(&self.riding)
             .map(|(waiting, riding)| !waiting.is_empty() || !riding.is_empty());
+
         let elevator = self.last.0.map_or(0, |last| last.elevator + 1);
         Turn::next(&instance.calls, &self.floors, busy.collect(), self.t, elevator)
     }
@@ -112,7 +113,7 @@ impl State {
         waiting.chain(self.riding[turn.elevator].iter().map(|call| instance.calls[*call].to))
     }
 
-    /// Lets out and in who wants to at this floor.
+    /// Lets passengers out and in at this floor.
     fn open(&mut self, instance: &Instance, elevator: usize, tick: usize) {
         let floor = self.floors[elevator];
         let delivered = &mut self.delivered;
@@ -123,6 +124,7 @@ impl State {
             }
             !arrived
         });
+
         let riding = &mut self.riding[elevator];
         self.waiting[elevator].retain(|call| {
             let boards = instance.calls[*call].from == floor;
@@ -131,6 +133,7 @@ impl State {
             }
             !boards
         });
+
         self.doors[elevator] += 1;
     }
 
@@ -139,6 +142,7 @@ impl State {
     fn is_conserved(&self, instance: &Instance) -> bool {
         let made = first_after(&instance.calls, self.t);
         let mut found: Vec<bool> = self.delivered.iter().map(|tick| tick.get().is_some()).collect();
+
         let once = self.waiting.iter().chain(&self.riding).flatten().all(|call| {
             let new = found.get(*call) == Some(&false);
             if new {
@@ -146,6 +150,7 @@ impl State {
             }
             new
         });
+
         once && found.iter().enumerate().all(|(call, found)| *found == (call < made))
     }
 }
@@ -158,6 +163,7 @@ impl Task for ElevatorScheduling {
         let floors = page::size::FLOORS.draw(difficulty, rng);
         let count = page::size::CALLS.draw(difficulty, rng);
         let elevators = (0..elevators).map(|_| rng.index(floors)).collect();
+
         let mut time = 0;
         let calls = (0..count).map(|call| {
             time += if call == 0 { 0 } else { rng.index(5) };
@@ -171,11 +177,14 @@ impl Task for ElevatorScheduling {
         let floors = instance.floors;
         let range = format!("is {floors}; give 2 to {FLOORS_MAX}");
         InvalidInput::unless((2..=FLOORS_MAX).contains(&floors), "floors", range)?;
+
         let counted = (1..=ELEVATORS_MAX).contains(&instance.elevators.len());
         let elevators = counted && instance.elevators.iter().all(|floor| *floor < floors);
         let reason = format!("must be 1 to {ELEVATORS_MAX} floors below {floors}");
         InvalidInput::unless(elevators, "elevators", reason)?;
+
         validate_count("calls", instance.calls.len())?;
+
         let way = |call: &Call| {
             call.from != call.to && call.from < floors && call.to < floors && call.time <= TIME_MAX
         };
@@ -183,6 +192,7 @@ impl Task for ElevatorScheduling {
             "each must lead from one floor below {floors} to another, at a time up to {TIME_MAX}"
         );
         InvalidInput::unless(instance.calls.iter().all(way), "calls", reason)?;
+
         let ascending = instance.calls.is_sorted_by_key(|call| call.time);
         InvalidInput::unless(ascending, "calls", "times must ascend")
     }
@@ -200,16 +210,19 @@ impl Task for ElevatorScheduling {
             doors: vec![0; elevators],
             last: Last(None),
         };
+
         for call in 0..first_after(&instance.calls, 0) {
             let elevator = nearest(&state.floors, instance.calls[call].from);
             state.waiting[elevator].push(call);
         }
+
         state
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
         let (elevators, calls) = (instance.elevators.len(), instance.calls.len());
         limits::counts("t", [state.t])?;
+
         let lengths = [
             ("floors", state.floors.len()),
             ("directions", state.directions.len()),
@@ -219,14 +232,17 @@ impl Task for ElevatorScheduling {
             ("doors", state.doors.len()),
         ];
         lengths.into_iter().try_for_each(|(field, len)| limits::length(field, len, elevators))?;
+
         limits::below("floors", state.floors.iter().copied(), instance.floors)?;
         limits::below("waiting", state.waiting.iter().flatten().copied(), calls)?;
         limits::below("riding", state.riding.iter().flatten().copied(), calls)?;
         limits::length("delivered", state.delivered.len(), calls)?;
         limits::counts("delivered", state.delivered.iter().filter_map(|tick| tick.get()))?;
+
         let mut ticks = state.delivered.iter().zip(&instance.calls);
         let late = ticks.all(|(tick, call)| tick.get().is_none_or(|tick| tick >= call.time));
         InvalidInput::unless(late, "delivered", "must not come before the call")?;
+
         let mut under_way = state.waiting.iter().chain(&state.riding).flatten();
         let made = under_way.all(|call| instance.calls[*call].time <= state.t);
         InvalidInput::unless(made, "waiting", "and `riding` must hold calls that were made by `t`")
@@ -238,10 +254,13 @@ impl Task for ElevatorScheduling {
         if elevator != turn.elevator {
             return Err(Illegal("another elevator acts next"));
         }
+
         let floor = state.floors[elevator];
         if act == Act::Up && floor + 1 == instance.floors || act == Act::Down && floor == 0 {
             return Err(Illegal("the building ends here"));
         }
+
+        // What happened before this turn becomes part of the state.
         state.t = turn.tick;
         turn.assigned.iter().for_each(|(call, elevator)| state.waiting[*elevator].push(*call));
         for (direction, _) in
@@ -249,6 +268,7 @@ impl Task for ElevatorScheduling {
         {
             *direction = Direction::None;
         }
+
         match act {
             Act::Open => state.open(instance, elevator, turn.tick),
             Act::Up => {
@@ -262,6 +282,7 @@ impl Task for ElevatorScheduling {
                 state.moved[elevator] += 1;
             }
         }
+
         Ok(())
     }
 
@@ -269,12 +290,14 @@ impl Task for ElevatorScheduling {
         let turn = state.turn(instance)?;
         let (floor, direction) = (state.floors[turn.elevator], state.direction_at(&turn));
         let goals = || state.goals_at(&turn, instance);
+
         let upwards = match direction {
             // At equal distance the lower floor.
             Direction::None => goals().min_by_key(|goal| (goal.abs_diff(floor), *goal))? > floor,
             Direction::Up => goals().any(|goal| goal > floor),
             Direction::Down => !goals().any(|goal| goal < floor),
         };
+
         let act = match upwards {
             _ if goals().any(|goal| goal == floor) => Act::Open,
             true => Act::Up,
@@ -292,6 +315,7 @@ impl Task for ElevatorScheduling {
     ) {
         found.require(page::IN_BUILDING, after.floors.iter().all(|floor| *floor < instance.floors));
         found.require(page::CONSERVATION, after.is_conserved(instance));
+
         if let Some(turn) = before.turn(instance) {
             let (floor, direction) = (before.floors[turn.elevator], before.direction_at(&turn));
             let mut goals = before.goals_at(&turn, instance);
@@ -301,9 +325,11 @@ impl Task for ElevatorScheduling {
                 _ => false,
             };
             found.require(page::NO_NEEDLESS_TURN, !needless);
+
             let wanted = before.goals_at(&turn, instance).any(|goal| goal == floor);
             found.require(page::DOOR_REASON, wanted == (action.act == Act::Open));
         }
+
         if Self::ended(instance, after) {
             found.require(
                 page::ALL_DELIVERED,

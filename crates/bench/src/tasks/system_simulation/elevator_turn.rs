@@ -58,6 +58,7 @@ impl Turn {
         let mut call = first_after(calls, tick);
         let mut turn =
             Self { elevator, tick, assigned: Vec::new(), rested: vec![false; elevators] };
+
         loop {
             while turn.elevator < elevators {
                 if busy[turn.elevator] {
@@ -66,8 +67,10 @@ impl Turn {
                 turn.rested[turn.elevator] = true;
                 turn.elevator += 1;
             }
+
             turn.elevator = 0;
             turn.tick += 1;
+
             if !busy.contains(&true) {
                 // Ticks without any action are skipped, up to the next call.
                 let next = calls.get(call)?.time;
@@ -76,6 +79,7 @@ impl Turn {
                     turn.tick = next;
                 }
             }
+
             while calls.get(call).is_some_and(|next| next.time <= turn.tick) {
                 let elevator = nearest(floors, calls[call].from);
                 turn.assigned.push((call, elevator));

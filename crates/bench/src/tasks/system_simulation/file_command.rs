@@ -52,6 +52,7 @@ impl Command {
     pub fn is_well_formed(&self) -> bool {
         let Some(path) = self.path() else { return true };
         let named = matches!(self, Self::Mkdir(_) | Self::Touch(_) | Self::Rm(_) | Self::Rmdir(_));
+
         let relative = path.strip_prefix('/').unwrap_or(path);
         let ends_in_name =
             relative.rsplit('/').next().is_some_and(|name| !matches!(name, "" | "." | ".."));
@@ -82,6 +83,7 @@ fn relative(path: &Path, cwd: &Path, named: bool) -> Option<String> {
 /// must.
 fn through_parents(path: &Path, cwd: &Path, named: bool) -> Option<String> {
     let (mut at, mut way) = (cwd.clone(), Vec::new());
+    // Each `..` leads one directory up, until the path lies at or below it.
     while !at.is_root() {
         at = at.parent().into();
         way.push("..");
@@ -100,6 +102,7 @@ fn detour(path: &Path, tree: &Tree, named: bool, rng: &mut TaskRng) -> Option<St
         .iter()
         .filter(|entry| entry.kind == Kind::Directory && !entry.path.is_root());
     let directories: Vec<_> = directories.map(|entry| &entry.path).collect();
+
     if directories.is_empty() {
         return None;
     }
@@ -122,9 +125,11 @@ fn written(path: &Path, tree: &Tree, cwd: &Path, named: bool, rng: &mut TaskRng)
 /// names.
 fn target<'t>(paths: impl Iterator<Item = &'t Path>, rng: &mut TaskRng) -> Path {
     let paths: Vec<_> = paths.collect();
+
     if rng.chance(5, 6) && !paths.is_empty() {
         return rng.one_of(&paths).clone();
     }
+
     (0..rng.size(1, 2)).fold(Path::root(), |path, _| path.join(rng.one_of(&NAMES)))
 }
 
@@ -136,11 +141,13 @@ pub fn draw_command(tree: &Tree, cwd: &Path, rng: &mut TaskRng) -> Command {
     let existing = |kind: Kind, rng: &mut TaskRng| target(of_kind(kind), rng);
     let written =
         |path: Path, named: bool, rng: &mut TaskRng| written(&path, tree, cwd, named, rng);
+
     let new = |rng: &mut TaskRng| {
         let directories: Vec<_> = of_kind(Kind::Directory).collect();
         let path = rng.one_of(&directories).join(rng.one_of(&NAMES));
         written(path, true, rng)
     };
+
     match rng.below(100) {
         0..8 => Command::Su(rng.one_of(&User::ALL)),
         8..20 if rng.chance(1, 4) => Command::Cd("..".to_owned()),

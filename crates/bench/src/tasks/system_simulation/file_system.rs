@@ -59,14 +59,16 @@ pub fn split(path: &str) -> (&str, &str) {
 }
 
 impl State {
-    /// What comes of a command. What is only forbidden (rights, a directory that is in use) is
-    /// looked at if `checked`.
+    /// The outcome of a command. What is only forbidden (missing rights, removing a directory that
+    /// is in use) counts as a failure if `checked`.
     fn outcome(&self, command: &Command, checked: bool) -> Result<Effect, Code> {
+        // Without a user, rights are not looked at.
         let user = Some(self.user).filter(|_| checked);
         let demand = |holds: bool, code: Code| if holds { Ok(()) } else { Err(code) };
         let allowed = |entry: &Entry, right: u8| {
             demand(user.is_none_or(|user| entry.allows(user, right)), Code::Perm)
         };
+
         let walk = |path: &str| self.tree.walk(&self.cwd, path, user);
         let find = |path: &Path| self.tree.find(path.as_str()).ok_or(Code::Noent);
         let file = |path: &str, right: u8| {
@@ -76,11 +78,13 @@ impl State {
             allowed(entry, right)?;
             Ok((path, entry.content))
         };
+
         let parent = |path: &str| {
             let (directory, name) = split(path);
             let directory = self.tree.enter(&walk(directory)?, user)?;
             Ok((directory, directory.path.join(name)))
         };
+
         Ok(match command {
             Command::Su(user) => Effect::Become(*user),
             Command::Cd(path) => {
@@ -92,10 +96,13 @@ impl State {
                 let kind =
                     if matches!(command, Command::Mkdir(_)) { Kind::Directory } else { Kind::File };
                 let (directory, path) = parent(path)?;
+
                 if let Some(entry) = self.tree.find(path.as_str()) {
+                    // `touch` leaves an existing file as it is.
                     demand(kind == Kind::File && entry.kind == Kind::File, Code::Exists)?;
                     return Ok(Effect::Nothing);
                 }
+
                 allowed(directory, WRITE)?;
                 Effect::Make(Entry::new(path, kind, self.user))
             }
@@ -108,7 +115,9 @@ impl State {
                     Command::Rm(_) => demand(entry.kind == Kind::File, Code::Isdir)?,
                     _ => demand(entry.kind == Kind::Directory, Code::Notdir)?,
                 }
+
                 allowed(directory, WRITE)?;
+
                 if checked && entry.kind == Kind::Directory {
                     demand(!self.tree.holds_entries(&path), Code::Notempty)?;
                     demand(path != self.cwd, Code::Busy)?;
@@ -147,6 +156,7 @@ fn draw_run(count: usize, rng: &mut TaskRng) -> Option<(Instance, State)> {
     let mut instance = Instance { commands: Vec::with_capacity(count) };
     let mut state = FileSystem::start(&instance);
     let (mut perm, mut noent) = (false, false);
+
     for _ in 0..count {
         instance.commands.push(draw_command(&state.tree, &state.cwd, rng));
         let action = FileSystem::reference(&instance, &state)?;
@@ -154,6 +164,7 @@ fn draw_run(count: usize, rng: &mut TaskRng) -> Option<(Instance, State)> {
         noent |= action == Action::Failure(Code::Noent);
         FileSystem::step(&instance, &mut state, action).ok()?;
     }
+
     (perm && noent).then_some((instance, state))
 }
 
@@ -203,10 +214,12 @@ impl Task for FileSystem {
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let command = instance.commands.get(state.done).ok_or(Illegal("every command is done"))?;
+
         match *action {
             Action::Failure(_) => state.errors += 1,
             Action::Success | Action::Content(_) => {
                 let effect = state
+                    // A wrong line may overlook rights, but cannot do the impossible.
                     .outcome(command, false)
                     .map_err(|_| Illegal("the command cannot be carried out"))?;
                 if matches!(effect, Effect::Show(_)) != matches!(action, Action::Content(_)) {
@@ -215,6 +228,7 @@ impl Task for FileSystem {
                 state.carry_out(effect);
             }
         }
+
         state.done += 1;
         Ok(())
     }
@@ -236,21 +250,26 @@ impl Task for FileSystem {
         found: &mut Violations,
     ) {
         found.require(page::TREE, after.tree.is_whole());
+
         let cwd = after.tree.find(after.cwd.as_str());
         found.require(page::CWD, cwd.is_some_and(|entry| entry.kind == Kind::Directory));
+
         if let (Action::Failure(code), Some(command)) = (action, instance.commands.get(before.done))
         {
             found.require(page::CODES, command.can_fail_with(*code));
             found.require(page::ROOT_RIGHTS, *code != Code::Perm || before.user != User::Root);
         }
+
         let (old, new) = before.tree.differences(&after.tree);
         let allowed = usize::from(!matches!(action, Action::Failure(_)));
         found.require(page::ONE_ENTRY, old.len().max(new.len()) <= allowed);
-        // Types admit no other owners.
+
+        // That owners are known users holds by their type.
         let kept = |entry: &Entry| {
             before.tree.find(entry.path.as_str()).is_none_or(|old| old.owner == entry.owner)
         };
         found.require(page::OWNERS, new.iter().all(kept));
+
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.commands.len());
         }

@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for Path {
 }
 
 impl Path {
-    /// Whether a client's path is `/`, or names behind slashes.
+    /// Whether a client's path is `/`, or names that each follow a slash.
     pub fn is_absolute(&self) -> bool {
         self.is_root()
             || self
@@ -154,6 +154,7 @@ impl<'de> Deserialize<'de> for Entry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (path, kind, owner, mode, content): (Path, String, User, String, usize) =
             Deserialize::deserialize(deserializer)?;
+
         let kind = match kind.as_str() {
             "d" => Kind::Directory,
             "f" => Kind::File,
@@ -163,6 +164,7 @@ impl<'de> Deserialize<'de> for Entry {
                 )));
             }
         };
+
         match *mode.as_bytes() {
             [user @ b'0'..=b'7', others @ b'0'..=b'7'] => {
                 Ok(Self { path, kind, owner, mode: Mode(user - b'0', others - b'0'), content })
@@ -228,7 +230,7 @@ impl Tree {
         }
     }
 
-    /// Takes just this entry, not what lies below it.
+    /// Removes just this entry, not what lies below it.
     pub fn remove(&mut self, path: &Path) {
         if let Ok(place) = self.place(path.as_str()) {
             self.0.remove(place);
@@ -244,8 +246,9 @@ impl Tree {
     /// The directory at a path, checked as every component of a walk is; without a user, rights are
     /// not looked at.
     pub fn enter(&self, path: &Path, user: Option<User>) -> Result<&Entry, Code> {
-        // Only a wrong line can take away the directory that one stands in.
+        // Only a wrong line can remove the working directory.
         let entry = self.find(path.as_str()).ok_or(Code::Noent)?;
+
         if entry.kind != Kind::Directory {
             return Err(Code::Notdir);
         }
@@ -269,6 +272,7 @@ impl Tree {
                 }
             }
         }
+
         Ok(at)
     }
 
@@ -277,6 +281,7 @@ impl Tree {
         // By the order of the entries, the parent of one is among the directories above the one
         // before it.
         let mut above: Vec<&Entry> = Vec::new();
+
         for entry in &self.0 {
             if !entry.path.is_root() {
                 while above
@@ -291,6 +296,7 @@ impl Tree {
             }
             above.push(entry);
         }
+
         self.0.first().is_some_and(|entry| entry.path.is_root())
     }
 

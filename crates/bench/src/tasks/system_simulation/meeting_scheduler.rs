@@ -56,6 +56,7 @@ impl Instance {
             let slots = slots(at, length);
             let free = (0..self.rooms.len())
                 .filter(|room| self.rooms[*room] >= people && taken[*room] & slots == 0);
+            // The first of equally large rooms.
             free.min_by_key(|room| self.rooms[*room]).map(|room| (room, at))
         })
     }
@@ -89,6 +90,7 @@ impl State {
         let end = |booking: &Booking| (booking.1, booking.2 + instance.length(booking));
         let mut bookings: Vec<_> =
             self.bookings.iter().map(|booking| ((booking.1, booking.2), end(booking))).collect();
+
         bookings.sort_unstable();
         // By rooms and times: two bookings that overlap have neighbours between them that do.
         bookings.is_sorted_by(|(_, end), (start, _)| end <= start)
@@ -116,8 +118,10 @@ impl Task for MeetingScheduler {
             let count = page::size::REQUESTS.draw(difficulty, rng);
             let rooms = (0..rooms).map(|_| rng.size(4, 30)).collect();
             let max_shift = rng.size(0, 3);
+
             let mut booked = Vec::new();
             let requests = (0..count).map(|request| {
+                // Only an earlier booking can be cancelled.
                 if rng.chance(1, 5) && !booked.is_empty() {
                     return Request::Cancel(rng.one_of(&booked));
                 }
@@ -125,8 +129,10 @@ impl Task for MeetingScheduler {
                 let length = rng.size(1, 4);
                 Request::Book(rng.size(0, SLOTS - length), length, rng.size(1, 32))
             });
+
             let requests = requests.collect();
             let instance = Instance { rooms, max_shift, requests };
+
             let Some((end, _)) = reference_end::<Self>(&instance, u64::MAX) else { continue };
             if end.rejected_busy > 0 && end.cancelled > 0 && end.bookings.len() >= 3 {
                 return instance;
@@ -138,18 +144,21 @@ impl Task for MeetingScheduler {
         let rooms = instance.rooms.len();
         let range = format!("has {rooms} entries; give 1 to {ROOMS_MAX}");
         InvalidInput::unless((1..=ROOMS_MAX).contains(&rooms), "rooms", range)?;
+
         let capacities = instance.rooms.iter().all(|capacity| *capacity <= VALUE_MAX);
         InvalidInput::unless(
             capacities,
             "rooms",
             format!("capacities must not exceed {VALUE_MAX}"),
         )?;
+
         InvalidInput::unless(
             instance.max_shift <= SLOTS,
             "max_shift",
             format!("must not exceed {SLOTS}"),
         )?;
         validate_count("requests", instance.requests.len())?;
+
         let within = |request: &Request| match *request {
             Request::Book(start, length, _) => start < SLOTS && (1..=SLOTS).contains(&length),
             Request::Cancel(_) => true,
@@ -183,11 +192,13 @@ impl Task for MeetingScheduler {
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let request = *instance.requests.get(state.done).ok_or(Illegal("every request is done"))?;
+
         if let Action::Booked(room, _) | Action::Freed(room) = *action
             && room >= instance.rooms.len()
         {
             return Err(Illegal("there is no such room"));
         }
+
         match (*action, request) {
             // Requests come in order: the last booking is that of the latest request.
             (Action::Booked(room, at), Request::Book(..)) => {
@@ -205,6 +216,7 @@ impl Task for MeetingScheduler {
             (Action::Nothing, Request::Cancel(_)) => {}
             _ => return Err(Illegal("the request has no such result")),
         }
+
         state.done += 1;
         Ok(())
     }
@@ -221,6 +233,7 @@ impl Task for MeetingScheduler {
                 for booking in &state.bookings {
                     taken[booking.1] |= slots(booking.2, instance.length(booking));
                 }
+
                 let place = instance.place(&taken, start, length, people);
                 place.map_or(Action::RejectBusy, |(room, at)| Action::Booked(room, at))
             }
@@ -239,19 +252,23 @@ impl Task for MeetingScheduler {
     ) {
         found.require(page::NO_OVERLAP, after.is_disjoint(instance));
         found.require(page::FITS, after.bookings.iter().all(|booking| instance.suits(booking)));
+
         let concerned = match instance.requests.get(before.done) {
             Some(Request::Cancel(request)) => *request,
             _ => before.done,
         };
+
         let old = before.bookings.iter().filter(|booking| booking.0 != concerned);
         let new = after.bookings.iter().filter(|booking| booking.0 != concerned);
         found.require(page::OTHERS_STAY, old.eq(new));
+
         let asked = instance.requests[..after.done]
             .iter()
             .filter(|request| matches!(request, Request::Book(..)));
         let settled =
             after.bookings.len() + after.rejected_busy + after.rejected_capacity + after.cancelled;
         found.require(page::LEDGER, settled == asked.count());
+
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.requests.len());
         }
@@ -271,6 +288,7 @@ impl Task for MeetingScheduler {
         for booking in &state.bookings {
             used[booking.1] += instance.length(booking);
         }
+
         json!({
             "bookings": state.bookings,
             "used": used,

@@ -59,9 +59,12 @@ word_actions!(Action {
 fn network(routers: usize, rng: &mut TaskRng) -> Vec<Vec<usize>> {
     let mut linked = vec![vec![false; routers]; routers];
     let mut link = |(a, b): (usize, usize)| (linked[a][b], linked[b][a]) = (true, true);
+
+    // A tree first, so that every router can be reached.
     for router in 1..routers {
         link((router, rng.index(router)));
     }
+
     for _ in 0..routers / 2 {
         link(rng.pair(routers));
     }
@@ -74,8 +77,11 @@ fn distances(neighbours: &[Vec<usize>], to: usize) -> Vec<usize> {
     distance[to] = 0;
     let mut reached = vec![to];
     let mut next = 0;
+
+    // Breadth-first: the list of reached routers is the queue as well.
     while let Some(router) = reached.get(next).copied() {
         next += 1;
+
         for neighbour in &neighbours[router] {
             if distance[*neighbour] == usize::MAX {
                 distance[*neighbour] = distance[router] + 1;
@@ -83,6 +89,7 @@ fn distances(neighbours: &[Vec<usize>], to: usize) -> Vec<usize> {
             }
         }
     }
+
     distance
 }
 
@@ -90,10 +97,13 @@ fn distances(neighbours: &[Vec<usize>], to: usize) -> Vec<usize> {
 fn faulty_tables(neighbours: &[Vec<usize>], rng: &mut TaskRng) -> Vec<Vec<OptionalIndex>> {
     let routers = 0..neighbours.len();
     let distances: Vec<_> = routers.clone().map(|to| distances(neighbours, to)).collect();
+
     let mut entry = |at: usize, to: usize| {
         if at == to {
             return OptionalIndex::NONE;
         }
+
+        // A wrong entry: packets may circle until their ttl is spent.
         if rng.chance(1, 12) {
             return OptionalIndex::some(rng.one_of(&neighbours[at]));
         }
@@ -101,6 +111,7 @@ fn faulty_tables(neighbours: &[Vec<usize>], rng: &mut TaskRng) -> Vec<Vec<Option
             neighbours[at].iter().copied().min_by_key(|neighbour| distances[to][*neighbour]);
         nearest.filter(|_| !rng.chance(1, 40)).into()
     };
+
     routers.clone().map(|at| routers.clone().map(|to| entry(at, to)).collect()).collect()
 }
 
@@ -116,8 +127,10 @@ impl Task for PacketRouting {
                 let (source, destination) = rng.pair(routers);
                 (source, destination, 2 + rng.below(15))
             });
+
             let instance = Instance { tables, packets: packets.collect() };
             let Some((end, _)) = reference_end::<Self>(&instance, u64::MAX) else { continue };
+
             let fates = |fate: char| end.fates.matches(fate).count();
             if fates('T') > 0 && fates('N') > 0 && 2 * fates('D') > count {
                 return instance;
@@ -129,12 +142,15 @@ impl Task for PacketRouting {
         let routers = instance.tables.len();
         let range = format!("has {routers} entries; give 1 to {ROUTERS_MAX}");
         InvalidInput::unless((1..=ROUTERS_MAX).contains(&routers), "tables", range)?;
+
         let known = |entry: &OptionalIndex| entry.get().is_none_or(|entry| entry < routers);
         let rows = instance.tables.iter().all(|row| row.len() == routers && row.iter().all(known));
         let reason =
             format!("every row needs {routers} entries, each -1 or a router below {routers}");
         InvalidInput::unless(rows, "tables", reason)?;
+
         validate_count("packets", instance.packets.len())?;
+
         let known = |(source, destination, ttl): &(usize, usize, u64)| {
             *source < routers && *destination < routers && *ttl <= TTL_MAX
         };
@@ -154,6 +170,7 @@ impl Task for PacketRouting {
             load,
             last: Last(None),
         };
+
         state.enter(instance);
         state
     }
@@ -168,11 +185,13 @@ impl Task for PacketRouting {
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let at = state.at.get().ok_or(Illegal("every packet has its fate"))?;
+
         match *action {
             Action::Hop(router) => {
                 if router >= instance.tables.len() {
                     return Err(Illegal("there is no such router"));
                 }
+
                 state.ttl =
                     state.ttl.checked_sub(1).ok_or(Illegal("the packet has no hop left"))?;
                 state.load[at] += 1;
@@ -206,17 +225,21 @@ impl Task for PacketRouting {
     ) {
         let ttl = match action {
             Action::Hop(_) => before.ttl.checked_sub(1),
+            // Otherwise the next packet has entered with its own ttl.
             _ => Some(instance.packets.get(after.packet).map_or(0, |(.., ttl)| *ttl)),
         };
         found.require(page::TTL, ttl == Some(after.ttl));
+
         if let (Action::Hop(router), Some(at)) = (*action, before.at.get()) {
             let named = instance.tables[at].contains(&OptionalIndex::some(router));
             found.require(page::LINK, named);
         }
+
         if let (Some(at), Some((_, destination, _))) =
             (before.at.get(), instance.packets.get(before.packet))
         {
             found.require(page::DESTINATION, (*action == Action::Deliver) == (at == *destination));
+
             let cause = match action {
                 Action::DropTtl => before.ttl == 0,
                 Action::DropRoute => {
@@ -226,8 +249,10 @@ impl Task for PacketRouting {
             };
             found.require(page::DROP_CAUSE, cause);
         }
+
         found.require(page::LOAD_SUM, after.load.iter().sum::<u64>() == after.hops);
         found.require(page::FATES, after.fates.len() == after.packet);
+
         if Self::ended(instance, after) {
             found.require(page::ALL_PACKETS, after.fates.len() == instance.packets.len());
         }

@@ -57,7 +57,7 @@ type Occupation = (usize, u64, u64);
 pub struct State {
     pub station: Vec<usize>,
     pub ready: Vec<u64>,
-    /// Below 0 after lines that enter too early.
+    /// Negative after lines that enter too early.
     pub delays: Vec<i64>,
     pub free: Vec<u64>,
     pub occupancy: Vec<Vec<Occupation>>,
@@ -68,7 +68,7 @@ pub struct State {
     /// The greatest leave of each train.
     #[serde(skip)]
     pub left: Vec<Option<u64>>,
-    /// From when on the train in `last` was ready, by its departure and its occupations before.
+    /// When the train in `last` was ready to enter, by its departure and its earlier occupations.
     #[serde(skip)]
     pub served_ready: u64,
 }
@@ -88,10 +88,12 @@ impl Task for RailwayScheduling {
             let mut time = |min: u64, max: u64| min + rng.below(max - min + 1);
             let segments = (1..stations).map(|_| time(2, 9)).collect();
             let (headway, dwell) = (time(1, 3), time(1, 3));
+
             let trains = (0..trains).map(|_| {
                 let (from, to) = rng.pair(stations);
                 Train { from, to, departs: rng.below(61), pace: 1 + rng.below(3) }
             });
+
             let instance = Instance { segments, headway, dwell, trains: trains.collect() };
             let end = reference_end::<Self>(&instance, u64::MAX);
             if end.is_some_and(|(state, _)| {
@@ -109,9 +111,11 @@ impl Task for RailwayScheduling {
             && instance.segments.iter().all(|time| positive(*time));
         let reason = format!("must be 1 to {SIZE_MAX} lengths, each 1 to {TIME_MAX}");
         InvalidInput::unless(segments, "segments", reason)?;
+
         let range = format!("must not exceed {TIME_MAX}");
         InvalidInput::unless(instance.headway <= TIME_MAX, "headway", range.clone())?;
         InvalidInput::unless(instance.dwell <= TIME_MAX, "dwell", range)?;
+
         let count = instance.trains.len();
         let counted = (1..=SIZE_MAX).contains(&count);
         InvalidInput::unless(
@@ -119,10 +123,12 @@ impl Task for RailwayScheduling {
             "trains",
             format!("has {count} entries; give 1 to {SIZE_MAX}"),
         )?;
+
         let route =
             |train: &Train| train.from != train.to && train.from < stations && train.to < stations;
         let reason = format!("each must run between two different stations below {stations}");
         InvalidInput::unless(instance.trains.iter().all(route), "trains", reason)?;
+
         let times = instance
             .trains
             .iter()
@@ -154,12 +160,14 @@ impl Task for RailwayScheduling {
         limits::length("delays", state.delays.len(), trains)?;
         limits::length("free", state.free.len(), segments)?;
         limits::length("occupancy", state.occupancy.len(), segments)?;
+
         limits::at_most("occupancy", state.occupancy.iter().map(Vec::len).sum(), OCCUPATIONS_MAX)?;
         limits::below(
             "occupancy",
             state.occupancy.iter().flatten().map(|(train, ..)| *train),
             trains,
         )?;
+
         if let Some(Action { train, segment, enter, leave }) = state.last.0 {
             let latest = state.occupancy.get(segment).and_then(|occupations| occupations.last());
             InvalidInput::unless(
@@ -173,23 +181,28 @@ impl Task for RailwayScheduling {
 
     fn complete(instance: &Instance, state: &mut State) {
         let headway = instance.headway;
+        // Two occupations need the headway between them, whichever comes first.
         let collide = |(_, enter, leave): &Occupation,
                        (_, other_enter, other_leave): &Occupation| {
             *enter < other_leave + headway && *other_enter < leave + headway
         };
+
         state.collided = state.occupancy.iter().any(|occupations| {
             occupations
                 .iter()
                 .enumerate()
                 .any(|(place, one)| occupations[..place].iter().any(|other| collide(one, other)))
         });
+
         let latest = |train: usize, of: &[Occupation]| {
             of.iter().filter(|(other, ..)| *other == train).map(|(.., leave)| *leave).max()
         };
         let left = |train: usize| {
             state.occupancy.iter().filter_map(|occupations| latest(train, occupations)).max()
         };
+
         state.left = (0..instance.trains.len()).map(left).collect();
+
         let Some(last) = state.last.0 else { return };
         // The train that was served last had left its other segments before.
         let before = state.occupancy.iter().enumerate().filter_map(|(segment, occupations)| {
@@ -206,19 +219,23 @@ impl Task for RailwayScheduling {
             *instance.trains.get(train).ok_or(Illegal("there is no such train"))?;
         let occupations =
             state.occupancy.get_mut(segment).ok_or(Illegal("there is no such segment"))?;
+
         let station = state.station[train];
         if station == to {
             return Err(Illegal("the train has arrived"));
         }
+
         state.station[train] = match (station == segment, station == segment + 1) {
             (true, _) => segment + 1,
             (_, true) => segment,
             _ => return Err(Illegal("the segment does not touch the train's station")),
         };
+
         state.collided |= occupations.iter().any(|(_, other_enter, other_leave)| {
             enter < other_leave + instance.headway && *other_enter < leave + instance.headway
         });
         occupations.push((train, enter, leave));
+
         let signed = |time: u64| i64::try_from(time).expect("invariant: times are below 2^54");
         // Wrong times may be as large as a line allows, again and again.
         state.delays[train] =
@@ -226,18 +243,23 @@ impl Task for RailwayScheduling {
         state.ready[train] =
             if state.station[train] == to { leave } else { leave + instance.dwell };
         state.free[segment] = leave + instance.headway;
+        // Before `left` counts this occupation.
         state.served_ready = state.left[train].map_or(departs, |left| left + instance.dwell);
         state.left[train] = state.left[train].max(Some(leave));
+
         Ok(())
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let under_way = (0..instance.trains.len())
             .filter(|train| state.station[*train] != instance.trains[*train].to);
+        // Of trains that are ready at the same time, the lowest.
         let train = under_way.min_by_key(|train| state.ready[*train])?;
+
         let segment = instance.trains[train].next_segment(state.station[train]);
         let enter = state.ready[train].max(state.free[segment]);
         let leave = enter + instance.running_time(train, segment);
+
         // Only wrong times lead to one that no line can name.
         (leave < NUMBER_LIMIT).then_some(Action { train, segment, enter, leave })
     }
@@ -251,11 +273,14 @@ impl Task for RailwayScheduling {
     ) {
         let Action { train, segment, enter, leave } = *action;
         found.require(page::NO_COLLISION, !after.collided);
+
         let towards = instance.trains[train].next_segment(before.station[train]);
         found.require(page::ROUTE, segment == towards);
+
         let running = leave == enter + instance.running_time(train, segment);
         found.require(page::RUNNING_TIME, running && enter >= before.ready[train]);
         found.require(page::READY_ORDER, before.ready[train] >= before.served_ready);
+
         if Self::ended(instance, after) {
             let arrived = after
                 .station

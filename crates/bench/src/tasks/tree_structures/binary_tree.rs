@@ -16,11 +16,12 @@ pub struct BinaryTree<'a> {
 }
 
 impl BinaryTree<'_> {
-    /// The nodes from `root` down in symmetric order; `None` if the walk comes to a node again.
+    /// The nodes from `root` down in symmetric order; `None` if the walk meets a node twice.
     pub fn inorder(self, root: Option<usize>) -> Option<Vec<usize>> {
         let mut seen = vec![false; self.left.len()];
         let (mut order, mut stack) = (Vec::new(), Vec::new());
         let mut next = root;
+
         loop {
             while let Some(node) = next {
                 if std::mem::replace(&mut seen[node], true) {
@@ -41,9 +42,11 @@ impl BinaryTree<'_> {
         let mut seen = vec![false; self.left.len()];
         let mut level: Vec<_> = root.into_iter().collect();
         let mut height = 0;
+
         while !level.is_empty() {
             height += 1;
             level.iter().for_each(|node| seen[*node] = true);
+
             let children =
                 level.iter().flat_map(|node| [self.left[*node].get(), self.right[*node].get()]);
             level = children
@@ -51,6 +54,7 @@ impl BinaryTree<'_> {
                 .filter(|node| !std::mem::replace(&mut seen[*node], true))
                 .collect();
         }
+
         height
     }
 }
@@ -89,8 +93,10 @@ pub fn validate_keys(field: &'static str, keys: &[i64]) -> Result<(), InvalidInp
         field,
         format!("has {n} keys; give 1 to {NODES_MAX}"),
     )?;
+
     let bounded = keys.iter().all(|key| key.unsigned_abs() < NUMBER_LIMIT);
     InvalidInput::unless(bounded, field, "every key must lie between -2^53 and 2^53")?;
+
     let mut sorted = keys.to_vec();
     sorted.sort_unstable();
     InvalidInput::unless(sorted.is_sorted_by(|a, b| a < b), field, "must not hold a key twice")

@@ -45,6 +45,7 @@ impl Instance {
                 spans[node] =
                     Span { left_from: place - self.inorder(self.left[node].get()).len(), place };
             }
+
             spans
         })
     }
@@ -79,6 +80,8 @@ impl Task for BstInorder {
                 break keys;
             }
         };
+
+        // `grown` numbers the nodes in the order of insertion; random numbers hide it.
         let number = rng.permutation(keys.len());
         let renumbered = |links: &[OptionalIndex]| {
             let mut moved = vec![OptionalIndex::NONE; links.len()];
@@ -89,6 +92,7 @@ impl Task for BstInorder {
             }
             moved
         };
+
         let [left, right] = binary_tree::grown(&keys).map(|links| renumbered(&links));
         let mut key = vec![0; keys.len()];
         keys.iter().zip(&number).for_each(|(value, number)| key[*number] = *value);
@@ -99,17 +103,20 @@ impl Task for BstInorder {
         let Instance { root, key, left, right, .. } = instance;
         binary_tree::validate_keys("key", key)?;
         let n = key.len();
+
         InvalidInput::unless(*root < n, "root", format!("must be below {n}"))?;
         for (field, links) in [("left", left), ("right", right)] {
             let fits =
                 links.len() == n && links.iter().all(|link| link.get().is_none_or(|node| node < n));
             InvalidInput::unless(fits, field, format!("must be {n} nodes below {n}, -1 for none"))?;
         }
+
         let order = instance.tree().inorder(Some(*root)).filter(|order| order.len() == n);
         let order = order.ok_or_else(|| InvalidInput {
             field: "left",
             reason: "left and right must make a tree of all nodes from root down".to_owned(),
         })?;
+
         let increasing = order.is_sorted_by(|a, b| key[*a] < key[*b]);
         InvalidInput::unless(increasing, "key", "must increase in symmetric order")
     }
@@ -138,6 +145,7 @@ impl Task for BstInorder {
         {
             return Err(Illegal("there is no such node"));
         }
+
         match *action {
             Action::Push(v) => {
                 state.stack.push(v);
@@ -153,6 +161,7 @@ impl Task for BstInorder {
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -160,6 +169,7 @@ impl Task for BstInorder {
         if state.last.0 == Some(Action::Done) {
             return None;
         }
+
         Some(match (state.cur.get(), state.stack.last()) {
             (Some(cur), _) => Action::Push(cur),
             (None, Some(top)) => Action::Pop(*top),
@@ -176,24 +186,30 @@ impl Task for BstInorder {
     ) {
         let key = |node: &usize| instance.key[*node];
         let State { stack, order, inorder, .. } = after;
+
         let increasing = inorder.is_sorted_by(|a, b| a < b);
         found.require(
             page::INCREASING,
             increasing && inorder.iter().copied().eq(order.iter().map(key)),
         );
+
         let decreasing = stack.is_sorted_by(|below, above| key(below) > key(above));
         let ahead = inorder.last().is_none_or(|last| stack.iter().all(|node| key(node) > *last));
         found.require(page::STACK, decreasing && ahead);
+
         let mut seen = vec![false; instance.key.len()];
         let once = stack.iter().chain(order).all(|node| !std::mem::replace(&mut seen[*node], true));
         found.require(page::ONCE, once);
+
         let nested = stack.windows(2).all(|pair| instance.is_in_left_subtree(pair[1], pair[0]));
         found.require(page::ANCESTORS, nested);
+
         let sizes = &after.stack_sizes;
         found.require(
             page::COUNTS,
             sizes.len() == order.len() && sizes.iter().all(|size| *size >= 1),
         );
+
         if *action == Action::Done {
             let all = order.len() == instance.key.len();
             found.require(

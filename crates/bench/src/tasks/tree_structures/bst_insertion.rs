@@ -38,9 +38,11 @@ impl State {
     fn measure(&mut self) {
         let height = |link: OptionalIndex| self.tree().height(link.get());
         let (left, right) = (height(self.left[0]), height(self.right[0]));
+
         let signed =
             |height| i64::try_from(height).expect("invariant: at most as high as there are nodes");
         let balance = signed(left) - signed(right);
+
         self.heights.push(self.tree().height(Some(0)));
         self.balance.push(balance);
     }
@@ -48,14 +50,16 @@ impl State {
     /// Whether each node above `at` sends the key being inserted to the side where `at` is.
     fn is_on_path(&self, keys: &[i64]) -> bool {
         let (Some(at), Some(k)) = (self.at.get(), self.k.get()) else { return true };
-        // `at` and the nodes from which links lead there. After wrong lines these can be more than
-        // one way down, or even a cycle; but for such lines links lead to later nodes, and the
-        // first round finds all.
+        // `at` and the nodes from which links lead there. As long as lines are right, links lead to
+        // later nodes and the first round finds all; after wrong lines there can be several ways
+        // down, or even a cycle.
         let mut leads = vec![false; keys.len()];
         leads[at] = true;
+
         let sides = |leads: &[bool], x: usize| {
             [self.left[x], self.right[x]].map(|link| link.get().is_some_and(|child| leads[child]))
         };
+
         let mut found = true;
         while found {
             found = false;
@@ -66,6 +70,7 @@ impl State {
                 }
             }
         }
+
         (0..keys.len()).all(|x| match sides(&leads, x) {
             [false, false] => true,
             [is_left, _] => (keys[k] < keys[x]) == is_left,
@@ -120,6 +125,7 @@ impl Task for BstInsertion {
         {
             return Err(Illegal("there is no such node"));
         }
+
         match *action {
             Action::Insert(k) => {
                 state.k = OptionalIndex::some(k);
@@ -145,10 +151,12 @@ impl Task for BstInsertion {
                     children[c] = state.k;
                     state.measure();
                 }
+
                 state.at = child;
             }
             Action::Done => {}
         }
+
         Ok(())
     }
 
@@ -156,6 +164,7 @@ impl Task for BstInsertion {
         if state.last.0 == Some(Action::Done) {
             return None;
         }
+
         let keys = &instance.keys;
         Some(match (state.k.get(), state.at.get()) {
             (Some(k), Some(at)) if keys[k] < keys[at] => Action::Left(at),
@@ -178,22 +187,27 @@ impl Task for BstInsertion {
         let inorder = after.tree().inorder(Some(0));
         let increasing =
             inorder.as_ref().is_some_and(|order| order.is_sorted_by(|a, b| keys[*a] < keys[*b]));
+
         let attached = after.heights.len();
         let all = inorder.as_ref().is_some_and(|order| order.len() == keys.len());
         let nodes = inorder.is_some_and(|order| {
             order.len() == attached && order.iter().all(|node| *node < attached)
         });
+
         found.require(page::SEARCH_TREE, increasing);
         // Before the first insertion no node is there, though the walk from node 0 would find that
         // one.
         found.require(page::ATTACHED, nodes || attached == 0);
+
         found.require(page::PATH, after.is_on_path(keys));
+
         let steady =
             after.heights.windows(2).all(|pair| pair[1] == pair[0] || pair[1] == pair[0] + 1);
         found.require(page::HEIGHTS, attached == after.balance.len() && steady);
+
         if *action == Action::Done {
-            // Node 0 is attached by its insertion; where that was said twice, the tree is complete
-            // all the same.
+            // Node 0 is attached by its insertion; the tree is complete even if that was said
+            // twice.
             found.require(page::COMPLETE, all && attached >= keys.len() && increasing);
         }
     }

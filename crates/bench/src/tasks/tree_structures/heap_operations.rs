@@ -101,11 +101,14 @@ fn holds_inserted(state: &State, begun: &[Operation]) -> bool {
         Operation::Insert(x) => Some(*x),
         Operation::Extract => None,
     });
+
     let mut inserted: Vec<_> = inserted.collect();
     let mut held: Vec<_> = state.heap.iter().chain(&state.extracted).copied().collect();
+
     if inserted.len() != held.len() {
         return false;
     }
+
     inserted.sort_unstable();
     held.sort_unstable();
     inserted == held
@@ -115,6 +118,7 @@ fn holds_inserted(state: &State, begun: &[Operation]) -> bool {
 fn takes_least(instance: &Instance, extracted: &[usize]) -> bool {
     let mut queue = BinaryHeap::new();
     let mut taken = extracted.iter().copied();
+
     let agree = instance.ops.iter().all(|operation| match *operation {
         Operation::Insert(x) => {
             queue.push(Reverse(x));
@@ -122,6 +126,7 @@ fn takes_least(instance: &Instance, extracted: &[usize]) -> bool {
         }
         Operation::Extract => taken.next() == queue.pop().map(|Reverse(least)| least),
     });
+
     agree && taken.next().is_none()
 }
 
@@ -132,6 +137,7 @@ impl Task for HeapOperations {
         loop {
             let m = page::size::M.draw(difficulty, rng);
             let (mut size, mut extracts) = (0, 0);
+
             let mut operation = || {
                 if size == 0 || rng.chance(3, 5) {
                     size += 1;
@@ -142,8 +148,10 @@ impl Task for HeapOperations {
                     Operation::Extract
                 }
             };
+
             let instance = Instance { ops: (0..m).map(|_| operation()).collect() };
             let swaps = |(state, _): (State, u64)| state.swaps;
+
             if 5 * extracts >= m
                 && reference_end::<Self>(&instance, u64::MAX)
                     .map(swaps)
@@ -158,6 +166,7 @@ impl Task for HeapOperations {
         let m = instance.ops.len();
         let range = format!("has {m} operations; give 1 to {OPERATIONS_MAX}");
         InvalidInput::unless((1..=OPERATIONS_MAX).contains(&m), "ops", range)?;
+
         let size = instance.ops.iter().try_fold(0usize, |size, operation| match operation {
             Operation::Insert(_) => Some(size + 1),
             Operation::Extract => size.checked_sub(1),
@@ -177,7 +186,7 @@ impl Task for HeapOperations {
     }
 
     fn check_state(_: &Instance, _: &State) -> Result<(), InvalidInput> {
-        // Every place is looked up, and nothing is added to.
+        // Places are looked up with a check, and numbers only grow by one.
         Ok(())
     }
 
@@ -191,6 +200,7 @@ impl Task for HeapOperations {
             Action::Extract => {
                 let least = *state.heap.first().ok_or(Illegal("the heap is empty"))?;
                 state.extracted.push(least);
+                // The last element takes the place of the first and sinks from there.
                 state.heap.swap_remove(0);
                 state.node = OptionalIndex::some(0);
                 state.op += 1;
@@ -212,6 +222,7 @@ impl Task for HeapOperations {
         if state.last.0 == Some(Action::Done) {
             return None;
         }
+
         let ops = &instance.ops;
         let exchange = match (state.op.checked_sub(1), state.node.get()) {
             // After wrong lines more operations may have begun than there are.
@@ -220,9 +231,11 @@ impl Task for HeapOperations {
             }
             _ => None,
         };
+
         if exchange.is_some() {
             return exchange;
         }
+
         match ops.get(state.op) {
             // After wrong lines there may be nothing to extract.
             Some(Operation::Extract) if state.heap.is_empty() => None,
@@ -239,14 +252,19 @@ impl Task for HeapOperations {
     ) {
         let begun = &instance.ops[..after.op.min(instance.ops.len())];
         found.require(page::MULTISET, holds_inserted(after, begun));
+
         found.require(page::HEAP_ORDER, is_heap(&after.heap, after.node.get()));
+
         let extracts =
             begun.iter().filter(|operation| matches!(operation, Operation::Extract)).count();
         found.require(page::SIZE, after.extracted.len() == extracts);
+
         if let Action::Swap(i, j) = *action {
             found.require(page::SWAP_ORDER, after.heap[i.min(j)] < after.heap[i.max(j)]);
         }
+
         found.require(page::COUNTS, after.op <= instance.ops.len());
+
         if *action == Action::Done {
             let complete = after.op == instance.ops.len() && is_heap(&after.heap, None);
             found.require(page::COMPLETE, complete && takes_least(instance, &after.extracted));

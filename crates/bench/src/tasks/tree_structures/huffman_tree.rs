@@ -49,12 +49,14 @@ fn lightest(state: &State) -> Option<Action> {
 fn code_of(n: usize, merges: &[[usize; 2]], symbol: usize) -> String {
     let mut node = symbol;
     let mut bits = Vec::new();
+
     for (place, pair) in merges.iter().enumerate() {
         if let Some(bit) = pair.iter().position(|child| *child == node) {
             bits.push(if bit == 0 { '0' } else { '1' });
             node = n + place;
         }
     }
+
     bits.into_iter().rev().collect()
 }
 
@@ -68,6 +70,7 @@ fn is_prefix_free(codes: &[String]) -> bool {
 /// Whether the sum of 2^-length is 1.
 fn is_complete(codes: &[String]) -> bool {
     let mut lengths: Vec<_> = codes.iter().map(String::len).collect();
+
     lengths.sort_unstable_by(|a, b| b.cmp(a));
     let (mut level, mut count) = (lengths.first().copied().unwrap_or(0), 0usize);
     // The sum so far is count·2^-level; from level to level up it must stay whole, as all terms to
@@ -82,6 +85,7 @@ fn is_complete(codes: &[String]) -> bool {
         }
         count += usize::from(length > 0);
     }
+
     count == 1
 }
 
@@ -93,6 +97,7 @@ fn has_cost_of_tree(instance: &Instance, state: &State) -> bool {
         .iter()
         .zip(&state.codes)
         .map(|(count, code)| u128::from(*count) * code.len() as u128);
+
     let merged = state.weight.iter().skip(instance.freq.len()).map(|weight| u128::from(*weight));
     let digits = digits.sum::<u128>();
     digits == merged.sum() && digits == least_cost(&instance.freq)
@@ -103,8 +108,11 @@ fn has_cost_of_tree(instance: &Instance, state: &State) -> bool {
 fn least_cost(freq: &[u64]) -> u128 {
     let mut leaves: VecDeque<_> = freq.iter().map(|frequency| u128::from(*frequency)).collect();
     leaves.make_contiguous().sort_unstable();
+
+    // Sums come in ascending order, so that the least of all is at the front of one queue.
     let mut sums: VecDeque<u128> = VecDeque::new();
     let mut cost = 0;
+
     for _ in 1..freq.len() {
         let mut sum = 0;
         for _ in 0..2 {
@@ -112,9 +120,11 @@ fn least_cost(freq: &[u64]) -> u128 {
                 leaves.front().is_some_and(|leaf| sums.front().is_none_or(|least| leaf <= least));
             sum += if of_leaves { leaves.pop_front() } else { sums.pop_front() }.unwrap_or(0);
         }
+
         cost += sum;
         sums.push_back(sum);
     }
+
     cost
 }
 
@@ -161,16 +171,19 @@ impl Task for HuffmanTree {
         limits::at_most("merges", state.merges.len(), n - 1)?;
         limits::length("weight", state.weight.len(), n + state.merges.len())?;
         limits::counts("weight", state.weight.iter().copied())?;
+
         let earlier =
             |(place, pair): (usize, &[usize; 2])| pair.iter().all(|node| *node < n + place);
         let merges = state.merges.iter().enumerate().all(earlier);
         InvalidInput::unless(merges, "merges", "must be pairs of nodes that were there before")?;
+
         limits::length("alive", state.alive.len(), n - state.merges.len())?;
         InvalidInput::unless(
             living(state),
             "alive",
             "must be the nodes that are not merged, ascending",
         )?;
+
         limits::at_most("codes", state.codes.len(), n)?;
         state.codes.iter().try_for_each(|code| limits::letters("codes", code, "01"))
     }
@@ -183,6 +196,7 @@ impl Task for HuffmanTree {
                     return Err(Illegal("two different living nodes are merged"));
                 }
                 state.alive.retain(|node| node != x && node != y);
+                // The new node has the highest number, so the list stays ascending.
                 state.alive.push(state.weight.len());
                 state.weight.push(state.weight[*x] + state.weight[*y]);
                 state.merges.push([*x, *y]);
@@ -219,12 +233,16 @@ impl Task for HuffmanTree {
         let n = instance.freq.len();
         let sum: u64 = after.alive.iter().map(|node| after.weight[*node]).sum();
         found.require(page::WEIGHT_SUM, sum == instance.freq.iter().sum::<u64>());
+
         found.require(page::ALIVE, living(after));
         found.require(page::INCREASING, after.weight[n..].is_sorted());
+
         let prefix_free = is_prefix_free(&after.codes);
         found.require(page::PREFIX_FREE, prefix_free);
+
         let one_tree = after.alive.len() == 1;
         found.require(page::ONE_TREE, after.codes.is_empty() || one_tree);
+
         if *action == Action::Done {
             let complete = after.codes.len() == n && prefix_free && is_complete(&after.codes);
             found.require(page::OPTIMAL, complete && one_tree && has_cost_of_tree(instance, after));
@@ -238,6 +256,7 @@ impl Task for HuffmanTree {
 
     fn answer(instance: &Instance, state: &State) -> Value {
         let lengths: Vec<_> = state.codes.iter().map(String::len).collect();
+
         // After wrong lines a code can be of any length.
         let terms = instance
             .freq

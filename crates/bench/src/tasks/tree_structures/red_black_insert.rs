@@ -1,5 +1,5 @@
 //! Red-Black Tree Insertion: insert keys one after another and restore the colours, with rotations
-//! where need be (CLRS).
+//! where needed (CLRS).
 //!
 //! A step is one action line: `root k`, `left k p` or `right k p` hangs the new red node,
 //! `case1 z`, `case2 z` and `case3 z` are the fixup, `black r` colours the root, `done`.
@@ -65,6 +65,7 @@ impl State {
         if self.nodes.find(k).is_some() {
             return Err(Illegal("the key is in the tree"));
         }
+
         if let Some((p, side)) = below {
             let parent =
                 self.nodes.find(p).ok_or(Illegal("there is no such parent in the tree"))?;
@@ -79,6 +80,7 @@ impl State {
             }
             self.nodes.root = Some(self.nodes.leaf(k));
         }
+
         self.z = Some(k);
         self.cases.push(Vec::new());
         Ok(())
@@ -89,6 +91,7 @@ impl State {
             return Err(Illegal("this is not the node z"));
         }
         let Family { p, g, side } = self.family().ok_or(Illegal("z has no grandparent"))?;
+
         match case {
             1 => {
                 let uncle =
@@ -111,6 +114,7 @@ impl State {
                 self.rotate(g, 1 - side);
             }
         }
+
         self.cases.last_mut().expect("invariant: z came with an entry of cases").push(case);
         Ok(())
     }
@@ -129,10 +133,12 @@ fn insertion(instance: &Instance, state: &State) -> Option<Action> {
     if state.root.is_none() {
         return Some(Action::Root(k));
     }
+
     // After wrong lines the key can be there already, even off the path of its search.
     if state.nodes.find(k).is_some() {
         return None;
     }
+
     let (parent, side) = state.nodes.gap(k)?;
     let p = state.key(parent);
     Some(if side == LEFT { Action::Left(k, p) } else { Action::Right(k, p) })
@@ -156,6 +162,7 @@ impl Task for RedBlackInsert {
                 .into_iter()
                 .map(|key| usize::try_from(key).expect("invariant: keys are positive"));
             let instance = Instance { keys: keys.collect() };
+
             if reference_end::<Self>(&instance, u64::MAX)
                 .is_some_and(|(state, _)| state.rotations != [0, 0])
             {
@@ -171,8 +178,10 @@ impl Task for RedBlackInsert {
             "keys",
             format!("has {n} keys; give 1 to {KEYS_MAX}"),
         )?;
+
         let bounded = instance.keys.iter().all(|key| (*key as u64) < NUMBER_LIMIT);
         InvalidInput::unless(bounded, "keys", "every key must be below 2^53")?;
+
         let mut sorted = instance.keys.clone();
         sorted.sort_unstable();
         InvalidInput::unless(sorted.is_sorted_by(|a, b| a < b), "keys", "must not hold a key twice")
@@ -186,6 +195,7 @@ impl Task for RedBlackInsert {
     fn check_state(_: &Instance, state: &State) -> Result<(), InvalidInput> {
         let tree = &state.nodes;
         limits::sayable("nodes", tree.nodes.iter().map(|node| node.key))?;
+
         let root = state.root.and_then(|root| tree.find(root));
         let whole = state.root.is_some() == root.is_some() && tree.is_whole_below(root);
         InvalidInput::unless(whole, "nodes", "must be one binary tree below `root`")?;
@@ -211,6 +221,8 @@ impl Task for RedBlackInsert {
             }
             Action::Done => {}
         }
+
+        // A new node or a rotation can change the root.
         state.root = state.nodes.root.map(|root| state.key(root));
         Ok(())
     }
@@ -219,9 +231,11 @@ impl Task for RedBlackInsert {
         if state.last.0 == Some(Action::Done) {
             return None;
         }
+
         let tree = &state.nodes;
         let place = state.z.and_then(|z| tree.find(z));
         let parent = place.and_then(|place| tree.parent(place));
+
         let (Some(z), Some((p, inner))) = (state.z, parent.filter(|(p, _)| tree.nodes[*p].red))
         else {
             return match state.root {
@@ -229,9 +243,11 @@ impl Task for RedBlackInsert {
                 _ => insertion(instance, state),
             };
         };
+
         // After wrong lines the root can be red and have a red child: the algorithm knows no
         // grandparent then.
         let (g, side) = tree.parent(p)?;
+
         Some(if tree.is_red(tree.nodes[g].children[1 - side]) {
             Action::Case1(z)
         } else if inner == side {
@@ -253,16 +269,19 @@ impl Task for RedBlackInsert {
             page::SEARCH_TREE,
             tree.inorder().is_sorted_by(|a, b| after.key(*a) < after.key(*b)),
         );
+
         let height = tree.black_height();
         found.require(page::BLACK_HEIGHT, height.is_some());
         found.require(
             page::RED_RED,
             tree.red_children_of_red().all(|child| Some(after.key(child)) == after.z),
         );
+
         let inserted = tree.nodes.len() <= keys.len()
             && tree.nodes.iter().zip(keys).all(|(node, key)| node.key == *key);
         found.require(page::NODES, inserted && after.cases.len() == tree.nodes.len());
         found.require(page::COUNTS, counts_fit(after));
+
         if *action == Action::Done {
             let all = keys.iter().all(|key| tree.find(*key).is_some());
             let alternate = tree.red_children_of_red().next().is_none();
@@ -272,9 +291,9 @@ impl Task for RedBlackInsert {
     }
 
     fn steps_max(instance: &Instance) -> u64 {
-        // A path of n nodes' tree has at most 2·log2(n+1) nodes, and case 1 goes up by two: at most
-        // log2(n+1) of it an insertion, besides the insertion, one case 2, one case 3 and one
-        // `black`.
+        // A path in a tree of n nodes has at most 2·log2(n+1) nodes, and case 1 goes up by two. An
+        // insertion takes its own line, at most log2(n+1) times case 1, one case 2, one case 3 and
+        // one `black`.
         let n = instance.keys.len() as u64;
         n * (4 + u64::from((n + 1).ilog2())) + 1
     }

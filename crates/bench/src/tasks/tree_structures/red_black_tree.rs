@@ -37,12 +37,15 @@ impl Tree {
     pub fn is_whole_below(&self, root: Option<usize>) -> bool {
         let mut met = vec![false; self.nodes.len()];
         let mut stack: Vec<usize> = root.into_iter().collect();
+
         while let Some(place) = stack.pop() {
+            // A node that is met again has two parents or lies on a cycle.
             if std::mem::replace(&mut met[place], true) {
                 return false;
             }
             stack.extend(self.nodes[place].children.into_iter().flatten());
         }
+
         met.into_iter().all(|met| met)
     }
 
@@ -70,11 +73,14 @@ impl Tree {
 
     /// Rotates at a node towards a side; its child on the other side, which must be there, goes up.
     pub fn rotate(&mut self, at: usize, side: usize) {
+        // Looked up before the links change.
         let above = self.parent(at);
         let up = self.nodes[at].children[1 - side]
             .expect("invariant: callers see that this child is there");
+
         self.nodes[at].children[1 - side] = self.nodes[up].children[side];
         self.nodes[up].children[side] = Some(at);
+
         match above {
             Some((parent, place)) => self.nodes[parent].children[place] = Some(up),
             None => self.root = Some(up),
@@ -115,6 +121,7 @@ impl Tree {
         while let Some(place) = stack.pop() {
             order.push(place);
             let [left, right] = self.nodes[place].children;
+            // The left child is put last, to be taken first.
             stack.extend(right.into_iter().chain(left));
         }
         order
@@ -124,6 +131,7 @@ impl Tree {
     pub fn black_height(&self) -> Option<usize> {
         let mut height = None;
         let mut stack = vec![(self.root, 0)];
+
         while let Some((place, above)) = stack.pop() {
             match place {
                 Some(place) => {
@@ -131,10 +139,13 @@ impl Tree {
                     stack
                         .extend(node.children.map(|child| (child, above + usize::from(!node.red))));
                 }
+
+                // The first path sets the height that all others must have.
                 None if *height.get_or_insert(above) != above => return None,
                 None => {}
             }
         }
+
         height
     }
 
@@ -162,12 +173,15 @@ impl<'de> Deserialize<'de> for Tree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         type Entry = (usize, String, Option<usize>, Option<usize>);
         let entries: Vec<Entry> = Vec::deserialize(deserializer)?;
+        // Children are given by their keys, and linked by their places.
         let places: BTreeMap<usize, usize> =
             entries.iter().map(|(key, ..)| *key).zip(0..).collect();
         let refuse = |reason: &str| Err(serde::de::Error::custom(reason));
+
         if places.len() != entries.len() {
             return refuse("must not hold a key twice");
         }
+
         let mut nodes = Vec::with_capacity(entries.len());
         for (key, colour, left, right) in entries {
             let red = match colour.as_str() {
@@ -175,13 +189,16 @@ impl<'de> Deserialize<'de> for Tree {
                 "B" => false,
                 _ => return refuse("a colour is \"R\" or \"B\""),
             };
+
             if [left, right].into_iter().flatten().any(|child| !places.contains_key(&child)) {
                 return refuse("children must be keys of nodes");
             }
+
             let children =
                 [left, right].map(|child| child.and_then(|child| places.get(&child).copied()));
             nodes.push(Node { key, red, children });
         }
+
         Ok(Self { nodes, root: None })
     }
 }
