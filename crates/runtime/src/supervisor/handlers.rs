@@ -57,7 +57,6 @@ impl Handler<Decided> for Supervisor {
         let cell = self.cell;
         // One reading for the whole batch.
         let now_ms = *self.now_ms.get_or_insert_with(|| cell.now_ms());
-
         let yields = self.budget.spend(turns.len(), ctx);
 
         self.exclusively(ctx, |this, ctx| {
@@ -166,6 +165,7 @@ impl Supervisor {
             });
             return;
         }
+
         // A turn that was lost in a mailbox, before any agent saw it, has nothing to report.
         if let Some(error) = error.filter(|_| body.mishaps > body.mishaps_reported) {
             let (id, elapsed_ms) = (body.id, self.elapsed_ms(body.run));
@@ -182,8 +182,8 @@ impl Supervisor {
 impl Handler<Died> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Died, ctx: &mut Context<Self>) {
-        // An earlier actor of the role: it was replaced when its thread hung.
         let Died { role, generation, agents, reason } = message;
+        // An earlier actor of the role, which was replaced when its thread hung, is no loss.
         let Some(ring) = self.ring.as_mut().filter(|ring| ring.generation(role) == generation)
         else {
             return;

@@ -66,7 +66,6 @@ impl Supervisor {
     /// Sends a turn to the agent whose work it needs.
     pub(super) fn send(&mut self, body: Box<TurnBody>) {
         let role: Role = body.stage;
-
         let ring =
             self.ring.as_mut().expect("invariant: the ring exists once the actor has started");
         if ring.is_connected(role) {
