@@ -53,7 +53,7 @@ fn row(id: &InstanceId, prompt: Prompt<'_>) -> Row {
     let spec = id.task.spec();
     let problem = id.problem();
     let reference = problem.reference();
-    // The file formats have no unsigned 64-bit integers.
+    // The columns are signed.
     let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
 
     Row {

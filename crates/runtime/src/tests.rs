@@ -127,7 +127,6 @@ fn threshold() -> ThresholdCoordinator {
 }
 
 /// Counts the agents made of each role.
-
 #[derive(Clone, Default)]
 struct Made(Arc<[AtomicU64; 3]>);
 

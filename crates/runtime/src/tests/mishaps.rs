@@ -113,7 +113,6 @@ fn the_last_failure_is_observed_as_the_end_of_its_turn() {
         assert_eq!((is_verified, seen.len()), (false, 5), "its only trajectory has ended");
 
         // Permanent, so it is not retried.
-
         let (_, seen) = self::seen(failing(role, Failure::Refused, 1));
         let [(of, failure, None, reason)] = &seen[..] else { panic!("{seen:?}") };
         assert_eq!((*of, *failure), (role, Failure::Refused));

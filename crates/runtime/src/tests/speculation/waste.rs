@@ -240,7 +240,6 @@ fn the_end_of_a_run_cancels_early_proposals() {
             let executor = move |_| reference_after(AnswersOnce(tell.clone()));
 
             // With a verifier that answers, the executor waits for its early proposal.
-
             let agents = if silent {
                 agents(executor, |_| After(Silent, rules()), |_| threshold()).0
             } else {
