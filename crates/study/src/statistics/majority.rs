@@ -35,7 +35,6 @@ pub fn majority_at(k: usize, right: usize, others: &[usize]) -> Computed<f64> {
     }
 
     let samples = right + others.iter().sum::<usize>();
-
     at_least("samples", k, samples)?;
 
     let all = ln_binomial(samples as u64, k as u64);
