@@ -37,9 +37,9 @@ impl Reviews {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
-    /// With the configured agent.
+    /// The side with the configured agent.
     A,
-    /// With the other one.
+    /// The side with the other agent.
     B,
 }
 

@@ -213,7 +213,7 @@ impl Shape {
                     *fields = Arc::new(common);
                 }
             }
-            // Of different forms: only the size is known.
+            // The forms differ: only the size is known.
             (one, other) => *one = Self::Any { parts: one.parts().max(other.parts()) },
         }
     }

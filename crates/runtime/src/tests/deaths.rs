@@ -17,7 +17,7 @@ use prime_roles::ScriptedExecutor;
 struct PanicsAtEvery {
     nth: u64,
     calls: Arc<AtomicU64>,
-    /// By turn: the address of its trajectory, and its number of proposals.
+    /// Hits by turn, which is known by its trajectory's address and its number of proposals.
     hits: Arc<Mutex<HashMap<(usize, u64), u32>>>,
 }
 

@@ -109,7 +109,7 @@ fn sweeps_compare_levels_with_the_default() {
 #[test]
 fn sizes_have_accuracies_and_laws() {
     let mut records = system("a", "x=1", 0);
-    // Of size 4 all are right, of 6 half, of 8 a quarter: accuracy = 4 e^(−λ size) with λ = ln 2 /
+    // At size 4 all are right, at 6 half, at 8 a quarter: accuracy = 4 e^(−λ size) with λ = ln 2 /
     // 2 = 0.3466.
     records.truncate(12);
 
