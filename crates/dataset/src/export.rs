@@ -53,7 +53,9 @@ fn row(id: &InstanceId, prompt: Prompt<'_>) -> Row {
     let spec = id.task.spec();
     let problem = id.problem();
     let reference = problem.reference();
+    // The columns are signed.
     let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+
     Row {
         id: id.to_string(),
         task: spec.slug,
@@ -102,13 +104,15 @@ fn card(
     data: &str,
 ) -> String {
     let extension = format.extension();
+
     let levels: Vec<_> = selection.difficulties.iter().map(|level| level.name()).collect();
     let mut card = String::from(
         "---\npretty_name: PRIME-Bench\nlicense: apache-2.0\ntask_categories:\n- text-generation\n",
     );
+
     let rows = tasks.len() as u64 * selection.per_task();
     card += &format!("size_categories:\n- {}\nconfigs:\n", size_category(rows));
-    // Files are named one by one: those of another export into the same folder are none of this
+    // Files are named one by one: files of another export into the same folder are not part of this
     // data set.
     let mut config = |name: &str, note: &str, of: &[&'static dyn AnyTask]| {
         card += &format!("- config_name: {name}\n  description: {data}\n{note}  data_files:\n");
@@ -119,10 +123,12 @@ fn card(
             }
         }
     };
+
     config("all", "  default: true\n", tasks);
     for task in tasks {
         config(task.spec().slug, "", &[*task]);
     }
+
     card += &format!(
         "---\n\n# PRIME-Bench\n\nMade by `prime-agents bench export` (version {}), base seed {}, {} instances of each \
          task at each level ({}).\n\n`load_dataset(DIR, \"bubble-sort\", split=\"easy\")` opens one task at one level, \
@@ -137,15 +143,14 @@ fn card(
 }
 
 /// What a card says of its files, so that it changes with them: `datasets` caches a local folder by
-/// its name and its card, and would show the rows that were there before, or those of a folder
-/// elsewhere.
+/// its name and its card, and would otherwise show rows from before, or those of another folder.
 pub(crate) fn description_of<'f>(files: impl IntoIterator<Item = &'f Content>) -> String {
     let mut all = Sha256::new();
     files.into_iter().for_each(|file| all.update(&file.sha256));
     format!("data {:.16}", format!("{:x}", all.finalize()))
 }
 
-/// The size of a data set, as cards put it.
+/// The size of a data set in the words of dataset cards.
 pub(crate) fn size_category(rows: u64) -> &'static str {
     match rows {
         0..1_000 => "n<1K",
@@ -156,7 +161,7 @@ pub(crate) fn size_category(rows: u64) -> &'static str {
     }
 }
 
-/// Writes `data/<task>/<level>` below the folder, and the card. Calls `finished` after each row.
+/// Writes `data/<task>/<level>` below the folder, then the card. Calls `finished` after each row.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -173,22 +178,28 @@ pub fn export(
         let path = path.display().to_string();
         |error| GenerateError::File(path, error)
     };
+
     let mut files = Vec::new();
     for task in tasks {
         let data = folder.join("data").join(task.spec().slug);
         fs::create_dir_all(&data).map_err(failed(&data))?;
+
         for difficulty in &selection.difficulties {
             let path = data.join(format!("{}.{}", difficulty.name(), format.extension()));
             let level = Selection { difficulties: vec![*difficulty], ..selection.clone() };
             let rows = rows(&level.of(*task), threads, prompt, finished);
+
             let mut file = Whole::create(&path).map_err(failed(&path))?;
             let written = match format {
                 Format::JsonLines => write_json_lines(&rows, &mut file),
                 Format::Parquet => write_parquet(&columns(&rows), &mut file),
             };
+
             files.push(written.and_then(|()| file.finish()).map_err(failed(&path))?);
         }
     }
+
+    // Last, because its text depends on the content of all files.
     let path = folder.join("README.md");
     let stored = Whole::create(&path).and_then(|mut file| {
         file.write_all(card(tasks, selection, format, &description_of(&files)).as_bytes())?;
@@ -205,7 +216,9 @@ fn rows(
     finished: &(dyn Fn() + Sync),
 ) -> Vec<Row> {
     let mut rows: Vec<Option<Row>> = vec![None; ids.len()];
+    // Consecutive shares: each thread fills its own part of the rows, without a lock.
     let share = ids.len().div_ceil(threads.max(1)).max(1);
+
     std::thread::scope(|scope| {
         for (ids, rows) in ids.chunks(share).zip(rows.chunks_mut(share)) {
             scope.spawn(move || {
@@ -216,5 +229,6 @@ fn rows(
             });
         }
     });
+
     rows.into_iter().map(|row| row.expect("invariant: every place is filled")).collect()
 }

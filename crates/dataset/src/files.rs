@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// zstd level: a tenth of a trace's size, without slowing down its generation.
+/// zstd level: reduces traces to a tenth of their size without slowing down their generation.
 const ZSTD_LEVEL: i32 = 3;
 
-/// A file under construction. [`Whole::finish`] gives it its name; otherwise it leaves no trace,
+/// A file under construction. [`Whole::finish`] gives it its name; without that it leaves no trace,
 /// and an older file of that name stays.
 pub struct Whole {
     out: Option<Encoder>,
@@ -81,12 +81,14 @@ impl Whole {
                 (File::create(&name)?, Some(name))
             }
         };
+
         let file = BufWriter::with_capacity(1 << 16, file);
         let out = if target.extension().is_some_and(|extension| extension == "zst") {
             Encoder::Zstd(zstd::Encoder::new(file, ZSTD_LEVEL)?)
         } else {
             Encoder::Plain(file)
         };
+
         Ok(Self {
             out: Some(out),
             target: target.to_owned(),
@@ -106,22 +108,30 @@ impl Whole {
             Encoder::Zstd(encoder) => encoder.finish()?,
         };
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+
+        // Before it gets its name, which must never stand for half a file, even after a crash.
         file.sync_all()?;
+
         let name = match self.temporary.take() {
             Some(name) => name,
             None => {
                 // A link cannot replace a file; a rename can.
                 let name = temporary_name(&self.target);
+                // Left behind by a killed process that had the same id.
                 drop(fs::remove_file(&name));
                 give_name(&file, &name)?;
                 name
             }
         };
+
         if let Err(error) = fs::rename(&name, &self.target) {
             drop(fs::remove_file(&name));
             return Err(error);
         }
+
+        // The rename itself is durable only once the folder is.
         File::open(folder_of(&self.target))?.sync_all()?;
+
         let digest = std::mem::take(&mut self.content).finalize();
         Ok(Content { bytes: self.bytes, sha256: format!("{digest:x}") })
     }
@@ -133,6 +143,7 @@ impl Write for Whole {
             Encoder::Plain(file) => file.write(bytes)?,
             Encoder::Zstd(encoder) => encoder.write(bytes)?,
         };
+        // The digest is of the content before compression.
         self.content.update(&bytes[..written]);
         self.bytes += written as u64;
         Ok(written)
@@ -179,12 +190,14 @@ mod tests {
 
         fs::write(&target, "old").expect("written");
         let mut file = Whole::create(&target).expect("created");
+
         file.write_all(b"abc").expect("written");
         assert_eq!(
             fs::read(&target).expect("there"),
             b"old",
             "until it is finished the old one stays"
         );
+
         let content = file.finish().expect("finished");
         assert_eq!(fs::read(&target).expect("there"), b"abc");
         assert_eq!(names(folder.path()), ["a.jsonl"]);
@@ -202,6 +215,7 @@ mod tests {
         let mut file = Whole::create(&target).expect("created");
         (0..1000).for_each(|_| file.write_all(b"cmp 0 1\n").expect("written"));
         assert_eq!(file.finish().expect("finished").bytes, 8000);
+
         let stored = fs::read(&target).expect("there");
         assert!(stored.len() < 1000);
         assert_eq!(zstd::decode_all(&stored[..]).expect("zstd").len(), 8000);

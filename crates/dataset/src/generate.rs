@@ -17,8 +17,8 @@ use prime_bench::tasks::AnyTask;
 /// The manifest's file name.
 pub const MANIFEST: &str = "manifest.json";
 
-/// The contents of a folder and how they were generated. Files listed are complete; a rerun keeps
-/// them.
+/// The contents of a folder and how they were generated. Listed files are complete; another run
+/// keeps them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The version of the program.
@@ -36,9 +36,9 @@ pub struct FileRecord {
     pub lines: u64,
     /// Sum of the reference steps of its instances.
     pub steps: u64,
-    /// Before compression.
+    /// Size before compression.
     pub bytes: u64,
-    /// Of the lines before compression; hexadecimal.
+    /// SHA-256 of the lines before compression, hexadecimal.
     pub sha256: String,
 }
 
@@ -66,7 +66,7 @@ impl Manifest {
         }
     }
 
-    /// What must match to resume filling a folder.
+    /// The settings that must match to resume filling a folder.
     fn terms(&self) -> String {
         let levels: Vec<_> = self.selection.difficulties.iter().map(|level| level.name()).collect();
         format!(
@@ -107,6 +107,7 @@ pub fn write_lines(
         steps.fetch_add(write_line(id, extras, out)?, Ordering::Relaxed);
         Ok(())
     };
+
     ordered(&ids, threads, produce, out, |_| finished())?;
     Ok(steps.into_inner())
 }
@@ -129,9 +130,12 @@ pub fn fill_folder(
         let path = path.display().to_string();
         |error| GenerateError::File(path, error)
     };
+
     fs::create_dir_all(folder).map_err(failed(folder))?;
+
     let mut manifest = Manifest::new(selection.clone(), extras);
     let path = folder.join(MANIFEST);
+    // Another version or selection would mix two data sets in one folder.
     if path.exists() {
         let text = fs::read_to_string(&path).map_err(failed(&path))?;
         let there: Manifest = serde_json::from_str(&text)
@@ -146,15 +150,19 @@ pub fn fill_folder(
         }
         manifest = there;
     }
+
     for task in tasks {
         let name = format!("{}.jsonl{}", task.spec().slug, if compressed { ".zst" } else { "" });
         let path = folder.join(&name);
+        // Listed means complete: the manifest is stored after the file.
         if manifest.files.contains_key(&name) && path.is_file() {
             finished(selection.per_task());
             continue;
         }
+
         let mut file = Whole::create(&path).map_err(failed(&path))?;
         let steps = write_lines(&[*task], selection, extras, threads, &mut file, || finished(1));
+
         let record = steps.and_then(|steps| {
             let content = file.finish()?;
             Ok(FileRecord {
@@ -164,7 +172,9 @@ pub fn fill_folder(
                 sha256: content.sha256,
             })
         });
+
         manifest.files.insert(name, record.map_err(failed(&path))?);
+        // After each task, so that an interrupted run repeats one file at most.
         manifest.store(folder).map_err(failed(folder))?;
     }
     Ok(manifest)

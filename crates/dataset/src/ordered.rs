@@ -7,7 +7,7 @@ use std::thread;
 
 /// Bytes per piece of output.
 const PIECE: usize = 64 << 10;
-/// Pieces queued between a worker and the writer.
+/// Pieces that may wait between a worker and the writer.
 const WAITING: usize = 64;
 
 enum Piece {
@@ -16,7 +16,7 @@ enum Piece {
     End,
 }
 
-/// The writer has stopped. It reports its own error.
+/// The error of a worker whose writer has stopped; the writer reports its own error.
 fn gone<E>(_: E) -> io::Error {
     io::Error::from(io::ErrorKind::BrokenPipe)
 }
@@ -79,6 +79,7 @@ pub fn ordered<I: Sync>(
     let threads = threads.clamp(1, items.len().max(1));
     thread::scope(|scope| {
         let produce = &produce;
+        // Worker k of n makes the items k, k + n, …, so that the writer knows whose turn it is.
         let (workers, outputs): (Vec<_>, Vec<_>) = (0..threads)
             .map(|first| {
                 let (sender, receiver) = sync_channel(WAITING);
@@ -93,6 +94,7 @@ pub fn ordered<I: Sync>(
                 (worker, receiver)
             })
             .unzip();
+
         let copied: io::Result<()> = items.iter().enumerate().try_for_each(|(place, item)| {
             copy_item(&outputs[place % threads], out)?;
             finished(item);
@@ -100,6 +102,7 @@ pub fn ordered<I: Sync>(
         });
         // Workers that still write notice the closed channel and stop.
         drop(outputs);
+
         let mut failed = None;
         for worker in workers {
             match worker.join() {
@@ -108,6 +111,7 @@ pub fn ordered<I: Sync>(
                 Err(panic) => resume_unwind(panic),
             }
         }
+
         match (copied, failed) {
             // The closed channel is the consequence; the worker's error is the cause.
             (Err(error), Some(cause)) if error.kind() == io::ErrorKind::BrokenPipe => Err(cause),
@@ -124,17 +128,22 @@ mod tests {
     fn items_come_out_in_order_whatever_their_length() {
         let items: Vec<usize> = (0..200).map(|i| (i * 7919) % 1000).collect();
         let mut out = Vec::new();
+
         let mut finished = Vec::new();
+
         let produce = |n: &usize, out: &mut dyn Write| {
             (0..n * 100).try_for_each(|_| out.write_all(b"x"))?;
             writeln!(out, "{n}")
         };
+
         ordered(&items, 5, produce, &mut out, |n| finished.push(*n)).expect("written");
+
         let text = String::from_utf8(out).expect("text");
         let seen: Vec<usize> = text
             .lines()
             .map(|line| line.trim_start_matches('x').parse().expect("a number"))
             .collect();
+
         assert_eq!(seen, items);
         assert_eq!(finished, items);
     }
@@ -145,6 +154,7 @@ mod tests {
         let failing = |n: &u32, out: &mut dyn Write| {
             if *n == 20 { Err(io::Error::other("no more")) } else { writeln!(out, "{n}") }
         };
+
         let error = ordered(&items, 3, failing, &mut Vec::new(), |_| {}).expect_err("fails");
         assert_eq!(error.to_string(), "no more");
 
@@ -157,8 +167,10 @@ mod tests {
                 Ok(())
             }
         }
+
         let endless =
             |_: &u32, out: &mut dyn Write| (0..100_000).try_for_each(|n| writeln!(out, "{n}"));
+
         let error = ordered(&items, 3, endless, &mut Full, |_| {}).expect_err("fails");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }

@@ -1,4 +1,5 @@
-//! Tables as Parquet: columns of texts, numbers and chat messages, some of them fields of a group.
+//! Tables as Parquet: columns of texts, numbers and chat messages, some of which are fields of a
+//! group.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -23,12 +24,12 @@ pub enum Values {
     Small(Vec<i32>),
     Large(Vec<i64>),
     Numbers(Vec<f64>),
-    /// At least one message in each row.
+    /// Rows of at least one message.
     Conversations(Vec<Vec<Message>>),
 }
 
-/// A column; one whose name is `group.field` is a field of a group, and those of a group stand side
-/// by side.
+/// A column. A name `group.field` makes it a field of a group; the fields of a group must be
+/// adjacent.
 pub struct Column {
     pub name: &'static str,
     pub values: Values,
@@ -58,7 +59,7 @@ impl Column {
         Self { name, values: Values::Conversations(values.into_iter().collect()) }
     }
 
-    /// The group, if any, and the name within it.
+    /// The group, if it belongs to one, and the name within it.
     fn place(&self) -> (Option<&'static str>, &'static str) {
         self.name.split_once('.').map_or((None, self.name), |(group, field)| (Some(group), field))
     }
@@ -80,6 +81,7 @@ impl Column {
 
 fn schema(columns: &[Column]) -> String {
     let mut text = String::from("message row {");
+
     let mut open = None;
     for column in columns {
         let (group, _) = column.place();
@@ -91,9 +93,11 @@ fn schema(columns: &[Column]) -> String {
             }
             open = group;
         }
+
         text += " ";
         text += &column.field();
     }
+
     text += if open.is_some() { " } }" } else { " }" };
     text
 }
@@ -120,6 +124,7 @@ fn write_column<W: Write + Send>(
 ) -> parquet::errors::Result<()> {
     let bytes =
         |texts: &[&str]| texts.iter().map(|text| ByteArray::from(*text)).collect::<Vec<_>>();
+
     match values {
         Values::Texts(texts) => {
             let texts: Vec<_> = texts.iter().map(String::as_str).collect();
@@ -129,15 +134,18 @@ fn write_column<W: Write + Send>(
         Values::Large(numbers) => write::<Int64Type, W>(group, numbers, None),
         Values::Numbers(numbers) => write::<DoubleType, W>(group, numbers, None),
         Values::Conversations(rows) => {
-            // Every message is defined at the repeated group; the first of a row begins it.
+            // Every message is defined at the level of the repeated group; the first one of a row
+            // begins the row.
             let repetition: Vec<i16> = rows
                 .iter()
                 .flat_map(|row| (0..row.len()).map(|place| i16::from(place > 0)))
                 .collect();
             let definition = vec![1; repetition.len()];
+
             let roles: Vec<_> = rows.iter().flatten().map(|message| message.role).collect();
             let contents: Vec<_> =
                 rows.iter().flatten().map(|message| message.content.as_str()).collect();
+
             write::<ByteArrayType, W>(group, &bytes(&roles), Some((&definition, &repetition)))?;
             write::<ByteArrayType, W>(group, &bytes(&contents), Some((&definition, &repetition)))
         }
@@ -151,9 +159,11 @@ fn write_column<W: Write + Send>(
 pub fn write_parquet(columns: &[Column], out: impl Write + Send) -> io::Result<()> {
     let written = || -> parquet::errors::Result<()> {
         let schema = Arc::new(parse_message_type(&schema(columns))?);
+
         let compression = Compression::ZSTD(ZstdLevel::try_new(3)?);
         let properties = WriterProperties::builder().set_compression(compression).build();
         let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
+
         let mut group = writer.next_row_group()?;
         columns.iter().try_for_each(|column| write_column(&mut group, &column.values))?;
         group.close()?;
@@ -179,14 +189,18 @@ mod tests {
             Column::small("made.at", [1, -2]),
             Column::large("seed", [i64::MAX, 0]),
         ];
+
         let mut file = Vec::new();
         write_parquet(&columns, &mut file).expect("written");
+
         let reader = SerializedFileReader::new(bytes::Bytes::from(file)).expect("Parquet");
+
         let rows: Vec<_> = reader
             .get_row_iter(None)
             .expect("rows")
             .map(|row| row.expect("a row").to_string())
             .collect();
+
         assert_eq!(
             rows,
             [

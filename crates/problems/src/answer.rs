@@ -18,7 +18,7 @@ pub enum Answers {
     Schema(Schema),
 }
 
-/// A line that is not an answer, and why.
+/// A line that is not an answer, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     pub refusal: Refusal,
@@ -35,11 +35,13 @@ impl Refused {
     }
 }
 
-/// Nesting depth of a value; stops one level above the limit.
+/// Nesting depth of a value; a value that is not nested has 0. Descends at most `left` levels, so
+/// that a caller passes one more than its limit.
 pub fn depth_of(value: &Value, left: usize) -> usize {
     let below = |values: &mut dyn Iterator<Item = &Value>| {
         values.map(|value| depth_of(value, left - 1)).max()
     };
+
     match value {
         _ if left == 0 => 1,
         Value::Array(values) => 1 + below(&mut values.iter()).unwrap_or(0),
@@ -63,6 +65,7 @@ impl Answers {
         if text.is_empty() {
             return Err(Refused::form("the answer is empty"));
         }
+
         match self {
             Self::Text => Ok(Value::String(text.to_owned())),
             Self::Pattern(pattern) if pattern.matches(text) => Ok(Value::String(text.to_owned())),
@@ -70,9 +73,11 @@ impl Answers {
             Self::Schema(schema) => {
                 let value: Value = serde_json::from_str(text)
                     .map_err(|error| Refused::form(format!("the answer is not JSON: {error}")))?;
+                // Before the schema, whose check recurses.
                 if depth_of(&value, JSON_DEPTH_MAX + 1) > JSON_DEPTH_MAX {
                     return Err(Refused::illegal("the answer is nested too deep"));
                 }
+
                 schema.check(&value).map_err(|detail| Refused {
                     refusal: Refusal::Illegal("the answer is not valid under the schema"),
                     detail: format!("the answer is not valid under the schema: {detail}"),
@@ -97,22 +102,27 @@ mod tests {
     fn a_text_is_an_answer_of_its_form() {
         let pattern = AnswerForm::Pattern("[0-9]+".to_owned());
         let schema = AnswerForm::Schema(json!({"type": "array", "items": {"type": "integer"}}));
+
         assert_eq!(read(None, " forty two "), Ok(json!("forty two")));
         assert_eq!(read(None, "  "), Err(Refusal::Unparsable));
         assert_eq!(read(Some(&pattern), "42"), Ok(json!("42")));
+
         assert_eq!(
             read(Some(&pattern), "42!"),
             Err(Refusal::Illegal("the answer does not match the pattern"))
         );
+
         assert_eq!(read(Some(&schema), "[4, 2]"), Ok(json!([4, 2])));
         assert_eq!(read(Some(&schema), "[4, 2"), Err(Refusal::Unparsable));
         assert_eq!(
             read(Some(&schema), "[4, \"2\"]"),
             Err(Refusal::Illegal("the answer is not valid under the schema"))
         );
+
         for count in [200, 2_000] {
             assert_eq!(read(Some(&schema), &"[".repeat(count)), Err(Refusal::Unparsable));
         }
+
         let deep = format!("{}{}", "[".repeat(60), "]".repeat(60));
         let any = AnswerForm::Schema(json!(true));
         assert_eq!(read(Some(&any), &deep), Err(Refusal::Illegal("the answer is nested too deep")));

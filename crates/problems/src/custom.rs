@@ -76,7 +76,7 @@ fn statement(definition: &Definition) -> Result<(), Fault> {
 }
 
 fn input(definition: &Definition) -> Result<(), Fault> {
-    // First: the rest recurses.
+    // First, because writing the input as text recurses.
     if depth_of(&definition.input, JSON_DEPTH_MAX + 1) > JSON_DEPTH_MAX {
         let problem = format!("the input is nested more than {JSON_DEPTH_MAX} deep");
         return Err(Fault::new(problem, "write it flatter"));
@@ -91,24 +91,28 @@ fn name<'d>(
 ) -> Result<(), Fault> {
     let name = constraint.name.as_str();
     Fault::unless_short("the name", name.len(), NAME_BYTES_MAX)?;
+
     if name.trim().is_empty() || name.trim() != name || name.chars().any(char::is_control) {
         return Err(Fault::new(
             format!("{name:?} is not a name"),
             "write one without blanks round it",
         ));
     }
+    // Violations have one list of names: this one would be ambiguous.
     if name == "format" {
         return Err(Fault::new(
             "the name `format` is that of the lines' own form",
             "write another one",
         ));
     }
+
     if !taken.insert(name) {
         return Err(Fault::new(
             format!("the name {name:?} is taken by an earlier constraint"),
             "write another one",
         ));
     }
+
     Ok(())
 }
 
@@ -145,6 +149,7 @@ fn constraints(definition: &Definition) -> Result<(), ProblemError> {
             (format!("there are {count} constraints"), format!("write at most {CONSTRAINTS_MAX}"));
         return Err(ProblemError::new("problem.constraints", problem, remedy));
     }
+
     let mut taken = BTreeSet::new();
     for (place, constraint) in definition.constraints.iter().enumerate() {
         let path = path_of(place);
@@ -179,15 +184,19 @@ impl Custom {
     pub fn new(definition: Definition) -> Result<Self, ProblemError> {
         statement(&definition).map_err(|fault| fault.at("problem.statement"))?;
         input(&definition).map_err(|fault| fault.at("problem.input"))?;
+
         let form = definition.answer.as_ref();
         let answers = Answers::new(form).map_err(|fault| fault.at("problem.answer"))?;
+        // Before the checks, whose parsing takes the time.
         constraints(&definition)?;
+
         let checks = definition.constraints.iter().enumerate();
         let sources: Vec<(usize, &str)> = checks
             .filter_map(|(place, constraint)| Some((place, constraint.check.as_deref()?)))
             .collect();
         let checks =
             Checks::read(&definition.input, &sources, |place| format!("{}.check", path_of(place)))?;
+
         Ok(Self(Arc::new(Read { definition, answers, checks })))
     }
 
@@ -206,6 +215,7 @@ impl Custom {
         constraints.filter_map(|(place, constraint)| {
             let text = constraint.text.as_deref()?;
             Some(Textual {
+                // Bit 0 of a set of violations is `format`.
                 index: place + 1,
                 name: &constraint.name,
                 severity: constraint.severity,
@@ -261,13 +271,17 @@ impl Problem for Custom {
     /// A state between steps: the lines so far, without an answer.
     fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
         let bad = |detail: &str| BadInput { task: SPEC.slug, detail: detail.to_owned() };
+
         let lines = state["steps"]
             .as_array()
             .ok_or_else(|| bad("field `steps`: give the lines so far, a list"))?;
+        // `replay` could go there, but no step could follow.
         if !state["answer"].is_null() {
             return Err(bad("field `answer`: a state with an answer is an end; give one without"));
         }
+
         let mut machine = self.start();
+
         for (at, line) in lines.iter().enumerate() {
             let line = line
                 .as_str()
@@ -303,6 +317,7 @@ impl Problem for Custom {
             severity: form.severity,
             meaning: form.meaning.into(),
         };
+
         let own =
             self.0.definition.constraints.iter().zip(self.kinds()).map(|(constraint, kind)| Rule {
                 name: constraint.name.clone().into(),
@@ -316,6 +331,7 @@ impl Problem for Custom {
                     .unwrap_or_default()
                     .into(),
             });
+
         std::iter::once(format).chain(own).collect()
     }
 

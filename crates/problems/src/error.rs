@@ -59,6 +59,7 @@ struct Short(String);
 
 impl Write for Short {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        // Cut here, so that a huge value in a message is never formatted as a whole.
         for c in text.chars() {
             if self.0.len() >= QUOTE_BYTES_MAX {
                 self.0.push('…');
@@ -70,7 +71,7 @@ impl Write for Short {
     }
 }
 
-/// The beginning of a library's message, on one line. Formats no more than that.
+/// The beginning of a library's message, on one line. The rest is not even formatted.
 pub(super) fn quoted(text: &dyn Display) -> String {
     let mut short = Short(String::new());
     // An error only means that the text was cut.

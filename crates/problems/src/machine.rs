@@ -1,4 +1,4 @@
-//! The machine of a client's problem: lines are steps, one of them the answer.
+//! The machine of a client's problem: lines are steps, and one of them is the answer.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +15,7 @@ use prime_bench::tasks::{
     Broken, Kind, Kinds, Machine, Problem, Refusal, Snapshot, Spec, Violations,
 };
 
-/// Prefix of the answer line if lines are steps.
+/// Prefix of the line with the answer, where lines are steps.
 const ANSWER: &str = "answer:";
 
 #[derive(Clone, Debug, Default)]
@@ -24,7 +24,7 @@ struct State {
     answer: Option<Arc<Value>>,
 }
 
-/// A successor awaiting its verdict. Its checks are evaluated lazily, and once.
+/// A successor state awaiting its verdict. Its checks are evaluated when first asked for, and once.
 #[derive(Debug)]
 struct Candidate {
     state: State,
@@ -67,11 +67,14 @@ impl Walk {
         if line.chars().any(char::is_control) {
             return Err(Refused::form("the line has a control character in it, such as a tab"));
         }
+
         let text = match self.problem.as_definition().steps {
             StepMode::Single => Some(line),
             StepMode::Stepwise => line.strip_prefix(ANSWER),
         };
+        // Cheap: the copy shares the steps.
         let mut next = self.state.clone();
+
         match text {
             Some(text) => next.answer = Some(Arc::new(self.problem.answers().read(text)?)),
             None if next.steps.count() >= STEPS_MAX => {
@@ -82,6 +85,7 @@ impl Walk {
             }
             None => next.steps.push(line),
         }
+
         Ok(next)
     }
 
@@ -92,8 +96,10 @@ impl Walk {
             Kind::Terminal if candidate.state.answer.is_some() => {
                 (&candidate.terminal, &candidate.state)
             }
+            // Checks of the answer have to wait for it, and there are none of other kinds.
             Kind::Terminal | Kind::Format | Kind::Transition => return &[],
         };
+
         cell.get_or_init(|| {
             self.problem.checks().broken(kind, &state.steps, state.answer.as_deref())
         })
@@ -123,6 +129,7 @@ impl Walk {
     fn named(&self, constraint: usize) -> Option<Broken> {
         let definition = self.problem.as_definition().constraints.get(constraint)?;
         let text = definition.check.as_deref().or(definition.text.as_deref()).unwrap_or_default();
+
         let meaning = match self.reason(constraint) {
             Some(reason) => format!("{text} (it could not be evaluated: {reason})"),
             None => text.to_owned(),
@@ -147,6 +154,7 @@ impl Machine for Walk {
     fn propose(&mut self, line: &str) -> Result<(), Refusal> {
         self.candidate = None;
         self.refused = None;
+
         match self.after(line) {
             Ok(state) => {
                 self.candidate = Some(Candidate {
@@ -166,15 +174,18 @@ impl Machine for Walk {
 
     fn violations(&self, kinds: Kinds) -> Violations {
         let mut found = Violations::NONE;
+        // The line was refused: its form is wrong, and there is nothing else to check.
         let Some(candidate) = &self.candidate else {
             found.require(0, !kinds.contains(Kind::Format));
             return found;
         };
+
         for kind in kinds.iter() {
             self.findings(candidate, kind)
                 .iter()
                 .for_each(|finding| found.require(finding.constraint + 1, false));
         }
+
         found
     }
 
@@ -184,6 +195,7 @@ impl Machine for Walk {
         let named = constraints
             .filter(|place| violations.contains(place + 1))
             .filter_map(|place| self.named(place));
+
         format.into_iter().chain(named).collect()
     }
 

@@ -1,5 +1,5 @@
-//! Bounded regular expressions from clients. The engine has no look-around or back-references and
-//! runs in linear time.
+//! Bounded regular expressions from clients. The engine has neither look-around nor back-references
+//! and runs in linear time.
 
 use regex::{Regex, RegexBuilder};
 
@@ -26,11 +26,14 @@ impl Pattern {
     /// A pattern that may match anywhere in a text.
     pub fn anywhere(pattern: &str) -> Result<Self, Fault> {
         Fault::unless_short("the pattern", pattern.len(), PATTERN_BYTES_MAX)?;
+
+        // The smallest of these limits under which it compiles bounds its size.
         for kib in [1, 4, 16, 64] {
             if let Ok(regex) = compile(pattern, kib << 10) {
                 return Ok(Self { regex, kib: kib as u64 });
             }
         }
+
         match compile(pattern, PATTERN_SIZE_MAX) {
             Ok(regex) => Ok(Self { regex, kib: (PATTERN_SIZE_MAX >> 10) as u64 }),
             Err(regex::Error::CompiledTooBig(_)) => Err(Fault::new(

@@ -51,6 +51,7 @@ impl Expansion<'_> {
                 "write a smaller one",
             ));
         }
+
         if depth > SCHEMA_DEPTH_MAX {
             return Err(Fault::new(
                 format!(
@@ -62,7 +63,7 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Counts a pattern. All of them may be tried on the same text.
+    /// Counts a pattern of the schema; all of them may be tried on the same text.
     fn pattern(&mut self, pattern: &str) -> Result<(), Fault> {
         self.patterns_kib += Pattern::anywhere(pattern)?.work_per_byte();
         if self.patterns_kib > (PATTERN_SIZE_MAX >> 10) as u64 {
@@ -116,8 +117,10 @@ impl Expansion<'_> {
             Value::Object(fields) => fields,
             _ => return Ok(schema.clone()),
         };
+
         let mut written = Map::new();
         let mut referred = None;
+
         for (keyword, value) in fields {
             if REFUSED.contains(&keyword.as_str()) {
                 return Err(Fault::new(
@@ -125,6 +128,8 @@ impl Expansion<'_> {
                     "leave it out; `additionalProperties` and `$ref` to a place in the same schema are supported",
                 ));
             }
+
+            // All patterns share one bound, wherever they stand.
             match (keyword.as_str(), value) {
                 ("pattern", Value::String(pattern)) => self.pattern(pattern)?,
                 ("patternProperties", Value::Object(named)) => {
@@ -132,9 +137,11 @@ impl Expansion<'_> {
                 }
                 _ => {}
             }
+
             match keyword.as_str() {
+                // Two levels deeper: the target becomes an element of `allOf`.
                 "$ref" => referred = Some(self.schema(&self.target(value)?, depth + 2)?),
-                // No longer referenced.
+                // Left out: all references to them are inlined.
                 "$defs" | "definitions" => {}
                 data if DATA.contains(&data) => {
                     self.data(value, depth + 1)?;
@@ -148,19 +155,21 @@ impl Expansion<'_> {
                 }
             }
         }
+
         if let Some(target) = referred {
-            // Keywords beside a reference apply, too.
+            // Keywords beside a reference apply as well.
             match written.entry("allOf").or_insert_with(|| Value::Array(Vec::new())) {
                 Value::Array(all) => all.push(target),
                 _ => return Err(Fault::new("`allOf` is not a list", "write a list of schemas")),
             }
         }
+
         Ok(Value::Object(written))
     }
 }
 
 impl Schema {
-    /// Compiles a schema that `path` of a request has.
+    /// Compiles a schema; `path` is its place in a request, for errors.
     ///
     /// # Errors
     /// It is not a schema, exceeds a limit or reaches outside.
@@ -175,8 +184,10 @@ impl Schema {
                 "write an object, such as {\"type\": \"integer\"}",
             ));
         }
+
         Fault::unless_short("the schema", schema.to_string().len(), SCHEMA_BYTES_MAX)?;
         let written = Expansion { root: schema, nodes: 0, patterns_kib: 0 }.schema(schema, 0)?;
+
         jsonschema::options()
             .should_validate_formats(false)
             .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE_MAX))
@@ -192,9 +203,12 @@ impl Schema {
             })
     }
 
+    /// Checks a value against the schema.
+    ///
     /// # Errors
     /// The part of the value that is invalid.
     pub fn check(&self, value: &Value) -> Result<(), String> {
+        // The common case, in which no error has to be made.
         if self.0.is_valid(value) {
             return Ok(());
         }
@@ -218,10 +232,14 @@ mod tests {
             "type": "object",
             "required": ["x"],
             "additionalProperties": false,
-            "properties": {"x": {"type": "integer", "minimum": 2}, "$ref": {"const": {"$ref": "no"}}},
+            "properties": {
+                "x": {"type": "integer", "minimum": 2},
+                "$ref": {"const": {"$ref": "no"}},
+            },
         }))
         .expect("valid");
         assert_eq!(schema.check(&json!({"x": 2})), Ok(()));
+
         let error = schema.check(&json!({"x": 1})).expect_err("too small");
         assert!(error.contains("at /x: ") && error.contains("minimum"), "{error}");
         assert!(schema.check(&json!({"y": 1})).is_err());
@@ -230,12 +248,16 @@ mod tests {
     #[test]
     fn local_references_apply_with_their_siblings() {
         let schema = Schema::new(&json!({
-            "$defs": {"small": {"type": "integer", "maximum": 9}, "list": {"items": {"$ref": "#/$defs/small"}}},
+            "$defs": {
+                "small": {"type": "integer", "maximum": 9},
+                "list": {"items": {"$ref": "#/$defs/small"}},
+            },
             "allOf": [{"type": "array"}],
             "$ref": "#/$defs/list",
             "maxItems": 2,
         }))
         .expect("valid");
+
         assert_eq!(schema.check(&json!([1, 9])), Ok(()));
         for wrong in [json!([10]), json!([1, 2, 3]), json!(1), json!(["1"])] {
             assert!(schema.check(&wrong).is_err(), "{wrong}");
@@ -245,6 +267,7 @@ mod tests {
     #[test]
     fn a_reason_is_short_however_large_the_value() {
         let schema = Schema::new(&json!({"type": "integer"})).expect("valid");
+
         let error = schema.check(&json!("x".repeat(100_000))).expect_err("a string");
         assert!(error.len() < 400, "{}", error.len());
     }
@@ -261,10 +284,12 @@ mod tests {
                 .insert((*names.last().expect("names")).to_owned(), json!({"type": "integer"}));
             json!({"$ref": "#/$defs/a", "$defs": definitions})
         };
+
         let mut deep = json!({"type": "integer"});
         for _ in 0..40 {
             deep = json!({"items": deep});
         }
+
         for (schema, part) in [
             (json!({"$ref": "#"}), "nested more than"),
             (

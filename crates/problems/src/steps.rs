@@ -10,7 +10,7 @@ pub struct Steps(Option<Arc<Step>>);
 struct Step {
     line: Box<str>,
     below: Steps,
-    /// Lines up to this one.
+    /// Number of lines up to this one.
     count: u64,
     /// Bytes of the lines up to this one.
     bytes: usize,
@@ -46,6 +46,7 @@ impl Steps {
 
     /// The lines in their order.
     pub fn lines(&self) -> Vec<&str> {
+        // Each line is linked to the one before.
         let top = self.0.as_deref();
         let mut lines: Vec<&str> = std::iter::successors(top, |step| step.below.0.as_deref())
             .map(|step| step.line.as_ref())
@@ -56,7 +57,8 @@ impl Steps {
 }
 
 impl Drop for Steps {
-    /// Iteratively: dropping a long chain must not recurse.
+    /// Drops line by line, because dropping a long chain must not recurse. Ends at the first line
+    /// that a copy still shares.
     fn drop(&mut self) {
         let mut next = self.0.take();
         while let Some(mut step) = next.and_then(Arc::into_inner) {
@@ -76,6 +78,7 @@ mod tests {
         let mut two = one.clone();
         one.push("bcd");
         two.push("ef");
+
         assert_eq!((one.lines(), two.lines()), (vec!["a", "bcd"], vec!["a", "ef"]));
         assert_eq!((one.count(), one.bytes(), one.longest()), (2, 4, 3));
         assert_eq!(Steps::default().lines(), Vec::<&str>::new());
@@ -89,6 +92,7 @@ mod tests {
         }
         let copy = steps.clone();
         drop(steps);
+
         assert_eq!(copy.count(), 300_000);
         drop(copy);
     }

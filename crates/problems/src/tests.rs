@@ -9,17 +9,26 @@ fn custom(json: &Value) -> Custom {
     Custom::read(json).unwrap_or_else(|error| panic!("{json}: {error}"))
 }
 
-/// Find two factors of a number, in steps.
+/// The problem of finding two factors of a number, in steps.
 fn factors() -> Value {
     json!({
         "statement": "Write the number n as a product of two factors above 1.",
         "input": {"n": 15},
         "steps": "stepwise",
-        "answer": {"schema": {"type": "object", "required": ["x", "y"], "properties": {
-            "x": {"type": "integer"}, "y": {"type": "integer"}}}},
+        "answer": {
+            "schema": {
+                "type": "object",
+                "required": ["x", "y"],
+                "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}},
+            },
+        },
         "constraints": [
             {"name": "product", "severity": "critical", "check": "answer.x * answer.y == input.n"},
-            {"name": "short", "severity": "minor", "check": "state.steps.all(step, size(step) <= 20)"},
+            {
+                "name": "short",
+                "severity": "minor",
+                "check": "state.steps.all(step, size(step) <= 20)",
+            },
             {"name": "polite", "severity": "major", "text": "The steps are polite."},
             {"name": "fine", "severity": "major", "check": "15 / int(answer.x - 3) != 0"},
         ],
@@ -42,6 +51,7 @@ fn broken(machine: &dyn Machine) -> Vec<Broken> {
 fn steps_lead_to_an_answer_and_checks_judge_them() {
     let problem = custom(&factors());
     let mut machine = problem.problem().start();
+
     machine.propose("try 2").expect("a step");
     assert_eq!(
         (names(machine.as_ref(), Kinds::ALL), machine.candidate_ends()),
@@ -102,6 +112,7 @@ fn lines_of_the_wrong_form_are_refused_and_the_verdict_says_why() {
     ] {
         assert_eq!(machine.propose(line), Err(refusal), "{line:?}");
         assert!(!machine.candidate_ends());
+
         let found = broken(machine.as_ref());
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].name.as_ref(), found[0].severity), ("format", Severity::Critical));
@@ -109,6 +120,7 @@ fn lines_of_the_wrong_form_are_refused_and_the_verdict_says_why() {
         assert!(
             machine.violations([Kind::Terminal, Kind::Invariant].into_iter().collect()).is_empty()
         );
+
         machine.commit();
         assert_eq!(machine.state(), json!({"steps": [], "answer": null}));
     }
@@ -120,19 +132,25 @@ fn a_single_line_is_the_answer() {
         "statement": "Name a colour.",
         "steps": "single",
         "answer": {"pattern": "[a-z]+"},
-        "constraints": [{"name": "warm", "severity": "major", "check": "answer in ['red', 'orange']"}],
+        "constraints": [
+            {"name": "warm", "severity": "major", "check": "answer in ['red', 'orange']"},
+        ],
     }));
     assert_eq!(problem.problem().steps_max(), 1);
+
     let mut machine = problem.problem().start();
     assert_eq!(
         machine.propose("Red"),
         Err(Refusal::Illegal("the answer does not match the pattern"))
     );
+
     machine.propose("blue").expect("a colour");
     assert!(machine.candidate_ends());
     assert_eq!(names(machine.as_ref(), Kinds::ALL), ["warm"]);
+
     machine.propose("red").expect("a colour");
     assert!(broken(machine.as_ref()).is_empty());
+
     machine.commit();
     assert_eq!(machine.answer(), Some(json!("red")));
     assert_eq!(machine.state(), json!({"steps": [], "answer": "red"}));
@@ -142,15 +160,19 @@ fn a_single_line_is_the_answer() {
 fn snapshots_forks_and_replays_agree() {
     let mut machine = custom(&factors()).problem().start();
     machine.replay("one").expect("a step");
+
     let (saved, mut fork) = (machine.snapshot(), machine.fork());
     machine.replay("two").expect("a step");
     machine.propose("three").expect("a step");
+
     machine.restore(&saved);
     assert!(!machine.candidate_ends());
     assert_eq!(machine.state(), fork.state());
     assert!(machine.violations(Kinds::ALL).contains(0), "the candidate is gone");
+
     fork.replay("answer: {\"x\": 3, \"y\": 5}").expect("an answer");
     assert_eq!((fork.ended(), machine.ended()), (true, false));
+
     assert_eq!(machine.problem().input(), fork.problem().input());
     assert_eq!((machine.reference(), machine.choices()), (None, None));
 }
@@ -162,10 +184,12 @@ fn a_trace_has_limits() {
     for _ in 0..256 {
         machine.replay(&line).expect("a step");
     }
+
     assert_eq!(
         machine.replay("x"),
         Err(Refusal::Illegal("the steps are too long together; write the answer"))
     );
+
     assert_eq!(machine.replay("answer: {\"x\": 3, \"y\": 5}"), Ok(()));
     assert_eq!(custom(&factors()).problem().steps_max(), 10_000);
 }
@@ -174,13 +198,19 @@ fn a_trace_has_limits() {
 fn a_definition_is_written_as_it_was_read() {
     for json in [
         factors(),
-        json!({"statement": "s", "input": [1, {"b": 1.5, "a": null}], "steps": "single", "constraints": []}),
+        json!({
+            "statement": "s",
+            "input": [1, {"b": 1.5, "a": null}],
+            "steps": "single",
+            "constraints": [],
+        }),
     ] {
         let problem = custom(&json);
         assert_eq!(problem.definition(), json);
         assert_eq!(problem.problem().input(), json);
         assert_eq!(custom(&problem.definition()).definition(), json);
     }
+
     assert_eq!(
         custom(&json!({"statement": "s", "steps": "single"})).definition()["input"],
         json!(null)
@@ -191,6 +221,7 @@ fn a_definition_is_written_as_it_was_read() {
 fn constraints_in_words_are_offered_and_not_judged() {
     let problem = custom(&factors());
     assert!(problem.needs_reader());
+
     let textual: Vec<_> = problem.textual().collect();
     let polite = Textual {
         index: 3,
@@ -199,9 +230,11 @@ fn constraints_in_words_are_offered_and_not_judged() {
         text: "The steps are polite.",
     };
     assert_eq!(textual, [polite]);
+
     let kinds = [Some(Kind::Terminal), Some(Kind::Invariant), None, Some(Kind::Terminal)];
     assert_eq!(problem.kinds().collect::<Vec<_>>(), kinds);
     assert!(!custom(&json!({"statement": "s", "steps": "single"})).needs_reader());
+
     let rules: Vec<_> =
         problem.rules().into_iter().map(|rule| (rule.name, rule.kind, rule.meaning)).collect();
     assert_eq!(rules.len(), 5, "format and its own");
@@ -210,6 +243,7 @@ fn constraints_in_words_are_offered_and_not_judged() {
         rules[1],
         ("product".into(), Some(Kind::Terminal), "answer.x * answer.y == input.n".into())
     );
+
     assert_eq!(problem.statement(), "Write the number n as a product of two factors above 1.");
     assert_eq!(problem.data(), json!({"n": 15}));
 }
@@ -218,6 +252,7 @@ fn constraints_in_words_are_offered_and_not_judged() {
 fn an_executor_is_shown_the_problem_and_what_to_write() {
     let mut machine = custom(&factors()).problem().start();
     let view = machine.view();
+
     for part in [
         "Write the number n as a product",
         "Input: {\"n\":15}",
@@ -229,6 +264,7 @@ fn an_executor_is_shown_the_problem_and_what_to_write() {
     ] {
         assert!(view.contains(part), "{part:?} is missing in:\n{view}");
     }
+
     machine.replay("try 2").expect("a step");
     machine.replay("try {{ 3 }}").expect("a step");
     assert!(
@@ -236,6 +272,7 @@ fn an_executor_is_shown_the_problem_and_what_to_write() {
         "{}",
         machine.view()
     );
+
     let single =
         json!({"statement": "Name a colour.", "steps": "single", "answer": {"pattern": "[a-z]+"}});
     let view = custom(&single).problem().start().view();
@@ -254,6 +291,7 @@ fn mistakes_name_their_path() {
         json
     };
     let named = |name: &str| with("/constraints/1/name", json!(name));
+
     let mut unknown = factors();
     unknown["extra"] = json!(1);
     let mut both = factors();
@@ -264,9 +302,11 @@ fn mistakes_name_their_path() {
     for _ in 0..33 {
         deep = json!([deep]);
     }
+
     let many: Vec<_> = (0..32)
         .map(|i| json!({"name": format!("c{i}"), "severity": "minor", "check": "true"}))
         .collect();
+
     for (json, path, part) in [
         (json!(1), "problem", "invalid type"),
         (json!({"steps": "single"}), "problem", "missing field `statement`"),

@@ -12,10 +12,12 @@ const NAME: &str = "executor/problem.j2";
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
     templates.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+
     let text = include_str!("../../../agents/executor/problem.j2");
     templates
         .add_template(NAME, text)
         .expect("invariant: the built-in template parses, as a test shows");
+
     templates
 });
 
@@ -31,6 +33,7 @@ pub fn view(problem: &Custom, steps: &[&str]) -> String {
         Some(AnswerForm::Pattern(pattern)) => context! { pattern },
         Some(AnswerForm::Schema(schema)) => context! { schema => schema.to_string() },
     };
+
     let variables = context! {
         statement => definition.statement,
         input => definition.input.to_string(),
@@ -39,6 +42,7 @@ pub fn view(problem: &Custom, steps: &[&str]) -> String {
         stepwise => definition.steps == StepMode::Stepwise,
         steps,
     };
+
     let template = TEMPLATES.get_template(NAME).expect("invariant: the template was added");
     template
         .render(variables)

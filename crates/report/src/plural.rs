@@ -1,4 +1,4 @@
-//! Numbers with their nouns.
+//! Counts with their nouns.
 
 /// `1 run`, `2 runs`; `1 retry`, `2 retries`.
 pub fn count(number: u64, noun: &str) -> String {
@@ -8,6 +8,7 @@ pub fn count(number: u64, noun: &str) -> String {
 /// `runs` of `run`, `retries` of `retry`.
 pub fn plural(noun: &str) -> String {
     match noun.strip_suffix('y') {
+        // After a vowel the `y` stays, as in `days`.
         Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
         _ => format!("{noun}s"),
     }

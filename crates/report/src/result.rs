@@ -13,7 +13,7 @@ use prime_protocol::{
 };
 use prime_roles::{Basis, Names};
 
-/// How many steps of a run need review, because its verifiers disagree on them.
+/// Number of a run's steps that need review because its verifiers disagree on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Reviews {
@@ -37,9 +37,9 @@ impl Reviews {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
-    /// With the configured agent.
+    /// The side with the configured agent.
     A,
-    /// With the other one.
+    /// The side with the other agent.
     B,
 }
 
@@ -175,6 +175,7 @@ impl RunResult {
     pub fn open(context: &RunContext) -> Self {
         let RunContext { task, instance, agents, notes, basis, config_hash, strategy, seed, split } =
             context.clone();
+
         Self {
             task,
             instance,
@@ -212,9 +213,10 @@ impl RunResult {
         }
     }
 
-    /// The result of a run that has ended. `deepest` are the committed steps of its deepest
-    /// trajectory.
+    /// The result of a run that has ended. `deepest` is the number of committed steps of its
+    /// deepest trajectory.
     pub fn new(outcome: Outcome, context: &RunContext, wall_ms: u64, deepest: u64) -> Self {
+        // `steps` looks at the answer, so that it must come before `answer` moves it.
         Self {
             verified: outcome.verified,
             verification: outcome.verified.then(|| {
@@ -253,30 +255,37 @@ impl RunResult {
 
     /// The result as text for people.
     pub fn text(&self) -> String {
+        // A terminal shows a few lines of an answer; the JSON has the rest.
         const ANSWER_CHARS_MAX: usize = 400;
         const REJECTIONS_SHOWN: usize = 5;
+
         let mut text = String::new();
         let answer = self.answer.as_ref().map_or_else(|| "none".to_owned(), Value::to_string);
         let mut line = |name: &str, value: &str| {
             writeln!(text, "{name:>10}  {value}").expect("invariant: writing to a string succeeds");
         };
+
         line("instance", &self.instance);
+        // Cut at a character, not at a byte: answers may contain any text.
         match answer.char_indices().nth(ANSWER_CHARS_MAX) {
             Some((end, _)) => {
                 line("answer", &format!("{}… (whole with --output json)", &answer[..end]))
             }
             None => line("answer", &answer),
         }
+
         let unverified =
             || format!("not verified ({}: {})", self.verifier, looked_at(&self.checked_kinds, &[]));
         line("verdict", &self.verification.as_ref().map_or_else(unverified, Verification::text));
         if let Some(correct) = self.correct {
             line("correct", if correct { "yes" } else { "no" });
         }
+
         line("ended", self.outcome.as_deref().unwrap_or("not yet"));
         if let Some(failure) = &self.failure {
             line("failure", failure);
         }
+
         if let Some(stuck) = &self.stuck_at {
             let trajectories = count(stuck.trajectories.into(), "trajectory");
             line(
@@ -297,6 +306,7 @@ impl RunResult {
                     ),
                 );
             }
+
             let hidden = stuck.rejected.len().saturating_sub(REJECTIONS_SHOWN) as u64;
             if hidden > 0 {
                 line(
@@ -311,6 +321,7 @@ impl RunResult {
                 &format!("`{}` at step {}, last: {reason}", rejection.line, depth + 1),
             );
         }
+
         line(
             "votes",
             &format!(
@@ -320,6 +331,7 @@ impl RunResult {
                 count(self.rounds.into(), "round")
             ),
         );
+
         if let Some(votes) = &self.step_votes {
             let bound = votes
                 .error_bound
@@ -335,6 +347,7 @@ impl RunResult {
             );
             line("step votes", &steps);
         }
+
         line(
             "steps",
             &format!(
@@ -354,6 +367,7 @@ impl RunResult {
                 self.tokens.prompt, self.tokens.completion, self.wall_ms
             ),
         );
+
         if let Some(Speculations { used, wasted }) = self.speculations {
             line(
                 "early",
@@ -363,11 +377,13 @@ impl RunResult {
                 ),
             );
         }
+
         let agents = &self.agents;
         line(
             "agents",
             &format!("{}, {}, {}", agents.executor, agents.verifier, agents.coordinator),
         );
+
         line("strategy", &self.strategy);
         if let Some(arm) = self.split {
             line("split", &format!("on side {} of agents.split", arm.name()));
@@ -381,9 +397,11 @@ impl RunResult {
                 ),
             );
         }
+
         for label in &self.labels {
             line("note", label);
         }
+
         text
     }
 }

@@ -1,4 +1,5 @@
-//! The lines of traces and of the journal: one event each, in the order in which they happened.
+//! The lines of traces and of the journal, one event each, in the order in which the events
+//! happened.
 
 use std::borrow::Cow;
 
@@ -17,7 +18,7 @@ use prime_runtime::Event;
 pub struct StepLine<'a> {
     pub round: u32,
     pub trajectory: u32,
-    /// Committed steps below this one.
+    /// Committed steps before this one.
     pub depth: usize,
     #[serde(borrow)]
     pub action: Cow<'a, str>,
@@ -35,14 +36,15 @@ pub struct StepLine<'a> {
     /// The findings of each verifier of an ensemble.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub opinions: Cow<'a, [Opinion]>,
-    /// The verifiers disagree so much that a person should review the step.
+    /// Whether the verifiers disagree so much that a person should review the step.
     #[serde(default, skip_serializing_if = "is_false")]
     pub needs_review: bool,
     pub decision: Decision,
-    /// The executor had no line left that was not rejected at this state; `action` is empty.
+    /// Whether every line that the executor could write was rejected at this state; `action` is
+    /// then empty.
     #[serde(default, skip_serializing_if = "is_false")]
     pub exhausted: bool,
-    /// Which of several models or servers proposed it.
+    /// The model or server that proposed it, if there are several.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Cow<'a, str>>,
     /// Tokens spent by the three agents.
@@ -237,7 +239,7 @@ impl<'a> TraceLine<'a> {
     }
 }
 
-/// An event, read back. Only those that change the run; the others follow from them.
+/// An event, read back. Only events that change the run have variants; the others follow from them.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "nearly all lines are steps, and none is kept")]
@@ -293,6 +295,7 @@ impl StepLine<'_> {
             logprob: self.logprob,
             opinions: self.opinions.to_vec(),
             needs_review: self.needs_review,
+            // The sum of the three agents' usage is the step's own field.
             usage: Usage::default(),
         }
     }

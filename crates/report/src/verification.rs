@@ -44,10 +44,11 @@ pub struct Verification {
     pub misses: Option<Misses>,
 }
 
-/// `format, invariant`, and how it judges besides evaluating constraints.
+/// The kinds, as in `format, invariant`, then the methods other than the evaluation of constraints.
 pub fn looked_at(kinds: &[Kind], methods: &[Method]) -> String {
     let opinions =
         methods.iter().filter(|method| **method != Method::Rules).map(|method| method.name());
+
     let names: Vec<_> = kinds.iter().map(|kind| kind.name()).chain(opinions).collect();
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }
@@ -62,6 +63,7 @@ impl Verification {
             rate_bound: detection.miss_rate_bound(),
             table: DetectionTable::current_id().to_owned(),
         });
+
         Self {
             verifier: verifier.to_owned(),
             methods: basis.methods().collect(),
@@ -71,7 +73,8 @@ impl Verification {
         }
     }
 
-    /// `verified (rules: format, invariant; misses fewer than 1 in 20 wrong steps of this task; 7 steps)`.
+    /// One line, such as `verified (rules: format, invariant; misses fewer than 1 in 20 wrong steps
+    /// of this task; 7 steps)`.
     pub fn text(&self) -> String {
         let worth = self.misses.as_ref().map_or_else(
             || "not measured for this task".to_owned(),
@@ -82,6 +85,7 @@ impl Verification {
                 )
             },
         );
+
         let looked_at = looked_at(&self.kinds, &self.methods);
         format!("verified ({}: {looked_at}; {worth}; {})", self.verifier, count(self.steps, "step"))
     }
@@ -100,6 +104,7 @@ mod tests {
             Verification::new("tiny", Basis::model(Method::Likelihood), "bubble-sort", 1);
         let expected =
             json!({"verifier": "tiny", "methods": ["likelihood"], "kinds": ["format"], "steps": 1});
+
         assert_eq!(serde_json::to_value(&verification).unwrap(), expected);
         assert_eq!(
             verification.text(),
@@ -112,12 +117,14 @@ mod tests {
         let verification =
             Verification::new("rules", Basis::rules(Kinds::WITHOUT_TRANSITION), "bubble-sort", 312);
         let misses = verification.misses.clone().expect("measured");
+
         assert!(
             misses.found <= misses.tried
                 && misses.rate <= misses.rate_bound
                 && misses.rate_bound > 0.0
         );
         assert!(misses.table.starts_with("1-"), "{misses:?}");
+
         let text = verification.text();
         let start = "verified (rules: format, invariant, terminal; misses fewer than 1 in ";
         assert!(
@@ -130,7 +137,8 @@ mod tests {
     fn nothing_was_measured_on_problems_outside_the_benchmark() {
         let verification = Verification::new("rules", Basis::rules(Kinds::ALL), "problem", 2);
         assert_eq!(verification.misses, None);
-        let expected = "verified (rules: format, invariant, transition, terminal; not measured for this task; 2 steps)";
+        let expected = "verified (rules: format, invariant, transition, terminal; \
+            not measured for this task; 2 steps)";
         assert_eq!(verification.text(), expected);
     }
 
@@ -141,7 +149,9 @@ mod tests {
             Verification::new("both", Basis::of_members(members), "n-queens", 8)
         };
         let (two, three) = (of(&[rules, model]), of(&[rules, model, model]));
+
         let alone = Verification::new("both", rules, "n-queens", 8);
+
         assert_eq!((two.misses, &two.kinds), (alone.misses, &alone.kinds));
         assert_eq!(two.methods, [Method::Rules, Method::Token]);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The agents of a run, as a runtime uses them.
+//! The agents of a run as a runtime uses them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +15,7 @@ pub type AgentSetId = u64;
 /// An id that no other agents of this process have.
 pub fn next_agent_set_id() -> AgentSetId {
     static NEXT: AtomicU64 = AtomicU64::new(1);
+    // From 1: the watchdog's heartbeat shows 0 before any agent has worked.
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
@@ -29,7 +30,7 @@ pub struct Names {
 
 /// A set of agents, one for each role, which a runtime makes as often as it has rings for them.
 pub trait Agents: Send + Sync {
-    /// From [`next_agent_set_id`].
+    /// The set's id, from [`next_agent_set_id`].
     fn id(&self) -> AgentSetId;
 
     /// The name of the role's agent in messages.

@@ -38,11 +38,11 @@ impl Method {
 #[serde(from = "Stored", into = "Stored")]
 pub struct Basis {
     kinds: Kinds,
-    /// The same on a client's problem, whose checks are evaluated for models too.
+    /// The kinds that it checks on a client's problem, whose checks are evaluated for models too.
     kinds_of_checks: Kinds,
-    /// The kinds that the constraints of the benchmark decide, so that what they miss was measured.
+    /// The kinds decided by the benchmark's constraints, so that their misses were measured.
     measured: Kinds,
-    /// A set of methods, as bits.
+    /// A set of methods; bit `m` stands for the method with `m as u8`.
     methods: u8,
 }
 
@@ -83,7 +83,7 @@ impl From<Stored> for Basis {
 }
 
 impl Basis {
-    /// Of a verifier that looks at nothing.
+    /// The basis of a verifier that looks at nothing.
     pub const NONE: Self = Self {
         kinds: Kinds::NONE,
         kinds_of_checks: Kinds::NONE,
@@ -92,37 +92,39 @@ impl Basis {
     };
 
     fn of(method: Method, kinds: Kinds) -> Self {
+        // Without kinds nothing is judged, so that no method is at work either.
         if kinds == Kinds::NONE {
             return Self::NONE;
         }
+
         Self { kinds, kinds_of_checks: kinds, measured: Kinds::NONE, methods: 1 << method as u8 }
     }
 
-    /// Constraints of these kinds are evaluated.
+    /// The basis of a verifier that evaluates constraints of these kinds.
     pub fn rules(kinds: Kinds) -> Self {
         Self { measured: kinds, ..Self::of(Method::Rules, kinds) }
     }
 
-    /// The task's algorithm, beside all of its constraints.
+    /// The basis of a verifier that follows the task's algorithm, besides all of its constraints.
     pub fn reference() -> Self {
         Self { measured: Kinds::ALL, ..Self::of(Method::Reference, Kinds::ALL) }
     }
 
-    /// A model's opinion. The machine refuses lines that do not apply before the model is asked,
-    /// and a client's checks are evaluated; of other constraints the model may read, but nobody can
-    /// say which it looked at.
+    /// The basis of a model's opinion. Before the model is asked, the machine refuses lines that do
+    /// not apply, and a client's checks are evaluated. The model may read the other constraints,
+    /// but nobody can say which of them it looked at.
     pub fn model(method: Method) -> Self {
         Self { kinds_of_checks: Kinds::ALL, ..Self::of(method, Kinds::from_iter([Kind::Format])) }
     }
 
-    /// A program, whose owner says that it checks these kinds.
+    /// The basis of a program whose owner says that it checks these kinds.
     pub fn program(kinds: Kinds) -> Self {
         Self::of(Method::Program, kinds)
     }
 
-    /// Of members that each have a vote, where half of the votes reject a step. A kind counts if
-    /// half of the members look at it, because then the others cannot outvote them; a method counts
-    /// if any member uses it.
+    /// The basis of an ensemble in which each member has a vote and half of the votes reject a
+    /// step. A kind counts if half of the members look at it, because then the others cannot
+    /// outvote them; a method counts if any member uses it.
     pub fn of_members(members: &[Self]) -> Self {
         let of_half = |kinds: fn(&Self) -> Kinds| {
             let is_of_half = |kind: &Kind| {
@@ -131,6 +133,7 @@ impl Basis {
             };
             Kind::ALL.into_iter().filter(is_of_half).collect::<Kinds>()
         };
+
         Self {
             kinds: of_half(|basis| basis.kinds),
             kinds_of_checks: of_half(|basis| basis.kinds_of_checks),
@@ -139,7 +142,8 @@ impl Basis {
         }
     }
 
-    /// On a client's problem that has constraints of these kinds. Nothing was measured there.
+    /// The basis on a client's problem that has constraints of these kinds. Nothing was measured
+    /// there.
     #[must_use]
     pub fn on_checks(self, kinds: Kinds) -> Self {
         let kinds = self.kinds_of_checks.intersection(kinds);
@@ -151,7 +155,7 @@ impl Basis {
         self.kinds
     }
 
-    /// The kinds of which it was measured what they find; empty if the verdict is a model's or a
+    /// The kinds whose rate of misses was measured; empty if the verdict is a model's or a
     /// program's.
     pub fn measured(self) -> Kinds {
         self.measured
@@ -176,6 +180,7 @@ mod tests {
         let model = Basis::model(Method::Likelihood);
         let program = Basis::program(Kinds::ALL);
         let format = kinds(&[Kind::Format]);
+
         for (members, looked_at, measured) in [
             (vec![rules], Kinds::WITHOUT_TRANSITION, Kinds::WITHOUT_TRANSITION),
             (vec![rules, model], Kinds::WITHOUT_TRANSITION, Kinds::WITHOUT_TRANSITION),
@@ -187,6 +192,7 @@ mod tests {
             let basis = Basis::of_members(&members);
             assert_eq!((basis.kinds(), basis.measured()), (looked_at, measured), "{members:?}");
         }
+
         let methods: Vec<_> = Basis::of_members(&[program, rules, model]).methods().collect();
         assert_eq!(methods, [Method::Rules, Method::Likelihood, Method::Program]);
     }
@@ -196,6 +202,7 @@ mod tests {
         for method in [Method::Report, Method::Token, Method::Likelihood] {
             let basis = Basis::model(method);
             assert_eq!((basis.kinds(), basis.measured()), (kinds(&[Kind::Format]), Kinds::NONE));
+
             let custom = basis.on_checks(kinds(&[Kind::Format, Kind::Terminal]));
             assert_eq!(
                 custom.kinds(),

@@ -82,7 +82,7 @@ pub struct AgentError {
 }
 
 impl AgentError {
-    /// Transient if its kind is.
+    /// An error that is transient if its kind is.
     pub fn new(agent: impl Into<String>, failure: Failure, reason: impl Into<String>) -> Self {
         Self {
             agent: agent.into(),

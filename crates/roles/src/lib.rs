@@ -1,6 +1,6 @@
 //! The three roles: what each is asked and returns ([`Executor`], [`Verifier`], [`Coordinator`]),
-//! agents that fulfil them without a model, and a suite that any agent can be tested with. Agents
-//! know tasks and the protocol; they know no actors and hold no run state.
+//! agents that fulfil them without a model, and a suite to test any agent with. Agents know tasks
+//! and the protocol; they neither know actors nor hold the state of a run.
 
 mod adaptive;
 mod agents;
@@ -57,10 +57,10 @@ pub struct Proposal {
     pub tokens: Vec<u32>,
     /// ln p of each token of the completion, where known.
     pub logprobs: Vec<f32>,
-    /// Which of several models or servers produced it.
+    /// The model or server that produced it, if there are several.
     pub source: Option<Arc<str>>,
-    /// Every line that it can write was rejected at this state, which is therefore a dead end.
-    /// `line` is empty.
+    /// Set if every line that it can write was rejected at this state, which is therefore a dead
+    /// end. `line` is then empty.
     pub is_exhausted: bool,
     /// Why it may have ended before its action: its last query has no answer, or it was cut off.
     pub unfinished: Option<Box<str>>,

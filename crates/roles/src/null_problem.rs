@@ -1,4 +1,4 @@
-//! A problem and an executor that cost nothing: what remains is coordination.
+//! A problem and an executor that cost nothing, so that a measurement shows coordination alone.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ struct Null {
     steps: u64,
 }
 
-/// A state: steps taken, and whether one is proposed.
+/// A state: the number of steps taken, and whether one is proposed.
 struct NullMachine {
     problem: Null,
     done: u64,
@@ -66,6 +66,7 @@ impl Problem for Null {
 
     fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
         let done = state["done"].as_u64().filter(|done| *done <= self.steps);
+
         let refuse = || BadInput {
             task: SPEC.slug,
             detail: format!("state field `done`: give 0 to {}", self.steps),
@@ -117,6 +118,7 @@ impl Machine for NullMachine {
     }
 
     fn replay(&mut self, _: &str) -> Result<(), Refusal> {
+        // Replayed lines were accepted once: they are not parsed again.
         self.done += 1;
         Ok(())
     }
@@ -182,6 +184,7 @@ pub fn null_line(payload_bytes: usize) -> String {
     let payload = if payload_bytes == 0 {
         String::new()
     } else {
+        // The separating space is the first byte of the payload.
         format!(" {}", "x".repeat(payload_bytes - 1))
     };
     format!("{STEP}{payload}")

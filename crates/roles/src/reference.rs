@@ -1,4 +1,4 @@
-//! Executor `reference`: the task's own algorithm. Not a model; every result says so.
+//! Executor `reference`: the task's own algorithm. It is not a model; every result says so.
 
 use super::{AgentError, AgentReply, Executor, Failure, Proposal, Sampling};
 use prime_protocol::Trajectory;

@@ -7,7 +7,7 @@ use prime_bench::tasks::Kinds;
 use prime_protocol::{Trajectory, Verdict};
 
 /// V = 0 for the step that the algorithm prescribes or an equally good one; any other step violates
-/// `next-step`, among whatever else it violates.
+/// `next-step`, besides its other violations.
 ///
 /// It rejects lines that are not applicable actions, and every step except the one that
 /// [`reference`](prime_bench::tasks::Machine::reference) prescribes in the state before it. Where
@@ -27,6 +27,7 @@ impl Verifier for ReferenceVerifier {
 
     fn judge<'a>(&'a self, trajectory: &'a Trajectory, line: &'a str) -> AgentReply<'a, Verdict> {
         let machine = trajectory.machine.as_ref();
+        // Nothing to compare with: an error, because any verdict would be made up.
         if !machine.problem().has_reference() {
             return AgentReply::now(Err(AgentError::new(
                 "verifier `reference`",
@@ -34,6 +35,8 @@ impl Verifier for ReferenceVerifier {
                 "a client's problem has no reference algorithm: use verifier `rules`, or a language model",
             )));
         }
+
+        // The constraints only explain a rejection; `is_right` alone decides.
         AgentReply::now(Ok(Verdict::by_rules(machine, Kinds::ALL)
             .filter(|_| !is_right(machine, line))
             .unwrap_or_default()))

@@ -1,11 +1,11 @@
-//! Executor `replay`: proposes given lines in order and starts over after the last. Not a model;
-//! every result says so. For deterministic tests and for trying out checks.
+//! Executor `replay`: proposes given lines in order and starts over after the last. It is not a
+//! model; every result says so. For deterministic tests and for trying out checks.
 
 use super::{AgentReply, Executor, Proposal, Sampling};
 use prime_protocol::Trajectory;
 
 pub struct ReplayExecutor {
-    /// Not empty.
+    /// The lines; at least one.
     lines: Vec<String>,
 }
 

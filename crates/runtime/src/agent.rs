@@ -1,5 +1,5 @@
-//! The actor of an agent: it does its role's work on each turn and passes the turn on. A reply that
-//! is there now costs no task. A panic in the work kills this actor and no other.
+//! The actor of an agent: does its role's work on each turn and passes the turn on. Immediate
+//! replies run inline, without a task. A panic in the work kills this actor and no other.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ type Worked = (Turn, Result<Result<(), AgentError>, Panic>);
 struct Member<W> {
     set: AgentSetId,
     work: Arc<W>,
-    /// Whether it has ever replied later. From then on each turn's work is a future.
+    /// Set after its first `Later` reply: from then on each turn's work is a future.
     may_wait: bool,
 }
 
@@ -45,24 +45,25 @@ type Make<W> = Box<dyn Fn(RunId) -> Option<W> + Send>;
 
 /// The actor of one role.
 pub struct Agent<W: Work> {
-    /// Those of the sets that the cell's runs use, each made at its first turn, so that a
-    /// constructor that panics is a mishap like any other. There are few: the next turn most often
-    /// has the last one's.
+    /// Agents of the sets that the cell's runs use. Each is made at its first turn, so that a
+    /// constructor that panics is a mishap like any other. There are few, and a turn most often
+    /// needs the same one as the turn before.
     members: Vec<Member<W>>,
-    /// Which of them worked last.
+    /// Index of the agent that worked last.
     current: usize,
     make: Make<W>,
     death_watch: DeathWatch,
     heartbeat: Arc<Heartbeat>,
     budget: YieldBudget,
+
     out: Outbox<W::Out>,
     /// A free allocation for the future of the next turn.
     spare: Option<ReusableBoxFuture<'static, Worked>>,
-    /// Work that waits: for a model, a process, a person.
+    /// Work that waits for a model, a process or a person.
     waiting: FuturesUnordered<ReusableBoxFuture<'static, Worked>>,
-    /// Turns that are only begun when no other turn is on its way.
+    /// Turns that begin only when no other turn is on its way.
     deferred: VecDeque<Turn>,
-    /// How often in a row the mailbox was found empty.
+    /// Number of times in a row that the mailbox was found empty.
     idle_polls: u32,
 }
 
@@ -92,6 +93,7 @@ impl<W: Work> Agent<W> {
     fn take(&mut self, mut turns: Turns, ctx: &mut Context<Self>) {
         self.idle_polls = 0;
         let yields = self.budget.spend(turns.len(), ctx);
+
         self.enter();
         for mut turn in turns.drain(..) {
             if turn.body().is_deferrable {
@@ -100,14 +102,16 @@ impl<W: Work> Agent<W> {
                 self.begin(turn);
             }
         }
+
         self.heartbeat.leave();
         self.out.recycle(turns);
+        // The next actor gets what was gathered before this one pauses.
         if yields {
             self.out.flush();
         }
     }
 
-    /// A batch begins.
+    /// Tells the watchdog that a batch begins, with the agent that worked last.
     fn enter(&self) {
         self.heartbeat
             .enter(W::ROLE, self.members.get(self.current).map_or(0, |member| member.set));
@@ -117,12 +121,15 @@ impl<W: Work> Agent<W> {
     #[cold]
     fn switch(&mut self, turn: &TurnBody) -> Result<bool, Panic> {
         self.heartbeat.switch(turn.agents);
+
         if let Some(known) = self.members.iter().position(|member| member.set == turn.agents) {
             self.current = known;
             return Ok(true);
         }
+
         let made = catch_unwind(AssertUnwindSafe(|| (self.make)(turn.run)))?;
         let Some(work) = made else { return Ok(false) };
+
         self.current = self.members.len();
         self.members.push(Member { set: turn.agents, work: Arc::new(work), may_wait: false });
         Ok(true)
@@ -139,9 +146,11 @@ impl<W: Work> Agent<W> {
                 Err(panic) => return self.pass_on((turn, Err(panic))),
             }
         }
+
         let member = &mut self.members[self.current];
         let work = &member.work;
         let span = run_span::of_work(W::ROLE, turn.body());
+
         if !member.may_wait {
             let worked = catch_unwind(AssertUnwindSafe(|| match &span {
                 None => work.work_now(turn.body()),
@@ -153,21 +162,28 @@ impl<W: Work> Agent<W> {
                 Err(panic) => return self.pass_on((turn, Err(panic))),
             }
         }
+
+        // Its agent needs time, or may: the work becomes a future, which owns the turn.
         let (work, heartbeat) = (Arc::clone(work), Arc::clone(&self.heartbeat));
         let working = async move {
             let start = Instant::now();
+
             let result = {
                 let working = work.work(turn.body()).instrument(span.unwrap_or_else(Span::none));
                 let mut working = pin!(AssertUnwindSafe(working).catch_unwind());
+                // Work of several sets' agents is polled in one batch: the watchdog must blame the
+                // right one.
                 let polled = poll_fn(|context| {
                     heartbeat.switch(set);
                     working.as_mut().poll(context)
                 });
                 polled.await
             };
+
             turn.body().waited.add(W::ROLE, start.elapsed());
             (turn, result)
         };
+
         let mut working = match self.spare.take() {
             Some(mut spare) => {
                 spare.set(working);
@@ -175,6 +191,8 @@ impl<W: Work> Agent<W> {
             }
             None => ReusableBoxFuture::new(working),
         };
+
+        // Polled once right away: work that is done by then needs no place in the set.
         match working.poll(&mut TaskContext::from_waker(noop_waker_ref())) {
             Poll::Ready(worked) => {
                 self.spare = Some(working);
@@ -204,10 +222,12 @@ impl<W: Work> Agent<W> {
                 body.mishaps += 1;
                 let (set, reason) =
                     (body.agents, format!("panicked: {}", panic_text(panic.as_ref())));
+
                 body.last_error =
                     Some(AgentError::new(W::ROLE.to_string(), Failure::Panicked, reason.clone()));
                 drop(turn);
                 self.death_watch.set_reason(set, reason);
+                // Unwinding skips the `leave` of the caller.
                 self.heartbeat.leave();
                 // The agent's own state may be torn: this actor dies, and its Supervisor starts
                 // another.
@@ -226,8 +246,8 @@ impl<W: Work> Actor for Agent<W> {
 }
 
 impl<W: Work> OnIdle for Agent<W> {
-    /// Passes on turns that have waited. Each wakes the actor for itself alone, however many wait
-    /// beside it.
+    /// Passes on turns whose work was waiting. However many wait, each wakes the actor for itself
+    /// alone.
     fn on_idle(&mut self, _: &mut Context<Self>, task: &mut TaskContext<'_>) {
         // Polling the set is the most expensive part of a wake-up.
         if !self.waiting.is_empty() {
@@ -237,6 +257,7 @@ impl<W: Work> OnIdle for Agent<W> {
             }
             self.heartbeat.leave();
         }
+
         self.out.flush();
     }
 }
@@ -244,7 +265,7 @@ impl<W: Work> OnIdle for Agent<W> {
 /// Polls the agent's background work whenever its mailbox is empty.
 struct Background;
 
-/// Empty polls in a row after which no turn is on its way on this thread: it has at most four
+/// Empty polls in a row after which no turn is on its way on this thread, which has at most four
 /// actors.
 const IDLE_POLLS_MIN: u32 = 4;
 
@@ -266,11 +287,14 @@ impl<W: Work> ActorFuture<Agent<W>> for Background {
             }
             agent.heartbeat.leave();
         }
+
         agent.on_idle(ctx, task);
         agent.idle_polls += 1;
+        // Nothing else may wake this actor before the count of empty polls is reached.
         if !agent.deferred.is_empty() {
             task.waker().wake_by_ref();
         }
+
         Poll::Pending
     }
 }
@@ -292,6 +316,7 @@ impl<W: Work> Handler<DropAgents> for Agent<W> {
     fn handle(&mut self, message: DropAgents, _: &mut Context<Self>) {
         let unused: Vec<_> =
             self.members.extract_if(.., |member| member.set == message.0).collect();
+        // Indices have moved; the next turn of another set finds its agent again.
         self.current = 0;
         if !unused.is_empty() {
             // An agent may wait for its processes to end.

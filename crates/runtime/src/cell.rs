@@ -30,7 +30,7 @@ pub struct RuntimePlan {
     pub restart_limit: RestartLimit,
     /// Upper limit on the turns of live runs in a cell; a run that does not fit waits.
     pub in_flight_max: u32,
-    /// How long an agent may block its thread before it is replaced; `None` never looks.
+    /// How long an agent may block its thread before it is replaced; with `None`, no watchdog runs.
     pub hang_after: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! The cells of a runtime: which one takes a run, and what replaces one whose agent hangs.
+//! The cells of a runtime: which of them takes a run, and what replaces one whose agent hangs.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ use super::supervisor::Supervisor;
 use prime_protocol::{Outcome, Role};
 use prime_roles::{AgentSetId, Agents};
 
-/// An arbiter with its heartbeat.
+/// An arbiter and its heartbeat.
 struct Thread {
     arbiter: Arbiter,
     heartbeat: Arc<Heartbeat>,
@@ -31,13 +31,13 @@ struct Cell {
     table: Arc<RunTable>,
     /// Submitted runs that have not ended.
     load: Arc<AtomicUsize>,
-    /// The Supervisor's, then those of agents that do not share it.
+    /// The Supervisor's thread, then those of agents that do not share it.
     threads: Vec<Thread>,
     /// Threads of agents that were replaced because they hung.
     abandoned: Vec<Thread>,
 }
 
-/// Agents that block their thread: now, and since the start.
+/// Agents that block their thread: number now, and in total since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hangs {
     pub now: u64,
@@ -56,7 +56,7 @@ impl std::iter::Sum for Hangs {
 #[derive(Default)]
 struct State {
     cells: Vec<Cell>,
-    /// Cells that take no more runs, because an agent has blocked their only thread.
+    /// Cells that take no more runs because an agent has blocked the Supervisor's thread.
     retired: Vec<Cell>,
     hangs_total: u64,
 }
@@ -64,7 +64,7 @@ struct State {
 pub struct Cells {
     state: Mutex<State>,
     plan: RuntimePlan,
-    /// Those of runs that are submitted without agents of their own.
+    /// The default agents, for runs that are submitted without agents of their own.
     agents: Mutex<Arc<dyn Agents>>,
     next_id: AtomicU64,
 }
@@ -90,13 +90,16 @@ impl Cell {
             Placement::Own => 1 + Role::ALL.len(),
         };
         let threads: Vec<_> = (0..count).map(|_| Thread::start()).collect();
+
         let table = Arc::<RunTable>::default();
         let cell = CellPlan {
             kept,
             runtime: plan.clone(),
+            // With one thread the index wraps to 0: the agents share the Supervisor's.
             threads: Role::ALL.map(|role| threads[(1 + role as usize) % count].for_agents()),
             table: Arc::clone(&table),
         };
+
         let supervisor = Supervisor::start_in_arbiter(&threads[0].arbiter.handle(), move |_| {
             Supervisor::new(cell)
         });
@@ -126,7 +129,7 @@ impl Cell {
         for thread in self.threads.iter().chain(&self.abandoned) {
             thread.arbiter.stop();
             if thread.sighting.is_hung() {
-                // Its Supervisor may never get to it.
+                // Its Supervisor may never get to close the table, and owners would wait forever.
                 self.table.close();
             }
         }
@@ -139,26 +142,42 @@ impl Cell {
             thread.look(now, limit);
         }
         self.abandoned.retain(|thread| thread.sighting.is_hung());
+
+        // Collected first: replacing a thread changes the list.
         let threads = self.threads.iter_mut().enumerate();
         let changes: Vec<_> = threads
             .filter_map(|(index, thread)| thread.look(now, limit).map(|change| (index, change)))
             .collect();
+
         let mut found = 0;
         for (index, change) in changes {
             let Change::Hung { role, since } = change else { continue };
+
             found += 1;
+            // The run whose agents hang may have ended meanwhile; then the default's name has to
+            // do.
             let agents = self.table.agent_set(self.threads[index].heartbeat.agents());
             let hang = Hang::new(role, agents.as_ref().unwrap_or(default).as_ref(), since, now);
             let (agent, blocked_s) = (&hang.agent, hang.lasts(now).as_secs());
-            tracing::error!(cell = self.index, %role, agent, blocked_s, "an agent blocks its thread and is replaced");
+            tracing::error!(
+                cell = self.index,
+                %role,
+                agent,
+                blocked_s,
+                "an agent blocks its thread and is replaced"
+            );
+
             self.table.set_hang(Some(hang));
+            // Thread 0 is the Supervisor's: `Cells::look` replaces the whole cell.
             if index > 0 {
                 self.replace_thread(role);
             }
         }
+
         if self.hung_threads() == 0 {
             self.table.set_hang(None);
         }
+
         found
     }
 
@@ -167,6 +186,7 @@ impl Cell {
         let thread = Thread::start();
         self.supervisor.do_send(ReplaceThread { role, thread: thread.for_agents() });
         let old = std::mem::replace(&mut self.threads[1 + role as usize], thread);
+
         // Once the agent returns, the turns that wait in its mailbox go back to the Supervisor.
         old.arbiter.stop();
         self.abandoned.push(old);
@@ -196,12 +216,14 @@ impl Cells {
         for cell in state.all() {
             cell.supervisor.do_send(KeepAgents(agents.id()));
         }
+
         let old = std::mem::replace(
             &mut *self.agents.lock().unwrap_or_else(PoisonError::into_inner),
             agents,
         );
+
+        // Unlocked first: agents may end processes and engines when they are dropped.
         drop(state);
-        // It may end processes and engines.
         drop(old);
     }
 
@@ -229,7 +251,10 @@ impl Cells {
     ) -> (RunId, oneshot::Receiver<Outcome>) {
         let run = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (reply, outcome) = oneshot::channel();
+
         let state = self.state();
+        // Locked until the run is in the cell's table: the watchdog must not retire the cell in
+        // between.
         let cell = state.least_loaded();
         cell.accept(run, Entry::new(submission, agents, reply, Load::on(&cell.load)));
         (run, outcome)
@@ -257,6 +282,7 @@ impl Cells {
     pub fn close(&self) {
         self.stop();
         let state = std::mem::take(&mut *self.state());
+
         for thread in state.cells.into_iter().chain(state.retired).flat_map(|cell| cell.threads) {
             if !thread.sighting.is_hung() {
                 // The panic hook has reported a thread that panicked.
@@ -270,7 +296,9 @@ impl Cells {
     pub fn look(&self, now: Instant, limit: Duration) {
         let agents = self.agents();
         let mut state = self.state();
+
         let State { cells, retired, hangs_total } = &mut *state;
+        // A retired cell lives until its agent returns and its last run has ended.
         for cell in retired.iter_mut() {
             *hangs_total += cell.look(now, limit, &agents);
             if cell.table.is_empty() && !cell.is_blocked() {
@@ -278,23 +306,28 @@ impl Cells {
             }
         }
         retired.retain(|cell| cell.is_blocked() || !cell.table.is_empty());
+
         let mut queued = Vec::new();
         for cell in cells.iter_mut() {
             *hangs_total += cell.look(now, limit, &agents);
             if cell.is_blocked() {
+                // Runs that have not started move to other cells; started ones are bound to the
+                // blocked thread.
                 let new = Cell::start(cell.index, &self.plan, agents.id());
                 let old = std::mem::replace(cell, new);
                 queued.extend(old.table.take_queued());
                 retired.push(old);
             }
         }
+
         for (run, mut entry) in queued {
             let cell = state.least_loaded();
             entry.move_to(Load::on(&cell.load));
             cell.accept(run, entry);
         }
+
         let tables: Vec<_> = state.all().map(|cell| Arc::clone(&cell.table)).collect();
-        // Observers may call back.
+        // Unlocked first: observers may call back.
         drop(state);
         tables.iter().for_each(|table| table.end_due(now));
     }

@@ -5,8 +5,8 @@ use std::task::{Context as TaskContext, Poll};
 
 use actix::{Actor, ActorFuture, AsyncContext, Context};
 
-/// Turns that an actor takes before it yields. Actix drains a mailbox at every wake-up; with
-/// thousands of turns in it, each would have left the CPU caches before the next actor gets it.
+/// Turns that an actor takes before it yields. Actix drains a mailbox at every wake-up; of
+/// thousands of turns in it, each would have left the CPU caches before the next actor got it.
 pub const TURNS_MAX: usize = 64;
 
 /// An actor with background work.
@@ -20,7 +20,7 @@ pub trait OnIdle: Actor<Context = Context<Self>> {
 pub struct YieldBudget(usize);
 
 impl YieldBudget {
-    /// Adds `turns`; when the budget is spent, returns true and yields before the next message.
+    /// Adds `turns`. When the budget is spent, returns true and yields before the next message.
     pub fn spend<A: OnIdle>(&mut self, turns: usize, ctx: &mut Context<A>) -> bool {
         self.0 += turns;
         let is_spent = self.0 >= TURNS_MAX;
@@ -51,6 +51,7 @@ impl<A: OnIdle> ActorFuture<A> for Yield {
             actor.on_idle(ctx, task);
             return Poll::Ready(());
         }
+
         self.has_yielded = true;
         task.waker().wake_by_ref();
         Poll::Pending

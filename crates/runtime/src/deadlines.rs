@@ -1,5 +1,5 @@
-//! The deadlines of a cell's runs: one timer for all of them, so that thousands cost the Supervisor
-//! nothing while it works on others.
+//! The deadlines of a cell's runs, with one timer for all of them, so that thousands cost the
+//! Supervisor nothing while it works on others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,8 @@ use tokio_util::time::{DelayQueue, delay_queue};
 
 use super::submission::RunId;
 
-/// A later deadline would overflow the queue's clock; steps and tokens still end such a run.
+/// Longest deadline kept. A later one would overflow the queue's clock; steps and tokens still end
+/// such a run.
 const WALL_MAX: Duration = Duration::from_hours(365 * 24);
 
 pub struct Deadlines {
@@ -48,18 +49,22 @@ impl Deadlines {
         (wall < WALL_MAX).then(|| self.queue.insert(run, wall))
     }
 
-    /// The next run whose deadline has passed; if there is none, the task is woken for it.
+    /// The next run whose deadline has passed. If there is none, the task is woken at the next
+    /// deadline.
     pub fn poll_expired(&mut self, task: &mut TaskContext<'_>) -> Option<RunId> {
         if !self.alarm.has_fired.load(Ordering::Acquire) {
             return None;
         }
+
         // Cleared first, so that a timer that fires meanwhile is not missed.
         self.alarm.has_fired.store(false, Ordering::Relaxed);
         self.alarm.task.register(task.waker());
+
         let expired = match self.queue.poll_expired(&mut TaskContext::from_waker(&self.waker)) {
             Poll::Ready(expired) => expired.map(delay_queue::Expired::into_inner),
             Poll::Pending => None,
         };
+
         if expired.is_some() {
             // There may be more.
             self.alarm.has_fired.store(true, Ordering::Relaxed);

@@ -43,6 +43,7 @@ impl Drop for DeathWatch {
 }
 
 /// The message of a panic.
+// The two payloads of `panic!`: a literal, and a formatted message.
 pub fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())

@@ -1,5 +1,5 @@
-//! Progress of the agents on one thread, for the watchdog. It is written by that thread alone, so
-//! that a beat costs a load and two stores, and reads no clock.
+//! Progress of the agents on one thread, for the watchdog. Only that thread writes it, so that a
+//! beat costs a load and two stores and reads no clock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use prime_roles::AgentSetId;
 
 #[derive(Debug, Default)]
 pub struct Heartbeat {
-    /// The low bits hold the role that is working, plus one; the others count.
+    /// Low bits: the role at work plus one, or 0. High bits: the number of batches so far.
     beat: AtomicU64,
     /// The set of the agent that worked last.
     agents: AtomicU64,
@@ -22,14 +22,15 @@ const ROLE_MASK: u64 = (1 << ROLE_BITS) - 1;
 pub struct Beat(u64);
 
 impl Heartbeat {
-    /// An agent of this role starts to work on a batch, with the agent of this set.
+    /// An agent of this role and set starts to work on a batch.
     pub fn enter(&self, role: Role, agents: AgentSetId) {
+        // Load and store instead of `fetch_add`: there is one writer.
         let count = self.beat.load(Ordering::Relaxed) >> ROLE_BITS;
         self.beat.store((count + 1) << ROLE_BITS | (role as u64 + 1), Ordering::Relaxed);
         self.switch(agents);
     }
 
-    /// The agent of another set goes on with the batch.
+    /// The agent of another set takes over within the batch.
     pub fn switch(&self, agents: AgentSetId) {
         self.agents.store(agents, Ordering::Relaxed);
     }
@@ -72,6 +73,7 @@ mod tests {
             assert_eq!(heartbeat.read().role(), None);
             beats.push(heartbeat.read());
         }
+
         assert!(beats.iter().enumerate().all(|(at, beat)| !beats[..at].contains(beat)));
     }
 }

@@ -4,8 +4,8 @@
 //!
 //! Supervisor ─Propose→ Executor ─Judge→ Verifier ─Decide→ Coordinator ─Decided→ Supervisor
 //!
-//! Turns are not shared, and no message goes backwards. What happens to a run is decided by
-//! `prime-protocol`.
+//! Turns are not shared, and no message goes backwards. `prime-protocol` decides what happens to a
+//! run.
 
 mod agent;
 mod cell;

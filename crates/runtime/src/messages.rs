@@ -1,5 +1,5 @@
-//! The messages of the ring. Those that carry turns carry all that an actor has finished since it
-//! last sent some, so that the turns share the cost of a message.
+//! The messages of the ring. A message that carries turns carries all that its sender has finished
+//! since the last one, so that the turns share its cost.
 
 use actix::{Message, Recipient};
 
@@ -40,19 +40,19 @@ ring_messages! {
 #[rtype(result = "()")]
 pub struct Died {
     pub role: Role,
-    /// Counts the actors of the role in this cell, from 0.
+    /// Index of the actor among those of its role in this cell, from 0.
     pub generation: u32,
-    /// The set of the agent at work, if one was.
+    /// The set of the agent at work, if there was one.
     pub agents: Option<AgentSetId>,
     pub reason: String,
 }
 
-/// The default agents of runs are now those of this set.
+/// This set's agents are now the default ones.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct KeepAgents(pub AgentSetId);
 
-/// No run of the cell uses the agents of this set any more.
+/// No run of the cell uses this set's agents any more.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "()")]
 pub struct DropAgents(pub AgentSetId);

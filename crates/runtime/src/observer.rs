@@ -1,4 +1,4 @@
-//! The events of a run, and who observes them.
+//! The events of a run, and their observers.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ pub enum Event<'a> {
     Finished(&'a Outcome),
 }
 
-/// Resumes a run that waits for its observer.
+/// Resumes a run that waited for its observer.
 pub type Wake = Box<dyn FnOnce() + Send>;
 
 /// Sees the events of a run. It is called on the cell's thread, so it must return quickly and must
@@ -85,7 +85,7 @@ pub type Wake = Box<dyn FnOnce() + Send>;
 pub trait Observer: Send + Sync {
     fn observe(&self, event: &Event<'_>);
 
-    /// Receives the run's span before the first event, if somebody listens to spans. Its field
+    /// Receives the run's span before the first event, if a subscriber listens to spans. Its field
     /// `run` is empty.
     fn attach(&self, _span: &Span) {}
 
@@ -107,7 +107,7 @@ pub trait Observer: Send + Sync {
         false
     }
 
-    /// Calls `wake` as soon as it is no longer behind, which may be now.
+    /// Calls `wake` once it is no longer behind, which may be now.
     fn wake_when_free(&self, wake: Wake) {
         wake();
     }
@@ -120,7 +120,8 @@ impl Observer for Silent {
     fn observe(&self, _: &Event<'_>) {}
 }
 
-/// Shows the events to a watcher before they reach the observer that keeps them.
+/// Shows the events to a watcher before they reach the observer that keeps them, which alone
+/// answers for spans, snapshots and backlog.
 pub struct Watched<W> {
     watcher: W,
     keeper: Arc<dyn Observer>,

@@ -1,4 +1,4 @@
-//! Turns that an actor has finished and not passed on yet.
+//! Turns that an actor has finished and has not passed on yet.
 
 use actix::{Message, Recipient};
 
@@ -16,12 +16,12 @@ pub struct Outbox<M: Message<Result = ()> + Send> {
 }
 
 impl<M: Message<Result = ()> + From<Turns> + Send> Outbox<M> {
-    /// For an actor on the same thread as the next one, which does nothing before this one yields.
+    /// For an actor on the same thread as the next one, which cannot run before this one yields.
     pub fn batching(to: Recipient<M>) -> Self {
         Self { to, turns: Turns::new(), capacity: TURNS_MAX, spare: Turns::new() }
     }
 
-    /// For an actor on its own thread, which its next turn may block.
+    /// For an actor on its own thread, whose next turn may block it.
     pub fn unbuffered(to: Recipient<M>) -> Self {
         Self { capacity: 1, ..Self::batching(to) }
     }
@@ -43,6 +43,7 @@ impl<M: Message<Result = ()> + From<Turns> + Send> Outbox<M> {
     }
 
     /// Reuses the allocation of a message that was emptied.
+    // The larger allocation is worth keeping.
     pub fn recycle(&mut self, emptied: Turns) {
         if emptied.capacity() > self.spare.capacity() {
             self.spare = emptied;

@@ -22,9 +22,11 @@ impl RestartLog {
         while self.0.front().is_some_and(|first| now.duration_since(*first) >= limit.window) {
             self.0.pop_front();
         }
+
         if self.0.len() >= limit.restarts_max as usize {
             return false;
         }
+
         self.0.push_back(now);
         true
     }
@@ -40,6 +42,7 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut log = RestartLog::default();
+
         assert!(log.allows(limit, at(0)) && log.allows(limit, at(5)));
         assert!(!log.allows(limit, at(9)), "a third within ten seconds");
         assert!(log.allows(limit, at(10)), "the first is ten seconds old");

@@ -1,4 +1,4 @@
-//! The three agents of a cell, wired from the sink up, and their replacement.
+//! The three agents of a cell, wired against the direction of the ring, and their replacement.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct Ring {
     executor: Addr<Agent<Execute>>,
     verifier: Addr<Agent<Verify>>,
     coordinator: Addr<Agent<Coordinate>>,
-    /// Turns for the Executor.
+    /// Turns for the Executor that were not sent yet.
     proposals: Outbox<Propose>,
     generations: [u32; 3],
 }
@@ -38,6 +38,7 @@ fn start<W: Work>(
     downstream: Recipient<W::Out>,
 ) -> Addr<Agent<W>> {
     let (table, died, out) = (Arc::clone(&plan.table), link.died.clone(), plan.outbox(downstream));
+
     let heartbeat = Arc::clone(&plan.threads[W::ROLE as usize].heartbeat);
     plan.start(W::ROLE, move || {
         // Made on the actor's own thread.
@@ -53,9 +54,11 @@ fn start<W: Work>(
 
 impl Ring {
     pub fn start(plan: &CellPlan, link: SupervisorLink) -> Self {
+        // Each actor needs the address of the next one in the ring.
         let coordinator = start::<Coordinate>(plan, &link, 0, link.decided.clone());
         let verifier = start::<Verify>(plan, &link, 0, coordinator.clone().recipient());
         let executor = start::<Execute>(plan, &link, 0, verifier.clone().recipient());
+
         let proposals = Outbox::batching(executor.clone().recipient());
         Self { link, executor, verifier, coordinator, proposals, generations: [0; 3] }
     }
@@ -99,10 +102,12 @@ impl Ring {
         self.proposals.recycle(emptied);
     }
 
-    /// Starts a new actor with a new agent for a role, and tells the one before it in the ring.
+    /// Starts a new actor with a new agent for a role, and tells the preceding actor of the ring.
     pub fn replace(&mut self, role: Role, plan: &CellPlan) {
+        // From now on the old actor's death is ignored.
         self.generations[role as usize] += 1;
         let generation = self.generation(role);
+
         match role {
             Role::Executor => {
                 self.executor = start::<Execute>(

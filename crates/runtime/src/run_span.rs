@@ -1,5 +1,5 @@
-//! The `tracing` spans of a run: `run`, and in it one span per turn and role. Whether anybody
-//! listens is asked once per run; a turn only checks whether its run has a span.
+//! The `tracing` spans of a run: `run`, and inside it one span per turn and role. Whether anybody
+//! listens is checked once per run; a turn only checks whether its run has a span.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use super::submission::Submission;
 use super::turn::TurnBody;
 use prime_protocol::{Role, TurnId};
 
-/// The span of a run, if somebody listens at level `debug`. The observer may fill in the run's id.
+/// The span of a run, if a subscriber listens at level `debug`. The observer may fill in the run's
+/// id.
 pub fn of_run(submission: &Submission) -> Option<Arc<Span>> {
     let (task, fanout) = (submission.problem.spec().slug, submission.plan.fanout);
     let span = tracing::debug_span!("run", run = Empty, task, fanout);
@@ -30,6 +31,7 @@ pub fn of_work(role: Role, turn: &TurnBody) -> Option<Span> {
 fn child(parent: &Span, role: Role, turn: &TurnBody) -> Span {
     let TurnId { round, trajectory } = turn.id;
     let (depth, role_name) = (turn.trajectory.stack.depth(), role.name());
+    // Three macros, because a span's name must be a literal.
     match role {
         Role::Executor => {
             tracing::debug_span!(parent: parent, "propose", role = role_name, round, trajectory, depth)

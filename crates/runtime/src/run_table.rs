@@ -1,4 +1,4 @@
-//! The runs of one cell, as seen from outside its thread: enough to end a run, or to move it, while
+//! The runs of one cell as seen from outside its thread: enough to end a run, or to move it, while
 //! an agent blocks the thread.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -17,13 +17,13 @@ use prime_roles::{AgentSetId, Agents};
 
 /// A run that has not ended.
 pub struct Entry {
-    /// Until its Supervisor starts it.
+    /// `None` once its Supervisor has started it.
     submission: Option<Box<Submission>>,
     agents: Arc<dyn Agents>,
-    /// Once it has started.
+    /// `None` until it has started.
     clock: Option<RunClock>,
     is_cancelled: bool,
-    /// Until the run starts.
+    /// `None` once it has started, or if nobody listens to spans.
     span: Option<Arc<Span>>,
     observer: Arc<dyn Observer>,
     reply: oneshot::Sender<Outcome>,
@@ -44,7 +44,7 @@ pub struct Hang {
     /// The name of its implementation.
     pub agent: String,
     pub since: Instant,
-    /// Runs that started later use another agent.
+    /// When the watchdog found it: runs that started later use another agent.
     pub found: Instant,
 }
 
@@ -58,8 +58,8 @@ struct Runs {
 #[derive(Default)]
 pub struct RunTable {
     runs: Mutex<Runs>,
-    /// Held while events of the cell's runs are observed: by its Supervisor, or by the watchdog. It
-    /// contains the runs that the watchdog ended and the Supervisor has not forgotten yet.
+    /// Held by the Supervisor or the watchdog while it lets the runs' observers see events.
+    /// Contains the runs that the watchdog has ended and the Supervisor has not forgotten yet.
     gate: Mutex<Vec<RunId>>,
 }
 
@@ -87,7 +87,7 @@ impl Entry {
 
     /// Sends the outcome to the run's owner.
     pub fn reply(self, outcome: Outcome) {
-        // First, so that whoever gets the outcome finds room for the next run.
+        // First: the owner of the outcome must find room for its next run.
         drop(self.load);
         // The handle may have been dropped.
         drop(self.reply.send(outcome));
@@ -99,7 +99,9 @@ impl Entry {
             let here = now.saturating_duration_since(clock.started).as_millis();
             u64::try_from(here).unwrap_or(u64::MAX).saturating_add(clock.elapsed_before_ms)
         });
+
         self.observer.observe(&Event::Stopped { ending: &ending, elapsed_ms });
+
         let outcome = Outcome::without_answer(ending);
         self.observer.observe(&Event::Finished(&outcome));
         self.reply(outcome);
@@ -148,12 +150,15 @@ impl RunTable {
         let mut runs = locked(&self.runs);
         let entry = runs.by_id.get_mut(&id)?;
         let submission = *entry.submission.take()?;
+
         let elapsed_before_ms =
             submission.suspended.as_ref().map_or(0, |suspended| suspended.elapsed_ms);
         let wall =
             Duration::from_millis(submission.plan.budget.wall_ms.saturating_sub(elapsed_before_ms));
+        // `None` on overflow: an unlimited budget is `u64::MAX` ms.
         entry.clock =
             Some(RunClock { started: now, elapsed_before_ms, deadline: now.checked_add(wall) });
+
         Some((submission, entry.agents.id(), entry.span.take()))
     }
 
@@ -218,6 +223,7 @@ impl RunTable {
             .by_id
             .extract_if(|_, entry| entry.submission.is_some() && !entry.is_cancelled)
             .collect();
+        // In the order of submission, which ids follow.
         queued.sort_unstable_by_key(|(id, _)| *id);
         queued
     }
@@ -225,12 +231,15 @@ impl RunTable {
     /// Ends the runs that the hanging agent holds up and whose time is up, and those that were
     /// cancelled. Does nothing while the Supervisor works: then it does so itself.
     pub fn end_due(&self, now: Instant) {
+        // The Supervisor holds the gate while it works. Waiting for it would delay the watchdog.
         let mut ended = match self.gate.try_lock() {
             Ok(ended) => ended,
             Err(TryLockError::Poisoned(ended)) => ended.into_inner(),
             Err(TryLockError::WouldBlock) => return,
         };
+
         let mut due: Vec<_> = {
+            // Taken out first: observers may call back, so that the runs must not be locked then.
             let mut runs = locked(&self.runs);
             let Some(hang) = runs.hang.clone() else { return };
             let is_due = |entry: &Entry| {
@@ -246,6 +255,7 @@ impl RunTable {
             let due = runs.by_id.extract_if(|_, entry| is_due(entry));
             due.map(|(id, entry)| (id, ending(&entry), entry)).collect()
         };
+
         due.sort_unstable_by_key(|(id, ..)| *id);
         for (id, ending, entry) in due {
             ended.push(id);

@@ -1,4 +1,4 @@
-//! The runtime, as the rest of the program sees it.
+//! The runtime as the rest of the program sees it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::submission::Submission;
 use super::watchdog::Watchdog;
 use prime_roles::Agents;
 
-/// The cells of a process. It lives within an actix system.
+/// The cells of a process, within an actix system.
 pub struct Runtime {
     pub(super) cells: Arc<Cells>,
     watchdog: Option<Watchdog>,
@@ -19,12 +19,14 @@ impl Runtime {
     /// Starts the cells. Must be called within an actix system.
     pub fn start(plan: &RuntimePlan, agents: Arc<dyn Agents>) -> Self {
         let cells = Arc::new(Cells::start(plan, agents));
+        // Runs do not depend on the watchdog: without one they start all the same.
         let watchdog = plan.hang_after.and_then(|limit| {
             let started = Watchdog::start(Arc::downgrade(&cells), limit);
             started
                 .inspect_err(|error| tracing::error!(%error, "hanging agents cannot be found"))
                 .ok()
         });
+
         Self { cells, watchdog }
     }
 
@@ -58,9 +60,9 @@ impl Runtime {
         self.submit_with(self.agents(), submission)
     }
 
-    /// Submits a run with these agents to the cell with the fewest runs. It never refuses:
-    /// admission is up to the caller. A cell makes its own agents of a set at the set's first turn
-    /// and drops them with the set's last run.
+    /// Submits a run with these agents to the cell with the fewest runs. Never refuses: admission
+    /// is up to the caller. A cell makes its own agents of a set at the set's first turn and drops
+    /// them after the set's last run.
     pub fn submit_with(&self, agents: Arc<dyn Agents>, submission: Submission) -> RunHandle {
         let (run, outcome) = self.cells.submit(submission, agents);
         RunHandle::new(run, Arc::downgrade(&self.cells), outcome)
@@ -69,6 +71,7 @@ impl Runtime {
     /// Ends all runs with the best answer so far.
     pub fn halt(&self) {
         self.cells.halt();
+        // It ends the runs of cells whose Supervisor is blocked, and would otherwise sleep on.
         if let Some(watchdog) = &self.watchdog {
             watchdog.wake();
         }
@@ -82,7 +85,7 @@ impl Runtime {
 }
 
 impl Drop for Runtime {
-    /// Stops the cells' threads. Whoever waits for a run keeps the runtime.
+    /// Stops the cells' threads. A caller that waits for a run must keep the runtime.
     fn drop(&mut self) {
         self.cells.stop();
     }

@@ -30,15 +30,19 @@ impl Sighting {
         self.is_hung
     }
 
-    /// Compares with the last look.
+    /// Compares the thread's beat with the one at the last look.
     pub fn update(&mut self, beat: Beat, now: Instant, limit: Duration) -> Option<Change> {
+        // A new beat restarts the time: the thread makes progress, however busy it is.
         let since = match self.last {
             Some((last, since)) if last == beat => since,
             _ => now,
         };
+
         self.last = Some((beat, since));
+        // Only an agent at work can hang; an idle thread keeps its beat as long as it likes.
         let hung_role = beat.role().filter(|_| now.saturating_duration_since(since) >= limit);
         let was_hung = std::mem::replace(&mut self.is_hung, hung_role.is_some());
+
         match hung_role {
             Some(role) if !was_hung => Some(Change::Hung { role, since }),
             None if was_hung => Some(Change::Recovered),
@@ -61,15 +65,20 @@ mod tests {
         let mut look = |seconds| {
             sighting.update(heartbeat.read(), start + Duration::from_secs(seconds), LIMIT)
         };
+
         assert_eq!((look(0), look(100)), (None, None), "nobody works");
+
         heartbeat.enter(Role::Verifier, 1);
         assert_eq!((look(200), look(229)), (None, None));
+
         heartbeat.leave();
         heartbeat.enter(Role::Verifier, 1);
         assert_eq!((look(230), look(259)), (None, None), "the next batch");
+
         let since = start + Duration::from_secs(230);
         assert_eq!(look(260), Some(Change::Hung { role: Role::Verifier, since }));
         assert_eq!(look(300), None, "reported once");
+
         heartbeat.leave();
         assert_eq!((look(301), look(302)), (Some(Change::Recovered), None));
     }

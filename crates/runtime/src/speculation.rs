@@ -25,23 +25,25 @@ pub struct Lookahead {
     pub round: watch::Receiver<()>,
     /// Whether the executor waited for this turn's proposal; if not, an early start gains nothing.
     pub has_waited: bool,
-    /// A copy of the turn's trajectory, if its proposal was itself started early.
+    /// A copy of the turn's trajectory, available if its proposal was itself started early.
     pub copy: Option<Arc<Trajectory>>,
 }
 
 impl Lookahead {
-    /// For a turn of `run` that is about to be proposed; `None` if its successor must not start
-    /// early.
+    /// The lookahead of a turn of `run` that is about to be proposed; `None` if its successor must
+    /// not start early.
     pub fn of(run: &Run, sampling: RunSampling, round: &watch::Sender<()>) -> Option<Box<Self>> {
         let (plan, left) = (run.plan(), run.left());
-        // A search that gathers all turns before it chooses has no predictable successor. The turns
-        // in flight may spend what is left. What the successor may write is not known before this
-        // turn has ended.
+        // No early start if the search gathers all turns before it chooses, so that the successor
+        // is not known; if the turns in flight may use up the steps that are left; or if completion
+        // tokens are limited, because the successor's share is known only after this turn.
         let is_predictable = plan.speculate
             && !plan.strategy.is_synchronous()
             && left.steps > u64::from(run.live())
             && left.completion_tokens.is_none();
+
         let (strategy, fanout, limits) = (plan.strategy, plan.fanout, plan.limits);
+
         is_predictable.then(|| {
             let round = round.subscribe();
             Box::new(Self {
@@ -58,6 +60,7 @@ impl Lookahead {
     }
 
     pub fn is_round_over(&self) -> bool {
+        // Nothing is ever sent: the channel only tells that its sender was dropped.
         self.round.has_changed().is_err()
     }
 }
@@ -68,7 +71,7 @@ pub struct TimedProposal {
     pub has_waited: bool,
 }
 
-/// Asks the executor.
+/// Asks the executor for a proposal.
 pub async fn propose(
     executor: &dyn Executor,
     trajectory: &Trajectory,
@@ -103,11 +106,13 @@ impl Speculation {
         mut round: watch::Receiver<()>,
     ) -> Self {
         let (mut reply, proposal) = oneshot::channel();
+
         let trajectory = Arc::new(trajectory);
         let asking = {
             let (executor, trajectory) = (Arc::clone(&executor), Arc::clone(&trajectory));
             async move { propose(executor.as_ref(), &trajectory, sampling).await }.in_current_span()
         };
+
         // If it panics, no reply is sent, as if it had not been started.
         tokio::spawn(async move {
             let proposal = tokio::select! {
@@ -119,6 +124,7 @@ impl Speculation {
             // The turn may have been dropped meanwhile.
             drop(reply.send(proposal));
         });
+
         Self { executor, trajectory, sampling, proposal }
     }
 
@@ -142,7 +148,7 @@ impl Speculation {
     }
 
     /// Cancels it. Returns its usage if it is complete; the usage of an incomplete proposal is
-    /// unknown.
+    /// unknown and counts as zero.
     pub fn discard(mut self) -> Usage {
         let proposal = self.proposal.try_recv().ok().and_then(|proposal| proposal.proposed.ok());
         proposal.map(|proposal| proposal.usage).unwrap_or_default()

@@ -18,7 +18,7 @@ pub type RunId = u64;
 pub struct RunSampling {
     pub temperature: f32,
     pub top_p: f32,
-    /// The turns' seeds derive from it.
+    /// Seed from which the turns' seeds derive.
     pub seed: u64,
     #[serde(default)]
     pub diversity: Diversity,
@@ -27,18 +27,21 @@ pub struct RunSampling {
 /// How the trajectories of a round differ in sampling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Diversity {
-    /// The trajectories' temperatures are spaced evenly over the run's ± this.
+    /// The trajectories' temperatures are spaced evenly over the run's temperature ± this.
     pub temperature_spread: f32,
-    /// Trajectories share their seeds, so that only temperatures and prompts tell them apart.
+    /// Whether trajectories share their seeds, so that only temperatures and prompts tell them
+    /// apart.
     pub shares_seeds: bool,
 }
 
 impl Diversity {
-    /// The offset to the run's temperature of a trajectory among so many.
+    /// The offset to the run's temperature for trajectory `trajectory` of `fanout`.
     fn temperature_offset(self, trajectory: u32, fanout: u32) -> f32 {
         if fanout < 2 {
             return 0.0;
         }
+
+        // From 0 for the first trajectory to 1 for the last.
         #[expect(clippy::cast_precision_loss, reason = "a fan-out is at most 256")]
         let place = trajectory.min(fanout - 1) as f32 / (fanout - 1) as f32;
         self.temperature_spread * (2.0 * place - 1.0)
@@ -58,10 +61,12 @@ impl RunSampling {
         let is_greedy = strategy.is_greedy_turn(id.trajectory, trajectory.stack.top().proposals);
         let temperature =
             self.temperature + self.diversity.temperature_offset(id.trajectory, fanout);
+
         let seeded = TurnId {
             trajectory: if self.diversity.shares_seeds { 0 } else { id.trajectory },
             ..id
         };
+
         Sampling {
             temperature: if is_greedy { 0.0 } else { temperature.max(0.0) },
             top_p: self.top_p,
@@ -76,7 +81,7 @@ pub struct Submission {
     pub plan: RunPlan,
     pub sampling: RunSampling,
     pub observer: Arc<dyn Observer>,
-    /// Where the run continues; `None` starts it.
+    /// State from which the run continues; `None` starts it.
     pub suspended: Option<Box<SuspendedRun>>,
 }
 
@@ -106,8 +111,10 @@ mod tests {
         let machine =
             tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 1).start();
         let trajectory = Trajectory::new(machine, &Limits::DEFAULT);
+
         let run = RunSampling { temperature: 0.5, top_p: 0.9, seed: 7, diversity };
         let of = |trajectory_id| TurnId { round: 1, trajectory: trajectory_id };
+
         (0..fanout)
             .map(|id| run.of_turn(&Strategy::Iterative, fanout, of(id), &trajectory))
             .collect()
@@ -122,6 +129,7 @@ mod tests {
                 .map(|sampling| (sampling.temperature * 100.0).round())
                 .collect()
         };
+
         assert_eq!(temperatures(0.0, 3), [50.0, 50.0, 50.0]);
         assert_eq!(temperatures(0.4, 3), [10.0, 50.0, 90.0]);
         assert_eq!(temperatures(1.0, 3), [0.0, 50.0, 150.0]);

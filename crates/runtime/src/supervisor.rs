@@ -26,14 +26,14 @@ use live::{CellClock, Live};
 use prime_protocol::Effect;
 use prime_roles::AgentSetId;
 
-/// Mishaps of one turn (panics and errors of agents working on it) before its trajectory fails.
+/// Mishaps of one turn (panics and errors of the agents at work on it) before its trajectory fails.
 const MISHAPS_MAX: u32 = 5;
-/// Turns of live runs beyond which trajectories take their steps in stints, while their state is in
-/// the CPU caches.
+/// Turns of live runs above which a trajectory takes its steps in stints, while its state is in the
+/// CPU caches.
 const CROWD: u32 = 256;
-/// Proposals of a stint; then other trajectories get their turn.
+/// Proposals of a stint; then it is the other trajectories' turn.
 const STINT: u64 = 16;
-/// Upper limit on the allocations of finished turns that are kept.
+/// Upper limit on the kept allocations of finished turns.
 const SPARE_MAX: usize = 64;
 
 /// How turns and observers reach this Supervisor.
@@ -47,28 +47,31 @@ pub struct Supervisor {
     plan: CellPlan,
     ring: Option<Ring>,
     links: Option<Links>,
-    /// Of the agents of each set.
+    /// Restarts of each set's agents, by role.
     restarts: FxHashMap<AgentSetId, [RestartLog; 3]>,
     runs: FxHashMap<RunId, Box<Live>>,
-    /// How many of the runs have the agents of each set.
+    /// Number of runs with the agents of each set.
     sets: FxHashMap<AgentSetId, u32>,
+
     deadlines: Deadlines,
     budget: YieldBudget,
-    /// Read once per batch, and once after the mailbox was empty: what happens in between takes
-    /// less than a millisecond.
+    /// The cell's clock, read once per batch and once after the mailbox was empty: what happens in
+    /// between takes less than a millisecond.
     now_ms: Option<u64>,
     cell: CellClock,
+
     /// Allocations of finished turns.
     #[expect(clippy::vec_box, reason = "the box is what is reused")]
     spare: Vec<Box<TurnBody>>,
-    /// Runs that do not fit yet, with their fan-out.
+    /// Runs that do not fit yet, with their fan-outs.
     waiting: VecDeque<(RunId, u32)>,
-    /// Turns that wait until their agent is replaced.
+    /// Turns that wait for the replacement of their agent.
     #[expect(clippy::vec_box, reason = "turns move on in the boxes that they came in")]
     parked: [Vec<Box<TurnBody>>; 3],
+
     /// Turns of live runs, for admission.
     in_flight: u32,
-    /// Whether a run of the cell was ever held for a snapshot. Without a journal none is.
+    /// Whether a run of the cell was ever held for a snapshot; always false without a journal.
     takes_snapshots: bool,
     effects: Vec<Effect>,
 }
@@ -95,18 +98,20 @@ impl Supervisor {
         }
     }
 
-    /// Forgets the runs that were ended from outside, and then acts while nobody else observes
-    /// events of its runs.
+    /// Forgets the runs that were ended from outside, then acts while nobody else observes events
+    /// of the cell's runs.
     fn exclusively(
         &mut self,
         ctx: &mut Context<Self>,
         act: impl FnOnce(&mut Self, &mut Context<Self>),
     ) {
+        // A clone, because the guard must not borrow `self`.
         let table = Arc::clone(&self.plan.table);
         let mut ended = table.enter();
         for run in ended.drain(..) {
             self.forget(run);
         }
+
         act(self, ctx);
     }
 }
@@ -117,6 +122,7 @@ impl OnIdle for Supervisor {
         while let Some(run) = self.deadlines.poll_expired(task) {
             self.exclusively(ctx, |this, ctx| this.expire(run, ctx));
         }
+
         self.flush_proposals();
     }
 }
@@ -140,6 +146,7 @@ impl ActorFuture<Supervisor> for Background {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
+        // Runs that have not ended will never get an outcome: their owners must not wait for one.
         self.plan.table.close();
     }
 }
@@ -152,6 +159,7 @@ impl Actor for Supervisor {
         self.links =
             Some(Links { returned: own.clone().recipient(), release: own.clone().recipient() });
         let link = SupervisorLink { decided: own.clone().recipient(), died: own.recipient() };
+
         self.ring = Some(Ring::start(&self.plan, link));
         ctx.spawn(Background);
     }

@@ -44,6 +44,7 @@ const PLANNED: &str = "planned panic";
 
 /// Runs `work` within an actix system, with a timeout.
 fn in_system<T>(work: impl Future<Output = T>) -> T {
+    // Once for all tests: a second hook would wrap the first.
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
         let print = std::panic::take_hook();
@@ -54,6 +55,7 @@ fn in_system<T>(work: impl Future<Output = T>) -> T {
             }
         }));
     });
+
     actix::System::new()
         .block_on(async { tokio::time::timeout(PATIENCE, work).await.expect("the test hangs") })
 }
@@ -171,7 +173,7 @@ impl Agents for TestAgents {
     }
 }
 
-/// Agents from these functions, which are passed the number of earlier agents of the role.
+/// Agents made by these functions, which get the number of earlier agents of the role.
 fn agents<E: Executor + 'static, V: Verifier + 'static, C: Coordinator + 'static>(
     executor: impl Fn(u64) -> E + Send + Sync + 'static,
     verifier: impl Fn(u64) -> V + Send + Sync + 'static,
@@ -179,6 +181,7 @@ fn agents<E: Executor + 'static, V: Verifier + 'static, C: Coordinator + 'static
 ) -> (Arc<dyn Agents>, Made) {
     let made = Made::default();
     let [one, two, three] = [made.clone(), made.clone(), made.clone()];
+
     let set = TestAgents {
         id: next_agent_set_id(),
         executor: Box::new(move || Arc::new(executor(one.next(0)))),
@@ -201,7 +204,7 @@ trait Before: Send + Sync {
     async fn before(&self, seed: u64, trajectory: &Trajectory) -> Result<(), AgentError>;
 }
 
-/// An agent after a [`Before`].
+/// An agent that works after a [`Before`].
 struct After<B, A>(B, A);
 
 #[async_trait]

@@ -1,5 +1,5 @@
 //! A turn: a trajectory on its way around the ring. If its holder dies, it returns to its
-//! Supervisor on its own.
+//! Supervisor by itself.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -39,38 +39,42 @@ impl DerefMut for Carried {
 pub struct TurnBody {
     supervisor: Recipient<Returned>,
     pub run: RunId,
-    /// The set of its run's agents.
+    /// The set that its run's agents belong to.
     pub agents: AgentSetId,
     pub id: TurnId,
     pub trajectory: Carried,
     pub sampling: Sampling,
-    /// The role whose work comes next; a turn that was lost continues there.
+    /// The role whose work comes next; a lost turn continues there.
     pub stage: Role,
-    /// The executor takes it only when no other turn is waiting.
+    /// Whether its work begins only when no other turn waits.
     pub is_deferrable: bool,
+
     pub proposal: Proposal,
-    /// The proposed line can be applied: the machine holds its candidate.
+    /// Whether the proposed line can be applied: the machine holds its candidate.
     pub is_applicable: bool,
-    /// The line was already rejected at this state; it is not judged again.
+    /// Whether the line was already rejected at this state; it is not judged again.
     pub is_repeated: bool,
     pub verdict: Verdict,
     pub ruling: Ruling,
+
     /// Panics and errors of agents while they worked on this turn.
     pub mishaps: u32,
-    /// How many of them the run's observer knows of.
+    /// Number of them that the run's observer knows of.
     pub mishaps_reported: u32,
     pub last_error: Option<AgentError>,
+
     /// Input of the next proposal, if it is to start before the verdict.
     pub lookahead: Option<Box<Lookahead>>,
-    /// A proposal that was started early: this turn's until its executor takes it, then the next
-    /// turn's.
+    /// A proposal that was started early: this turn's own until its executor takes it, then the
+    /// next turn's.
     pub speculation: Option<Box<Speculation>>,
     pub speculations: Speculations,
     /// Usage of discarded proposals.
     pub wasted: Usage,
+
     /// How long it waited for each agent.
     pub waited: RoleTimes,
-    /// The run's, if somebody listens to spans.
+    /// The span of its run; `None` if nobody listens to spans.
     pub span: Option<Arc<Span>>,
     /// Present if the run's observer wants it.
     pub timing: Option<Box<StageTimes>>,
@@ -112,12 +116,13 @@ impl TurnBody {
         }
     }
 
-    /// Drops what a finished turn holds of its run.
+    /// Drops what a finished turn still holds of its run.
+    // Kept in a spare body, these would outlive the run.
     pub fn clear(&mut self) {
         (self.lookahead, self.speculation, self.timing, self.span) = (None, None, None, None);
     }
 
-    /// Reuses a finished turn's allocation, as [`TurnBody::new`] would make it. What agents always
+    /// Makes a finished turn equal to a new one, in the same allocation. What agents always
     /// overwrite is kept.
     #[inline]
     pub fn reuse(
@@ -131,6 +136,7 @@ impl TurnBody {
         self.trajectory = Carried(Some(trajectory));
         self.stage = Role::Executor;
         self.is_deferrable = false;
+
         // A turn may fail before its agents have set these: another turn's usage must not be
         // reported.
         self.proposal.usage = Usage::default();
@@ -143,6 +149,7 @@ impl TurnBody {
     /// Applies the proposed line to a copy of the state.
     pub fn apply(&mut self) {
         let trajectory = &mut *self.trajectory;
+        // An exhausted proposal's line is empty, which some machine might accept.
         let has_line = !self.proposal.is_exhausted;
         self.is_applicable = has_line && trajectory.machine.propose(&self.proposal.line).is_ok();
         self.is_repeated = trajectory.excludes(&self.proposal.line);

@@ -1,4 +1,4 @@
-//! How long each stage of a turn takes, if its run's observer wants to know.
+//! Durations of a turn's stages, measured if its run's observer wants them.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use prime_protocol::Role;
 
-/// A part of a turn's way from the request for its proposal to the decision.
+/// A part of a turn's way, from the request for its proposal to the decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// On the way to an agent, its mailbox included.
@@ -50,13 +50,13 @@ impl Stage {
         ][self.index()]
     }
 
-    /// Whether the time is spent by an agent.
+    /// Whether an agent spends the time.
     pub fn is_work(self) -> bool {
         matches!(self, Self::Work(_))
     }
 }
 
-/// The duration of each stage of one turn. A stage that is repeated because the turn was lost
+/// The duration of each stage of one turn. A stage that is repeated after the turn was lost
 /// accumulates.
 #[derive(Clone, Debug)]
 pub struct StageTimes {
@@ -95,12 +95,14 @@ mod tests {
     async fn a_repeated_stage_accumulates() {
         let mut timing = StageTimes::start();
         let wait = |ms| tokio::time::advance(Duration::from_millis(ms));
+
         wait(3).await;
         timing.end(Stage::To(Role::Executor));
         wait(5).await;
         timing.end(Stage::Work(Role::Executor));
         wait(7).await;
         timing.end(Stage::To(Role::Executor));
+
         let times = [Stage::To(Role::Executor), Stage::Work(Role::Executor), Stage::Home]
             .map(|stage| timing.of(stage).as_millis());
         assert_eq!(times, [10, 5, 0]);

@@ -1,4 +1,4 @@
-//! The thread that looks for hanging agents. It is no arbiter, so that no agent can block it.
+//! The thread that looks for hanging agents. It is not an arbiter, so that no agent can block it.
 
 use std::sync::{Arc, Weak};
 use std::thread::Thread;
@@ -9,13 +9,14 @@ use tokio::time::Instant;
 
 use super::cells::Cells;
 
-/// Ends its thread when dropped.
+/// Handle of the thread, which ends when this is dropped.
 pub struct Watchdog {
     thread: Thread,
     _alive: Arc<()>,
 }
 
-/// Looks at a cell at least this often: it keeps the deadlines of runs whose agent hangs.
+/// A cell is looked at at least this often, because the watchdog keeps the deadlines of runs whose
+/// agent hangs.
 const INTERVAL_MAX: Duration = Duration::from_secs(1);
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
 
@@ -26,14 +27,18 @@ impl Watchdog {
     /// When the thread cannot be started.
     pub fn start(cells: Weak<Cells>, limit: Duration) -> std::io::Result<Self> {
         let system = System::current();
+        // Four looks per limit: a hang is found at most a quarter late.
         let interval = (limit / 4).clamp(INTERVAL_MIN, INTERVAL_MAX);
+
         let alive = Arc::new(());
         let watched = Arc::downgrade(&alive);
+
         let thread = std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
             // A replacement's arbiter belongs to the system.
             System::set_current(system);
             while watched.strong_count() > 0 {
                 std::thread::park_timeout(interval);
+
                 let Some(cells) = cells.upgrade() else { return };
                 cells.look(Instant::now(), limit);
             }
@@ -41,7 +46,7 @@ impl Watchdog {
         Ok(Self { thread: thread.thread().clone(), _alive: alive })
     }
 
-    /// Looks now.
+    /// Looks now instead of at the end of the interval.
     pub fn wake(&self) {
         self.thread.unpark();
     }

@@ -62,6 +62,7 @@ pub struct Coordinate(Arc<dyn Coordinator>);
 /// The verdict on a proposal that needs no verifier.
 fn rejected(feedback: &str) -> Verdict {
     Verdict {
+        // 1.0, the worst score.
         score: Score::from_tenths(10),
         feedback: Some(feedback.to_owned()),
         ..Verdict::default()
@@ -95,6 +96,8 @@ impl Work for Verify {
     #[inline]
     fn finish(&self, turn: &mut TurnBody, verdict: Verdict) {
         turn.verdict = verdict;
+        // A line that was cut off cannot be applied because of that: the reason tells the executor
+        // more than the verifier's complaint.
         if let Some(reason) = turn.proposal.unfinished.take().filter(|_| !turn.is_applicable) {
             turn.verdict.feedback = Some(reason.into());
         }
@@ -114,6 +117,7 @@ impl Work for Coordinate {
 
     #[inline]
     fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Ruling> {
+        // The verdict is the runtime's own, so that there is nothing for a coordinator to weigh.
         if turn.is_repeated || turn.proposal.is_exhausted {
             return AgentReply::now(Ok(Decision::Backtrack.into()));
         }

@@ -10,13 +10,17 @@ use prime_study::records::{Key, Provenance, Record, StageOutcome, Status};
 fn main() -> std::io::Result<()> {
     let count: usize = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1_000);
     let mut out = BufWriter::new(std::io::stdout().lock());
+
     let cells = || {
         (0..200).flat_map(|index| (1..).zip(all()).map(move |(place, task)| (index, place, task)))
     };
+
     let base_seeds = (1..).flat_map(|seed| cells().map(move |cell| (seed, cell)));
     let instances = base_seeds.flat_map(|cell| Difficulty::ALL.map(|level| (level, cell)));
+
     let runs =
         instances.flat_map(|instance| ["single pass", "PRIME"].map(|system| (system, instance)));
+
     for (number, (system, (difficulty, (base_seed, (index, place, task))))) in
         runs.take(count).enumerate()
     {
@@ -28,9 +32,11 @@ fn main() -> std::io::Result<()> {
             base_seed,
             repeat: 0,
         };
+
         // A hash of the run decides, so that the file is always the same.
         let drawn = prime_bench::fnv1a(key.to_string().bytes()) % 100;
         let right = drawn < if system == "PRIME" { 90 } else { 30 + place % 40 };
+
         let provenance = Provenance {
             version: "0.1.0".to_owned(),
             config_hash: "0123456789abcdef".to_owned(),
@@ -38,6 +44,7 @@ fn main() -> std::io::Result<()> {
             verifier: "rules".to_owned(),
             ..Provenance::default()
         };
+
         let stage = if right { StageOutcome::Passed } else { StageOutcome::Failed };
         let record = Record {
             study: "many".to_owned(),
@@ -64,6 +71,7 @@ fn main() -> std::io::Result<()> {
             started_at: format!("2026-01-01T00:00:{:02}Z", number % 60),
             ..Record::not_measured(key, task.spec().category, &provenance)
         };
+
         serde_json::to_writer(&mut out, &record)?;
         out.write_all(b"\n")?;
     }

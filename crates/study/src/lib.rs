@@ -1,7 +1,7 @@
 //! Studies of agents on PRIME-Bench: records of runs, statistics, tables, figures and the page.
 //!
-//! Knows no agents, no runtime and no engine: whoever runs systems hands records over, and every
-//! report can be made again from records alone.
+//! Knows no agents, no runtime and no engine: the code that runs systems passes records in, and
+//! every report can be made again from records alone.
 
 pub mod definition;
 pub mod figures;

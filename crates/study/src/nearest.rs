@@ -1,4 +1,4 @@
-//! Suggestions for misspelt names, as messages have them.
+//! Suggestions for misspelt names in messages.
 
 use prime_bench::spelling::nearest;
 

@@ -9,26 +9,26 @@ use serde::Serialize;
 use crate::definition::Study;
 use crate::records::{Key, Record};
 
-/// Instances of a cell whose references are counted: their length varies little within a level.
+/// Instances of a cell whose references are counted: reference lengths vary little within a level.
 const REFERENCES: u32 = 3;
 
 /// Prices of tokens, in any currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Prices {
-    /// For a million tokens of prompts.
+    /// Price of a million prompt tokens.
     pub prompt_million: f64,
-    /// For a million generated tokens.
+    /// Price of a million generated tokens.
     pub completion_million: f64,
 }
 
-/// An estimate. Sums over runs; a trial of few runs makes it rough.
+/// An estimate: sums over runs. A trial of few runs makes it rough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
     pub proposals: f64,
     pub prompt_tokens: f64,
     pub completion_tokens: f64,
-    /// Wall time with the given number of runs at a time, if they share the machine as those of the
-    /// trial did.
+    /// Wall time with the given number of concurrent runs, if they share the machine as the trial's
+    /// runs did.
     pub seconds: f64,
     pub price: f64,
 }
@@ -40,9 +40,9 @@ pub struct SystemPlan {
     pub runs: u64,
     /// Runs that have a record already.
     pub finished: u64,
-    /// Runs of the trial that the estimate is made from.
+    /// Runs of the trial from which the estimate is made.
     pub trial_runs: usize,
-    /// Of the runs that are to do; `None` without a trial.
+    /// Cost of the runs that are still to do; `None` without a trial.
     pub estimate: Option<Cost>,
 }
 
@@ -56,13 +56,14 @@ pub struct Plan {
 impl Plan {
     /// The sum over all systems, if each has an estimate or nothing to do.
     pub fn total(&self) -> Option<Cost> {
+        // A system that is finished costs nothing more, even if it was never tried.
         let mut parts = self.systems.iter().map(|system| {
             if system.finished >= system.runs { Some(Cost::default()) } else { system.estimate }
         });
         parts.try_fold(Cost::default(), |sum, part| part.map(|part| sum.plus(part)))
     }
 
-    /// Runs that are to do.
+    /// Number of runs that are still to do.
     pub fn to_do(&self) -> u64 {
         self.systems.iter().map(|system| system.runs.saturating_sub(system.finished)).sum()
     }
@@ -94,8 +95,10 @@ impl Cost {
 fn rate(runs: &[&Record], concurrent: usize, prices: Prices) -> Option<Cost> {
     let sum = |figure: fn(&Record) -> f64| runs.iter().map(|run| figure(run)).sum::<f64>();
     let steps = sum(|run| run.reference_steps.max(1) as f64);
+
     let (prompt_tokens, completion_tokens) =
         (sum(|run| run.prompt_tokens as f64), sum(|run| run.completion_tokens as f64));
+
     let whole = Cost {
         proposals: sum(|run| run.proposals as f64),
         prompt_tokens,
@@ -108,7 +111,7 @@ fn rate(runs: &[&Record], concurrent: usize, prices: Prices) -> Option<Cost> {
     (!runs.is_empty()).then(|| whole.times(1.0 / steps))
 }
 
-/// Mean steps of the reference of a cell.
+/// Mean number of reference steps of a cell.
 fn reference_steps(
     task: &'static dyn AnyTask,
     difficulty: Difficulty,
@@ -122,10 +125,10 @@ fn reference_steps(
     (0..count).map(steps).sum::<f64>() / f64::from(count)
 }
 
-/// Plans a study. `finished` are the keys of runs that have a record; `trial` are measured runs of
-/// any of its systems, from which cost a step of the reference is estimated: of the same task and
-/// level where there are any, else of the task, else of the system. `concurrent` runs go on at a
-/// time.
+/// Plans a study. `finished` are the keys of runs that have a record. `trial` are measured runs of
+/// any of its systems, from which the cost of a step of the reference is estimated: from runs of
+/// the same task and level if there are any, else of the task, else of the system. `concurrent`
+/// runs are made at a time.
 pub fn plan(
     study: &Study,
     finished: &BTreeSet<Key>,
@@ -134,9 +137,11 @@ pub fn plan(
     prices: Prices,
 ) -> Plan {
     let ask = &study.ask;
-    // Runs to do of each system and cell.
+
+    // Runs to do, by system and cell.
     let mut to_do: BTreeMap<(usize, &str, Difficulty), u64> = BTreeMap::new();
     let mut done = vec![0; study.systems.len()];
+
     for run in study.runs() {
         if finished.contains(&run.key(study)) {
             done[run.system] += 1;
@@ -144,7 +149,9 @@ pub fn plan(
             *to_do.entry((run.system, run.task.spec().slug, run.difficulty)).or_default() += 1;
         }
     }
+
     let of_a_system = study.runs_count() / study.systems.len().max(1) as u64;
+    // Kept, because all systems share the references.
     let mut lengths: BTreeMap<(&str, Difficulty), f64> = BTreeMap::new();
     let mut plans = Vec::new();
     for (place, system) in study.systems.iter().enumerate() {
@@ -152,27 +159,33 @@ pub fn plan(
             .iter()
             .filter(|record| record.system == system.name && record.is_measured())
             .collect();
+
         let mut estimate = (!tried.is_empty()).then(Cost::default);
         for task in &ask.tasks {
             for level in &ask.difficulties {
                 let slug = task.spec().slug;
                 let runs = to_do.get(&(place, slug, *level)).copied().unwrap_or_default();
                 let Some(sum) = estimate.as_mut().filter(|_| runs > 0) else { continue };
+
                 let select = |wanted: &dyn Fn(&Record) -> bool| -> Option<Cost> {
                     let runs: Vec<&Record> =
                         tried.iter().copied().filter(|run| wanted(run)).collect();
                     rate(&runs, concurrent, prices)
                 };
+                // From the most similar runs that were tried.
                 let a_step = select(&|run| run.task == slug && run.difficulty == level.name())
                     .or_else(|| select(&|run| run.task == slug))
                     .or_else(|| select(&|_| true));
+
                 let steps = *lengths.entry((slug, *level)).or_insert_with(|| {
                     reference_steps(*task, *level, ask.base_seeds[0], ask.instances)
                 });
+
                 let a_step = a_step.expect("invariant: the system was tried");
                 *sum = sum.plus(a_step.times(steps * runs as f64));
             }
         }
+
         plans.push(SystemPlan {
             system: system.name.clone(),
             runs: of_a_system,
@@ -181,6 +194,7 @@ pub fn plan(
             estimate,
         });
     }
+
     Plan { study: study.name.clone(), systems: plans }
 }
 
@@ -201,7 +215,9 @@ mod tests {
     fn without_a_trial_there_are_runs_and_no_estimate() {
         let study = study("[[system]]\nname = \"a\"\n[[system]]\nname = \"b\"\n");
         let finished: BTreeSet<Key> = study.runs().take(3).map(|run| run.key(&study)).collect();
+
         let plan = plan(&study, &finished, &[], 2, Prices::default());
+
         let runs: Vec<_> =
             plan.systems.iter().map(|system| (system.runs, system.finished)).collect();
         assert_eq!(runs, [(20, 2), (20, 1)]);
@@ -223,14 +239,17 @@ mod tests {
         };
         let ((sort, sort_steps), (queens, queens_steps)) =
             (trial("bubble-sort"), trial("n-queens"));
+
         let prices = Prices { prompt_million: 1e6, completion_million: 0.0 };
         let steps = 10.0 * (sort_steps + queens_steps);
+
         for trial in [vec![sort.clone(), queens], vec![sort]] {
             let cost = plan(&study, &BTreeSet::new(), &trial, 4, prices).total().unwrap();
             assert!((cost.seconds - 0.1 * steps / 4.0).abs() < 1e-6 * steps, "{cost:?}");
             assert!((cost.proposals - 2.0 * steps).abs() < 1e-6 * steps);
             assert!((cost.price - 9.0 * steps).abs() < 1e-6 * steps);
         }
+
         let all: BTreeSet<Key> = study.runs().map(|run| run.key(&study)).collect();
         assert_eq!(plan(&study, &all, &[], 4, prices).total(), Some(Cost::default()));
     }

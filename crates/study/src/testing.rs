@@ -13,6 +13,7 @@ pub fn record(system: &str, task: &str, index: u32) -> Record {
         base_seed: 7,
         repeat: 0,
     };
+
     let provenance = Provenance {
         version: "0.1.0".to_owned(),
         config_hash: "abc".to_owned(),
@@ -22,6 +23,7 @@ pub fn record(system: &str, task: &str, index: u32) -> Record {
         kinds: vec![Kind::Format, Kind::Invariant],
         ..Provenance::default()
     };
+
     let category = find(task).expect("a task").spec().category;
     Record {
         study: "test".to_owned(),

@@ -1,4 +1,4 @@
-//! Training curves, from the lines of JSON that the trainer writes beside a model
+//! Training curves from the JSON Lines that the trainer writes beside a model
 //! (`MODEL.records.jsonl`).
 
 use std::fs;
@@ -23,23 +23,23 @@ pub enum TrainingError {
 /// Records of one training.
 #[derive(Clone, Debug)]
 pub struct Training {
-    /// Of the file, without its extensions.
+    /// The file's name without its extensions.
     pub name: String,
-    /// `step` of supervised training, `iteration` of reinforcement learning.
+    /// `step` in supervised training, `iteration` in reinforcement learning.
     counter: &'static str,
     records: Vec<Map<String, Value>>,
 }
 
 const COUNTERS: [&str; 2] = ["step", "iteration"];
 
-/// Figures: what they show, with the unit, and the fields of a record.
+/// Figures: id, y axis with its unit, factor to that unit, and the fields of a record.
 const CURVES: [(&str, &str, f64, &[&str]); 4] = [
     ("loss", "loss, nats a token", 1.0, &["loss"]),
     ("right", "right, %", 100.0, &["exact", "solved", "right", HELD_OUT]),
     ("reward", "mean reward", 1.0, &["reward"]),
     ("drift", "nats a token", 1.0, &["kl", "entropy"]),
 ];
-/// The share of held-out instances that are right, which records have in a list.
+/// The share of held-out instances that are right, computed from a list of each record.
 const HELD_OUT: &str = "held out";
 /// Columns of the table.
 const FIELDS: [&str; 12] = [
@@ -66,22 +66,29 @@ const ROWS_MAX: usize = 50;
 pub fn read_training(path: &Path) -> Result<Training, TrainingError> {
     let text = fs::read_to_string(path)
         .map_err(|reason| TrainingError::File { path: path.to_owned(), reason })?;
+
     let failed = |line, reason: String| TrainingError::Line { path: path.to_owned(), line, reason };
+
     let mut records: Vec<Map<String, Value>> = Vec::new();
+
     for (line, text) in (1..).zip(text.split_inclusive('\n')) {
         match serde_json::from_str::<Map<String, Value>>(text) {
             Ok(record) => records.push(record),
+            // Only the last line can lack its end: the trainer was still writing it.
             Err(_) if !text.ends_with('\n') => {}
             Err(reason) => return Err(failed(line, format!("no record of a training: {reason}"))),
         }
     }
+
     let has = |counter: &&'static str| {
         !records.is_empty()
             && records.iter().all(|record| record.get(*counter).is_some_and(Value::is_u64))
     };
+
     let Some(counter) = COUNTERS.into_iter().find(has) else {
         return Err(failed(1, "the records have neither `step` nor `iteration`".to_owned()));
     };
+
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name =
         name.trim_end_matches(".jsonl").trim_end_matches(".records").trim_end_matches(".gguf");
@@ -93,6 +100,7 @@ fn number(record: &Map<String, Value>, field: &str) -> Option<f64> {
     if field != HELD_OUT {
         return record.get(field)?.as_f64();
     }
+    // A record has the counts of each cell; the share is over all of them.
     let cells = record.get("held_out")?.as_array()?;
     let sum = |key: &str| cells.iter().filter_map(|cell| cell[key].as_f64()).sum::<f64>();
     (sum("instances") > 0.0).then(|| sum("right") / sum("instances"))
@@ -110,13 +118,17 @@ impl Training {
                 let (x, y) = (record.get(self.counter)?.as_f64()?, factor * number(record, field)?);
                 y.is_finite().then_some(LinePoint { x, y, interval: None })
             };
+
             let line = |field: &&str| {
                 let points: Vec<_> =
                     self.records.iter().filter_map(|record| point(record, field)).collect();
                 (!points.is_empty()).then(|| ((*field).to_owned(), points))
             };
+
             let series: Vec<_> = fields.iter().filter_map(line).collect();
+
             let title = format!("Training of {}: {axis}", self.name);
+
             let chart = LineChart {
                 title: title.clone(),
                 x_axis: self.counter.to_owned(),
@@ -125,6 +137,7 @@ impl Training {
                 is_dense: self.records.len() > ROWS_MAX,
                 series,
             };
+
             (!chart.series.is_empty()).then(|| Figure {
                 id: format!("{}-{id}", self.id()),
                 paper: "Section 3.2",
@@ -137,26 +150,32 @@ impl Training {
         CURVES.into_iter().filter_map(figure).collect()
     }
 
-    /// At most 50 records, evenly chosen, the last among them.
+    /// At most 50 records, evenly spaced, including the last one.
     pub fn table(&self) -> Table {
         let fields: Vec<&str> = FIELDS
             .into_iter()
             .filter(|it| self.records.iter().any(|record| number(record, it).is_some()))
             .collect();
+
         let step = self.records.len().div_ceil(ROWS_MAX).max(1);
+        // From the end, so that the last record is always chosen.
         let chosen = self.records.iter().rev().step_by(step).collect::<Vec<_>>().into_iter().rev();
+
         let row = |record: &Map<String, Value>| {
             let cell = |field: &&str| match number(record, field) {
                 None => Cell::Empty,
                 Some(value) if *field == "tokens" => Cell::number(value, 0),
                 Some(value) => Cell::number(value, if *field == "rate" { 6 } else { 4 }),
             };
+
             let counter =
                 record.get(self.counter).and_then(Value::as_u64).map_or(Cell::Empty, Cell::Count);
             std::iter::once(counter).chain(fields.iter().map(cell)).collect()
         };
+
         let mut columns = vec![Column::number(self.counter)];
         columns.extend(fields.iter().map(|field| Column::number(field)));
+
         Table {
             id: self.id(),
             paper: "Section 3.2",
@@ -190,17 +209,21 @@ mod tests {
             format!("{{\"step\":{step},\"tokens\":{},\"loss\":0.5,\"exact\":0.25}}\n", 100 * step)
         };
         let training = read(&(1..=120).map(line).collect::<String>()).unwrap();
+
         let table = training.table();
         assert_eq!((table.id.as_str(), table.rows.len()), ("training-my-model", 40));
         assert_eq!(table.rows.last().unwrap()[..2], [Cell::Count(120), Cell::number(12_000.0, 0)]);
+
         let ids: Vec<_> = training.figures().into_iter().map(|figure| figure.id).collect();
         assert_eq!(ids, ["training-my-model-loss", "training-my-model-right"]);
+
         let held_out =
             "\"held_out\":[{\"instances\":20,\"right\":5},{\"instances\":20,\"right\":15}]";
         let training = read(&format!(
             "{{\"iteration\":0,\"reward\":0.1,{held_out}}}\n{{\"iteration\":1,\"rew"
         ))
         .unwrap();
+
         let table = training.table();
         let names: Vec<_> = table.columns.iter().map(|column| column.name.as_str()).collect();
         assert_eq!(names, ["iteration", "reward", "held out"]);

@@ -1,10 +1,10 @@
-//! Wrong lines for a state: what a verifier rejects there.
+//! Wrong lines for a state: lines that a verifier rejects there.
 
 use prime_bench::judge::corruption::other_number;
 use prime_bench::judge::is_right;
 use prime_bench::tasks::{Kinds, Machine, TaskRng};
 
-/// Numbers changed at random before a state is given up.
+/// Candidates of each kind that are tried before a state is given up.
 const TRIES: usize = 8;
 
 /// V of a line in a state, in tenths; `None` if it is right.
@@ -22,6 +22,7 @@ pub fn wrong_line(machine: &dyn Machine, right: &str, rng: &mut TaskRng) -> Opti
     candidates.retain(|choice| choice != right);
     rng.shuffle(&mut candidates);
     candidates.truncate(TRIES);
+
     candidates.extend((0..TRIES).filter_map(|_| other_number(right, rng)));
     candidates.into_iter().find_map(|line| fault(machine, &line).map(|tenths| (line, tenths)))
 }

@@ -1,4 +1,4 @@
-//! Preference optimisation: for one prompt a completion to prefer and one to reject.
+//! Preference optimisation: for each prompt a completion to prefer and one to reject.
 
 use prime_bench::tasks::{InstanceId, TaskRng};
 use prime_lessons::completion;
@@ -14,31 +14,33 @@ pub struct Row {
     pub rejected: String,
     /// V of the rejected line, in tenths.
     pub tenths: u32,
-    /// Of the chosen and the rejected line, by which one is preferred.
+    /// Scores of the chosen and of the rejected line, which the preference rests on.
     pub scores: [f64; 2],
-    /// `reference`, or the id of the run that both come from.
+    /// `reference`, or the id of the run that both lines come from.
     pub source: String,
     pub task: &'static str,
     pub difficulty: String,
     pub phase: i32,
 }
 
-/// The completion with another action line.
+/// The completion with another action line, and the same derivation.
 fn with_line(completion: &str, line: &str) -> String {
     completion
         .rsplit_once('\n')
         .map_or_else(|| line.to_owned(), |(derivation, _)| format!("{derivation}\n{line}"))
 }
 
-/// The rows of an instance: the reference's completion against the same with a wrong line. Only of
-/// single steps.
+/// The rows of an instance, one for each single step: the reference's completion against the same
+/// with a wrong line.
 pub fn rows(id: &InstanceId, options: &Options) -> Vec<Row> {
     let problem = id.problem();
     let mut rng = TaskRng::new(id.seed());
     let mut rows = Vec::new();
+
     sampled(problem.as_ref(), options.steps_max, |_, machine| {
         let Some((chosen, right)) = completion(machine).zip(machine.reference()) else { return };
         let Some((wrong, tenths)) = wrong_line(machine, &right, &mut rng) else { return };
+
         rows.push(Row {
             prompt: Ask::Step.prompt(machine),
             rejected: with_line(&chosen, &wrong),

@@ -1,5 +1,5 @@
-//! Writes the rows: `data/<task>.parquet` below a folder, those of runs as `data/runs.parquet`, and
-//! a card.
+//! Writes the rows: `data/<task>.parquet` below a folder, rows from runs as `data/runs.parquet`,
+//! and a card.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -20,18 +20,20 @@ use crate::table::write_parquet;
 pub struct Summary {
     pub files: u64,
     pub rows: u64,
-    /// Instances without a row: their traces are too long, or their steps are not taught.
+    /// Instances without a row, because their traces are too long or their steps are not taught.
     pub left_out: u64,
 }
 
-/// Makes the rows of instances on several threads, in the order of the instances.
+/// Makes the rows of instances on several threads. Returns them in the order of the instances.
 fn made<R: Send>(
     ids: &[InstanceId],
     threads: usize,
     finished: &(dyn Fn() + Sync),
     of: impl Fn(&InstanceId) -> Vec<R> + Sync,
 ) -> Vec<Vec<R>> {
+    // One at a time from a common counter, because instances differ widely in cost.
     let next = AtomicUsize::new(0);
+
     let work = || {
         let mut done = Vec::new();
         loop {
@@ -41,6 +43,7 @@ fn made<R: Send>(
             finished();
         }
     };
+
     let mut rows: Vec<_> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
         let joined = workers.into_iter().map(|worker| worker.join());
@@ -48,11 +51,12 @@ fn made<R: Send>(
             .flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     });
+    // Threads finish in any order; files must not depend on it.
     rows.sort_by_key(|(place, _)| *place);
     rows.into_iter().map(|(_, rows)| rows).collect()
 }
 
-/// The columns of a task's file, the number of rows, and of instances without any.
+/// The columns of a task's file, the number of rows, and the number of instances without any.
 fn table(
     ids: &[InstanceId],
     options: &Options,
@@ -68,6 +72,7 @@ fn table(
         let count = rows.len() as u64;
         (columns(&rows), count, left_out)
     }
+
     match options.kind {
         Kind::Sft => {
             counted(made(ids, threads, finished, |id| sft::rows(id, options)), sft::columns)
@@ -111,6 +116,7 @@ fn card(
     let styles: Vec<_> = options.asks.iter().map(|ask| ask.name()).collect();
     let of_the_benchmark =
         if selection.base_seed == BASE_SEED { ", the benchmark's own" } else { "" };
+
     format!(
         "---\npretty_name: PRIME-Bench {kind}\nlicense: apache-2.0\ntask_categories:\n- text-generation\nsize_categories:\n\
          - {size}\nconfigs:\n- config_name: default\n  description: {data}\n  data_files:\n  - split: train\n    path:\n{paths}---\n\n\
@@ -120,7 +126,7 @@ fn card(
         kind = options.kind.name(),
         size = size_category(rows),
         data = description_of(files.iter().map(|(_, content)| content)),
-        // One by one: those of another export into the same folder are none of this data set.
+        // One by one: files of another export into the same folder are not part of this data set.
         paths = files.iter().map(|(path, _)| ["    - ", path, "\n"].concat()).collect::<String>(),
         version = env!("CARGO_PKG_VERSION"),
         seed = selection.base_seed,
@@ -154,8 +160,10 @@ pub fn write(
         let path = path.display().to_string();
         |error| GenerateError::File(path, error)
     };
+
     let data = folder.join("data");
     fs::create_dir_all(&data).map_err(failed(&data))?;
+
     let (mut summary, mut files) = (Summary::default(), Vec::new());
     let mut add = |name: &str, columns: &[Column], rows: u64| {
         if rows > 0 {
@@ -167,26 +175,31 @@ pub fn write(
         }
         Ok::<(), GenerateError>(())
     };
+
     let mut left_out = 0;
     for task in tasks {
         let (columns, rows, without) = table(&selection.of(*task), options, threads, finished);
         left_out += without;
         add(task.spec().slug, &columns, rows)?;
     }
+
     let pairs: Vec<_> = recorded
         .into_iter()
         .flat_map(|Recorded { run, pairs }| {
             pairs.into_iter().map(move |pair| dpo::row_of(pair, &run))
         })
         .collect();
+
     let count = pairs.len() as u64;
     add("runs", &dpo::columns(&pairs), count)?;
     summary.left_out = left_out;
+
     let path = folder.join("README.md");
     let stored = Whole::create(&path).and_then(|mut file| {
         file.write_all(card(options, selection, summary.rows, &files).as_bytes())?;
         file.finish()
     });
+
     stored.map_err(failed(&path))?;
     Ok(summary)
 }

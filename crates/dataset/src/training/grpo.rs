@@ -1,12 +1,12 @@
-//! Reinforcement learning: prompts with what reward functions need to judge a completion. TRL's get
-//! `task`, `difficulty`, `index` and `base_seed` as columns, verl's `data_source`,
+//! Reinforcement learning: prompts with the columns from which reward functions judge a completion.
+//! TRL's functions get `task`, `difficulty`, `index` and `base_seed`, verl's `data_source`,
 //! `reward_model.ground_truth` and `extra_info`, OpenRLHF's `label`.
 
 use prime_bench::tasks::InstanceId;
 
 use super::{Ask, Column, Options, instance_columns, label, user};
 
-/// What verl chooses a reward function by.
+/// The name by which verl chooses a reward function.
 const DATA_SOURCE: &str = "prime-bench";
 
 pub struct Row {
@@ -24,6 +24,7 @@ pub fn rows(id: &InstanceId, options: &Options) -> Vec<Row> {
         Ask::Step => return Vec::new(),
         ask @ Ask::Whole(_) => ask,
     };
+
     vec![Row { id: *id, style: ask.name(), prompt: ask.prompt(problem.start().as_ref()) }]
 }
 
@@ -47,6 +48,7 @@ pub fn columns(rows: &[Row]) -> Vec<Column> {
             rows.iter().map(|row| i64::try_from(row.id.base_seed).unwrap_or(i64::MAX)),
         ),
     ];
+
     columns.extend(instance_columns(rows.iter().map(|row| &row.id)));
     columns
 }

@@ -59,7 +59,7 @@ impl Ask {
         }
     }
 
-    /// The same, or the structured prompt where a task does not suit the style.
+    /// The same, or the structured prompt if the style does not suit the task.
     fn suited(self, problem: &dyn Problem) -> Self {
         match self {
             Self::Whole(style) if !style.suits(problem.spec().category) => {
@@ -81,11 +81,11 @@ impl Ask {
 #[derive(Clone, Debug)]
 pub struct Options {
     pub kind: Kind,
-    /// At least one; each instance gets one of them, drawn by its seed.
+    /// Styles; at least one. Each instance gets one of them, drawn by its seed.
     pub asks: Vec<Ask>,
-    /// Most steps of an instance that become rows, spread evenly over its trace.
+    /// Upper limit on the steps of an instance that become rows, spread evenly over its trace.
     pub steps_max: u64,
-    /// Instances with longer reference traces are left out where whole traces are written.
+    /// Longest reference trace that is written as a whole; instances with longer ones are left out.
     pub lines_max: u64,
 }
 
@@ -97,6 +97,7 @@ impl Options {
             .and_then(|place| self.asks.get(place))
             .copied()
             .unwrap_or(Ask::Step);
+
         ask.suited(problem)
     }
 }
@@ -115,12 +116,17 @@ fn assistant(content: String) -> Vec<Message> {
     vec![Message { role: "assistant", content }]
 }
 
-/// An instance as JSON, for reward functions that get one text: `prime_bench.dataset.instance_of`
-/// reads it.
+/// An instance as JSON, for reward functions that get a single text:
+/// `prime_bench.dataset.instance_of` reads it.
 fn label(id: &InstanceId) -> String {
     let InstanceId { task, difficulty, index, base_seed } = id;
-    json!({"task": task.spec().slug, "difficulty": difficulty.name(), "index": index, "base_seed": base_seed})
-        .to_string()
+    json!({
+        "task": task.spec().slug,
+        "difficulty": difficulty.name(),
+        "index": index,
+        "base_seed": base_seed,
+    })
+    .to_string()
 }
 
 /// The columns that name the instance of each row.

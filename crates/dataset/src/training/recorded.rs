@@ -1,5 +1,5 @@
-//! Preference pairs from the trace of a run: two lines that were proposed in the same state, of
-//! which its verifier preferred one.
+//! Preference pairs from the trace of a run: two lines proposed in the same state, one of which its
+//! verifier preferred.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct Recorded {
     pub pairs: Vec<Pair>,
 }
 
-/// What a run's verifier preferred to what.
+/// Two lines of a run, one of which its verifier preferred.
 pub struct Pair {
     pub task: &'static str,
     pub difficulty: Option<Difficulty>,
@@ -30,11 +30,11 @@ pub struct Pair {
 /// What makes one line better than another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Preference {
-    /// The verifier let it pass, and found fault with the other. The score is −V.
+    /// The verifier let it pass, and found fault with the other line. The score is −V.
     Verdict,
-    /// RLAIF (eq. 12 of the paper): its score is higher by `margin` at least. The score is −V, the
+    /// RLAIF (eq. 12 of the paper): its score is higher by at least `margin`. The score is −V, the
     /// mean of the line's verdicts, plus `consistency` times the line's share of the proposals in
-    /// its state. It tells faults apart, and needs no clean line.
+    /// its state. It distinguishes faults, and needs no clean line.
     Score { margin: f64, consistency: f64 },
 }
 
@@ -115,9 +115,9 @@ impl Step {
 struct Line<'s> {
     /// Its first proposal.
     step: &'s Step,
-    /// Of the proposals in the state, those of this line.
+    /// Number of proposals of this line in the state.
     times: f64,
-    /// Σ V over them.
+    /// Sum of V over those proposals.
     v: f64,
 }
 
@@ -125,6 +125,7 @@ struct Line<'s> {
 fn lines(steps: &[Step]) -> Vec<Line<'_>> {
     let mut lines: Vec<Line<'_>> = Vec::new();
     for step in steps {
+        // The same action counts as one line, whatever was derived before it.
         match lines.iter_mut().find(|line| line.step.action == step.action) {
             Some(line) => (line.times, line.v) = (line.times + 1.0, line.v + step.score),
             None => lines.push(Line { step, times: 1.0, v: step.score }),
@@ -141,10 +142,12 @@ impl Preference {
                 let Some(clean) = steps.iter().find(|step| step.is_clean()) else {
                     return Vec::new();
                 };
+
                 let faulty = lines(steps).into_iter().filter_map(|line| {
                     // A line with several verdicts counts by its first fault.
                     steps.iter().find(|step| step.action == line.step.action && !step.is_clean())
                 });
+
                 let faulty = faulty.filter(|step| step.action != clean.action);
                 faulty.map(|step| [(clean, 0.0), (step, 0.0 - step.score)]).collect()
             }
@@ -152,10 +155,12 @@ impl Preference {
                 #[expect(clippy::cast_precision_loss, reason = "proposals in a state are few")]
                 let all = steps.len() as f64;
                 let score = |line: &Line<'_>| consistency * line.times / all - line.v / line.times;
+
                 let mut scored: Vec<_> =
                     lines(steps).into_iter().map(|line| (line.step, score(&line))).collect();
-                // The first of equals.
+                // Stable, so that the first of equal lines is preferred.
                 scored.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+
                 let Some((best, others)) = scored.split_first() else { return Vec::new() };
                 // Sums of tenths and shares are not exact.
                 let is_worse = |other: &&(&Step, f64)| best.1 - other.1 >= margin - 1e-9;
@@ -165,8 +170,8 @@ impl Preference {
     }
 }
 
-/// The pairs of a trace (JSON Lines): for each state, the line that is preferred most against each
-/// other one.
+/// The pairs of a trace (JSON Lines): for each state, the most preferred line against each other
+/// one.
 ///
 /// # Errors
 /// [`TraceError`].
@@ -178,6 +183,7 @@ pub fn read_trace(text: &str, preference: Preference) -> Result<Recorded, TraceE
             .map_err(|error| TraceError::Line { line: place + 1, error })?;
         match event {
             Event::Accepted { run, spec } => head = Some((run, spec)),
+            // An executor that had no line left proposed nothing.
             Event::Step(step) if step.action.is_empty() => {}
             Event::Step(step) => {
                 let state = step.state.as_ref().ok_or(TraceError::Stateless)?.to_string();
@@ -186,10 +192,13 @@ pub fn read_trace(text: &str, preference: Preference) -> Result<Recorded, TraceE
             Event::Other => {}
         }
     }
+
     let (run, spec) = head.ok_or(TraceError::Headless)?;
     let task = tasks::find(&spec.task).map_err(|_| TraceError::Custom)?;
     let problem = task.read_input(&spec.input).map_err(|error| TraceError::Input(error.detail))?;
+    // `None` for an input that is no instance of the benchmark.
     let difficulty = spec.instance.split('/').nth(1).and_then(|level| level.parse().ok());
+
     let mut pairs = Vec::new();
     for steps in by_state.values() {
         for [(chosen, better), (rejected, worse)] in preference.pairs(steps) {
@@ -204,6 +213,7 @@ pub fn read_trace(text: &str, preference: Preference) -> Result<Recorded, TraceE
             });
         }
     }
+
     Ok(Recorded { run, pairs })
 }
 

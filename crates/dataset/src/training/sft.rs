@@ -15,31 +15,35 @@ pub struct Row {
     step: u64,
 }
 
-/// The reference trace and its answer in the form that the prompts ask for.
+/// The reference trace and its answer, in the form that the prompts ask for.
 fn whole_trace(problem: &dyn Problem) -> String {
     let mut text = String::from("<actions>\n");
     let mut machine = problem.start();
+
     let mut line = String::new();
     while machine.advance(&mut line) {
         text += &line;
         text += "\n";
     }
+
     let answer = machine.answer().map(|answer| answer.to_string()).unwrap_or_default();
     text + &format!("</actions>\n<answer>\n{answer}\n</answer>")
 }
 
-/// The rows of an instance; none where its trace is too long.
+/// The rows of an instance; none if its trace is too long.
 pub fn rows(id: &InstanceId, options: &Options) -> Vec<Row> {
     let problem = id.problem();
     let ask = options.ask(id, problem.as_ref());
     let row =
         |prompt, completion, step| Row { id: *id, style: ask.name(), prompt, completion, step };
+
     if let Ask::Whole(_) = ask {
         if problem.reference().steps > options.lines_max {
             return Vec::new();
         }
         return vec![row(ask.prompt(problem.start().as_ref()), whole_trace(problem.as_ref()), 0)];
     }
+
     let mut rows = Vec::new();
     sampled(problem.as_ref(), options.steps_max, |step, machine| {
         // Steps that lessons do not teach are left out.
@@ -47,6 +51,7 @@ pub fn rows(id: &InstanceId, options: &Options) -> Vec<Row> {
             rows.push(row(ask.prompt(machine), completion, step));
         }
     });
+
     rows
 }
 
@@ -60,6 +65,7 @@ pub fn columns(rows: &[Row]) -> Vec<Column> {
         Column::texts("style", rows.iter().map(|row| row.style)),
         Column::large("step", rows.iter().map(|row| i64::try_from(row.step).unwrap_or(i64::MAX))),
     ];
+
     columns.extend(instance_columns(rows.iter().map(|row| &row.id)));
     columns
 }

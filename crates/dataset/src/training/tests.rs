@@ -70,21 +70,26 @@ fn steps_are_those_of_the_reference() {
     let (folder, summary) =
         made(&["bubble-sort", "tower-of-hanoi"], &options(Kind::Sft, &[Ask::Step]), Vec::new());
     assert_eq!(summary.files, 2);
+
     let rows = read(folder.path(), "tower-of-hanoi");
     assert!(rows.len() > 4 && rows.len() <= 20, "{}", rows.len());
+
     for row in &rows {
         assert_eq!(
             (&row["style"], &row["base_seed"], &row["task"]),
             (&json!("compact"), &json!(SEED), &json!("tower-of-hanoi"))
         );
         assert_eq!(row["phase"], if row["difficulty"] == "easy" { 1 } else { 2 });
+
         assert!(content(row, "prompt", "user").starts_with("tower-of-hanoi "), "{row}");
+
         let line = content(row, "completion", "assistant").rsplit('\n').next().expect("a line");
         let mut state = find("tower-of-hanoi").expect("listed").generate_at(row).start();
         (0..row["step"].as_u64().expect("a number"))
             .for_each(|_| assert!(state.follow_reference()));
         assert_eq!(state.reference().as_deref(), Some(line));
     }
+
     let card = std::fs::read_to_string(folder.path().join("README.md")).expect("a card");
     let files = "- split: train\n    path:\n    - data/bubble-sort.parquet\n    - data/tower-of-hanoi.parquet\n---\n";
     assert!(card.contains(files) && card.contains("base seed 7,"), "{card}");
@@ -111,21 +116,28 @@ fn whole_traces_pass_the_judge_and_long_ones_are_left_out() {
     let (folder, summary) =
         made(&["bubble-sort", "n-queens"], &options(Kind::Sft, &asks), Vec::new());
     assert_eq!(summary.rows + summary.left_out, 8);
+
     let rows = read(folder.path(), "n-queens");
     for row in &rows {
         // The sorting template suits no puzzle.
         assert!(row["style"] == "baseline" || row["style"] == "structured", "{row}");
+
         let text = content(row, "completion", "assistant");
         let answer = text
             .split("<answer>\n")
             .nth(1)
             .and_then(|rest| rest.strip_suffix("\n</answer>"))
             .expect("an answer");
+
         let request = json!({
-            "task": "n-queens", "difficulty": row["difficulty"], "index": row["index"], "base_seed": SEED,
+            "task": "n-queens",
+            "difficulty": row["difficulty"],
+            "index": row["index"],
+            "base_seed": SEED,
             "answer": serde_json::from_str::<Value>(answer).expect("JSON"),
         });
         let request: VerifyRequest = serde_json::from_value(request).expect("a request");
+
         assert!(
             matches!(judge(&request), Ok(Verification::Answer(verdict)) if verdict.right),
             "{answer}"
@@ -139,10 +151,12 @@ fn what_is_rejected_is_wrong_and_what_is_chosen_is_right() {
         made(&["bubble-sort", "n-queens"], &options(Kind::Dpo, &[Ask::Step]), Vec::new());
     for task in ["bubble-sort", "n-queens"] {
         let rows = read(folder.path(), task);
+
         assert!(rows.len() > 4, "{task}: {}", rows.len());
         for row in rows {
             let (chosen, rejected) =
                 (content(&row, "chosen", "assistant"), content(&row, "rejected", "assistant"));
+
             assert_ne!(chosen, rejected);
             assert_eq!(
                 chosen.lines().count(),
@@ -160,13 +174,16 @@ fn prompts_have_the_columns_of_reward_functions() {
     let asks = [Ask::Whole(Style::Structured(Components::ALL))];
     let (folder, summary) = made(&["bubble-sort"], &options(Kind::Grpo, &asks), Vec::new());
     assert_eq!((summary.rows, summary.left_out), (4, 0));
+
     for row in read(folder.path(), "bubble-sort") {
         let label: Value =
             serde_json::from_str(row["label"].as_str().expect("a text")).expect("JSON");
+
         for name in ["task", "difficulty", "index", "base_seed"] {
             assert_eq!(label[name], row[name], "{name}");
             assert_eq!(row["extra_info"][name], row[name], "{name}");
         }
+
         assert_eq!(row["reward_model"], json!({"style": "rule", "ground_truth": row["label"]}));
         assert!(content(&row, "prompt", "user").contains("<actions>"));
     }
@@ -192,8 +209,10 @@ fn pairs_of_a_run_are_two_lines_in_one_state() {
         read_trace(&TRACE.replace("STATE", &start.state().to_string()), Preference::Verdict)
             .expect("a trace");
     assert_eq!((recorded.run.as_str(), recorded.pairs.len()), ("run_1", 1));
+
     let (folder, summary) = made(&[], &options(Kind::Dpo, &[Ask::Step]), vec![recorded]);
     assert_eq!((summary.files, summary.rows), (1, 1));
+
     let rows = read(folder.path(), "runs");
     assert_eq!(content(&rows[0], "chosen", "assistant"), "2 1\ncmp 0 1");
     assert_eq!(content(&rows[0], "rejected", "assistant"), "swap 0 1");
@@ -222,12 +241,15 @@ fn scores_prefer_the_lesser_fault_where_no_line_is_clean() {
         .read_input(&json!({"a": [2, 1]}))
         .expect("an input")
         .start();
+
     let trace = FAULTY.replace("STATE", &start.state().to_string());
+
     let pairs = |preference| {
         let pairs = read_trace(&trace, preference).expect("a trace").pairs;
         pairs.into_iter().map(|pair| (pair.chosen, pair.rejected, pair.scores)).collect::<Vec<_>>()
     };
     assert!(pairs(Preference::Verdict).is_empty(), "no line is clean");
+
     let text = |line: &str| line.to_owned();
     let near = |found: &[(String, String, [f64; 2])], wanted: &[(&str, &str, [f64; 2])]| {
         assert_eq!(found.len(), wanted.len(), "{found:?}");
@@ -239,12 +261,14 @@ fn scores_prefer_the_lesser_fault_where_no_line_is_clean() {
             );
         }
     };
+
     let by = |margin, consistency| pairs(Preference::Score { margin, consistency });
     near(
         &by(0.1, 0.0),
         &[("cmp 0 1", "swap 0 1", [-0.2, -0.6]), ("cmp 0 1", "done", [-0.2, -1.2])],
     );
     near(&by(0.5, 0.0), &[("cmp 0 1", "done", [-0.2, -1.2])]);
+
     // Half of the proposals say `swap 0 1`: with λ = 2 their agreement outweighs the fault.
     near(&by(0.1, 2.0), &[("swap 0 1", "cmp 0 1", [0.4, 0.3]), ("swap 0 1", "done", [0.4, -0.7])]);
     near(

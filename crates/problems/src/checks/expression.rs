@@ -15,8 +15,8 @@ use crate::error::{Fault, quoted};
 use crate::limits::{EXPRESSION_BYTES_MAX, PARSE_DEPTH_MAX, TREE_DEPTH_MAX};
 use crate::pattern::Pattern;
 
-/// Replaces `matches`: the second argument is the index of a compiled pattern. Not expressible in
-/// source.
+/// Replaces `matches`: the second argument is the index of a compiled pattern. No source can
+/// contain this name.
 pub const MATCHES: &str = "@matches";
 
 /// The variables of an expression.
@@ -33,7 +33,7 @@ const FUNCTIONS: [&str; 9] =
 /// Functions of two texts.
 const METHODS: [&str; 3] = ["contains", "endsWith", "startsWith"];
 
-/// Stack of the parsing thread: the parser takes about 10 KiB per level, more unoptimised.
+/// Stack of the parsing thread: the parser takes about 10 KiB per level, and more unoptimised.
 const PARSE_STACK_BYTES: usize = 32 << 20;
 
 /// Mistakes after which the parser gives up.
@@ -59,6 +59,8 @@ impl Expression {
         if source.trim().is_empty() {
             return Err(Fault::new("the expression is empty", "write one, such as `answer > 1`"));
         }
+
+        // On its own thread, because the parser needs more stack than a caller may have left.
         let text = source.to_owned();
         let parsing =
             thread::Builder::new().name("expression".to_owned()).stack_size(PARSE_STACK_BYTES);
@@ -69,9 +71,11 @@ impl Expression {
             walk.visit(&mut tree, 0)?;
             Ok(Self { tree, patterns: walk.patterns.into(), variables: walk.variables })
         });
+
         let parsed = parsed.map_err(|error| {
             Fault::new(format!("no thread to parse it: {error}"), "try it again")
         })?;
+
         parsed.join().unwrap_or_else(|_| {
             Err(Fault::new("the parser fails on it", "write it in another way"))
         })
@@ -88,9 +92,11 @@ fn mistake(errors: &ParseErrors) -> Fault {
     if errors.errors.iter().any(|error| error.msg.contains("Recursion limit")) {
         return too_deep();
     }
+
     let first = errors.errors.first();
     let place = first.map_or((1, 1), |error| error.pos);
     let message = first.map_or("", |error| error.msg.as_str());
+
     Fault::new(
         format!("not a CEL expression: line {}, column {}: {}", place.0, place.1, quoted(&message)),
         "write one over `input`, `state` and `answer`, such as `answer.x * answer.y == input.n`",
@@ -121,6 +127,7 @@ impl Walk {
             return Err(too_deep());
         }
         let below = depth + 1;
+
         match &mut tree.expr {
             Expr::Literal(_) => Ok(()),
             Expr::Ident(name) => self.name(name),
@@ -145,9 +152,11 @@ impl Walk {
     }
 
     fn name(&mut self, name: &str) -> Result<(), Fault> {
+        // A loop's own names hide the variables.
         if self.bound.iter().any(|bound| bound == name) || TYPES.contains(&name) {
             return Ok(());
         }
+
         let Some(variable) = VARIABLES.into_iter().find(|variable| *variable == name) else {
             let problem = format!("unknown name `{name}`");
             return Err(Fault::new(
@@ -155,6 +164,7 @@ impl Walk {
                 "a check sees `input`, `state` (with `steps` and `answer`) and `answer`",
             ));
         };
+
         self.variables.insert(variable);
         Ok(())
     }
@@ -166,20 +176,26 @@ impl Walk {
     ) -> Result<(), Fault> {
         self.visit(&mut comprehension.iter_range, depth)?;
         self.visit(&mut comprehension.accu_init, depth)?;
+
+        // Bound from here on: the range and the start are evaluated outside the loop.
         let bound = self.bound.len();
         self.bound.extend([comprehension.accu_var.clone(), comprehension.iter_var.clone()]);
         self.bound.extend(comprehension.iter_var2.clone());
+
         self.visit(&mut comprehension.loop_cond, depth)?;
         self.visit(&mut comprehension.loop_step, depth)?;
         self.visit(&mut comprehension.result, depth)?;
+
         self.bound.truncate(bound);
         Ok(())
     }
 
     fn call(&mut self, call: &mut CallExpr, depth: usize) -> Result<(), Fault> {
+        // First, because it renames the function to one that no source can name.
         if call.func_name == "matches" {
             self.matches(call)?;
         }
+
         let name = call.func_name.as_str();
         let arguments = call.args.len();
         let is_known = match &call.target {
@@ -190,6 +206,7 @@ impl Walk {
                     || name == MATCHES
             }
         };
+
         if !is_known {
             return Err(Fault::new(
                 format!("there is no function `{}` with {arguments} arguments", quoted(&name)),
@@ -197,6 +214,7 @@ impl Walk {
                  `startsWith`, `endsWith`, `matches` and the conversions between types",
             ));
         }
+
         if let Some(target) = &mut call.target {
             self.visit(target, depth)?;
         }
@@ -205,15 +223,19 @@ impl Walk {
 
     /// Compiles the pattern of `text.matches("…")` or `matches(text, "…")`.
     fn matches(&mut self, call: &mut CallExpr) -> Result<(), Fault> {
+        // The function form becomes the method form.
         if call.target.is_none() && call.args.len() == 2 {
             call.target = Some(Box::new(call.args.remove(0)));
         }
+
         let [IdedExpr { expr: Expr::Literal(literal), .. }] = call.args.as_mut_slice() else {
             return Err(no_pattern());
         };
         let LiteralValue::String(pattern) = &*literal else { return Err(no_pattern()) };
+
         let pattern = Pattern::anywhere(pattern.inner())?;
         let number = i64::try_from(self.patterns.len()).map_err(|_| too_deep())?;
+
         self.patterns.push(pattern);
         *literal = LiteralValue::Int(number.into());
         MATCHES.clone_into(&mut call.func_name);

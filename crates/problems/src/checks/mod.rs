@@ -102,9 +102,11 @@ impl Checks {
         for (constraint, source) in sources {
             let expression =
                 Expression::parse(source).map_err(|fault| fault.at(path(*constraint)))?;
+            // An answer exists only at the end: a check that mentions it has to wait.
             let kind = if expression.mentions("answer") { Kind::Terminal } else { Kind::Invariant };
             all.push(Check { constraint: *constraint, kind, expression });
         }
+
         let this = Self { all, input: values::of_json(input), input_shape: Shape::of(input) };
         this.unless_too_expensive().map_err(|(constraint, fault)| fault.at(path(constraint)))?;
         Ok(this)
@@ -117,10 +119,12 @@ impl Checks {
         let state =
             state_shape(ORDINARY_STEPS, ORDINARY_STEP_BYTES, ORDINARY_STEPS * step_parts, &answer);
         let scene = Scene { input: &self.input_shape, state: &state, answer: &answer };
+
         let works =
             self.all.iter().map(|check| (work::bound(&check.expression, &scene), check.constraint));
         let works: Vec<(u64, usize)> = works.collect();
         let all = works.iter().fold(0_u64, |all, (work, _)| all.saturating_add(*work));
+
         match works.iter().max() {
             Some((work, constraint)) if all > WORK_MAX => Err((
                 *constraint,
@@ -148,20 +152,25 @@ impl Checks {
         if checks.peek().is_none() {
             return Vec::new();
         }
+
         let answer_shape = answer.map_or(Shape::SMALL, Shape::of);
         let (count, bytes) = (steps.count(), steps.bytes() as u64);
         let steps_parts = count.saturating_mul(2).saturating_add(Shape::text(bytes).parts());
         let state_shape = state_shape(count, steps.longest() as u64, steps_parts, &answer_shape);
         let scene = Scene { input: &self.input_shape, state: &state_shape, answer: &answer_shape };
+
         let mentions = |name: &str| {
             self.all.iter().any(|check| check.kind == kind && check.expression.mentions(name))
         };
+        // Made only if a check of this kind looks at it: a trace may have ten thousand steps.
         let lines = if mentions("state") { steps.lines() } else { Vec::new() };
         let names = Names {
             input: self.input.as_ref(),
             state: mentions("state").then(|| values::of_state(&lines, answer)),
             answer: answer.map(values::of_json),
         };
+
+        // Checks of a kind share the limit: each gets what the earlier ones have left.
         let mut left = WORK_MAX;
         checks
             .filter_map(|check| {
@@ -172,6 +181,7 @@ impl Checks {
                     left -= work;
                     evaluate(&check.expression, &names)
                 };
+
                 let reason = match holds {
                     Ok(true) => return None,
                     Ok(false) => None,
@@ -189,6 +199,7 @@ fn evaluate(expression: &Expression, names: &Names<'_>) -> Result<bool, String> 
     let result = catch_unwind(AssertUnwindSafe(|| {
         let mut context = Context::with_env(Arc::clone(&ENV));
         context.set_variable_resolver(names);
+
         if !expression.patterns.is_empty() {
             let patterns = Arc::clone(&expression.patterns);
             let matches = move |This(text): This<Arc<String>>,
@@ -201,6 +212,7 @@ fn evaluate(expression: &Expression, names: &Names<'_>) -> Result<bool, String> 
             };
             context.add_function(MATCHES, matches).map_err(|error| quoted(&error))?;
         }
+
         let value =
             CelValue::resolve_val(&expression.tree, &context).map_err(|error| quoted(&error))?;
         let truth = value.downcast_ref::<CelBool>().map(|truth| *truth.inner());
@@ -208,5 +220,6 @@ fn evaluate(expression: &Expression, names: &Names<'_>) -> Result<bool, String> 
             format!("it is a value of the type {}, and not true or false", value.get_type().name())
         })
     }));
+
     result.unwrap_or_else(|_| Err("the evaluation failed".to_owned()))
 }

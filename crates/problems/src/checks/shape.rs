@@ -8,11 +8,12 @@ use serde_json::Value;
 /// An upper bound on a value. Its `parts` bound the work of copying, comparing or formatting it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// A number, text, boolean or null. `fraction`: it may be a double.
+    /// A number, text, boolean or null. `fraction`: whether it may be a double.
     Atom { parts: u64, fraction: bool },
     /// Up to `len` elements, each of the shape `item`.
     List { len: u64, item: Arc<Shape>, parts: u64 },
-    /// Up to `len` entries. `value` bounds them all; `fields` bounds some more closely by name.
+    /// Up to `len` entries. `value` bounds every value; `fields` bounds some of them more closely,
+    /// by name.
     Map {
         len: u64,
         fields: Arc<BTreeMap<String, Shape>>,
@@ -27,10 +28,10 @@ pub enum Shape {
 /// Bytes of a text that count as one part.
 const BYTES_A_PART: u64 = 16;
 
-/// Fields of a map that are tracked by name; a larger map has one bound for all its values.
+/// Fields of a map that are tracked by name; a larger map has only the common bound of its values.
 const FIELDS_MAX: usize = 64;
 
-/// Shapes nested in one shape: widening visits them all at every step.
+/// Shapes in one shape, itself included: widening visits them all at every step.
 const SHAPES_MAX: usize = 200;
 
 impl Shape {
@@ -49,20 +50,24 @@ impl Shape {
         let (mut len, mut parts, mut key_parts) = (0_u64, 1_u64, 1);
         let mut fields = BTreeMap::new();
         let mut all = None::<Self>;
+
         for (key, shape) in entries {
             let of_key = Self::text(key.len() as u64).parts();
             len += 1;
             parts = parts.saturating_add(of_key).saturating_add(shape.parts());
             key_parts = key_parts.max(of_key);
+
             match &mut all {
                 Some(all) => all.widen(&shape),
                 None => all = Some(shape.clone()),
             }
             fields.insert(key, shape);
         }
+
         if fields.len() > FIELDS_MAX {
             fields.clear();
         }
+
         Self::Map {
             len,
             fields: Arc::new(fields),
@@ -77,7 +82,7 @@ impl Shape {
         if shape.count() > SHAPES_MAX { Self::Any { parts: shape.parts() } } else { shape }
     }
 
-    /// Shapes in it, itself with them.
+    /// Number of shapes in it, itself included.
     fn count(&self) -> usize {
         match self {
             Self::Atom { .. } | Self::Any { .. } => 1,
@@ -95,12 +100,14 @@ impl Shape {
             Value::String(text) => Self::text(text.len() as u64),
             Value::Array(values) => {
                 let mut item = values.first().map_or(Self::SMALL, Self::exactly);
+
                 let mut parts = 1 + item.parts();
                 for value in values.iter().skip(1) {
                     let shape = Self::exactly(value);
                     parts += shape.parts();
                     item.widen(&shape);
                 }
+
                 Self::list(values.len() as u64, item, parts)
             }
             Value::Object(fields) => {
@@ -118,7 +125,7 @@ impl Shape {
         }
     }
 
-    /// Elements to iterate over.
+    /// Upper bound on the elements to iterate over.
     pub fn len(&self) -> u64 {
         match self {
             Self::Atom { .. } => 0,
@@ -127,7 +134,7 @@ impl Shape {
         }
     }
 
-    /// An element of an iteration: of a map its keys.
+    /// An element of an iteration, which for a map is a key.
     pub fn element(&self) -> Self {
         match self {
             Self::Atom { .. } => Self::SMALL,
@@ -146,7 +153,7 @@ impl Shape {
         }
     }
 
-    /// The value at some index or key.
+    /// The value at an unknown index or key.
     pub fn indexed(&self) -> Self {
         match self {
             Self::Map { value, .. } => value.as_ref().clone(),
@@ -154,7 +161,7 @@ impl Shape {
         }
     }
 
-    /// Whether it may be a double: a fractional index is an error, which quotes the list.
+    /// Whether it may be a double. A fractional index is an error, which quotes the whole list.
     pub fn is_fraction(&self) -> bool {
         matches!(self, Self::Atom { fraction: true, .. } | Self::Any { .. })
     }
@@ -172,6 +179,7 @@ impl Shape {
             ) => {
                 *len = (*len).max(*length);
                 *parts = (*parts).max(*others);
+                // The same shape needs no widening, and no copy of its own.
                 if !Arc::ptr_eq(item, element) {
                     Arc::make_mut(item).widen(element);
                 }
@@ -205,6 +213,7 @@ impl Shape {
                     *fields = Arc::new(common);
                 }
             }
+            // The forms differ: only the size is known.
             (one, other) => *one = Self::Any { parts: one.parts().max(other.parts()) },
         }
     }
@@ -212,6 +221,7 @@ impl Shape {
     /// The result of combining both: a sum or a concatenation.
     pub fn joined(&self, other: &Self) -> Self {
         let parts = self.parts().saturating_add(other.parts());
+
         match (self, other) {
             (Self::Atom { .. }, Self::Atom { .. }) => {
                 Self::Atom { parts, fraction: self.is_fraction() || other.is_fraction() }
@@ -239,8 +249,10 @@ mod tests {
         assert_eq!(shape.field("n"), Shape::SMALL);
         assert_eq!(shape.field("text"), Shape::Atom { parts: 11, fraction: false });
         let list = shape.field("list");
+
         assert_eq!((list.len(), list.parts()), (2, 1 + 4 + 2));
         assert_eq!((list.element().len(), list.element().element().is_fraction()), (3, true));
+
         assert_eq!(
             (shape.len(), shape.element(), shape.field("none")),
             (3, Shape::SMALL, shape.indexed())
@@ -255,6 +267,7 @@ mod tests {
         assert_eq!(shape.field("a").len(), 2);
         assert_eq!(shape.field("a").element().parts(), 5);
         assert!(matches!(shape.field("b"), Shape::Any { .. }), "only one of them has it");
+
         shape.widen(&Shape::SMALL);
         assert!(matches!(shape, Shape::Any { .. }));
     }
@@ -269,6 +282,7 @@ mod tests {
             (shape.len(), shape.field("key 4").len(), shape.field("key 4").parts()),
             (5_000, 1, 2)
         );
+
         let deep = Value::Object((0..9).map(|i| (format!("key {i}"), many(50))).collect());
         assert!(matches!(Shape::of(&deep), Shape::Any { .. }));
     }

@@ -25,8 +25,8 @@ fn steps(lines: &[&str]) -> Steps {
     steps
 }
 
-/// What one check says of these values: `Ok(false)` if it is false, the reason if it could not be
-/// evaluated.
+/// The result of one check for these values: `Ok(false)` if it is false, the reason if it could not
+/// be evaluated.
 fn ask(
     source: &str,
     input: &Value,
@@ -35,6 +35,7 @@ fn ask(
 ) -> Result<bool, String> {
     let checks = read(input, &[source]).unwrap_or_else(|error| panic!("{source}: {error}"));
     let kind = checks.kind_of(0).expect("a check");
+
     match checks.broken(kind, &steps(lines), answer).as_slice() {
         [] => Ok(true),
         [Finding { constraint: 0, reason: None }] => Ok(false),
@@ -45,8 +46,15 @@ fn ask(
 
 #[test]
 fn expressions_see_the_input_the_state_and_the_answer() {
-    let input = json!({"n": 12, "names": ["ann", "bob"], "big": 18_446_744_073_709_551_615_u64, "half": 0.5, "no": null});
+    let input = json!({
+        "n": 12,
+        "names": ["ann", "bob"],
+        "big": 18_446_744_073_709_551_615_u64,
+        "half": 0.5,
+        "no": null,
+    });
     let answer = json!({"x": 3, "y": 4, "grid": [[1, 2], [2, 1]]});
+
     for (source, expected) in [
         ("answer.x * answer.y == input.n", true),
         ("answer.x > 3 || answer.y > 4", false),
@@ -86,6 +94,7 @@ fn a_check_that_mentions_the_answer_waits_for_it() {
     let checks = checks.expect("valid");
     let kinds: Vec<_> = (0..4).map(|constraint| checks.kind_of(constraint)).collect();
     assert_eq!(kinds, [Some(Kind::Terminal), Some(Kind::Invariant), Some(Kind::Invariant), None]);
+
     let broken = checks.broken(Kind::Terminal, &Steps::default(), Some(&json!(1)));
     assert_eq!(broken, [Finding { constraint: 0, reason: None }]);
     assert_eq!(checks.broken(Kind::Invariant, &Steps::default(), None), []);
@@ -93,7 +102,14 @@ fn a_check_that_mentions_the_answer_waits_for_it() {
 
 #[test]
 fn checks_that_cannot_be_evaluated_are_broken_with_the_reason() {
-    let input = json!({"zero": 0, "max": i64::MAX, "min": i64::MIN, "list": [1], "text": "x".repeat(9_000)});
+    let input = json!({
+        "zero": 0,
+        "max": i64::MAX,
+        "min": i64::MIN,
+        "list": [1],
+        "text": "x".repeat(9_000),
+    });
+
     for (source, part) in [
         ("1 / input.zero == 1", "Division by zero"),
         ("1 % input.zero == 1", "Remainder by zero"),
@@ -129,6 +145,7 @@ fn checks_that_cannot_be_evaluated_are_broken_with_the_reason() {
 fn expressions_that_cannot_work_are_refused_when_they_are_read() {
     let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(90), close.repeat(90));
     let long = |link: &str| format!("1{} == 1", link.repeat(300));
+
     for (source, part) in [
         (String::new(), "is empty"),
         ("answer >".to_owned(), "not a CEL expression: line 1, column"),
@@ -167,6 +184,7 @@ fn expressions_that_cannot_work_are_refused_when_they_are_read() {
     ] {
         let start = Instant::now();
         let error = read(&json!(null), &[&source]).expect_err(&source);
+
         assert!(start.elapsed() < PATIENCE, "{source}: {:?}", start.elapsed());
         assert!(error.problem.contains(part), "{source}: {error}");
         assert_eq!(error.path, "checks[0]");
@@ -181,6 +199,7 @@ fn loops_that_could_take_long_are_refused_when_they_are_read() {
             .fold("['a']".to_owned(), |list, _| format!("{list}.map(x, x + x + x + x + x + x)"));
         format!("{list}.size() == 1")
     };
+
     for source in [
         "input.list.all(x, input.list.all(y, x + y >= 0))",
         "input.list.map(x, input.list.map(y, x + y)).size() > 0",
@@ -199,6 +218,7 @@ fn loops_that_could_take_long_are_refused_when_they_are_read() {
     ] {
         let start = Instant::now();
         let error = read(&input, &[source]).expect_err(source);
+
         assert!(start.elapsed() < PATIENCE, "{source}: {:?}", start.elapsed());
         assert!(error.problem.contains("units of work"), "{source}: {error}");
     }
@@ -217,6 +237,7 @@ fn a_single_loop_over_ten_thousand_elements_is_answered_in_time() {
     ] {
         let checks = read(&input, &[source]).expect(source);
         let start = Instant::now();
+
         let broken = checks.broken(Kind::Invariant, &Steps::default(), None);
         assert!(start.elapsed() < PATIENCE, "{source}: {:?}", start.elapsed());
         assert_eq!(broken.is_empty(), expected, "{source}: {broken:?}");
@@ -228,12 +249,16 @@ fn checks_too_expensive_for_the_values_are_broken_and_not_evaluated() {
     let source = "state.steps.all(x, state.steps.exists_one(y, x == y))";
     let checks = read(&json!(null), &[source, "size(state.steps) < 5"])
         .expect("expensive, but not for ordinary traces");
+
     let lines: Vec<String> = (0..2_000).map(|line| format!("step {line}")).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+
     assert_eq!(checks.broken(Kind::Invariant, &steps(&lines[..4]), None), []);
+
     let start = Instant::now();
     let broken = checks.broken(Kind::Invariant, &steps(&lines), None);
     assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
+
     assert!(
         broken[0].reason.as_deref().is_some_and(|reason| reason.starts_with("too expensive here")),
         "{broken:?}"
@@ -246,8 +271,10 @@ fn checks_too_expensive_together_are_refused_naming_the_most_expensive() {
     let input = json!((0..3_000).collect::<Vec<_>>());
     let cheap = "input.all(x, x >= 0)";
     assert!(read(&input, &[cheap; 6]).is_ok());
+
     let mut all = vec![cheap; 30];
     all[7] = "input.all(x, x + x >= 0)";
+
     let error = read(&input, &all).expect_err("too expensive together");
     assert_eq!(error.path, "checks[7]");
 }
@@ -261,9 +288,11 @@ fn the_deepest_expressions_fit_on_a_small_stack() {
         format!("{}1{} == 1", "[".repeat(TREE_DEPTH_MAX - 2), "]".repeat(TREE_DEPTH_MAX - 2));
     let select = format!("input{} == 1", ".a".repeat(TREE_DEPTH_MAX - 2));
     let loops = format!("{}true{}", "[1].all(x,".repeat(7), ")".repeat(7));
+
     for source in [sum, brackets, select, loops] {
         let checks =
             read(&json!(null), &[&source]).unwrap_or_else(|error| panic!("{source}: {error}"));
+
         let evaluation = std::thread::Builder::new()
             .stack_size(3 << 19)
             .spawn(move || checks.broken(Kind::Invariant, &Steps::default(), None).len());
@@ -278,6 +307,7 @@ fn deep_values_fit_on_a_small_stack() {
     for level in 0..super::super::limits::JSON_DEPTH_MAX {
         input = if level % 2 == 0 { json!([input]) } else { json!({ "a": input }) };
     }
+
     let evaluation = std::thread::Builder::new().stack_size(1 << 20).spawn(move || {
         let checks =
             read(&input, &["[input] == [input]", "input == 1", "input < input"]).expect("valid");
@@ -291,45 +321,56 @@ proptest! {
 
     /// Pieces of expressions in any order are refused or evaluated, in time and within the stack.
     #[test]
-    fn random_expressions_never_abort_the_process(pieces in prop::collection::vec(0usize..40, 1..120)) {
+    fn random_expressions_never_abort_the_process(
+        pieces in prop::collection::vec(0usize..40, 1..120)
+    ) {
         const PIECES: [&str; 40] = [
-            "input", "state", "answer", "input.list", "state.steps", "x", "y", "1", "-1", "9223372036854775807", "1u",
-            "0.5", "1e308", "'a'", "b'\\377'", "null", "true", "(", ")", "[", "]", "{", "}", ".all(x,", ".map(y,",
-            ".filter(x,", ".exists(x,", ".size()", ".matches('a+b')", " + ", " * ", " / ", " == ", " < ", " in ", " ? ",
-            " : ", " && ", "!", ",",
+            "input", "state", "answer", "input.list", "state.steps", "x", "y", "1", "-1",
+            "9223372036854775807", "1u", "0.5", "1e308", "'a'", "b'\\377'", "null", "true", "(", ")",
+            "[", "]", "{", "}", ".all(x,", ".map(y,", ".filter(x,", ".exists(x,", ".size()",
+            ".matches('a+b')", " + ", " * ", " / ", " == ", " < ", " in ", " ? ", " : ", " && ", "!",
+            ",",
         ];
         let source: String = pieces.iter().map(|piece| PIECES[*piece]).collect();
+
         let start = Instant::now();
         if let Ok(checks) = read(&json!({"list": [1, "a", [2.5], {"b": null}]}), &[&source]) {
             let kind = checks.kind_of(0).expect("a check");
             checks.broken(kind, &steps(&["a", "b"]), Some(&json!([[1], 2])));
         }
+
         prop_assert!(start.elapsed() < PATIENCE, "{}: {:?}", source, start.elapsed());
     }
 
     /// Trees of any form, which parse: what is admitted is evaluated in time.
     #[test]
-    fn expressions_of_any_form_are_refused_or_answered_in_time(choices in prop::collection::vec(any::<u8>(), 1..60)) {
+    fn expressions_of_any_form_are_refused_or_answered_in_time(
+        choices in prop::collection::vec(any::<u8>(), 1..60)
+    ) {
         let mut choices = choices.into_iter();
         let source = expression(&mut choices, 0);
         let input = json!({"list": (0..500).collect::<Vec<_>>(), "text": "ab".repeat(500)});
+
         let start = Instant::now();
         if let Ok(checks) = read(&input, &[&source]) {
             let kind = checks.kind_of(0).expect("a check");
             checks.broken(kind, &steps(&["a", "b"]), Some(&json!([[1, 2], [3, 4]])));
         }
+
         prop_assert!(start.elapsed() < PATIENCE, "{}: {:?}", source, start.elapsed());
     }
 }
 
-/// An expression that these choices make.
+/// The expression that these choices describe.
 fn expression(choices: &mut impl Iterator<Item = u8>, depth: usize) -> String {
     const LEAVES: [&str; 8] =
         ["input.list", "input.text", "state.steps", "answer", "7", "'b'", "1.5", "input"];
+
     let choice = choices.next().unwrap_or(0);
     if depth > 8 || choice < 60 {
         return LEAVES[usize::from(choice) % LEAVES.len()].to_owned();
     }
+
     let mut below = || expression(choices, depth + 1);
     match choice % 9 {
         0 => format!("{}.all(v, {} == v)", below(), below()),

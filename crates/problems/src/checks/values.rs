@@ -12,7 +12,7 @@ fn key(name: String) -> CelMapKey<'static> {
     CelMapKey::String(CelString::from(name))
 }
 
-/// Whole numbers are `int`, from 2^63 `uint`, others `double`.
+/// A JSON value. Integers become `int`, or `uint` from 2^63 on; other numbers become `double`.
 pub fn of_json(value: &Value) -> Box<dyn Val> {
     match value {
         Value::Null => Box::new(CelNull),
@@ -33,12 +33,13 @@ pub fn of_json(value: &Value) -> Box<dyn Val> {
     }
 }
 
-/// `{"steps": …, "answer": …}`; the lines are borrowed.
+/// `{"steps": …, "answer": …}`, with borrowed lines.
 pub fn of_state<'a>(steps: &[&'a str], answer: Option<&Value>) -> Box<dyn Val + 'a> {
     let lines = steps.iter().map(|line| Box::new(CelString::from(*line)) as Box<dyn Val + 'a>);
     let lines: Box<dyn Val + 'a> = Box::new(CelList::from(lines.collect::<Vec<_>>()));
     let answer: Box<dyn Val + 'a> =
         answer.map_or_else(|| Box::new(CelNull) as Box<dyn Val>, of_json);
+
     Box::new(CelMap::from(HashMap::from([
         (key("steps".to_owned()), lines),
         (key("answer".to_owned()), answer),

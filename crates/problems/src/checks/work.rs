@@ -17,17 +17,17 @@ pub struct Scene<'a> {
     pub answer: &'a Shape,
 }
 
-/// Upper bound in units of 20 to 150 ns: one per node evaluated and one per part of a value copied,
-/// compared or formatted into an error.
+/// Upper bound on the work, in units of 20 to 150 ns: one per node evaluated and one per part of a
+/// value copied, compared or formatted into an error.
 pub fn bound(expression: &Expression, scene: &Scene<'_>) -> u64 {
     let mut bounds = Bounds { scene, patterns: &expression.patterns, bound: Vec::new() };
     bounds.of(&expression.tree).work
 }
 
-/// Writing a whole number takes up to 20 digits, and a double up to 330.
+/// Parts of a number as text: an integer takes up to 20 digits, a double up to 330.
 const DIGITS_PARTS: [u64; 2] = [2, 24];
 
-/// Starting a match takes memory from a pool.
+/// Work of starting a match, which takes memory from a pool.
 const MATCH_WORK: u64 = 10;
 
 /// The work of an expression and the shape of its result.
@@ -54,8 +54,9 @@ fn sum(work: &[u64]) -> u64 {
 }
 
 impl<'a> Bounds<'a> {
-    /// A look-up goes through the scopes.
+    /// Work of a look-up, which goes through the enclosing scopes.
     fn look_up(&self) -> u64 {
+        // Each scope binds two names.
         1 + self.bound.len() as u64 / 2
     }
 
@@ -89,6 +90,7 @@ impl<'a> Bounds<'a> {
                         None => item = Some(cost.shape),
                     }
                 }
+
                 Cost {
                     work,
                     shape: Shape::list(
@@ -109,11 +111,12 @@ impl<'a> Bounds<'a> {
                         }
                     }
                 }
+
                 Cost { work, shape: Shape::Any { parts } }
             }
             Expr::Call(call) => self.call(call),
             Expr::Comprehension(comprehension) => self.comprehension(comprehension),
-            // No expression has them: they are refused when it is read.
+            // Never reached: such expressions are refused when they are read.
             Expr::Struct(_) | Expr::Unspecified => Cost::small(u64::MAX),
         }
     }
@@ -122,6 +125,7 @@ impl<'a> Bounds<'a> {
         if let Some((_, shape)) = self.bound.iter().rev().find(|(bound, _)| *bound == name) {
             return shape.clone();
         }
+
         match name {
             "input" => self.scene.input.clone(),
             "state" => self.scene.state.clone(),
@@ -136,10 +140,12 @@ impl<'a> Bounds<'a> {
         for argument in &call.args {
             costs.push(self.of(argument));
         }
+
         let work = costs.iter().fold(1, |work, cost| sum(&[work, cost.work]));
         let parts = costs.iter().fold(0, |parts, cost| sum(&[parts, cost.shape.parts()]));
         let is_fraction = costs.iter().any(|cost| cost.shape.is_fraction());
         let shapes: Vec<Shape> = costs.into_iter().map(|cost| cost.shape).collect();
+
         match (call.func_name.as_str(), shapes.as_slice()) {
             (
                 operators::LOGICAL_AND
@@ -158,9 +164,11 @@ impl<'a> Bounds<'a> {
                 Cost { work: sum(&[work, parts]), shape: one.joined(other) }
             }
             (operators::INDEX, [list, index]) => {
+                // A literal key leads to the bound of its own field.
                 if let Some(name) = call.args.last().and_then(text_of) {
                     return Cost { work: sum(&[work, index.parts()]), shape: list.field(name) };
                 }
+                // A fractional index is an error that quotes the list.
                 let quoted = if index.is_fraction() { list.parts() } else { 0 };
                 Cost { work: sum(&[work, index.parts(), quoted]), shape: list.indexed() }
             }
@@ -177,6 +185,7 @@ impl<'a> Bounds<'a> {
                 Cost { work: sum(&[work, parts]), shape: Shape::Atom { parts, fraction: false } }
             }
             (MATCHES, [text, _]) => {
+                // A part is 16 bytes.
                 let per_part = self
                     .pattern(call)
                     .map_or(u64::MAX, |pattern| pattern.work_per_byte().saturating_mul(16));
@@ -203,14 +212,18 @@ impl<'a> Bounds<'a> {
         let range = self.of(&comprehension.iter_range);
         let init = self.of(&comprehension.accu_init);
         let scopes = self.bound.len();
+
+        // Enough for a truth value or a count; a list gets its shape below.
         self.bound.push((&comprehension.accu_var, Shape::SMALL));
         self.bound.push((&comprehension.iter_var, range.shape.element()));
+
         let condition = self.of(&comprehension.loop_cond);
         let step = self.of(&comprehension.loop_step);
         let item = appended(comprehension)
             .map(|tree| (self.of(tree).shape, is_name(tree, &comprehension.iter_var)));
         let result = self.of(&comprehension.result);
         self.bound.truncate(scopes);
+
         let len = range.shape.len();
         let (of_list, shape) = match item {
             // The elements together are no larger than the value they come from.
@@ -223,6 +236,7 @@ impl<'a> Bounds<'a> {
             }
             None => (0, Shape::SMALL),
         };
+
         let loops = len.saturating_mul(sum(&[condition.work, step.work, 2]));
         // Each element is copied once.
         let copies = range.shape.parts();
@@ -249,6 +263,7 @@ fn appended(comprehension: &ComprehensionExpr) -> Option<&IdedExpr> {
         (operators::CONDITIONAL, [_, IdedExpr { expr: Expr::Call(step), .. }, _]) => step,
         _ => step,
     };
+
     match (start.elements.as_slice(), step.func_name.as_str(), step.args.as_slice()) {
         ([], operators::ADD, [_, IdedExpr { expr: Expr::List(list), .. }]) => list.elements.first(),
         _ => None,

@@ -16,9 +16,9 @@ use crate::AgentError;
 use prime_bench::tasks::Kinds;
 use prime_protocol::Role;
 
-/// When to cancel a turn: late enough for a request to be sent.
+/// Delay before a turn is cancelled, long enough for a request to be sent.
 const CANCEL_AFTER: Duration = Duration::from_millis(20);
-/// Turns per thread.
+/// Turns that each of two threads takes.
 const CONCURRENT_TURNS: usize = 8;
 
 /// An agent of some role.
@@ -112,6 +112,7 @@ fn fingerprint(turn: &Turn) -> impl PartialEq + use<> {
         top.clone(),
         trajectory.stack.lines().map(str::to_owned).collect::<Vec<_>>(),
     );
+
     (
         trajectory.state(),
         stack,
@@ -120,7 +121,7 @@ fn fingerprint(turn: &Turn) -> impl PartialEq + use<> {
     )
 }
 
-/// Takes all turns in order; returns their outcomes up to the first timeout.
+/// Takes all turns in order. Returns their outcomes up to the first timeout.
 async fn in_order<S: Subject>(
     agent: &S,
     turns: &[Turn],
@@ -131,24 +132,29 @@ async fn in_order<S: Subject>(
     for turn in turns {
         let before = fingerprint(turn);
         let went = take(agent, turn, requirements, findings).await;
+
         if fingerprint(turn) != before {
             findings.note(Rule::Unmodified, &turn.name, "the trajectory was modified");
         }
+
         all.push(went);
+        // Every later turn would probably take its whole time limit too.
         if went == Outcome::TimedOut {
             break;
         }
     }
+
     all
 }
 
-/// Cancels turns, some before and some after a request is sent.
+/// Cancels turns, some before and some after a request was sent.
 async fn cancelled<S: Subject>(
     agent: &S,
     turn: &Turn,
     requirements: &Requirements,
     findings: &mut Findings,
 ) {
+    // `None` polls the work once: a request may not even have been made then.
     for wait in [None, Some(CANCEL_AFTER), None] {
         let work = AssertUnwindSafe(async { agent.turn(turn).await }).catch_unwind();
         let panicked = match wait {
@@ -159,7 +165,9 @@ async fn cancelled<S: Subject>(
             findings.note(Rule::NoPanic, &turn.name, "it panicked in a cancelled turn");
         }
     }
+
     let mut after = Findings::default();
+    // Noted apart, so that the verdict on this turn comes before its other findings.
     let went = take(agent, turn, requirements, &mut after).await;
     if went != Outcome::Answered {
         let detail = format!("after cancelled turns, this one {}", describe(went));
@@ -181,7 +189,9 @@ fn describe(went: Outcome) -> &'static str {
 fn on_a_thread<S: Subject>(agent: &S, requirements: &Requirements) -> (Findings, Vec<Outcome>) {
     let mut findings = Findings::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    // Without a runtime nothing can be tested, and the agent is not to blame.
     let Ok(runtime) = runtime else { return (findings, Vec::new()) };
+
     let turns = turns(S::ROLE);
     let first = &turns[..CONCURRENT_TURNS.min(turns.len())];
     let went = runtime.block_on(in_order(agent, first, requirements, &mut findings));
@@ -199,12 +209,15 @@ async fn concurrently<S: Subject>(
         let (agent, requirements) = (Arc::clone(agent), requirements.clone());
         tokio::task::spawn_blocking(move || on_a_thread(agent.as_ref(), &requirements))
     });
+
     for thread in threads {
         let Ok((found, went)) = thread.await else {
             findings.note(Rule::Concurrent, "two threads", "a thread panicked outside a turn");
             continue;
         };
+
         findings.add(found);
+        // A turn that fails alone too says nothing about threads.
         for ((turn, alone), went) in turns.iter().zip(alone).zip(went) {
             if *alone == Outcome::Answered && went != Outcome::Answered {
                 let detail = format!("from two threads, this turn {}", describe(went));
@@ -220,14 +233,17 @@ pub(super) async fn drive<S: Subject>(agent: S, requirements: &Requirements) -> 
     let turns = turns(S::ROLE);
     let mut findings = Findings::default();
     let went = in_order(agent.as_ref(), &turns, requirements, &mut findings).await;
+    // It hangs: later findings would say nothing new.
     if went.last() == Some(&Outcome::TimedOut) {
         return findings.into_vec();
     }
+
     // Without an answered turn there is nothing to compare with.
     let answered = turns.iter().zip(&went).find(|(_, went)| **went == Outcome::Answered);
     if let Some((turn, _)) = answered {
         cancelled(agent.as_ref(), turn, requirements, &mut findings).await;
     }
+
     concurrently(&agent, &turns, &went, requirements, &mut findings).await;
     findings.into_vec()
 }

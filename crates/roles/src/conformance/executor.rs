@@ -31,6 +31,7 @@ impl drive::Subject for Subject {
         if proposal.line.contains(['\n', '\r']) {
             findings.note(Rule::OneLine, &turn.name, "the proposal contains a line break");
         }
+
         if bytes > requirements.line_bytes_max {
             let detail = format!(
                 "the proposal has {bytes} bytes, more than {}",
@@ -38,11 +39,14 @@ impl drive::Subject for Subject {
             );
             findings.note(Rule::OneLine, &turn.name, detail);
         }
+
         if let Some(wrong) =
             proposal.logprobs.iter().find(|logprob| !logprob.is_finite() || **logprob > 0.0)
         {
             findings.note(Rule::Logprob, &turn.name, format!("{wrong} is not a log-probability"));
         }
+
+        // Either list may be missing: many servers report only one of them.
         let (tokens, logprobs) = (proposal.tokens.len(), proposal.logprobs.len());
         if tokens > 0 && logprobs > 0 && tokens != logprobs {
             findings.note(

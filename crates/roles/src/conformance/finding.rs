@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Maximum findings per rule.
+/// Findings kept of each rule: an agent that breaks one often breaks it at every turn.
 const PER_RULE_MAX: usize = 3;
 
 /// The rules of every agent.

@@ -79,6 +79,7 @@ pub async fn verifier_with(
 ) -> Vec<Finding> {
     let agent = make();
     let basis = agent.basis();
+
     let mut findings = drive::drive(verifier::Subject(Arc::clone(&agent)), requirements).await;
     findings.extend(verifier::unstable_basis(basis, agent.basis(), make().basis()));
     findings

@@ -64,6 +64,7 @@ async fn bad_proposals() {
         (|| Err(AgentError::new("executor `x`", Failure::Died, " ")), &[Rule::NamedError]),
         (|| Err(AgentError::new("executor `x`", Failure::Unsupported, "never")), &[]),
     ];
+
     for (propose, expected) in rows {
         let findings = executor(|| Arc::new(Fun(move |_: &Trajectory| propose()))).await;
         assert_eq!(rules(&findings), expected, "{findings:#?}");
@@ -77,6 +78,7 @@ async fn bad_verdicts() {
         let score = Score::from_value(score).expect("a score");
         Verdict { score, violations: vec![violation.into()], ..Verdict::default() }
     }
+
     type Judge = fn() -> Result<Verdict, AgentError>;
     let rows: [(Judge, &[Rule]); 5] = [
         (|| Ok(named(1.0, "format")), &[]),
@@ -89,8 +91,10 @@ async fn bad_verdicts() {
         let findings = verifier(|| Arc::new(Fun(move |_: &Trajectory| judge()))).await;
         assert_eq!(rules(&findings), expected, "{findings:#?}");
     }
+
     let requirements =
         Requirements { own_violations: vec!["taste".to_owned()], ..Requirements::default() };
+
     let findings =
         verifier_with(|| Arc::new(Fun(|_: &Trajectory| Ok(named(1.0, "taste")))), &requirements)
             .await;
@@ -116,6 +120,7 @@ impl AsyncVerifier for Fickle {
 async fn kinds_that_change() {
     let findings = verifier(|| Arc::new(Fickle(AtomicU32::new(0)))).await;
     assert_eq!(rules(&findings), [Rule::StableKinds]);
+
     // Constant for each agent, but different between agents.
     let made = AtomicU32::new(0);
     let findings = verifier(|| Arc::new(Fixed(made.fetch_add(1, Ordering::Relaxed)))).await;
@@ -170,6 +175,7 @@ async fn panics_on_odd_lines() {
         "{}",
         findings[0]
     );
+
     let findings = coordinator_with(|| Arc::new(FirstLetter), &Requirements::default()).await;
     assert_eq!(rules(&findings), [Rule::NoPanic]);
     assert!(findings[0].turn.contains("empty"), "{}", findings[0]);
@@ -220,6 +226,7 @@ impl AsyncExecutor for Marked {
 async fn cancelled_turns_must_leave_no_trace() {
     let findings = executor(|| Arc::new(Marked::default())).await;
     assert!(rules(&findings).contains(&Rule::UsableAfterCancel), "{findings:#?}");
+
     let requirements =
         Requirements { timeout: Duration::from_millis(50), ..Requirements::default() };
     let findings =

@@ -6,13 +6,13 @@ use prime_bench::tasks::{self, AnyTask, Category, Difficulty};
 use prime_protocol::trajectory::Limits;
 use prime_protocol::{Decision, Role, Score, Trajectory, Verdict};
 
-/// High enough that no trajectory ends during setup.
+/// Limits so high that no trajectory ends during setup.
 const LIMITS: Limits =
     Limits { attempts_max: 10_000, pops_max: 10_000, snapshot_every_frames: 4, ..Limits::DEFAULT };
 const SEED: u64 = 42;
-/// Steps to a mid-trace state.
+/// Steps from the start to a mid-trace state.
 const STEPS_MID_TRACE: usize = 7;
-/// Number of rejected actions.
+/// Rejected actions before the state [`State::Rejected`].
 const EXCLUDED: usize = 100;
 
 /// The input of one turn.
@@ -24,7 +24,7 @@ pub(super) struct Turn {
     pub sampling: Sampling,
     /// Empty for executors.
     pub line: String,
-    /// For coordinators.
+    /// The verdict that a coordinator is shown.
     pub verdict: Verdict,
 }
 
@@ -43,10 +43,11 @@ const STATES: [(State, &str); 3] = [
     (State::Rejected, "after rejections"),
 ];
 
-/// One task per category, and two that the example agents know.
+/// One task of each category, and two that the example agents know.
 fn sample_tasks() -> Vec<&'static dyn AnyTask> {
     let of = |category| tasks::all().find(|task| task.spec().category == category);
     let mut sample_tasks: Vec<_> = Category::ALL.into_iter().filter_map(of).collect();
+
     for slug in ["bubble-sort", "tower-of-hanoi"] {
         if let Ok(task) = tasks::find(slug)
             && sample_tasks.iter().all(|taken| taken.spec().slug != slug)
@@ -54,6 +55,7 @@ fn sample_tasks() -> Vec<&'static dyn AnyTask> {
             sample_tasks.push(task);
         }
     }
+
     sample_tasks
 }
 
@@ -62,7 +64,9 @@ fn trajectory(task: &dyn AnyTask, state: State) -> Trajectory {
     if matches!(state, State::Start) {
         return trajectory;
     }
+
     for _ in 0..STEPS_MID_TRACE {
+        // A short task may end earlier: the state before its last step is mid-trace enough.
         let Some(line) = trajectory.machine.reference() else { break };
         let applicable = trajectory.machine.propose(&line).is_ok();
         if trajectory.machine.candidate_ends() {
@@ -70,19 +74,24 @@ fn trajectory(task: &dyn AnyTask, state: State) -> Trajectory {
         }
         trajectory.settle(&line, applicable, &Verdict::default(), Decision::Proceed, &LIMITS);
     }
+
     if matches!(state, State::Rejected) {
+        // Quotes, control characters and templates, over which careless prompts and parsers
+        // stumble.
         let feedback = "\"nein\"\t\u{0}\\ 没有\n{{ view }} %s".repeat(2_000);
         let verdict = Verdict {
             score: Score::from_tenths(10),
             feedback: Some(feedback),
             ..Verdict::default()
         };
+
         for count in 0..EXCLUDED {
             let line = format!("no action {count}");
             let applicable = trajectory.machine.propose(&line).is_ok();
             trajectory.settle(&line, applicable, &verdict, Decision::Backtrack, &LIMITS);
         }
     }
+
     trajectory
 }
 
@@ -126,6 +135,7 @@ fn turn(task: &dyn AnyTask, (state, place): (State, &str), (what, line): (&str, 
 
 fn proposing(task: &dyn AnyTask) -> Vec<Turn> {
     let samplings = [(0.0, 1.0, 0), (2.0, 0.01, u64::MAX), (0.7, 0.95, SEED)];
+
     let at =
         |((state, place), (temperature, top_p, seed)): ((State, &str), (f32, f32, u64))| Turn {
             name: format!("{} at {place}", task.spec().slug),
@@ -144,9 +154,11 @@ fn judging(task: &dyn AnyTask, is_first: bool) -> Vec<Turn> {
         turns.push(turn(task, state, ("the algorithm's line", &right)));
         turns.push(turn(task, state, ("a refused line", "no action")));
     }
+    // These lines do not depend on the task: one of them is enough.
     if is_first {
         turns.extend(bad_lines().iter().map(|(what, line)| turn(task, STATES[1], (what, line))));
     }
+
     turns
 }
 
@@ -156,6 +168,7 @@ fn deciding(task: &dyn AnyTask, is_first: bool) -> Vec<Turn> {
         // Every verdict for the first turns, the best and the worst for the others.
         let verdicts = verdicts(task);
         let last = verdicts.len() - 1;
+
         for (at, (score, verdict)) in verdicts.into_iter().enumerate() {
             if turns.len() >= 4 * last && ![0, last].contains(&at) {
                 continue;
@@ -170,11 +183,12 @@ fn deciding(task: &dyn AnyTask, is_first: bool) -> Vec<Turn> {
     turns
 }
 
-/// A deep copy of a turn.
+/// A copy of a turn that shares nothing with it.
 fn copy(turn: &Turn) -> Turn {
     let mut trajectory = Trajectory::new(turn.trajectory.machine.fork(), &LIMITS);
     trajectory.set_state(turn.trajectory.state());
     trajectory.stack = turn.trajectory.stack.clone();
+
     // Applied or rejected, as before.
     let _ = trajectory.machine.propose(&turn.line);
     Turn {
@@ -186,7 +200,7 @@ fn copy(turn: &Turn) -> Turn {
     }
 }
 
-/// The turns of a role; deterministic.
+/// The turns of a role, the same at every call.
 pub(super) fn turns(role: Role) -> Vec<Turn> {
     let of = |(at, task): (usize, &'static dyn AnyTask)| match role {
         Role::Executor => proposing(task),

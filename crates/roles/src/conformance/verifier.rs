@@ -27,6 +27,7 @@ impl drive::Subject for Subject {
             let own = requirements.own_violations.iter().any(|own| own == name);
             own || spec.constraints.iter().any(|constraint| constraint.name == name)
         };
+
         if let Some(name) = verdict.violations.iter().find(|name| !is_known(name)) {
             let detail = format!(
                 "{name:?} is not a constraint of {}; if intended, add it to `own_violations`",
@@ -34,6 +35,7 @@ impl drive::Subject for Subject {
             );
             findings.note(Rule::KnownViolation, &turn.name, detail);
         }
+
         if verdict.score == Score::ZERO && !verdict.violations.is_empty() {
             findings.note(
                 Rule::ClearVerdict,
@@ -41,6 +43,7 @@ impl drive::Subject for Subject {
                 format!("V = 0 with {:?}", verdict.violations),
             );
         }
+
         if let Some(logprob) =
             verdict.logprob.filter(|logprob| !logprob.is_finite() || *logprob > 0.0)
         {
@@ -53,6 +56,7 @@ impl drive::Subject for Subject {
 pub(super) fn unstable_basis(before: Basis, after: Basis, another: Basis) -> Option<Finding> {
     let shown =
         |basis: Basis| basis.kinds().iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
+
     let (rule, turn) = (Rule::StableKinds, "all turns".to_owned());
     (before != after || before != another).then(|| Finding {
         rule,

@@ -27,9 +27,11 @@ fn the_reference_is_never_rejected_and_a_corrupted_line_always_is() {
         let problem =
             InstanceId::new(task, Difficulty::Easy, 0, BASE_SEED).expect("in range").problem();
         let mut trajectory = Trajectory::new(problem.start(), &LIMITS);
+
         for step in 0..30 {
             let Some(line) = trajectory.machine.reference() else { break };
             let slug = task.spec().slug;
+
             for wrong in
                 [String::new(), format!("{line} "), format!("{line}9"), "nonsense".to_owned()]
             {
@@ -43,6 +45,7 @@ fn the_reference_is_never_rejected_and_a_corrupted_line_always_is() {
                     "{slug} {step}: {wrong:?}"
                 );
             }
+
             assert_eq!(judge(&mut trajectory, &line), Verdict::default(), "{slug} {step}: {line}");
             trajectory.machine.commit();
         }
@@ -73,25 +76,31 @@ fn in_a_search_an_equally_short_choice_is_right() {
     // dead end.
     let input = json!({"n": 4, "order": [0, 1, 2, 3]});
     let queens = tasks::find("n-queens").expect("listed").read_input(&input).expect("valid");
+
     let clean = |lines: &[&str], line: &str| {
         judge(&mut at(queens.as_ref(), lines), line).score == Score::ZERO
     };
+
     assert!(clean(&[], "place 0 0"), "the algorithm's own, though it leads nowhere");
     assert!(clean(&[], "place 0 1") && clean(&[], "place 0 2"), "shorter ways to a solution");
     assert!(!clean(&[], "place 0 3"), "no solution begins there, in this order");
     assert!(clean(&["place 0 1"], "place 1 3") && !clean(&["place 0 1"], "place 1 0"));
     assert!(!clean(&["place 0 1"], "back 0"), "no choice, and not the algorithm's");
+
     // (13 - 9) * (10 - 4) = 24 is one of several solutions; the algorithm finds one of them first.
     let numbers = json!({"numbers": [4, 9, 10, 13], "target": 24});
     let game = tasks::find("24-game").expect("listed");
     let game = game.read_input(&numbers).expect("valid");
+
     let start = at(game.as_ref(), &[]);
     let right = start.machine.reference().expect("solvable");
     let choices = start.machine.choices().expect("a search");
+
     let good: Vec<_> = choices
         .iter()
         .filter(|line| judge(&mut at(game.as_ref(), &[]), line).score == Score::ZERO)
         .collect();
+
     assert!(
         good.contains(&&right) && good.len() > 1 && good.len() < choices.len(),
         "{} of {}",
@@ -106,12 +115,14 @@ fn where_the_algorithm_prescribes_nothing_every_step_is_wrong() {
     let task = tasks::find("24-game").expect("listed");
     let problem =
         task.read_input(&json!({"numbers": [4, 9, 10, 13], "target": 24})).expect("valid");
+
     let start = at(problem.as_ref(), &[]);
     let wrong = start.machine.choices().expect("a search").into_iter().find(|line| {
         let mut after = start.machine.fork();
         after.replay(line).is_ok() && after.reference().is_none()
     });
     let wrong = wrong.expect("most choices lead nowhere");
+
     let mut lost = at(problem.as_ref(), &[&wrong]);
     for line in lost.machine.choices().expect("a search") {
         assert!(judge(&mut lost, &line).score > Score::ZERO, "{line}");

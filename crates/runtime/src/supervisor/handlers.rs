@@ -24,10 +24,13 @@ impl Handler<Cancel> for Supervisor {
     fn handle(&mut self, message: Cancel, ctx: &mut Context<Self>) {
         let run = message.0;
         self.exclusively(ctx, |this, ctx| {
+            // A queued run begins first: only a live run can be stopped with its events and its
+            // outcome.
             if let Some(at) = this.waiting.iter().position(|(waiting, _)| *waiting == run) {
                 this.waiting.remove(at);
                 this.begin(run, ctx);
             }
+
             this.stop(run, Ending::Cancelled, ctx);
         });
     }
@@ -39,6 +42,7 @@ impl Handler<Release> for Supervisor {
         let run = message.0;
         self.exclusively(ctx, |this, ctx| {
             this.guarded(run, ctx, |this, _| {
+                // A turn in flight may have been the last one that a snapshot waited for.
                 this.release(run);
                 this.snapshot_if_gathered(run);
             });
@@ -51,17 +55,22 @@ impl Handler<Decided> for Supervisor {
     fn handle(&mut self, message: Decided, ctx: &mut Context<Self>) {
         let mut turns = message.0;
         let cell = self.cell;
+        // One reading for the whole batch.
         let now_ms = *self.now_ms.get_or_insert_with(|| cell.now_ms());
         let yields = self.budget.spend(turns.len(), ctx);
+
         self.exclusively(ctx, |this, ctx| {
             for turn in turns.drain(..) {
                 this.settle(turn, now_ms, ctx);
             }
         });
+
         if let Some(ring) = &mut self.ring {
             ring.recycle(turns);
         }
         if yields {
+            // The mailbox may not become empty for long: the proposals so far go out before the
+            // pause.
             self.now_ms = None;
             self.flush_proposals();
         }
@@ -74,17 +83,23 @@ impl Supervisor {
         let mut body = turn.land();
         body.end_stage(Stage::Home);
         let (run, trajectory) = (body.run, body.take_trajectory());
+
         let turn = &mut *body;
         self.with_run(run, ctx, |live, effects| {
+            // A late turn of a round that is closed.
             if !live.run.wants(turn.id) {
                 return;
             }
+
             let elapsed_ms = live.elapsed_ms_at(now_ms);
             let decision = live.run.plan().strategy.ruling(turn.ruling.decision);
+            // The early proposal was made for the state after this step, which is not reached.
             if decision != Decision::Proceed || !turn.is_applicable {
                 turn.discard_speculation();
             }
+            // `propose` takes it, if this settlement asks for the trajectory's next proposal.
             live.started_early = turn.speculation.take().map(|speculation| (turn.id, speculation));
+
             let usage = turn.usage();
             let Proposal { line, derivation, logprobs, .. } = &turn.proposal;
             live.submission.observer.observe(&Event::Step {
@@ -100,6 +115,7 @@ impl Supervisor {
                 waited: turn.waited,
                 timing: turn.timing.as_deref(),
             });
+
             let outcome = TurnOutcome {
                 line,
                 applicable: turn.is_applicable,
@@ -113,6 +129,7 @@ impl Supervisor {
             };
             live.run.settle(turn.id, trajectory, outcome, elapsed_ms, effects);
         });
+
         if self.spare.len() < SPARE_MAX {
             body.clear();
             self.spare.push(body);
@@ -134,7 +151,9 @@ impl Supervisor {
         if self.runs.get(&body.run).is_none_or(|live| !live.run.wants(body.id)) {
             return;
         }
+
         let error = body.last_error.as_ref();
+        // Trying again would not help, or has not helped.
         if error.is_some_and(|error| !error.is_transient) || body.mishaps >= MISHAPS_MAX {
             let reason = error.map_or_else(String::new, ToString::to_string);
             let failure = error.map_or(Failure::Panicked, |error| error.failure);
@@ -146,6 +165,8 @@ impl Supervisor {
             });
             return;
         }
+
+        // A turn that was lost in a mailbox, before any agent saw it, has nothing to report.
         if let Some(error) = error.filter(|_| body.mishaps > body.mishaps_reported) {
             let (id, elapsed_ms) = (body.id, self.elapsed_ms(body.run));
             let mishap =
@@ -153,6 +174,7 @@ impl Supervisor {
             self.observe(body.run, &mishap);
             body.mishaps_reported = body.mishaps;
         }
+
         self.send(body);
     }
 }
@@ -161,20 +183,28 @@ impl Handler<Died> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Died, ctx: &mut Context<Self>) {
         let Died { role, generation, agents, reason } = message;
+        // An earlier actor of the role, which was replaced when its thread hung, is no loss.
         let Some(ring) = self.ring.as_mut().filter(|ring| ring.generation(role) == generation)
         else {
             return;
         };
+
+        // First, so that the turns sent below find the new actor.
         ring.replace(role, &self.plan);
+        // An actor that died between turns was at work for nobody: its death counts against the
+        // default set.
         let set = agents.unwrap_or(self.plan.kept);
         let mut parked = std::mem::take(&mut self.parked[role as usize]);
+
         let restarts = self.restarts.entry(set).or_default();
         if restarts[role as usize].allows(self.plan.runtime.restart_limit, Instant::now()) {
             tracing::warn!(%role, %reason, "agent replaced");
         } else {
+            // Their runs end now, so that there is nothing to send.
             parked.retain(|body| body.agents != set);
             self.exclusively(ctx, |this, ctx| this.give_up(role, set, &reason, ctx));
         }
+
         for body in parked {
             self.send(body);
         }
@@ -193,6 +223,8 @@ impl Handler<ReplaceThread> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: ReplaceThread, _: &mut Context<Self>) {
         let ReplaceThread { role, thread } = message;
+
+        // Kept in the plan as well: a later replacement after a death starts on the same thread.
         self.plan.threads[role as usize] = thread;
         if let Some(ring) = &mut self.ring {
             ring.replace(role, &self.plan);

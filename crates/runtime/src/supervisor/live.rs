@@ -12,8 +12,8 @@ use crate::submission::Submission;
 use prime_protocol::{Run, Trajectory, TurnId};
 use prime_roles::AgentSetId;
 
-/// Milliseconds since a cell began: differences of whole numbers cost a step less than those of
-/// instants.
+/// A cell's clock, in milliseconds since its start. Differences of integers cost a step less than
+/// differences of instants.
 #[derive(Clone, Copy)]
 pub struct CellClock(Instant);
 
@@ -27,28 +27,30 @@ impl CellClock {
     }
 }
 
-/// A run that has begun and not ended.
+/// A run that has begun and has not ended.
 pub struct Live {
     pub run: Run,
-    /// The set of its agents.
+    /// The set that its agents belong to.
     pub agents: AgentSetId,
-    /// If somebody listens to spans.
+    /// `None` if nobody listens to spans.
     pub span: Option<Arc<Span>>,
+
     pub submission: Submission,
     pub started: Instant,
     pub cell: CellClock,
-    /// On this clock.
+    /// Start on the cell's clock, in milliseconds.
     pub started_ms: u64,
     /// `None` if its time is unlimited, or up.
     pub deadline: Option<delay_queue::Key>,
-    /// Milliseconds before this process took the run over.
+    /// Milliseconds that the run took before this process resumed it.
     pub elapsed_before_ms: u64,
+
     /// Turns that wait until the hold ends.
     pub held: Vec<Waiting>,
     pub hold: Option<Hold>,
-    /// The proposal after the step that was just committed, if it was started early.
+    /// The proposal after the step that was just committed, if it was started early, and its turn.
     pub started_early: Option<(TurnId, Box<Speculation>)>,
-    /// Closing it cancels the round's early proposals; `None` if the run does not speculate.
+    /// Dropped to cancel the round's early proposals; `None` if the run does not speculate.
     pub round: Option<watch::Sender<()>>,
 }
 
@@ -56,7 +58,7 @@ pub struct Live {
 pub struct Waiting {
     pub id: TurnId,
     pub trajectory: Box<Trajectory>,
-    /// Its next proposal, if it was started early.
+    /// Its next proposal, if that was started early.
     pub speculation: Option<Box<Speculation>>,
 }
 
@@ -74,7 +76,7 @@ impl Live {
         self.elapsed_ms_at(self.cell.now_ms())
     }
 
-    /// `now_ms`: on the clock of the cell.
+    /// Run time at `now_ms` of the cell's clock.
     pub fn elapsed_ms_at(&self, now_ms: u64) -> u64 {
         now_ms.saturating_sub(self.started_ms).saturating_add(self.elapsed_before_ms)
     }

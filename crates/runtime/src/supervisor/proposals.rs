@@ -14,32 +14,41 @@ use prime_protocol::{Role, RunSnapshot};
 impl Supervisor {
     pub(super) fn propose(&mut self, run: RunId, mut waiting: Waiting) {
         let (Some(live), Some(links)) = (self.runs.get_mut(&run), &self.links) else { return };
+
         if let Some((_, speculation)) = live.started_early.take_if(|(of, _)| *of == waiting.id) {
             waiting.speculation = Some(speculation);
         }
+
         let observer = &live.submission.observer;
+        // Only while the run is whole: a snapshot stores neither gathered samples nor parked turns.
         if live.hold.is_none() && live.run.is_whole() && observer.wants_snapshot() {
             live.hold = Some(Hold::Snapshot);
             self.takes_snapshots = true;
         }
+
         if live.hold.is_none() && observer.is_behind() {
             live.hold = Some(Hold::Behind);
             live.held.push(waiting);
             let release = links.release.clone();
             return observer.wake_when_free(Box::new(move || release.do_send(Release(run))));
         }
+
         if live.hold.is_some() {
             return live.held.push(waiting);
         }
+
         let Waiting { id, trajectory, speculation } = waiting;
         let Submission { plan, sampling: run_sampling, .. } = &live.submission;
         let sampling = run_sampling.of_turn(&plan.strategy, plan.fanout, id, &trajectory);
+
         let lookahead =
             live.round.as_ref().and_then(|round| Lookahead::of(&live.run, *run_sampling, round));
         let timing = observer.wants_timing().then(|| Box::new(StageTimes::start()));
         let (span, of) = (live.span.clone(), (run, live.agents));
+        // Deferred only at the start of a stint: within one, the state is still in the caches.
         let is_deferrable =
             self.in_flight > CROWD && trajectory.counts.proposals.is_multiple_of(STINT);
+
         let mut body = match self.spare.pop() {
             Some(mut body) => {
                 body.reuse(of, id, trajectory, sampling);
@@ -47,6 +56,7 @@ impl Supervisor {
             }
             None => Box::new(TurnBody::new(links.returned.clone(), of, id, trajectory, sampling)),
         };
+
         body.is_deferrable = is_deferrable;
         body.span = span;
         (body.lookahead, body.speculation, body.timing) = (lookahead, speculation, timing);
@@ -75,6 +85,7 @@ impl Supervisor {
     pub(super) fn close_round(&mut self, run: RunId) {
         if let Some(live) = self.runs.get_mut(&run) {
             live.started_early = None;
+            // The old sender is dropped, which every early proposal of the round notices.
             live.round = live.round.is_some().then(|| watch::Sender::new(()));
         }
     }
@@ -94,6 +105,7 @@ impl Supervisor {
         }
         // The round may have been closed meanwhile: its turns are stale.
         live.held.retain(|held| live.run.wants(held.id));
+
         if live.held.len() == live.run.live() as usize {
             let waiting = live.held.iter().map(|held| (held.id, held.trajectory.as_ref()));
             live.submission.observer.save_snapshot(RunSnapshot::of(
@@ -108,6 +120,7 @@ impl Supervisor {
     pub(super) fn release(&mut self, run: RunId) {
         let Some(live) = self.runs.get_mut(&run) else { return };
         live.hold = None;
+        // Taken out first: the observer may fall behind again, and `propose` then refills the list.
         for waiting in std::mem::take(&mut live.held) {
             self.propose(run, waiting);
         }

@@ -26,6 +26,7 @@ fn broken(panic: &(dyn Any + Send)) -> Ending {
 
 fn started_run(submission: &Submission, effects: &mut Vec<Effect>) -> Result<Run, Ending> {
     let (problem, plan) = (submission.problem.clone(), submission.plan.clone());
+    // `Run::new` starts the task's machine, which is not the runtime's own code.
     let started = catch_unwind(AssertUnwindSafe(|| {
         let mut run = Run::new(problem, plan);
         run.start(effects);
@@ -60,6 +61,8 @@ impl Supervisor {
                 Effect::Finish(outcome) => self.finish(run, *outcome, ctx),
             }
         }
+
+        // Keeps the allocation; a nested call brings a buffer of its own.
         self.effects = effects;
         self.snapshot_if_gathered(run);
     }
@@ -76,6 +79,7 @@ impl Supervisor {
             self.forget(run);
             self.reply(run, outcome);
         }
+
         self.admit(ctx);
     }
 
@@ -86,6 +90,7 @@ impl Supervisor {
                 self.deadlines.remove(deadline);
             }
             self.in_flight -= live.submission.plan.fanout;
+
             if let Some(runs) = self.sets.get_mut(&live.agents) {
                 *runs -= 1;
             }
@@ -95,9 +100,11 @@ impl Supervisor {
 
     /// Drops the cell's agents of a set that no run uses, unless they are the default ones.
     pub(super) fn drop_unused(&mut self, set: AgentSetId) {
+        // The default set is kept although idle: the next run most likely uses it.
         if set == self.plan.kept || self.sets.get(&set).is_some_and(|runs| *runs > 0) {
             return;
         }
+
         self.sets.remove(&set);
         self.restarts.remove(&set);
         if let Some(ring) = &self.ring {
@@ -114,9 +121,11 @@ impl Supervisor {
     /// Starts waiting runs while their turns fit; a run wider than the limit goes alone.
     pub(super) fn admit(&mut self, ctx: &mut Context<Self>) {
         while let Some((run, fanout)) = self.waiting.front().copied() {
+            // An idle cell takes any run, or one wider than the limit would wait forever.
             if self.in_flight > 0 && self.in_flight + fanout > self.plan.runtime.in_flight_max {
                 return;
             }
+
             self.waiting.pop_front();
             self.begin(run, ctx);
         }
@@ -151,7 +160,9 @@ impl Supervisor {
         let Some((mut submission, agents, span)) = self.plan.table.start(id, started) else {
             return;
         };
+
         let mut effects = std::mem::take(&mut self.effects);
+
         let (run, elapsed_before_ms) = match submission.suspended.take() {
             Some(suspended) => {
                 let SuspendedRun { run, waiting, elapsed_ms } = *suspended;
@@ -167,6 +178,7 @@ impl Supervisor {
                 }
                 Err(ending) => {
                     tracing::error!(run = id, "{ending:?}");
+                    // It never became live, so that `finish` would not report it.
                     submission.observer.observe(&Event::Stopped { ending: &ending, elapsed_ms: 0 });
                     let outcome = Outcome::without_answer(ending);
                     submission.observer.observe(&Event::Finished(&outcome));
@@ -174,10 +186,12 @@ impl Supervisor {
                 }
             },
         };
+
         let wall =
             Duration::from_millis(submission.plan.budget.wall_ms.saturating_sub(elapsed_before_ms));
         let deadline = self.deadlines.insert(id, wall);
         let round = submission.plan.speculate.then(|| watch::Sender::new(()));
+
         self.in_flight += submission.plan.fanout;
         *self.sets.entry(agents).or_default() += 1;
         let live = Live {
@@ -195,6 +209,8 @@ impl Supervisor {
             started_early: None,
             round,
         };
+
+        // Live before its first effects, each of which may already end it.
         self.runs.insert(id, Box::new(live));
         self.guarded(id, ctx, |this, ctx| this.carry_out(id, effects, ctx));
     }
@@ -205,6 +221,7 @@ impl Supervisor {
         // The queue has removed it.
         live.deadline = None;
         if let Some(ending) = live.run.expired(live.elapsed_ms()) {
+            // A hanging agent is the reason to name: the run could not use its time.
             let hang = self.plan.table.hang_ending(live.started, Instant::now());
             self.stop(run, hang.unwrap_or(ending), ctx);
         }
@@ -249,6 +266,7 @@ impl Supervisor {
             limit.window.as_secs_f64()
         );
         tracing::error!(%role, "{failure}");
+        // Collected first, because `stop` changes the map.
         let runs: Vec<_> =
             self.runs.iter().filter(|(_, live)| live.agents == set).map(|(run, _)| *run).collect();
         for run in runs {

@@ -1,4 +1,4 @@
-//! Tasks whose own code panics outside of agents: their runs end by name, and the cell survives.
+//! Tasks whose own code panics outside agents: their runs end by name, and the cell survives.
 
 use std::sync::atomic::AtomicBool;
 
@@ -61,6 +61,7 @@ fn a_run_that_panics_outside_its_agents_ends_by_name_and_no_other_does() {
             let (agents, made) = checked(|_| ReferenceExecutor);
             let runtime = Runtime::start(&runtime_plan(placement), agents);
             let sound = problem("bubble-sort");
+
             let mut beside = runtime.submit(submission(&sound, plan(4)));
             let kinds: [fn(&Event<'_>) -> bool; 4] = [
                 |event| matches!(event, Event::Step { .. }),
@@ -68,6 +69,7 @@ fn a_run_that_panics_outside_its_agents_ends_by_name_and_no_other_does() {
                 |event| matches!(event, Event::TrajectoryEnded { .. }),
                 |event| matches!(event, Event::Voted { .. }),
             ];
+
             let mut handles: Vec<_> = kinds
                 .into_iter()
                 .map(|at| {
@@ -75,14 +77,17 @@ fn a_run_that_panics_outside_its_agents_ends_by_name_and_no_other_does() {
                     runtime.submit(Submission { observer, ..submission(&sound, plan(4)) })
                 })
                 .collect();
+
             let stillborn: Arc<dyn Problem> = Arc::new(Stillborn(Arc::clone(&sound)));
             handles.push(runtime.submit(submission(&stillborn, plan(4))));
+
             for handle in handles {
                 let Ending::AgentFailed(reason) = outcome_of(handle).await.ending else {
                     panic!("it went on")
                 };
                 assert!(reason.contains("outside the agents"), "{reason}");
             }
+
             assert!(beside.outcome().await.expect("the Supervisor lives").verified);
             assert!(outcome_of(runtime.submit(submission(&sound, plan(4)))).await.verified);
             assert_eq!((runtime.load(), made.counts()), (0, [1, 1, 1]), "no agent has died");

@@ -14,7 +14,9 @@ struct Learner(Arc<Mutex<Vec<String>>>);
 impl AsyncExecutor for Learner {
     async fn propose(&self, trajectory: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
         let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+
         heard.extend(trajectory.feedback.clone());
+
         let line = match (trajectory.stack.depth(), heard.len()) {
             (0, _) => "try small factors",
             (_, 0) => "answer: 3 times 5",
@@ -41,15 +43,19 @@ fn wrong_answers_are_rejected_with_feedback_that_names_the_constraint() {
     }))
     .expect("a problem")
     .problem();
+
     let heard = Arc::<Mutex<Vec<String>>>::default();
     let told = Arc::clone(&heard);
+
     let outcome = in_system(async move {
         let runtime = shared(checked(move |_| Learner(Arc::clone(&told))).0);
         outcome_of(runtime.submit(submission(&problem, plan(1)))).await
     });
+
     assert_eq!((&outcome.ending, outcome.verified), (&Ending::Agreed, true));
     assert_eq!(outcome.answer, Some(json!({"x": 3, "y": 5})));
     assert_eq!((outcome.steps, outcome.backtracks), (2, 3));
+
     let heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
     assert!(heard[0].starts_with("format: ") && heard[0].contains("not JSON"), "{heard:?}");
     assert_eq!(heard[1], "proper: answer.x > 1 && answer.y > 1");

@@ -12,12 +12,12 @@ use prime_protocol::Ending;
 use prime_roles::ScriptedExecutor;
 
 /// Panics at every nth call of all agents that share it, but only once per turn: calls may come in
-/// a rhythm, and a turn that is hit five times is rightly failed.
+/// a rhythm, and a turn that is hit five times fails rightly.
 #[derive(Clone)]
 struct PanicsAtEvery {
     nth: u64,
     calls: Arc<AtomicU64>,
-    /// By turn: the address of its trajectory, and its number of proposals.
+    /// Hits by turn, which is known by its trajectory's address and its number of proposals.
     hits: Arc<Mutex<HashMap<(usize, u64), u32>>>,
 }
 
@@ -34,28 +34,34 @@ impl Before for PanicsAtEvery {
         if !call.is_multiple_of(self.nth) {
             return Ok(());
         }
+
         let turn = (std::ptr::from_ref(trajectory).addr(), trajectory.counts.proposals);
+
         let hits = {
             let mut hits = self.hits.lock().unwrap_or_else(PoisonError::into_inner);
             let hits = hits.entry(turn).or_insert(0);
             *hits += 1;
             *hits
         };
+
         assert!(hits > 1, "{PLANNED} at call {call}");
         Ok(())
     }
 }
 
-/// Runs tasks concurrently with agents of which some die; every run must be verified.
+/// Runs all tasks concurrently with agents some of which die; every run must be verified.
 fn survives(placement: Placement, agents: impl Fn() -> (Arc<dyn Agents>, Made)) -> [u64; 3] {
     in_system(async {
         let (agents, made) = agents();
         let runtime = Runtime::start(&runtime_plan(placement), agents);
+
         let problems: Vec<_> =
             tasks::all().map(|task| task.generate(Difficulty::Easy, 11)).collect();
+
         let mut handles: Vec<_> =
             problems.iter().map(|problem| runtime.submit(submission(problem, plan(4)))).collect();
         let outcomes = join_all(handles.iter_mut().map(RunHandle::outcome)).await;
+
         for (problem, outcome) in problems.iter().zip(outcomes) {
             let outcome = outcome.expect("the Supervisor lives");
             let slug = problem.spec().slug;
@@ -73,6 +79,7 @@ fn survives(placement: Placement, agents: impl Fn() -> (Arc<dyn Agents>, Made)) 
 #[test]
 fn a_role_that_panics_at_one_turn_in_twenty_loses_no_run() {
     let scripted = || ScriptedExecutor::new(0.1);
+
     for placement in [Placement::Shared, Placement::Own] {
         let executor = PanicsAtEvery::new(20);
         let (before, counter) = (executor.clone(), Arc::clone(&executor.calls));
@@ -80,6 +87,7 @@ fn a_role_that_panics_at_one_turn_in_twenty_loses_no_run() {
             let before = before.clone();
             checked(move |_| After(before.clone(), scripted()))
         });
+
         let panics = counter.load(Ordering::SeqCst) / 20;
         assert!(panics > 5 && made[0] > 5, "{panics} panics, {} executors", made[0]);
         assert!(made[0] <= panics + 1, "a new one for each that died, and no more");
@@ -105,6 +113,7 @@ fn a_role_that_panics_at_one_turn_in_twenty_loses_no_run() {
 fn all_roles_may_die_together() {
     for placement in [Placement::Shared, Placement::Own] {
         let (e, v, c) = (PanicsAtEvery::new(19), PanicsAtEvery::new(17), PanicsAtEvery::new(13));
+
         let made = survives(placement, || {
             let (e, v, c) = (e.clone(), v.clone(), c.clone());
             agents(
@@ -157,13 +166,16 @@ fn turns_in_flight_go_on(placement: Placement, role: usize) {
                 die: Arc::clone(&die),
             }
         };
+
         let (e, v, c) = (holds.clone(), holds.clone(), holds);
         let (agents, made) = agents(
             move |count| reference_after(e(0, count)),
             move |count| After(v(1, count), rules()),
             move |count| After(c(2, count), threshold()),
         );
+
         let runtime = Runtime::start(&runtime_plan(placement), agents);
+
         let problem = problem("bubble-sort");
         let recorder = Recorder::default();
         let plan = RunPlan { confidence: 1.0, ..plan(HELD) };
@@ -171,10 +183,12 @@ fn turns_in_flight_go_on(placement: Placement, role: usize) {
             observer: Arc::new(recorder.clone()),
             ..submission(&problem, plan)
         });
+
         for _ in 0..HELD {
             holding.recv().await.expect("held");
         }
         assert!(recorder.seen().steps.is_empty());
+
         die.notify_one();
         let outcome = outcome_of(handle).await;
 
@@ -188,6 +202,7 @@ fn turns_in_flight_go_on(placement: Placement, role: usize) {
             u64::from(HELD) * problem.reference().steps,
             "and none was duplicated"
         );
+
         let mut expected = [1; 3];
         expected[role] = 2;
         assert_eq!(made.counts(), expected);
@@ -203,7 +218,7 @@ fn turns_in_flight_are_sent_again_when_their_agent_dies() {
     }
 }
 
-/// Panics at the first turn that it sees, each time that turn comes again.
+/// Panics at the first turn that it sees, whenever that turn comes again.
 #[derive(Clone, Default)]
 struct Poisoned(Arc<OnceLock<u64>>);
 
@@ -222,6 +237,7 @@ fn a_turn_that_kills_every_executor_fails_its_trajectory_only() {
             let poison = Poisoned::default();
             let (agents, made) = checked(move |_| reference_after(poison.clone()));
             let runtime = Runtime::start(&runtime_plan(placement), agents);
+
             let recorder = Recorder::default();
             let plan = RunPlan { confidence: 1.0, ..plan(3) };
             let submission = Submission {
@@ -234,12 +250,14 @@ fn a_turn_that_kills_every_executor_fails_its_trajectory_only() {
                 (&outcome.ending, outcome.verified, outcome.rounds),
                 (&Ending::Agreed, true, 2)
             );
+
             let seen = recorder.seen();
             let failed: Vec<_> =
                 seen.ends.iter().filter(|(_, end)| matches!(end, End::Failed(_))).collect();
             let [(id, End::Failed(reason))] = failed[..] else { panic!("{:?}", seen.ends) };
             assert_eq!(id.round, 1);
             assert!(reason.contains("executor") && reason.contains("poison"), "{reason}");
+
             assert_eq!(made.counts(), [6, 1, 1], "five mishaps, five replacements");
         });
     }

@@ -26,21 +26,24 @@ impl Before for Fails {
         if self.calls.fetch_add(1, Ordering::SeqCst) >= self.first {
             return Ok(());
         }
+
         let failure = if self.is_transient { Failure::Overloaded } else { Failure::Refused };
         Err(AgentError::new("executor `test`", failure, "out of paper"))
     }
 }
 
-/// The outcome of a run whose executor fails like this, and its events.
+/// The outcome of a run whose executor fails like this, with the events of the run.
 fn run_with(fails: &Fails, fanout: u32) -> (Outcome, Recorder) {
     let before = fails.clone();
     in_system(async {
         let (agents, made) = checked(move |_| reference_after(before.clone()));
+
         let recorder = Recorder::default();
         let submission = Submission {
             observer: Arc::new(recorder.clone()),
             ..submission(&problem("bubble-sort"), plan(fanout))
         };
+
         let outcome = outcome_of(shared(agents).submit(submission)).await;
         assert!(made.counts().iter().all(|made| *made <= 1), "an error does not kill an agent");
         (outcome, recorder)
@@ -51,6 +54,7 @@ fn run_with(fails: &Fails, fanout: u32) -> (Outcome, Recorder) {
 fn a_permanent_error_ends_its_trajectory_immediately() {
     let fails = Fails::new(u64::MAX, false);
     let (outcome, recorder) = run_with(&fails, 3);
+
     let Ending::AgentFailed(reason) = outcome.ending else { panic!("{:?}", outcome.ending) };
     assert_eq!(reason, "executor `test`: out of paper");
     assert_eq!(fails.calls.load(Ordering::SeqCst), 3, "each trajectory asked once");
@@ -109,16 +113,20 @@ fn cancelling_ends_a_run_with_the_best_answer_so_far() {
     in_system(async {
         let lets = LetsOneThrough::default();
         let runtime = shared(checked(move |_| reference_after(lets.clone())).0);
+
         let (tell, mut told) = mpsc::unbounded_channel();
         let problem = problem("long-division");
         let handle = runtime.submit(Submission {
             observer: Arc::new(Tells(tell)),
             ..submission(&problem, plan(4))
         });
+
         told.recv().await.expect("a trajectory ends");
         handle.cancel();
         handle.cancel();
+
         let outcome = outcome_of(handle).await;
+
         assert_eq!(
             (&outcome.ending, outcome.verified, outcome.votes.len()),
             (&Ending::Cancelled, true, 1)
@@ -148,16 +156,20 @@ fn silent_runtime(in_flight_max: u32) -> Runtime {
 fn a_queued_run_can_be_cancelled_and_makes_room() {
     in_system(async {
         let runtime = silent_runtime(4);
+
         let problem = problem("bubble-sort");
         let [first, second, third] =
             [0, 1, 2].map(|_| runtime.submit(submission(&problem, plan(4))));
+
         second.cancel();
         let outcome = outcome_of(second).await;
         assert_eq!(
             (outcome.ending, outcome.answer, outcome.proposals),
             (Ending::Cancelled, None, 0)
         );
+
         assert_eq!(runtime.load(), 2);
+
         first.cancel();
         outcome_of(first).await;
         third.cancel();
@@ -173,7 +185,9 @@ fn halting_ends_live_and_queued_runs() {
         let problem = problem("bubble-sort");
         let handles: Vec<_> =
             (0..5).map(|_| runtime.submit(submission(&problem, plan(3)))).collect();
+
         runtime.halt();
+
         for handle in handles {
             assert_eq!(outcome_of(handle).await.ending, Ending::Cancelled);
         }
@@ -197,9 +211,12 @@ impl Before for StopsTheClock {
 fn the_wall_clock_ends_a_run_whose_executor_never_answers() {
     in_system(async {
         let runtime = shared(checked(|_| reference_after(StopsTheClock)).0);
+
         let budget = Budget { wall_ms: 86_400_000, ..plan(1).budget };
         let plan = RunPlan { budget, ..plan(1) };
+
         let outcome = outcome_of(runtime.submit(submission(&problem("bubble-sort"), plan))).await;
+
         assert_eq!(
             (outcome.ending, outcome.answer, outcome.proposals),
             (Ending::WallMsSpent, None, 0)
@@ -212,11 +229,14 @@ fn the_step_budget_ends_a_run_by_name() {
     in_system(async {
         let lets = LetsOneThrough::default();
         let runtime = shared(checked(move |_| reference_after(lets.clone())).0);
+
         let budget = Budget { steps: 5, ..plan(1).budget };
+
         let outcome = outcome_of(
             runtime.submit(submission(&problem("bubble-sort"), RunPlan { budget, ..plan(2) })),
         )
         .await;
+
         assert_eq!(
             (outcome.ending, outcome.proposals, outcome.verified),
             (Ending::StepsSpent, 5, false)
@@ -229,18 +249,20 @@ fn dropping_a_handle_does_not_end_its_run() {
     in_system(async {
         let runtime = shared(checked(|_| ReferenceExecutor).0);
         let (tell, mut told) = mpsc::unbounded_channel();
+
         let problem = problem("dfa-simulation");
         drop(runtime.submit(Submission {
             observer: Arc::new(Tells(tell)),
             ..submission(&problem, plan(1))
         }));
+
         told.recv().await.expect("the run went on");
         assert!(outcome_of(runtime.submit(submission(&problem, plan(1)))).await.verified);
         assert_eq!(runtime.load(), 0);
     });
 }
 
-/// Every line that it can write was rejected, it says, before it has written one.
+/// Claims, before it has written a line, that every line it can write was rejected.
 struct Exhausted;
 
 #[async_trait]
@@ -257,15 +279,17 @@ fn an_executor_with_nothing_left_ends_its_trajectory_with_one_proposal() {
         observer: Arc::new(recorder.clone()),
         ..submission(&problem("bubble-sort"), plan(2))
     };
+
     let outcome = in_system(async {
         let (agents, _) = checked(|_| Exhausted);
         outcome_of(shared(agents).submit(submission)).await
     });
+
     assert_eq!((outcome.ending, outcome.proposals, outcome.backtracks), (Ending::Exhausted, 2, 2));
     assert!(recorder.seen().ends.iter().all(|(_, end)| *end == End::Exhausted));
 }
 
-/// Its derivation asks for a value that the state does not have.
+/// Its derivation reads a value that the state does not have.
 struct Lost;
 
 #[async_trait]
@@ -286,10 +310,12 @@ fn a_read_that_fails_is_a_rejected_proposal_with_the_reason() {
         observer: Arc::new(recorder.clone()),
         ..submission(&problem("introsort"), plan(1))
     };
+
     let outcome = in_system(async {
         let (agents, _) = checked(|_| Lost);
         outcome_of(shared(agents).submit(submission)).await
     });
+
     assert!(!outcome.verified);
     let seen = recorder.seen();
     assert!(!seen.steps.is_empty());

@@ -1,4 +1,4 @@
-//! Agents that block their thread: they are found, their runs end by name, and everybody else is
+//! Agents that block their thread: they are found, their runs end by name, and all others are
 //! served.
 
 use crossbeam_channel::{Receiver, bounded};
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Blocks the thread of the first executor until it is told to go on, or nobody can tell it any
+/// Blocks the thread of the first executor until it is told to continue, or nobody can tell it any
 /// more.
 struct Blocking {
     is_first: bool,
@@ -35,18 +35,20 @@ impl Executor for Blocking {
     }
 }
 
-/// A runtime whose first executor blocks; how to hear that it does, and how to let it go on.
+/// A runtime whose first executor blocks, with the means to hear that it does and to release it.
 fn blocking(
     placement: Placement,
     cells: usize,
 ) -> (Runtime, mpsc::UnboundedReceiver<()>, crossbeam_channel::Sender<()>) {
     let (blocked, is_blocked) = mpsc::unbounded_channel();
+
     let (tell, go_on) = bounded(0);
     let (agents, _) = checked(move |count| Blocking {
         is_first: count == 0,
         blocked: blocked.clone(),
         go_on: go_on.clone(),
     });
+
     // The tests look themselves, with a clock of their own.
     let plan = RuntimePlan { cells, hang_after: None, ..runtime_plan(placement) };
     (Runtime::start(&plan, agents), is_blocked, tell)
@@ -57,8 +59,8 @@ fn within(wall: Duration) -> RunPlan {
     RunPlan { budget: Budget { wall_ms, ..plan(2).budget }, ..plan(2) }
 }
 
-/// Looks at ever later times until the hangs are as wanted: a look passes over a cell whose
-/// Supervisor is at work.
+/// Looks at ever later times until the hangs are as wanted: a look skips a cell whose Supervisor is
+/// at work.
 async fn look_until(runtime: &Runtime, mut at: Instant, wanted: Hangs) {
     loop {
         runtime.cells.look(at, LIMIT);
@@ -81,6 +83,7 @@ fn a_run_whose_agent_hangs_ends_by_name_and_later_runs_are_served() {
                 ..submission(&problem, within(Duration::from_mins(10)))
             };
             let mut held_up = runtime.submit(held_up);
+
             is_blocked.recv().await.expect("it blocks");
 
             let start = Instant::now();
@@ -94,6 +97,7 @@ fn a_run_whose_agent_hangs_ends_by_name_and_later_runs_are_served() {
                 outcome_of(runtime.submit(submission(&problem, plan(4)))).await.verified,
                 "{placement:?}: replaced"
             );
+
             assert_eq!(recorder.seen().finished, 0, "{placement:?}: its time is not up");
 
             // A look does nothing while the Supervisor observes an event, so one may not be enough.
@@ -105,9 +109,11 @@ fn a_run_whose_agent_hangs_ends_by_name_and_later_runs_are_served() {
                     () = tokio::task::yield_now() => {}
                 }
             };
+
             let Ending::AgentFailed(reason) = outcome.ending else {
                 panic!("{:?}", outcome.ending)
             };
+
             assert_eq!(
                 reason, "the executor `test` has blocked its thread for 660 s",
                 "{placement:?}"
@@ -126,19 +132,23 @@ fn other_cells_go_on_beside_one_that_is_blocked() {
     for placement in [Placement::Shared, Placement::Own] {
         in_system(async {
             let (runtime, mut is_blocked, _tell) = blocking(placement, 2);
+
             let problem = problem("bubble-sort");
             let mut held_up = runtime.submit(submission(&problem, plan(2)));
             is_blocked.recv().await.expect("it blocks");
+
             for _ in 0..4 {
                 // The cell with fewer runs takes each.
                 assert!(outcome_of(runtime.submit(submission(&problem, plan(2)))).await.verified);
             }
+
             let start = Instant::now();
             runtime.cells.look(start, LIMIT);
             runtime.cells.look(start + LIMIT, LIMIT);
             // A Supervisor that is not blocked ends the run itself.
             held_up.cancel();
             runtime.cells.look(start + LIMIT, LIMIT);
+
             assert_eq!(
                 held_up.outcome().await.expect("it ends").ending,
                 Ending::Cancelled,
@@ -155,11 +165,15 @@ fn an_agent_that_returns_finishes_its_run() {
             let (runtime, mut is_blocked, tell) = blocking(placement, 1);
             let problem = problem("bubble-sort");
             let mut late = runtime.submit(submission(&problem, within(Duration::from_mins(10))));
+
             is_blocked.recv().await.expect("it blocks");
+
             let start = Instant::now();
             look_until(&runtime, start, Hangs { now: 1, total: 1 }).await;
+
             drop(tell);
             assert!(late.outcome().await.expect("it ends").verified, "{placement:?}");
+
             look_until(&runtime, start + LIMIT, Hangs { now: 0, total: 1 }).await;
             assert_eq!(runtime.load(), 0, "{placement:?}");
         });
@@ -180,13 +194,16 @@ fn runs_that_wait_behind_a_blocked_one_move_to_the_new_cell() {
             &RuntimePlan { in_flight_max: 2, ..runtime_plan(Placement::Shared) },
             agents,
         );
+
         let problem = problem("bubble-sort");
         let handles: Vec<_> =
             (0..4).map(|_| runtime.submit(submission(&problem, plan(2)))).collect();
         is_blocked.recv().await.expect("it blocks");
+
         let start = Instant::now();
         runtime.cells.look(start, LIMIT);
         runtime.cells.look(start + LIMIT, LIMIT);
+
         for handle in handles.into_iter().skip(1) {
             assert!(outcome_of(handle).await.verified);
         }
@@ -204,15 +221,20 @@ fn the_watchdog_looks_without_an_arbiter() {
             blocked: blocked.clone(),
             go_on: go_on.clone(),
         });
+
         let hang_after = Some(Duration::from_millis(1));
         let runtime =
             Runtime::start(&RuntimePlan { hang_after, ..runtime_plan(Placement::Shared) }, agents);
+
         let problem = problem("bubble-sort");
         let held_up = runtime.submit(submission(&problem, within(Duration::from_millis(1))));
+
         is_blocked.recv().await.expect("it blocks");
+
         let Ending::AgentFailed(reason) = outcome_of(held_up).await.ending else {
             panic!("it went on")
         };
+
         assert!(reason.contains("executor `test`"), "{reason}");
         assert!(outcome_of(runtime.submit(submission(&problem, plan(2)))).await.verified);
     });

@@ -26,7 +26,7 @@ impl Before for Arc<Fails> {
     }
 }
 
-/// A mishap with its number, or the end of a turn with `None`.
+/// A mishap with its number, or, with `None`, the end of a turn.
 type SeenFailure = (Role, Failure, Option<u32>, String);
 
 #[derive(Clone, Default)]
@@ -55,15 +55,17 @@ fn seen(agents: Arc<dyn Agents>) -> (bool, Vec<SeenFailure>) {
         let observer = Arc::new(failures.clone());
         let handle =
             runtime.submit(Submission { observer, ..submission(&problem("bubble-sort"), plan(1)) });
+
         let is_verified = outcome_of(handle).await.verified;
         (is_verified, failures.0.lock().unwrap().clone())
     })
 }
 
-/// Agents of which the one of this role fails at first.
+/// Agents, one of which (that of this role) fails at first.
 fn failing(role: Role, failure: Failure, times: u64) -> Arc<dyn Agents> {
     let of = |other| Fails::new(failure, if role == other { times } else { 0 });
     let (one, two, three) = (of(Role::Executor), of(Role::Verifier), of(Role::Coordinator));
+
     let executor = move |_| reference_after(Arc::clone(&one));
     let (agents, _) = agents(
         executor,
@@ -78,8 +80,10 @@ fn each_mishap_is_observed_once_with_role_and_kind() {
     for role in Role::ALL {
         for failure in [Failure::Timeout, Failure::Overloaded, Failure::Malformed] {
             let (is_verified, seen) = seen(failing(role, failure, 3));
+
             let expected = [(1, 2), (2, 1), (3, 0)]
                 .map(|(mishaps, left)| (role, failure, Some(mishaps), format!("{left} to come")));
+
             assert_eq!((is_verified, seen), (true, expected.to_vec()));
         }
     }
@@ -91,11 +95,13 @@ fn the_last_failure_is_observed_as_the_end_of_its_turn() {
         // Transient, but it does not pass.
         let (is_verified, seen) = seen(failing(role, Failure::Timeout, 5));
         assert!(seen.len() >= 5, "{seen:?}");
+
         let numbers: Vec<_> = seen
             .iter()
             .take(5)
             .map(|(role, failure, mishaps, _)| (*role, *failure, *mishaps))
             .collect();
+
         assert_eq!(
             numbers,
             [Some(1), Some(2), Some(3), Some(4), None].map(|mishaps| (
@@ -105,6 +111,7 @@ fn the_last_failure_is_observed_as_the_end_of_its_turn() {
             ))
         );
         assert_eq!((is_verified, seen.len()), (false, 5), "its only trajectory has ended");
+
         // Permanent, so it is not retried.
         let (_, seen) = self::seen(failing(role, Failure::Refused, 1));
         let [(of, failure, None, reason)] = &seen[..] else { panic!("{seen:?}") };

@@ -26,6 +26,7 @@ fn each_run_has_the_agents_of_its_own_set() {
                 let own = runtime.submit(submission(&problem, plan(2)));
                 (own, runtime.submit_with(Arc::clone(&erring), submission(&problem, plan(2))))
             };
+
             // All are submitted before the first one is waited for.
             let handles: Vec<_> = (0..4).map(|_| pair()).collect();
             let outcomes = join_all(
@@ -33,6 +34,7 @@ fn each_run_has_the_agents_of_its_own_set() {
                     .into_iter()
                     .map(async |(own, other)| (outcome_of(own).await, outcome_of(other).await)),
             );
+
             for (own, other) in outcomes.await {
                 assert!(own.verified && other.verified);
                 assert_eq!(
@@ -42,6 +44,7 @@ fn each_run_has_the_agents_of_its_own_set() {
                 );
                 assert!(other.retries + other.backtracks > 0, "the other one does");
             }
+
             assert_eq!(right_made.counts(), [1, 1, 1], "one cell needs one of each");
             assert!(erring_made.counts()[0] >= 1);
         });
@@ -73,7 +76,9 @@ fn agents_are_dropped_with_the_last_run_of_their_set() {
             let (default, default_held) = holding();
             let (other, other_held) = holding();
             let runtime = Runtime::start(&runtime_plan(placement), default);
+
             let problem = problem("bubble-sort");
+
             let default_run = runtime.submit(submission(&problem, plan(2)));
             let run = runtime.submit_with(other, submission(&problem, plan(2)));
             assert!(outcome_of(run).await.verified);
@@ -113,10 +118,13 @@ fn a_restart_storm_ends_the_runs_of_its_own_set_only() {
             let restart_limit = RestartLimit { restarts_max: 3, window: Duration::from_mins(1) };
             let runtime =
                 Runtime::start(&RuntimePlan { restart_limit, ..runtime_plan(placement) }, waiting);
+
             let problem = problem("bubble-sort");
+
             let held_up = runtime.submit(submission(&problem, plan(2)));
             let ended = outcome_of(runtime.submit_with(sick, submission(&problem, plan(8)))).await;
             assert!(matches!(ended.ending, Ending::AgentFailed(_)), "{:?}", ended.ending);
+
             tell.send(true).expect("the executor listens");
             let outcome = outcome_of(held_up).await;
             assert!(outcome.verified, "{:?}", outcome.ending);

@@ -11,11 +11,11 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 use super::*;
 
 thread_local! {
-    /// Ends with its thread.
+    /// Dropped with its thread.
     static GUARD: RefCell<Option<DefaultGuard>> = const { RefCell::new(None) };
 }
 
-/// Counts spans by their names from the root on.
+/// Counts spans by their path of names from the root.
 #[derive(Clone, Default)]
 struct Paths(Arc<Mutex<BTreeMap<String, u64>>>);
 
@@ -32,7 +32,7 @@ impl<S: tracing::Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Paths {
     }
 }
 
-/// Asks a server, in a span of its own.
+/// Asks a server, in its own span.
 struct Asks {
     has_parent: Arc<AtomicU64>,
 }
@@ -51,10 +51,12 @@ impl Before for Asks {
 fn run(listen: impl Fn() + Send + Sync + 'static) -> (Outcome, u64) {
     let has_parent = Arc::<AtomicU64>::default();
     let counter = Arc::clone(&has_parent);
+
     let (agents, _) = checked(move |_| {
         listen();
         reference_after(Asks { has_parent: Arc::clone(&counter) })
     });
+
     let outcome = in_system(async {
         outcome_of(shared(agents).submit(submission(&problem("bubble-sort"), plan(2)))).await
     });
@@ -68,12 +70,16 @@ fn an_agents_spans_are_children_of_its_turn_and_run() {
     // callsite which levels are wanted, and that may be another test's.
     let _second = Dispatch::new(Registry::default());
     let dispatch = Dispatch::new(Registry::default().with(paths.clone()));
+
     let of_cell = dispatch.clone();
+
     let guard = tracing::dispatcher::set_default(&dispatch);
+
     let (outcome, with_parent) = run(move || {
         GUARD.with(|guard| *guard.borrow_mut() = Some(tracing::dispatcher::set_default(&of_cell)))
     });
     drop(guard);
+
     let paths = paths.0.lock().unwrap().clone();
     assert_eq!(paths.get("run"), Some(&1), "{paths:?}");
     for path in ["run propose", "run propose http_request", "run verify", "run decide"] {
@@ -84,6 +90,7 @@ fn an_agents_spans_are_children_of_its_turn_and_run() {
             outcome.proposals
         );
     }
+
     assert_eq!(paths.len(), 5, "{paths:?}");
     assert!(with_parent >= outcome.proposals);
 }

@@ -68,6 +68,7 @@ impl<E: Executor> AsyncExecutor for Slow<E> {
     ) -> Result<Proposal, AgentError> {
         self.probe.started.fetch_add(1, Ordering::SeqCst);
         let millis = draw_of(trajectory, "", sampling.seed).size(self.millis.0, self.millis.1);
+
         tokio::time::sleep(Duration::from_millis(millis as u64)).await;
         let proposal = self.inner.propose(trajectory, sampling).await?;
         self.probe.completed.fetch_add(1, Ordering::SeqCst);
@@ -95,10 +96,12 @@ impl AsyncVerifier for Moody {
         let mut rng = draw_of(trajectory, line, 1);
         tokio::time::sleep(Duration::from_millis(rng.size(self.millis.0, self.millis.1) as u64))
             .await;
+
         let mood = rng.below(100);
         if mood >= self.tolerable + self.intolerable {
             return rules().judge(trajectory, line).await;
         }
+
         let tenths = if mood < self.tolerable { 2 } else { 6 };
         let feedback = Some(format!("mood {mood} at {line}"));
         Ok(Verdict { score: Score::from_tenths(tenths), feedback, ..Verdict::default() })
@@ -188,9 +191,11 @@ fn traced(
     seed: u64,
 ) -> (Traced, Outcome) {
     let trace = Trace::default();
+
     let mut submission =
         Submission { observer: Arc::new(trace.clone()), ..submission(problem, plan) };
     submission.sampling.seed = seed;
+
     let outcome = in_system(async { outcome_of(shared(agents).submit(submission)).await });
     (trace.get(), outcome)
 }
@@ -201,6 +206,7 @@ fn erring(
     millis: (usize, usize),
 ) -> (impl Fn() -> Slow<ScriptedExecutor> + Clone, Arc<Probe>) {
     let probe = Arc::<Probe>::default();
+
     let kept = Arc::clone(&probe);
     (
         move || Slow {

@@ -31,9 +31,11 @@ fn a_restart_storm_ends_runs_by_name_and_the_runtime_survives() {
             let healed = Arc::new(AtomicBool::new(false));
             let sick = Sick(Arc::clone(&healed));
             let (agents, made) = checked(move |_| reference_after(sick.clone()));
+
             let restart_limit = RestartLimit { restarts_max: 3, window: Duration::from_mins(1) };
             let runtime =
                 Runtime::start(&RuntimePlan { restart_limit, ..runtime_plan(placement) }, agents);
+
             let problem = problem("bubble-sort");
             let submit = || runtime.submit(submission(&problem, plan(fanout)));
 
@@ -47,13 +49,16 @@ fn a_restart_storm_ends_runs_by_name_and_the_runtime_survives() {
                 }
                 assert_eq!((outcome.verified, outcome.answer), (false, None));
             }
+
             healed.store(true, Ordering::SeqCst);
+
             assert!(outcome_of(submit()).await.verified);
             assert_eq!(
                 made.counts(),
                 [6, 1, 1],
                 "the first, three restarts, and one more each time that runs are ended"
             );
+
             assert_eq!(runtime.load(), 0);
         });
     }
@@ -85,14 +90,18 @@ fn a_restart_storm_in_one_cell_leaves_the_others_alone() {
             let is_sick = *sick_thread.get_or_init(|| this) == this;
             reference_after(SickInOneCell { is_sick, go_on: go_on.clone() })
         });
+
         let restart_limit = RestartLimit { restarts_max: 2, window: Duration::from_mins(1) };
         let plan_of_two =
             RuntimePlan { cells: 2, restart_limit, ..runtime_plan(Placement::Shared) };
         let runtime = Runtime::start(&plan_of_two, agents);
+
         let problem = problem("bubble-sort");
         let mut handles: Vec<_> =
             (0..2).map(|_| runtime.submit(submission(&problem, plan(2)))).collect();
+
         tell.send(true).expect("the executors listen");
+
         let outcomes = join_all(handles.iter_mut().map(RunHandle::outcome)).await;
         let verified =
             outcomes.iter().filter(|outcome| outcome.as_ref().expect("both live").verified).count();
@@ -116,11 +125,14 @@ fn a_late_report_of_a_death_is_ignored() {
     in_system(async {
         let (agents, made) = checked(|count| reference_after(FirstPanics(count)));
         let runtime = shared(agents);
+
         let problem = problem("bubble-sort");
         let mut handle = runtime.submit(submission(&problem, plan(2)));
         assert!(handle.outcome().await.expect("the Supervisor lives").verified);
+
         let died =
             Died { role: Role::Executor, generation: 0, agents: None, reason: "again".to_owned() };
+
         runtime.cells.supervisor(0).do_send(died);
         assert!(outcome_of(runtime.submit(submission(&problem, plan(2)))).await.verified);
         assert_eq!(made.counts(), [2, 1, 1]);

@@ -20,6 +20,7 @@ fn an_executor_that_errs_solves_every_task_in_both_placements() {
             for task in tasks::all() {
                 let problem = task.generate(Difficulty::Easy, 7);
                 let outcome = outcome_of(runtime.submit(submission(&problem, plan(4)))).await;
+
                 let slug = task.spec().slug;
                 assert_eq!(
                     (&outcome.ending, outcome.verified),
@@ -31,11 +32,13 @@ fn an_executor_that_errs_solves_every_task_in_both_placements() {
                     Some(&problem.reference().answer),
                     "{slug} {placement:?}"
                 );
+
                 assert!(
                     outcome.backtracks > 0,
                     "{slug} {placement:?}: some of the errors were caught"
                 );
             }
+
             assert_eq!(runtime.load(), 0);
         });
     }
@@ -50,6 +53,7 @@ fn the_same_seed_gives_the_same_run() {
                 observer: Arc::new(recorder.clone()),
                 ..submission(&problem("bubble-sort"), plan(5))
             };
+
             let outcome = outcome_of(shared(erring()).submit(submission)).await;
             let steps = recorder.seen().steps.clone();
             (outcome.steps, outcome.proposals, outcome.votes, outcome.rewards, steps)
@@ -68,6 +72,7 @@ fn another_seed_gives_other_errors() {
             let mut submission = submission(&problem("bubble-sort"), plan(1));
             (submission.sampling.seed, submission.observer) = (seed, Arc::new(recorder.clone()));
             outcome_of(shared(erring()).submit(submission)).await;
+
             let steps = recorder.seen().steps.clone();
             steps
                 .into_iter()
@@ -87,6 +92,7 @@ fn an_observer_sees_every_step_and_every_end() {
             ..submission(&problem("n-queens"), plan(6))
         };
         let outcome = outcome_of(shared(erring()).submit(submission)).await;
+
         let seen = recorder.seen();
         let decided =
             |decision| seen.steps.iter().filter(|step| step.decision == decision).count() as u64;
@@ -97,11 +103,13 @@ fn an_observer_sees_every_step_and_every_end() {
         assert_eq!(seen.ends.len(), outcome.rewards.len());
         assert_eq!(seen.rounds, (1..=outcome.rounds).collect::<Vec<_>>());
         assert_eq!(seen.finished, 1);
+
         let answered = seen.ends.iter().filter(|(_, end)| matches!(end, End::Answered(_))).count();
         assert_eq!(
             answered as u64,
             outcome.votes.iter().map(|ballot| u64::from(ballot.votes)).sum::<u64>()
         );
+
         // Each step of a trajectory builds on those committed before it.
         for trajectory in 0..6 {
             let steps = seen.steps.iter().filter(|step| step.id == TurnId { round: 1, trajectory });
@@ -151,7 +159,9 @@ fn runs_beyond_a_cells_capacity_wait_and_all_finish() {
             &RuntimePlan { in_flight_max: 11, ..runtime_plan(Placement::Shared) },
             erring(),
         );
+
         let all = Arc::new(Together::default());
+
         let problem = problem("dfa-simulation");
         let mut handles: Vec<_> = (0..60)
             .map(|_| {
@@ -160,9 +170,11 @@ fn runs_beyond_a_cells_capacity_wait_and_all_finish() {
                 runtime.submit(Submission { observer, ..submission(&problem, plan(4)) })
             })
             .collect();
+
         for outcome in join_all(handles.iter_mut().map(RunHandle::outcome)).await {
             assert!(outcome.expect("the Supervisor lives").verified);
         }
+
         assert_eq!(all.most.load(Ordering::SeqCst), 2, "two runs of four turns fit into eleven");
         assert_eq!((all.now.load(Ordering::SeqCst), runtime.load()), (0, 0));
     });
@@ -175,9 +187,11 @@ fn a_run_wider_than_a_cell_runs_alone() {
             &RuntimePlan { in_flight_max: 1, ..runtime_plan(Placement::Shared) },
             erring(),
         );
+
         let problem = problem("long-division");
         let mut handles: Vec<_> =
             (0..3).map(|_| runtime.submit(submission(&problem, plan(8)))).collect();
+
         for outcome in join_all(handles.iter_mut().map(RunHandle::outcome)).await {
             assert!(outcome.expect("the Supervisor lives").verified);
         }
@@ -189,9 +203,11 @@ fn runs_are_spread_over_cells() {
     in_system(async {
         let runtime =
             Runtime::start(&RuntimePlan { cells: 3, ..runtime_plan(Placement::Own) }, erring());
+
         let problem = problem("tower-of-hanoi");
         let mut handles: Vec<_> =
             (0..9).map(|_| runtime.submit(submission(&problem, plan(3)))).collect();
+
         for outcome in join_all(handles.iter_mut().map(RunHandle::outcome)).await {
             assert!(outcome.expect("the Supervisor lives").verified);
         }

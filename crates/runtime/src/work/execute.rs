@@ -1,5 +1,5 @@
-//! The Executor's work: propose a line and apply it to a copy of the state. If the run speculates,
-//! the next proposal starts as soon as this one is there.
+//! The Executor's work: proposes a line and applies it to a copy of the state. If the run
+//! speculates, the next proposal starts as soon as this one is available.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl Work for Execute {
 /// The turn's proposal: the one that was started early if it still fits, else a new one.
 ///
 /// # Errors
-/// Those of a new proposal, or that the turn's round is over.
+/// The error of a new proposal, or that the turn's round is over.
 async fn propose(
     executor: &Arc<dyn Executor>,
     turn: &mut TurnBody,
@@ -57,9 +57,11 @@ async fn propose(
     {
         turn.discard_speculation();
     }
+
     if let Some(early) = turn.speculation.take() {
-        // If this turn is lost while it waits, so is the proposal.
+        // Counted in advance: if this turn is lost while it waits, so is the proposal.
         turn.speculations.wasted += 1;
+
         if let Some((TimedProposal { proposed: Ok(proposal), has_waited }, copy)) =
             early.take().await
         {
@@ -70,6 +72,7 @@ async fn propose(
             }
             return Ok(proposal);
         }
+
         if turn.lookahead.as_ref().is_some_and(|lookahead| lookahead.is_round_over()) {
             // Nobody waits for this turn any more: do not ask the model again.
             return Err(AgentError::new(
@@ -79,33 +82,40 @@ async fn propose(
             ));
         }
     }
+
     let TimedProposal { proposed, has_waited } =
         speculation::propose(executor.as_ref(), &turn.trajectory, turn.sampling).await;
+
     if let Some(lookahead) = &mut turn.lookahead {
         (lookahead.has_waited, lookahead.copy) = (has_waited, None);
     }
     proposed
 }
 
-/// Starts the proposal after the one that the turn has just got, if that one may be accepted and
-/// does not end the trajectory.
+/// Starts the proposal that follows the one the turn has just got, if the latter may be accepted
+/// and does not end the trajectory.
 fn look_ahead(executor: &Arc<dyn Executor>, turn: &mut TurnBody) {
     let usage = turn.usage();
     let Some(lookahead) = turn.lookahead.as_deref_mut() else { return };
+
     let has_tokens = lookahead.left.tokens.is_none_or(|left| usage.total() < left);
+    // Where the executor replies at once, an early start gains nothing. A proposal that cannot be
+    // applied, or was rejected before, will not be accepted.
     if !lookahead.has_waited || !turn.is_applicable || turn.is_repeated || !has_tokens {
         return;
     }
+
     let (line, limits) = (&turn.proposal.line, &lookahead.limits);
     // The task that was shown the copy has ended, so this is the only reference.
     let copy = lookahead.copy.take().and_then(Arc::into_inner);
-    // A task whose own code panics will panic again when the step is committed, and is reported
-    // there.
+    // A task whose own code panics here will panic again when the step is committed, and is
+    // reported then.
     let predicted = catch_unwind(AssertUnwindSafe(|| match copy {
         _ if turn.trajectory.machine.candidate_ends() => None,
         Some(copy) => copy.into_committed(line, limits),
         None => turn.trajectory.predict(line, limits),
     }));
+
     if let Ok(Some(predicted)) = predicted {
         let sampling =
             lookahead.sampling.of_turn(&lookahead.strategy, lookahead.fanout, turn.id, &predicted);

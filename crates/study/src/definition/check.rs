@@ -1,4 +1,4 @@
-//! A study, checked: every name is known, and every system can be compared.
+//! A checked study: every name is known, and every system can be compared.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ const REPEATS_MAX: u32 = 1_000;
 /// What every system is asked.
 #[derive(Clone)]
 pub struct Ask {
-    /// Each once, in the paper's order.
+    /// Tasks, each once, in the paper's order.
     pub tasks: Vec<&'static dyn AnyTask>,
     pub difficulties: Vec<Difficulty>,
-    /// Of each task, level and base seed.
+    /// Instances of each task, level and base seed.
     pub instances: u32,
     pub base_seeds: Vec<u64>,
     pub repeats: u32,
@@ -32,7 +32,7 @@ pub struct Study {
     pub description: String,
     /// Kinds of constraints that verifiers may see.
     pub kinds: Kinds,
-    /// Options over the configuration for all systems, as `--set` takes them.
+    /// Options over the configuration for all systems, in the form of `--set`.
     pub sets: Vec<String>,
     pub ask: Ask,
     pub systems: Vec<System>,
@@ -41,6 +41,8 @@ pub struct Study {
 }
 
 impl Study {
+    /// Checks a study file.
+    ///
     /// # Errors
     /// All that is wrong with it, a line each.
     pub fn new(file: &StudyFile) -> Result<Self, Vec<String>> {
@@ -56,6 +58,7 @@ impl Study {
                 "study.name: `{name}` must be 1 to 64 lower-case letters, digits and hyphens, as in `n-queens`"
             ));
         }
+
         let study = Self {
             name: name.clone(),
             description: file.study.description.clone(),
@@ -66,6 +69,7 @@ impl Study {
             budget: file.budget.clone(),
             choice: choice(file, &mut problems),
         };
+
         for (key, limit) in [
             ("wall_ms", study.budget.wall_ms),
             ("tokens", study.budget.tokens),
@@ -77,6 +81,7 @@ impl Study {
                 ));
             }
         }
+        // All problems at once, so that a file can be mended in one go.
         if problems.is_empty() { Ok(study) } else { Err(problems) }
     }
 }
@@ -101,9 +106,10 @@ fn kinds(names: &[String], problems: &mut Vec<String>) -> Kinds {
     names.iter().filter_map(kind).collect()
 }
 
-/// The tasks to ask, of those that were named.
+/// The tasks to ask: those that were named, without the excluded ones.
 fn tasks(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTask> {
     let mut tasks = named(ask, problems);
+
     let before = problems.len();
     for name in &ask.exclude {
         let at = tasks.iter().position(|task| task.spec().slug == name);
@@ -117,9 +123,11 @@ fn tasks(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTa
             (None, Err(error)) => problems.push(format!("ask.exclude: {error}")),
         }
     }
+    // Other problems may be why none is left; then this one would only distract.
     if tasks.is_empty() && !ask.exclude.is_empty() && problems.len() == before {
         problems.push("ask.exclude: leaves no task to ask".to_owned());
     }
+
     tasks
 }
 
@@ -127,6 +135,7 @@ fn named(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTa
     if ask.tasks.is_empty() && ask.categories.is_empty() {
         return all().collect();
     }
+
     let mut chosen: Vec<&'static dyn AnyTask> = Vec::new();
     for name in &ask.tasks {
         match find(name) {
@@ -134,6 +143,7 @@ fn named(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTa
             Err(error) => problems.push(format!("ask.tasks: {error}")),
         }
     }
+
     for name in &ask.categories {
         match name.parse::<Category>() {
             Ok(category) => chosen.extend(all().filter(|task| task.spec().category == category)),
@@ -142,6 +152,7 @@ fn named(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTa
             }
         }
     }
+    // A task may be named and be in a category too: once is enough.
     chosen.sort_by_key(|task| (task.spec().id, task.spec().slug));
     chosen.dedup_by_key(|task| task.spec().slug);
     chosen
@@ -149,6 +160,7 @@ fn named(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTa
 
 fn ask(section: &AskSection, problems: &mut Vec<String>) -> Ask {
     let tasks = tasks(section, problems);
+
     let mut difficulties = BTreeSet::new();
     for name in &section.difficulties {
         match name.parse::<Difficulty>() {
@@ -160,22 +172,27 @@ fn ask(section: &AskSection, problems: &mut Vec<String>) -> Ask {
             )),
         }
     }
+
     if section.difficulties.is_empty() {
         problems.push("ask.difficulties: name one at least, or leave it out for all".to_owned());
     }
+
     if !(1..=INSTANCES).contains(&section.instances) {
         problems.push(format!(
             "ask.instances: {} is not between 1 and {INSTANCES}; more base seeds give more instances",
             section.instances
         ));
     }
+
     if !(1..=REPEATS_MAX).contains(&section.repeats) {
         problems
             .push(format!("ask.repeats: {} is not between 1 and {REPEATS_MAX}", section.repeats));
     }
+
     if section.base_seeds.is_empty() {
         problems.push("ask.base_seeds: name one at least, or leave it out".to_owned());
     }
+
     let mut seeds = BTreeSet::new();
     for seed in &section.base_seeds {
         if !seeds.insert(*seed) {
@@ -184,6 +201,7 @@ fn ask(section: &AskSection, problems: &mut Vec<String>) -> Ask {
             ));
         }
     }
+
     Ask {
         tasks,
         difficulties: difficulties.into_iter().collect(),
@@ -198,12 +216,14 @@ fn systems(file: &StudyFile, problems: &mut Vec<String>) -> Vec<System> {
     if file.systems.is_empty() {
         problems.push("no system: add [[system]] with a `name`".to_owned());
     }
+
     let systems: Vec<System> = file
         .systems
         .iter()
         .zip(1..)
         .map(|(section, place)| system(section, place, problems))
         .collect();
+
     let has_answers = |system: &System| matches!(system.source, Source::Answers(_));
     if let Some(system) =
         systems.iter().find(|system| has_answers(system)).filter(|_| file.ask.base_seeds.len() > 1)
@@ -213,6 +233,7 @@ fn systems(file: &StudyFile, problems: &mut Vec<String>) -> Vec<System> {
             system.name
         ));
     }
+
     let mut names = BTreeSet::new();
     for system in systems.iter().filter(|system| !system.name.is_empty()) {
         if !names.insert(system.name.as_str()) {
@@ -222,6 +243,7 @@ fn systems(file: &StudyFile, problems: &mut Vec<String>) -> Vec<System> {
             ));
         }
     }
+
     systems
 }
 
@@ -237,9 +259,11 @@ fn choice(file: &StudyFile, problems: &mut Vec<String>) -> Choice {
             problems.push(format!("report.pairs: `{left}` cannot be paired with itself"));
         }
     }
+
     if let Err(error) = check_items(&file.report.show) {
         problems.push(error.to_string());
     }
+
     let mut pairs: Vec<_> =
         file.report.pairs.iter().map(|[left, right]| (left.clone(), right.clone())).collect();
     if let (true, [first, others @ ..]) = (pairs.is_empty(), &file.systems[..]) {

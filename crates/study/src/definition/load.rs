@@ -12,10 +12,10 @@ use crate::nearest::did_you_mean;
 /// Why a study cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// `near` suggests a file of the same folder, or is empty.
+    /// A file; `near` suggests another one of the same folder, or is empty.
     #[error("{}: {reason}{near}", path.display())]
     File { path: PathBuf, reason: io::Error, near: String },
-    /// With line and column.
+    /// Text that is not TOML or not a study; the reason has line and column.
     #[error("{origin}: {reason}")]
     Syntax { origin: String, reason: String },
     #[error("{}", problems.iter().map(|problem| format!("{origin}: {problem}")).collect::<Vec<_>>().join("\n"))]
@@ -25,7 +25,7 @@ pub enum StudyError {
 /// Reads and checks a study file. Files that it names are relative to its folder.
 ///
 /// # Errors
-/// If it cannot be read, or is no study; all that is wrong with its values is said at once.
+/// If it cannot be read or is not a study. All problems of its values are reported at once.
 pub fn load(path: &Path) -> Result<Study, StudyError> {
     let text = fs::read_to_string(path).map_err(|reason| {
         let near = if reason.kind() == io::ErrorKind::NotFound {
@@ -35,24 +35,29 @@ pub fn load(path: &Path) -> Result<Study, StudyError> {
         };
         StudyError::File { path: path.to_owned(), reason, near }
     })?;
+
     let mut study = parse(&text, &path.display().to_string())?;
+
     let folder = path.parent().unwrap_or(Path::new(""));
     for system in &mut study.systems {
         if let Source::Answers(answers) = &mut system.source {
             *answers = folder.join(&answers);
         }
     }
+
     Ok(study)
 }
 
-/// The file of the same folder whose name is most like the missing one's.
+/// A suggestion of the file in the same folder whose name is most like the missing one's.
 fn similar_file(path: &Path) -> String {
     let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else {
         return String::new();
     };
+
     let folder =
         path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Ok(entries) = fs::read_dir(folder) else { return String::new() };
+
     let names: Vec<_> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     did_you_mean(&name, names.iter().map(String::as_str))
@@ -70,13 +75,15 @@ pub fn parse(text: &str, origin: &str) -> Result<Study, StudyError> {
             reason: message.trim_end().to_owned() + &suggestion(&message),
         }
     })?;
+
     Study::new(&file)
         .map_err(|problems| StudyError::Invalid { origin: origin.to_owned(), problems })
 }
 
-/// The nearest of the names that serde expected in place of an unknown one.
+/// A suggestion of the name most like the unknown one, among the names that serde expected.
 fn suggestion(message: &str) -> String {
     let Some((_, rest)) = message.split_once("unknown field ") else { return String::new() };
+    // Names are quoted in backticks: first the unknown one, then the expected ones.
     let mut names = rest.split('`').skip(1).step_by(2);
     let Some(unknown) = names.next() else { return String::new() };
     did_you_mean(unknown, names)

@@ -30,9 +30,10 @@ impl AskedRun {
         }
     }
 
-    /// A record of this run that says nothing yet: `not_measured`. `started_at` is RFC 3339 in UTC.
+    /// A record of this run without results: `not_measured`. `started_at` is RFC 3339 in UTC.
     pub fn record(&self, study: &Study, provenance: &Provenance, started_at: String) -> Record {
         let record = Record::not_measured(self.key(study), self.task.spec().category, provenance);
+
         let System { parameters, factors, .. } = study.systems[self.system].clone();
         Record {
             parameters,
@@ -50,7 +51,7 @@ impl AskedRun {
         InstanceId { task, difficulty, index, base_seed }
     }
 
-    /// Seed of sampling: the same for all systems, another one for each instance and repeat,
+    /// Seed of sampling: the same for all systems, and different for each instance and repeat,
     /// whatever else the study asks.
     pub fn sampling_seed(&self, study: &Study) -> u64 {
         let text = format!("{}/{}/{}", self.instance(), self.base_seed, self.repeat);
@@ -59,22 +60,25 @@ impl AskedRun {
 }
 
 impl Study {
-    /// All runs. The systems take turns on each instance, so that an interrupted study has pairs;
-    /// and the first instances of all tasks come before the second ones, so that it has something
-    /// of every task.
+    /// All runs. The systems take turns on each instance, so that an interrupted study has pairs.
+    /// The first instances of all tasks come before the second ones, so that it has something of
+    /// every task.
     pub fn runs(&self) -> impl Iterator<Item = AskedRun> + '_ {
         let ask = &self.ask;
+
         let cells = ask
             .tasks
             .iter()
             .flat_map(|task| ask.difficulties.iter().map(move |level| (*task, *level)));
         let cells: Vec<_> = cells.collect();
+
         let rounds = ask
             .base_seeds
             .iter()
             .flat_map(|seed| (0..ask.instances).map(move |index| (*seed, index)));
         let rounds = (0..ask.repeats)
             .flat_map(move |repeat| rounds.clone().map(move |(seed, index)| (repeat, seed, index)));
+
         rounds.flat_map(move |(repeat, base_seed, index)| {
             let cells = cells.clone();
             cells.into_iter().flat_map(move |(task, difficulty)| {
@@ -90,7 +94,7 @@ impl Study {
         })
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     pub fn runs_count(&self) -> u64 {
         let ask = &self.ask;
         let cells =

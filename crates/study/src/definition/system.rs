@@ -1,4 +1,4 @@
-//! A system, checked.
+//! A checked system.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ pub struct OneShot {
     pub max_tokens: u32,
 }
 
-/// The paper's limit on an answer (table 69).
+/// The paper's limit on the tokens of an answer (table 69).
 const MAX_TOKENS: u32 = 4_096;
 
 /// Where a system's answers come from.
@@ -62,24 +62,26 @@ pub enum Source {
 pub struct System {
     pub name: String,
     pub source: Source,
-    /// Options over the configuration, as `--set` takes them: `run.fanout=8`.
+    /// Options over the configuration, in the form of `--set`: `run.fanout=8`.
     pub sets: Vec<String>,
     /// Parameters of its model.
     pub parameters: Option<u64>,
-    /// What sets it apart, as records write it: `name=value`, with commas.
+    /// What sets it apart, as records write it: `name=value`, separated by commas.
     pub factors: Option<String>,
 }
 
 const NAME_MAX: usize = 64;
 
-/// Checks a system and adds to `problems` what is wrong with it.
+/// Checks a system and adds what is wrong with it to `problems`.
 pub(super) fn system(section: &SystemSection, place: usize, problems: &mut Vec<String>) -> System {
     let at = if section.name.is_empty() {
         format!("system {place}")
     } else {
         format!("system `{}`", section.name)
     };
+
     let mut problem = |text: String| problems.push(format!("{at}: {text}"));
+
     if section.name.is_empty() {
         problem("`name` is missing; reports need one".to_owned());
     }
@@ -88,6 +90,7 @@ pub(super) fn system(section: &SystemSection, place: usize, problems: &mut Vec<S
             "`name` must have at most {NAME_MAX} characters, and no control characters"
         ));
     }
+
     let given = given(section);
     let source = match (&section.answers, &section.prompt) {
         (Some(_), _) if given.len() > 1 => {
@@ -97,6 +100,7 @@ pub(super) fn system(section: &SystemSection, place: usize, problems: &mut Vec<S
                 .map(|name| format!("`{name}`"))
                 .collect();
             problem(format!("`answers` takes outputs as they are: remove {}", others.join(", ")));
+            // Any source will do: the study is refused because of the problem.
             Source::Run { preset: None }
         }
         (Some(path), _) => Source::Answers(PathBuf::from(path)),
@@ -121,9 +125,11 @@ pub(super) fn system(section: &SystemSection, place: usize, problems: &mut Vec<S
             Source::Run { preset: section.preset.clone() }
         }
     };
+
     if section.parameters == Some(0) {
         problem("`parameters` must be at least 1; leave it out if it is not known".to_owned());
     }
+
     System {
         factors: factors(section, &source, &mut problem),
         name: section.name.clone(),
@@ -133,7 +139,7 @@ pub(super) fn system(section: &SystemSection, place: usize, problems: &mut Vec<S
     }
 }
 
-/// The factors of a section, with those that follow from its prompt.
+/// The factors of a section, including those that follow from its prompt.
 fn factors(
     section: &SystemSection,
     source: &Source,
@@ -141,12 +147,14 @@ fn factors(
 ) -> Option<String> {
     let mut factors: BTreeMap<&str, String> =
         section.factors.iter().map(|(name, value)| (name.as_str(), plain(value))).collect();
+    // A factor that the file names itself is kept.
     if let Source::OneShot(one_shot) = source {
         factors.entry("prompt").or_insert_with(|| one_shot.style.name().to_owned());
         if !one_shot.without.is_empty() {
             factors.entry("without").or_insert_with(|| one_shot.without.join("+"));
         }
     }
+
     for (name, value) in &factors {
         let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
             && !name.is_empty();
@@ -160,12 +168,13 @@ fn factors(
             ));
         }
     }
+
     let texts: Vec<String> =
         factors.iter().map(|(name, value)| format!("{name}={value}")).collect();
     (!texts.is_empty()).then(|| texts.join(","))
 }
 
-/// As on the command line, where a text needs no quotes.
+/// A value as on the command line, where a text needs no quotes.
 fn plain(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),
@@ -173,13 +182,14 @@ fn plain(value: &toml::Value) -> String {
     }
 }
 
-/// Options by their keys, as `--set` takes them.
+/// Options in the form of `--set`.
 pub(super) fn options(set: &BTreeMap<String, toml::Value>) -> impl Iterator<Item = String> + '_ {
     set.iter().map(|(key, value)| format!("{key}={}", plain(value)))
 }
 
-/// Keys that are given, but for the name, and what describes a system.
+/// Keys that a section gives, except its name and those that only describe the system.
 fn given(section: &SystemSection) -> Vec<&'static str> {
+    // Destructured, so that a new key cannot be forgotten here.
     let SystemSection {
         name: _,
         answers,
@@ -196,6 +206,7 @@ fn given(section: &SystemSection) -> Vec<&'static str> {
         factors: _,
         set,
     } = section;
+
     let options = [
         ("answers", answers),
         ("prompt", prompt),
@@ -206,6 +217,7 @@ fn given(section: &SystemSection) -> Vec<&'static str> {
         ("verifier", verifier),
         ("coordinator", coordinator),
     ];
+
     let mut given: Vec<_> =
         options.into_iter().filter(|(_, value)| value.is_some()).map(|(name, _)| name).collect();
     given.extend(max_tokens.map(|_| "max_tokens"));
@@ -225,11 +237,13 @@ fn one_shot(section: &SystemSection, style: &str, problem: &mut impl FnMut(Strin
             ));
             PromptStyle::Baseline
         });
+
     if style == PromptStyle::Baseline && !section.without.is_empty() {
         problem(
             "the baseline prompt has no components; `without` is for the structured one".to_owned(),
         );
     }
+
     for name in &section.without {
         if !PROMPT_COMPONENTS.contains(&name.as_str()) {
             let suggestion = did_you_mean(name, PROMPT_COMPONENTS);
@@ -239,6 +253,7 @@ fn one_shot(section: &SystemSection, style: &str, problem: &mut impl FnMut(Strin
             ));
         }
     }
+
     let roles = [
         ("preset", &section.preset),
         ("strategy", &section.strategy),
@@ -246,17 +261,20 @@ fn one_shot(section: &SystemSection, style: &str, problem: &mut impl FnMut(Strin
         ("verifier", &section.verifier),
         ("coordinator", &section.coordinator),
     ];
+
     for (name, _) in roles.into_iter().filter(|(_, value)| value.is_some()) {
         problem(format!(
             "`{name}` is for runs, and a prompt is a single answer: remove one of them"
         ));
     }
+
     if section.pool.is_none() {
         problem("a prompt needs a chat model: name its `pool` of the configuration".to_owned());
     }
     if section.max_tokens == Some(0) {
         problem("`max_tokens` must be at least 1".to_owned());
     }
+
     Source::OneShot(OneShot {
         style,
         without: section.without.clone(),
@@ -272,6 +290,7 @@ fn sets(section: &SystemSection) -> Vec<String> {
         ("agents.verifier.implementation", &section.verifier),
         ("agents.coordinator.implementation", &section.coordinator),
     ];
+
     let named =
         named.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_ref()?)));
     named.chain(options(&section.set)).collect()

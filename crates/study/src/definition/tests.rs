@@ -47,15 +47,18 @@ fn message(text: &str) -> String {
 #[test]
 fn a_study_is_read() {
     let study = parse(FILE, "x").unwrap();
+
     let slugs: Vec<&str> = study.ask.tasks.iter().map(|task| task.spec().slug).collect();
     assert!(
         slugs.contains(&"n-queens-last-queen") && slugs.contains(&"dfa-simulation"),
         "{slugs:?}"
     );
+
     assert_eq!(
         study.systems[2].sets,
         ["agents.verifier.implementation=rules", "run.fanout=8", "run.vote=weighted"]
     );
+
     let one_shot = OneShot {
         style: PromptStyle::Structured,
         without: vec!["examples".to_owned()],
@@ -63,7 +66,9 @@ fn a_study_is_read() {
         max_tokens: 4_096,
     };
     assert_eq!(study.systems[1].source, Source::OneShot(one_shot));
+
     assert_eq!(study.choice.pairs, [("baseline".to_owned(), "prime".to_owned())]);
+
     let levels: Vec<&str> = study.ask.difficulties.iter().map(|level| level.name()).collect();
     assert_eq!(levels, ["easy", "hard"]);
 }
@@ -74,13 +79,16 @@ fn every_run_is_there_once_and_more_instances_keep_the_keys() {
     let keys: BTreeSet<_> = study.runs().map(|run| run.key(&study)).collect();
     assert_eq!(keys.len() as u64, study.runs_count());
     assert_eq!(study.runs_count(), study.ask.tasks.len() as u64 * 2 * 3 * 2 * 2 * 3);
+
     let wider = parse(&FILE.replace("instances = 3", "instances = 5"), "x").unwrap();
     let more: BTreeSet<_> = wider.runs().map(|run| run.key(&wider)).collect();
     assert!(more.is_superset(&keys));
+
     let seeds = |study: &Study| {
         study.runs().take(40).map(|run| run.sampling_seed(study)).collect::<Vec<_>>()
     };
     assert_eq!(seeds(&study), seeds(&wider), "seeds do not depend on what else is asked");
+
     // The systems take turns, with the same seed.
     let first: Vec<_> = study.runs().take(4).collect();
     assert_eq!(first.iter().map(|run| run.system).collect::<Vec<_>>(), [0, 1, 2, 0]);
@@ -104,8 +112,10 @@ fn excluded_tasks_are_not_asked() {
         )
     };
     let study = asked("[ask]\nexclude = [\"sudoku\", \"n-queens\"]").expect("a study");
+
     assert!(study.ask.tasks.iter().all(|task| !["sudoku", "n-queens"].contains(&task.spec().slug)));
     assert_eq!(study.ask.tasks.len(), 84);
+
     for (ask, expected) in [
         ("exclude = [\"sodoku\"]", "ask.exclude: unknown task \"sodoku\": did you mean `sudoku`"),
         (
@@ -181,6 +191,7 @@ fn mistakes_are_named_with_their_remedy() {
         ("[study]", "[study", "TOML parse error at line 2"),
     ] {
         let text = FILE.replacen(from, to, 1);
+
         assert_ne!(text, FILE, "{from}");
         let message = message(&text);
         assert!(message.contains(expected) && message.starts_with("studies/x.toml: "), "{message}");
@@ -204,6 +215,7 @@ fn files_are_relative_to_the_study() {
         "[study]\nname = \"x\"\n[[system]]\nname = \"a\"\nanswers = \"outputs.jsonl\"\n",
     )
     .unwrap();
+
     let study = load(&path).unwrap();
     assert_eq!(study.systems[0].source, Source::Answers(folder.path().join("outputs.jsonl")));
 }
@@ -234,6 +246,7 @@ fn the_schema_describes_every_section() {
 #[test]
 fn the_shipped_studies_are_good() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -242,6 +255,7 @@ fn the_shipped_studies_are_good() {
         assert!(!study.description.is_empty());
         names.insert(study.name);
     }
+
     let expected = [
         "ablations",
         "headline",

@@ -7,7 +7,7 @@ use crate::plots::{BoxChart, BoxGroup, IntervalChart, IntervalRow, Measured, Rad
 use crate::results::{Accuracy, Results, over_tasks};
 use crate::statistics::mean;
 
-/// Categories that a system was measured in, in the paper's order.
+/// Categories in which a system was measured, in the paper's order.
 fn present(results: &Results<'_>) -> Vec<Category> {
     let has = |category: &Category| {
         let tasks = results.systems.iter().flat_map(|system| &system.tasks);
@@ -22,6 +22,7 @@ fn measured(accuracy: &Accuracy) -> Option<Measured> {
         .as_ref()
         .ok()
         .map(|interval| (100.0 * interval.low, 100.0 * interval.high));
+
     (accuracy.n > 0).then_some(Measured {
         value: 100.0 * accuracy.mean,
         interval,
@@ -38,6 +39,7 @@ fn rows<T: Copy>(
     let value = |group: T, system: &crate::results::SystemResults<'_>| {
         measured(&over_tasks(&system.values(|spec, level| belongs(group, spec, level))))
     };
+
     let row = |group: &T| IntervalRow {
         name: name(*group).to_owned(),
         values: results
@@ -73,6 +75,7 @@ fn bar_figure(
         has_bars: true,
         range: (0.0, 100.0),
     };
+
     Figure {
         id: id.to_owned(),
         paper,
@@ -92,6 +95,7 @@ pub(super) fn bars(results: &Results<'_>) -> Vec<Figure> {
     let rows = rows(results, &present(results), Category::name, |category, spec, _| {
         spec.category == category
     });
+
     if rows.is_empty() {
         return Vec::new();
     }
@@ -115,6 +119,7 @@ pub(super) fn radar(results: &Results<'_>) -> Vec<Figure> {
     if categories.len() < 3 {
         return Vec::new();
     }
+
     let series = |system: &crate::results::SystemResults<'_>| {
         let value = |category: &Category| {
             let values = system.values(|spec, _| spec.category == *category);
@@ -122,12 +127,15 @@ pub(super) fn radar(results: &Results<'_>) -> Vec<Figure> {
         };
         (system.label.clone(), categories.iter().map(value).collect())
     };
+
     let title = "Accuracy in each category".to_owned();
+
     let chart = Radar {
         title: title.clone(),
         axes: categories.iter().map(|category| category.name().to_owned()).collect(),
         series: results.systems.iter().take(SYSTEMS_MAX).map(series).collect(),
     };
+
     vec![Figure {
         id: "radar".to_owned(),
         paper: "Figures 13 and 23",
@@ -148,6 +156,7 @@ fn over_tasks_mean(values: &[Vec<f64>]) -> f64 {
 
 pub(super) fn boxes(results: &Results<'_>) -> Vec<Figure> {
     let categories = present(results);
+
     let group = |category: &Category| BoxGroup {
         name: category.name().to_owned(),
         values: results
@@ -160,6 +169,7 @@ pub(super) fn boxes(results: &Results<'_>) -> Vec<Figure> {
             })
             .collect(),
     };
+
     let groups: Vec<BoxGroup> = categories.iter().map(group).collect();
     let tasks = groups
         .iter()
@@ -168,7 +178,9 @@ pub(super) fn boxes(results: &Results<'_>) -> Vec<Figure> {
     if tasks == 0 {
         return Vec::new();
     }
+
     let title = "Accuracies of the tasks of each category".to_owned();
+
     let chart = BoxChart {
         title: title.clone(),
         axis: "accuracy of a task, %".to_owned(),
@@ -176,6 +188,7 @@ pub(super) fn boxes(results: &Results<'_>) -> Vec<Figure> {
         groups,
         range: (0.0, 100.0),
     };
+
     vec![Figure {
         id: "boxes".to_owned(),
         paper: "Figures 19 and 29",

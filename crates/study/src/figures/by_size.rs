@@ -7,7 +7,7 @@ use crate::plots::{HeatMap, LineChart, LinePoint, Radar};
 use crate::results::{Accuracy, Results};
 use crate::tables::{BySize, by_size, consistency};
 
-/// Groups by task; each is a figure.
+/// Groups by task; each group is a figure.
 fn tasks<'a, 's, 'r>(all: &'a [BySize<'s, 'r>]) -> Vec<&'a [BySize<'s, 'r>]> {
     all.chunk_by(|a, b| a.task == b.task).collect()
 }
@@ -25,10 +25,12 @@ pub(super) fn lines(results: &Results<'_>) -> Vec<Figure> {
     let figure = |systems: &[BySize<'_, '_>]| {
         let task = systems[0].task;
         let title = format!("Accuracy by size: {task}");
+
         let series = systems.iter().take(SYSTEMS_MAX).map(|it| {
             let points = it.sizes.iter().map(|(size, accuracy)| points(accuracy, *size as f64));
             (it.system.label.clone(), points.collect())
         });
+
         let chart = LineChart {
             title: title.clone(),
             x_axis: "size".to_owned(),
@@ -37,6 +39,7 @@ pub(super) fn lines(results: &Results<'_>) -> Vec<Figure> {
             y_range: (0.0, 100.0),
             is_dense: false,
         };
+
         Figure {
             id: format!("sizes-{task}"),
             paper: "Figure 5",
@@ -56,21 +59,25 @@ pub(super) fn heat_maps(results: &Results<'_>) -> Vec<Figure> {
         let title = format!("Heat map of sizes: {task}");
         let sizes: BTreeSet<u64> =
             systems.iter().flat_map(|it| it.sizes.iter().map(|(size, _)| *size)).collect();
+
         let value = |it: &BySize<'_, '_>, size: u64| {
             it.sizes
                 .iter()
                 .find(|(other, _)| *other == size)
                 .map(|(_, accuracy)| 100.0 * accuracy.mean)
         };
+
         let row = |it: &BySize<'_, '_>| {
             (it.system.label.clone(), sizes.iter().map(|size| value(it, *size)).collect::<Vec<_>>())
         };
+
         let chart = HeatMap {
             title: title.clone(),
             axis: "size".to_owned(),
             columns: sizes.iter().map(u64::to_string).collect(),
             rows: systems.iter().map(row).collect(),
         };
+
         Figure {
             id: format!("heat-map-{task}"),
             paper: "Figure 10",
@@ -85,27 +92,32 @@ pub(super) fn heat_maps(results: &Results<'_>) -> Vec<Figure> {
     tasks(&by_size(results)).into_iter().map(figure).collect()
 }
 
-/// Overall accuracy, that at the smallest, a middle and the largest size, and how even it is.
+/// Overall accuracy, accuracy at the smallest, a middle and the largest size, and how even it is.
 pub(super) fn profiles(results: &Results<'_>) -> Vec<Figure> {
     let figure = |systems: &[BySize<'_, '_>]| {
         let task = systems[0].task;
         // Axes are the sizes of the system that was asked most of them.
         let widest = systems.iter().map(|it| &it.sizes).max_by_key(|sizes| sizes.len())?;
+
         let [(first, _), .., (last, _)] = &widest[..] else { return None };
         let middle = widest[widest.len() / 2].0;
         let axes = [*first, middle, *last];
+
         let series = |it: &BySize<'_, '_>| {
             let n: usize = it.sizes.iter().map(|(_, accuracy)| accuracy.n).sum();
             let right: f64 =
                 it.sizes.iter().map(|(_, accuracy)| accuracy.mean * accuracy.n as f64).sum();
+
             let at = |size: u64| {
                 it.sizes.iter().find(|(other, _)| *other == size).map(|(_, it)| 100.0 * it.mean)
             };
+
             let mut values = vec![Some(100.0 * right / n as f64)];
             values.extend(axes.map(at));
             values.push(consistency(&it.sizes).map(|share| 100.0 * share));
             (it.system.label.clone(), values)
         };
+
         let title = format!("Profile: {task}");
         let chart = Radar {
             title: title.clone(),
@@ -117,6 +129,7 @@ pub(super) fn profiles(results: &Results<'_>) -> Vec<Figure> {
             .concat(),
             series: systems.iter().take(SYSTEMS_MAX).map(series).collect(),
         };
+
         Some(Figure {
             id: format!("profile-{task}"),
             paper: "Figure 8",

@@ -1,5 +1,5 @@
-//! A row, point or line for each system: comparisons, gains, sweeps, scaling, transfer (Figures 3,
-//! 4, 7 and 9).
+//! Figures with a row, point or line for each system: comparisons, gains, sweeps, scaling, transfer
+//! (Figures 3, 4, 7 and 9).
 
 use super::by_size::points;
 use super::{Figure, SYSTEMS_MAX, rows_of};
@@ -10,7 +10,7 @@ use crate::tables::{
     category_mean, measured_categories, scaling_series, slug, sweep_accuracy, sweeps, trained,
 };
 
-/// With more systems the bars say nothing that the table does not.
+/// Most bars of a drawing: with more it shows nothing that the table does not.
 const BARS_MAX: usize = 40;
 
 pub(super) fn systems(results: &Results<'_>) -> Vec<Figure> {
@@ -24,10 +24,12 @@ pub(super) fn systems(results: &Results<'_>) -> Vec<Figure> {
         let value = Measured { value: 100.0 * accuracy.mean, interval, is_hollow: false };
         IntervalRow { name: system.label.clone(), values: vec![(accuracy.n > 0).then_some(value)] }
     };
+
     let rows: Vec<IntervalRow> = results.systems.iter().take(BARS_MAX).map(row).collect();
     if rows.len() < 2 {
         return Vec::new();
     }
+
     let title = "Accuracy of each system".to_owned();
     let chart = IntervalChart {
         title: title.clone(),
@@ -37,6 +39,7 @@ pub(super) fn systems(results: &Results<'_>) -> Vec<Figure> {
         has_bars: true,
         range: (0.0, 100.0),
     };
+
     vec![Figure {
         id: "systems".to_owned(),
         paper: "Figures 7 and 9",
@@ -50,6 +53,7 @@ pub(super) fn systems(results: &Results<'_>) -> Vec<Figure> {
 pub(super) fn pairs(results: &Results<'_>) -> Vec<Figure> {
     let row = |pair: &crate::results::PairResults| {
         let differences: Vec<Vec<f64>> = pair.tasks.iter().map(PairedTask::differences).collect();
+
         let interval = match &pair.tasks[..] {
             [task] if task.is_counted => {
                 tango(task.only_right, task.only_left, task.left.len() as u64)
@@ -57,6 +61,7 @@ pub(super) fn pairs(results: &Results<'_>) -> Vec<Figure> {
             _ => clustered(&differences).map(|estimate| estimate.interval),
         };
         let interval = interval.ok().map(|interval| (100.0 * interval.low, 100.0 * interval.high));
+
         let all: Vec<f64> = differences.into_iter().flatten().collect();
         let is_hollow = interval.is_none_or(|(low, high)| low <= 0.0 && high >= 0.0);
         let value = Measured { value: 100.0 * mean(&all), interval, is_hollow };
@@ -65,6 +70,7 @@ pub(super) fn pairs(results: &Results<'_>) -> Vec<Figure> {
     if results.pairs.is_empty() {
         return Vec::new();
     }
+
     let title = "Gain of each pair".to_owned();
     let chart = IntervalChart {
         title: title.clone(),
@@ -74,6 +80,7 @@ pub(super) fn pairs(results: &Results<'_>) -> Vec<Figure> {
         has_bars: false,
         range: (0.0, 0.0),
     };
+
     vec![Figure {
         id: "pairs".to_owned(),
         paper: "Figure 3",
@@ -90,10 +97,12 @@ pub(super) fn pairs(results: &Results<'_>) -> Vec<Figure> {
 pub(super) fn sweep_lines(results: &Results<'_>) -> Vec<Figure> {
     let figure = |sweep: &crate::tables::Sweep<'_, '_>| {
         let numbers = sweep.numbers()?;
+
         let points = numbers
             .iter()
             .zip(&sweep.levels)
             .map(|(x, (_, system))| points(&sweep_accuracy(system), *x));
+
         let title = format!("Accuracy by {}", sweep.factor);
         let chart = LineChart {
             title: title.clone(),
@@ -103,6 +112,7 @@ pub(super) fn sweep_lines(results: &Results<'_>) -> Vec<Figure> {
             y_range: (0.0, 100.0),
             is_dense: false,
         };
+
         Some(Figure {
             id: format!("sweep-{}", slug(sweep.factor)),
             paper: "Tables 60 and 78 to 82",
@@ -120,6 +130,7 @@ pub(super) fn scaling(results: &Results<'_>) -> Vec<Figure> {
         .into_iter()
         .filter(|series| series.sizes.len() > 1)
         .take(SYSTEMS_MAX);
+
     let series: Vec<_> = series
         .map(|series| {
             let points = series
@@ -129,9 +140,11 @@ pub(super) fn scaling(results: &Results<'_>) -> Vec<Figure> {
             (series.name, points.collect())
         })
         .collect();
+
     if series.is_empty() {
         return Vec::new();
     }
+
     let title = "Accuracy by model size".to_owned();
     let chart = LineChart {
         title: title.clone(),
@@ -141,6 +154,7 @@ pub(super) fn scaling(results: &Results<'_>) -> Vec<Figure> {
         y_range: (0.0, 100.0),
         is_dense: false,
     };
+
     vec![Figure {
         id: "scaling".to_owned(),
         paper: "Figure 4",
@@ -156,9 +170,11 @@ pub(super) fn scaling(results: &Results<'_>) -> Vec<Figure> {
 pub(super) fn transfer(results: &Results<'_>) -> Vec<Figure> {
     let systems = trained(results);
     let categories = measured_categories(&systems);
+
     if systems.is_empty() || categories.is_empty() {
         return Vec::new();
     }
+
     let title = "Transfer between categories".to_owned();
     let chart = HeatMap {
         title: title.clone(),
@@ -172,6 +188,7 @@ pub(super) fn transfer(results: &Results<'_>) -> Vec<Figure> {
             })
             .collect(),
     };
+
     vec![Figure {
         id: "transfer".to_owned(),
         paper: "Table 64",

@@ -8,32 +8,37 @@ use crate::results::{PairResults, PairedTask, Results, over_instances};
 use crate::statistics::{Computed, Interval, clustered, mean, quantile, tango};
 use crate::tables::slug;
 
-/// Gains shown in the figure of the largest (as many as the paper's).
+/// Gains in the figure of the largest ones, as many as in the paper's.
 const TOP: usize = 30;
-/// Percentage points.
+/// Width of a bin, in percentage points.
 const BIN_WIDTH: f64 = 5.0;
 
-/// 95 % interval of a task's gain, in percentage points.
+/// The 95 % interval of a task's gain, in percentage points.
 fn gain_interval(task: &PairedTask) -> Computed<Interval> {
     let interval = if task.is_counted {
         tango(task.only_right, task.only_left, task.left.len() as u64)
     } else {
+        // Repeated instances have shares, for which Tango's interval is not made.
         let differences: Vec<Vec<f64>> =
             task.differences().into_iter().map(|value| vec![value]).collect();
         clustered(&differences).map(|estimate| estimate.interval)
     };
+
     interval.map(|interval| interval.scaled(100.0))
 }
 
 pub(super) fn tasks(results: &Results<'_>) -> Vec<Figure> {
     let systems: Vec<_> = results.systems.iter().take(SYSTEMS_MAX).collect();
+
     let mut specs: Vec<_> =
         systems.iter().flat_map(|system| &system.tasks).map(|task| task.spec).collect();
     specs.sort_by_key(|spec| (spec.id, spec.slug));
     specs.dedup_by_key(|spec| spec.slug);
+
     if specs.is_empty() {
         return Vec::new();
     }
+
     let value = |slug: &str, system: &crate::results::SystemResults<'_>| {
         let task = system.tasks.iter().find(|task| task.spec.slug == slug)?;
         let values: Vec<f64> = task.instances.values().copied().collect();
@@ -46,10 +51,12 @@ pub(super) fn tasks(results: &Results<'_>) -> Vec<Figure> {
             is_hollow: false,
         })
     };
+
     let row = |spec: &&'static prime_bench::tasks::Spec| IntervalRow {
         name: spec.slug.to_owned(),
         values: systems.iter().map(|system| value(spec.slug, system)).collect(),
     };
+
     let title = "Accuracy of each task".to_owned();
     let chart = IntervalChart {
         title: title.clone(),
@@ -59,6 +66,7 @@ pub(super) fn tasks(results: &Results<'_>) -> Vec<Figure> {
         has_bars: false,
         range: (0.0, 100.0),
     };
+
     vec![Figure {
         id: "tasks".to_owned(),
         paper: "Figures 15 to 18 and 25 to 28",
@@ -97,6 +105,7 @@ pub(super) fn top_gains(results: &Results<'_>) -> Vec<Figure> {
         let mut tasks: Vec<&PairedTask> = pair.tasks.iter().collect();
         // Ties in the paper's order.
         tasks.sort_by(|a, b| b.gain().total_cmp(&a.gain()).then(a.spec.id.cmp(&b.spec.id)));
+
         let row = |task: &&PairedTask| {
             let interval = gain_interval(task);
             let is_hollow = interval.as_ref().map_or(true, |interval| interval.contains(0.0));
@@ -104,6 +113,7 @@ pub(super) fn top_gains(results: &Results<'_>) -> Vec<Figure> {
             let values = vec![Some(Measured { value: task.gain(), interval, is_hollow })];
             IntervalRow { name: task.spec.slug.to_owned(), values }
         };
+
         let rows: Vec<_> = tasks.iter().take(TOP).map(row).collect();
         let chart = IntervalChart {
             title: format!("Largest gains: {}", pair.title()),
@@ -113,6 +123,7 @@ pub(super) fn top_gains(results: &Results<'_>) -> Vec<Figure> {
             has_bars: true,
             range: (0.0, 1.0),
         };
+
         let caption = format!(
             "The {} largest gains of {} tasks, {} pairs, with 95 % intervals (Tango's; clustered where instances were \
              repeated). Hollow: the interval contains 0. The largest of many gains are overestimates: luck selects \
@@ -121,6 +132,7 @@ pub(super) fn top_gains(results: &Results<'_>) -> Vec<Figure> {
             tasks.len(),
             pair.n()
         );
+
         pair_figure(pair, "top-gains", "Figures 14 and 24", "Largest gains", caption, chart.svg())
     };
     results.pairs.iter().filter(|pair| !pair.tasks.is_empty()).map(figure).collect()
@@ -132,6 +144,7 @@ pub(super) fn scatter(results: &Results<'_>) -> Vec<Figure> {
             .into_iter()
             .filter(|category| pair.tasks.iter().any(|task| task.spec.category == *category))
             .collect();
+
         let point = |task: &PairedTask| Point {
             x: 100.0 * mean(&task.left),
             y: 100.0 * mean(&task.right),
@@ -142,6 +155,7 @@ pub(super) fn scatter(results: &Results<'_>) -> Vec<Figure> {
             label: String::new(),
             interval: None,
         };
+
         let chart = Scatter {
             title: format!("Accuracy of each task: {}", pair.title()),
             x_axis: format!("{}, %", pair.left),
@@ -153,11 +167,13 @@ pub(super) fn scatter(results: &Results<'_>) -> Vec<Figure> {
             has_diagonal: true,
             line: Vec::new(),
         };
+
         let caption = format!(
             "A point a task, {} tasks, {} pairs of the same instances. On the line both are equal; intervals are in the table.",
             pair.tasks.len(),
             pair.n()
         );
+
         pair_figure(
             pair,
             "scatter",
@@ -174,12 +190,14 @@ pub(super) fn gains(results: &Results<'_>) -> Vec<Figure> {
     let figure = |pair: &PairResults| {
         let mut gains: Vec<f64> = pair.tasks.iter().map(PairedTask::gain).collect();
         gains.sort_by(f64::total_cmp);
+
         let caption = format!(
             "Gains of {} tasks in bins of {BIN_WIDTH} percentage points (pp): mean {:.1} pp, median {:.1} pp.",
             gains.len(),
             mean(&gains),
             quantile(&gains, 0.5).unwrap_or_default()
         );
+
         let chart = Histogram {
             title: format!("Gains: {}", pair.title()),
             x_axis: "gain, percentage points".to_owned(),
@@ -187,6 +205,7 @@ pub(super) fn gains(results: &Results<'_>) -> Vec<Figure> {
             values: gains,
             bin_width: BIN_WIDTH,
         };
+
         pair_figure(pair, "gains", "Figures 21 and 31", "Histogram of gains", caption, chart.svg())
     };
     results.pairs.iter().filter(|pair| !pair.tasks.is_empty()).map(figure).collect()

@@ -1,4 +1,4 @@
-//! Figures of a study: which chart shows which rows, with a caption that says n, intervals and
+//! Figures of a study: which chart shows which rows, with a caption that names n, intervals and
 //! tests.
 
 mod by_category;
@@ -18,18 +18,18 @@ pub struct Figure {
     /// What it corresponds to in the paper: `Figure 12`.
     pub paper: &'static str,
     pub title: String,
-    /// What is shown, n, intervals.
+    /// What is shown, with n and intervals.
     pub caption: String,
-    /// Stands alone; the colours are those of a light page.
+    /// The drawing, which stands alone, in the colours of a light page.
     pub svg: String,
-    /// The table that has its rows.
+    /// Identifier of the table that has its rows.
     pub table: String,
 }
 
-/// The most systems that one drawing shows; the tables have all.
+/// Most systems that one drawing shows; the tables have all.
 const SYSTEMS_MAX: usize = 6;
 
-/// Says how many systems are not drawn.
+/// A sentence with the number of systems that are not drawn.
 fn more_systems(results: &Results<'_>) -> String {
     match results.systems.len().saturating_sub(SYSTEMS_MAX) {
         0 => String::new(),
@@ -42,7 +42,7 @@ fn system_names(results: &Results<'_>) -> Vec<String> {
     results.systems.iter().take(SYSTEMS_MAX).map(|system| system.label.clone()).collect()
 }
 
-/// The tables that have the rows of a figure, by the figure's identifier.
+/// The table that has the rows of a figure, by the figure's identifier.
 pub(crate) fn rows_of(figure: &str) -> &'static str {
     match figure {
         "categories" | "radar" => "categories",
@@ -60,16 +60,17 @@ pub(crate) fn rows_of(figure: &str) -> &'static str {
     }
 }
 
-/// The figures that a list of the paper's numbers asks for, all without a list. A figure without
-/// data is left out.
+/// The figures that a list of the paper's numbers asks for; all without a list. Figures without
+/// data are left out.
 pub fn all_figures(results: &Results<'_>, numbers: &[String]) -> Vec<Figure> {
     let mut asked = wanted(numbers, 'F');
-    // The paper has tables only.
+    // The paper has only tables of these.
     asked.extend(
         wanted(numbers, 'T')
             .into_iter()
             .filter(|id| ["difficulty", "sweeps", "transfer"].contains(id)),
     );
+
     let mut figures = Vec::new();
     type Make = fn(&Results<'_>) -> Vec<Figure>;
     let makers: [(&str, Make); 17] = [
@@ -91,8 +92,10 @@ pub fn all_figures(results: &Results<'_>, numbers: &[String]) -> Vec<Figure> {
         ("scaling", by_system::scaling),
         ("transfer", by_system::transfer),
     ];
+
     for (_, make) in makers.into_iter().filter(|(id, _)| asked.contains(id)) {
         figures.extend(make(results));
     }
+
     figures
 }

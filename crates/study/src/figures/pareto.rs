@@ -5,14 +5,15 @@ use crate::plots::{Point, Scatter};
 use crate::results::{Results, over_instances};
 use crate::tables::mean_ms;
 
-/// The points that no other one beats: faster and at least as accurate, or as fast and more
-/// accurate. From left to right.
+/// The points that no other point beats by being faster and at least as accurate, or as fast and
+/// more accurate; from left to right.
 fn frontier(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let is_beaten = |(x, y): (f64, f64)| {
         points.iter().any(|(other_x, other_y)| {
             *other_x <= x && *other_y >= y && (*other_x < x || *other_y > y)
         })
     };
+
     let mut best: Vec<_> = points.iter().copied().filter(|point| !is_beaten(*point)).collect();
     best.sort_by(|a, b| a.0.total_cmp(&b.0));
     best
@@ -23,6 +24,7 @@ pub(super) fn pareto(results: &Results<'_>) -> Vec<Figure> {
         let accuracy = over_instances(&system.values(|_, _| true));
         let interval =
             accuracy.interval.ok().map(|interval| (100.0 * interval.low, 100.0 * interval.high));
+
         let x = mean_ms(system)?;
         Some(Point {
             x,
@@ -32,14 +34,17 @@ pub(super) fn pareto(results: &Results<'_>) -> Vec<Figure> {
             interval,
         })
     };
+
     let points: Vec<Point> = results.systems.iter().enumerate().filter_map(point).collect();
     // One point is no comparison.
     if points.len() < 2 {
         return Vec::new();
     }
+
     let right = points.iter().map(|point| point.x).fold(0.0, f64::max);
     let line = frontier(&points.iter().map(|point| (point.x, point.y)).collect::<Vec<_>>());
     let title = "Accuracy against latency".to_owned();
+
     let chart = Scatter {
         title: title.clone(),
         x_axis: "mean wall time of a run, ms".to_owned(),
@@ -52,6 +57,7 @@ pub(super) fn pareto(results: &Results<'_>) -> Vec<Figure> {
         has_diagonal: false,
         line,
     };
+
     vec![Figure {
         id: "pareto".to_owned(),
         paper: "Figure 6",

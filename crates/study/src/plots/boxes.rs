@@ -19,9 +19,9 @@ pub struct BoxGroup {
 /// Boxes of several groups, horizontal.
 #[derive(Clone, Debug)]
 pub struct BoxChart {
-    /// Read out in place of the drawing.
+    /// Title, read out in place of the drawing.
     pub title: String,
-    /// With its unit.
+    /// Label of the axis, with its unit.
     pub axis: String,
     pub series: Vec<String>,
     pub groups: Vec<BoxGroup>,
@@ -43,11 +43,15 @@ impl BoxChart {
     fn draw(&self, area: &Area<'_>) -> Result<(), Failure> {
         let left = names_width(self.groups.iter().map(|group| group.name.as_str()));
         let count = self.groups.len().max(1) as f64;
+
         let (low, high) = self.range;
         let chart = axes(area, low..high, count..0.0, (&self.axis, ""), left, false)?;
+
         let at = |x: f64, y: f64| pixel(area, &chart, (x.clamp(low, high), y));
+
         let lanes = self.series.len().max(1) as f64;
         let share = f64::from(LANE) / (f64::from(LANE) * lanes + f64::from(GAP));
+
         for (place, group) in self.groups.iter().enumerate() {
             let (x, y) = at(low, place as f64 + 0.5);
             area.draw(&Text::new(
@@ -55,6 +59,7 @@ impl BoxChart {
                 (x - 8, y),
                 aligned(INK.light, HPos::Right, VPos::Center),
             ))?;
+
             for (lane, values) in group.values.iter().enumerate() {
                 let y = place as f64 + 0.5 + (lane as f64 - (lanes - 1.0) / 2.0) * share;
                 if let Some(numbers) = FiveNumbers::of(values) {
@@ -79,6 +84,7 @@ fn draw_box(
     let (_, line) = at(numbers.median, y);
     let x = |value: f64| at(value, y).0;
     let style = series(lane).stroke_width(1);
+
     let whiskers = [
         (numbers.whisker_low, numbers.quartile_low),
         (numbers.quartile_high, numbers.whisker_high),
@@ -86,9 +92,11 @@ fn draw_box(
     for (from, to) in whiskers {
         area.draw(&PathElement::new(vec![(x(from), line), (x(to), line)], style))?;
     }
+    // Filled in the page's colour, so that the grid does not show through.
     let corners = [(x(numbers.quartile_low), line - 6), (x(numbers.quartile_high), line + 6)];
     area.draw(&Rectangle::new(corners, PAPER.light.filled()))?;
     area.draw(&Rectangle::new(corners, style))?;
+
     let median = vec![(x(numbers.median), line - 6), (x(numbers.median), line + 6)];
     area.draw(&PathElement::new(median, series(lane).stroke_width(3)))
 }

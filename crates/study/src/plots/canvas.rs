@@ -13,16 +13,16 @@ use prime_page::palette::{INK, RULE, SOFT};
 
 use super::marker::draw_marker;
 
-/// Pixels.
+/// Width of every drawing, in pixels.
 pub(super) const WIDTH: u32 = 720;
-/// Approximate width of a letter.
+/// Approximate width of a letter, in pixels.
 const LETTER: u32 = 7;
 const FONT_SIZE: u32 = 13;
-/// Height of a line of the legend.
+/// Height of a line of the legend, in pixels.
 const LEGEND_LINE: u32 = 20;
 pub(super) const X_LABELS: u32 = 44;
 
-/// Drawing into memory; the library's backends can fail.
+/// Failure of the library's backends; drawing into memory does not fail.
 pub(super) type Failure = DrawingAreaErrorKind<std::io::Error>;
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Chart<'a, 'b> =
@@ -41,13 +41,13 @@ pub(super) fn text_width(text: &str) -> u32 {
     u32::try_from(text.chars().count()).unwrap_or(u32::MAX).saturating_mul(LETTER)
 }
 
-/// Room for names at the left, at most a third of the drawing.
+/// Room for names on the left, at most a third of the drawing.
 pub(super) fn names_width<'n>(names: impl IntoIterator<Item = &'n str>) -> u32 {
     let longest = names.into_iter().map(text_width).max().unwrap_or_default();
     (longest + 20).min(WIDTH / 3)
 }
 
-/// Whole numbers without decimals.
+/// A number with at most two decimals; integers have none.
 pub(super) fn plain(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -57,7 +57,9 @@ pub(super) fn plain(value: f64) -> String {
 /// A legend's lines, each a list of series.
 fn legend_lines(names: &[String]) -> Vec<Vec<usize>> {
     let mut lines: Vec<Vec<usize>> = Vec::new();
+    // Wider than any line, so that the first name opens one.
     let mut width = u32::MAX;
+
     for (index, name) in names.iter().enumerate() {
         let item = text_width(name) + 36;
         if width.saturating_add(item) > WIDTH - 20 {
@@ -69,10 +71,11 @@ fn legend_lines(names: &[String]) -> Vec<Vec<usize>> {
             line.push(index);
         }
     }
+
     lines
 }
 
-/// Draws a chart of `height` pixels below a legend of the series' markers; without names there is
+/// Draws a chart of `height` pixels below a legend of the series' markers. Without names there is
 /// no legend. `title` is read out in place of the drawing.
 pub(super) fn svg(
     title: &str,
@@ -82,7 +85,9 @@ pub(super) fn svg(
 ) -> String {
     let lines = legend_lines(legend);
     let above = LEGEND_LINE * u32::try_from(lines.len()).unwrap_or(0) + 8;
+
     let mut svg = String::new();
+    // A scope, because the backend borrows the text until it is dropped.
     {
         let root = SVGBackend::with_string(&mut svg, (WIDTH, above + height)).into_drawing_area();
         let drawn = (|| {
@@ -96,22 +101,25 @@ pub(super) fn svg(
                     x += text_width(&legend[*index]).cast_signed() + 36;
                 }
             }
+
             draw(&chart)?;
             root.present()
         })();
         drawn.expect("invariant: drawing into memory cannot fail");
     }
+
     named(&svg, title)
 }
 
-/// Gives the drawing a name for readers who cannot see it.
+/// Gives the drawing a name for screen readers.
 fn named(svg: &str, title: &str) -> String {
     let title = title.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let Some((head, rest)) = svg.split_once('>') else { return svg.to_owned() };
     format!("{head} role=\"img\"><title>{title}</title>{rest}")
 }
 
-/// Axes with a grid, from `x` and `y` ranges. Without labels on y, names are drawn by the caller.
+/// Axes with a grid, from the ranges `x` and `y`. Without labels on y, the caller draws names
+/// there.
 pub(super) fn axes<'a, 'b>(
     area: &'a Area<'b>,
     x: std::ops::Range<f64>,
@@ -126,6 +134,7 @@ pub(super) fn axes<'a, 'b>(
         .x_label_area_size(X_LABELS)
         .y_label_area_size(left)
         .build_cartesian_2d(x, y)?;
+
     let mut mesh = chart.configure_mesh();
     mesh.x_desc(x_name)
         .y_desc(y_name)
@@ -137,12 +146,15 @@ pub(super) fn axes<'a, 'b>(
         .axis_style(SOFT.light)
         .label_style(text_style(SOFT.light))
         .axis_desc_style(text_style(INK.light));
+
     if has_y_labels {
         mesh.y_labels(10);
     } else {
         mesh.disable_y_mesh().y_labels(0);
     }
+
     mesh.draw()?;
+    // It borrows the chart, which is returned.
     drop(mesh);
     Ok(chart)
 }

@@ -9,9 +9,9 @@ use super::canvas::{Area, Failure, axes, pixel, svg};
 /// Counts of values in bins of equal width.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    /// Read out in place of the drawing.
+    /// Title, read out in place of the drawing.
     pub title: String,
-    /// With units.
+    /// Labels of the axes, with units.
     pub x_axis: String,
     pub y_axis: String,
     pub values: Vec<f64>,
@@ -19,7 +19,7 @@ pub struct Histogram {
 }
 
 const HEIGHT: u32 = 320;
-/// No chart has more.
+/// Upper limit on the bins: no useful chart has more.
 const BINS_MAX: i64 = 400;
 
 impl Histogram {
@@ -31,8 +31,10 @@ impl Histogram {
     pub fn bins(&self) -> Vec<(f64, usize)> {
         // The slack keeps 15.000000000000002 and 14.999999999999998 in one bin.
         let bin = |value: &f64| (value / self.bin_width + 1e-9).floor() as i64;
+
         let Some(first) = self.values.iter().map(bin).min() else { return Vec::new() };
         let last = self.values.iter().map(bin).max().unwrap_or(first).min(first + BINS_MAX);
+
         let count = |wanted: i64| self.values.iter().filter(|value| bin(value) == wanted).count();
         (first..=last).map(|index| (index as f64 * self.bin_width, count(index))).collect()
     }
@@ -46,8 +48,10 @@ impl Histogram {
         let start = bins.first().map_or(0.0, |(start, _)| *start);
         let end = bins.last().map_or(self.bin_width, |(start, _)| start + self.bin_width);
         let highest = bins.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1) as f64;
+
         let chart =
             axes(area, start..end, 0.0..highest * 1.05, (&self.x_axis, &self.y_axis), 50, true)?;
+
         for (start, count) in bins.into_iter().filter(|(_, count)| *count > 0) {
             let at = |x, y| pixel(area, &chart, (x, y));
             let corners = [at(start, count as f64), at(start + self.bin_width, 0.0)];

@@ -1,5 +1,5 @@
-//! Horizontal bars or points with intervals, one row for each name: category bars, forest plots,
-//! gains.
+//! Horizontal bars or points with intervals, one row for each name: bars of categories, forest
+//! plots, gains.
 
 use plotters::element::{PathElement, Rectangle, Text};
 use plotters::style::Color as _;
@@ -14,11 +14,11 @@ use super::marker::draw_marker;
 pub struct Measured {
     pub value: f64,
     pub interval: Option<(f64, f64)>,
-    /// Drawn hollow: not significant.
+    /// Whether it is drawn hollow, which means not significant.
     pub is_hollow: bool,
 }
 
-/// A row: a value of each series, if it has one.
+/// A row, with a value for each series that has one.
 #[derive(Clone, Debug)]
 pub struct IntervalRow {
     pub name: String,
@@ -28,20 +28,20 @@ pub struct IntervalRow {
 /// Rows of values with intervals.
 #[derive(Clone, Debug)]
 pub struct IntervalChart {
-    /// Read out in place of the drawing.
+    /// Title, read out in place of the drawing.
     pub title: String,
-    /// With its unit.
+    /// Label of the axis, with its unit.
     pub axis: String,
     /// Names of the series, for the legend.
     pub series: Vec<String>,
     pub rows: Vec<IntervalRow>,
-    /// Bars from zero; points otherwise.
+    /// Whether values are bars from zero; otherwise they are points.
     pub has_bars: bool,
-    /// Least range of the axis, such as 0 to 100 per cent.
+    /// Smallest range of the axis, such as 0 to 100 per cent.
     pub range: (f64, f64),
 }
 
-/// Pixels of one series in a row.
+/// Height of one series in a row, in pixels.
 const LANE: u32 = 13;
 const GAP: u32 = 7;
 
@@ -56,27 +56,33 @@ impl IntervalChart {
 
     fn draw(&self, area: &Area<'_>) -> Result<(), Failure> {
         let values = || self.rows.iter().flat_map(|row| &row.values).flatten();
+        // Intervals may reach further than the values.
         let reach = |start: f64, pick: fn(f64, f64) -> f64| {
             values().fold(start, |end, value| {
                 let (low, high) = value.interval.unwrap_or((value.value, value.value));
                 pick(pick(end, value.value), if pick(low, high) == low { low } else { high })
             })
         };
+
         let (low, high) = (reach(self.range.0, f64::min), reach(self.range.1, f64::max));
         let margin = if low < 0.0 { 0.02 * (high - low) } else { 0.0 };
+
         let left = names_width(self.rows.iter().map(|row| row.name.as_str()));
         let count = self.rows.len().max(1) as f64;
         let chart =
             axes(area, low - margin..high + 0.001, count..0.0, (&self.axis, ""), left, false)?;
         let at = |x: f64, y: f64| pixel(area, &chart, (x, y));
+
         if low < 0.0 {
             area.draw(&PathElement::new(
                 vec![at(0.0, 0.0), at(0.0, count)],
                 SOFT.light.stroke_width(1),
             ))?;
         }
+
         let lanes = self.series.len().max(1) as f64;
         let share = f64::from(LANE) / (f64::from(LANE) * lanes + f64::from(GAP));
+
         for (place, row) in self.rows.iter().enumerate() {
             let (x, y) = at(low - margin, place as f64 + 0.5);
             area.draw(&Text::new(
@@ -84,6 +90,7 @@ impl IntervalChart {
                 (x - 8, y),
                 aligned(INK.light, HPos::Right, VPos::Center),
             ))?;
+
             for (lane, value) in row.values.iter().enumerate() {
                 let Some(value) = value else { continue };
                 let y = place as f64 + 0.5 + (lane as f64 - (lanes - 1.0) / 2.0) * share;
@@ -102,6 +109,7 @@ impl IntervalChart {
         value: &Measured,
     ) -> Result<(), Failure> {
         let (end, line) = at(value.value, y);
+
         if self.has_bars {
             let (start, _) = at(0.0, y);
             let corners = [(start.min(end), line - 5), (start.max(end), line + 5)];
@@ -109,6 +117,7 @@ impl IntervalChart {
             area.draw(&Rectangle::new(corners, inside.filled()))?;
             area.draw(&Rectangle::new(corners, series(lane).stroke_width(1)))?;
         }
+
         if let Some((low, high)) = value.interval {
             let ((low, _), (high, _)) = (at(low, y), at(high, y));
             let colour = if self.has_bars { INK.light } else { series(lane) };
@@ -120,6 +129,7 @@ impl IntervalChart {
                 ))?;
             }
         }
+
         if self.has_bars { Ok(()) } else { draw_marker(area, (end, line), lane, value.is_hollow) }
     }
 }

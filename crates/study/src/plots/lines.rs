@@ -1,4 +1,4 @@
-//! Lines over a numeric axis, a marker at each point.
+//! Lines over a numeric axis with a marker at each point.
 
 use plotters::element::PathElement;
 use plotters::style::Color as _;
@@ -18,16 +18,16 @@ pub struct LinePoint {
 /// A line for each series.
 #[derive(Clone, Debug)]
 pub struct LineChart {
-    /// Read out in place of the drawing.
+    /// Title, read out in place of the drawing.
     pub title: String,
-    /// With units.
+    /// Labels of the axes, with units.
     pub x_axis: String,
     pub y_axis: String,
     /// Names and points, from left to right.
     pub series: Vec<(String, Vec<LinePoint>)>,
-    /// Least range of y.
+    /// Smallest range of y.
     pub y_range: (f64, f64),
-    /// Without markers and intervals, for many points.
+    /// Whether to leave out markers and intervals, for many points.
     pub is_dense: bool,
 }
 
@@ -44,10 +44,13 @@ impl LineChart {
         let points = || self.series.iter().flat_map(|(_, points)| points);
         let reach = |pick: fn(f64, f64) -> f64| points().map(|point| point.x).reduce(pick);
         let (left, right) = (reach(f64::min).unwrap_or(0.0), reach(f64::max).unwrap_or(1.0));
+        // A single point gets room on both sides.
         let margin = if right > left { 0.03 * (right - left) } else { 1.0 };
+
         let high = points().map(|point| point.y).fold(self.y_range.1, f64::max);
         let low = points().map(|point| point.y).fold(self.y_range.0, f64::min);
         let high = if high > low { high } else { low + 1.0 };
+
         let x = left - margin..right + margin;
         let chart = axes(
             area,
@@ -57,13 +60,16 @@ impl LineChart {
             Y_LABELS,
             true,
         )?;
+
         let at = |x: f64, y: f64| pixel(area, &chart, (x, y.clamp(low, high)));
+
         for (index, (_, points)) in self.series.iter().enumerate() {
             let line: Vec<_> = points.iter().map(|point| at(point.x, point.y)).collect();
             area.draw(&PathElement::new(
                 line,
                 series(index).stroke_width(if self.is_dense { 1 } else { 2 }),
             ))?;
+
             for point in points.iter().filter(|_| !self.is_dense) {
                 if let Some((low, high)) = point.interval {
                     let line = vec![at(point.x, low), at(point.x, high)];

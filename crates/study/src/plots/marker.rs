@@ -1,4 +1,4 @@
-//! Markers: series differ in shape as well as in colour; hollow ones are not significant.
+//! Markers. Series differ in shape as well as in colour; a hollow marker means not significant.
 
 use plotters::element::{Circle, PathElement, Polygon};
 use plotters::style::Color as _;
@@ -6,7 +6,7 @@ use prime_page::palette::{PAPER, series};
 
 use super::canvas::{Area, Failure};
 
-/// Half the size, in pixels.
+/// Half the size of a marker, in pixels.
 const RADIUS: i32 = 4;
 
 /// Draws the marker of a series around a pixel of the area.
@@ -18,6 +18,7 @@ pub(super) fn draw_marker(
 ) -> Result<(), Failure> {
     let colour = series(index);
     let inside = if is_hollow { PAPER.light } else { colour };
+
     let r = RADIUS;
     let corners = match index % 4 {
         1 => vec![(-r, -r), (r, -r), (r, r), (-r, r)],
@@ -28,8 +29,10 @@ pub(super) fn draw_marker(
             return area.draw(&Circle::new((x, y), r, colour.stroke_width(2)));
         }
     };
+
     let mut corners: Vec<_> = corners.into_iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
     area.draw(&Polygon::new(corners.clone(), inside.filled()))?;
+
     corners.push(corners[0]);
     area.draw(&PathElement::new(corners, colour.stroke_width(2)))
 }

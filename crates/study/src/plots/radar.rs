@@ -8,10 +8,10 @@ use prime_page::palette::{INK, RULE, SOFT, series};
 use super::canvas::{Area, Failure, WIDTH, aligned, svg};
 use super::marker::draw_marker;
 
-/// A polygon for each series over three axes or more.
+/// A polygon for each series over at least three axes.
 #[derive(Clone, Debug)]
 pub struct Radar {
-    /// Read out in place of the drawing.
+    /// Title, read out in place of the drawing.
     pub title: String,
     pub axes: Vec<String>,
     /// A name, and a value from 0 to 100 for each axis that has one.
@@ -41,6 +41,7 @@ impl Radar {
         let ring = |share: f64| {
             (0..=count).map(|axis| at(axis % count.max(1), count, share)).collect::<Vec<_>>()
         };
+
         for percent in [25_u32, 50, 75, 100] {
             let share = f64::from(percent) / 100.0;
             area.draw(&PathElement::new(ring(share), RULE.light.stroke_width(1)))?;
@@ -48,30 +49,36 @@ impl Radar {
             let style = aligned(SOFT.light, HPos::Left, VPos::Bottom);
             area.draw(&Text::new(percent.to_string(), (x + 3, y), style))?;
         }
+
         for (axis, name) in self.axes.iter().enumerate() {
             area.draw(&PathElement::new(
                 vec![at(axis, count, 0.0), at(axis, count, 1.0)],
                 RULE.light.stroke_width(1),
             ))?;
+            // Outside the outermost ring.
             let (x, y) = at(axis, count, 1.08);
             let middle = (WIDTH / 2).cast_signed();
+
             let horizontal = match x - middle {
                 -20..=20 => HPos::Center,
                 21.. => HPos::Left,
                 _ => HPos::Right,
             };
+
             area.draw(&Text::new(
                 name.clone(),
                 (x, y),
                 aligned(INK.light, horizontal, VPos::Center),
             ))?;
         }
+
         for (index, (_, values)) in self.series.iter().enumerate() {
             let point = |(axis, value): (usize, &Option<f64>)| {
                 value.map(|value| at(axis, count, (value / 100.0).clamp(0.0, 1.0)))
             };
             let points: Vec<_> = values.iter().enumerate().filter_map(point).collect();
             let outline = points.iter().chain(points.first()).copied().collect::<Vec<_>>();
+
             area.draw(&PathElement::new(outline, series(index).stroke_width(2)))?;
             for point in points {
                 draw_marker(area, point, index, false)?;

@@ -13,9 +13,9 @@ use super::marker::draw_marker;
 pub struct Point {
     pub x: f64,
     pub y: f64,
-    /// Index into the series.
+    /// Index of its series.
     pub series: usize,
-    /// Drawn beside it, if not empty.
+    /// Text drawn beside it, if not empty.
     pub label: String,
     /// Interval of y.
     pub interval: Option<(f64, f64)>,
@@ -24,17 +24,17 @@ pub struct Point {
 /// A scatter plot.
 #[derive(Clone, Debug)]
 pub struct Scatter {
-    /// Read out in place of the drawing.
+    /// Title, read out in place of the drawing.
     pub title: String,
-    /// With units.
+    /// Labels of the axes, with units.
     pub x_axis: String,
     pub y_axis: String,
-    /// For the legend; may be empty.
+    /// Names of the series for the legend; may be empty.
     pub series: Vec<String>,
     pub points: Vec<Point>,
     pub x_range: (f64, f64),
     pub y_range: (f64, f64),
-    /// Draws y = x.
+    /// Whether to draw y = x.
     pub has_diagonal: bool,
     /// A line through these points, such as a frontier.
     pub line: Vec<(f64, f64)>,
@@ -53,21 +53,25 @@ impl Scatter {
         let chart =
             axes(area, left..right, low..high, (&self.x_axis, &self.y_axis), Y_LABELS, true)?;
         let at = |x: f64, y: f64| pixel(area, &chart, (x.clamp(left, right), y.clamp(low, high)));
+
         if self.has_diagonal {
             let ends = (left.max(low), right.min(high));
             let diagonal = vec![at(ends.0, ends.0), at(ends.1, ends.1)];
             area.draw(&PathElement::new(diagonal, SOFT.light.stroke_width(1)))?;
         }
+
         if self.line.len() > 1 {
             let line = self.line.iter().map(|(x, y)| at(*x, *y)).collect::<Vec<_>>();
             area.draw(&PathElement::new(line, SOFT.light.stroke_width(2)))?;
         }
+
         for point in &self.points {
             let (x, y) = at(point.x, point.y);
             if let Some((low, high)) = point.interval {
                 let line = vec![at(point.x, low), at(point.x, high)];
                 area.draw(&PathElement::new(line, INK.light.stroke_width(1)))?;
             }
+
             draw_marker(area, (x, y), point.series, false)?;
             if !point.label.is_empty() {
                 let style = aligned(INK.light, HPos::Left, VPos::Bottom);

@@ -9,11 +9,14 @@ fn check(svg: &str) {
         "{:?}: {svg}",
         roxmltree::Document::parse(svg).err()
     );
+
     assert!(
         svg.contains("role=\"img\"") && svg.contains("<title>a &lt;title&gt;</title>"),
         "{svg:.300}"
     );
+
     assert!(!svg.contains("NaN") && !svg.contains("inf"));
+
     // Nothing but the palette's colours, which the page replaces on a dark screen.
     let colours: Vec<String> = all().into_iter().map(|(_, colour)| hex(colour.light)).collect();
     for (at, _) in svg.match_indices("=\"#") {
@@ -32,6 +35,7 @@ fn measured(value: f64) -> Measured {
 fn drawings_are_well_formed_with_and_without_values() {
     let series =
         vec!["<a>".to_owned(), "b".to_owned(), "c".to_owned(), "d".to_owned(), "e".to_owned()];
+
     let rows = |count: usize| {
         let row = |index: usize| IntervalRow {
             name: format!("<{index}>"),
@@ -45,6 +49,7 @@ fn drawings_are_well_formed_with_and_without_values() {
         };
         (0..count).map(row).collect::<Vec<_>>()
     };
+
     for has_bars in [true, false] {
         for count in [0, 1, 86] {
             let (title, axis) = (TITLE.to_owned(), "%".to_owned());
@@ -59,6 +64,7 @@ fn drawings_are_well_formed_with_and_without_values() {
             check(&chart.svg());
         }
     }
+
     for values in [vec![], vec![vec![], vec![4.0]], vec![vec![1.0, 2.0, 50.0, 3.0], vec![100.0; 3]]]
     {
         let groups = vec![BoxGroup { name: "<g>".to_owned(), values }];
@@ -71,6 +77,7 @@ fn drawings_are_well_formed_with_and_without_values() {
         };
         check(&chart.svg());
     }
+
     for values in [vec![], vec![0.0], vec![-12.0, 3.0, 99.9, 1e9]] {
         let histogram = Histogram {
             title: TITLE.to_owned(),
@@ -81,6 +88,7 @@ fn drawings_are_well_formed_with_and_without_values() {
         };
         check(&histogram.svg());
     }
+
     let radar = Radar {
         title: TITLE.to_owned(),
         axes: (0..12).map(|axis| format!("<{axis}>")).collect(),
@@ -90,6 +98,7 @@ fn drawings_are_well_formed_with_and_without_values() {
         )],
     };
     check(&radar.svg());
+
     let point = |x: f64| Point {
         x,
         y: 2.0 * x,
@@ -97,6 +106,7 @@ fn drawings_are_well_formed_with_and_without_values() {
         label: "<l>".to_owned(),
         interval: Some((0.0, x)),
     };
+
     let scatter = Scatter {
         title: TITLE.to_owned(),
         x_axis: "x".to_owned(),
@@ -125,6 +135,7 @@ fn heat_maps_and_lines_are_well_formed_whatever_their_values() {
         };
         check(&map.svg());
     }
+
     let point = |x: f64| LinePoint { x, y: x * x - 3.0, interval: Some((-9.0, x)) };
     for points in [vec![], vec![point(1.0)], vec![point(0.0), point(4.0), point(1e9)]] {
         for is_dense in [true, false] {

@@ -1,12 +1,12 @@
-//! Columns of a record: their names, types and meanings, from which the Parquet schema and the
+//! Columns of a record: names, types and meanings, from which the Parquet schema and the
 //! documentation are made.
 
 /// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// UTF-8.
+    /// Text in UTF-8.
     Text,
-    /// Unsigned, 64 bits.
+    /// Unsigned integer of 64 bits.
     Count,
     /// IEEE double.
     Float,
@@ -16,10 +16,10 @@ pub enum Kind {
 /// One column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Never changes within a schema version.
+    /// Name, which never changes within a schema version.
     pub name: &'static str,
     pub kind: Kind,
-    /// May be absent (`null`).
+    /// Whether it may be absent (`null`).
     pub is_optional: bool,
     /// Meaning, with the unit.
     pub meaning: &'static str,
@@ -29,6 +29,7 @@ impl Column {
     /// The column's line of a Parquet schema.
     pub(super) fn declaration(&self) -> String {
         let repetition = if self.is_optional { "optional" } else { "required" };
+
         let kind = match self.kind {
             Kind::Text => "binary",
             Kind::Count => "int64",
@@ -40,6 +41,7 @@ impl Column {
             Kind::Count => " (integer(64, false))",
             Kind::Float | Kind::Flag => "",
         };
+
         format!("    {repetition} {kind} {}{logical};", self.name)
     }
 }
@@ -47,6 +49,7 @@ impl Column {
 /// The columns as a Markdown table, for the documentation.
 pub fn markdown(columns: &[Column]) -> String {
     let header = "| column | type | may be null | meaning |\n| --- | --- | --- | --- |\n";
+
     let line = |column: &Column| {
         let kind = match column.kind {
             Kind::Text => "text",
@@ -54,9 +57,11 @@ pub fn markdown(columns: &[Column]) -> String {
             Kind::Float => "number",
             Kind::Flag => "true or false",
         };
+
         let optional = if column.is_optional { "yes" } else { "" };
         let meaning =
             column.meaning.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
+
         format!("| `{}` | {kind} | {optional} | {meaning} |\n", column.name)
     };
     header.to_owned() + &columns.iter().map(line).collect::<String>()
@@ -87,7 +92,7 @@ pub(super) trait Field {
     const KIND: Kind;
     const IS_OPTIONAL: bool = false;
 
-    /// Appends it to its column.
+    /// Appends the value to its column.
     fn push(&self, values: &mut Values);
 }
 
@@ -123,6 +128,7 @@ impl<T: Field> Field for Option<T> {
         if let Some(value) = self {
             return value.push(values);
         }
+
         match values {
             Values::Text(values) => values.push(None),
             Values::Count(values) => values.push(None),

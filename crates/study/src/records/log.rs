@@ -1,5 +1,5 @@
 //! The growing file of a study's records. A process that is killed leaves whole lines and at most
-//! one torn one, which the next process removes; so a run is either there or is run again.
+//! one torn one, which the next process removes, so that a run is either recorded or run again.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -29,7 +29,7 @@ pub enum AppendError {
 pub struct RecordLog {
     path: PathBuf,
     file: File,
-    /// The last status of each run.
+    /// The newest status of each run.
     statuses: BTreeMap<Key, Status>,
     records: Vec<Record>,
     torn_bytes: usize,
@@ -49,7 +49,7 @@ impl RecordLog {
             .truncate(false)
             .open(path)
             .map_err(failed)?;
-        // Released by the kernel however this process ends.
+        // Locked before reading. The kernel releases the lock however this process ends.
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -57,21 +57,24 @@ impl RecordLog {
             }
             Err(TryLockError::Error(reason)) => return Err(failed(reason)),
         }
+
         let found = read(path)?;
         if found.is_compressed {
             return Err(AppendError::Compressed { path: path.to_owned() });
         }
+        // The torn line goes, and new records follow the last whole one.
         file.set_len(found.whole_bytes).map_err(failed)?;
         file.seek(SeekFrom::End(0)).map_err(failed)?;
         if found.lacks_newline {
             file.write_all(b"\n").map_err(failed)?;
         }
+
         let statuses = found.records.iter().map(|record| (record.key(), record.status)).collect();
         let (records, torn_bytes) = (found.records, found.torn_bytes);
         Ok(Self { path: path.to_owned(), file, statuses, records, torn_bytes })
     }
 
-    /// The records that were there when the file was opened.
+    /// The records found when the file was opened.
     pub fn found(&self) -> &[Record] {
         &self.records
     }
@@ -81,14 +84,14 @@ impl RecordLog {
         self.torn_bytes
     }
 
-    /// Whether a run was measured. One that was not is due again.
+    /// Whether a run was measured; a run that was not is due again.
     pub fn is_measured(&self, key: &Key) -> bool {
         self.statuses.get(key) == Some(&Status::Measured)
     }
 
-    /// Adds a record with one write, which survives the death of this process. [`RecordLog::sync`]
-    /// makes it survive that of the machine. It takes the place of a record of the same run that
-    /// was not measured.
+    /// Adds a record with one write, which survives the death of this process; [`RecordLog::sync`]
+    /// makes it survive a crash of the machine. It replaces a record of the same run that was not
+    /// measured.
     ///
     /// # Errors
     /// If the run was measured already, or the file cannot be written.
@@ -97,16 +100,19 @@ impl RecordLog {
         if self.is_measured(&key) {
             return Err(AppendError::Duplicate { path: self.path.clone(), key: Box::new(key) });
         }
+
         let mut line = serde_json::to_vec(record).expect("invariant: a record serialises");
         line.push(b'\n');
+
         let failed = |reason| AppendError::File { path: self.path.clone(), reason };
         let before = self.file.stream_position().map_err(failed)?;
         if let Err(reason) = self.file.write_all(&line) {
-            // A full disk: what was written of the line must not stand before the next one.
+            // The disk may be full: a part of this line must not stand before the next one.
             let undone =
                 self.file.set_len(before).and_then(|()| self.file.seek(SeekFrom::Start(before)));
             return Err(failed(undone.err().unwrap_or(reason)));
         }
+
         self.statuses.insert(key, record.status);
         Ok(())
     }
@@ -140,13 +146,16 @@ mod tests {
         let folder = folder();
         let path = folder.path().join("runs.jsonl");
         let all = [record("prime", "n-queens", 0), record("prime", "n-queens", 1)];
+
         let mut log = RecordLog::open(&path).unwrap();
         all.iter().for_each(|record| log.append(record).unwrap());
         log.sync().unwrap();
+
         assert_eq!(read(&path).unwrap().records, all);
         assert!(log.is_measured(&all[1].key()));
         assert!(matches!(log.append(&all[1]), Err(AppendError::Duplicate { .. })));
         assert!(matches!(RecordLog::open(&path), Err(AppendError::InUse { .. })));
+
         drop(log);
         assert_eq!(RecordLog::open(&path).unwrap().found(), all);
     }
@@ -157,10 +166,13 @@ mod tests {
         let path = folder.path().join("runs.jsonl");
         let measured = record("prime", "n-queens", 0);
         let failed = Record { status: Status::NotMeasured, right: false, ..measured.clone() };
+
         let mut log = RecordLog::open(&path).unwrap();
         log.append(&failed).unwrap();
         assert!(!log.is_measured(&failed.key()));
+
         log.append(&measured).unwrap();
+
         drop(log);
         assert_eq!(read(&path).unwrap().records, [measured]);
         assert!(RecordLog::open(&path).unwrap().is_measured(&failed.key()));
@@ -174,6 +186,7 @@ mod tests {
         let mut log = RecordLog::open(&path).unwrap();
         all.iter().for_each(|record| log.append(record).unwrap());
         drop(log);
+
         let bytes = fs::read(&path).unwrap();
         let first = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         for cut in
@@ -182,7 +195,9 @@ mod tests {
             fs::write(&path, &bytes[..cut]).unwrap();
             // A line that lacks only its newline is whole.
             let whole = usize::from(cut >= first - 1) + usize::from(cut >= bytes.len() - 1);
+
             assert_eq!(read(&path).unwrap().records, all[..whole], "{cut}");
+
             let mut log = RecordLog::open(&path).unwrap();
             all[whole..].iter().for_each(|record| log.append(record).unwrap());
             assert_eq!(fs::read(&path).unwrap(), bytes, "{cut}");
@@ -218,6 +233,7 @@ mod tests {
             assert!(error.contains(message) && error.contains("runs.jsonl"), "{error}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text, "a refused file is left as it is");
         }
+
         fs::write(&path, [0xff, 0xfe, b'\n']).unwrap();
         assert!(read(&path).is_err());
         assert!(matches!(read(&folder.path().join("none")), Err(ReadError::File { .. })));
@@ -230,19 +246,24 @@ mod tests {
         let all = [record("prime", "n-queens", 0), record("prime", "n-queens", 1)];
         let lines: String =
             all.iter().map(|record| serde_json::to_string(record).unwrap() + "\n").collect();
+
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(lines.as_bytes()).unwrap();
         let bytes = encoder.finish().unwrap();
+
         fs::write(&path, &bytes).unwrap();
         assert_eq!(read(&path).unwrap().records, all);
+
         let error = RecordLog::open(&path).unwrap_err().to_string();
         assert!(error.contains("runs.jsonl.gz") && error.contains("gunzip"), "{error}");
         assert_eq!(fs::read(&path).unwrap(), bytes);
+
         fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
         assert!(
             matches!(read(&path), Err(ReadError::File { .. })),
             "half of it is not the beginning of the records"
         );
+
         fs::write(&path, b"PAR1rest").unwrap();
         assert!(matches!(read(&path), Err(ReadError::Parquet { .. })));
     }
@@ -251,9 +272,11 @@ mod tests {
     fn several_files_are_one_without_repetition() {
         let folder = folder();
         let paths = ["a.jsonl", "b.jsonl"].map(|name| folder.path().join(name));
+
         for (path, index) in paths.iter().zip(0..) {
             RecordLog::open(path).unwrap().append(&record("prime", "n-queens", index)).unwrap();
         }
+
         assert_eq!(read_all(&paths).unwrap().records.len(), 2);
         let twice = [paths[0].clone(), paths[0].clone()];
         let error = read_all(&twice).unwrap_err().to_string();

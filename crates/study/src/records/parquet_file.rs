@@ -1,4 +1,4 @@
-//! Records as one Parquet file, which pandas, polars and DuckDB open.
+//! Records as one Parquet file, for pandas, polars and DuckDB.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::record::{COLUMNS, Record, columns_of};
 #[error("records as Parquet: {0}")]
 pub struct ParquetError(#[from] parquet::errors::ParquetError);
 
-/// Rows of a row group: what a reader decompresses at a time.
+/// Rows of a row group: the unit in which readers decompress.
 const GROUP_ROWS: usize = 50_000;
 
 fn schema() -> String {
@@ -26,7 +26,7 @@ fn schema() -> String {
     format!("message record {{\n{}\n}}", columns.join("\n"))
 }
 
-/// Definition levels of an optional column (0: absent), and the values that are there.
+/// Definition levels of an optional column (0 if absent), and the values that are present.
 fn split<T, V>(values: Vec<Option<T>>, convert: impl Fn(T) -> V) -> (Vec<i16>, Vec<V>) {
     let levels = values.iter().map(|value| i16::from(value.is_some())).collect();
     (levels, values.into_iter().flatten().map(convert).collect())
@@ -74,6 +74,7 @@ fn write_group<W: Write + Send>(
                 )?;
             }
         }
+
         writer.close()?;
     }
     Ok(())
@@ -88,12 +89,14 @@ pub fn write_parquet(records: &[Record], out: impl Write + Send) -> Result<(), P
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
         .build();
+
     let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
     for records in records.chunks(GROUP_ROWS) {
         let mut group = writer.next_row_group()?;
         write_group(&mut group, records)?;
         group.close()?;
     }
+
     writer.close()?;
     Ok(())
 }
@@ -112,15 +115,19 @@ mod tests {
             vec![record("prime", "n-queens", 0), record("single pass", "bubble-sort", 1)];
         records[0].base_seed = u64::MAX;
         records[1].agreement = None;
+
         let mut file = tempfile::tempfile().unwrap();
         write_parquet(&records, &mut file).unwrap();
+
         let reader = SerializedFileReader::new(file).unwrap();
         let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
         assert_eq!(rows.len(), 2);
+
         for (row, record) in rows.iter().zip(&records) {
             let values: std::collections::BTreeMap<_, _> = row.get_column_iter().collect();
             assert_eq!(values.len(), COLUMNS.len());
             let get = |name: &str| *values.iter().find(|(column, _)| **column == name).unwrap().1;
+
             assert_eq!(get("system"), &Field::Str(record.system.clone()));
             assert_eq!(get("base_seed"), &Field::ULong(record.base_seed));
             assert_eq!(get("wall_ms"), &Field::Double(record.wall_ms));

@@ -1,4 +1,4 @@
-//! Reading records, from JSON Lines, which may be compressed.
+//! Reading records from JSON Lines, which may be compressed.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -36,13 +36,13 @@ pub enum ReadError {
     Duplicate { path: PathBuf, line: usize, key: Box<Key>, first: PathBuf },
 }
 
-/// What files start with that are compressed by gzip.
+/// First bytes of files compressed by gzip.
 const GZIP: &[u8] = &[0x1f, 0x8b];
-/// What Parquet files start with.
+/// First bytes of Parquet files.
 const PARQUET: &[u8] = b"PAR1";
 
-/// Adds a record, in place of one of the same run that was not measured. Returns false if the run
-/// was measured already.
+/// Adds a record, replacing a record of the same run that was not measured. Returns false if the
+/// run was measured already.
 fn add(records: &mut Vec<Record>, places: &mut BTreeMap<Key, usize>, record: Record) -> bool {
     match places.entry(record.key()) {
         Entry::Vacant(place) => {
@@ -64,13 +64,14 @@ fn add(records: &mut Vec<Record>, places: &mut BTreeMap<Key, usize>, record: Rec
 #[derive(Debug, Default)]
 pub struct Records {
     pub records: Vec<Record>,
-    /// Bytes of a last line that was not written whole: the writer was killed. They are ignored.
+    /// Bytes of a last line that was not written whole because the writer was killed. They are
+    /// ignored.
     pub torn_bytes: usize,
     /// Bytes of the whole lines.
     pub whole_bytes: u64,
-    /// The last line is whole but lacks its newline.
+    /// Whether the last line is whole but lacks its newline.
     pub(super) lacks_newline: bool,
-    /// The file is compressed.
+    /// Whether the file is compressed.
     pub(super) is_compressed: bool,
 }
 
@@ -80,7 +81,7 @@ impl From<Vec<Record>> for Records {
     }
 }
 
-/// What every version of a record has.
+/// The field that every version of a record has.
 #[derive(Deserialize)]
 struct Version {
     schema: u64,
@@ -94,6 +95,7 @@ fn parse(path: &Path, line: usize, text: &str) -> Result<Record, ReadError> {
             Some((column, value)) => Err(ReadError::Name { path: path(), line, column, value }),
         },
         Ok(record) => Err(ReadError::Schema { path: path(), line, found: record.schema.into() }),
+        // The version explains an unreadable record better than the field that serde stumbled over.
         Err(reason) => match serde_json::from_str::<Version>(text) {
             Ok(Version { schema }) if schema != u64::from(SCHEMA) => {
                 Err(ReadError::Schema { path: path(), line, found: schema })
@@ -103,19 +105,22 @@ fn parse(path: &Path, line: usize, text: &str) -> Result<Record, ReadError> {
     }
 }
 
-/// Reads a file of records, which may be compressed by gzip. A last line without its end is ignored
-/// and counted. Of a run that was not measured at first, the later record counts.
+/// Reads a file of records, which may be compressed by gzip. A last line that is not whole is
+/// ignored and counted. Where a run was not measured at first, its later record counts.
 ///
 /// # Errors
 /// If the file cannot be read or decompressed, is Parquet, a line other than the last is no record,
 /// a record has another schema, or a run was measured twice.
 pub fn read(path: &Path) -> Result<Records, ReadError> {
     let failed = |reason| ReadError::File { path: path.to_owned(), reason };
+
     let mut file = BufReader::new(File::open(path).map_err(failed)?);
+    // By content, because a name may be anything.
     let start = file.fill_buf().map_err(failed)?;
     if start.starts_with(PARQUET) {
         return Err(ReadError::Parquet { path: path.to_owned() });
     }
+
     if start.starts_with(GZIP) {
         let records = read_lines(path, BufReader::new(MultiGzDecoder::new(file)))?;
         return Ok(Records { is_compressed: true, ..records });
@@ -125,14 +130,17 @@ pub fn read(path: &Path) -> Result<Records, ReadError> {
 
 fn read_lines(path: &Path, mut reader: impl BufRead) -> Result<Records, ReadError> {
     let failed = |reason| ReadError::File { path: path.to_owned(), reason };
+
     let mut records = Records::default();
     let (mut text, mut places) = (Vec::new(), BTreeMap::new());
+
     for line in 1.. {
         text.clear();
         let bytes = reader.read_until(b'\n', &mut text).map_err(failed)?;
         if bytes == 0 {
             break;
         }
+
         let is_whole = text.last() == Some(&b'\n');
         let parsed = match std::str::from_utf8(&text) {
             Ok(text) => parse(path, line, text.trim_end()),
@@ -140,6 +148,7 @@ fn read_lines(path: &Path, mut reader: impl BufRead) -> Result<Records, ReadErro
                 Err(ReadError::Line { path: path.to_owned(), line, reason: reason.to_string() })
             }
         };
+
         match parsed {
             Ok(record) => {
                 let key = record.key();
@@ -150,6 +159,7 @@ fn read_lines(path: &Path, mut reader: impl BufRead) -> Result<Records, ReadErro
                 records.whole_bytes += bytes as u64;
                 records.lacks_newline = !is_whole;
             }
+            // Torn by a crash. A whole line that cannot be read is an error instead.
             Err(ReadError::Line { .. }) if !is_whole => records.torn_bytes = bytes,
             Err(error) => return Err(error),
         }
@@ -166,16 +176,20 @@ pub fn read_all(paths: &[PathBuf]) -> Result<Records, ReadError> {
     let (mut places, mut origins) = (BTreeMap::new(), Vec::new());
     for path in paths {
         let records = read(path)?;
+
         for (line, record) in (1..).zip(records.records) {
             let key = record.key();
             if !add(&mut all.records, &mut places, record) {
+                // Each record's file is kept beside it, so that the error can name both.
                 let first =
                     places.get(&key).and_then(|place| origins.get(*place)).copied().unwrap_or(path);
                 let (path, first) = (path.clone(), first.clone());
                 return Err(ReadError::Duplicate { path, line, key: Box::new(key), first });
             }
+
             origins.resize(all.records.len(), path);
         }
+
         all.torn_bytes += records.torn_bytes;
         all.whole_bytes += records.whole_bytes;
     }

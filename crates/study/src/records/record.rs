@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::columns::{Column, Field, Kind, Values, field};
 
-/// Version of the columns. It changes when one gets another name or meaning.
+/// Version of the columns, which changes when a column gets another name or meaning.
 pub const SCHEMA: u32 = 1;
 
 /// Whether a run says anything about its system.
@@ -231,24 +231,25 @@ impl std::fmt::Display for Key {
 /// Where the runs of a system come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
-    /// Of prime-agents.
+    /// Version of prime-agents.
     pub version: String,
     pub commit: Option<String>,
     pub config_hash: String,
     pub model_digest: Option<String>,
     /// Processor and cores.
     pub machine: String,
-    /// Implementation or definition; `none` without one.
+    /// Implementation or definition of the verifier; `none` without one.
     pub verifier: String,
     /// Kinds of constraints that the verifier sees.
     pub kinds: Vec<ConstraintKind>,
 }
 
 impl Record {
-    /// A run of which nothing is known but its key.
+    /// A record of a run about which only its key is known.
     pub fn not_measured(key: Key, category: Category, provenance: &Provenance) -> Self {
         let Key { system, task, difficulty, index, base_seed, repeat } = key;
         let provenance = provenance.clone();
+
         Self {
             schema: SCHEMA,
             study: String::new(),
@@ -328,17 +329,17 @@ impl Record {
         self.status == Status::Measured
     }
 
-    /// The verifier ran the algorithm beside the trace.
+    /// Whether the verifier ran the algorithm beside the trace.
     pub fn saw_transition(&self) -> bool {
         self.checked_kinds.split(',').any(|kind| kind == ConstraintKind::Transition.name())
     }
 
-    /// What the report must know of the instance, which it never generates again.
+    /// Copies what the report needs of the instance, which is never generated again.
     pub fn set_problem(&mut self, problem: &dyn Problem) {
         self.size = size_of(&problem.input());
     }
 
-    /// Copies what the benchmark's judge found.
+    /// Copies the findings of the benchmark's judge.
     pub fn set_judgement(&mut self, judgement: &Judgement) {
         self.right = judgement.correct();
         self.format = judgement.format.into();
@@ -349,20 +350,23 @@ impl Record {
         self.efficiency = judgement.efficiency;
         self.reference_steps = judgement.reference_steps;
         self.faithful = judgement.faithful;
+
         let first = judgement.first_error.as_ref();
         self.first_error_step = first.map(|error| error.step);
         self.first_error_pct = first.map(|error| error.percentile);
         self.first_error_type = first.map(|error| error.error.name().to_owned());
+
         let worst = judgement
             .violations
             .iter()
             .map(|broken| broken.severity)
             .max_by_key(|severity| severity.tenths());
+        // A wrong answer without a broken constraint is as bad as the worst one.
         let worst = worst.or((!self.right).then_some(Severity::Critical));
         self.severity = worst.map(|severity| severity_name(severity).to_owned());
     }
 
-    /// The first text that is none of the names that its column allows, with the column.
+    /// The first text that is not among the names allowed in its column, with the column.
     pub(super) fn unknown_name(&self) -> Option<(&'static str, String)> {
         if self.difficulty.parse::<Difficulty>().is_err() {
             return Some(("difficulty", self.difficulty.clone()));
@@ -373,14 +377,17 @@ impl Record {
         if self.category.parse::<Category>().is_err() {
             return Some(("category", self.category.clone()));
         }
+
         let kinds = self.checked_kinds.split(',').filter(|kind| !kind.is_empty());
         if let Some(kind) = kinds.into_iter().find(|kind| kind.parse::<ConstraintKind>().is_err()) {
             return Some(("checked_kinds", kind.to_owned()));
         }
+
         let is_error = |name: &str| ErrorType::ALL.iter().any(|error| error.name() == name);
         if let Some(name) = self.first_error_type.as_ref().filter(|name| !is_error(name)) {
             return Some(("first_error_type", name.clone()));
         }
+
         let is_severity =
             |name: &str| SEVERITIES.iter().any(|severity| severity_name(*severity) == name);
         let severity = self.severity.as_ref().filter(|name| !is_severity(name));
@@ -388,7 +395,7 @@ impl Record {
     }
 }
 
-/// The size of an input, if it has one.
+/// The size of an input, if it has one: its `n`, else the length of its longest list.
 fn size_of(input: &Value) -> Option<u64> {
     let lists = || {
         input.as_object().into_iter().flat_map(|fields| fields.values()).filter_map(Value::as_array)

@@ -1,4 +1,4 @@
-//! The method section, and remarks, from the records.
+//! The method section and the remarks, made from the records.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ fn numbers<T: Ord + ToString>(records: &[Record], value: impl Fn(&Record) -> T) 
     values.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// How many of something, and which if they are few.
+/// The values if there are few, else their number.
 fn counted(records: &[Record], value: impl Fn(&Record) -> u64) -> String {
     let values: BTreeSet<u64> = records.iter().map(value).collect();
     if values.len() <= 5 {
@@ -34,8 +34,10 @@ fn counted(records: &[Record], value: impl Fn(&Record) -> u64) -> String {
 pub(super) fn method(records: &[Record], results: &Results<'_>) -> Vec<String> {
     let started = || records.iter().map(|record| record.started_at.as_str());
     let (first, last) = (started().min().unwrap_or("never"), started().max().unwrap_or("never"));
+
     let tasks: BTreeSet<&str> = records.iter().map(|record| record.task.as_str()).collect();
     let repeats: BTreeSet<u32> = records.iter().map(|record| record.repeat).collect();
+
     let systems = results.systems.iter().map(|system| {
         let of: Vec<&&Record> = system.runs.iter().collect();
         let hashes: BTreeSet<&str> = of.iter().map(|run| run.config_hash.as_str()).collect();
@@ -44,6 +46,7 @@ pub(super) fn method(records: &[Record], results: &Results<'_>) -> Vec<String> {
         let join = |set: BTreeSet<&str>| set.into_iter().collect::<Vec<_>>().join(", ");
         format!("{}: configuration {}, model {}", system.label, join(hashes), join(models))
     });
+
     vec![
         format!(
             "{} runs of {} systems on {} tasks of PRIME-Bench; base seeds {}; sampling seeds {}; {} of each instance. \
@@ -88,12 +91,14 @@ pub(super) fn remarks(results: &Results<'_>, torn_bytes: usize) -> Vec<String> {
             "The last record was not written whole ({torn_bytes} bytes) and is ignored."
         ));
     }
+
     for system in &results.systems {
         if system.not_measured > 0 {
             remarks
                 .push(format!("{}: {} runs were not measured.", system.label, system.not_measured));
         }
     }
+
     for pair in &results.pairs {
         if pair.unpaired > 0 {
             remarks.push(format!(
@@ -106,14 +111,17 @@ pub(super) fn remarks(results: &Results<'_>, torn_bytes: usize) -> Vec<String> {
             remarks.push(format!("{}: no tests: {reason}.", pair.title()));
         }
     }
+
     let machines: BTreeSet<&str> = results
         .systems
         .iter()
         .flat_map(|system| &system.runs)
         .map(|run| run.machine.as_str())
         .collect();
+
     if machines.len() > 1 {
         remarks.push("The runs are from several machines: compare no times.".to_owned());
     }
+
     remarks
 }

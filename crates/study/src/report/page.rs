@@ -17,13 +17,14 @@ fn figure(figure: &Figure) -> Value {
         title => figure.title,
         caption => figure.caption,
         table => figure.table,
-        // Its texts are escaped already.
+        // Its texts are already escaped.
         svg => Value::from_safe_string(figure.svg.clone()),
     }
 }
 
 fn cell(reasons: &[&str], cell: &Cell) -> Value {
     let mark = Table::mark_of(reasons, cell);
+
     context! {
         text => match cell { Cell::LeftOut(_) => "–".to_owned(), cell => cell.shown() },
         sort => cell.sort_value(),
@@ -34,11 +35,14 @@ fn cell(reasons: &[&str], cell: &Cell) -> Value {
 
 fn table(table: &Table) -> Value {
     let reasons = table.reasons();
+
     let columns = table.columns.iter().map(|column| {
         context! { name => column.name, is_text => column.kind == ColumnKind::Text }
     });
+
     let rows =
         table.rows.iter().map(|row| row.iter().map(|it| cell(&reasons, it)).collect::<Vec<_>>());
+
     context! {
         id => table.id,
         paper => table.paper,
@@ -59,5 +63,6 @@ pub fn page(report: &Report) -> String {
         figures => report.figures.iter().map(figure).collect::<Vec<_>>(),
         tables => report.tables.iter().map(table).collect::<Vec<_>>(),
     };
+
     prime_page::render(TEMPLATE, values)
 }

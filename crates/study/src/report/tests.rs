@@ -28,14 +28,17 @@ fn report(records: &[Record]) -> Report {
 fn the_page_is_self_contained_and_has_every_table_and_figure() {
     let report = report(&records());
     let page = page(&report);
+
     for foreign in ["<link", "<img", "@import", "url(", "src=", "https:"] {
         assert!(!page.contains(foreign), "{foreign}");
     }
     assert_eq!(page.matches("http").count(), report.figures.len(), "the namespace of each drawing");
+
     for table in &report.tables {
         assert!(page.contains(&format!("<section id=\"{}\">", table.id)), "{}", table.id);
         assert!(table.rows.iter().all(|row| row.len() == table.columns.len()), "{}", table.id);
     }
+
     for figure in &report.figures {
         assert!(page.contains(&format!("<figure id=\"figure-{}\">", figure.id)));
         assert!(
@@ -49,6 +52,7 @@ fn the_page_is_self_contained_and_has_every_table_and_figure() {
                 && figure.svg.contains("viewBox")
         );
     }
+
     let ids: Vec<&str> = report.figures.iter().map(|figure| figure.paper).collect();
     assert_eq!(
         ids,
@@ -66,6 +70,7 @@ fn the_page_is_self_contained_and_has_every_table_and_figure() {
             "Figure 3"
         ]
     );
+
     assert!(!page.contains("NaN") && !page.contains(">inf"), "no undefined number");
 }
 
@@ -100,8 +105,10 @@ fn a_single_system_and_a_single_run_have_a_report() {
     let single = report(&one);
     assert!(single.tables.iter().all(|table| table.id != "comparison"), "nothing to compare");
     assert!(page(&single).contains("<section id=\"summary\">"));
+
     let mut unmeasured = one;
     unmeasured[0].status = Status::NotMeasured;
+
     let page = page(&report(&unmeasured));
     assert!(page.contains("1 runs were not measured") && !page.contains("NaN"), "{page}");
 }
@@ -110,12 +117,14 @@ fn a_single_system_and_a_single_run_have_a_report() {
 fn a_list_of_the_papers_numbers_chooses() {
     let choice = Choice { show: vec!["T2".to_owned(), "F13".to_owned()], ..Choice::default() };
     let report = Report::new(&records(), 0, &choice).unwrap();
+
     let tables: Vec<&str> = report.tables.iter().map(|table| table.id.as_str()).collect();
     assert_eq!(
         tables,
         ["summary", "comparison", "verdicts", "categories"],
         "with the rows of the figure"
     );
+
     let figures: Vec<&str> = report.figures.iter().map(|figure| figure.id.as_str()).collect();
     assert_eq!(figures, ["radar"]);
 }
@@ -126,9 +135,11 @@ fn files_are_written() {
     let records = Records::from(records());
     let written = write_report(&records, &Choice::default(), folder.path()).unwrap();
     assert!(written.page.is_file() && folder.path().join("records.parquet").is_file());
+
     for (sub, count) in [("figures", written.figures), ("tables", 3 * written.tables)] {
         assert_eq!(std::fs::read_dir(folder.path().join(sub)).unwrap().count(), count, "{sub}");
     }
+
     let none = write_report(&Records::default(), &Choice::default(), folder.path());
     assert!(matches!(none, Err(ReportError::NoRecords)));
 }

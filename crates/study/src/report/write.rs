@@ -42,7 +42,7 @@ fn folder(path: PathBuf) -> Result<PathBuf, ReportError> {
 }
 
 /// Writes `report.html`, `figures/*.svg`, `tables/*.{csv,md,tex}` and `records.parquet` into a
-/// folder, over files of the same names.
+/// folder, replacing files of the same names.
 ///
 /// # Errors
 /// If there are no records, systems cannot be paired, or a file cannot be written.
@@ -54,23 +54,30 @@ pub fn write_report(
     if records.records.is_empty() {
         return Err(ReportError::NoRecords);
     }
+
     let report = Report::new(&records.records, records.torn_bytes, choice)?;
+
     let out = folder(out.to_owned())?;
     let (figures, tables) = (folder(out.join("figures"))?, folder(out.join("tables"))?);
+
     for figure in &report.figures {
         put(&figures.join(format!("{}.svg", figure.id)), figure.svg.as_bytes())?;
     }
+
     for table in &report.tables {
         put(&tables.join(format!("{}.csv", table.id)), table.csv().as_bytes())?;
         put(&tables.join(format!("{}.md", table.id)), table.markdown().as_bytes())?;
         put(&tables.join(format!("{}.tex", table.id)), table.latex().as_bytes())?;
     }
+
     let parquet = out.join("records.parquet");
     let file = fs::File::create(&parquet)
         .map_err(|reason| ReportError::File { path: parquet.clone(), reason })?;
     write_parquet(&records.records, file)?;
+
     let path = out.join("report.html");
     put(&path, page(&report).as_bytes())?;
+
     let (figures, tables, records) =
         (report.figures.len(), report.tables.len(), records.records.len());
     Ok(Written { page: path, figures, tables, records })

@@ -1,5 +1,5 @@
 //! Records grouped for evaluation: by system, task and instance, and in pairs. An instance is the
-//! unit; its repeats are averaged. Runs that were not measured count nowhere but in `not_measured`.
+//! unit; its repeats are averaged. Runs that were not measured count only in `not_measured`.
 
 mod accuracy;
 mod pairs;
@@ -16,10 +16,10 @@ use crate::records::Record;
 /// Results of a study.
 #[derive(Debug)]
 pub struct Results<'r> {
-    /// In the order in which they first appear. A system whose verifier saw `transition` in some of
-    /// its runs is two.
+    /// Systems in the order in which they first appear. A system whose verifier saw `transition` in
+    /// some of its runs becomes two.
     pub systems: Vec<SystemResults<'r>>,
-    /// Comparisons, in the order in which they were asked for.
+    /// Comparisons in the order in which they were requested.
     pub pairs: Vec<PairResults>,
 }
 
@@ -28,14 +28,16 @@ impl<'r> Results<'r> {
     /// system is compared with each other one.
     ///
     /// # Errors
-    /// If a named system is not there, or two systems have no instance in common.
+    /// If a named system does not exist, or two systems have no instance in common.
     pub fn new(records: &'r [Record], pairs: &[(String, String)]) -> Result<Self, PairingError> {
         let systems = system::group(records);
+
         let pairs = if pairs.is_empty() {
             pairs::with_the_first(&systems)
         } else {
             pairs::named(&systems, pairs)?
         };
+
         Ok(Self { systems, pairs })
     }
 }
@@ -53,11 +55,14 @@ mod tests {
             record("a", "n-queens", 0),
             record("a", "n-queens", 1),
         ];
+
         records[1] = wrong(records[1].clone(), "index");
         records[1].repeat = 1;
         records[2].status = Status::NotMeasured;
         records[2].right = false;
+
         let results = Results::new(&records, &[]).unwrap();
+
         let system = &results.systems[0];
         assert_eq!((system.runs.len(), system.not_measured), (2, 1));
         assert_eq!(system.values(|_, _| true), [vec![0.5]]);
@@ -67,6 +72,7 @@ mod tests {
     fn a_verifier_that_saw_transition_makes_another_system() {
         let mut records = vec![record("a", "n-queens", 0), record("a", "n-queens", 1)];
         records[1].checked_kinds = "format,transition".to_owned();
+
         let results = Results::new(&records, &[]).unwrap();
         let labels: Vec<&str> =
             results.systems.iter().map(|system| system.label.as_str()).collect();
@@ -81,9 +87,11 @@ mod tests {
         records.extend((1..6).map(|index| record("prime", "n-queens", index)));
         records[1] = wrong(records[1].clone(), "index");
         records[2].status = Status::NotMeasured;
+
         let results = Results::new(&records, &[]).unwrap();
         let [pair] = &results.pairs[..] else { panic!("one pair") };
         let [task] = &pair.tasks[..] else { panic!("one task") };
+
         // Instances 1 to 3 are in both; of instance 2 one side was not measured.
         assert_eq!(
             (task.left.clone(), task.right.clone(), pair.dropped),
@@ -97,7 +105,9 @@ mod tests {
         let records = vec![record("base", "n-queens", 0), record("prime", "n-queens", 1)];
         let pair = |left: &str, right: &str| [(left.to_owned(), right.to_owned())];
         let error = Results::new(&records, &pair("base", "prime")).unwrap_err().to_string();
+
         assert!(error.contains("`base` and `prime` have no instance in common"), "{error}");
+
         let error = Results::new(&records, &pair("base", "prme")).unwrap_err().to_string();
         assert!(
             error.contains("no system `prme`") && error.contains("did you mean `prime`"),

@@ -18,7 +18,7 @@ pub enum PairingError {
     NothingInCommon { left: String, right: String },
 }
 
-/// The instances of one task that both systems were measured on.
+/// The instances of one task on which both systems were measured.
 #[derive(Clone, Debug)]
 pub struct PairedTask {
     pub spec: &'static Spec,
@@ -29,7 +29,7 @@ pub struct PairedTask {
     /// Instances that the left system alone gets right.
     pub only_left: u64,
     pub only_right: u64,
-    /// Each instance was run once by each system, so that right and wrong can be counted.
+    /// Whether each instance was run once by each system, so that right and wrong can be counted.
     pub is_counted: bool,
 }
 
@@ -51,11 +51,11 @@ pub struct PairResults {
     /// Labels of the systems.
     pub left: String,
     pub right: String,
-    /// Tasks that both were measured on, in the paper's order.
+    /// Tasks on which both were measured, in the paper's order.
     pub tasks: Vec<PairedTask>,
-    /// Pairs of which a side was not measured.
+    /// Pairs with a side that was not measured.
     pub dropped: usize,
-    /// Instances that one system alone was asked.
+    /// Instances that only one of the systems was asked.
     pub unpaired: usize,
 }
 
@@ -87,7 +87,7 @@ impl PairResults {
     }
 }
 
-/// The first system with each other one of which it shares instances.
+/// The first system paired with each other one with which it shares instances.
 pub(super) fn with_the_first(systems: &[SystemResults<'_>]) -> Vec<PairResults> {
     let Some((first, others)) = systems.split_first() else { return Vec::new() };
     others.iter().filter_map(|other| pair(first, other)).collect()
@@ -97,11 +97,14 @@ fn named_system<'s, 'r>(
     systems: &'s [SystemResults<'r>],
     name: &str,
 ) -> Result<Vec<&'s SystemResults<'r>>, PairingError> {
+    // Two systems may have one name: the verifier saw `transition` in a part of the runs.
     let found: Vec<_> =
         systems.iter().filter(|system| system.name == name || system.label == name).collect();
+
     if !found.is_empty() {
         return Ok(found);
     }
+
     let known = || systems.iter().map(|system| system.name.as_str());
     Err(PairingError::NoSystem {
         name: name.to_owned(),
@@ -110,8 +113,8 @@ fn named_system<'s, 'r>(
     })
 }
 
-/// The pairs of these names. Where a verifier saw `transition` in a part of the runs, that part is
-/// a pair of its own.
+/// The pairs of these names. Where a verifier saw `transition` in a part of the runs, that part
+/// forms a pair of its own.
 pub(super) fn named(
     systems: &[SystemResults<'_>],
     pairs: &[(String, String)],
@@ -134,11 +137,13 @@ pub(super) fn named(
 /// Two systems on the same instances; `None` if no instance was asked of both.
 pub(crate) fn pair(left: &SystemResults<'_>, right: &SystemResults<'_>) -> Option<PairResults> {
     let mut tasks = Vec::new();
+
     let (mut dropped, mut common) = (0, 0);
     for left in &left.tasks {
         let Some(right) = right.tasks.iter().find(|task| task.spec.slug == left.spec.slug) else {
             continue;
         };
+
         let both: Vec<Instance> = left.asked.intersection(&right.asked).copied().collect();
         common += both.len();
         let task = paired_task(left, right, &both);
@@ -147,9 +152,11 @@ pub(crate) fn pair(left: &SystemResults<'_>, right: &SystemResults<'_>) -> Optio
             tasks.push(task);
         }
     }
+
     let asked = |system: &SystemResults<'_>| {
         system.tasks.iter().map(|task| task.asked.len()).sum::<usize>()
     };
+
     let unpaired = asked(left) + asked(right) - 2 * common;
     let (left, right) = (left.label.clone(), right.label.clone());
     (common > 0).then_some(PairResults { left, right, tasks, dropped, unpaired })
@@ -160,7 +167,9 @@ fn paired_task(left: &TaskResults<'_>, right: &TaskResults<'_>, both: &[Instance
         Some((*instance, (*left.instances.get(instance)?, *right.instances.get(instance)?)))
     };
     let (instances, values): (Vec<_>, Vec<_>) = both.iter().filter_map(measured).unzip();
+
     let (left_values, right_values): (Vec<f64>, Vec<f64>) = values.into_iter().unzip();
+
     let count = |wanted: fn(f64, f64) -> bool| {
         left_values
             .iter()
@@ -168,6 +177,7 @@ fn paired_task(left: &TaskResults<'_>, right: &TaskResults<'_>, both: &[Instance
             .filter(|(left, right)| wanted(**left, **right))
             .count() as u64
     };
+
     PairedTask {
         spec: left.spec,
         only_left: count(|left, right| left == 1.0 && right == 0.0),

@@ -15,7 +15,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Of a record that was read: its difficulty has a known name.
+    /// The instance of a record that was read, so that its difficulty has a known name.
     pub(crate) fn of(record: &Record) -> Self {
         let difficulty =
             record.difficulty.parse().expect("invariant: records are checked when they are read");
@@ -44,12 +44,12 @@ pub struct SystemResults<'r> {
     pub saw_transition: bool,
     /// What sets it apart from the others, by name.
     pub factors: BTreeMap<&'r str, &'r str>,
-    /// Of its model, if they are known.
+    /// Parameters of its model, if they are known.
     pub parameters: Option<u64>,
     /// Measured runs.
     pub runs: Vec<&'r Record>,
     pub not_measured: usize,
-    /// In the paper's order.
+    /// Results by task, in the paper's order.
     pub tasks: Vec<TaskResults<'r>>,
 }
 
@@ -64,7 +64,7 @@ impl<'r> SystemResults<'r> {
             .collect()
     }
 
-    /// Its factors but one, by which it is compared with others.
+    /// All its factors but one, to find systems that differ in that one alone.
     pub fn other_factors(&self, factor: &str) -> BTreeMap<&'r str, &'r str> {
         self.factors
             .iter()
@@ -86,6 +86,7 @@ impl<'r> SystemResults<'r> {
 /// Groups records by system.
 pub(super) fn group(records: &[Record]) -> Vec<SystemResults<'_>> {
     let mut order: Vec<(&str, bool)> = Vec::new();
+
     let mut groups: BTreeMap<(&str, bool), Vec<&Record>> = BTreeMap::new();
     for record in records {
         let key = (record.system.as_str(), record.saw_transition());
@@ -95,12 +96,13 @@ pub(super) fn group(records: &[Record]) -> Vec<SystemResults<'_>> {
         });
         group.push(record);
     }
+
     let systems =
         order.into_iter().map(|key| system(key, &groups.remove(&key).unwrap_or_default()));
     systems.collect()
 }
 
-/// The factors of a record: `name=value`, with commas.
+/// The factors of a record: `name=value`, separated by commas.
 fn factors(text: &str) -> BTreeMap<&str, &str> {
     text.split(',').filter_map(|factor| factor.split_once('=')).collect()
 }
@@ -112,10 +114,12 @@ fn system<'r>((name, saw_transition): (&str, bool), records: &[&'r Record]) -> S
             find(&record.task).expect("invariant: records are checked when they are read").spec();
         by_task.entry((spec.id, spec.slug)).or_default().push(record);
     }
+
     let label =
         if saw_transition { format!("{name} (verifier saw transition)") } else { name.to_owned() };
     let runs: Vec<&Record> =
         records.iter().copied().filter(|record| record.is_measured()).collect();
+
     SystemResults {
         name: name.to_owned(),
         label,
@@ -135,14 +139,17 @@ fn system<'r>((name, saw_transition): (&str, bool), records: &[&'r Record]) -> S
 fn task(records: Vec<&Record>) -> TaskResults<'_> {
     let spec =
         find(&records[0].task).expect("invariant: records are checked when they are read").spec();
+
     let asked = records.iter().map(|record| Instance::of(record)).collect();
     let runs: Vec<&Record> = records.into_iter().filter(|record| record.is_measured()).collect();
+
     let mut counts: BTreeMap<Instance, (u32, u32)> = BTreeMap::new();
     for run in &runs {
         let (right, of) = counts.entry(Instance::of(run)).or_default();
         *right += u32::from(run.right);
         *of += 1;
     }
+
     let share = |(instance, (right, of)): (Instance, (u32, u32))| {
         (instance, f64::from(right) / f64::from(of))
     };

@@ -1,4 +1,4 @@
-//! The BCa bootstrap (Efron 1987), over tasks and then over the instances of each (Davison and
+//! The BCa bootstrap (Efron 1987) over tasks, then over the instances of each task (Davison and
 //! Hinkley 1997, section 3.8).
 
 use rand::Rng as _;
@@ -18,9 +18,9 @@ pub const RESAMPLES: usize = 10_000;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bca {
     pub mean: f64,
-    /// Of the resampled means.
+    /// Standard deviation of the resampled means.
     pub standard_error: f64,
-    /// 95 %.
+    /// The 95 % interval.
     pub interval: Interval,
     /// Bias correction z0.
     pub bias: f64,
@@ -38,11 +38,15 @@ pub struct Bca {
 pub fn bca_of_means(tasks: &[Vec<f64>], resamples: usize, seed: u64) -> Computed<Bca> {
     let tasks: Vec<&Vec<f64>> = tasks.iter().filter(|task| !task.is_empty()).collect();
     finite(tasks.iter().copied().flatten())?;
+
     at_least("tasks", 2, tasks.len())?;
+
     let means: Vec<f64> = tasks.iter().map(|task| mean(task)).collect();
+    // Every resample would be the same, and z0 would be infinite.
     if tasks.iter().copied().flatten().all(|value| *value == tasks[0][0]) {
         return Err(LeftOut::NoVariation { what: "values" });
     }
+
     let replicates =
         two_stage_means(&tasks.into_iter().cloned().collect::<Vec<_>>(), resamples, seed);
     interval(mean(&means), replicates, &leave_one_out(&means))
@@ -52,7 +56,9 @@ pub fn bca_of_means(tasks: &[Vec<f64>], resamples: usize, seed: u64) -> Computed
 /// values.
 pub fn two_stage_means(tasks: &[Vec<f64>], resamples: usize, seed: u64) -> Vec<f64> {
     let resamplers: Vec<Resampler<'_>> = tasks.iter().map(|task| Resampler::new(task)).collect();
+
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
+
     let mut one = || {
         let sum: f64 = (0..tasks.len())
             .map(|_| resamplers[rng.random_range(0..tasks.len())].draw(&mut rng))
@@ -72,29 +78,36 @@ fn leave_one_out(values: &[f64]) -> Vec<f64> {
 fn interval(estimate: f64, mut replicates: Vec<f64>, jackknife: &[f64]) -> Computed<Bca> {
     let resamples = replicates.len();
     at_least("resamples", 100, resamples)?;
+
     let standard_error = standard_deviation(&replicates);
     replicates.sort_by(f64::total_cmp);
     // Ties with the estimate, up to rounding, count half.
     let slack = 1e-12 * estimate.abs().max(1.0);
+
     let below = replicates.partition_point(|value| *value < estimate - slack);
     let within = replicates.partition_point(|value| *value <= estimate + slack);
     let share = (below + within) as f64 / 2.0 / resamples as f64;
+    // z0 would be infinite.
     if share <= 0.0 || share >= 1.0 {
         return Err(LeftOut::NoVariation { what: "resampled means" });
     }
+
     let normal = Normal::standard();
     let bias = normal.inverse_cdf(share);
+
     let centre = mean(jackknife);
     let (cubes, squares) = jackknife.iter().fold((0.0, 0.0), |(cubes, squares), value| {
         let difference: f64 = centre - value;
         (cubes + difference.powi(3), squares + difference.powi(2))
     });
     let acceleration = if squares > 0.0 { cubes / (6.0 * squares.powf(1.5)) } else { 0.0 };
+
     let end = |tail: f64| {
         let z = bias + normal.inverse_cdf(tail);
         let share = normal.cdf(bias + z / (1.0 - acceleration * z));
         quantile(&replicates, share).expect("invariant: there are resamples")
     };
+
     let tail = (1.0 - CONFIDENCE) / 2.0;
     let interval = Interval { low: end(tail), high: end(1.0 - tail) };
     Ok(Bca {
@@ -139,10 +152,13 @@ mod tests {
         let bits = |text: &str| {
             text.chars().map(|bit| f64::from(u8::from(bit == '1'))).collect::<Vec<f64>>()
         };
+
         let tasks = ["110", "000", "111", "010"].map(bits);
+
         let bca = bca_of_means(&tasks, 100_000, 7).unwrap();
         assert_near(bca.standard_error, 0.209_717_623_2, 0.002);
         assert_near(bca.mean, 0.5, 1e-12);
+
         assert_eq!(bca_of_means(&tasks, 1_000, 7), bca_of_means(&tasks, 1_000, 7));
         assert_ne!(bca_of_means(&tasks, 1_000, 7), bca_of_means(&tasks, 1_000, 8));
     }

@@ -11,11 +11,11 @@ use super::{CONFIDENCE, Computed, Interval, LeftOut, mean, standard_deviation, z
 /// An effect size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effect {
-    /// In standard deviations.
+    /// Effect in standard deviations.
     pub d: f64,
-    /// 95 %; `None` for effects beyond what the distribution can be inverted for.
+    /// The 95 % interval; `None` for effects too large to invert the distribution for.
     pub interval: Option<Interval>,
-    /// Pairs.
+    /// Number of pairs.
     pub n: usize,
 }
 
@@ -32,7 +32,9 @@ pub fn d_z(left: &[f64], right: &[f64]) -> Computed<Effect> {
     if !vary(&differences) {
         return Err(LeftOut::NoVariation { what: "differences" });
     }
+
     let d = mean(&differences) / standard_deviation(&differences);
+    // t = d · √n has the noncentrality δ · √n, where δ is the true effect.
     let root = (n as f64).sqrt();
     let (df, tail) = ((n - 1) as f64, (1.0 - CONFIDENCE) / 2.0);
     let low = noncentrality(d * root, df, 1.0 - tail);
@@ -63,11 +65,14 @@ pub fn d_pooled(left: &[f64], right: &[f64]) -> Computed<Effect> {
     if !vary(left) && !vary(right) {
         return Err(LeftOut::NoVariation { what: "values of each system" });
     }
+
     let (left, right) = (standard_deviation(left).powi(2), standard_deviation(right).powi(2));
     let pooled = f64::midpoint(left, right);
     let of_differences = standard_deviation(&differences).powi(2);
     let covariance = (left + right - of_differences) / 2.0;
+
     let d = mean(&differences) / pooled.sqrt();
+
     let df = (n - 1) as f64;
     let spread = left.powi(2) + right.powi(2) + 2.0 * covariance.powi(2);
     let variance = d * d * spread / (8.0 * df * pooled.powi(2)) + of_differences / (df * pooled);
@@ -108,7 +113,7 @@ mod tests {
     fn effects_without_spread_are_left_out() {
         assert!(d_z(&[0.1, 0.2], &[0.2, 0.3]).is_err() && d_z(&[1.0], &[2.0]).is_err());
         assert!(d_pooled(&[1.0, 1.0], &[2.0, 2.0]).is_err());
-        // An effect of 63 standard deviations is given without an interval.
+        // An effect of 63 standard deviations has no interval.
         let left = vec![0.0; 100];
         let right: Vec<f64> = (0..100).map(|i| 100.0 + f64::from(i % 5)).collect();
         let effect = d_z(&left, &right).unwrap();

@@ -10,7 +10,7 @@ use super::{Computed, Interval, LeftOut, mean, student, t_quantile, z_quantile};
 pub struct Line {
     pub intercept: f64,
     pub slope: f64,
-    /// 95 %, of Student's t with n − 2 degrees of freedom.
+    /// The 95 % interval by Student's t with n − 2 degrees of freedom.
     pub slope_interval: Interval,
     /// Share of the variance that the line explains; 1 if the points lie on it.
     pub r_squared: f64,
@@ -22,7 +22,7 @@ pub struct Line {
 pub struct OffsetPower {
     pub a: f64,
     pub b: f64,
-    /// 95 %, from the curvature at the minimum.
+    /// The 95 % interval, from the curvature at the minimum.
     pub b_interval: Interval,
     pub c: f64,
     pub r_squared: f64,
@@ -33,9 +33,9 @@ pub struct OffsetPower {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Correlation {
     pub r: f64,
-    /// Two-sided.
+    /// Two-sided p.
     pub p: f64,
-    /// Fisher's, 95 %.
+    /// Fisher's 95 % interval.
     pub interval: Interval,
     pub n: usize,
 }
@@ -53,19 +53,24 @@ fn moments(x: &[f64], y: &[f64], need: usize) -> Computed<Moments> {
     if x.len() != y.len() {
         return Err(LeftOut::NotPaired { left: x.len(), right: y.len() });
     }
+
     finite(x.iter().chain(y))?;
     at_least("points", need, x.len())?;
+
     let (mean_x, mean_y) = (mean(x), mean(y));
     let sum = |left: &[f64], left_mean: f64, right: &[f64], right_mean: f64| -> f64 {
         left.iter().zip(right).map(|(left, right)| (left - left_mean) * (right - right_mean)).sum()
     };
+
     let (xx, yy) = (sum(x, mean_x, x, mean_x), sum(y, mean_y, y, mean_y));
+    // A line has no slope without different x, and explains no variance without different y.
     if xx <= 0.0 {
         return Err(LeftOut::NoVariation { what: "sizes" });
     }
     if yy <= 0.0 {
         return Err(LeftOut::NoVariation { what: "values" });
     }
+
     Ok(Moments { xx, xy: sum(x, mean_x, y, mean_y), yy, mean_x, mean_y })
 }
 
@@ -75,8 +80,10 @@ fn moments(x: &[f64], y: &[f64], need: usize) -> Computed<Moments> {
 /// With fewer than three points, and if all x or all y are equal.
 pub fn line(x: &[f64], y: &[f64]) -> Computed<Line> {
     let Moments { xx, xy, yy, mean_x, mean_y } = moments(x, y, 3)?;
+
     let slope = xy / xx;
     let residual = (yy - slope * xy).max(0.0);
+
     let df = (x.len() - 2) as f64;
     let half = t_quantile(df) * (residual / df / xx).sqrt();
     Ok(Line {
@@ -126,13 +133,14 @@ pub fn pearson(x: &[f64], y: &[f64]) -> Computed<Correlation> {
     let p =
         if r.abs() >= 1.0 { 0.0 } else { student(df).two_sided(r * (df / (1.0 - r * r)).sqrt()) };
     let half = z_quantile() / ((n - 3) as f64).sqrt();
+
     let interval = Interval { low: (r.atanh() - half).tanh(), high: (r.atanh() + half).tanh() };
     Ok(Correlation { r, p, interval, n })
 }
 
-/// Range of exponents that the fit searches.
+/// Largest exponent, in either direction, that the fit searches.
 const EXPONENT_MAX: f64 = 8.0;
-/// Steps of the first search, which finds the valley.
+/// Steps of the first search, which finds the valley of the residual.
 const GRID: u32 = 1_600;
 
 /// `y = a x^b + c` (eq. 51). For a given b, a and c are a line; b is searched from −8 to 8.
@@ -142,22 +150,27 @@ const GRID: u32 = 1_600;
 /// law is a logarithm: use [`log2_law`]) or at the end of the range.
 pub fn offset_power_law(x: &[f64], y: &[f64]) -> Computed<OffsetPower> {
     let logs = logarithms("a size", x, f64::ln)?;
+
     let total = moments(x, y, 5)?.yy;
     let fitted = |b: f64| line(&logs.iter().map(|log| (b * log).exp()).collect::<Vec<_>>(), y);
     let residual = |b: f64| fitted(b).map_or(f64::INFINITY, |line| (1.0 - line.r_squared) * total);
+
     let step = 2.0 * EXPONENT_MAX / f64::from(GRID);
-    // Between the grid's points, so that b = 0, where a and c cannot be told apart, is none of
-    // them.
+    // Between the grid's points, so that none of them is b = 0, where a and c cannot be told apart.
     let at = |index: u32| -EXPONENT_MAX + (f64::from(index) + 0.5) * step;
+
     let best =
         (0..GRID).map(at).min_by(|a, b| residual(*a).total_cmp(&residual(*b))).unwrap_or(0.0);
+
     if best.abs() < 2.0 * step || best.abs() > EXPONENT_MAX - 2.0 * step {
         return Err(LeftOut::NoConvergence {
             bound: if best.abs() < 1.0 { 0.0 } else { best.signum() * EXPONENT_MAX },
         });
     }
+
     let b = golden(best - step, best + step, residual);
     let Line { intercept: c, slope: a, r_squared, .. } = fitted(b)?;
+
     let df = (x.len() - 3) as f64;
     let variance = residual(b) / df * inverse_of_curvature(&logs, a, b)?;
     let half = t_quantile(df) * variance.sqrt();
@@ -168,11 +181,12 @@ pub fn offset_power_law(x: &[f64], y: &[f64]) -> Computed<OffsetPower> {
 fn inverse_of_curvature(logs: &[f64], a: f64, b: f64) -> Computed<f64> {
     let powers: Vec<f64> = logs.iter().map(|log| (b * log).exp()).collect();
     let by_b: Vec<f64> = logs.iter().zip(&powers).map(|(log, power)| a * log * power).collect();
-    // By partial regression: what of the derivative by b the other two do not explain.
+    // By partial regression: the part of the derivative by b that the other two do not explain.
     let explained = line(&powers, &by_b)?;
     let rest = |(power, value): (&f64, &f64)| {
         (value - explained.intercept - explained.slope * power).powi(2)
     };
+
     let left: f64 = powers.iter().zip(&by_b).map(rest).sum();
     if left > 0.0 { Ok(1.0 / left) } else { Err(LeftOut::NoVariation { what: "sizes" }) }
 }
@@ -182,6 +196,7 @@ fn golden(mut low: f64, mut high: f64, function: impl Fn(f64) -> f64) -> f64 {
     const RATIO: f64 = 0.618_033_988_749_894_9;
     for _ in 0..80 {
         let (left, right) = (high - RATIO * (high - low), low + RATIO * (high - low));
+        // Golden sections keep a fixed share of the range, and one valley stays inside.
         if function(left) < function(right) { high = right } else { low = left }
     }
     f64::midpoint(low, high)
@@ -215,6 +230,7 @@ mod tests {
         assert_near(exact.slope, 2.0, 1e-12);
         assert_near(exact.intercept, 3.0, 1e-12);
         assert_near(exact.r_squared, 1.0, 1e-12);
+
         let shares = BASELINE.map(|percent| percent / 100.0);
         assert_near(log2_law(&SIZES, &shares).unwrap().slope, 0.0877, 5e-5);
     }
@@ -234,6 +250,7 @@ mod tests {
         // scipy.optimize.curve_fit.
         let x = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
         let y = [20.1, 27.4, 36.2, 48.0, 62.9, 83.1];
+
         let fit = offset_power_law(&x, &y).unwrap();
         assert_near(fit.a, 22.956_698_22, 1e-4);
         assert_near(fit.b, 0.380_015_266, 1e-6);

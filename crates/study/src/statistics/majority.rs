@@ -1,18 +1,20 @@
-//! What k samples of an instance would have achieved, from n ≥ k that were drawn.
+//! What k samples of an instance would have achieved, computed from n ≥ k samples.
 
 use statrs::function::factorial::ln_binomial;
 
 use super::left_out::at_least;
 use super::{Computed, LeftOut};
 
-/// The unbiased estimate of pass@k: the probability that of k samples without replacement, from
-/// `samples` of which `right` are right, one is right at least (Chen et al. 2021, eq. 1).
+/// The unbiased estimate of pass@k: the probability that at least one of k samples, drawn without
+/// replacement from `samples` of which `right` are right, is right (Chen et al. 2021, eq. 1).
 ///
 /// # Errors
-/// With fewer samples than `k` or than are right.
+/// With fewer samples than `k` or than `right`.
 pub fn pass_at(k: usize, samples: usize, right: usize) -> Computed<f64> {
     at_least("samples", k.max(1).max(right), samples)?;
+
     let wrong = samples - right;
+    // Every draw of k has a right one.
     if wrong < k {
         return Ok(1.0);
     }
@@ -21,9 +23,9 @@ pub fn pass_at(k: usize, samples: usize, right: usize) -> Computed<f64> {
     Ok(1.0 - none)
 }
 
-/// majority@k: the probability that the right answer wins the vote of k samples without
-/// replacement, from samples of which `right` gave the right answer and `others` counts each other
-/// answer. Where answers tie, each wins with equal probability.
+/// majority@k: the probability that the right answer wins the vote of k samples, drawn without
+/// replacement from samples of which `right` gave the right answer and `others` counts each other
+/// answer. Tied answers win with equal probability.
 ///
 /// # Errors
 /// With fewer samples than `k`, and for a `k` of 0.
@@ -31,16 +33,20 @@ pub fn majority_at(k: usize, right: usize, others: &[usize]) -> Computed<f64> {
     if k == 0 {
         return Err(LeftOut::TooFew { what: "samples of a vote", need: 1, have: 0 });
     }
+
     let samples = right + others.iter().sum::<usize>();
     at_least("samples", k, samples)?;
+
     let all = ln_binomial(samples as u64, k as u64);
     let mut probability = 0.0;
+
     for votes in 1..=right.min(k) {
         let lead = ln_binomial(right as u64, votes as u64);
-        // ways[drawn][ties]: draws of the other answers with no count above `votes`, and so many
-        // equal to it.
+        // ways[drawn][ties]: ways to draw `drawn` other answers, none with more than `votes` votes
+        // and `ties` of them with exactly as many.
         let mut ways = vec![vec![0.0_f64; k / votes + 1]; k - votes + 1];
         ways[0][0] = 1.0;
+
         for other in others {
             let mut next = vec![vec![0.0; k / votes + 1]; k - votes + 1];
             for (drawn, by_ties) in ways.iter().enumerate() {
@@ -54,6 +60,7 @@ pub fn majority_at(k: usize, right: usize, others: &[usize]) -> Computed<f64> {
             }
             ways = next;
         }
+
         let share = |(ties, count): (usize, &f64)| count / (ties + 1) as f64;
         let wins: f64 = ways[k - votes].iter().enumerate().map(share).sum();
         probability += (lead - all).exp() * wins;

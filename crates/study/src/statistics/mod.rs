@@ -1,5 +1,5 @@
-//! Statistics of proportions, differences and fits. Pure. What cannot be computed from the data at
-//! hand is not a number but the reason ([`LeftOut`]). All intervals are at 95 %, all tests
+//! Statistics of proportions, differences and fits. Pure. A statistic that cannot be computed from
+//! the data is not a number but a reason ([`LeftOut`]). All intervals are at 95 %, all tests
 //! two-sided.
 
 mod bootstrap;
@@ -63,13 +63,13 @@ impl Interval {
         (self.low..=self.high).contains(&value)
     }
 
-    /// With its ends exchanged if a negative factor turned them round.
+    /// The interval with its ends in order, for factors that may be negative.
     #[must_use]
     pub fn ordered(self) -> Self {
         Self { low: self.low.min(self.high), high: self.low.max(self.high) }
     }
 
-    /// Both ends multiplied, for changes of unit.
+    /// Multiplies both ends, for changes of unit.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         Self { low: self.low * factor, high: self.high * factor }

@@ -6,11 +6,11 @@ use statrs::function::gamma::ln_gamma;
 
 use super::root::bisect;
 
-/// Terms of the series; it converges within some 1,000 for noncentralities below
+/// Terms of the series, which converges within about 1,000 for noncentralities below
 /// [`NONCENTRALITY_MAX`].
 const TERMS_MAX: u32 = 5_000;
 const ERROR_MAX: f64 = 1e-14;
-/// Beyond it the first term of the series underflows.
+/// Largest noncentrality: beyond it the first term of the series underflows.
 const NONCENTRALITY_MAX: f64 = 37.0;
 
 /// P(T ≤ t) for noncentrality `delta`, at most 37 in size, with `df` degrees of freedom.
@@ -18,10 +18,14 @@ pub(super) fn cdf(t: f64, df: f64, delta: f64) -> f64 {
     if t < 0.0 {
         return 1.0 - cdf(-t, df, -delta);
     }
+
     let tail = Normal::standard().cdf(-delta);
     if t == 0.0 {
         return tail;
     }
+
+    // The first terms: p and q are Poisson weights; `odd` and `even` are incomplete beta functions,
+    // which recurrences lower from term to term.
     let x = t * t / (t * t + df);
     let half_square = delta * delta / 2.0;
     let mut p = 0.5 * (-half_square).exp();
@@ -35,6 +39,7 @@ pub(super) fn cdf(t: f64, df: f64, delta: f64) -> f64 {
     let mut even = 1.0 - ratio;
     let mut even_step = b * x * ratio;
     let mut sum = p * odd + q * even;
+
     for term in 1..TERMS_MAX {
         let term = f64::from(term);
         a += 1.0;
@@ -50,6 +55,7 @@ pub(super) fn cdf(t: f64, df: f64, delta: f64) -> f64 {
             break;
         }
     }
+
     (sum + tail).clamp(0.0, 1.0)
 }
 

@@ -9,22 +9,22 @@ use super::{
     Computed, Estimate, Interval, LeftOut, clustered, mean, standard_deviation, student, t_quantile,
 };
 
-/// A pair of which one side was not measured is dropped; above this share of dropped pairs no test
-/// is made, because what is missing is rarely missing at random.
+/// Largest share of dropped pairs with which a test is made. A pair is dropped if one side was not
+/// measured; values are rarely missing at random.
 pub const UNMEASURED_SHARE_MAX: f64 = 0.05;
 
 /// A paired t test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PairedT {
-    /// Pairs.
+    /// Number of pairs.
     pub n: usize,
     pub t: f64,
     pub degrees_of_freedom: f64,
-    /// Two-sided.
+    /// Two-sided p.
     pub p: f64,
-    /// Of the differences.
+    /// Mean of the differences.
     pub mean: f64,
-    /// Of the mean difference, 95 %.
+    /// The 95 % interval of the mean difference.
     pub interval: Interval,
 }
 
@@ -54,13 +54,16 @@ pub fn paired_t(left: &[f64], right: &[f64]) -> Computed<PairedT> {
     if !vary(&differences) {
         return Err(LeftOut::NoVariation { what: "differences" });
     }
+
     let mean = mean(&differences);
     let half = t_quantile((n - 1) as f64) * standard_deviation(&differences) / (n as f64).sqrt();
     let (t, _) = ttest_onesample(differences, 0.0, Alternative::TwoSided, NaNPolicy::Error)
         .expect("invariant: two finite differences or more");
+
     let degrees_of_freedom = (n - 1) as f64;
     // The library's p is 1 − cdf, which is 0 far out.
     let p = student(degrees_of_freedom).two_sided(t);
+
     Ok(PairedT { n, t, degrees_of_freedom, p, mean, interval: Interval::around(mean, half) })
 }
 
@@ -73,11 +76,13 @@ pub fn paired_clustered(left: &[Vec<f64>], right: &[Vec<f64>]) -> Computed<Estim
     if left.len() != right.len() {
         return Err(LeftOut::NotPaired { left: left.len(), right: right.len() });
     }
+
     let all: Vec<Vec<f64>> = left
         .iter()
         .zip(right)
         .map(|(left, right)| differences(left, right))
         .collect::<Result<_, _>>()?;
+
     clustered(&all)
 }
 

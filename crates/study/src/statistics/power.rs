@@ -1,4 +1,4 @@
-//! What a comparison could have found.
+//! The differences that a comparison could have found.
 
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
@@ -11,11 +11,11 @@ const POWER: f64 = 0.8;
 
 /// The least difference of two paired proportions that McNemar's test on `n` instances finds with a
 /// power of 80 %, if a share `discordance` of the instances is right for one system only (Connor
-/// 1987). `tests` are made at once. Between 0 and 1.
+/// 1987); from 0 to 1. `tests` are made at once.
 ///
 /// # Errors
-/// Without instances, and if the discordance is not a positive share. If no difference up to the
-/// discordance would be found: too few instances.
+/// Without instances, if the discordance is not a positive share, and if there are too few
+/// instances to find any difference up to the discordance.
 pub fn least_detectable_difference(n: usize, discordance: f64, tests: usize) -> Computed<f64> {
     at_least("instances", 1, n)?;
     if !(discordance > 0.0 && discordance <= 1.0) {
@@ -24,13 +24,17 @@ pub fn least_detectable_difference(n: usize, discordance: f64, tests: usize) -> 
             value: discordance,
         });
     }
+
     let normal = Normal::standard();
     let z_alpha = normal.inverse_cdf(1.0 - ALPHA / 2.0 / tests.max(1) as f64);
     let z_power = normal.inverse_cdf(POWER);
+
     let needed = |difference: f64| {
         let spread = (discordance - difference * difference).max(0.0).sqrt();
         ((z_alpha * discordance.sqrt() + z_power * spread) / difference).powi(2)
     };
+    // The discordance is the largest possible difference: then all discordant pairs favour one
+    // side.
     let least = needed(discordance).ceil();
     if least > n as f64 {
         #[expect(
@@ -40,6 +44,7 @@ pub fn least_detectable_difference(n: usize, discordance: f64, tests: usize) -> 
         )]
         at_least("instances", least as usize, n)?;
     }
+
     Ok(bisect(1e-9, discordance, |difference| needed(difference) - n as f64))
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// The quantile of sorted values by linear interpolation (Hyndman and Fan's type 7, the default of
-/// R and numpy); `share` from 0 to 1. `None` without values.
+/// R and numpy). `share` is from 0 to 1. `None` without values.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -15,8 +15,8 @@ pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     Some(below + (above - below) * place.fract())
 }
 
-/// A box plot's numbers. Whiskers end at the outermost values within 1.5 interquartile ranges of
-/// the box.
+/// A box plot's numbers. The whiskers end at the outermost values within 1.5 interquartile ranges
+/// of the box.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FiveNumbers {
     pub whisker_low: f64,
@@ -27,13 +27,15 @@ pub struct FiveNumbers {
 }
 
 impl FiveNumbers {
-    /// `None` without values.
+    /// The numbers of these values; `None` without any.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
+
         let [quartile_low, median, quartile_high] =
             [0.25, 0.5, 0.75].map(|share| quantile(&sorted, share));
         let (quartile_low, median, quartile_high) = (quartile_low?, median?, quartile_high?);
+
         let reach = 1.5 * (quartile_high - quartile_low);
         let whisker_low = *sorted.iter().find(|value| **value >= quartile_low - reach)?;
         let whisker_high = *sorted.iter().rev().find(|value| **value <= quartile_high + reach)?;

@@ -6,8 +6,8 @@ use rand::Rng;
 use statrs::function::factorial::ln_binomial;
 
 /// Values of one task, ready to be resampled. Right and wrong answers and their differences have at
-/// most three values, of which the counts of a resample are binomial: a draw or two in place of one
-/// for each instance.
+/// most three values, whose counts in a resample are binomial: one or two draws replace a draw for
+/// each instance.
 pub(super) enum Resampler<'v> {
     /// All values are equal.
     Constant(f64),
@@ -19,15 +19,16 @@ pub(super) enum Resampler<'v> {
 pub(super) struct FewValues {
     values: [f64; 3],
     n: usize,
-    /// P(at most k times the first value), for k from 0.
+    /// P(the first value at most k times), for k from 0.
     first: Vec<f64>,
     /// Share of the second value among those that are not the first.
     share: f64,
-    /// The same of the second value, for each number of values that are not the first; computed
-    /// when it is drawn.
+    /// P(the second value at most k times), for each number of values that are not the first;
+    /// computed on first use.
     second: Vec<OnceCell<Vec<f64>>>,
 }
 
+// The last sum may fall short of 1 by rounding.
 fn count_of(cumulative: &[f64], u: f64) -> usize {
     cumulative.partition_point(|below| *below <= u).min(cumulative.len() - 1)
 }
@@ -36,6 +37,7 @@ impl FewValues {
     fn new(all: &[f64], values: [f64; 3]) -> Self {
         let count = |wanted: f64| all.iter().filter(|value| **value == wanted).count();
         let (n, first, second) = (all.len(), count(values[0]), count(values[1]));
+
         Self {
             values,
             n,
@@ -47,19 +49,22 @@ impl FewValues {
 
     fn draw(&self, rng: &mut impl Rng) -> f64 {
         let first = count_of(&self.first, rng.random());
+
         let rest = self.n - first;
+        // A share of 1, or more by rounding, has no distribution: all the rest is the second value.
         let second = if self.share >= 1.0 {
             rest
         } else {
             count_of(self.second[rest].get_or_init(|| binomial_cdf(rest, self.share)), rng.random())
         };
+
         let [a, b, c] = self.values;
         (a * first as f64 + b * second as f64 + c * (rest - second) as f64) / self.n as f64
     }
 }
 
 impl<'v> Resampler<'v> {
-    /// `values` has one at least.
+    /// Prepares values, of which there must be at least one.
     pub fn new(values: &'v [f64]) -> Self {
         let mut different: Vec<f64> = Vec::new();
         for value in values {
@@ -70,9 +75,10 @@ impl<'v> Resampler<'v> {
                 return Self::Many(values);
             }
         }
+
         match different[..] {
             [value] => Self::Constant(value),
-            // The third has no share.
+            // Two values: the third place repeats the second and has no share.
             [a, b] => Self::Few(Box::new(FewValues::new(values, [a, b, b]))),
             _ => Self::Few(Box::new(FewValues::new(
                 values,
@@ -98,7 +104,9 @@ impl<'v> Resampler<'v> {
 /// P(X ≤ k) for k from 0 to n, `share` strictly between 0 and 1.
 fn binomial_cdf(n: usize, share: f64) -> Vec<f64> {
     let (yes, no) = (share.ln(), (1.0 - share).ln());
+
     let log = |k: usize| ln_binomial(n as u64, k as u64) + k as f64 * yes + (n - k) as f64 * no;
+
     let mut sum = 0.0;
     let cumulative = (0..=n).map(|k| {
         sum += log(k).exp();
@@ -119,6 +127,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let draws: Vec<f64> = (0..20_000).map(|_| resampler.draw(&mut rng)).collect();
         let mean = draws.iter().sum::<f64>() / 20_000.0;
+
         (mean, draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / 20_000.0)
     }
 
@@ -135,7 +144,9 @@ mod tests {
             let n = values.len() as f64;
             let mean = values.iter().sum::<f64>() / n;
             let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n / n;
+
             let (drawn, spread) = moments(values);
+
             assert!(
                 (drawn - mean).abs() < 0.01 && (spread / variance - 1.0).abs() < 0.05,
                 "{drawn} {spread}"

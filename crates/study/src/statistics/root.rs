@@ -1,17 +1,19 @@
 //! Roots of monotone functions by bisection.
 
-/// Halvings: enough for the last bit of a double from any range of practical size.
+/// Halvings, enough for the last bit of a double from any range of practical size.
 const HALVINGS: u32 = 200;
 
-/// Where `function`, which changes its sign once between `low` and `high`, is zero. If it has the
-/// same sign at both ends, the result is the end at which it is closer to zero.
+/// The point between `low` and `high` at which `function`, which changes its sign once, is zero. If
+/// it has the same sign at both ends, the end at which it is closer to zero.
 pub(super) fn bisect(mut low: f64, mut high: f64, function: impl Fn(f64) -> f64) -> f64 {
     let (at_low, at_high) = (function(low), function(high));
     if at_low.signum() == at_high.signum() {
         return if at_low.abs() < at_high.abs() { low } else { high };
     }
+
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
+        // No double lies between them any more.
         if middle <= low || middle >= high {
             break;
         }

@@ -11,22 +11,22 @@ use super::{Computed, Interval, t_quantile, z_quantile};
 pub struct Estimate {
     pub mean: f64,
     pub standard_error: f64,
-    /// 95 %.
+    /// The 95 % interval.
     pub interval: Interval,
-    /// Values.
+    /// Number of values.
     pub n: usize,
-    /// Tasks that the values come from.
+    /// Number of tasks that the values come from.
     pub groups: usize,
 }
 
-/// The mean of repeats, and how alike they are.
+/// The mean of repeated instances, and how alike the repeats are.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Repeats {
-    /// Of the instances' means: an instance is the unit, however often it was run.
+    /// Estimate from the instances' means: an instance is the unit, however often it was run.
     pub estimate: Estimate,
     /// Intraclass correlation ICC(1) by analysis of variance: 1 if repeats of an instance always
-    /// agree, about 0 if they are as different as instances are. `None` if not every instance has
-    /// the same number of repeats, or one only.
+    /// agree, about 0 if they differ as much as instances do. `None` unless every instance has the
+    /// same number of repeats, at least two.
     pub intraclass_correlation: Option<f64>,
 }
 
@@ -53,10 +53,10 @@ fn checked(groups: &[Vec<f64>]) -> Computed<(usize, f64)> {
     Ok((n, groups.iter().flatten().sum::<f64>() / n as f64))
 }
 
-/// The mean over all values with a standard error clustered by task: it speaks of tasks like these.
-/// Residuals are summed by cluster (Miller, eq. 4) and the variance multiplied by C/(C − 1), with
-/// Student's t of C − 1 degrees of freedom, since clusters are few. Doubtful below 30 clusters of
-/// unequal size.
+/// The mean over all values with a standard error clustered by task: a statement about tasks like
+/// these. Residuals are summed by cluster (Miller, eq. 4), and the variance is multiplied by C/(C −
+/// 1), with Student's t of C − 1 degrees of freedom, because clusters are few. Doubtful below 30
+/// clusters of unequal size.
 ///
 /// # Errors
 /// With fewer than two clusters that have values.
@@ -64,15 +64,17 @@ pub fn clustered(clusters: &[Vec<f64>]) -> Computed<Estimate> {
     let (n, mean) = checked(clusters)?;
     let groups = clusters.iter().filter(|cluster| !cluster.is_empty()).count();
     at_least("tasks", 2, groups)?;
+
     let sums = clusters.iter().map(|cluster| cluster.iter().map(|value| value - mean).sum::<f64>());
     let variance: f64 = sums.map(|sum| sum * sum).sum::<f64>() / (n as f64).powi(2);
     let standard_error = (variance * groups as f64 / (groups - 1) as f64).sqrt();
+
     let half = t_quantile((groups - 1) as f64) * standard_error;
     Ok(Estimate { mean, standard_error, interval: Interval::around(mean, half), n, groups })
 }
 
-/// The mean over all values with a standard error stratified by task: it speaks of exactly these
-/// tasks, on new instances.
+/// The mean over all values with a standard error stratified by task: a statement about exactly
+/// these tasks, on new instances.
 ///
 /// # Errors
 /// If a stratum has fewer than two values.
@@ -80,17 +82,19 @@ pub fn stratified(strata: &[Vec<f64>]) -> Computed<Estimate> {
     let (n, mean) = checked(strata)?;
     let smallest = strata.iter().map(Vec::len).min().unwrap_or_default();
     at_least("instances of each task", 2, smallest)?;
+
     let part = |stratum: &Vec<f64>| {
         let size = stratum.len() as f64;
         (size / n as f64).powi(2) * squares(stratum) / (size - 1.0) / size
     };
+
     let standard_error = strata.iter().map(part).sum::<f64>().sqrt();
     let interval = Interval::around(mean, z_quantile() * standard_error);
     Ok(Estimate { mean, standard_error, interval, n, groups: strata.len() })
 }
 
-/// The mean over instances that were run several times: repeats are averaged first, since an
-/// instance repeated is no new instance.
+/// The mean over instances that were run several times. Repeats are averaged first, because a
+/// repeated instance is not a new one.
 ///
 /// # Errors
 /// With fewer than two instances, and if one has no runs.
@@ -98,10 +102,12 @@ pub fn repeats(instances: &[Vec<f64>]) -> Computed<Repeats> {
     checked(instances)?;
     at_least("instances", 2, instances.len())?;
     at_least("runs of each instance", 1, instances.iter().map(Vec::len).min().unwrap_or_default())?;
+
     let means: Vec<f64> = instances.iter().map(|runs| mean(runs)).collect();
     let n = means.len();
     let standard_error = standard_deviation(&means) / (n as f64).sqrt();
     let half = t_quantile((n - 1) as f64) * standard_error;
+
     let centre = mean(&means);
     let estimate = Estimate {
         mean: centre,
@@ -110,6 +116,7 @@ pub fn repeats(instances: &[Vec<f64>]) -> Computed<Repeats> {
         n,
         groups: n,
     };
+
     Ok(Repeats { estimate, intraclass_correlation: intraclass_correlation(instances, &means) })
 }
 
@@ -118,9 +125,11 @@ fn intraclass_correlation(instances: &[Vec<f64>], means: &[f64]) -> Option<f64> 
     if runs < 2 || instances.iter().any(|other| other.len() != runs) {
         return None;
     }
+
     let between = runs as f64 * squares(means) / (means.len() - 1) as f64;
     let within =
         instances.iter().map(|runs| squares(runs)).sum::<f64>() / (means.len() * (runs - 1)) as f64;
+
     let total = between + (runs - 1) as f64 * within;
     (total > 0.0).then(|| (between - within) / total)
 }

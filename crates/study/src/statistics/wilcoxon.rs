@@ -8,25 +8,25 @@ use super::left_out::at_least;
 use super::paired::differences;
 use super::{ALPHA, Computed};
 
-/// Up to this many differences the distribution is enumerated; beyond, the normal approximation is
+/// Most differences for which the distribution is enumerated; beyond, the normal approximation is
 /// good to many digits.
 const ENUMERATED_MAX: usize = 400;
 
 /// Result of the signed-rank test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SignedRank {
-    /// Differences that are not zero.
+    /// Number of differences that are not zero.
     pub n: usize,
     /// Rank sum of the negative differences.
     pub w_minus: f64,
-    /// Two-sided.
+    /// Two-sided p.
     pub p: f64,
-    /// The distribution over all signs was enumerated, ties included; otherwise it is the normal
-    /// one with the correction for ties.
+    /// Whether the distribution over all signs was enumerated, ties included; otherwise it is the
+    /// normal one with the correction for ties.
     pub is_exact: bool,
 }
 
-/// Rank sums twice as large as usual, so that the mean ranks of ties are whole.
+/// Ranks twice as large as usual, so that the mean ranks of ties are integers.
 fn doubled_ranks(sorted: &[f64]) -> Vec<usize> {
     let mut ranks = Vec::with_capacity(sorted.len());
     while ranks.len() < sorted.len() {
@@ -43,19 +43,22 @@ fn doubled_ranks(sorted: &[f64]) -> Vec<usize> {
     ranks
 }
 
-/// Probability of a doubled rank sum of at most `limit`, each rank with either sign.
+/// The probability of a doubled rank sum of at most `limit` if each rank has either sign.
 fn at_most(ranks: &[usize], limit: usize) -> f64 {
     let total: usize = ranks.iter().sum();
     let mut probability = vec![0.0; total + 1];
     probability[0] = 1.0;
+
     let mut highest = 0;
     for rank in ranks {
         highest += rank;
+        // Downwards, so that each rank is added once.
         for sum in (0..=highest).rev() {
             let with = if sum >= *rank { probability[sum - rank] } else { 0.0 };
             probability[sum] = f64::midpoint(probability[sum], with);
         }
     }
+
     probability[..=limit.min(total)].iter().sum()
 }
 
@@ -63,20 +66,24 @@ fn at_most(ranks: &[usize], limit: usize) -> f64 {
 /// dropped.
 ///
 /// # Errors
-/// With fewer than six non-zero differences, of which no arrangement is significant.
+/// With fewer than six non-zero differences, because then no arrangement is significant.
 pub fn wilcoxon(left: &[f64], right: &[f64]) -> Computed<SignedRank> {
     let mut differences = differences(left, right)?;
     differences.retain(|difference| difference.abs() > 1e-12);
+
     let n = differences.len();
     // The most extreme arrangement has p = 2 · 0.5^n.
     at_least("non-zero differences", super::discordant_needed(1), n)?;
     debug_assert!(2.0 * 0.5_f64.powi(i32::try_from(n).unwrap_or(i32::MAX)) <= ALPHA);
+
     differences.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
     let ranks = doubled_ranks(&differences.iter().map(|it| it.abs()).collect::<Vec<_>>());
     let negative: usize =
         differences.iter().zip(&ranks).filter(|(it, _)| **it < 0.0).map(|(_, rank)| rank).sum();
+
     let total: usize = ranks.iter().sum();
     let smaller = negative.min(total - negative);
+
     let is_exact = n <= ENUMERATED_MAX;
     let p = if is_exact {
         2.0 * at_most(&ranks, smaller)
@@ -84,6 +91,7 @@ pub fn wilcoxon(left: &[f64], right: &[f64]) -> Computed<SignedRank> {
         let variance: f64 = ranks.iter().map(|rank| (*rank as f64).powi(2)).sum::<f64>() / 4.0;
         2.0 * Normal::standard().cdf((smaller as f64 - total as f64 / 2.0) / variance.sqrt())
     };
+
     Ok(SignedRank { n, w_minus: negative as f64 / 2.0, p: p.min(1.0), is_exact })
 }
 
@@ -120,9 +128,11 @@ mod tests {
                 .map(|i| if i % 5 < 2 { -f64::from(i % 97) - 1.0 } else { f64::from(i % 89) + 1.0 })
                 .collect()
         };
+
         let (few, many) = (differences(400), differences(401));
         let few = wilcoxon(&vec![0.0; 400], &few).unwrap();
         let many = wilcoxon(&vec![0.0; 401], &many).unwrap();
+
         assert!(few.is_exact && !many.is_exact);
         assert!((few.p.ln() - many.p.ln()).abs() < 0.5, "{few:?} {many:?}");
     }

@@ -1,4 +1,4 @@
-//! Systems with components removed, against the same system with all of them (Tables 6, 58 and 59).
+//! Systems without some components, against the same system with all of them (Tables 6, 58 and 59).
 
 use super::comparison::{adjusted, p_value, significance};
 use super::summary::accuracy_cells;
@@ -7,19 +7,19 @@ use crate::records::Record;
 use crate::results::{PairResults, Results, SystemResults, over_instances, pair};
 use crate::statistics::{Computed, Estimate, LeftOut, clustered, mean, tango};
 
-/// The factor that names what is removed.
+/// The factor that names what was removed.
 pub(crate) const WITHOUT: &str = "without";
 
 /// A system, what it lacks, and how it compares with the one that lacks nothing.
 pub(crate) struct Ablation<'s, 'r> {
     pub system: &'s SystemResults<'r>,
-    /// With `+` between them; empty for the complete system.
+    /// Names of what it lacks, joined by `+`; empty for the complete system.
     pub without: String,
-    /// From the complete system to this one; `None` for that system itself.
+    /// Comparison of the complete system with this one; `None` for the complete system itself.
     pub pair: Option<PairResults>,
 }
 
-/// Complete systems, each followed by those that lack something and are otherwise the same.
+/// Complete systems, each followed by the systems that lack something and are otherwise the same.
 pub(crate) fn ablations<'s, 'r>(results: &'s Results<'r>) -> Vec<Ablation<'s, 'r>> {
     let mut all = Vec::new();
     for full in results.systems.iter().filter(|system| system.parts(WITHOUT).is_empty()) {
@@ -28,10 +28,13 @@ pub(crate) fn ablations<'s, 'r>(results: &'s Results<'r>) -> Vec<Ablation<'s, 'r
                 && system.saw_transition == full.saw_transition
                 && system.other_factors(WITHOUT) == full.other_factors(WITHOUT)
         };
+
         let without: Vec<&SystemResults<'_>> = results.systems.iter().filter(is_same).collect();
+
         if without.is_empty() {
             continue;
         }
+
         all.push(Ablation { system: full, without: String::new(), pair: None });
         all.extend(without.into_iter().filter_map(|system| {
             let without = system.parts(WITHOUT).into_iter().collect::<Vec<_>>().join(" + ");
@@ -41,23 +44,26 @@ pub(crate) fn ablations<'s, 'r>(results: &'s Results<'r>) -> Vec<Ablation<'s, 'r
     all
 }
 
-/// Runs in per cent whose first error has one of these types.
+/// Share in per cent of the runs whose first error has one of these types.
 fn errors(system: &SystemResults<'_>, types: &[&str]) -> Cell {
     let is_such = |run: &&&Record| {
         run.first_error_type.as_deref().is_some_and(|found| types.contains(&found))
     };
+
     Cell::share(system.runs.iter().filter(is_such).count(), system.runs.len())
 }
 
-/// Mean difference in accuracy over instances, with its interval: Tango's for one task, else
+/// Mean difference in accuracy over instances, with its interval: Tango's for one task, otherwise
 /// clustered by task.
 pub(super) fn change(pair: &PairResults) -> [Cell; 2] {
     let differences: Vec<Vec<f64>> =
         pair.tasks.iter().map(crate::results::PairedTask::differences).collect();
+
     let interval = match &pair.tasks[..] {
         [task] if task.is_counted => tango(task.only_right, task.only_left, task.left.len() as u64),
         _ => clustered(&differences).map(|estimate| estimate.interval),
     };
+
     let all: Vec<f64> = differences.into_iter().flatten().collect();
     let change = if all.is_empty() { Cell::Empty } else { Cell::number(100.0 * mean(&all), 1) };
     [change, Cell::percent_interval(&interval)]
@@ -65,15 +71,20 @@ pub(super) fn change(pair: &PairResults) -> [Cell; 2] {
 
 pub(super) fn ablation(results: &Results<'_>) -> Table {
     let all = ablations(results);
+    // Adjusted together: only the rows with a pair have a test.
     let p: Vec<Computed<f64>> = all.iter().filter_map(|it| it.pair.as_ref()).map(p_value).collect();
     let mut tests = p.iter().zip(adjusted(&p));
+
     let mut rows = Vec::new();
+
     for Ablation { system, without, pair } in &all {
         let accuracy = over_instances(&system.values(|_, _| true));
+
         let sum = |figure: fn(&Record) -> u64| {
             system.runs.iter().map(|run| figure(run)).sum::<u64>() as f64
         };
         let steps = sum(|run| run.steps) / system.runs.len() as f64;
+
         let name = if without.is_empty() { "nothing" } else { without };
         let mut row = vec![
             Cell::Text(system.label.clone()),
@@ -81,6 +92,7 @@ pub(super) fn ablation(results: &Results<'_>) -> Table {
             Cell::count(accuracy.n),
         ];
         row.extend(accuracy_cells(&accuracy));
+
         match (pair, pair.as_ref().and_then(|_| tests.next())) {
             (Some(pair), Some((p, adjusted))) => {
                 row.extend(change(pair));
@@ -92,6 +104,7 @@ pub(super) fn ablation(results: &Results<'_>) -> Table {
             }
             _ => row.extend([const { Cell::Empty }; 5]),
         }
+
         row.extend([
             errors(system, &["carryover", "reset"]),
             errors(system, &["boundary", "invariant"]),
@@ -100,6 +113,7 @@ pub(super) fn ablation(results: &Results<'_>) -> Table {
         ]);
         rows.push(row);
     }
+
     Table {
         id: "ablation".to_owned(),
         paper: "Tables 6, 58 and 73",
@@ -131,8 +145,8 @@ pub(super) fn ablation(results: &Results<'_>) -> Table {
     }
 }
 
-/// What removing several components costs beyond what each costs alone, over instances that all
-/// were measured on.
+/// What removing several components costs beyond the sum of what each costs alone, over instances
+/// on which all systems were measured.
 fn interaction(
     full: &SystemResults<'_>,
     alone: &[&SystemResults<'_>],
@@ -146,10 +160,12 @@ fn interaction(
             .map(|task| task.instances.clone())
             .unwrap_or_default()
     };
+
     let task = |task: &crate::results::TaskResults<'_>| -> Vec<f64> {
         let slug = task.spec.slug;
         let (alone, both): (Vec<_>, _) =
             (alone.iter().map(|system| of(system, slug)).collect(), of(both, slug));
+
         let value = |(instance, full): (&crate::results::Instance, &f64)| {
             let drops = alone
                 .iter()
@@ -159,8 +175,10 @@ fn interaction(
         };
         task.instances.iter().filter_map(value).collect()
     };
+
     let values: Vec<Vec<f64>> =
         full.tasks.iter().map(task).filter(|values| !values.is_empty()).collect();
+
     match &values[..] {
         [] => Err(LeftOut::TooFew {
             what: "instances that all systems were measured on",
@@ -175,15 +193,19 @@ fn interaction(
 
 pub(super) fn interactions(results: &Results<'_>) -> Table {
     let all = ablations(results);
+
     let mut rows = Vec::new();
     let mut full = None;
+    // `ablations` lists each complete system before those that lack something.
     for ablation in &all {
         let Some(pair) = &ablation.pair else {
             full = Some(ablation);
             continue;
         };
+
         let parts = ablation.system.parts(WITHOUT);
         let Some(full) = full.filter(|_| parts.len() > 1) else { continue };
+
         let single = |part: &&str| {
             let is_it = |other: &&Ablation<'_, '_>| {
                 other.without == **part
@@ -191,7 +213,9 @@ pub(super) fn interactions(results: &Results<'_>) -> Table {
             };
             all.iter().find(is_it)
         };
+
         let Some(singles) = parts.iter().map(single).collect::<Option<Vec<_>>>() else { continue };
+
         let drop = |pair: &PairResults| -> f64 {
             mean(
                 &pair
@@ -201,9 +225,11 @@ pub(super) fn interactions(results: &Results<'_>) -> Table {
                     .collect::<Vec<_>>(),
             )
         };
+
         let sum: f64 = singles.iter().filter_map(|single| single.pair.as_ref()).map(drop).sum();
         let alone: Vec<&SystemResults<'_>> = singles.iter().map(|single| single.system).collect();
         let interaction = interaction(full.system, &alone, ablation.system);
+
         rows.push(vec![
             Cell::Text(ablation.without.clone()),
             Cell::count(pair.n()),
@@ -218,6 +244,7 @@ pub(super) fn interactions(results: &Results<'_>) -> Table {
             }),
         ]);
     }
+
     Table {
         id: "interactions".to_owned(),
         paper: "Table 59",

@@ -9,10 +9,10 @@ use crate::figures::rows_of;
 use crate::nearest::did_you_mean;
 use crate::results::Results;
 
-/// A table or figure of the paper, by its number, and ours.
+/// A table or figure of the paper by its number, with ours.
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
-    /// `T2` or `F12`.
+    /// The paper's number: `T2` or `F12`.
     pub number: &'static str,
     /// The paper's caption, shortened.
     pub title: &'static str,
@@ -24,7 +24,7 @@ const fn item(number: &'static str, title: &'static str, ours: &'static [&'stati
     Item { number, title, ours }
 }
 
-/// All that can be made from records, in the paper's order.
+/// All items that can be made from records, in the paper's order.
 pub const ITEMS: &[Item] = &[
     item("T2", "Model performance summary", &["summary", "comparison", "verdicts"]),
     item("F3", "Gains of the prompt over the baseline", &["pairs"]),
@@ -68,7 +68,7 @@ pub const ITEMS: &[Item] = &[
     item("T86", "Pass rates by stage", &["stages"]),
 ];
 
-/// An item that is not in the list.
+/// A number that is not in the list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "report.show: no table or figure `{name}` can be made from records{suggestion}; there are {known}"
@@ -82,7 +82,7 @@ pub struct UnknownItem {
 /// Checks the numbers of tables and figures.
 ///
 /// # Errors
-/// Names the first that is unknown.
+/// Names the first unknown number.
 pub fn check_items(numbers: &[String]) -> Result<(), UnknownItem> {
     let known = || ITEMS.iter().map(|item| item.number);
     match numbers.iter().find(|number| !known().any(|known| known == number.as_str())) {
@@ -96,11 +96,12 @@ pub fn check_items(numbers: &[String]) -> Result<(), UnknownItem> {
 }
 
 /// Identifiers of the tables (`prefix` `T`) or figures (`F`) that a list of numbers asks for; all
-/// without a list.
+/// without a list. Each identifier is there once, although several numbers may have it.
 pub(crate) fn wanted(numbers: &[String], prefix: char) -> Vec<&'static str> {
     let mut wanted = Vec::new();
     let asked =
         |item: &&Item| numbers.is_empty() || numbers.iter().any(|number| number == item.number);
+
     for id in ITEMS
         .iter()
         .filter(|item| item.number.starts_with(prefix))
@@ -111,14 +112,16 @@ pub(crate) fn wanted(numbers: &[String], prefix: char) -> Vec<&'static str> {
             wanted.push(*id);
         }
     }
+
     wanted
 }
 
-/// The tables that a list of the paper's numbers asks for, all without a list, in our order.
+/// The tables that a list of the paper's numbers asks for, in our order; all without a list.
 pub fn all_tables(results: &Results<'_>, numbers: &[String]) -> Vec<Table> {
     let mut asked = wanted(numbers, 'T');
-    // Every figure has its rows.
+    // Every figure has its rows in a table.
     asked.extend(wanted(numbers, 'F').into_iter().map(rows_of));
+
     let mut tables = Vec::new();
     type Make = fn(&Results<'_>) -> Table;
     let makers: [(&str, Make); 25] = [
@@ -148,16 +151,17 @@ pub fn all_tables(results: &Results<'_>, numbers: &[String]) -> Vec<Table> {
         ("latency", cost::latency),
         ("components", cost::components),
     ];
+
     for (id, make) in makers {
         if asked.contains(&id) {
             tables.push(make(results));
         }
-        // One table for each pair, beside that of the systems.
+        // One table for each pair, besides the one of the systems.
         if id == "tasks" && asked.contains(&"task-pairs") {
             tables.extend(results.pairs.iter().map(task_comparison::pair_tasks));
         }
     }
-    // A comparison without pairs says nothing.
+    // For example, a comparison without pairs has no rows.
     tables.retain(|table: &Table| !table.rows.is_empty());
     tables
 }

@@ -13,19 +13,23 @@ use crate::statistics::{
 pub(super) fn categories(results: &Results<'_>) -> Table {
     let mut used = Vec::new();
     let mut rows = Vec::new();
+
     for category in Category::ALL {
         for system in &results.systems {
             let values = system.values(|spec, _| spec.category == category);
             if values.is_empty() {
                 continue;
             }
+
             let accuracy = over_tasks(&values);
             let means: Vec<f64> = values.iter().map(|values| mean(values)).collect();
+
             let deviation = if means.len() < 2 {
                 Cell::LeftOut("a standard deviation needs two tasks".to_owned())
             } else {
                 Cell::percent(standard_deviation(&means))
             };
+
             let mut row = vec![
                 Cell::Text(category.name().to_owned()),
                 Cell::Text(system.label.clone()),
@@ -33,12 +37,14 @@ pub(super) fn categories(results: &Results<'_>) -> Table {
                 Cell::count(accuracy.n),
             ];
             row.extend(accuracy_cells(&accuracy));
+
             let stratified = stratified(&values).map(|estimate| clamped(estimate.interval));
             row.extend([deviation, Cell::percent_interval(&stratified)]);
             rows.push(row);
             used.push(accuracy);
         }
     }
+
     Table {
         id: "categories".to_owned(),
         paper: "Tables 44 and 50",
@@ -62,7 +68,7 @@ pub(super) fn categories(results: &Results<'_>) -> Table {
     }
 }
 
-/// The gain in a category and its interval, in percentage points.
+/// The gain in a category with its interval, in percentage points.
 pub(crate) struct CategoryGain {
     pub category: Category,
     pub tasks: usize,
@@ -71,7 +77,7 @@ pub(crate) struct CategoryGain {
     pub interval: Computed<Interval>,
 }
 
-/// Gains of a pair in each category that it has tasks of.
+/// Gains of a pair in each category in which it has tasks.
 pub(crate) fn gains(pair: &PairResults) -> Vec<CategoryGain> {
     let of = |category: Category| {
         let tasks: Vec<Vec<f64>> = pair
@@ -80,7 +86,9 @@ pub(crate) fn gains(pair: &PairResults) -> Vec<CategoryGain> {
             .filter(|task| task.spec.category == category)
             .map(|task| task.differences())
             .collect();
+
         let means: Vec<f64> = tasks.iter().map(|task| mean(task)).collect();
+
         (!tasks.is_empty()).then(|| CategoryGain {
             category,
             tasks: tasks.len(),
@@ -99,6 +107,7 @@ pub(super) fn category_gains(results: &Results<'_>) -> Table {
         let marked = gain.interval.as_ref().map(|interval| {
             Cell::Text(if interval.contains(0.0) { "n.s." } else { "yes" }.to_owned())
         });
+
         vec![
             Cell::Text(gain.category.name().to_owned()),
             Cell::Text(pair.title()),
@@ -109,10 +118,12 @@ pub(super) fn category_gains(results: &Results<'_>) -> Table {
             Cell::computed(marked, |cell| cell),
         ]
     };
+
     let rows = results
         .pairs
         .iter()
         .flat_map(|pair| gains(pair).into_iter().map(move |gain| row(pair, gain)));
+
     Table {
         id: "category-gains".to_owned(),
         paper: "Table 44",

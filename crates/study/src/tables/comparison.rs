@@ -7,9 +7,11 @@ use crate::statistics::{
     paired_clustered, paired_t, tango, wilcoxon,
 };
 
-/// The p-values of several tests adjusted by Holm; tests that were left out stay so.
+/// The p-values of several tests, adjusted by Holm. Tests that were left out remain left out, and
+/// do not count.
 pub(super) fn adjusted(p: &[Computed<f64>]) -> Vec<Computed<f64>> {
     let made: Vec<f64> = p.iter().filter_map(|p| p.as_ref().ok().copied()).collect();
+
     let mut adjusted = holm(&made).into_iter();
     p.iter()
         .map(|p| {
@@ -33,25 +35,28 @@ pub(super) fn mcnemar_of(pair: &PairResults, task: usize, tests: usize) -> Compu
     mcnemar(task.only_left, task.only_right, tests)
 }
 
-/// The test of a pair: Wilcoxon's and Student's on tasks, or McNemar's if there is one task only.
+/// The test of a pair: Student's on tasks, or McNemar's if there is only one task.
 pub(super) fn p_value(pair: &PairResults) -> Computed<f64> {
     pair.testable()?;
     if pair.tasks.len() == 1 {
         return mcnemar_of(pair, 0, 1);
     }
+
     let (left, right) = pair.task_means();
     paired_t(&left, &right).map(|test| test.p)
 }
 
-/// What each right system gains over its left one (Table 2, 43 and section 4.4).
+/// What each right system gains over its left one (Tables 2 and 43, section 4.4).
 pub(super) fn comparison(results: &Results<'_>) -> Table {
     let p: Vec<Computed<f64>> = results.pairs.iter().map(p_value).collect();
+
     let rows = results
         .pairs
         .iter()
         .zip(&p)
         .zip(adjusted(&p))
         .map(|((pair, p), adjusted)| row(pair, p, &adjusted));
+
     Table {
         id: "comparison".to_owned(),
         paper: "Tables 2 and 43, section 4.4",
@@ -89,18 +94,22 @@ pub(super) fn comparison(results: &Results<'_>) -> Table {
 fn row(pair: &PairResults, p: &Computed<f64>, adjusted: &Computed<f64>) -> Vec<Cell> {
     let lefts: Vec<Vec<f64>> = pair.tasks.iter().map(|task| task.left.clone()).collect();
     let rights: Vec<Vec<f64>> = pair.tasks.iter().map(|task| task.right.clone()).collect();
+
     let (left, right) = pair.task_means();
     let over = |values: &[Vec<f64>]| values.iter().flatten().sum::<f64>() / pair.n().max(1) as f64;
     let gain = over(&rights) - over(&lefts);
+
     let interval = match &pair.tasks[..] {
         [task] if task.is_counted => tango(task.only_right, task.only_left, task.left.len() as u64),
         _ => paired_clustered(&lefts, &rights).map(|estimate| estimate.interval),
     };
+
     let ratios = if left.iter().all(|left| *left > 0.0) && !left.is_empty() {
         Ok(mean(&left.iter().zip(&right).map(|(left, right)| right / left).collect::<Vec<_>>()))
     } else {
         Err("a task of which the first system solves nothing has no ratio")
     };
+
     let discordant = lefts
         .iter()
         .flatten()
@@ -108,15 +117,19 @@ fn row(pair: &PairResults, p: &Computed<f64>, adjusted: &Computed<f64>) -> Vec<C
         .filter(|(left, right)| left != right)
         .count();
     let discordance = discordant as f64 / pair.n().max(1) as f64;
+
     let tested = |test: Computed<f64>| pair.testable().and(test);
     let [d_z, d_pooled] = [d_z(&left, &right), d_pooled(&left, &right)];
+
     let effect_interval = |effect: &Computed<crate::statistics::Effect>| {
         Cell::computed(effect.as_ref(), |effect| match effect.interval {
             Some(interval) => Cell::interval(interval, 2),
             None => Cell::LeftOut("the effect is too large to invert the noncentral t".to_owned()),
         })
     };
+
     let [d_z_interval, d_pooled_interval] = [effect_interval(&d_z), effect_interval(&d_pooled)];
+
     vec![
         Cell::Text(pair.title()),
         Cell::count(pair.tasks.len()),

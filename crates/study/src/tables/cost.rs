@@ -19,17 +19,21 @@ pub(crate) fn mean_ms(system: &SystemResults<'_>) -> Option<f64> {
 /// Latency and tokens of each system (Table 3).
 pub(super) fn latency(results: &Results<'_>) -> Table {
     let first = results.systems.first().and_then(mean_ms);
+
     let rows = results.systems.iter().filter(|system| !system.runs.is_empty()).map(|system| {
         let times = times(system);
         let mut all: Vec<f64> = times.iter().flatten().copied().collect();
         all.sort_by(f64::total_cmp);
         let (n, mean) = (all.len() as f64, mean(&all));
+
         let sum = |figure: fn(&Record) -> u64| {
             system.runs.iter().map(|run| figure(run)).sum::<u64>() as f64
         };
+
         let seconds = all.iter().sum::<f64>() / 1e3;
         let shown =
             |share| quantile(&all, share).map_or(Cell::Empty, |value| Cell::number(value, 1));
+
         vec![
             Cell::Text(system.label.clone()),
             Cell::count(all.len()),
@@ -44,6 +48,7 @@ pub(super) fn latency(results: &Results<'_>) -> Table {
             Cell::number(sum(|run| run.completion_tokens) / seconds, 1),
         ]
     });
+
     Table {
         id: "latency".to_owned(),
         paper: "Table 3",
@@ -73,6 +78,7 @@ pub(super) fn latency(results: &Results<'_>) -> Table {
 fn between_ms(run: &Record) -> Option<f64> {
     let work = run.executor_ms? + run.verifier_ms? + run.coordinator_ms?;
     let share = run.coordination_share.filter(|share| *share < 1.0)?;
+    // share = between / (between + work), solved for `between`.
     Some(work * share / (1.0 - share))
 }
 
@@ -85,22 +91,26 @@ pub(super) fn components(results: &Results<'_>) -> Table {
         ("coordinator", |run| run.coordinator_ms),
         ("between agents", between_ms),
     ];
+
     let mut rows = Vec::new();
     for system in &results.systems {
-        // Runs of which all parts were timed, so that their shares add up.
+        // Runs with times for all parts, so that the shares add up.
         let timed =
             system.runs.iter().filter(|run| PARTS.iter().all(|(_, part)| part(run).is_some()));
         let timed: Vec<&Record> = timed.copied().collect();
         let proposals: u64 = timed.iter().map(|run| run.proposals).sum();
         let total: f64 =
             timed.iter().flat_map(|run| PARTS.iter().filter_map(|(_, part)| part(run))).sum();
+
         for (name, part) in PARTS {
             let sum: f64 = timed.iter().filter_map(|run| part(run)).sum();
+
             let mut row = vec![
                 Cell::Text(system.label.clone()),
                 Cell::Text(name.to_owned()),
                 Cell::count(timed.len()),
             ];
+
             if timed.is_empty() {
                 let reason = "the time of each role was not recorded".to_owned();
                 row.extend([
@@ -113,9 +123,11 @@ pub(super) fn components(results: &Results<'_>) -> Table {
                 row.push(Cell::number(sum / proposals as f64, 3));
                 row.push(Cell::number(100.0 * sum / total, 1));
             }
+
             rows.push(row);
         }
     }
+
     Table {
         id: "components".to_owned(),
         paper: "Table 66",

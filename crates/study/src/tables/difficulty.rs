@@ -10,12 +10,14 @@ use crate::results::{Results, over_instances, over_tasks};
 pub(super) fn difficulty(results: &Results<'_>) -> Table {
     let mut used = Vec::new();
     let mut rows = Vec::new();
+
     for level in Difficulty::ALL {
         for system in &results.systems {
             let values = system.values(|_, difficulty| difficulty == level);
             if values.is_empty() {
                 continue;
             }
+
             let (instances, tasks) = (over_instances(&values), over_tasks(&values));
             let mut row = vec![
                 Cell::Text(level.name().to_owned()),
@@ -23,12 +25,14 @@ pub(super) fn difficulty(results: &Results<'_>) -> Table {
                 Cell::count(tasks.tasks),
                 Cell::count(instances.n),
             ];
+
             row.extend(accuracy_cells(&instances));
             row.extend(accuracy_cells(&tasks));
             rows.push(row);
             used.extend([instances, tasks]);
         }
     }
+
     Table {
         id: "difficulty".to_owned(),
         paper: "Table 61",

@@ -1,4 +1,4 @@
-//! How wrong runs are wrong (Tables 54 to 57).
+//! The errors of wrong runs (Tables 54 to 57).
 
 use prime_bench::judge::ErrorType;
 use prime_bench::tasks::Category;
@@ -8,7 +8,7 @@ use crate::records::{Record, SEVERITIES, severity_name};
 use crate::results::{Results, SystemResults};
 use crate::statistics::{LeftOut, clustered, mean, standard_deviation};
 
-/// Runs of a system in each category that it was asked, and in all of them.
+/// Runs of a system by task, in each category that it was asked and in all of them.
 pub(super) fn by_category<'s, 'r>(
     system: &'s SystemResults<'r>,
 ) -> Vec<(&'static str, Vec<Vec<&'r Record>>)> {
@@ -17,13 +17,14 @@ pub(super) fn by_category<'s, 'r>(
             system.tasks.iter().filter(|task| wanted(task.spec.category) && !task.runs.is_empty());
         tasks.map(|task| task.runs.clone()).collect()
     };
+
     let each = Category::ALL
         .into_iter()
         .map(|category| (category.name(), runs(&|other| other == category)));
     each.chain([("all", runs(&|_| true))]).filter(|(_, runs)| !runs.is_empty()).collect()
 }
 
-/// The rows of all systems, by category.
+/// The rows of all systems, one for each category.
 pub(super) fn rows(
     results: &Results<'_>,
     cells: impl Fn(&[Vec<&Record>]) -> Vec<Cell>,
@@ -47,16 +48,20 @@ fn wrong<'r>(runs: &[Vec<&'r Record>]) -> Vec<&'r Record> {
 pub(super) fn error_types(results: &Results<'_>) -> Table {
     let cells = |runs: &[Vec<&Record>]| {
         let wrong = wrong(runs);
+
         let typed = |name: &str| {
             wrong.iter().filter(|run| run.first_error_type.as_deref() == Some(name)).count()
         };
+
         let mut cells =
             vec![Cell::count(runs.iter().map(Vec::len).sum()), Cell::count(wrong.len())];
         cells.extend(ErrorType::ALL.map(|error| Cell::share(typed(error.name()), wrong.len())));
+
         let untyped = wrong.iter().filter(|run| run.first_error_type.is_none()).count();
         cells.push(Cell::share(untyped, wrong.len()));
         cells
     };
+
     let mut columns = vec![
         Column::text("system"),
         Column::text("category"),
@@ -65,6 +70,7 @@ pub(super) fn error_types(results: &Results<'_>) -> Table {
     ];
     columns.extend(ErrorType::ALL.map(|error| Column::number(&format!("{}, %", error.name()))));
     columns.push(Column::number("no trace, %"));
+
     Table {
         id: "error-types".to_owned(),
         paper: "Table 54",
@@ -83,18 +89,22 @@ pub(super) fn severities(results: &Results<'_>) -> Table {
     let cells = |runs: &[Vec<&Record>]| {
         let of: usize = runs.iter().map(Vec::len).sum();
         let wrong = wrong(runs);
+
         let count =
             |name: &str| wrong.iter().filter(|run| run.severity.as_deref() == Some(name)).count();
+
         let mut cells = vec![Cell::count(of), Cell::count(wrong.len())];
         cells.extend(
             SEVERITIES.map(|severity| Cell::share(count(severity_name(severity)), wrong.len())),
         );
         cells.extend(SEVERITIES.map(|severity| Cell::share(count(severity_name(severity)), of)));
+
         let right_with =
             runs.iter().flatten().filter(|run| run.right && run.severity.is_some()).count();
         cells.push(Cell::count(right_with));
         cells
     };
+
     let mut columns = vec![
         Column::text("system"),
         Column::text("category"),
@@ -107,6 +117,7 @@ pub(super) fn severities(results: &Results<'_>) -> Table {
         .extend(SEVERITIES.map(|it| Column::number(&format!("{}, % of runs", severity_name(it)))));
     columns.push(Column::number("right in spite of a violation"));
     Table {
+
         id: "severities".to_owned(),
         paper: "Tables 55 and 56",
         title: "Severity of errors".to_owned(),
@@ -129,10 +140,13 @@ pub(super) fn first_errors(results: &Results<'_>) -> Table {
             })
             .filter(|task: &Vec<f64>| !task.is_empty())
             .collect();
+
         let all: Vec<f64> = positions.iter().flatten().copied().collect();
         let none =
             LeftOut::TooFew { what: "wrong runs with a trace", need: 1, have: 0 }.to_string();
+
         let interval = clustered(&positions).map(|estimate| estimate.interval);
+
         vec![
             Cell::count(all.len()),
             if all.is_empty() { Cell::LeftOut(none) } else { Cell::number(mean(&all), 1) },
@@ -140,6 +154,7 @@ pub(super) fn first_errors(results: &Results<'_>) -> Table {
             Cell::computed(interval, |interval| Cell::interval(interval, 1)),
         ]
     };
+
     Table {
         id: "first-errors".to_owned(),
         paper: "Table 57",

@@ -18,7 +18,7 @@ fn shown(table: &Table, row: usize, column: &str) -> String {
     table.rows[row][place.unwrap_or_else(|| panic!("no column {column}"))].shown()
 }
 
-/// Twenty instances of one task of which the first `right` are right.
+/// Twenty instances of one task, the first `right` of which are right.
 fn system(name: &str, factors: &str, right: u32) -> Vec<Record> {
     let one = |index| {
         let run = Record { factors: Some(factors.to_owned()), ..record(name, "n-queens", index) };
@@ -32,9 +32,11 @@ fn ablations_are_against_the_system_that_is_otherwise_the_same() {
     let mut records = system("full", "prompt=structured", 18);
     records.extend(system("no examples", "prompt=structured,without=examples", 8));
     records.extend(system("other prompt", "prompt=baseline", 2));
+
     let table = table_of(&records, "ablation");
     let names: Vec<_> = (0..table.rows.len()).map(|row| shown(&table, row, "without")).collect();
     assert_eq!(names, ["nothing", "examples"]);
+
     assert_eq!(
         (shown(&table, 0, "change, pp"), shown(&table, 1, "change, pp")),
         (String::new(), "-50.0".to_owned())
@@ -44,8 +46,10 @@ fn ablations_are_against_the_system_that_is_otherwise_the_same() {
         (shown(&table, 1, "p"), shown(&table, 1, "significant")),
         ("0.002".to_owned(), "yes".to_owned())
     );
+
     // Twelve of twenty runs are wrong, with an error of state.
     assert_eq!(shown(&table, 1, "state errors, %"), "60.0");
+
     assert!(
         Results::new(&records, &[])
             .is_ok_and(|results| all_tables(&results, &["T59".to_owned()]).is_empty())
@@ -58,11 +62,14 @@ fn an_interaction_is_what_the_sum_does_not_explain() {
     records.extend(system("no a", "x=1,without=a", 18));
     records.extend(system("no b", "x=1,without=b", 16));
     records.extend(system("neither", "x=1,without=a+b", 4));
+
     let table = table_of(&records, "interactions");
     assert_eq!(table.rows.len(), 1);
+
     // Without a: −10, without b: −20, without both: −80.
     let row = ["sum, pp", "together, pp", "difference, pp"].map(|column| shown(&table, 0, column));
     assert_eq!(row, ["-30.0", "-80.0", "-50.0"]);
+
     // By instance: 4 of 0, 12 of 1, 2 of 1 − 1 and 2 of 1 − 2; the mean is 0.5, its SD by hand
     // 0.6882, t(19) 2.0930.
     assert_eq!(shown(&table, 0, "95 %"), "-82.2 to -17.8");
@@ -80,16 +87,20 @@ fn sweeps_compare_levels_with_the_default() {
     records.extend(
         system("no factor", "K=5", 10).into_iter().map(|run| Record { factors: None, ..run }),
     );
+
     let table = table_of(&records, "sweeps");
     let levels: Vec<_> = (0..table.rows.len()).map(|row| shown(&table, row, "level")).collect();
     assert_eq!(levels, ["2", "4 (default)", "16"], "numbers ascend, and K has one level only");
+
     assert_eq!(shown(&table, 0, "time ratio"), "0.50");
     assert_eq!(
         (shown(&table, 2, "change, pp"), shown(&table, 1, "change, pp")),
         ("50.0".to_owned(), String::new())
     );
+
     let table = table_of(&records, "sensitivity");
     assert_eq!((table.rows.len(), shown(&table, 0, "range, pp")), (1, "50.0".to_owned()));
+
     let figures =
         crate::figures::all_figures(&Results::new(&records, &[]).unwrap(), &["T78".to_owned()]);
     assert_eq!(figures.iter().map(|figure| figure.id.as_str()).collect::<Vec<_>>(), ["sweep-g"]);
@@ -98,13 +109,15 @@ fn sweeps_compare_levels_with_the_default() {
 #[test]
 fn sizes_have_accuracies_and_laws() {
     let mut records = system("a", "x=1", 0);
-    // Of size 4 all are right, of 6 half, of 8 a quarter: accuracy = 4 e^(−λ size) with λ = ln 2 /
+    // At size 4 all are right, at 6 half, at 8 a quarter: accuracy = 4 e^(−λ size) with λ = ln 2 /
     // 2 = 0.3466.
     records.truncate(12);
+
     for (index, run) in (0_u64..).zip(&mut records) {
         run.size = Some(4 + 2 * (index / 4));
         run.right = index % 4 < 4 >> (index / 4);
     }
+
     let table = table_of(&records, "sizes");
     let rows: Vec<_> =
         (0..3).map(|row| (shown(&table, row, "size"), shown(&table, row, "accuracy, %"))).collect();
@@ -112,11 +125,13 @@ fn sizes_have_accuracies_and_laws() {
         rows,
         [("4", "100.0"), ("6", "50.0"), ("8", "25.0")].map(|(a, b)| (a.to_owned(), b.to_owned()))
     );
+
     let laws = table_of(&records, "size-laws");
     assert_eq!(
         (shown(&laws, 0, "decay"), shown(&laws, 0, "R²")),
         ("0.3466".to_owned(), "1.000".to_owned())
     );
+
     assert_eq!(shown(&laws, 0, "hardness"), "0.750");
     // Mean 0.5833, SD 0.3819: 1 − 0.6547.
     assert_eq!(shown(&laws, 0, "consistency"), "0.345");
@@ -128,6 +143,7 @@ fn scaling_laws_are_by_series() {
         let runs = system(name, factors, right).into_iter();
         runs.map(move |run| Record { parameters: Some(parameters), ..run }).collect::<Vec<_>>()
     };
+
     // Accuracies 0.25, 0.35, 0.45 and 0.55 at 1, 2, 4 and 8 million: 0.1 by a doubling.
     let mut records = Vec::new();
     for (doublings, right) in (0..4).zip([5, 7, 9, 11]) {
@@ -139,11 +155,14 @@ fn scaling_laws_are_by_series() {
         ));
     }
     records.extend(sized("alone", "prompt=structured", 3, 1_000_000));
+
     let table = table_of(&records, "scaling");
     assert_eq!((table.rows.len(), shown(&table, 3, "parameters")), (5, "8000000".to_owned()));
+
     let laws = table_of(&records, "scaling-laws");
     let first = ["series", "law", "b or r", "R²"].map(|column| shown(&laws, 0, column));
     assert_eq!(first, ["prompt=baseline", "a + b log2 N", "0.1000", "1.000"]);
+
     assert_eq!(laws.rows.len(), 4, "one size has no law");
     assert!(
         shown(&laws, 2, "b or r").starts_with('–'),
@@ -166,6 +185,7 @@ fn transfer_shows_what_was_held_out() {
             ..run
         }));
     }
+
     let table = table_of(&records, "transfer");
     let row = |row| {
         ["comparison-sorting, %", "classic-puzzles, %"].map(|column| shown(&table, row, column))
@@ -174,6 +194,7 @@ fn transfer_shows_what_was_held_out() {
         (row(0), row(1)),
         (["90.0", "20.0"].map(str::to_owned), ["80.0", "60.0"].map(str::to_owned))
     );
+
     let table = table_of(&records, "held-out");
     assert_eq!(table.rows.len(), 1);
     let row = ["category", "accuracy, %", "trained on all, %", "difference, pp"]

@@ -26,7 +26,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Digits before and after the point that a column needs.
+/// Digits that a column needs before and after the point.
 fn digits(cells: &[&Cell]) -> (usize, usize) {
     let mut widest = (1, 0);
     for cell in cells {
@@ -37,7 +37,7 @@ fn digits(cells: &[&Cell]) -> (usize, usize) {
             _ => continue,
         };
         let whole = text.split('.').next().unwrap_or_default();
-        // siunitx counts the sign apart.
+        // siunitx counts the sign separately.
         widest = (widest.0.max(whole.trim_start_matches('-').len()), widest.1.max(decimals));
     }
     widest
@@ -48,22 +48,26 @@ impl Table {
     /// columns of their own.
     pub fn latex(&self) -> String {
         let reasons = self.reasons();
+
         let specification = |(place, kind): (usize, ColumnKind)| match kind {
             ColumnKind::Text => "l".to_owned(),
             ColumnKind::Interval => "c".to_owned(),
             ColumnKind::Number => {
                 let cells: Vec<&Cell> = self.rows.iter().map(|row| &row[place]).collect();
                 let (whole, decimals) = digits(&cells);
+
                 let is_signed = cells
                     .iter()
                     .any(|cell| matches!(cell, Cell::Number { value, .. } if *value < 0.0));
                 format!("S[table-format={}{whole}.{decimals}]", if is_signed { "-" } else { "" })
             }
         };
+
         let columns: Vec<String> =
             self.columns.iter().map(|column| column.kind).enumerate().map(specification).collect();
         let header: Vec<String> =
             self.columns.iter().map(|column| format!("{{{}}}", escaped(&column.name))).collect();
+
         let mut text = format!(
             "% \\usepackage{{booktabs,siunitx}}\n\\begin{{table}}\n\\centering\n\\caption{{{}. {}}}\n\\label{{tab:{}}}\n\
              \\begin{{tabular}}{{{}}}\n\\toprule\n{} \\\\\n\\midrule\n",
@@ -73,11 +77,13 @@ impl Table {
             columns.join(" "),
             header.join(" & ")
         );
+
         for row in &self.rows {
             let cell = |(cell, kind): (&Cell, ColumnKind)| {
                 let mark = Self::mark_of(&reasons, cell)
                     .map(|mark| format!("$^{{{mark}}}$"))
                     .unwrap_or_default();
+
                 match (cell, kind) {
                     (Cell::Count(_) | Cell::Number { .. }, ColumnKind::Number) => cell.plain(""),
                     (Cell::P(p), ColumnKind::Number) if *p >= 0.001 => cell.plain(""),
@@ -93,14 +99,17 @@ impl Table {
                     (cell, _) => escaped(&cell.plain("")),
                 }
             };
+
             let kinds = self.columns.iter().map(|column| column.kind);
             text += &row.iter().zip(kinds).map(cell).collect::<Vec<_>>().join(" & ");
             text += " \\\\\n";
         }
+
         text += "\\bottomrule\n\\end{tabular}\n";
         for (place, reason) in (1..).zip(&reasons) {
             text += &format!("\\par\\footnotesize $^{{{place}}}$ Left out: {}.\n", escaped(reason));
         }
+
         text + "\\end{table}\n"
     }
 }

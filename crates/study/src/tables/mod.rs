@@ -1,4 +1,4 @@
-//! Tables of a study, as data; each is named after the paper's table that it corresponds to.
+//! Tables of a study, as data; each is named after the corresponding table of the paper.
 
 mod ablations;
 mod catalogue;

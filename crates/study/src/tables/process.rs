@@ -1,4 +1,4 @@
-//! How runs went: stages of judging, steps, retries, agreement (Tables 62, 63 and 86).
+//! How runs went: stages of judging, steps, retries and agreement (Tables 62, 63 and 86).
 
 use super::errors::rows;
 use super::table::{Cell, Column, Table};
@@ -15,17 +15,21 @@ pub(super) fn stages(results: &Results<'_>) -> Table {
         ("semantic", |run| run.semantic),
         ("result", |run| run.result),
     ];
+
     let mut rows = Vec::new();
     for system in &results.systems {
         for (last, (name, stage)) in STAGES.iter().enumerate() {
             let judged = system.runs.iter().filter(|run| stage(run) != StageOutcome::NotJudged);
             let passed = judged.clone().filter(|run| stage(run) == StageOutcome::Passed).count();
             let judged = judged.count();
+
             let failed_before = |run: &Record| {
                 STAGES[..=last].iter().any(|(_, stage)| stage(run) == StageOutcome::Failed)
             };
+
             let so_far = system.runs.iter().filter(|run| !failed_before(run)).count();
             let cumulative = Proportion::new(so_far as u64, system.runs.len() as u64);
+
             rows.push(vec![
                 Cell::Text(system.label.clone()),
                 Cell::Text((*name).to_owned()),
@@ -39,6 +43,7 @@ pub(super) fn stages(results: &Results<'_>) -> Table {
             ]);
         }
     }
+
     Table {
         id: "stages".to_owned(),
         paper: "Table 86",
@@ -59,7 +64,7 @@ pub(super) fn stages(results: &Results<'_>) -> Table {
     }
 }
 
-/// Steps over the reference's (Table 62).
+/// Steps over the reference's steps (Table 62).
 pub(super) fn efficiency(results: &Results<'_>) -> Table {
     let cells = |runs: &[Vec<&Record>]| {
         let ratios: Vec<Vec<f64>> = runs
@@ -69,11 +74,14 @@ pub(super) fn efficiency(results: &Results<'_>) -> Table {
             })
             .filter(|task: &Vec<f64>| !task.is_empty())
             .collect();
+
         let mut all: Vec<f64> = ratios.iter().flatten().copied().collect();
         all.sort_by(f64::total_cmp);
+
         let none =
             LeftOut::TooFew { what: "right runs with a trace", need: 1, have: 0 }.to_string();
         let shown = |value: Option<f64>| value.map_or(Cell::Empty, |value| Cell::number(value, 3));
+
         vec![
             Cell::count(all.len()),
             if all.is_empty() { Cell::LeftOut(none) } else { Cell::number(mean(&all), 3) },
@@ -82,6 +90,7 @@ pub(super) fn efficiency(results: &Results<'_>) -> Table {
             shown(all.last().copied()),
         ]
     };
+
     Table {
         id: "efficiency".to_owned(),
         paper: "Table 62",
@@ -109,12 +118,15 @@ pub(super) fn retries(results: &Results<'_>) -> Table {
         let all: Vec<&Record> = runs.iter().flatten().copied().collect();
         let sum =
             |figure: fn(&Record) -> u64| all.iter().map(|run| figure(run)).sum::<u64>() as f64;
+
         let proposals = sum(|run| run.proposals);
         let retried: Option<u64> = all.iter().map(|run| run.steps_retried).sum();
         // Accepted proposals are steps of some trajectory.
         let steps = proposals - sum(|run| run.retries) - sum(|run| run.backtracks);
+
         let not_recorded = || Cell::LeftOut("retried steps were not recorded".to_owned());
         let agreements: Vec<f64> = all.iter().filter_map(|run| run.agreement).collect();
+
         vec![
             Cell::count(all.len()),
             Cell::number(proposals / all.len() as f64, 1),
@@ -131,6 +143,7 @@ pub(super) fn retries(results: &Results<'_>) -> Table {
             if agreements.is_empty() { Cell::Empty } else { Cell::percent(mean(&agreements)) },
         ]
     };
+
     Table {
         id: "retries".to_owned(),
         paper: "Table 63",

@@ -9,15 +9,15 @@ use crate::statistics::{
     standard_deviation,
 };
 
-/// Systems that differ in size only.
+/// Systems that differ only in size.
 pub(crate) struct Series<'s, 'r> {
     /// The factors that they share.
     pub name: String,
-    /// Parameters and systems, ascending.
+    /// Parameters, systems and accuracies, by ascending parameters.
     pub sizes: Vec<(u64, &'s SystemResults<'r>, Accuracy)>,
 }
 
-/// Systems whose parameters are known, by their factors.
+/// Systems with known parameters, grouped by their factors.
 pub(crate) fn series<'s, 'r>(results: &'s Results<'r>) -> Vec<Series<'s, 'r>> {
     let mut all: Vec<Series<'s, 'r>> = Vec::new();
     for system in &results.systems {
@@ -26,16 +26,19 @@ pub(crate) fn series<'s, 'r>(results: &'s Results<'r>) -> Vec<Series<'s, 'r>> {
         if accuracy.n == 0 {
             continue;
         }
+
         let factors = system.factors.iter().map(|(name, value)| format!("{name}={value}"));
         let factors =
             factors.chain(system.saw_transition.then(|| "verifier saw transition".to_owned()));
         let name = factors.collect::<Vec<_>>().join(", ");
         let name = if name.is_empty() { "all systems".to_owned() } else { name };
+
         match all.iter_mut().find(|series| series.name == name) {
             Some(series) => series.sizes.push((parameters, system, accuracy)),
             None => all.push(Series { name, sizes: vec![(parameters, system, accuracy)] }),
         }
     }
+
     all.iter_mut().for_each(|series| series.sizes.sort_by_key(|(parameters, ..)| *parameters));
     all
 }
@@ -46,21 +49,25 @@ pub(super) fn scaling(results: &Results<'_>) -> Table {
         for (parameters, system, accuracy) in &series.sizes {
             let means: Vec<f64> =
                 system.values(|_, _| true).iter().map(|values| mean(values)).collect();
+
             let deviation = match means.len() {
                 0 | 1 => Cell::LeftOut("a standard deviation needs two tasks".to_owned()),
                 _ => Cell::percent(standard_deviation(&means)),
             };
+
             let mut row = vec![
                 Cell::Text(series.name.clone()),
                 Cell::Text(system.label.clone()),
                 Cell::Count(*parameters),
                 Cell::count(accuracy.n),
             ];
+
             row.extend(accuracy_cells(accuracy));
             row.push(deviation);
             rows.push(row);
         }
     }
+
     Table {
         id: "scaling".to_owned(),
         paper: "Tables 51 and 53",
@@ -98,18 +105,23 @@ fn law(series: &str, law: &str, fit: &Computed<Line>) -> Vec<Cell> {
 pub(super) fn scaling_laws(results: &Results<'_>) -> Table {
     let all: Vec<Series<'_, '_>> =
         series(results).into_iter().filter(|series| series.sizes.len() > 1).collect();
+
     let mut rows = Vec::new();
+
     for series in &all {
         let sizes: Vec<f64> =
             series.sizes.iter().map(|(parameters, ..)| *parameters as f64).collect();
         let accuracies: Vec<f64> =
             series.sizes.iter().map(|(.., accuracy)| accuracy.mean).collect();
+
         rows.push(law(&series.name, "a + b log2 N", &log2_law(&sizes, &accuracies)));
         rows.push(law(&series.name, "a N^b", &power_law(&sizes, &accuracies)));
+
         let offset = offset_power_law(&sizes, &accuracies);
         let of = |cell: fn(&crate::statistics::OffsetPower) -> Cell| {
             Cell::computed(offset.as_ref(), cell)
         };
+
         rows.push(vec![
             Cell::Text(series.name.clone()),
             Cell::Text("a N^b + c".to_owned()),
@@ -120,6 +132,7 @@ pub(super) fn scaling_laws(results: &Results<'_>) -> Table {
             of(|fit| Cell::number(fit.r_squared, 3)),
             Cell::Empty,
         ]);
+
         let logs: Vec<f64> = sizes.iter().map(|size| size.ln()).collect();
         let correlation = pearson(&logs, &accuracies);
         rows.push(vec![
@@ -133,6 +146,7 @@ pub(super) fn scaling_laws(results: &Results<'_>) -> Table {
             Cell::computed(correlation.as_ref(), |it| Cell::P(it.p)),
         ]);
     }
+
     if let [first, others @ ..] = &all[..] {
         rows.extend(others.iter().map(|other| {
             law(
@@ -142,6 +156,7 @@ pub(super) fn scaling_laws(results: &Results<'_>) -> Table {
             )
         }));
     }
+
     Table {
         id: "scaling-laws".to_owned(),
         paper: "Table 52, eq. 21 to 23, 50 and 51",
@@ -170,12 +185,14 @@ fn relative_gain(first: &Series<'_, '_>, second: &Series<'_, '_>) -> Computed<Li
     for (parameters, _, left) in &first.sizes {
         let right = second.sizes.iter().find(|(other, ..)| other == parameters);
         let Some((.., right)) = right else { continue };
+        // A gain over nothing has no ratio.
         if left.mean <= 0.0 {
             return Err(LeftOut::NotPositive {
                 what: "the first series' accuracy",
                 value: left.mean,
             });
         }
+
         sizes.push(*parameters as f64);
         gains.push((right.mean - left.mean) / left.mean);
     }

@@ -7,15 +7,15 @@ use super::table::{Cell, Column, Table};
 use crate::results::{Accuracy, Instance, Results, SystemResults, TaskResults, over_instances};
 use crate::statistics::{LeftOut, line, mean, standard_deviation};
 
-/// With more tasks, only those of the paper's table are shown by size.
+/// Most tasks of a study that are all shown by size; with more, only those of the paper's table.
 const TASKS_MAX: usize = 4;
 const QUEENS: [&str; 2] = ["n-queens", "n-queens-last-queen"];
 
-/// One task of one system by size.
+/// One task of one system, by size.
 pub(crate) struct BySize<'s, 'r> {
     pub system: &'s SystemResults<'r>,
     pub task: &'static str,
-    /// Ascending.
+    /// Sizes, ascending, with their accuracies.
     pub sizes: Vec<(u64, Accuracy)>,
 }
 
@@ -23,6 +23,7 @@ pub(crate) struct BySize<'s, 'r> {
 fn values(task: &TaskResults<'_>) -> BTreeMap<u64, Vec<f64>> {
     let known: BTreeMap<Instance, u64> =
         task.runs.iter().filter_map(|run| Some((Instance::of(run), run.size?))).collect();
+
     let mut sizes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for (instance, share) in &task.instances {
         if let Some(size) = known.get(instance) {
@@ -32,7 +33,7 @@ fn values(task: &TaskResults<'_>) -> BTreeMap<u64, Vec<f64>> {
     sizes
 }
 
-/// Tasks of two sizes or more: N-Queens, and all of them if the study has few.
+/// Tasks with at least two sizes: N-Queens, and all tasks if the study has few.
 pub(crate) fn by_size<'s, 'r>(results: &'s Results<'r>) -> Vec<BySize<'s, 'r>> {
     let mut all = Vec::new();
     for system in &results.systems {
@@ -49,6 +50,7 @@ pub(crate) fn by_size<'s, 'r>(results: &'s Results<'r>) -> Vec<BySize<'s, 'r>> {
             }
         }
     }
+
     all.sort_by_key(|by_size| by_size.task);
     all
 }
@@ -64,10 +66,12 @@ pub(super) fn sizes(results: &Results<'_>) -> Table {
         row.extend(accuracy_cells(accuracy));
         row
     };
+
     let all = by_size(results);
     let rows = all
         .iter()
         .flat_map(|it| it.sizes.iter().map(move |(size, accuracy)| row((it, *size, accuracy))));
+
     Table {
         id: "sizes".to_owned(),
         paper: "Table 4",
@@ -88,7 +92,7 @@ pub(super) fn sizes(results: &Results<'_>) -> Table {
     }
 }
 
-/// How evenly a system does over sizes: 1 − SD/mean, at most 1 (Figure 8); `None` if it solves
+/// How evenly a system does over sizes: 1 − SD/mean, at least 0 (Figure 8); `None` if it solves
 /// nothing.
 pub(crate) fn consistency(sizes: &[(u64, Accuracy)]) -> Option<f64> {
     let means: Vec<f64> = sizes.iter().map(|(_, accuracy)| accuracy.mean).collect();
@@ -100,17 +104,21 @@ pub(super) fn size_laws(results: &Results<'_>) -> Table {
     let all = by_size(results);
     let rows = all.iter().filter_map(|by_size| {
         let [(first, easiest), .., (last, hardest)] = &by_size.sizes[..] else { return None };
+
         let positive = by_size.sizes.iter().all(|(_, accuracy)| accuracy.mean > 0.0);
         let sizes: Vec<f64> = by_size.sizes.iter().map(|(size, _)| *size as f64).collect();
         let logs: Vec<f64> = by_size.sizes.iter().map(|(_, accuracy)| accuracy.mean.ln()).collect();
+
         let zero = LeftOut::NotPositive { what: "an accuracy", value: 0.0 };
         let decay = if positive { line(&sizes, &logs) } else { Err(zero) };
         let hardness = 1.0 - hardest.mean / easiest.mean;
+
         Some(vec![
             Cell::Text(by_size.task.to_owned()),
             Cell::Text(by_size.system.label.clone()),
             Cell::Text(format!("{first} to {last}")),
             Cell::computed(decay.as_ref(), |decay| Cell::number(-decay.slope, 4)),
+            // Exchanged ends: the decay is the negative slope.
             Cell::computed(decay.as_ref(), |decay| {
                 Cell::interval(decay.slope_interval.scaled(-1.0).ordered(), 4)
             }),
@@ -119,6 +127,7 @@ pub(super) fn size_laws(results: &Results<'_>) -> Table {
             consistency(&by_size.sizes).map_or(Cell::Empty, |value| Cell::number(value, 3)),
         ])
     });
+
     Table {
         id: "size-laws".to_owned(),
         paper: "Eq. 25 and 30, Figure 8",

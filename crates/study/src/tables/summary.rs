@@ -1,4 +1,4 @@
-//! Systems over all tasks: the paper's model performance summary, and the verdicts of the verifier.
+//! Systems over all tasks: the paper's summary of model performance, and the verifier's verdicts.
 
 use super::table::{Cell, Column, Table};
 use crate::results::{Accuracy, Results, over_instances, over_tasks};
@@ -11,7 +11,7 @@ pub(super) fn accuracy_cells(accuracy: &Accuracy) -> [Cell; 2] {
     [Cell::percent(accuracy.mean), Cell::percent_interval(&accuracy.interval)]
 }
 
-/// Methods of intervals that a table used, each once.
+/// Methods of the intervals in a table, each once.
 pub(super) fn methods<'a>(accuracies: impl IntoIterator<Item = &'a Accuracy>) -> String {
     let mut methods: Vec<&str> = Vec::new();
     for accuracy in accuracies {
@@ -22,25 +22,30 @@ pub(super) fn methods<'a>(accuracies: impl IntoIterator<Item = &'a Accuracy>) ->
     if methods.is_empty() { "none".to_owned() } else { methods.join("; ") }
 }
 
-/// Accuracy of each system (Table 2, 43).
+/// Accuracy of each system (Tables 2 and 43).
 pub(super) fn summary(results: &Results<'_>) -> Table {
     let mut used = Vec::new();
     let rows = results.systems.iter().map(|system| {
         let values = system.values(|_, _| true);
         let (instances, tasks) = (over_instances(&values), over_tasks(&values));
+
         let mut row = vec![
             Cell::Text(system.label.clone()),
             Cell::count(tasks.tasks),
             Cell::count(instances.n),
             Cell::count(system.runs.len()),
         ];
+
         row.extend(accuracy_cells(&instances));
         row.extend(accuracy_cells(&tasks));
         row.push(Cell::count(system.not_measured));
+
         used.extend([instances, tasks]);
         row
     });
+    // Collected first, because the rows collect the methods that the caption names.
     let rows = rows.collect();
+
     Table {
         id: "summary".to_owned(),
         paper: "Tables 2 and 43",
@@ -65,24 +70,29 @@ pub(super) fn summary(results: &Results<'_>) -> Table {
     }
 }
 
-/// What the verifier's word is worth: right and verified (false accepts and rejects on whole runs).
+/// Verdicts against the benchmark's judgement on whole runs: false accepts and false rejects.
 pub(super) fn verdicts(results: &Results<'_>) -> Table {
     let rows = results.systems.iter().map(|system| {
         let count = |verified: bool, right: bool| {
             system.runs.iter().filter(|run| run.verified == verified && run.right == right).count()
         };
+
         let [accepted, false_accepts] = [count(true, true), count(true, false)];
         let [false_rejects, rejected] = [count(false, true), count(false, false)];
+
         let verifiers = system.runs.iter().map(|run| run.verifier.as_str());
         let mut verifiers: Vec<&str> = verifiers.collect();
         verifiers.sort_unstable();
         verifiers.dedup();
+
         let kinds =
             system.runs.first().map_or("", |run| run.checked_kinds.as_str()).replace(',', ", ");
+
         let bound = crate::statistics::clopper_pearson(
             false_accepts as u64,
             (false_accepts + rejected) as u64,
         );
+
         vec![
             Cell::Text(system.label.clone()),
             Cell::Text(verifiers.join(", ")),
@@ -96,6 +106,7 @@ pub(super) fn verdicts(results: &Results<'_>) -> Table {
             Cell::percent_interval(&bound),
         ]
     });
+
     Table {
         id: "verdicts".to_owned(),
         paper: "Theorem 6 (measured)",

@@ -8,19 +8,20 @@ use crate::records::Record;
 use crate::results::{Accuracy, Instance, Results, SystemResults, over_instances, pair};
 use crate::statistics::{Computed, Interval, LeftOut, clustered, mean};
 
-/// Factors that other tables are about.
+/// Factors that have tables of their own.
 const OTHERS: [&str; 3] = [WITHOUT, TRAINED_ON, "prompt"];
 
-/// A factor and the systems that name a level of it, numbers ascending, else in the study's order.
+/// A factor and the systems that name a level of it: ascending if the levels are numbers, otherwise
+/// in the study's order.
 pub(crate) struct Sweep<'s, 'r> {
     pub factor: &'r str,
     pub levels: Vec<(&'r str, &'s SystemResults<'r>)>,
-    /// The system that the others are compared with: the one that names the most factors.
+    /// The system with which the others are compared: the one that names the most factors.
     pub default: &'s SystemResults<'r>,
 }
 
 impl Sweep<'_, '_> {
-    /// Each level as a number, if all are.
+    /// Each level as a number, if all are numbers.
     pub fn numbers(&self) -> Option<Vec<f64>> {
         self.levels
             .iter()
@@ -29,25 +30,30 @@ impl Sweep<'_, '_> {
     }
 }
 
-/// Factors of two levels or more.
+/// Factors with at least two levels.
 pub(crate) fn sweeps<'s, 'r>(results: &'s Results<'r>) -> Vec<Sweep<'s, 'r>> {
     let mut names: Vec<&'r str> =
         results.systems.iter().flat_map(|system| system.factors.keys().copied()).collect();
     names.sort_unstable();
     names.dedup();
+
     let sweep = |factor: &'r str| {
         let level = |system: &'s SystemResults<'r>| Some((*system.factors.get(factor)?, system));
         let levels: Vec<_> = results.systems.iter().filter_map(level).collect();
+
         let most = levels.iter().map(|(_, system)| system.factors.len()).max()?;
         let default = levels.iter().find(|(_, system)| system.factors.len() == most)?.1;
+
         let mut sweep = Sweep { factor, levels, default };
         if let Some(numbers) = sweep.numbers() {
             let mut numbered: Vec<_> = numbers.into_iter().zip(sweep.levels).collect();
             numbered.sort_by(|a, b| a.0.total_cmp(&b.0));
             sweep.levels = numbered.into_iter().map(|(_, level)| level).collect();
         }
+
         (sweep.levels.len() > 1).then_some(sweep)
     };
+
     names.into_iter().filter(|name| !OTHERS.contains(name)).filter_map(sweep).collect()
 }
 
@@ -63,6 +69,7 @@ fn slowdown(default: &SystemResults<'_>, system: &SystemResults<'_>) -> Computed
         let Some(right) = system.tasks.iter().find(|task| task.spec.slug == left.spec.slug) else {
             continue;
         };
+
         let times = |runs: &[&Record]| {
             let mut times: std::collections::BTreeMap<Instance, Vec<f64>> =
                 std::collections::BTreeMap::new();
@@ -70,19 +77,24 @@ fn slowdown(default: &SystemResults<'_>, system: &SystemResults<'_>) -> Computed
                 .for_each(|run| times.entry(Instance::of(run)).or_default().push(run.wall_ms));
             times
         };
+
         let (left, right) = (times(&left.runs), times(&right.runs));
+
         let ratio = |(instance, left): (&Instance, &Vec<f64>)| {
             let ratio = (mean(right.get(instance)?) / mean(left)).ln();
             ratio.is_finite().then_some(ratio)
         };
+
         tasks.push(left.iter().filter_map(ratio).collect::<Vec<f64>>());
     }
+
     tasks.retain(|values| !values.is_empty());
     // One task: the instances are the clusters.
     let clusters = match &tasks[..] {
         [values] => values.iter().map(|value| vec![*value]).collect(),
         _ => tasks,
     };
+
     let estimate = clustered(&clusters)?;
     let Interval { low, high } = estimate.interval;
     Ok((estimate.mean.exp(), Interval { low: low.exp(), high: high.exp() }))
@@ -90,10 +102,12 @@ fn slowdown(default: &SystemResults<'_>, system: &SystemResults<'_>) -> Computed
 
 fn row(sweep: &Sweep<'_, '_>, level: &str, system: &SystemResults<'_>) -> Vec<Cell> {
     let runs = system.runs.len() as f64;
+
     let sum =
         |figure: fn(&Record) -> u64| system.runs.iter().map(|run| figure(run)).sum::<u64>() as f64;
     let agreements: Vec<f64> = system.runs.iter().filter_map(|run| run.agreement).collect();
     let milliseconds: f64 = system.runs.iter().map(|run| run.wall_ms).sum();
+
     let is_default = std::ptr::eq(system, sweep.default);
     let accuracy = accuracy(system);
     let mut row = vec![
@@ -102,11 +116,14 @@ fn row(sweep: &Sweep<'_, '_>, level: &str, system: &SystemResults<'_>) -> Vec<Ce
         Cell::Text(system.label.clone()),
         Cell::count(accuracy.n),
     ];
+
     row.extend(accuracy_cells(&accuracy));
+
     match pair(sweep.default, system).filter(|_| !is_default) {
         Some(pair) => row.extend(change(&pair)),
         None => row.extend([Cell::Empty, Cell::Empty]),
     }
+
     row.extend([
         if agreements.is_empty() { Cell::Empty } else { Cell::percent(mean(&agreements)) },
         Cell::number(sum(|run| u64::from(run.rounds)) / runs, 2),
@@ -114,6 +131,7 @@ fn row(sweep: &Sweep<'_, '_>, level: &str, system: &SystemResults<'_>) -> Vec<Ce
         Cell::number(100.0 * sum(|run| run.backtracks) / sum(|run| run.proposals), 2),
         Cell::number(milliseconds / runs, 1),
     ]);
+
     if is_default {
         row.extend([Cell::Empty, Cell::Empty]);
     } else {
@@ -121,6 +139,7 @@ fn row(sweep: &Sweep<'_, '_>, level: &str, system: &SystemResults<'_>) -> Vec<Ce
         row.push(Cell::computed(ratio.as_ref(), |(ratio, _)| Cell::number(*ratio, 2)));
         row.push(Cell::computed(ratio.as_ref(), |(_, interval)| Cell::interval(*interval, 2)));
     }
+
     row.push(Cell::number(1e3 * sum(|run| run.completion_tokens) / milliseconds, 1));
     row
 }
@@ -130,6 +149,7 @@ pub(super) fn sweep_rows(results: &Results<'_>) -> Table {
     let rows = all.iter().flat_map(|sweep| {
         sweep.levels.iter().map(move |(level, system)| row(sweep, level, system))
     });
+
     Table {
         id: "sweeps".to_owned(),
         paper: "Tables 78 to 82 and 84",
@@ -167,10 +187,12 @@ pub(super) fn sensitivity(results: &Results<'_>) -> Table {
     let rows = sweeps(results).into_iter().map(|sweep| {
         let means: Vec<(f64, &str)> =
             sweep.levels.iter().map(|(level, system)| (accuracy(system).mean, *level)).collect();
+
         let (least, worst) =
             means.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::NAN, ""));
         let (most, best) =
             means.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::NAN, ""));
+
         let ns: Vec<usize> = sweep.levels.iter().map(|(_, system)| accuracy(system).n).collect();
         let range = if ns.contains(&0) {
             Cell::LeftOut(
@@ -180,6 +202,7 @@ pub(super) fn sensitivity(results: &Results<'_>) -> Table {
         } else {
             Cell::percent(most - least)
         };
+
         vec![
             Cell::Text(sweep.factor.to_owned()),
             Cell::count(sweep.levels.len()),
@@ -192,6 +215,7 @@ pub(super) fn sensitivity(results: &Results<'_>) -> Table {
             range,
         ]
     });
+
     Table {
         id: "sensitivity".to_owned(),
         paper: "Table 60",

@@ -37,21 +37,21 @@ impl Column {
 pub enum Cell {
     Text(String),
     Count(u64),
-    /// Shown with so many decimals.
+    /// A number, shown with this many decimals.
     Number {
         value: f64,
         decimals: usize,
     },
-    /// Shown with so many decimals.
+    /// An interval, shown with this many decimals.
     Interval {
         interval: Interval,
         decimals: usize,
     },
-    /// A p-value: below 0.001 only that is shown.
+    /// A p-value; below 0.001 only that fact is shown.
     P(f64),
-    /// Why there is no value; printed below the table.
+    /// The reason why there is no value; printed below the table.
     LeftOut(String),
-    /// Nothing to say.
+    /// A cell with nothing to say.
     Empty,
 }
 
@@ -65,7 +65,7 @@ impl Cell {
         Self::number(100.0 * share, 1)
     }
 
-    /// `part` of `of` in per cent; empty if there is nothing.
+    /// `part` of `of` in per cent; empty if `of` is 0.
     pub fn share(part: usize, of: usize) -> Self {
         if of == 0 { Self::Empty } else { Self::percent(part as f64 / of as f64) }
     }
@@ -85,7 +85,7 @@ impl Cell {
         Self::Interval { interval, decimals }
     }
 
-    /// A statistic, or why it is left out.
+    /// The cell of a statistic, or the reason why it is left out.
     pub fn computed<T, E: std::fmt::Display>(
         value: Result<T, E>,
         cell: impl FnOnce(T) -> Self,
@@ -96,7 +96,7 @@ impl Cell {
         }
     }
 
-    /// As people read it; a reason is only marked by `mark`.
+    /// The text for people; a reason is only marked by `mark`.
     pub(super) fn plain(&self, mark: &str) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -116,12 +116,12 @@ impl Cell {
         }
     }
 
-    /// As people read it, without a mark.
+    /// The text for people, without a mark.
     pub(crate) fn shown(&self) -> String {
         self.plain("")
     }
 
-    /// What the page sorts by; `None` sorts last.
+    /// The value by which the page sorts; `None` sorts last.
     pub(crate) fn sort_value(&self) -> Option<f64> {
         match self {
             Self::Count(count) => Some(*count as f64),
@@ -132,7 +132,7 @@ impl Cell {
     }
 }
 
-/// Rounded, without a minus before zero.
+/// The rounded number, without a minus before zero.
 pub(super) fn rounded(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     match text.strip_prefix('-') {
@@ -152,13 +152,13 @@ pub struct Table {
     /// What was measured and how: n, seeds, intervals, tests.
     pub caption: String,
     pub columns: Vec<Column>,
-    /// As long as there are columns, each.
+    /// Rows, each with a cell for every column.
     pub rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
-    /// The reasons of cells that are left out, in order of appearance; a cell's mark is its place
-    /// from 1.
+    /// The reasons of cells that are left out, in order of appearance; a cell's mark is the place
+    /// of its reason, from 1.
     pub(crate) fn reasons(&self) -> Vec<&str> {
         let mut reasons: Vec<&str> = Vec::new();
         for cell in self.rows.iter().flatten() {

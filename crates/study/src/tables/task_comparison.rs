@@ -1,4 +1,4 @@
-//! Tasks one by one (Tables 45 to 49).
+//! Single tasks (Tables 45 to 49).
 
 use super::comparison::{adjusted, mcnemar_of, significance};
 use super::summary::accuracy_cells;
@@ -6,15 +6,17 @@ use super::table::{Cell, Column, Table, slug};
 use crate::results::{PairResults, Results, SystemResults, TaskResults, over_instances};
 use crate::statistics::{Computed, LeftOut, clustered, mean, tango};
 
-/// Gain of each task of a pair, with McNemar's tests adjusted by Holm.
+/// Gains of a pair on each task, with McNemar's tests adjusted by Holm.
 pub(super) fn pair_tasks(pair: &PairResults) -> Table {
     let tests = pair.tasks.len();
     let p: Vec<Computed<f64>> = (0..tests).map(|task| mcnemar_of(pair, task, tests)).collect();
+
     let rows = pair.tasks.iter().zip(&p).zip(adjusted(&p)).map(|((task, p), adjusted)| {
         let (left, right) = (
             over_instances(std::slice::from_ref(&task.left)),
             over_instances(std::slice::from_ref(&task.right)),
         );
+
         let n = task.left.len() as u64;
         let interval = if task.is_counted {
             tango(task.only_right, task.only_left, n)
@@ -23,11 +25,13 @@ pub(super) fn pair_tasks(pair: &PairResults) -> Table {
                 task.differences().into_iter().map(|value| vec![value]).collect();
             clustered(&differences).map(|estimate| estimate.interval)
         };
+
         let mut row = vec![
             Cell::Text(task.spec.slug.to_owned()),
             Cell::Text(task.spec.category.name().to_owned()),
             Cell::Count(n),
         ];
+
         row.extend(accuracy_cells(&left));
         row.extend(accuracy_cells(&right));
         row.extend([
@@ -43,6 +47,7 @@ pub(super) fn pair_tasks(pair: &PairResults) -> Table {
         ]);
         row
     });
+
     Table {
         id: format!("tasks-{}", slug(&pair.title())),
         paper: "Tables 45 to 49",
@@ -79,6 +84,7 @@ pub(super) fn pair_tasks(pair: &PairResults) -> Table {
 fn steps(task: &TaskResults<'_>) -> [Cell; 2] {
     let steps: Vec<f64> = task.runs.iter().map(|run| run.steps as f64).collect();
     let max = task.runs.iter().map(|run| run.steps).max();
+
     [
         Cell::number(if steps.is_empty() { f64::NAN } else { mean(&steps) }, 1),
         max.map_or(Cell::Empty, Cell::Count),
@@ -88,18 +94,21 @@ fn steps(task: &TaskResults<'_>) -> [Cell; 2] {
 fn task_row(system: &SystemResults<'_>, task: &TaskResults<'_>) -> Vec<Cell> {
     let values: Vec<f64> = task.instances.values().copied().collect();
     let accuracy = over_instances(&[values]);
+
     let mut row = vec![
         Cell::Text(system.label.clone()),
         Cell::Text(task.spec.slug.to_owned()),
         Cell::Text(task.spec.category.name().to_owned()),
         Cell::count(accuracy.n),
     ];
+
     if accuracy.n == 0 {
         let reason = LeftOut::TooFew { what: "measured runs", need: 1, have: 0 }.to_string();
         row.extend([Cell::LeftOut(reason.clone()), Cell::LeftOut(reason)]);
     } else {
         row.extend(accuracy_cells(&accuracy));
     }
+
     row.push(Cell::share(task.runs.iter().filter(|run| run.verified).count(), task.runs.len()));
     row.extend(steps(task));
     row
@@ -111,6 +120,7 @@ pub(super) fn tasks(results: &Results<'_>) -> Table {
         .systems
         .iter()
         .flat_map(|system| system.tasks.iter().map(|task| task_row(system, task)));
+
     Table {
         id: "tasks".to_owned(),
         paper: "Tables 45 to 49",

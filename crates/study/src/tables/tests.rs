@@ -16,8 +16,8 @@ fn cell<'t>(table: &'t Table, row: usize, column: &str) -> &'t Cell {
     &table.rows[row][place.unwrap_or_else(|| panic!("no column {column}"))]
 }
 
-/// Twenty instances of which the first system gets 10 right and the second 19, all that the first
-/// gets.
+/// Twenty instances, of which the first system gets 10 right and the second 19, including all that
+/// the first gets.
 fn one_task() -> Vec<Record> {
     let mut records = Vec::new();
     for index in 0..20 {
@@ -41,8 +41,10 @@ fn the_summary_has_wilsons_interval_for_one_task() {
 fn one_task_is_compared_by_mcnemar() {
     let comparison = table_of(&one_task(), "comparison");
     assert_eq!(cell(&comparison, 0, "gain, pp").shown(), "45.0");
+
     // Nine discordant instances, all for the second system: 2 · 0.5^9.
     assert!(matches!(cell(&comparison, 0, "p"), Cell::P(p) if (p - 2.0 / 512.0).abs() < 1e-12));
+
     assert_eq!(cell(&comparison, 0, "significant").shown(), "yes");
     assert!(
         matches!(cell(&comparison, 0, "d_z"), Cell::LeftOut(reason) if reason.contains("at least 2 pairs"))
@@ -53,11 +55,14 @@ fn one_task_is_compared_by_mcnemar() {
 fn tests_without_enough_discordance_are_left_out_with_the_reason() {
     let records: Vec<Record> =
         one_task().into_iter().filter(|record| record.index % 3 == 0).collect();
+
     let tasks = table_of(&records, "tasks-base-prime");
     let reason = "needs at least 6 discordant instances, has 3";
+
     assert_eq!(cell(&tasks, 0, "p"), &Cell::LeftOut(reason.to_owned()));
     assert_eq!(tasks.reasons(), [reason]);
     assert!(tasks.markdown().contains(&format!("(1) Left out: {reason}.")));
+
     assert!(
         tasks.csv().contains(&format!("p: {reason}; \"\"p, Holm\"\""))
             || tasks.csv().contains(reason)
@@ -71,6 +76,7 @@ fn too_many_unmeasured_pairs_stop_all_tests() {
     {
         record.status = crate::records::Status::NotMeasured;
     }
+
     let comparison = table_of(&records, "comparison");
     assert_eq!(cell(&comparison, 0, "dropped"), &Cell::Count(2));
     assert!(
@@ -83,9 +89,11 @@ fn errors_are_shares_of_wrong_runs() {
     let errors = table_of(&one_task(), "error-types");
     assert_eq!(cell(&errors, 0, "wrong runs"), &Cell::Count(10));
     assert_eq!(cell(&errors, 0, "index, %").shown(), "100.0");
+
     let severities = table_of(&one_task(), "severities");
     assert_eq!(cell(&severities, 0, "major, % of wrong").shown(), "100.0");
     assert_eq!(cell(&severities, 0, "major, % of runs").shown(), "50.0");
+
     let first = table_of(&one_task(), "first-errors");
     assert_eq!(cell(&first, 0, "mean, %").shown(), "40.0");
 }
@@ -128,17 +136,20 @@ fn formats_write_the_same_values_in_their_own_way() {
             ],
         ],
     };
+
     assert_eq!(
         table.csv(),
         "\"name, of\",\"x, %\",\"95 %, low\",\"95 %, high\",p,left out\r\n\
          \"a|\"\"b\"\"_1\",-0.04,-1.25,12.5,0.0002,\r\n,123.456,,,,95 %: no data; p: no data\r\n"
     );
+
     assert_eq!(
         table.markdown(),
         "### A & B\n\n| name, of | x, % | 95 % | p |\n| :-- | --: | --: | --: |\n\
          | a\\|\"b\"_1 | 0.0 | -1.2 to 12.5 | < 0.001 |\n|  | 123.5 | – (1) | – (1) |\n\n50 % of <x>\n\n\
          (1) Left out: no data.\n"
     );
+
     let latex = table.latex();
     for part in [
         "\\caption{A \\& B. 50 \\% of \\textless{}x\\textgreater{}}",

@@ -11,7 +11,7 @@ fn quoted(text: &str) -> String {
 }
 
 impl Table {
-    /// RFC 4180, with unrounded numbers. An interval is two columns; the last column says why
+    /// RFC 4180, with unrounded numbers. An interval takes two columns; the last column says why
     /// values are left out.
     pub fn csv(&self) -> String {
         let mut header = Vec::new();
@@ -23,16 +23,20 @@ impl Table {
                 ColumnKind::Text | ColumnKind::Number => header.push(column.name.clone()),
             }
         }
+
         let has_reasons = !self.reasons().is_empty();
         if has_reasons {
             header.push("left out".to_owned());
         }
+
         let mut lines = vec![header];
         for row in &self.rows {
             let mut line = Vec::new();
             let mut reasons = Vec::new();
+
             for (column, cell) in self.columns.iter().zip(row) {
                 let is_interval = column.kind == ColumnKind::Interval;
+
                 match cell {
                     Cell::Interval { interval, .. } => {
                         line.extend([interval.low, interval.high].map(|end| format!("{end:?}")));
@@ -45,15 +49,18 @@ impl Table {
                     }
                     Cell::Text(_) | Cell::Count(_) | Cell::Empty => line.push(cell.plain("")),
                 }
+                // The second column of an interval that is left out.
                 if is_interval {
                     line.push(String::new());
                 }
             }
+
             if has_reasons {
                 line.push(reasons.join("; "));
             }
             lines.push(line);
         }
+
         let text = |line: &Vec<String>| {
             line.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\r\n"
         };
@@ -65,11 +72,14 @@ impl Table {
         let escaped =
             |text: &str| text.replace('\\', "\\\\").replace('|', "\\|").replace('\n', " ");
         let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+
         let reasons = self.reasons();
+
         let mut text = format!("### {}\n\n", escaped(&self.title));
         text += &row(self.columns.iter().map(|column| escaped(&column.name)).collect());
         let align = |kind| if kind == ColumnKind::Text { ":--" } else { "--:" };
         text += &row(self.columns.iter().map(|column| align(column.kind).to_owned()).collect());
+
         for cells in &self.rows {
             let cell = |cell: &Cell| {
                 let mark = Self::mark_of(&reasons, cell)
@@ -78,10 +88,12 @@ impl Table {
             };
             text += &row(cells.iter().map(cell).collect());
         }
+
         text += &format!("\n{}\n", self.caption);
         for (place, reason) in (1..).zip(reasons) {
             text += &format!("\n({place}) Left out: {reason}.\n");
         }
+
         text
     }
 }

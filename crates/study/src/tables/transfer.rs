@@ -1,4 +1,4 @@
-//! Systems that were trained on a part of the benchmark (Tables 64 and 65).
+//! Systems that were trained on parts of the benchmark (Tables 64 and 65).
 
 use prime_bench::tasks::Category;
 
@@ -11,7 +11,7 @@ use crate::statistics::mean;
 pub(crate) const TRAINED_ON: &str = "trained_on";
 const EVERYTHING: &str = "all";
 
-/// Systems that say what they were trained on.
+/// Systems that name what they were trained on.
 pub(crate) fn trained<'s, 'r>(results: &'s Results<'r>) -> Vec<&'s SystemResults<'r>> {
     results.systems.iter().filter(|system| system.factors.contains_key(TRAINED_ON)).collect()
 }
@@ -40,6 +40,7 @@ fn was_trained_on(system: &SystemResults<'_>, category: Category) -> bool {
 pub(super) fn transfer(results: &Results<'_>) -> Table {
     let systems = trained(results);
     let categories = measured_categories(&systems);
+
     let rows =
         systems.iter().map(|system| {
             let trained: Vec<&str> = system.parts(TRAINED_ON).into_iter().collect();
@@ -49,11 +50,14 @@ pub(super) fn transfer(results: &Results<'_>) -> Table {
             }));
             row
         });
+
     let rows = rows.collect();
+
     let mut columns = vec![Column::text("system"), Column::text("trained on")];
     columns.extend(
         categories.iter().map(|category| Column::number(&format!("{}, %", category.name()))),
     );
+
     Table {
         id: "transfer".to_owned(),
         paper: "Table 64",
@@ -70,6 +74,7 @@ pub(super) fn transfer(results: &Results<'_>) -> Table {
 pub(super) fn held_out(results: &Results<'_>) -> Table {
     let systems = trained(results);
     let full = systems.iter().find(|system| system.parts(TRAINED_ON).contains(EVERYTHING));
+
     let mut rows = Vec::new();
     for category in measured_categories(&systems) {
         for system in systems.iter().filter(|system| !was_trained_on(system, category)) {
@@ -77,8 +82,10 @@ pub(super) fn held_out(results: &Results<'_>) -> Table {
             if values.is_empty() {
                 continue;
             }
+
             let accuracy = over_tasks(&values);
             let trained: Vec<&str> = system.parts(TRAINED_ON).into_iter().collect();
+
             let mut row = vec![
                 Cell::Text(category.name().to_owned()),
                 Cell::Text(system.label.clone()),
@@ -86,13 +93,16 @@ pub(super) fn held_out(results: &Results<'_>) -> Table {
                 Cell::count(values.len()),
                 Cell::count(accuracy.n),
             ];
+
             row.extend(accuracy_cells(&accuracy));
+
             let full = full.and_then(|full| category_mean(full, category));
             row.push(full.map_or(Cell::Empty, Cell::percent));
             row.push(full.map_or(Cell::Empty, |full| Cell::percent(accuracy.mean - full)));
             rows.push(row);
         }
     }
+
     Table {
         id: "held-out".to_owned(),
         paper: "Table 65",

@@ -7,9 +7,11 @@ use super::*;
 fn pace(speculate: bool, fanout: u32, millis: (usize, usize)) -> f64 {
     let moody = Moody { millis: (millis.1, millis.1), tolerable: 5, intolerable: 0 };
     let (executor, _) = erring(0.0, (millis.0, millis.0));
+
     let plan = RunPlan { speculate, early_stop: false, confidence: 1.0, ..plan(fanout) };
     let (traced, outcome) =
         traced(stopped(executor, move || moody).0, &problem("bubble-sort"), plan, 3);
+
     assert!(outcome.verified);
     let committed = outcome.proposals - outcome.retries;
     assert!(

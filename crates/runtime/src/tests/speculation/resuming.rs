@@ -19,7 +19,7 @@ struct Keeper {
     saved: Arc<Mutex<Option<(usize, RunSnapshot)>>>,
 }
 
-/// A step as a journal has it.
+/// A step as a journal records it.
 #[derive(Clone)]
 struct Record {
     id: TurnId,
@@ -71,11 +71,13 @@ fn kept(after: usize, suspended: Option<SuspendedRun>) -> (Keeper, Outcome) {
     let keeper = Keeper { after, ..Keeper::default() };
     let (executor, _) = erring(0.1, (0, 9));
     let agents = stopped(executor, || MOODY).0;
+
     let submission = Submission {
         observer: Arc::new(keeper.clone()),
         suspended: suspended.map(Box::new),
         ..submission(&problem("bubble-sort"), speculating())
     };
+
     let outcome = in_system(async { outcome_of(shared(agents).submit(submission)).await });
     (keeper, outcome)
 }
@@ -91,10 +93,13 @@ fn a_snapshot_does_not_discard_early_proposals() {
     let expected = without();
     for after in [0, 1, 7, 30] {
         let (keeper, outcome) = kept(after, None);
+
         let seen = keeper.trace.get();
         assert_eq!((&seen.order, &seen.ends), (&expected.order, &expected.ends));
+
         let (at, saved) = keeper.saved.lock().unwrap().take().expect("a snapshot was taken");
         assert_eq!(at, after);
+
         let (unsaved, _) = kept(usize::MAX, None);
         assert_eq!(
             unsaved.trace.get().speculations,
@@ -122,6 +127,7 @@ fn a_replayed_run_continues_the_same() {
     let (keeper, outcome) = kept(usize::MAX, None);
     let records = keeper.records.lock().unwrap().clone();
     let problem = problem("bubble-sort");
+
     for cut in [1, 2, 9, records.len() - 1, records.len()] {
         let mut replay = Replay::new(Arc::clone(&problem), speculating());
         for record in &records[..cut] {
@@ -139,6 +145,7 @@ fn a_replayed_run_continues_the_same() {
             };
             replay.apply(RunInput::Decided { id: *id, outcome }, 0).expect("it happened");
         }
+
         match replay.finish() {
             Replayed::Over(replayed) => {
                 assert_eq!(

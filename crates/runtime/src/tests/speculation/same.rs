@@ -1,4 +1,4 @@
-//! A run is the same with and without speculation.
+//! A run is the same with speculation and without.
 
 use serde_json::json;
 
@@ -24,8 +24,10 @@ fn compared(plan: &RunPlan, problem: &Arc<dyn Problem>, seed: u64) -> Traced {
         let (executor, _) = erring(0.1, (0, 12));
         traced(stopped(executor, || MOODY).0, problem, plan, seed)
     });
+
     assert_eq!(with.steps, without.steps);
     assert_eq!((&with.ends, &with.votes), (&without.ends, &without.votes));
+
     let counts = |outcome: &Outcome| {
         let Outcome { proposals, retries, backtracks, pops, rounds, trajectories, steps, .. } =
             *outcome;
@@ -37,6 +39,7 @@ fn compared(plan: &RunPlan, problem: &Arc<dyn Problem>, seed: u64) -> Traced {
         );
         (result, [proposals, retries, backtracks, pops, steps], rounds, trajectories)
     };
+
     assert_eq!(counts(&after), counts(&before));
     assert_eq!((before.speculations, without.speculations), Default::default());
     assert_eq!(after.speculations, with.speculations, "the sum over the steps");
@@ -54,7 +57,9 @@ fn the_steps_of_a_trajectory_are_the_same() {
         }) {
             let budget = Budget { steps: 150, ..plan(1).budget };
             let plan = RunPlan { strategy, limits: LIMITS, budget, max_rounds: 2, ..plan(1) };
+
             let traced = compared(&plan, &problem(slug), seed);
+
             all.add(traced.speculations);
             rejected += traced.order.iter().filter(|step| !step.ends_with("Proceed")).count();
             popped += usize::from(traced.order.iter().any(|step| !step.contains("pops: 0")));
@@ -73,6 +78,7 @@ fn budgets_end_a_run_at_the_same_step() {
             RunPlan { budget, limits: LIMITS, adaptive_rounds: false, max_rounds: 30, ..plan(1) };
         let traced = compared(&plan, &problem("bubble-sort"), seed);
         assert_eq!(traced.order.len() as u64, steps);
+
         // The last proposal within the budget has no successor.
         assert!(traced.speculations.used + traced.speculations.wasted < steps);
     }
@@ -94,10 +100,12 @@ fn trajectories_side_by_side_and_rounds_are_the_same() {
             max_rounds: 2,
             ..plan(4)
         };
+
         let [(without, before), (with, after)] = both(&plan).map(|plan| {
             let (executor, _) = erring(0.1, (0, 12));
             traced(stopped(executor, || MOODY).0, &problem(slug), plan, seed)
         });
+
         assert_eq!(with.steps, without.steps);
         assert_eq!(with.ends, without.ends);
         assert_eq!((after.rounds, after.trajectories, after.proposals), (2, 8, before.proposals));
@@ -109,12 +117,19 @@ fn trajectories_side_by_side_and_rounds_are_the_same() {
 
 #[test]
 fn a_custom_problem_is_the_same() {
-    let definition = json!({"statement": "Count.", "steps": "stepwise", "answer": {"schema": {"type": "integer"}},
-        "constraints": [{"name": "brief", "severity": "critical", "check": "size(state.steps) < 4"}]});
+    let definition = json!({
+        "statement": "Count.",
+        "steps": "stepwise",
+        "answer": {"schema": {"type": "integer"}},
+        "constraints": [
+            {"name": "brief", "severity": "critical", "check": "size(state.steps) < 4"}
+        ],
+    });
     let problem = Custom::read(&definition).expect("a problem").problem();
     let lines = ["one", "", "two", "three", "answer: x", "four", "answer: 4"].map(str::to_owned);
     let plan =
         RunPlan { limits: LIMITS, budget: Budget { steps: 60, ..plan(1).budget }, ..plan(1) };
+
     for seed in 0..4 {
         let [(without, _), (with, _)] = both(&plan).map(|plan| {
             let lines = lines.to_vec();
@@ -126,6 +141,7 @@ fn a_custom_problem_is_the_same() {
             let moody = Moody { tolerable: seed * 10, ..MOODY };
             traced(stopped(executor, move || moody).0, &problem, plan, seed)
         });
+
         assert_eq!((&with.order, &with.ends), (&without.order, &without.ends));
         assert!(with.speculations.used > 0, "{:?}", with.speculations);
     }
@@ -145,6 +161,7 @@ impl Before for Yields {
 #[test]
 fn agents_on_their_own_threads_do_the_same() {
     let plan = RunPlan { limits: LIMITS, early_stop: false, ..plan(3) };
+
     let [(without, _), (with, outcome)] = both(&plan).map(|plan| {
         let (trace, problem) = (Trace::default(), problem("bubble-sort"));
         let observer = Arc::new(trace.clone());
@@ -155,6 +172,7 @@ fn agents_on_their_own_threads_do_the_same() {
         });
         (trace.get(), outcome)
     });
+
     assert_eq!((&with.steps, &with.ends), (&without.steps, &without.ends));
     assert!(
         outcome.speculations.used > 10 && outcome.speculations.wasted > 0,
@@ -171,6 +189,7 @@ fn searches_that_choose_among_proposals_do_not_speculate() {
         let (executor, probe) = erring(0.1, (5, 5));
         let (traced, outcome) =
             traced(stopped(executor, || MOODY).0, &problem("bubble-sort"), plan, 7);
+
         assert!(outcome.proposals > 20);
         assert_eq!(traced.speculations, Speculations::default());
         assert_eq!(probe.started_and_cancelled().1, 0, "{strategy:?}");
@@ -183,6 +202,7 @@ fn an_executor_that_replies_now_does_not_speculate() {
     let agents = stopped(|| ScriptedExecutor::new(0.1), move || slow).0;
     let plan = RunPlan { speculate: true, adaptive_rounds: false, ..plan(2) };
     let (traced, outcome) = traced(agents, &problem("bubble-sort"), plan, 7);
+
     assert!(outcome.proposals > 20);
     assert_eq!((traced.speculations, outcome.speculations), Default::default());
 }

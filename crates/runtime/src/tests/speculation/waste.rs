@@ -19,7 +19,9 @@ fn a_rejected_step_cancels_the_proposal_after_it() {
     // The verdict comes first: no wasted proposal completes.
     let (executor, probe) = erring(0.2, (10, 10));
     let agents = stopped(executor, || strict(4)).0;
+
     let (traced, outcome) = traced(agents, &problem("bubble-sort"), speculating(1), 5);
+
     let Speculations { used, wasted } = outcome.speculations;
     assert!(used > 10 && wasted > 5, "{:?}", outcome.speculations);
     assert_eq!(probe.started_and_cancelled(), (outcome.proposals + wasted, wasted));
@@ -36,7 +38,9 @@ fn the_usage_of_wasted_proposals_counts() {
     // The verdict comes last: every wasted proposal completes.
     let (executor, probe) = erring(0.2, (4, 4));
     let agents = stopped(executor, || strict(10)).0;
+
     let (traced, outcome) = traced(agents, &problem("bubble-sort"), speculating(1), 5);
+
     let Speculations { used, wasted } = outcome.speculations;
     assert!(used > 10 && wasted > 5, "{:?}", outcome.speculations);
     assert_eq!(probe.started_and_cancelled(), (outcome.proposals + wasted, 0));
@@ -51,8 +55,10 @@ fn tokens_for_one_proposal_are_not_spent_on_two() {
         let (executor, _) = erring(0.0, (4, 4));
         let agents =
             stopped(executor, || Moody { millis: (10, 10), tolerable: 0, intolerable: 0 }).0;
+
         let plan = RunPlan { budget, ..speculating(1) };
         let (_, outcome) = traced(agents, &problem("bubble-sort"), plan, 5);
+
         assert_eq!(outcome.ending, Ending::TokensSpent);
         // All steps are right, so nothing is wasted: as many proposals as without.
         assert_eq!(outcome.proposals, tokens.div_ceil(COST.total()));
@@ -79,10 +85,13 @@ struct GoesWrong {
 impl Before for GoesWrong {
     async fn before(&self, _: u64, trajectory: &Trajectory) -> Result<(), AgentError> {
         let is_early = trajectory.counts.proposals > self.decided.load(Ordering::SeqCst);
+
         self.early.fetch_add(u64::from(is_early), Ordering::SeqCst);
+
         assert!(!is_early || self.how != Wrong::PanicsAtOnce, "{PLANNED} at once");
         tokio::time::sleep(Duration::from_millis(6)).await;
         assert!(!is_early || self.how != Wrong::PanicsLater, "{PLANNED} later");
+
         match self.how {
             Wrong::Error { is_transient } if is_early => {
                 let failure = if is_transient { Failure::Overloaded } else { Failure::Refused };
@@ -108,16 +117,19 @@ impl Observer for Decided {
 /// A run of one trajectory whose early proposals all go wrong.
 fn going_wrong(how: Wrong, speculate: bool, verifier: Moody) -> (Traced, Outcome, u64, [u64; 3]) {
     let (decided, early) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
+
     let (now, begun) = (Arc::clone(&decided), Arc::clone(&early));
     let executor = move || {
         let before = GoesWrong { how, decided: Arc::clone(&now), early: Arc::clone(&begun) };
         After(before, ScriptedExecutor::new(0.1))
     };
     let (agents, made) = stopped(executor, move || verifier);
+
     let trace = Trace::default();
     let plan = RunPlan { speculate, max_rounds: 1, ..plan(1) };
     let observer = Arc::new(Decided(decided, trace.clone()));
     let submission = Submission { observer, ..submission(&problem("bubble-sort"), plan) };
+
     let outcome = in_system(async { outcome_of(shared(agents).submit(submission)).await });
     (trace.get(), outcome, early.load(Ordering::SeqCst), made.counts())
 }
@@ -130,6 +142,7 @@ fn early_proposals_that_go_wrong_change_nothing() {
         for millis in [2, 10] {
             let (without, ..) = going_wrong(how, false, strict(millis));
             let (with, outcome, early, made) = going_wrong(how, true, strict(millis));
+
             assert_eq!(
                 (&with.order, &with.ends, &with.votes),
                 (&without.order, &without.ends, &without.votes)
@@ -163,12 +176,15 @@ fn executors_that_die_with_early_proposals_lose_none() {
         let executor = move |_| After(Frail(Arc::clone(&calls)), ScriptedExecutor::new(0.1));
         let (agents, made) =
             if frail { checked(executor) } else { checked(|_| ScriptedExecutor::new(0.1)) };
+
         let observer = Arc::new(trace.clone());
         let submission =
             Submission { observer, ..submission(&problem, RunPlan { speculate, ..plan.clone() }) };
+
         let outcome = in_system(async { outcome_of(shared(agents).submit(submission)).await });
         (trace.get(), outcome, made.counts()[0])
     };
+
     let (sound, ..) = run(false, false);
     let (frail, outcome, executors) = run(true, true);
     assert_eq!((&frail.steps, &frail.ends), (&sound.steps, &sound.ends));
@@ -222,6 +238,7 @@ fn the_end_of_a_run_cancels_early_proposals() {
         in_system(async {
             let (tell, mut told) = mpsc::unbounded_channel();
             let executor = move |_| reference_after(AnswersOnce(tell.clone()));
+
             // With a verifier that answers, the executor waits for its early proposal.
             let agents = if silent {
                 agents(executor, |_| After(Silent, rules()), |_| threshold()).0
@@ -229,15 +246,18 @@ fn the_end_of_a_run_cancels_early_proposals() {
                 checked(executor).0
             };
             let runtime = shared(agents);
+
             let handle = runtime.submit(submission(&problem("bubble-sort"), speculating(3)));
             for _ in 0..3 {
                 assert_eq!(told.recv().await, Some("started"));
             }
+
             handle.cancel();
             assert_eq!(outcome_of(handle).await.ending, Ending::Cancelled);
             for _ in 0..3 {
                 assert_eq!(told.recv().await, Some("cancelled"));
             }
+
             drop(runtime);
             assert_eq!(told.recv().await, None, "nothing is asked again");
         });
