@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use prime_bench::tasks::Kind;
 use prime_protocol::Limits;
+use prime_protocol::Role;
 use prime_settings::{
     DEFAULT_TOML, LogLevel, Placement, Settings, implementations, reference_markdown,
 };

@@ -47,7 +47,7 @@ fn with(settings: &Settings, verifier: &str) -> Settings {
 
 /// What the log-probabilities of the configured verifier refer to.
 fn log_probability(settings: &Settings) -> LogProbability {
-    match settings.configured::<VerifierAgent>().verdict {
+    match settings.configured::<VerifierAgent>().options.verdict {
         VerdictName::Likelihood => LogProbability::Step,
         VerdictName::Report | VerdictName::Token => LogProbability::Verdict,
     }
