@@ -1,22 +1,21 @@
 //! When a dead worker is replaced: at once, after a short pause, or, while the engine counts as
 //! lost, after a growing one. It never gives up: what killed the workers may go away.
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Pause before the second restart in a window; it doubles with each further one. The first restart
-/// has none.
-const BACKOFF: Duration = Duration::from_millis(50);
-const BACKOFF_MAX: Duration = Duration::from_secs(5);
-/// Pause before the first restart of a lost engine; it doubles with each further death.
-const LOST_BACKOFF: Duration = Duration::from_secs(1);
-const LOST_BACKOFF_MAX: Duration = Duration::from_mins(1);
+use prime_retry::{Backoff, SlidingWindow};
+
+/// Pauses before the second restart in a window and those after it. The first restart has none.
+const BACKOFF: Backoff =
+    Backoff { initial: Duration::from_millis(50), max: Duration::from_secs(5) };
+
+/// Pauses before the restarts of a lost engine.
+const LOST_BACKOFF: Backoff =
+    Backoff { initial: Duration::from_secs(1), max: Duration::from_mins(1) };
 
 pub(super) struct RestartPolicy {
     restarts_max: u32,
-    window: Duration,
-    /// Within the window, the oldest first.
-    deaths: VecDeque<Instant>,
+    deaths: SlidingWindow,
     /// Deaths since the engine was lost, the one that lost it included; 0 while it is not.
     lost_deaths: u32,
     /// Since when the current worker takes turns.
@@ -31,14 +30,10 @@ pub(super) struct Restart {
     pub(super) lost_after: Option<u32>,
 }
 
-/// `first`, doubled `times` times.
-fn doubled(first: Duration, times: u32, max: Duration) -> Duration {
-    first.saturating_mul(2_u32.saturating_pow(times)).min(max)
-}
-
 impl RestartPolicy {
     pub(super) fn new(restarts_max: u32, window: Duration) -> Self {
-        Self { restarts_max, window, deaths: VecDeque::new(), lost_deaths: 0, ready_since: None }
+        let deaths = SlidingWindow::new(window);
+        Self { restarts_max, deaths, lost_deaths: 0, ready_since: None }
     }
 
     /// A worker takes turns.
@@ -55,28 +50,23 @@ impl RestartPolicy {
     pub(super) fn died(&mut self, now: Instant) -> Restart {
         let lived =
             self.ready_since.take().map_or(Duration::ZERO, |since| now.duration_since(since));
-        if lived >= self.window {
+        // A worker that lived for a whole window is no part of a series of deaths.
+        if lived >= self.deaths.length() {
             self.forget();
         }
+
         if self.lost_deaths == 0 {
-            self.deaths.push_back(now);
-            while self.deaths.front().is_some_and(|death| now.duration_since(*death) > self.window)
-            {
-                self.deaths.pop_front();
-            }
-            let deaths = u32::try_from(self.deaths.len()).unwrap_or(u32::MAX);
+            self.deaths.record(now, self.restarts_max.saturating_add(1));
+            let deaths = self.deaths.count(now);
             if deaths <= self.restarts_max {
-                let pause = if deaths == 1 {
-                    Duration::ZERO
-                } else {
-                    doubled(BACKOFF, deaths - 2, BACKOFF_MAX)
-                };
-                return Restart { pause, lost_after: None };
+                let pause = deaths.checked_sub(2).map(|retry| BACKOFF.delay(retry));
+                return Restart { pause: pause.unwrap_or(Duration::ZERO), lost_after: None };
             }
         }
+
         self.lost_deaths = self.lost_deaths.saturating_add(1);
         Restart {
-            pause: doubled(LOST_BACKOFF, self.lost_deaths - 1, LOST_BACKOFF_MAX),
+            pause: LOST_BACKOFF.delay(self.lost_deaths - 1),
             lost_after: Some(self.restarts_max.saturating_add(self.lost_deaths)),
         }
     }

@@ -1,8 +1,8 @@
 //! How often an agent may be restarted.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use prime_retry::SlidingWindow;
 use tokio::time::Instant;
 
 /// Restarts of one agent that are tolerated within a sliding window.
@@ -13,21 +13,25 @@ pub struct RestartLimit {
 }
 
 /// The recent restarts of one agent.
-#[derive(Debug, Default)]
-pub struct RestartLog(VecDeque<Instant>);
+#[derive(Debug)]
+pub struct RestartLog {
+    restarts_max: u32,
+    restarts: SlidingWindow,
+}
 
 impl RestartLog {
-    /// Records a restart at `now`; returns false, and records nothing, when the limit is reached.
-    pub fn allows(&mut self, limit: RestartLimit, now: Instant) -> bool {
-        while self.0.front().is_some_and(|first| now.duration_since(*first) >= limit.window) {
-            self.0.pop_front();
-        }
+    pub fn new(limit: RestartLimit) -> Self {
+        Self { restarts_max: limit.restarts_max, restarts: SlidingWindow::new(limit.window) }
+    }
 
-        if self.0.len() >= limit.restarts_max as usize {
+    /// Records a restart at `now`; returns false, and records nothing, when the limit is reached.
+    pub fn allows(&mut self, now: Instant) -> bool {
+        let now = now.into_std();
+        if self.restarts.count(now) >= self.restarts_max {
             return false;
         }
 
-        self.0.push_back(now);
+        self.restarts.record(now, self.restarts_max);
         true
     }
 }
@@ -41,10 +45,10 @@ mod tests {
         let limit = RestartLimit { restarts_max: 2, window: Duration::from_secs(10) };
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut log = RestartLog::default();
+        let mut log = RestartLog::new(limit);
 
-        assert!(log.allows(limit, at(0)) && log.allows(limit, at(5)));
-        assert!(!log.allows(limit, at(9)), "a third within ten seconds");
-        assert!(log.allows(limit, at(10)), "the first is ten seconds old");
+        assert!(log.allows(at(0)) && log.allows(at(5)));
+        assert!(!log.allows(at(9)), "a third within ten seconds");
+        assert!(log.allows(at(10)), "the first is ten seconds old");
     }
 }

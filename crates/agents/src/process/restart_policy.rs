@@ -1,35 +1,29 @@
 //! When a process may be restarted: exponential backoff, and a limit within a sliding window.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use prime_retry::Backoff;
+use prime_retry::{Backoff, SlidingWindow};
 
 /// The first restart in a window is immediate; these delays precede the later ones.
 const BACKOFF: Backoff =
     Backoff { initial: Duration::from_millis(50), max: Duration::from_secs(5) };
 
 pub(super) struct RestartPolicy {
-    max: u32,
-    window: Duration,
-    faults: VecDeque<Instant>,
+    restarts_max: u32,
+    faults: SlidingWindow,
 }
 
 impl RestartPolicy {
-    pub fn new(max: u32, window: Duration) -> Self {
-        Self { max, window, faults: VecDeque::new() }
+    pub fn new(restarts_max: u32, window: Duration) -> Self {
+        Self { restarts_max, faults: SlidingWindow::new(window) }
     }
 
     /// Records that a process exited or had to be terminated.
     pub fn record(&mut self, now: Instant) {
-        self.forget(now);
-        // More than `max` + 1 are never needed.
-        if self.faults.len() > self.max as usize {
-            self.faults.pop_front();
-        }
-        self.faults.push_back(now);
+        // One more than the limit shows that it is reached; older ones decide nothing.
+        self.faults.record(now.into_std(), self.restarts_max.saturating_add(1));
     }
 
     /// How long to wait before the next start.
@@ -37,22 +31,15 @@ impl RestartPolicy {
     /// # Errors
     /// The limit is reached: how long until another restart is allowed.
     pub fn delay(&mut self, now: Instant) -> Result<Duration, Duration> {
-        self.forget(now);
-        let count = u32::try_from(self.faults.len()).unwrap_or(u32::MAX);
-        let (Some(first), Some(last)) = (self.faults.front(), self.faults.back()) else {
-            return Ok(Duration::ZERO);
-        };
-        if count > self.max {
-            return Err((*first + self.window).saturating_duration_since(now));
+        let now = now.into_std();
+        let count = self.faults.count(now);
+        if count > self.restarts_max {
+            return Err(self.faults.until_next_leaves(now));
         }
-        let delay = count.checked_sub(2).map_or(Duration::ZERO, |retry| BACKOFF.delay(retry));
-        Ok((*last + delay).saturating_duration_since(now))
-    }
 
-    fn forget(&mut self, now: Instant) {
-        while self.faults.front().is_some_and(|fault| now.duration_since(*fault) >= self.window) {
-            self.faults.pop_front();
-        }
+        let delay = count.checked_sub(2).map_or(Duration::ZERO, |retry| BACKOFF.delay(retry));
+        let last = self.faults.last().unwrap_or(now);
+        Ok((last + delay).saturating_duration_since(now))
     }
 }
 

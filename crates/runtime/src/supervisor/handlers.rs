@@ -6,9 +6,10 @@ use tokio::time::Instant;
 use super::{MISHAPS_MAX, SPARE_MAX, Supervisor};
 use crate::messages::{Cancel, Decided, Died, Halt, KeepAgents, Release, ReplaceThread, Submit};
 use crate::observer::Event;
+use crate::restart_limit::RestartLog;
 use crate::turn::{Returned, Turn, TurnBody};
 use crate::turn_timing::Stage;
-use prime_protocol::{Decision, Ending, TurnOutcome};
+use prime_protocol::{Decision, Ending, Role, TurnOutcome};
 use prime_roles::{Failure, Proposal};
 
 impl Handler<Submit> for Supervisor {
@@ -196,8 +197,10 @@ impl Handler<Died> for Supervisor {
         let set = agents.unwrap_or(self.plan.kept);
         let mut parked = std::mem::take(&mut self.parked[role as usize]);
 
-        let restarts = self.restarts.entry(set).or_default();
-        if restarts[role as usize].allows(self.plan.runtime.restart_limit, Instant::now()) {
+        let limit = self.plan.runtime.restart_limit;
+        let restarts =
+            self.restarts.entry(set).or_insert_with(|| Role::ALL.map(|_| RestartLog::new(limit)));
+        if restarts[role as usize].allows(Instant::now()) {
             tracing::warn!(%role, %reason, "agent replaced");
         } else {
             // Their runs end now, so that there is nothing to send.
