@@ -3,8 +3,8 @@
 //! computes what the mixed-precision network of `prime-train` does, to rounding; the order of the
 //! sums over the embeddings' rows varies from run to run.
 //!
-//! The driver, cuBLAS and NVRTC are opened when they are needed: this crate builds, and the program
-//! that holds it starts, where there is none.
+//! The driver, cuBLAS and NVRTC are opened when they are needed: this crate builds, and a program
+//! that contains it starts, on machines without them.
 
 #![allow(
     unsafe_code,

@@ -20,7 +20,7 @@ wide! {
             let lower = &values[(row + 1) * stride..][..columns];
 
             let (tile, pair) = (row / (2 * SIDE), row / 2 % SIDE);
-            // Tiles go down a column of tiles first, as a product reads them.
+            // The tiles of a column lie together, as a product reads them one after another.
             for column in 0..columns / SIDE {
                 let start = (column * inner / (2 * SIDE) + tile) * TILE + pair * SIDE;
                 let to = &mut cells[start..][..SIDE];

@@ -54,7 +54,6 @@ pub fn exponentials(values: &mut [f32], most: f32) -> f32 {
     }
 
     let mut sum = lanes.iter().sum();
-
     for value in rest {
         *value = exp(*value - most);
         sum += *value;
