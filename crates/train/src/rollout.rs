@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use crate::TrainError;
-use crate::decoder::{Answer, Completion, Request, Sampler, Sampling, Values};
+use crate::sampler::{Answer, Completion, Request, Sampler, Sampling, Values};
 use crate::vocabulary::Vocabulary;
 
 /// Temperature of the default configuration.

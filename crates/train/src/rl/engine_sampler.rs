@@ -12,10 +12,10 @@ use rand_chacha::rand_core::RngCore;
 use super::objective;
 use crate::batch::{Batch, Encoded};
 use crate::checkpoint::replace;
-use crate::decoder::{Completion, Request, Sampler, Sampling};
 use crate::layout::Layout;
 use crate::network::{Network, Weights, Workspace};
 use crate::recipe::Precision;
+use crate::sampler::{Completion, Request, Sampler, Sampling};
 use crate::vocabulary::{EOS, Vocabulary};
 use crate::{TrainError, gguf};
 

@@ -12,9 +12,9 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use super::recipe::{RewardPlan, Rollout, Source, Unit};
 use crate::TrainError;
-use crate::decoder::{Completion, Request};
 use crate::layout::uniform;
 use crate::rollout::{Played, Player, Proposed, Start};
+use crate::sampler::{Completion, Request};
 
 /// A completion that was drawn at a state.
 pub struct Sampled {

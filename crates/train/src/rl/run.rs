@@ -21,13 +21,14 @@ use super::state::State;
 use super::update::{Learner, Outcome};
 use crate::checkpoint::{self, replace};
 use crate::clock::cpu_s;
-use crate::decoder::{Decoder, Sampler, Sampling};
+use crate::decoder::Decoder;
 use crate::layout::Layout;
 use crate::model_view::ModelView;
 use crate::network::{ModelWeights, Weights};
 use crate::recipe::Compute;
 use crate::records::Records;
 use crate::rollout::{Player, TEMPERATURE};
+use crate::sampler::{Sampler, Sampling};
 use crate::vocabulary::Vocabulary;
 use crate::{Session, TrainError, gguf, initial};
 

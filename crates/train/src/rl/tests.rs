@@ -15,12 +15,13 @@ use super::state::State;
 use super::update::Learner;
 use super::{Algorithm, Budget, Keep, RlRecipe, Stop, rl};
 use crate::batch::{Batch, Encoded};
-use crate::decoder::{Decoder, Request, Sampling};
+use crate::decoder::Decoder;
 use crate::layout::Layout;
 use crate::model_view::ModelView;
 use crate::network::Weights;
 use crate::optimizer::Moments;
 use crate::recipe::{Architecture, Compute};
+use crate::sampler::{Request, Sampling};
 use crate::vocabulary::{EOS, Vocabulary};
 use crate::{Session, initial};
 

@@ -363,7 +363,7 @@ fn passes<'l, 's>(step: &[&'l [Lesson<'s>]], plan: Update) -> Vec<Vec<&'l [Lesso
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decoder::Completion;
+    use crate::sampler::Completion;
 
     #[test]
     fn neighbours_with_one_prompt_are_bundled_as_far_as_they_fit() {
