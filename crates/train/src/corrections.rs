@@ -227,11 +227,9 @@ mod tests {
         for number in 0..KEPT_MAX + 10 {
             corrections.add(sample(number));
         }
-
         corrections.add(sample(12));
 
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-
         assert_eq!(corrections.draw(0, 1.0, &mut rng), None, "there is none of this task");
 
         let drawn: Vec<usize> = (0..10_000)

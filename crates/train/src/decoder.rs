@@ -225,7 +225,7 @@ impl<'a> Decoder<'a> {
             for (sequence, tokens) in sequences.iter_mut().zip(tokens) {
                 for (line, mixed) in lines.by_ref().take(tokens.len()) {
                     let [own_keys, own_values] = &mut sequence.own.layers[layer];
-                    // `own.positions` is still that before this pass, in every layer.
+                    // Counted by the layer's keys, as `own.positions` advances after the pass.
                     let angles =
                         self.rotation.angles(sequence.prefix.positions + own_keys.len() / d_model);
 

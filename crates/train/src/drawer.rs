@@ -40,7 +40,7 @@ pub fn draw(
     corrections: &Corrections,
     plan: PoolPlan,
 ) -> Drawn {
-    // Stream 0 is what a generator has without one.
+    // Stream 0 of the seed is that of the initial weights.
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(number + 1);
     Batch::pool(samples, corrections, mix, plan, &mut rng)
