@@ -180,7 +180,6 @@ mod tests {
 
     #[test]
     fn a_budget_of_steps_says_its_tokens() {
-
         let plan = plan("{ steps = 1000 }");
         // A sample is bos, five tokens of the prompt and three digits.
         let length = |task: &str| TaskLength { task: task.to_owned(), mean: 9.0, longest: 9 };

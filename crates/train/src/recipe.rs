@@ -311,7 +311,6 @@ impl Recipe {
 
     /// Checks the rules that the types do not express.
     pub fn check(&self) -> Result<(), TrainError> {
-
         let model = &self.model;
         let optimizer = &self.optimizer;
 

@@ -189,7 +189,7 @@ impl Player<'_> {
         }
 
         let Counts { proposals, committed, .. } = trajectory.counts;
-        // The player's own limits are tighter than the protocol's.
+        // The player's limits end a trajectory that the protocol would continue.
         match next {
             Next::Propose
                 if proposals >= self.proposals_max
@@ -232,7 +232,6 @@ impl Values for Reads<'_> {
 
 impl Attempt {
     fn ended(self, end: &End) -> Played {
-
         let Self { trajectory, problem, proposals, tokens, .. } = self;
         let summary = Summary::of(&trajectory);
         let answer = if let End::Answered(answer) = end { Some(answer) } else { None };
@@ -294,7 +293,6 @@ mod tests {
         let machine = tasks::find("24-game").expect("a task").generate(Difficulty::Hard, 1).start();
         let played = player
             .play(vec![Start { task: 0, machine, seed: 1 }])
-
             .expect("a sampler that does not fail");
         played[0].merits.proposals
     }

@@ -55,7 +55,6 @@ pub struct TraceSteps {
 impl TraceSteps {
     /// Walks the whole reference trace. Steps that are not taught are left out.
     pub fn walk(problem: &dyn Problem, rng: &mut TaskRng) -> Self {
-
         let mut uniform = Reservoir::new(UNIFORM_MAX);
         let mut by_form: BTreeMap<String, Reservoir> = BTreeMap::new();
         let mut machine = problem.start();

@@ -171,7 +171,6 @@ impl Samples for Traces {
         plan: &CorrectionPlan,
         rng: &mut ChaCha8Rng,
     ) -> Option<(Attempted, Vec<Sample>)> {
-
         let mut draws = TaskRng::new(rng.next_u64());
         let starts = (0..plan.attempts).filter_map(|number| {
             if number % 2 == 0 {

@@ -62,7 +62,6 @@ fn is_wrong(machine: &mut dyn Machine, line: &str) -> bool {
 
 /// Advances the machine by up to [`BEFORE_MAX`] steps, and returns the steps around its new state.
 fn walked(machine: &mut dyn Machine, rng: &mut TaskRng) -> Neighbours {
-
     let mut before = Vec::new();
     let mut reference = machine.reference().expect("invariant: the state drawn has a next step");
 
@@ -126,7 +125,8 @@ impl Samples for Verdicts {
             None
         };
 
-        // If no wrong line was found, the sample has a right one.        let (line, verdict) = match wrong {
+        // If no wrong line was found, the sample has a right one.
+        let (line, verdict) = match wrong {
             Some(line) => (line, WRONG),
             None => (right_line(machine, &lines.reference, &mut rng), RIGHT),
         };

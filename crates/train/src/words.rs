@@ -37,7 +37,8 @@ pub fn vocabulary(samples: &mut dyn Samples, words: &Words) -> Result<Vocabulary
         }
     }
 
-    // Training must not continue with the traces of these draws.    samples.begin_pool();
+    // Training must not continue with the traces of these draws.
+    samples.begin_pool();
     Vocabulary::new(frequent_words(&texts, count))
 }
 

@@ -178,7 +178,6 @@ mod tests {
         for (target, nats, is_hit) in
             [(1, 2f32.ln(), true), (2, 4f32.ln(), false), (3, 8f32.ln(), false)]
         {
-
             let mut row = logits;
             let (loss, hit) = cross_entropy(&mut row, target);
             assert!((loss - nats).abs() < 1e-6 && hit == is_hit, "{target}: {loss}, {hit}");
