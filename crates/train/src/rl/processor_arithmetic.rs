@@ -10,7 +10,7 @@ use crate::network::{Gradient, Network, Weights, Workspace};
 use crate::optimizer::{Moments, Updater};
 use crate::recipe::Optimizer;
 
-/// Weights prepared for products, which multiply `E`, and what updates them.
+/// Weights prepared for products, which multiply `E`, and their updater.
 pub struct OnProcessor<E: Element> {
     layout: Layout,
     network: Network,
@@ -71,6 +71,7 @@ impl<E: Element> Arithmetic for OnProcessor<E> {
 
     fn step(&mut self, rate: f64) -> Result<f64, TrainError> {
         self.gradient.take(&self.layout, &mut self.flat_gradient);
+
         let norm = rows::squares(&self.flat_gradient).sqrt();
         if norm.is_finite() {
             self.updater.update(&mut self.flat, &mut self.flat_gradient, norm.max(NORM_MIN), rate);
