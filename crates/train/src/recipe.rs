@@ -170,8 +170,8 @@ pub struct BatchPlan {
     pub drawers: usize,
 }
 
-/// The arithmetic of matrix products in training. Weights, sums and everything else are f32, and so
-/// are the weights that are exported from.
+/// The arithmetic of matrix products in training. Everything else, including the sums and the
+/// weights, is f32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compute {

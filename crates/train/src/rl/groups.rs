@@ -310,7 +310,7 @@ impl Collector<'_> {
             collected.tokens += played.tokens;
             rewards.insert(place, collected.reward(&weights.reward(&self.bounded(played.merits))));
         }
-        // The last step has answered, at the cost of one proposal.
+        // The step itself has answered: one proposal, and nothing after it.
         for (place, start) in over {
             let steps_max = start.machine.problem().steps_max();
             let merits = Merits {
@@ -326,7 +326,7 @@ impl Collector<'_> {
 
         let of_line = |known: &Result<usize, Score>| match known {
             Ok(place) => rewards[place],
-            // A rejected step costs at least as much as the worst verdict.
+            // A rejected step counts as V = 1 at least.
             Err(score) => -weights.verify * score.value().max(1.0),
         };
 

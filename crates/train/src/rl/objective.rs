@@ -84,7 +84,7 @@ impl Loss {
     }
 
     /// Replaces π by the gradient of the weighted loss by the logits; `slope` is the derivative of
-    /// the gain and the divergence by ln π(a), negated.
+    /// the loss's first two terms by ln π(a).
     fn slope(self, policy: &mut [f32], drawn: &Drawn, slope: f32, entropy: f32) {
         let bonus = self.objective.entropy as f32;
 
