@@ -1,5 +1,5 @@
 //! A small decoder's losses and gradients on an NVIDIA GPU: bf16 products with f32 sums by cuBLAS,
-//! all else by the kernels of `kernels.cu`, which NVRTC compiles when a network is made. It
+//! everything else by the kernels of `kernels.cu`, which NVRTC compiles when a network is made. It
 //! computes what the mixed-precision network of `prime-train` does, to rounding; the order of the
 //! sums over the embeddings' rows varies from run to run.
 //!

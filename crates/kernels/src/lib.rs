@@ -23,6 +23,8 @@ mod product;
 #[cfg(test)]
 mod product_test;
 pub mod rows;
+#[cfg(test)]
+mod rows_test;
 mod single;
 mod unit;
 mod wide;

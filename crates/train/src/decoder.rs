@@ -109,7 +109,7 @@ impl<'a> Decoder<'a> {
             self.begin(batch, sampling, &mut done, &mut writers);
         }
 
-        // Each round draws one token of every completion that goes on.
+        // Each round draws one token of every completion that continues.
         while !writers.is_empty() {
             for chunk in writers.chunks_mut(ROWS_MAX) {
                 let mut sequences = Vec::with_capacity(chunk.len());
