@@ -226,10 +226,10 @@ impl Batch {
         Ok(())
     }
 
-    /// Appends completions of one prompt, which is read once; a GPU cannot learn from several. There
-    /// may be at most as many as the prompt has tokens, bos included, because
-    /// [`Network`](crate::network::Network) moves the targets' rows in place. The targets are in the
-    /// order of [`target_order`].
+    /// Appends completions of one prompt, which is read once; a GPU cannot learn from several.
+    /// There may be at most as many as the prompt has tokens, bos included, because
+    /// [`Network`](crate::network::Network) moves the targets' rows in place. The targets are in
+    /// the order of [`target_order`].
     ///
     /// # Errors
     /// If a completion and the prompt together are longer than `context`.
@@ -275,8 +275,8 @@ impl Batch {
     }
 
     /// The batches of several steps, `passes` batches a step; if the plan sorts, those of a batch
-    /// have similar lengths. Samples are drawn with tasks in proportion to `weights` until there are
-    /// `tokens` inputs per step on average; a share of them are corrections.
+    /// have similar lengths. Samples are drawn with tasks in proportion to `weights` until there
+    /// are `tokens` inputs per step on average; a share of them are corrections.
     pub fn pool(
         samples: &mut dyn Samples,
         corrections: &Corrections,

@@ -1,5 +1,5 @@
-//! Initial weights and their vocabulary, read from a GGUF file that this trainer exported. Any other
-//! file is refused with the reason: nothing is guessed.
+//! Initial weights and their vocabulary, read from a GGUF file that this trainer exported. Any
+//! other file is refused with the reason: nothing is guessed.
 
 use std::ops::Range;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The progress of a run as the user sees it, and its clock: a bar on a terminal, a plain line every
-//! few seconds elsewhere. The only file in this crate that reads the wall clock.
+//! The progress of a run as the user sees it, and its clock: a bar on a terminal, a plain line
+//! every few seconds elsewhere. The only file in this crate that reads the wall clock.
 
 use std::{io::IsTerminal, time::Duration};
 

@@ -327,7 +327,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Makes a round of attempts if one is due: states that the model gets wrong become corrections.
+    /// Makes a round of attempts if one is due: states that the model gets wrong become
+    /// corrections.
     fn attempt(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
         let plan = &self.recipe.corrections;
         let is_due = (self.state.step / POOL_STEPS).is_multiple_of(plan.every.div_ceil(POOL_STEPS));

@@ -1,5 +1,5 @@
-//! The steps of one trace, kept by the form of their completions: steps that are rare in a trace but
-//! decide it would hardly ever be drawn uniformly. Knows lessons, but no models.
+//! The steps of one trace, kept by the form of their completions: steps that are rare in a trace
+//! but decide it would hardly ever be drawn uniformly. Knows lessons, but no models.
 
 use std::collections::BTreeMap;
 
@@ -117,11 +117,11 @@ fn verb(action: &str) -> &str {
 }
 
 /// The form of a completion: its derivation with numbers and names, which are runs of letters and
-/// digits, replaced by `0` and repetitions dropped, then the action with each digit replaced by `0`.
-/// Words, which have at least two letters, all of them small, stay. Some steps are few in a trace
-/// however long it is, and have forms of their own: the first action after one of another verb
-/// (`before`), which begins a phase; actions with a number after a long carry or before one; and
-/// those with numbers that have more digits than most.
+/// digits, replaced by `0` and repetitions dropped, then the action with each digit replaced by
+/// `0`. Words, which have at least two letters, all of them small, stay. Some steps are few in a
+/// trace however long it is, and have forms of their own: the first action after one of another
+/// verb (`before`), which begins a phase; actions with a number after a long carry or before one;
+/// and those with numbers that have more digits than most.
 fn form_of(before: &str, derivation: &str, action: &str) -> String {
     let verb = verb(action);
     let has = |ending: &str| {

@@ -1,5 +1,5 @@
-//! Causal attention of the samples of a batch, head by head, in blocks: scores that a whole block of
-//! queries does not see are not computed.
+//! Causal attention of the samples of a batch, head by head, in blocks: scores that a whole block
+//! of queries does not see are not computed.
 
 use prime_kernels::{BLOCK, Element, Left, Mode, padded, round_into, rows};
 

@@ -1,6 +1,6 @@
-//! The network: products of bf16 or f32 values with f32 sums, everything else in f32, with gradients
-//! written by hand. Samples of a batch follow one another without padding, and the operands that a
-//! gradient needs are kept in the type that products take.
+//! The network: products of bf16 or f32 values with f32 sums, everything else in f32, with
+//! gradients written by hand. Samples of a batch follow one another without padding, and the
+//! operands that a gradient needs are kept in the type that products take.
 
 mod attention;
 mod backward;
@@ -21,8 +21,8 @@ use super::recipe::Architecture;
 
 pub const NORM_EPSILON: f32 = 1e-5;
 
-/// Number of rows after the last one that a product of attention may read, because it works on whole
-/// blocks from a sample's first row on.
+/// Number of rows after the last one that a product of attention may read, because it works on
+/// whole blocks from a sample's first row on.
 const SLACK: usize = prime_kernels::BLOCK;
 
 /// Cross entropy in nats, and whether the most likely token is the right one, at each target.

@@ -1,5 +1,5 @@
-//! Groups of episodes that are compared with each other. An episode is one sample, a completion or a
-//! trajectory; a group holds the episodes that began alike.
+//! Groups of episodes that are compared with each other. An episode is one sample, a completion or
+//! a trajectory; a group holds the episodes that began alike.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -173,8 +173,8 @@ impl Collector<'_> {
         let mut seen = BTreeSet::new();
         visited.retain(|state| seen.insert(state.prompt.clone()));
 
-        // If the reference finds no next step, no step is better than another: 24-Game has many such
-        // states.
+        // If the reference finds no next step, no step is better than another: 24-Game has many
+        // such states.
         if matches!(self.reward.source, Source::Oracle) {
             visited.retain(|state| state.machine.fork().follow_reference());
         }
@@ -366,8 +366,8 @@ impl From<Proposed> for Sampled {
     }
 }
 
-/// Draws `count` of the states without replacement, preferring those where the policy was undecided:
-/// where it is sure, its samples would all be equal.
+/// Draws `count` of the states without replacement, preferring those where the policy was
+/// undecided: where it is sure, its samples would all be equal.
 fn choose(states: Vec<Proposed>, count: usize, rng: &mut ChaCha8Rng) -> Vec<Proposed> {
     // The largest of u^(1/w) are a weighted sample (Efraimidis and Spirakis 2006).
     let mut keyed: Vec<(f64, Proposed)> = states

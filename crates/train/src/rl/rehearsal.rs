@@ -56,8 +56,8 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// A rehearsal for a policy with this vocabulary and context, in passes of at most `pass_tokens`
-    /// tokens, if no sample is longer.
+    /// A rehearsal for a policy with this vocabulary and context, in passes of at most
+    /// `pass_tokens` tokens, if no sample is longer.
     ///
     /// # Errors
     /// If there is no task with a name, or a task has no lesson.

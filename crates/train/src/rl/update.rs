@@ -364,8 +364,8 @@ fn bundles<'l, 's>(lessons: &'l [Lesson<'s>], tokens_max: usize) -> Vec<&'l [Les
     bundles
 }
 
-/// The bundles of each optimizer step, about `plan.tokens` inputs each, counted as if no prompt were
-/// shared: the samples of a step must not depend on how it is computed.
+/// The bundles of each optimizer step, about `plan.tokens` inputs each, counted as if no prompt
+/// were shared: the samples of a step must not depend on how it is computed.
 fn portions<'b, 'l, 's>(
     bundles: &'b [&'l [Lesson<'s>]],
     plan: Update,
