@@ -211,7 +211,6 @@ impl Network {
         rows: usize,
     ) -> Result<(), GpuError> {
         let d = self.shape.d_model;
-
         let gains = self.weights.flat.slice(gain..gain + d);
         let blocks = rows.div_ceil(WARPS).clamp(1, NORM_BLOCKS);
         let count = rows as i32;

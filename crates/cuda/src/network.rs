@@ -210,7 +210,6 @@ impl Network {
 
     fn pass(&mut self, input: &Input<'_>, weight: f32, learns: bool) -> Result<Scores, GpuError> {
         let (batch, mut buffers) = self.run(input)?;
-
         self.losses(&batch, &mut buffers, weight)?;
         if learns {
             self.backward(&batch, &mut buffers)?;
@@ -229,7 +228,6 @@ impl Network {
     /// Uploads a batch and computes its logits, in the memory of the last batch if this one fits.
     pub(super) fn run(&mut self, input: &Input<'_>) -> Result<(Batch, Buffers), GpuError> {
         let rows = Buffers::rows_of(input);
-
         let mut buffers = match self.buffers.take() {
             // An eighth more than needed, so that a somewhat larger batch does not allocate again.
             Some(buffers) if buffers.rows >= rows => buffers,

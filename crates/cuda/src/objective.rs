@@ -83,7 +83,6 @@ impl Network {
     /// If the lengths do not add up to the tokens.
     pub fn features(&mut self, input: Input<'_>) -> Result<Vec<f32>, GpuError> {
         let (batch, buffers) = self.run(&input)?;
-
         let width = self.shape.d_model;
         let states = self.read(&buffers.last_normed, batch.targets * width)?;
         self.buffers = Some(buffers);

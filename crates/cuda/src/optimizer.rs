@@ -132,7 +132,6 @@ impl Optimizer {
         rate: f64,
     ) -> Result<(), GpuError> {
         let rule = self.rule;
-
         let clip = (rule.clip_norm / norm).min(1.0) as f32;
         let correction = |beta: f64| 1.0 - beta.powf(step as f64);
         let (beta1, beta2) = (rule.beta1 as f32, rule.beta2 as f32);
@@ -150,7 +149,6 @@ impl Optimizer {
             let decay = if tensor.rows == 1 { 0.0 } else { (rate * rule.weight_decay) as f32 };
 
             let count = len as i64;
-
             launch!(
                 device,
                 self.kernels.adamw,

@@ -122,7 +122,6 @@ mod tests {
     #[test]
     fn a_matrix_and_its_transpose_are_packed_alike_in_f32() {
         let (values, _, [one, other]) = packed(|at| at as f32);
-
         assert_eq!(one.cells, other.cells);
         assert_eq!(one.cells[INNER * BLOCK + 38 * BLOCK + 5], values[38 * COLUMNS + BLOCK + 5]);
         assert_eq!(rounded::<f32>(&values), values);

@@ -31,7 +31,6 @@ pub fn maximum(values: &[f32]) -> f32 {
     let mut lanes = [f32::NEG_INFINITY; LANES];
 
     let (chunks, rest) = values.as_chunks::<LANES>();
-
     for chunk in chunks {
         for lane in 0..LANES {
             lanes[lane] = larger(chunk[lane], lanes[lane]);
@@ -117,14 +116,12 @@ wide! {
         d_gain: &mut [f32],
     ) {
         let width = gain.len();
-
         let mut scaled = vec![0.0; width];
         let rows =
             x.chunks_exact(width).zip(slope.chunks_exact(width)).zip(d_x.chunks_exact_mut(width));
 
         for ((row, slope), d_x) in rows {
             let inverse = inverse_rms(row, epsilon);
-
             for ((d_gain, slope), x) in d_gain.iter_mut().zip(slope).zip(row) {
                 *d_gain += slope * x * inverse;
             }
@@ -243,7 +240,6 @@ wide! {
     /// are 0.
     pub fn softmax<E>(scores: &mut [f32], seen: usize, probabilities: &mut [E]) {
         let scores = &mut scores[..seen];
-
         let inverse = 1.0 / exponentials(scores, maximum(scores));
         let (own, hidden) = probabilities.split_at_mut(seen);
 
@@ -271,7 +267,6 @@ wide! {
         }
 
         let mean: f32 = lanes.iter().sum();
-
         let (own, hidden) = d_scores.split_at_mut(seen);
         for ((d, p), slope) in own.iter_mut().zip(probabilities).zip(slope) {
             *d = E::from_f32(p.to_f32() * (slope - mean));

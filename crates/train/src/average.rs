@@ -77,7 +77,6 @@ mod tests {
         write(&towards, SMALL, &["cmp "], 5.0, &["24-game", "sudoku"]);
 
         average([&from, &towards], 0.75, Precision::F32, &out).unwrap();
-
         let vocabulary = Vocabulary::new(vec!["cmp ".to_owned()]).unwrap();
         let layout = Layout::new(SMALL, vocabulary.size());
         let found = weights(&std::fs::read(&out).unwrap(), &layout, &vocabulary).unwrap();

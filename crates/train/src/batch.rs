@@ -389,7 +389,6 @@ mod tests {
         let mut batch = Batch::default();
 
         batch.push(&encoded, 13).expect("fits");
-
         let [a, b, c, p, query, is, three, space] = *b"abcp?=3 ";
         let [a, b, c, p, query, is, three, space] =
             [a, b, c, p, query, is, three, space].map(u16::from);

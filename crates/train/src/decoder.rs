@@ -172,7 +172,6 @@ impl<'a> Decoder<'a> {
             let prefix = Arc::new(prompt.own);
             for (place, mut stream) in request.streams.into_iter().enumerate() {
                 let completion = &mut done[index][place];
-
                 let unread = write_token(
                     &mut row.to_vec(),
                     sampling,
@@ -203,7 +202,6 @@ impl<'a> Decoder<'a> {
         let scale = 1.0 / (head_dim as f32).sqrt();
 
         let count: usize = tokens.iter().map(|tokens| tokens.len()).sum();
-
         let embedding = self.model.weights.embedding();
         let mut stream = Vec::with_capacity(count * d_model);
         for token in tokens.iter().copied().flatten() {
@@ -220,7 +218,6 @@ impl<'a> Decoder<'a> {
             rows::norm(&stream, attention_norm, NORM_EPSILON, &mut normed);
 
             let mut qkv = self.model.project(Matrix::Qkv(layer), &normed);
-
             let mut lines = qkv.chunks_exact_mut(3 * d_model).zip(mixed.chunks_exact_mut(d_model));
             for (sequence, tokens) in sequences.iter_mut().zip(tokens) {
                 for (line, mixed) in lines.by_ref().take(tokens.len()) {

@@ -93,7 +93,6 @@ impl Drawer {
     /// Returns the pool of this number, which must follow the last one, and requests the next ones.
     pub fn draw(&mut self, number: u64, mut pool: impl FnMut(u64) -> Pool) -> Drawn {
         let count = self.threads.len() as u64;
-
         for number in self.next.unwrap_or(number)..=number + count {
             let (ask, _) = &self.threads[(number % count) as usize];
             ask.send(pool(number)).expect("invariant: a thread draws as long as it is asked");

@@ -106,7 +106,6 @@ pub fn evaluate(
             // A pass is full, or these are the last samples.
             if batch.inputs.len() >= recipe.batch.pass_tokens || index + 1 == samples.len() {
                 let scores = score(&batch)?;
-
                 for hit in exact(&batch, &scores) {
                     mistakes.count(
                         samples[graded].completion.iter().copied().eq(RIGHT.bytes().map(u16::from)),

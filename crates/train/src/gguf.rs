@@ -124,7 +124,6 @@ pub fn places(layout: &Layout) -> Vec<Place> {
     };
 
     push("token_embd.weight".to_owned(), layout.tokens, d_model, layout.embedding.start);
-
     for (index, layer) in layout.layers.iter().enumerate() {
         let mut block = |part: &str, rows, cols, start| {
             push(format!("blk.{index}.{part}.weight"), rows, cols, start)

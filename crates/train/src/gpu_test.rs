@@ -34,7 +34,6 @@ fn on_a_gpu(name: &str, body: impl FnOnce(usize)) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuda/emulator/emulator.cpp");
 
     let driver = folder.path().join("libcuda.so");
-
     let status = Command::new("c++")
         .args(["-O2", "-std=c++17", "-shared", "-fPIC", "-Wno-unknown-pragmas"])
         .args([
@@ -159,7 +158,6 @@ fn updates_are_those_of_the_processor_to_rounding() {
                     .for_each(|(average, weight)| *average += 0.3 * (weight - *average));
 
                 let (own, own_average, moments) = gpu.state().expect("the state");
-
                 let moved = |to: &[f32]| -> Vec<f32> {
                     to.iter().zip(&start).map(|(to, from)| to - from).collect()
                 };
@@ -198,7 +196,6 @@ fn reinforcement_learning_computes_what_it_does_on_the_processor() {
             let mut found = Vec::new();
             for batch in &batches {
                 let reference = policy.reference(batch, loss.temperature).expect("logits");
-
                 let drawn: Vec<Drawn> = batch
                     .targets
                     .iter()

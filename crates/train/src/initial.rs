@@ -224,7 +224,6 @@ fn strings(value: &[u8]) -> Option<Vec<String>> {
     let (count, mut rest) = value.strip_prefix(&types[..])?.split_first_chunk()?;
 
     let mut strings = Vec::new();
-
     for _ in 0..u64::from_le_bytes(*count) {
         let (len, after) = rest.split_first_chunk()?;
         let (text, after) =
@@ -258,7 +257,6 @@ fn difference(
         };
 
         let value = slice(bytes, place);
-
         if value != wanted {
             return Some(match (number(value), number(wanted)) {
                 (Some(value), Some(wanted)) => {

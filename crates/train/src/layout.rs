@@ -79,7 +79,6 @@ impl Layout {
         let matrix = |start: usize, rows: usize, columns: usize| Part { start, rows, columns };
 
         let mut parts = vec![matrix(self.embedding.start, self.tokens, d_model)];
-
         for layer in &self.layers {
             parts.push(gain(&layer.attention_norm));
             parts.extend((0..3).map(|index| {

@@ -57,14 +57,12 @@ fn llama_logits(path: &Path) -> (Vec<f32>, Vec<u16>) {
         .with_type_v(KvCacheType::F32);
 
     let mut context = model.new_context(backend(), params).expect("a context");
-
     let mut batch = LlamaBatch::new(128, 1);
     for (position, &token) in tokens.iter().enumerate() {
         batch.add(token, position as i32, &[0], true).expect("room in the batch");
     }
 
     context.decode(&mut batch).expect("llama.cpp decodes");
-
     let logits =
         (0..tokens.len()).flat_map(|index| context.get_logits_ith(index as i32).to_vec()).collect();
     (logits, tokens.iter().map(|&LlamaToken(id)| id as u16).collect())
@@ -188,7 +186,6 @@ fn briefly_train(layout: &Layout, flat: &mut [f32]) {
     use rand_chacha::rand_core::SeedableRng;
 
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(2);
-
     let network = Network::new(layout);
     let moments = Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
     let mut updater = Updater::<f32>::new(&Optimizer::default(), layout, moments, 0);
@@ -197,7 +194,6 @@ fn briefly_train(layout: &Layout, flat: &mut [f32]) {
     let mut gradient = vec![0.0; layout.len];
 
     let mut toy = Toy::new();
-
     for _ in 0..60 {
         let mut batch = Batch::default();
         for index in 0..40 {

@@ -173,7 +173,6 @@ fn train(arguments: &SftArguments) -> anyhow::Result<ExitCode> {
     }
 
     let out = arguments.out.clone().unwrap_or_else(|| arguments.recipe.with_extension("gguf"));
-
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_interrupt(Arc::clone(&stop))?;
 
@@ -219,7 +218,6 @@ fn reinforce(arguments: &RlArguments) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("--recipe {path}"))?;
 
     let out = arguments.out.clone().unwrap_or_else(|| arguments.recipe.with_extension("gguf"));
-
     anyhow::ensure!(
         out != recipe.init,
         "{}: the model to start from would be overwritten, choose another --out",

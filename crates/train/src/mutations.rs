@@ -99,7 +99,6 @@ fn other_form(line: &str, forms: &[&str], rng: &mut TaskRng) -> Option<String> {
     let mut other = pieces.next()?.to_owned();
 
     let mut values = numbers(line).into_iter();
-
     for piece in pieces {
         let (field, literal) = piece.split_once('>')?;
         if !["nat", "int", "digit"].contains(&field) {

@@ -89,7 +89,6 @@ impl<E: Element> Updater<E> {
         let threads = self.buffers.len();
 
         let mut shares: Vec<Vec<Item<'_>>> = (0..threads).map(|_| Vec::new()).collect();
-
         let Moments { first, second } = &mut self.moments;
         let (mut weights, mut gradient) = (weights, &*gradient);
         let (mut first, mut second) = (first.as_mut_slice(), second.as_mut_slice());
@@ -157,7 +156,6 @@ impl<E: Element> Buffers<E> {
         rate: f64,
     ) {
         let beta = plan.beta2 as f32;
-
         let ahead = sized(&mut self.ahead, gradient.len());
         for ((ahead, momentum), gradient) in ahead.iter_mut().zip(momentum).zip(gradient) {
             *momentum = gradient + beta * *momentum;

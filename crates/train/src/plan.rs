@@ -57,7 +57,6 @@ impl Plan {
         trial_s: f64,
     ) -> Result<Self, TrainError> {
         recipe.check()?;
-
         let folder = tempfile::tempdir().map_err(|source| TrainError::Io {
             action: "create a temporary folder in",
             path: std::env::temp_dir(),
@@ -69,7 +68,6 @@ impl Plan {
         small.evaluation.final_samples = SAMPLES;
 
         let mut run = Run::open(&small, samples, &folder.path().join("trial.gguf"), false)?;
-
         let (began, began_cpu) = (run.progress.elapsed_s(), run.cpu_s());
         // Whole pools, because drawing a pool is part of the cost of its steps.
         while run.state.step == 0 || !run.ends_pool() || run.progress.elapsed_s() - began < trial_s
@@ -78,7 +76,6 @@ impl Plan {
         }
 
         let (trial_s, trial_cpu_s) = (run.progress.elapsed_s() - began, run.cpu_s() - began_cpu);
-
         let began = run.progress.elapsed_s();
         run.grade(&small, SAMPLES)?;
         let round_s = (run.progress.elapsed_s() - began) / SAMPLES as f64;

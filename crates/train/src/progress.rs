@@ -103,7 +103,6 @@ impl Progress {
 
     pub fn evaluation(&self, step: u64, results: &[Accuracy], seconds: f64) {
         let mean = results.iter().map(Accuracy::rate).sum::<f64>() / results.len().max(1) as f64;
-
         let mut worst: Vec<&Accuracy> = results.iter().collect();
         worst.sort_by(|a, b| a.rate().total_cmp(&b.rate()));
         let tasks: Vec<String> = worst

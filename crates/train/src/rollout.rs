@@ -170,7 +170,6 @@ impl Player<'_> {
     /// Judges a proposal and lets the protocol decide.
     fn settle(&self, attempt: &mut Attempt, prompt: Vec<u16>, completion: Completion) -> Next {
         let Attempt { task, trajectory, proposals: kept, tokens, .. } = attempt;
-
         let text = self.vocabulary.decode(&completion.tokens);
         let line = action_line(&text);
         *tokens += completion.logprobs.len() as u64;

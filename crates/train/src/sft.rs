@@ -94,7 +94,6 @@ pub fn sft(
     let mut run = Run::open(recipe, samples, out, session.resume)?;
 
     let mut evaluated_s = run.progress.elapsed_s();
-
     while run.spent() < 1.0 && !session.stop.load(Ordering::Relaxed) {
         run.step(samples)?;
         // At the end of the budget, the final evaluation follows anyway.
@@ -233,7 +232,6 @@ impl<'a> Run<'a> {
 
     pub(super) fn step(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
         self.fill_pool(samples)?;
-
         let batches = std::mem::take(&mut self.pool[(self.state.step % POOL_STEPS) as usize]);
         let step = self.learner.learn(&batches)?;
 
@@ -387,7 +385,6 @@ impl<'a> Run<'a> {
         let seconds = self.progress.elapsed_s() - before;
 
         self.round_s = seconds / per_task as f64;
-
         if adapt {
             let floor = self.recipe.batch.floor;
             let weight = |result: &Accuracy| {
@@ -417,7 +414,6 @@ impl<'a> Run<'a> {
 
     fn save(&mut self) -> Result<(), TrainError> {
         self.learner.settle()?;
-
         self.state.elapsed_s = self.progress.elapsed_s();
         self.state.cpu_s = self.cpu_s();
         // From here on, `state.cpu_s` includes the time since the run was opened.

@@ -71,7 +71,6 @@ impl TraceSteps {
             }
 
             uniform.see(machine.as_ref(), rng);
-
             let derivation = if step <= DERIVED_MAX {
                 prime_lessons::derivation(machine.as_ref())
             } else {

@@ -42,7 +42,6 @@ impl Traces {
         }
 
         let walked = states.names().iter().map(|_| None).collect();
-
         check_lengths(&states)?;
 
         let mut traces = Self {
@@ -209,7 +208,6 @@ impl Traces {
         rng: &mut TaskRng,
     ) -> Option<Box<dyn Machine>> {
         let kept = self.walked[task].take().filter(|(_, drawn)| *drawn < SAMPLES_PER_TRACE);
-
         let (steps, drawn) = match kept {
             Some(kept) => kept,
             None => {
@@ -242,7 +240,6 @@ mod tests {
     #[test]
     fn what_a_completion_looks_up_is_known() {
         let mut machine = find("introsort").expect("a task").generate(Difficulty::Easy, 1).start();
-
         machine.follow_reference();
 
         let sample = Traces::sample(0, machine.as_ref()).expect("a step that is taught");

@@ -111,7 +111,6 @@ impl Samples for Verdicts {
 
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
         let mut rng = TaskRng::new(rng.next_u64());
-
         let mut machine = self.states.draw(task, held_out, &mut rng);
         let machine = machine.as_mut();
 
@@ -151,7 +150,6 @@ mod tests {
     #[test]
     fn half_of_the_lines_are_wrong_and_each_follows_its_view() {
         let mut verdicts = Verdicts::new(&data()).expect("listed");
-
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         for (task, slug) in TASKS.iter().enumerate() {
             let samples: Vec<_> = (0..200).map(|_| verdicts.draw(task, false, &mut rng)).collect();
@@ -182,7 +180,6 @@ mod tests {
         for (task, slug) in TASKS.iter().enumerate() {
             for _ in 0..40 {
                 let mut machine = states.draw(task, true, &mut rng);
-
                 let lines = walked(machine.as_mut(), &mut rng);
                 let right = right_line(machine.as_mut(), &lines.reference, &mut rng);
                 let actions = machine.spec().actions;

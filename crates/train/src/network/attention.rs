@@ -32,7 +32,6 @@ pub(super) fn forward<E: Element>(
         heads(architecture, batch).map(|(sequence, _)| padded(sequence.rows.len()).pow(2)).sum();
 
     let mut left = sized(probabilities, cells);
-
     for (sequence, head) in heads(architecture, batch) {
         let (first, length) = (sequence.rows.start, sequence.rows.len());
         let side = padded(length);

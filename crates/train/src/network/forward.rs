@@ -91,7 +91,6 @@ impl Network {
             }
 
             product(mixed, outputs, &layer.output.forward, middle, Mode::Add);
-
             let normed = sized(&mut kept.ff_normed, outputs * d_model);
             rows::norm(middle, &layer.ff_norm, NORM_EPSILON, normed);
             let sums = sized(&mut scratch.sums, outputs * 2 * ff);

@@ -92,7 +92,6 @@ impl Network {
         let mut scores = Scores::with_capacity(batch.targets.len());
         self.minimise(weights, batch, workspace, gradient, |place, row| {
             let token = batch.targets[place].token;
-
             scores.push(forward::cross_entropy(row, token));
             // The gradient of the cross entropy by the logits: probabilities less the target's 1.
             row.iter_mut().for_each(|p| *p *= weight);
@@ -139,7 +138,6 @@ impl Network {
         workspace: &mut Workspace<E>,
     ) -> Vec<f32> {
         self.forward(weights, batch, workspace);
-
         let width = self.layout.architecture.d_model;
         workspace.normed[..batch.targets.len() * width]
             .iter()

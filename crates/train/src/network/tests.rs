@@ -177,7 +177,6 @@ fn completions_are_learnt_together_as_apart<E: Element>(tolerance: f32, alike: [
     let mut order = Vec::new();
     for group in groups() {
         push_group(&mut together, &group);
-
         let (prompt, completions) = group;
         let lengths: Vec<usize> = completions.iter().map(Vec::len).collect();
         let before = apart.sequences.len();
@@ -333,7 +332,6 @@ fn updates_are_those_of_their_definition<E: Element>(least: f64) {
         let moments = updater.moments();
         for part in layout.parts() {
             let span = part.start..part.start + part.rows * part.columns;
-
             let moved = |to: &mut dyn Iterator<Item = f64>| -> Vec<f32> {
                 to.zip(&start[span.clone()])
                     .map(|(to, from)| (to - f64::from(*from)) as f32)

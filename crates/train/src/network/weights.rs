@@ -89,7 +89,6 @@ impl<E: Element> Weights<E> {
         self.logits.prepare(&flat[layout.embedding.clone()], d_model, &mut self.elements);
 
         self.layers.resize_with(layout.layers.len(), LayerWeights::default);
-
         for (layer, spans) in self.layers.iter_mut().zip(&layout.layers) {
             copy(&mut layer.attention_norm, &flat[spans.attention_norm.clone()]);
             copy(&mut layer.ff_norm, &flat[spans.ff_norm.clone()]);

@@ -48,7 +48,6 @@ impl EngineSampler {
         flat: &[f32],
     ) -> Result<Self, TrainError> {
         replace(path, &gguf::encode("policy", layout, vocabulary, flat, Precision::F32))?;
-
         let context = layout.architecture.context;
 
         let spec = EngineSpec {
@@ -152,7 +151,6 @@ impl Sampler for Drawing<'_> {
             .collect();
 
         let (sender, answers) = mpsc::channel::<(usize, usize, Result<Generation, EngineError>)>();
-
         for (index, request) in requests.iter().enumerate() {
             let prompt = self.vocabulary.decode(request.prompt);
             for (place, stream) in request.streams.iter().enumerate() {

@@ -180,7 +180,6 @@ impl Collector<'_> {
         }
 
         let chosen = choose(visited, self.rollout.groups, rng);
-
         let requests = chosen.iter().map(|state| Request {
             prompt: &state.prompt,
             streams: (0..self.rollout.group)
@@ -191,7 +190,6 @@ impl Collector<'_> {
         });
 
         let drawn = self.player.sampler.complete(requests.collect(), self.player.sampling)?;
-
         let lines: Vec<Vec<String>> = drawn
             .iter()
             .map(|group| group.iter().map(|completion| self.line(completion)).collect())
@@ -252,7 +250,6 @@ impl Collector<'_> {
         let cap = self.reward.oracle_cap;
         by_line(lines, |line| {
             let Some(mut machine) = self.step(state, line).0 else { return -1.0 };
-
             let mut left = 0u64;
             while left < cap && machine.follow_reference() {
                 left += 1;
@@ -304,7 +301,6 @@ impl Collector<'_> {
         let (places, running): (Vec<usize>, Vec<Start>) = running.into_iter().unzip();
 
         let mut rewards: BTreeMap<usize, f64> = BTreeMap::new();
-
         let weights = self.reward.weights;
         for (place, played) in places.into_iter().zip(self.player.play(running)?) {
             collected.tokens += played.tokens;
@@ -343,7 +339,6 @@ const MIDWAY_MAX: u32 = 2000;
 /// Draws a state of the reference's trace except its last, each equally likely.
 fn midway(start: Box<dyn Machine>, rng: &mut ChaCha8Rng) -> Box<dyn Machine> {
     let mut walked = start.fork();
-
     let steps = (0..MIDWAY_MAX).take_while(|_| walked.follow_reference()).count();
 
     let mut machine = start;

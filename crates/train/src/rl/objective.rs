@@ -87,7 +87,6 @@ impl Loss {
     /// the loss's first two terms by ln π(a).
     fn slope(self, policy: &mut [f32], drawn: &Drawn, slope: f32, entropy: f32) {
         let bonus = self.objective.entropy as f32;
-
         let scale = drawn.weight / self.temperature;
         // ∂ln π(a)/∂z_j = (1[j = a] − π_j) / T; ∂H/∂z_j = −π_j (ln π_j + H) / T.
         for p in policy.iter_mut() {
@@ -133,7 +132,6 @@ pub fn entropy(policy: &[f32]) -> f32 {
 /// ln π(token) for each row, which becomes π: softmax(row / T).
 pub fn policy(row: &mut [f32], temperature: f32, token: u16) -> f32 {
     row.iter_mut().for_each(|logit| *logit /= temperature);
-
     let own = row[usize::from(token)];
 
     let most = maximum(row);

@@ -71,7 +71,6 @@ impl<E: Element> Arithmetic for OnProcessor<E> {
 
     fn step(&mut self, rate: f64) -> Result<f64, TrainError> {
         self.gradient.take(&self.layout, &mut self.flat_gradient);
-
         let norm = rows::squares(&self.flat_gradient).sqrt();
         if norm.is_finite() {
             self.updater.update(&mut self.flat, &mut self.flat_gradient, norm.max(NORM_MIN), rate);

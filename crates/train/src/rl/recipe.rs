@@ -351,7 +351,6 @@ impl RlRecipe {
     /// Names the rule that is broken.
     pub fn check(&self) -> Result<(), TrainError> {
         let Self { rollout, optimizer, update, evaluation, stop, objective, reward, .. } = self;
-
         let discount = |discount: f64| (0.0..=1.0).contains(&discount);
         let algorithm = match self.algorithm {
             Algorithm::Grpo { scale } => scale.is_none_or(|scale| scale > 0.0 && scale.is_finite()),
@@ -363,7 +362,6 @@ impl RlRecipe {
         };
 
         let compares = matches!(self.algorithm, Algorithm::Grpo { .. } | Algorithm::BestOf);
-
         let rules = [
             (!self.data.tasks.is_empty(), "data.tasks: list some"),
             (

@@ -203,7 +203,6 @@ impl<'a> Run<'a> {
     /// Evaluates the policy on held-out instances, always with the verifier, as it will be served.
     fn evaluate(&self) -> Result<Vec<Held>, TrainError> {
         let evaluation = &self.recipe.evaluation;
-
         let proposals_max = evaluation.proposals_max.unwrap_or(self.recipe.rollout.proposals_max);
         let player = Player {
             verify: true,
@@ -273,7 +272,6 @@ impl<'a> Run<'a> {
         };
 
         self.records.append(&record)?;
-
         if is_due {
             self.state.latest.clone_from(&record.held_out);
             let is_kept = match self.recipe.evaluation.keep {

@@ -93,7 +93,6 @@ fn every_algorithm_makes_what_is_rewarded_more_likely() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
 
         let before = bandit(&layout, &policy, &mut rng).1;
-
         for iteration in 0..40 {
             let (groups, _) = bandit(&layout, &policy, &mut rng);
             let mut learner = Learner {
@@ -204,7 +203,6 @@ fn both_arithmetics_agree_on_terms_gradients_reference_and_features() {
 #[test]
 fn a_group_of_equals_teaches_nothing() {
     let recipe = recipe("");
-
     let (layout, _, initial) =
         initial::policy(Path::new(SHIPPED), recipe.model).expect("the shipped model");
     let mut policy = policy(&recipe, &layout, &initial);
@@ -305,7 +303,6 @@ fn a_run_whose_rollouts_the_engine_draws_learns_from_them() {
 #[test]
 fn whole_trajectories_are_rewarded_as_the_paper_does() {
     let more = "[rollout]\nunit = 'trajectory'\ngroups = 1\ngroup = 2\nproposals_max = 40\n";
-
     let folder = tempfile::tempdir().expect("a folder");
     let mut recipe = recipe(more);
     recipe.budget = Budget::Iterations(1);

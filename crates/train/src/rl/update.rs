@@ -94,7 +94,6 @@ impl Learner<'_> {
 
                 for pass in passes(step, plan) {
                     let mut batch = Batch::default();
-
                     for bundle in &pass {
                         let Sampled { task, prompt, .. } = bundle[0].sampled;
                         let completions: Vec<&[u16]> = bundle
@@ -124,7 +123,6 @@ impl Learner<'_> {
                 }
 
                 self.rehearse(rng, &mut outcome)?;
-
                 let norm = self.policy.step(self.rate)?;
                 if !norm.is_finite() {
                     return Err(TrainError::Diverged { step: iteration });
@@ -272,7 +270,6 @@ impl Learner<'_> {
         total: f64,
     ) -> Result<Vec<Drawn>, TrainError> {
         let mut drawn = Vec::with_capacity(batch.targets.len());
-
         for bundle in pass {
             let lengths: Vec<usize> =
                 bundle.iter().map(|lesson| lesson.sampled.completion.tokens.len()).collect();
@@ -323,7 +320,6 @@ fn teach<'g>(
     advantage: impl Fn(usize) -> f64,
 ) {
     let tokens: usize = steps.iter().map(|step| step.completion.logprobs.len()).sum();
-
     let weight = 1.0 / tokens.max(1) as f64;
     lessons.extend(steps.iter().enumerate().map(|(index, sampled)| Lesson {
         sampled,
