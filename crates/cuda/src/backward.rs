@@ -8,7 +8,7 @@ use crate::network::{EPSILON, Network, WARPS, tiles};
 use crate::shape::Shape;
 
 impl Network {
-    /// Adds the gradient behind a forward pass of the same batch.
+    /// Adds the gradient of the losses after a forward pass of the same batch.
     pub(super) fn backward(&self, batch: &Batch, buffers: &mut Buffers) -> Result<(), GpuError> {
         let Self { device, kernels, weights, shape, .. } = self;
         let Shape { d_model: d, heads, ff, .. } = *shape;
@@ -17,6 +17,7 @@ impl Network {
         let scale = 1.0 / ((d / heads) as f32).sqrt();
         let stride = self.shape.vocabulary();
         let b = buffers;
+
         // The output projection, which is the embedding.
         let embedding = (shape.starts.embedding, shape.tokens * d);
         self.outer([targets, stride, d], &b.slopes, &b.last_normed, &b.parts, embedding)?;
@@ -29,7 +30,8 @@ impl Network {
             &all(&b.wide),
             false,
         )?;
-        // `output` is not needed any more: it takes the gradient of the targets' rows.
+
+        // `output` is no longer needed: it receives the gradient of the targets' rows.
         device.clear(&mut b.output)?;
         self.norm_backward(
             &b.last,
@@ -39,6 +41,7 @@ impl Network {
             &b.parts,
             targets,
         )?;
+
         device.clear(&mut b.stream)?;
         launch!(
             device,
@@ -49,6 +52,7 @@ impl Network {
             &b.stream,
             &targets_i
         )?;
+
         for (starts, kept) in shape.starts.layers.iter().zip(&b.layers).rev() {
             // The feed-forward.
             self.narrow(&b.stream, &b.halves, rows * d)?;
@@ -62,9 +66,11 @@ impl Network {
                 &all(&b.more_halves),
                 false,
             )?;
+
             let config = each(rows * ff / 2);
             let (gate_up, by_hidden, to) = (&kept.gate_up, &b.more_halves, &b.wide_halves);
             launch!(device, kernels.swiglu_backward, config, gate_up, by_hidden, to, &rows_i)?;
+
             let span = (starts.gate_up, 2 * ff * d);
             self.outer([rows, 2 * ff, d], &b.wide_halves, &kept.ff_normed, &b.parts, span)?;
             let matrix = self.matrix(starts.gate_up, 2 * ff * d);
@@ -77,7 +83,9 @@ impl Network {
                 &all(&b.wide),
                 false,
             )?;
+
             self.norm_backward(&kept.middle, starts.ff_norm, &b.wide, &b.stream, &b.parts, rows)?;
+
             // Attention.
             self.narrow(&b.stream, &b.halves, rows * d)?;
             self.outer(
@@ -96,6 +104,7 @@ impl Network {
                 &all(&b.more_halves),
                 false,
             )?;
+
             let (slope, config) = (&b.more_halves, each(rows * heads));
             launch!(
                 device,
@@ -107,7 +116,9 @@ impl Network {
                 &rows_i,
                 &heads_i
             )?;
+            // The attention kernels do not write padding rows, but `outer` sums over them.
             device.stream.memset_zeros(&mut b.d_qkv.slice_mut(count * 3 * d..))?;
+
             let (qkv, logs, angles) = (&kept.qkv, &kept.logs, &weights.angles);
             let config = tiles(batch, heads);
             launch!(
@@ -123,6 +134,7 @@ impl Network {
                 &b.d_qkv,
                 &scale
             )?;
+
             let means = &b.means;
             launch!(
                 device,
@@ -136,6 +148,7 @@ impl Network {
                 &b.tiles,
                 &b.d_qkv
             )?;
+
             self.outer(
                 [rows, 3 * d, d],
                 &b.d_qkv,
@@ -152,6 +165,7 @@ impl Network {
                 &all(&b.wide),
                 false,
             )?;
+
             self.norm_backward(
                 &kept.input,
                 starts.attention_norm,
@@ -161,6 +175,8 @@ impl Network {
                 rows,
             )?;
         }
+
+        // The embedding is also the network's input, so its gradient has a second part.
         let gradient = self.gradient.slice(embedding.0..embedding.0 + embedding.1);
         launch!(
             device,
@@ -198,6 +214,7 @@ impl Network {
         let gains = self.weights.flat.slice(gain..gain + d);
         let blocks = rows.div_ceil(WARPS).clamp(1, NORM_BLOCKS);
         let count = rows as i32;
+
         let config = grid(blocks, 32 * WARPS);
         launch!(
             self.device,
@@ -211,11 +228,12 @@ impl Network {
             &count,
             &EPSILON
         )?;
+
         self.add_parts(parts, blocks, d, (gain, d))
     }
 
-    /// The gradient at `span` += the transpose of `left` [rows, m] times `right` [rows, n]; of a
-    /// padded m, the first rows.
+    /// Adds the transpose of `left` [rows, m] times `right` [rows, n] to the gradient at `span`,
+    /// which leaves out the last rows of a padded m.
     fn outer(
         &self,
         shape: [usize; 3],

@@ -1,4 +1,4 @@
-//! Memory on the GPU for a batch: what the passes keep, and what they are given.
+//! Memory on the GPU for a batch: the passes' inputs, intermediate results and scratch.
 
 use cudarc::driver::CudaSlice;
 
@@ -7,12 +7,14 @@ use crate::shape::{Input, Shape};
 
 /// Rows are padded to a multiple of this, so that each part of a sum over rows is a multiple of 8.
 const ROWS: usize = 8 * PARTS;
+
 /// Queries or keys of a block of attention: `TILE` of the kernels.
 pub const TILE: usize = 64;
-/// Most blocks of the norm's gradient.
+
+/// Upper bound on the blocks of the norm's gradient.
 pub const NORM_BLOCKS: usize = 512;
 
-/// What the forward pass keeps of a layer; all [rows, …].
+/// A layer's intermediate results, kept by the forward pass for the gradient; all [rows, …].
 pub struct Kept {
     pub input: CudaSlice<f32>,
     pub normed: CudaSlice<u16>,
@@ -25,18 +27,19 @@ pub struct Kept {
     pub hidden: CudaSlice<u16>,
 }
 
-/// Memory for a batch of up to so many rows.
+/// Memory for a batch of up to `rows` rows.
 pub struct Buffers {
     pub rows: usize,
     pub layers: Vec<Kept>,
     pub output: CudaSlice<f32>,
-    /// Of the targets' rows.
+    /// The targets' rows of `output`.
     pub last: CudaSlice<f32>,
     pub last_normed: CudaSlice<u16>,
     pub logits: CudaSlice<f32>,
     pub slopes: CudaSlice<u16>,
     pub losses: CudaSlice<f32>,
     pub hits: CudaSlice<i32>,
+
     // Scratch.
     pub wide: CudaSlice<f32>,
     pub stream: CudaSlice<f32>,
@@ -46,6 +49,7 @@ pub struct Buffers {
     pub d_qkv: CudaSlice<u16>,
     pub means: CudaSlice<f32>,
     pub parts: CudaSlice<f32>,
+
     // The batch.
     pub tokens: CudaSlice<i32>,
     pub positions: CudaSlice<i32>,
@@ -54,7 +58,7 @@ pub struct Buffers {
     pub tiles: CudaSlice<i32>,
 }
 
-/// Numbers of rows, those of padding included except in `count`.
+/// Sizes of a batch. `rows` and `targets` include padding; `count` is the number of tokens.
 pub struct Batch {
     pub rows: usize,
     pub count: usize,
@@ -63,7 +67,7 @@ pub struct Batch {
 }
 
 impl Buffers {
-    /// Rows that a batch takes.
+    /// Number of rows that a batch takes, with padding.
     pub fn rows_of(input: &Input<'_>) -> usize {
         input.tokens.len().max(input.targets.len()).next_multiple_of(ROWS)
     }
@@ -71,6 +75,7 @@ impl Buffers {
     pub fn new(device: &Device, shape: &Shape, rows: usize) -> Result<Self, GpuError> {
         let (rows, vocabulary) = (rows.next_multiple_of(ROWS), shape.vocabulary());
         let Shape { d_model: d, heads, ff, .. } = *shape;
+
         let kept = || {
             Ok(Kept {
                 input: device.zeros(rows * d)?,
@@ -84,7 +89,9 @@ impl Buffers {
                 hidden: device.zeros(rows * ff)?,
             })
         };
+        // `parts` holds the partial sums of one matrix's gradient at a time.
         let largest = (vocabulary * d).max(3 * d * d).max(2 * ff * d);
+
         Ok(Self {
             rows,
             layers: shape.starts.layers.iter().map(|_| kept()).collect::<Result<_, GpuError>>()?,
@@ -116,39 +123,50 @@ impl Buffers {
         let (count, targets) = (input.tokens.len(), input.targets.len());
         let rows = count.next_multiple_of(ROWS);
         let padded_targets = targets.next_multiple_of(ROWS);
+        // -1 marks padding, which `gather` and `scatter_add` leave out.
         let mut tokens = vec![-1; rows];
         for (to, &token) in tokens.iter_mut().zip(input.tokens) {
             *to = i32::from(token);
         }
+
         let mut positions = vec![0; rows];
+
+        // A tile of attention lies within one sample: its first row, the sample's length and its
+        // own start.
         let mut tiles = Vec::new();
         let mut first = 0;
         for &length in input.lengths {
             for (position, to) in positions[first..first + length].iter_mut().enumerate() {
                 *to = position as i32;
             }
+
             for start in (0..length).step_by(TILE) {
                 tiles.extend([first as i32, length as i32, start as i32]);
             }
             first += length;
         }
+
         assert_eq!(first, count, "the samples make up the batch");
+
         let mut target_rows = vec![-1; padded_targets];
         let mut target_tokens = vec![-1; padded_targets];
         for (place, &(row, token)) in input.targets.iter().enumerate() {
             target_rows[place] = row as i32;
             target_tokens[place] = i32::from(token);
         }
+
         let stream = &device.stream;
         stream.memcpy_htod(&tokens, &mut self.tokens.slice_mut(..rows))?;
         stream.memcpy_htod(&positions, &mut self.positions.slice_mut(..rows))?;
         stream.memcpy_htod(&target_rows, &mut self.target_rows.slice_mut(..padded_targets))?;
         stream.memcpy_htod(&target_tokens, &mut self.target_tokens.slice_mut(..padded_targets))?;
+
         if self.tiles.len() < tiles.len() {
             self.tiles = device.zeros(tiles.len() + tiles.len() / 4)?;
         }
+
         stream.memcpy_htod(&tiles, &mut self.tiles.slice_mut(..tiles.len()))?;
-        // The vectors must live until they are copied.
+        // The copies are asynchronous, and read the vectors until they are done.
         stream.synchronize()?;
         Ok(Batch { rows, count, targets: padded_targets, tiles: tiles.len() / 3 })
     }

@@ -11,10 +11,11 @@ use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
 
 const SOURCE: &str = include_str!("kernels.cu");
 
-/// Parts that a sum over rows is computed in, so that a narrow product occupies the whole GPU.
+/// Number of parts in which a sum over rows is computed, so that a narrow product occupies the
+/// whole GPU.
 pub const PARTS: usize = 32;
 
-/// What keeps a GPU from being used.
+/// A reason why a GPU cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum GpuError {
     #[error(
@@ -49,8 +50,7 @@ pub enum Turned {
     Neither,
 }
 
-/// An operand of cuBLAS: whether it is transposed, its stride, and the distance to the next matrix
-/// of a batch.
+/// An operand of cuBLAS, perhaps transposed; `size` is the distance to the next matrix of a batch.
 struct Operand {
     pointer: u64,
     is_turned: bool,
@@ -61,6 +61,7 @@ struct Operand {
 impl Device {
     /// The `ordinal`-th GPU, with the kernels compiled for it.
     pub fn open(ordinal: usize, options: Vec<String>) -> Result<Self, GpuError> {
+        // cudarc panics where it cannot open a library, so its presence is checked first.
         // SAFETY: the libraries are those of CUDA, whose initialisers may run.
         let libraries = unsafe {
             [
@@ -69,19 +70,23 @@ impl Device {
                 ("libcublas", blas_sys::is_culib_present()),
             ]
         };
+
         if let Some((library, _)) = libraries.into_iter().find(|(_, is_present)| !is_present) {
             return Err(GpuError::Library(library));
         }
+
         let context =
             CudaContext::new(ordinal).map_err(|source| GpuError::Missing { ordinal, source })?;
         // SAFETY: all work is on one stream, so nothing has to wait for events.
         unsafe { context.disable_event_tracking() };
+
         let (major, minor) = context.compute_capability()?;
         let arch = format!("--gpu-architecture=compute_{major}{minor}");
         let options = [vec![arch], options].concat();
         let compiled =
             compile_ptx_with_opts(SOURCE, CompileOptions { options, ..CompileOptions::default() })?;
         let module = context.load_module(compiled)?;
+
         let stream = context.new_stream()?;
         let blas = CudaBlas::new(Arc::clone(&stream))?;
         Ok(Self { stream, module, blas })
@@ -95,6 +100,7 @@ impl Device {
         &self,
         count: usize,
     ) -> Result<CudaSlice<T>, GpuError> {
+        // CUDA allocates no empty buffers.
         Ok(self.stream.alloc_zeros(count.max(1))?)
     }
 
@@ -119,7 +125,7 @@ impl Device {
         self.products(1, shape, [left, right], turned, sum, f32::from(u8::from(adds)))
     }
 
-    /// Of each of `count` pairs of matrices the product, plus `keep` times `sum`.
+    /// The product of each of `count` pairs of matrices, plus `keep` times `sum`.
     pub fn products<S: Sum>(
         &self,
         count: usize,
@@ -135,6 +141,7 @@ impl Device {
                 && right.len() >= count * right_size
                 && sum.len() >= count * sum_size
         );
+
         let is_turned = turned == Turned::Right;
         let stride = if is_turned { inner } else { columns };
         let right = Operand { pointer: self.pointer(right), is_turned, stride, size: right_size };
@@ -144,6 +151,7 @@ impl Device {
             stride: inner,
             size: left_size,
         };
+
         self.multiply(
             count,
             [columns, rows, inner],
@@ -153,8 +161,8 @@ impl Device {
         )
     }
 
-    /// The transpose of `left` [rows, m] times `right` [rows, n], as [`PARTS`] sums over as many
-    /// parts of the rows, [PARTS, m, n].
+    /// The transpose of `left` [rows, m] times `right` [rows, n], as [`PARTS`] sums [PARTS, m, n],
+    /// each over one part of the rows.
     pub fn outer(
         &self,
         [rows, m, n]: [usize; 3],
@@ -164,6 +172,7 @@ impl Device {
     ) -> Result<(), GpuError> {
         assert!(rows.is_multiple_of(PARTS) && left.len() >= rows * m && right.len() >= rows * n);
         assert!(parts.len() >= PARTS * m * n);
+
         let part = rows / PARTS;
         let right =
             Operand { pointer: self.pointer(right), is_turned: false, stride: n, size: part * n };
@@ -172,8 +181,9 @@ impl Device {
         self.multiply(PARTS, [n, m, part], [right, left], 0.0, (self.pointer(parts), f32::TYPE))
     }
 
-    /// cuBLAS counts by columns: it sees each matrix transposed, and the product in reverse. `m`,
-    /// `n` and `k` are its names. The operands are as long as these say.
+    /// Calls cuBLAS, which stores matrices by columns: it sees each one transposed, and the
+    /// product's operands in reverse. `m`, `n` and `k` are its names. The callers have checked that
+    /// the operands are as long as these say.
     fn multiply(
         &self,
         count: usize,
@@ -190,6 +200,7 @@ impl Device {
                 blas_sys::cublasOperation_t::CUBLAS_OP_N
             }
         };
+
         // SAFETY: the callers have asserted the lengths.
         unsafe {
             blas::gemm_strided_batched_ex(
@@ -228,7 +239,7 @@ impl Device {
 
 const HALF: blas_sys::cudaDataType = blas_sys::cudaDataType::CUDA_R_16BF;
 
-/// What a product's sums are stored as.
+/// A type in which a product's sums are stored.
 pub trait Sum {
     const TYPE: blas_sys::cudaDataType;
 }
@@ -247,8 +258,8 @@ macro_rules! launch {
     ($device:expr, $kernel:expr, $config:expr, $($argument:expr),* $(,)?) => {{
         let mut launch = $device.stream.launch_builder(&$kernel);
         $(launch.arg($argument);)*
-        // SAFETY: the arguments are those of the kernel, in its order, and its buffers are as long
-        // as it counts.
+        // SAFETY: the arguments are those of the kernel, in its order, and the buffers are at least
+        // as long as the counts say.
         unsafe { launch.launch($config) }.map(drop)
     }};
 }
@@ -282,7 +293,8 @@ pub fn grid(blocks: usize, threads: usize) -> LaunchConfig {
     }
 }
 
-/// A thread for each of `count` values, or several values a thread.
+/// A thread for each of `count` values, or several values per thread.
 pub fn each(count: usize) -> LaunchConfig {
+    // The kernels' loops step by the size of the grid, so that fewer threads than values suffice.
     grid(count.div_ceil(256).min(8192), 256)
 }

@@ -15,6 +15,7 @@ impl Network {
         let Batch { rows, .. } = *batch;
         let rows_i = rows as i32;
         let scale = 1.0 / ((d / heads) as f32).sqrt();
+
         let table =
             weights.flat.slice(shape.starts.embedding..shape.starts.embedding + shape.tokens * d);
         launch!(
@@ -26,9 +27,11 @@ impl Network {
             &buffers.layers[0].input,
             &rows_i
         )?;
+
         for (index, starts) in shape.starts.layers.iter().enumerate() {
             let (before, after) = buffers.layers.split_at_mut(index + 1);
             let kept = &mut before[index];
+
             self.norm(&kept.input, starts.attention_norm, &kept.normed, rows)?;
             let matrix = self.matrix(starts.qkv, 3 * d * d);
             let shape_of = [rows, 3 * d, d];
@@ -40,6 +43,7 @@ impl Network {
                 &all(&buffers.wide),
                 false,
             )?;
+
             let pairs = each(rows * 3 * d / 2);
             let positions = &buffers.positions;
             launch!(
@@ -53,6 +57,7 @@ impl Network {
                 &rows_i,
                 &scale
             )?;
+
             let config = tiles(batch, heads);
             launch!(
                 device,
@@ -63,6 +68,8 @@ impl Network {
                 &kept.mixed,
                 &kept.logs
             )?;
+
+            // The product adds to the residual stream.
             device.stream.memcpy_dtod(
                 &kept.input.slice(..rows * d),
                 &mut kept.middle.slice_mut(..rows * d),
@@ -76,6 +83,7 @@ impl Network {
                 &all(&kept.middle),
                 true,
             )?;
+
             self.norm(&kept.middle, starts.ff_norm, &kept.ff_normed, rows)?;
             let matrix = self.matrix(starts.gate_up, 2 * ff * d);
             let shape_of = [rows, 2 * ff, d];
@@ -87,6 +95,7 @@ impl Network {
                 &all(&kept.gate_up),
                 false,
             )?;
+
             launch!(
                 device,
                 kernels.swiglu,
@@ -95,10 +104,13 @@ impl Network {
                 &kept.hidden,
                 &rows_i
             )?;
+
+            // A layer's output is the next layer's input.
             let next = after.first_mut().map_or(&mut buffers.output, |next| &mut next.input);
             device
                 .stream
                 .memcpy_dtod(&kept.middle.slice(..rows * d), &mut next.slice_mut(..rows * d))?;
+
             let matrix = self.matrix(starts.down, d * ff);
             device.product(
                 [rows, d, ff],
@@ -109,6 +121,7 @@ impl Network {
                 true,
             )?;
         }
+
         let targets = batch.targets;
         let count = targets as i32;
         let config = each(targets * d);

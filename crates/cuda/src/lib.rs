@@ -1,10 +1,10 @@
 //! A small decoder's losses and gradients on an NVIDIA GPU: bf16 products with f32 sums by cuBLAS,
-//! all else by the kernels of `kernels.cu`, which NVRTC compiles when a network is made. It
+//! everything else by the kernels of `kernels.cu`, which NVRTC compiles when a network is made. It
 //! computes what the mixed-precision network of `prime-train` does, to rounding; the order of the
 //! sums over the embeddings' rows varies from run to run.
 //!
-//! The driver, cuBLAS and NVRTC are opened when they are needed: this crate builds, and the program
-//! that holds it starts, where there is none.
+//! The driver, cuBLAS and NVRTC are opened when they are needed: this crate builds, and a program
+//! that contains it starts, on machines without them.
 
 #![allow(
     unsafe_code,

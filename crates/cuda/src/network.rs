@@ -7,11 +7,11 @@ use crate::device::{Device, GpuError, each, kernels, launch};
 use crate::optimizer::{Optimizer, Rule, Tensor};
 use crate::shape::{Input, Scores, Shape};
 
-/// Rows of a block of row-wise kernels: `WARPS`.
+/// Rows of a block of row-wise kernels: `WARPS` of the kernels.
 pub const WARPS: usize = 8;
 pub const EPSILON: f32 = 1e-5;
 
-/// The network on a GPU, with a gradient under way.
+/// The network on a GPU, with the gradient that is being accumulated.
 pub struct Network {
     pub(super) device: Device,
     pub(super) kernels: Kernels,
@@ -19,14 +19,16 @@ pub struct Network {
     pub(super) weights: Weights,
     pub(super) gradient: CudaSlice<f32>,
     optimizer: Optimizer,
+    /// Pinned memory as long as the weights, through which they are transferred.
     host: PinnedHostSlice<f32>,
+    /// Memory of the last batch, for the next one.
     pub(super) buffers: Option<Buffers>,
 }
 
 pub(super) struct Weights {
     pub flat: CudaSlice<f32>,
     pub halves: CudaSlice<u16>,
-    /// Of the halves, with rows of zeros up to a multiple of 64 tokens.
+    /// Embedding in bf16, with rows of zeros up to a multiple of 64 tokens.
     pub embedding: CudaSlice<u16>,
     pub angles: CudaSlice<f32>,
 }
@@ -49,11 +51,11 @@ kernels!(
 );
 
 impl Network {
-    /// A network on the `ordinal`-th GPU. `tensors` are those of the flat vector, in its order and
-    /// without gaps, the embedding first.
+    /// Creates a network on the `ordinal`-th GPU. `tensors` are those of the flat vector, in its
+    /// order and without gaps, the embedding first.
     ///
     /// # Errors
-    /// If there is no such GPU, or the shape is none that its kernels can compute.
+    /// If there is no such GPU, or the kernels cannot compute this shape.
     pub fn new(
         shape: Shape,
         tensors: &[Tensor],
@@ -68,11 +70,13 @@ impl Network {
                 shape.d_model, shape.ff
             )));
         }
+
         let macros = [("HEAD", head), ("WIDTH", shape.d_model), ("FF", shape.ff)];
         let device = Device::open(
             ordinal,
             macros.map(|(name, value)| format!("-D{name}={value}")).to_vec(),
         )?;
+
         let flat: Vec<f32> = shape.angles.iter().flatten().copied().collect();
         let weights = Weights {
             flat: device.zeros(shape.starts.len)?,
@@ -80,6 +84,7 @@ impl Network {
             embedding: device.zeros(shape.vocabulary() * shape.d_model)?,
             angles: device.stream.clone_htod(&flat)?,
         };
+
         Ok(Self {
             kernels: Kernels::load(&device)?,
             gradient: device.zeros(shape.starts.len)?,
@@ -93,7 +98,7 @@ impl Network {
         })
     }
 
-    /// Takes over the weights of a flat vector.
+    /// Copies the weights from a flat vector.
     ///
     /// # Errors
     /// If the GPU fails.
@@ -102,8 +107,7 @@ impl Network {
         self.prepare()
     }
 
-    /// Takes over the running average of the weights, and the optimizer's moments, all flat
-    /// vectors.
+    /// Copies the running average of the weights and the optimizer's moments from flat vectors.
     ///
     /// # Errors
     /// If the GPU fails.
@@ -138,7 +142,7 @@ impl Network {
         self.prepare()
     }
 
-    /// Norm of the gradient under way.
+    /// Norm of the accumulated gradient.
     ///
     /// # Errors
     /// If the GPU fails.
@@ -146,8 +150,8 @@ impl Network {
         self.optimizer.norm(&self.device, &self.gradient)
     }
 
-    /// The `step`-th update (from 1 on) by the gradient, whose norm is `norm`, and of the running
-    /// average by `share` of the difference. The gradient begins anew.
+    /// Makes the `step`-th update (from 1 on) by the gradient, whose norm is `norm`, moves the
+    /// running average to the weights by `share` of the difference, and clears the gradient.
     ///
     /// # Errors
     /// If the GPU fails.
@@ -172,14 +176,18 @@ impl Network {
             &weights.halves,
             &count
         )?;
+
+        // A copy, because the output projection reads rows of padding after the embedding.
         let (start, size) = (shape.starts.embedding, shape.tokens * shape.d_model);
+
         let from = weights.halves.slice(start..start + size);
         Ok(device.stream.memcpy_dtod(&from, &mut weights.embedding.slice_mut(..size))?)
     }
 
-    /// Losses in nats and hits (whether the target is the only most likely token) at the targets.
+    /// Losses in nats, and hits (whether the target is the only most likely token), at each target.
     ///
     /// # Errors
+
     /// If the GPU fails.
     ///
     /// # Panics
@@ -188,8 +196,8 @@ impl Network {
         self.pass(&input, 0.0, false)
     }
 
-    /// As [`score`](Self::score); the gradient of `weight` times the sum of the losses is added to
-    /// the one under way.
+    /// Like [`score`](Self::score), and adds the gradient of `weight` times the sum of the losses
+    /// to the accumulated one.
     ///
     /// # Errors
     /// If the GPU fails.
@@ -206,28 +214,32 @@ impl Network {
         if learns {
             self.backward(&batch, &mut buffers)?;
         }
+
         let count = input.targets.len();
         let losses = self.device.stream.clone_dtoh(&buffers.losses.slice(..count.max(1)))?;
         let hits = self.device.stream.clone_dtoh(&buffers.hits.slice(..count.max(1)))?;
         self.device.stream.synchronize()?;
+
         self.buffers = Some(buffers);
         let hits = hits.into_iter().take(count).map(|hit| hit != 0).collect();
         Ok((losses.into_iter().take(count).collect(), hits))
     }
 
-    /// Uploads a batch and computes its logits, in the memory of the last batch, if this one fits.
+    /// Uploads a batch and computes its logits, in the memory of the last batch if this one fits.
     pub(super) fn run(&mut self, input: &Input<'_>) -> Result<(Batch, Buffers), GpuError> {
         let rows = Buffers::rows_of(input);
         let mut buffers = match self.buffers.take() {
+            // An eighth more than needed, so that a somewhat larger batch does not allocate again.
             Some(buffers) if buffers.rows >= rows => buffers,
             _ => Buffers::new(&self.device, &self.shape, rows + rows / 8)?,
         };
+
         let batch = buffers.upload(&self.device, input)?;
         self.forward(&batch, &mut buffers)?;
         Ok((batch, buffers))
     }
 
-    /// Moves the gradient to `flat`, and begins anew.
+    /// Moves the accumulated gradient to `flat`.
     ///
     /// # Errors
     /// If the GPU fails.

@@ -8,6 +8,7 @@ use crate::device::{Device, GpuError, Turned, all, each, grid, kernels, launch};
 /// The quintic iteration that drives singular values to 1 (Jordan et al. 2024).
 const NEWTON_SCHULZ: [f32; 3] = [3.4445, -4.775, 2.0315];
 const ITERATIONS: usize = 5;
+
 /// Blocks of a sum of squares.
 const BLOCKS: usize = 256;
 
@@ -38,7 +39,7 @@ kernels!(squares, adamw, look_ahead, normalize, combine, step_along, approach, n
 pub struct Optimizer {
     rule: Rule,
     kernels: Kernels,
-    /// What AdamW updates.
+    /// Those that AdamW updates.
     tensors: Vec<Tensor>,
     groups: Vec<Group>,
     pub first: CudaSlice<f32>,
@@ -48,7 +49,7 @@ pub struct Optimizer {
     parts: CudaSlice<f32>,
 }
 
-/// Matrices of one shape, and memory to orthogonalize them.
+/// Matrices of one shape, and memory for orthogonalizing them.
 struct Group {
     count: usize,
     rows: usize,
@@ -70,19 +71,23 @@ impl Optimizer {
         rule: Rule,
         len: usize,
     ) -> Result<Self, GpuError> {
+        // The first tensor is the embedding, which Muon does not update.
         let (matrices, others): (Vec<_>, Vec<_>) = tensors
             .iter()
             .enumerate()
             .partition(|(place, tensor)| rule.is_muon && *place > 0 && tensor.rows > 1);
+
         let mut shapes: Vec<[usize; 2]> =
             matrices.iter().map(|(_, tensor)| [tensor.rows, tensor.columns]).collect();
         shapes.sort_unstable();
         shapes.dedup();
+        // The GPU orthogonalizes all matrices of one shape in each call.
         let group = |[rows, columns]: [usize; 2]| {
             let of_shape = matrices
                 .iter()
                 .filter(|(_, tensor)| [tensor.rows, tensor.columns] == [rows, columns]);
             let starts: Vec<i64> = of_shape.map(|(_, tensor)| tensor.start as i64).collect();
+
             let (count, short) = (starts.len(), rows.min(columns));
             Ok(Group {
                 count,
@@ -96,6 +101,7 @@ impl Optimizer {
                 square_halves: device.zeros(count * short * short)?,
             })
         };
+
         Ok(Self {
             rule,
             kernels: Kernels::load(device)?,
@@ -131,6 +137,7 @@ impl Optimizer {
         let (beta1, beta2) = (rule.beta1 as f32, rule.beta2 as f32);
         let corrected = (rate / correction(rule.beta1)) as f32;
         let root = correction(rule.beta2).sqrt() as f32;
+
         for tensor in &self.tensors {
             let len = tensor.rows * tensor.columns;
             let span = tensor.start..tensor.start + len;
@@ -138,7 +145,9 @@ impl Optimizer {
                 [&*weights, gradient].map(|values| values.slice(span.clone()));
             let [first, second] =
                 [&self.first, &self.second].map(|values| values.slice(span.clone()));
+            // Norm gains, the tensors of one row, do not decay.
             let decay = if tensor.rows == 1 { 0.0 } else { (rate * rule.weight_decay) as f32 };
+
             let count = len as i64;
             launch!(
                 device,
@@ -157,11 +166,14 @@ impl Optimizer {
                 &decay
             )?;
         }
+
         for group in &self.groups {
             let (rows, columns, count) =
                 (group.rows as i32, group.columns as i32, group.count as i32);
+
             let config = each(group.count * group.rows * group.columns);
             let (starts, matrices) = (&group.starts, &group.matrices);
+
             launch!(
                 device,
                 self.kernels.look_ahead,
@@ -176,20 +188,24 @@ impl Optimizer {
                 &clip,
                 &beta2
             )?;
+
             self.orthogonalize(device, group)?;
             let long = group.rows.max(group.columns);
+            // Scales the step to the size of AdamW's (Liu et al. 2025).
             let along = (rate * 0.2 * (long as f64).sqrt()) as f32;
             let keep = (1.0 - rate * rule.weight_decay) as f32;
+
             let kernel = &self.kernels.step_along;
             launch!(
                 device, kernel, config, &*weights, starts, matrices, &count, &rows, &columns,
                 &keep, &along
             )?;
         }
+
         Ok(())
     }
 
-    /// The average comes nearer to the weights by `share` of the difference.
+    /// Moves the average to the weights by `share` of the difference.
     pub fn approach(
         &self,
         device: &Device,
@@ -209,17 +225,20 @@ impl Optimizer {
         Ok(())
     }
 
-    /// Matrices X [short, long] become nearly orthogonal: X := a X + (b A + c A²) X with A = X Xᵀ.
+    /// Makes matrices X [short, long] nearly orthogonal: X := a X + (b A + c A²) X with A = X Xᵀ.
     fn orthogonalize(&self, device: &Device, group: &Group) -> Result<(), GpuError> {
         let [a, b, c] = NEWTON_SCHULZ;
         let Group { count, rows, columns, .. } = *group;
         let (short, long) = (rows.min(columns), rows.max(columns));
         let Group { matrices, halves, square, fourth, square_halves, .. } = group;
+
         let (size, squares, values) =
             ((short * long) as i32, (count * short * short) as i64, (count * short * long) as i64);
         launch!(device, self.kernels.normalize, grid(count, 256), matrices, halves, &size)?;
         let (x, a16) = (all(halves), all(square_halves));
+
         for _ in 0..ITERATIONS {
+            // A = X Xᵀ.
             device.products(
                 count,
                 [short, short, long],
@@ -228,8 +247,11 @@ impl Optimizer {
                 &all(square),
                 0.0,
             )?;
+
             let config = each(count * short * short);
             launch!(device, self.kernels.narrow_all, config, square, square_halves, &squares)?;
+
+            // b A + c A².
             device.products(
                 count,
                 [short, short, short],
@@ -238,6 +260,7 @@ impl Optimizer {
                 &all(fourth),
                 0.0,
             )?;
+
             launch!(
                 device,
                 self.kernels.combine,
@@ -249,6 +272,8 @@ impl Optimizer {
                 &b,
                 &c
             )?;
+
+            // The sum holds X, of which the product keeps `a` times.
             device.products(
                 count,
                 [short, long, short],
@@ -257,6 +282,7 @@ impl Optimizer {
                 &all(matrices),
                 a,
             )?;
+
             launch!(
                 device,
                 self.kernels.narrow_all,

@@ -1,4 +1,4 @@
-//! What a network is told of: its shape, where its weights lie, and batches.
+//! A network's shape, the layout of its weights, and batches.
 
 /// A llama-architecture decoder with tied embeddings and no biases.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ pub struct LayerStarts {
     pub down: usize,
 }
 
-/// A batch of samples, one behind the other.
+/// A batch of samples, one after another.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
     pub tokens: &'a [u16],

@@ -1,6 +1,6 @@
 //! Speed of the products of a small model's training, for each unit that the processor has and for
-//! f32: `cargo run --release -p prime-kernels --example products`; with the name of a unit, or
-//! `f32`, of this one alone.
+//! f32: `cargo run --release -p prime-kernels --example products`. The name of a unit, or `f32`, as
+//! an argument selects that one alone.
 
 use std::time::Instant;
 
@@ -38,12 +38,15 @@ fn measure<E: Element>(name: &str, multiply: impl Fn(Left<'_, E>, &Packed<E>, us
         right.pack(&rounded(&vec![0.25; inner * columns]), columns, inner, columns);
         let mut sum = vec![0.0; rows * columns];
         let product = Left { values: &left, stride: inner, rows, inner };
+
+        // About the same number of operations for each shape.
         let times = 2_000_000_000 / (rows * inner * columns);
         #[expect(clippy::disallowed_methods, reason = "it measures")]
         let begin = Instant::now();
         for _ in 0..times {
             multiply(product, &right, columns, &mut sum);
         }
+
         let flops = 2.0 * (times * rows * inner * columns) as f64 / begin.elapsed().as_secs_f64();
         println!("{name} [{rows}, {inner}] x [{inner}, {columns}]: {:.0} GFLOP/s", flops / 1e9);
     }

@@ -1,82 +1,24 @@
 //! Values in bf16: the upper half of an f32, kept as its bits.
 
-use crate::element::{self, Element};
-use crate::packed::{self, Packed};
-use crate::product::{Left, Mode};
-use crate::unit::Unit;
-
 /// A value in bf16.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Bf16(pub(crate) u16);
 
-impl Element for Bf16 {
-    /// Two neighbours along the inner dimension.
-    type Cell = u32;
-    const PER_CELL: usize = 2;
-
-    /// Infinities stay; a NaN may become an infinity, which a caller that checks for finite losses
-    /// notices as well.
+impl Bf16 {
+    /// The nearest value, halves to even. Infinities stay; a NaN may become an infinity, which a
+    /// caller that checks for finite losses notices as well.
     #[inline(always)]
-    fn from_f32(value: f32) -> Self {
+    pub(crate) fn nearest(value: f32) -> Self {
         let bits = value.to_bits();
+        // Just under half of the dropped part, plus one if the kept part is odd: ties go to even.
         Self((bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16)
     }
 
+    /// The same value as an f32, exactly.
     #[inline(always)]
-    fn to_f32(self) -> f32 {
+    pub(crate) fn widened(self) -> f32 {
         f32::from_bits(u32::from(self.0) << 16)
-    }
-
-    fn padded_rows(rows: usize) -> usize {
-        Unit::best().padded_rows(rows)
-    }
-
-    fn pack(values: &[Self], stride: usize, inner: usize, columns: usize, cells: &mut [u32]) {
-        packed::pack_rows(values, stride, inner, columns, cells);
-    }
-
-    fn pack_transposed(
-        values: &[Self],
-        stride: usize,
-        inner: usize,
-        columns: usize,
-        cells: &mut [u32],
-    ) {
-        packed::pack_columns(values, stride, inner, columns, cells);
-    }
-
-    fn transpose(
-        from: &[Self],
-        stride: usize,
-        rows: usize,
-        columns: usize,
-        to: &mut [Self],
-        to_stride: usize,
-    ) {
-        #[cfg(target_arch = "x86_64")]
-        if crate::wide::is_wide() && rows.is_multiple_of(32) && columns.is_multiple_of(16) {
-            // SAFETY: the processor has AVX-512, as was just asked.
-            #[expect(
-                unsafe_code,
-                reason = "a function with target features is unsafe to call from one without"
-            )]
-            return unsafe {
-                crate::x86::transpose_blocks(from, stride, rows, columns, to, to_stride)
-            };
-        }
-        element::transpose(from, stride, rows, columns, to, to_stride);
-    }
-
-    fn multiply(
-        left: Left<'_, Self>,
-        right: &Packed<Self>,
-        columns: usize,
-        sum: &mut [f32],
-        stride: usize,
-        mode: Mode,
-    ) {
-        Unit::best().multiply(left, right, columns, sum, stride, mode);
     }
 }
 
@@ -92,13 +34,13 @@ mod tests {
             let value = f32::from_bits(state);
             if value.is_finite() {
                 assert_eq!(
-                    Bf16::from_f32(value).0,
+                    Bf16::nearest(value).0,
                     half::bf16::from_f32(value).to_bits(),
                     "{value}"
                 );
             }
         }
-        assert_eq!(Bf16::from_f32(f32::INFINITY).to_f32(), f32::INFINITY);
-        assert_eq!(Bf16::from_f32(-1.5).to_f32(), -1.5);
+        assert_eq!(Bf16::nearest(f32::INFINITY).widened(), f32::INFINITY);
+        assert_eq!(Bf16::nearest(-1.5).widened(), -1.5);
     }
 }

@@ -1,64 +1,7 @@
-//! What products multiply, and its conversion from and to f32.
+//! Conversion of f32 values to elements, and the portable transpose.
 
-use std::fmt::Debug;
-
-use crate::packed::Packed;
-use crate::product::{Left, Mode};
+use crate::product::Element;
 use crate::wide::wide;
-
-/// The values that a product multiplies; its sums are f32.
-pub trait Element: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
-    /// What a packed operand is made of.
-    type Cell: Copy + Default + Debug + PartialEq + Send + Sync;
-    /// Elements of a cell.
-    const PER_CELL: usize;
-
-    /// The nearest element, halves to even.
-    fn from_f32(value: f32) -> Self;
-    fn to_f32(self) -> f32;
-
-    /// The least number of rows, not fewer than these, that a product can have. What is padded is
-    /// computed too, and a decoder often has few rows.
-    fn padded_rows(rows: usize) -> usize;
-
-    /// [`Packed::pack`], into as many cells as that takes.
-    fn pack(values: &[Self], stride: usize, inner: usize, columns: usize, cells: &mut [Self::Cell]);
-
-    /// [`Packed::pack_transposed`], likewise.
-    fn pack_transposed(
-        values: &[Self],
-        stride: usize,
-        inner: usize,
-        columns: usize,
-        cells: &mut [Self::Cell],
-    );
-
-    /// `to` [columns, rows] becomes the transpose of `from` [rows, columns], rows of `from` being
-    /// `stride` apart and those of `to` `to_stride`.
-    fn transpose(
-        from: &[Self],
-        stride: usize,
-        rows: usize,
-        columns: usize,
-        to: &mut [Self],
-        to_stride: usize,
-    );
-
-    /// `sum` [rows, columns], rows being `stride` apart, becomes `left` times the first `columns`
-    /// columns of `right`, or gets it added.
-    ///
-    /// # Panics
-    /// If a dimension is no multiple of [`BLOCK`](crate::BLOCK) (of rows, see
-    /// [`padded_rows`](Self::padded_rows)), or an operand is shorter than its dimensions say.
-    fn multiply(
-        left: Left<'_, Self>,
-        right: &Packed<Self>,
-        columns: usize,
-        sum: &mut [f32],
-        stride: usize,
-        mode: Mode,
-    );
-}
 
 wide! {
     /// Rounds each value.

@@ -7,8 +7,8 @@
 //! values run on AVX-512 or in portable code; row-wise loops are compiled twice, for AVX-512 and
 //! for any processor.
 //!
-//! Shapes are multiples of [`BLOCK`], or of fewer rows ([`Element::padded_rows`]): callers pad with
-//! zeros, which contribute nothing to a sum.
+//! Dimensions are multiples of [`BLOCK`], except that fewer rows may suffice
+//! ([`Element::padded_rows`]). Callers pad with zeros, which contribute nothing to a sum.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -18,9 +18,13 @@
 
 mod bf16;
 mod element;
-mod packed;
+mod packing;
 mod product;
+#[cfg(test)]
+mod product_test;
 pub mod rows;
+#[cfg(test)]
+mod rows_test;
 mod single;
 mod unit;
 mod wide;
@@ -28,12 +32,11 @@ mod wide;
 mod x86;
 
 pub use bf16::Bf16;
-pub use element::{Element, round_into, rounded};
-pub use packed::Packed;
-pub use product::{Left, Mode};
+pub use element::{round_into, rounded};
+pub use product::{Element, Left, Mode, Packed};
 pub use unit::Unit;
 
-/// Rows, columns and inner dimensions of products are multiples of it.
+/// Rows, columns and inner dimensions of products are multiples of this.
 pub const BLOCK: usize = 32;
 
 /// The next multiple of [`BLOCK`].

@@ -1,8 +1,9 @@
-//! Matrix products, summed in f32.
+//! Matrix products, summed in f32: the operands, and the trait of the values that are multiplied.
+//! The other files build on this one, which imports none of them.
+
+use std::fmt::Debug;
 
 use crate::BLOCK;
-use crate::element::Element;
-use crate::packed::Packed;
 
 /// The left operand: rows of values, `stride` apart.
 #[derive(Debug, Clone, Copy)]
@@ -10,23 +11,125 @@ pub struct Left<'a, E> {
     pub values: &'a [E],
     pub stride: usize,
     pub rows: usize,
-    /// The inner dimension; may be less than that of the right operand, whose further rows are left
-    /// out.
+    /// The inner dimension. It may be less than that of the right operand, whose remaining rows
+    /// are then ignored.
     pub inner: usize,
 }
 
-/// What happens to what the sum holds already.
+/// What happens to the previous contents of the sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     Replace,
     Add,
 }
 
-/// Whether there is something to compute. `padded_rows` is what a product of the left operand's
-/// rows must have.
+/// A value that products multiply; their sums are f32.
+pub trait Element: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
+    /// The unit of a packed operand's memory.
+    type Cell: Copy + Default + Debug + PartialEq + Send + Sync;
+    /// Elements per cell.
+    const PER_CELL: usize;
+
+    /// The nearest element, halves to even.
+    fn from_f32(value: f32) -> Self;
+    fn to_f32(self) -> f32;
+
+    /// The least number of rows, at least `rows`, that a product can have. Padding is computed
+    /// like the rest, and a decoder often has few rows, so this is smaller than a block where the
+    /// unit allows it.
+    fn padded_rows(rows: usize) -> usize;
+
+    /// Implements [`Packed::pack`]; `cells` has exactly the length that the matrix takes.
+    fn pack(values: &[Self], stride: usize, inner: usize, columns: usize, cells: &mut [Self::Cell]);
+
+    /// Implements [`Packed::pack_transposed`], with `cells` as for [`pack`](Self::pack).
+    fn pack_transposed(
+        values: &[Self],
+        stride: usize,
+        inner: usize,
+        columns: usize,
+        cells: &mut [Self::Cell],
+    );
+
+    /// Writes the transpose of `from` [rows, columns] to `to` [columns, rows]. Rows of `from` are
+    /// `stride` apart, those of `to` `to_stride`.
+    fn transpose(
+        from: &[Self],
+        stride: usize,
+        rows: usize,
+        columns: usize,
+        to: &mut [Self],
+        to_stride: usize,
+    );
+
+    /// Multiplies `left` by the first `columns` columns of `right`, and replaces `sum` [rows,
+    /// columns], whose rows are `stride` apart, by the product or adds it.
+    ///
+    /// # Panics
+    /// If a dimension is not a multiple of [`BLOCK`](crate::BLOCK) (for rows, see
+    /// [`padded_rows`](Self::padded_rows)), or an operand is shorter than its dimensions say.
+    fn multiply(
+        left: Left<'_, Self>,
+        right: &Packed<Self>,
+        columns: usize,
+        sum: &mut [f32],
+        stride: usize,
+        mode: Mode,
+    );
+}
+
+/// Columns of a tile, and its rows of pairs.
+pub(crate) const SIDE: usize = 16;
+
+/// Cells of a tile.
+pub(crate) const TILE: usize = SIDE * SIDE;
+
+/// The right operand of a product: a matrix [inner, columns] in the order in which it is read. A
+/// buffer can be packed again, which does not allocate when it is large enough.
+#[derive(Debug, Clone, Default)]
+pub struct Packed<E: Element> {
+    pub(crate) cells: Vec<E::Cell>,
+    inner: usize,
+    columns: usize,
+}
+
+impl<E: Element> Packed<E> {
+    /// The inner dimension; like the columns a multiple of [`BLOCK`].
+    pub fn inner(&self) -> usize {
+        self.inner
+    }
+
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Packs `values` [inner, columns], rows being `stride` apart.
+    pub fn pack(&mut self, values: &[E], stride: usize, inner: usize, columns: usize) {
+        self.resize(inner, columns);
+        E::pack(values, stride, inner, columns, &mut self.cells);
+    }
+
+    /// Packs the transpose of `values` [columns, inner], rows being `stride` apart.
+    pub fn pack_transposed(&mut self, values: &[E], stride: usize, inner: usize, columns: usize) {
+        self.resize(inner, columns);
+        E::pack_transposed(values, stride, inner, columns, &mut self.cells);
+    }
+
+    fn resize(&mut self, inner: usize, columns: usize) {
+        assert!(
+            inner.is_multiple_of(BLOCK) && columns.is_multiple_of(BLOCK),
+            "{inner} by {columns} is not made of blocks of {BLOCK}"
+        );
+        (self.inner, self.columns) = (inner, columns);
+        self.cells.resize(inner * columns / E::PER_CELL, E::Cell::default());
+    }
+}
+
+/// Checks a product's dimensions, and tells whether there is anything to compute. `padded_rows` is
+/// the number of rows that the left operand must have.
 ///
 /// # Panics
-/// As [`Element::multiply`].
+/// Like [`Element::multiply`].
 pub fn check<E: Element>(
     left: Left<'_, E>,
     padded_rows: usize,
@@ -40,14 +143,18 @@ pub fn check<E: Element>(
         rows == padded_rows && inner.is_multiple_of(BLOCK) && columns.is_multiple_of(BLOCK),
         "{rows} by {inner} by {columns} is not made of blocks of {BLOCK}"
     );
+
+    // An empty product has no last row, whose end the lengths below are computed from.
     if rows == 0 || columns == 0 {
         return false;
     }
+
     assert!(inner <= right.inner() && columns <= right.columns(), "the right operand is too small");
     assert!(
         inner <= left_stride && values.len() >= (rows - 1) * left_stride + inner,
         "the left operand is too short"
     );
+
     assert!(
         columns <= stride && sum.len() >= (rows - 1) * stride + columns,
         "the sum is too short"
@@ -56,125 +163,6 @@ pub fn check<E: Element>(
         right.cells.len() >= right.inner() * right.columns() / E::PER_CELL,
         "the right operand is whole"
     );
+
     true
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::element::rounded;
-    use crate::{Bf16, Unit};
-
-    fn random<E: Element>(count: usize, seed: u32) -> Vec<E> {
-        let mut state = seed;
-        let values: Vec<f32> = (0..count)
-            .map(|_| {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                (state >> 8) as f32 / 8_388_608.0 - 1.0
-            })
-            .collect();
-        rounded(&values)
-    }
-
-    /// Against sums in f64, with rows and columns that are left out and padding that must stay as
-    /// it is.
-    fn multiplies<E: Element>(
-        name: &str,
-        multiply: impl Fn(Left<'_, E>, &Packed<E>, usize, &mut [f32], usize, Mode),
-    ) {
-        for (rows, inner, columns) in
-            [(32, 32, 32), (64, 128, 384), (96, 352, 64), (64, 640, 256), (32, 0, 32)]
-        {
-            let (left_stride, stride, right_inner, right_columns) =
-                (inner + 8, columns + 5, inner + 32, columns + 32);
-            let left: Vec<E> = random(rows * left_stride, 1);
-            let right: Vec<E> = random(right_inner * right_columns, 2);
-            let mut packed = Packed::default();
-            packed.pack(&right, right_columns, right_inner, right_columns);
-            let exact = |row: usize, column: usize| -> f64 {
-                (0..inner)
-                    .map(|at| {
-                        f64::from(left[row * left_stride + at].to_f32())
-                            * f64::from(right[at * right_columns + column].to_f32())
-                    })
-                    .sum()
-            };
-            for (mode, before) in [(Mode::Replace, 0.0), (Mode::Add, 3.0)] {
-                let mut sum = vec![3.0; rows * stride];
-                let operand = Left { values: &left, stride: left_stride, rows, inner };
-                multiply(operand, &packed, columns, &mut sum, stride, mode);
-                for row in 0..rows {
-                    for column in 0..columns {
-                        let (found, wanted) =
-                            (f64::from(sum[row * stride + column]), exact(row, column) + before);
-                        assert!(
-                            (found - wanted).abs() < 2e-5 * (inner + 1) as f64,
-                            "{name} {row} {column}: {found}, not {wanted}"
-                        );
-                    }
-                    assert!(
-                        sum[row * stride + columns..(row + 1) * stride]
-                            .iter()
-                            .all(|value| *value == 3.0)
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn every_unit_multiplies() {
-        for unit in Unit::available() {
-            multiplies::<Bf16>(&format!("{unit:?}"), |left, right, columns, sum, stride, mode| {
-                unit.multiply(left, right, columns, sum, stride, mode);
-            });
-        }
-        multiplies::<f32>("f32", f32::multiply);
-    }
-
-    /// As many rows as a decoder has: each is what it is among others.
-    fn few_rows<E: Element>(
-        name: &str,
-        padded_rows: impl Fn(usize) -> usize,
-        multiply: impl Fn(Left<'_, E>, &Packed<E>, usize, &mut [f32], usize, Mode),
-    ) {
-        let (inner, columns) = (64, 32);
-        let left: Vec<E> = random(BLOCK * inner, 1);
-        let mut right = Packed::default();
-        right.pack(&random(inner * columns, 2), columns, inner, columns);
-        let product = |rows: usize| {
-            let mut sum = vec![0.0; rows * columns];
-            let left = Left { values: &left, stride: inner, rows, inner };
-            multiply(left, &right, columns, &mut sum, columns, Mode::Replace);
-            sum
-        };
-        let whole = product(BLOCK);
-        for rows in [1, 8, 9, 25, 31] {
-            let rows = padded_rows(rows);
-            assert!(product(rows) == whole[..rows * columns], "{name}: {rows} rows");
-        }
-    }
-
-    #[test]
-    fn few_rows_are_multiplied_alike() {
-        for unit in Unit::available() {
-            few_rows::<Bf16>(
-                &format!("{unit:?}"),
-                |rows| unit.padded_rows(rows),
-                |left, right, columns, sum, stride, mode| {
-                    unit.multiply(left, right, columns, sum, stride, mode)
-                },
-            );
-        }
-        few_rows::<f32>("f32", f32::padded_rows, f32::multiply);
-    }
-
-    #[test]
-    #[should_panic(expected = "the left operand is too short")]
-    fn an_operand_that_is_too_short_is_refused() {
-        let mut packed = Packed::default();
-        packed.pack(&[Bf16::default(); 1024], 32, 32, 32);
-        let left = Left { values: &[Bf16::default(); 1023], stride: 32, rows: 32, inner: 32 };
-        Bf16::multiply(left, &packed, 32, &mut [0.0; 1024], 32, Mode::Replace);
-    }
 }

@@ -1,5 +1,5 @@
-//! Row-wise operations on f32 values, with the gradients of those that a network needs. What goes
-//! into a product comes out as its elements.
+//! Row-wise operations on f32 values, with the gradients that a network needs. Results that are
+//! operands of products are rounded to their elements.
 
 use crate::wide::wide;
 
@@ -9,13 +9,16 @@ const LANES: usize = 16;
 #[inline(always)]
 pub fn dot(left: &[f32], right: &[f32]) -> f32 {
     let mut lanes = [0.0f32; LANES];
+    // Sixteen independent sums: one alone would make each addition wait for the last.
     let (left_chunks, left_rest) = left.as_chunks::<LANES>();
     let (right_chunks, right_rest) = right.as_chunks::<LANES>();
+
     for (a, b) in left_chunks.iter().zip(right_chunks) {
         for lane in 0..LANES {
             lanes[lane] += a[lane] * b[lane];
         }
     }
+
     let rest: f32 = left_rest.iter().zip(right_rest).map(|(a, b)| a * b).sum();
     lanes.iter().sum::<f32>() + rest
 }
@@ -23,14 +26,17 @@ pub fn dot(left: &[f32], right: &[f32]) -> f32 {
 /// The largest value; negative infinity if there is none.
 #[inline(always)]
 pub fn maximum(values: &[f32]) -> f32 {
+    // One vector instruction, unlike `f32::max`, which has to prefer numbers to NaN.
     let larger = |a: f32, b: f32| if a > b { a } else { b };
     let mut lanes = [f32::NEG_INFINITY; LANES];
+
     let (chunks, rest) = values.as_chunks::<LANES>();
     for chunk in chunks {
         for lane in 0..LANES {
             lanes[lane] = larger(chunk[lane], lanes[lane]);
         }
     }
+
     lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, larger)
 }
 
@@ -45,11 +51,13 @@ pub fn exponentials(values: &mut [f32], most: f32) -> f32 {
             lanes[lane] += chunk[lane];
         }
     }
+
     let mut sum = lanes.iter().sum();
     for value in rest {
         *value = exp(*value - most);
         sum += *value;
     }
+
     sum
 }
 
@@ -62,12 +70,17 @@ pub fn sigmoid(x: f32) -> f32 {
 /// e^x to about 2 ulp on [-87, 88], clamped outside: `f32::exp` would be a call per element.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
-    const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23: adding it leaves the nearest integer in the low mantissa bits
+    // 1.5 * 2^23: adding it leaves the nearest integer in the low mantissa bits.
+    const ROUND: f32 = 12_582_912.0;
+
     let x = if x > -87.0 { x } else { -87.0 };
     let x = if x < 88.0 { x } else { 88.0 };
     let shifted = x * std::f32::consts::LOG2_E + ROUND;
     let whole = shifted - ROUND;
-    let part = (x - whole * 0.693_359_4) - whole * -2.121_944_4e-4; // ln 2 in two pieces, so that the difference is exact
+    // ln 2 in two pieces, so that the difference is exact.
+    let part = (x - whole * 0.693_359_4) - whole * -2.121_944_4e-4;
+
+    // e^part by a polynomial; multiplying by 2^whole is adding to the exponent's bits.
     let mut series = 1.987_569_1e-4;
     for coefficient in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {
         series = series * part + coefficient;
@@ -94,10 +107,19 @@ wide! {
 
     /// Adds the gradient by `x` to `d_x` and that by `gain` to `d_gain`; `slope` [n, d] is the
     /// gradient by the output.
-    pub fn norm_backward(x: &[f32], gain: &[f32], epsilon: f32, slope: &[f32], d_x: &mut [f32], d_gain: &mut [f32]) {
+    pub fn norm_backward(
+        x: &[f32],
+        gain: &[f32],
+        epsilon: f32,
+        slope: &[f32],
+        d_x: &mut [f32],
+        d_gain: &mut [f32],
+    ) {
         let width = gain.len();
         let mut scaled = vec![0.0; width];
-        let rows = x.chunks_exact(width).zip(slope.chunks_exact(width)).zip(d_x.chunks_exact_mut(width));
+        let rows =
+            x.chunks_exact(width).zip(slope.chunks_exact(width)).zip(d_x.chunks_exact_mut(width));
+
         for ((row, slope), d_x) in rows {
             let inverse = inverse_rms(row, epsilon);
             for ((d_gain, slope), x) in d_gain.iter_mut().zip(slope).zip(row) {
@@ -106,21 +128,28 @@ wide! {
             for ((scaled, slope), gain) in scaled.iter_mut().zip(slope).zip(gain) {
                 *scaled = slope * gain;
             }
+            // The part of the gradient along the row itself, which scaling the row does not change.
             let along = dot(row, &scaled) * inverse * inverse / width as f32;
+
             for ((d_x, scaled), x) in d_x.iter_mut().zip(&scaled).zip(row) {
                 *d_x += inverse * (scaled - along * x);
             }
         }
     }
 
-    /// SwiGLU: `gate` sigmoid(`gate`) `up` [n, width] of rows that hold both, gates first. `kept`
-    /// gets the rows rounded.
+    /// SwiGLU, `gate` sigmoid(`gate`) `up` [n, width], of rows that hold both, gates first. `kept`
+    /// receives the rounded rows, from which the gradient is computed.
     pub fn swiglu<E>(gate_up: &[f32], width: usize, kept: &mut [E], hidden: &mut [E]) {
-        let rows = gate_up.chunks_exact(2 * width).zip(kept.chunks_exact_mut(2 * width)).zip(hidden.chunks_exact_mut(width));
+
+        let rows = gate_up
+            .chunks_exact(2 * width)
+            .zip(kept.chunks_exact_mut(2 * width))
+            .zip(hidden.chunks_exact_mut(width));
         for ((row, kept), hidden) in rows {
             for (kept, value) in kept.iter_mut().zip(row) {
                 *kept = E::from_f32(*value);
             }
+
             let (gates, ups) = row.split_at(width);
             for ((hidden, gate), up) in hidden.iter_mut().zip(gates).zip(ups) {
                 *hidden = E::from_f32(gate * sigmoid(*gate) * up);
@@ -128,7 +157,7 @@ wide! {
         }
     }
 
-    /// As [`swiglu`], without rounding, and nothing is kept.
+    /// [`swiglu`] without rounding, for inference: nothing is kept for a gradient.
     pub fn swiglu_values(gate_up: &[f32], width: usize, hidden: &mut [f32]) {
         for (row, hidden) in gate_up.chunks_exact(2 * width).zip(hidden.chunks_exact_mut(width)) {
             let (gates, ups) = row.split_at(width);
@@ -138,8 +167,8 @@ wide! {
         }
     }
 
-    /// Attention of one row over keys and values [positions, d] that lie in two parts: `mixed` (d
-    /// values) gets what the heads put together. `scores` is scratch.
+    /// Attention of one row over keys and values [positions, d] that lie in two parts. `mixed` (d
+    /// values) receives each head's average of the values; `scores` is scratch.
     pub fn attend(
         query: &[f32],
         keys: [&[f32]; 2],
@@ -152,14 +181,18 @@ wide! {
         for (head, mixed) in mixed.chunks_exact_mut(head_width).enumerate() {
             let span = head * head_width..(head + 1) * head_width;
             let query = &query[span.clone()];
+
             // A loop, because `extend` is not compiled for wide registers with this function.
             scores.resize(keys.iter().map(|part| part.len() / width).sum(), 0.0);
             let rows = keys.iter().flat_map(|part| part.chunks_exact(width));
             for (score, key) in scores.iter_mut().zip(rows) {
                 *score = dot(query, &key[span.clone()]);
             }
+
             let most = maximum(scores);
+            // The average is divided once at the end, instead of each score here.
             let inverse = 1.0 / exponentials(scores, most);
+
             mixed.fill(0.0);
             let rows = values.iter().flat_map(|part| part.chunks_exact(width));
             for (score, value) in scores.iter().zip(rows) {
@@ -167,13 +200,18 @@ wide! {
                     *mixed += score * value;
                 }
             }
+
             mixed.iter_mut().for_each(|mixed| *mixed *= inverse);
         }
     }
 
-    /// The gradient [n, 2 width] by gates and ups; `slope` [n, width] is that by the hidden values.
+    /// Gradient [n, 2 width] by gates and ups; `slope` [n, width] is that by the hidden values.
     pub fn swiglu_backward<E>(kept: &[E], width: usize, slope: &[f32], d_gate_up: &mut [E]) {
-        let rows = kept.chunks_exact(2 * width).zip(slope.chunks_exact(width)).zip(d_gate_up.chunks_exact_mut(2 * width));
+        let rows = kept
+            .chunks_exact(2 * width)
+            .zip(slope.chunks_exact(width))
+            .zip(d_gate_up.chunks_exact_mut(2 * width));
+
         for ((kept, slope), d_gate_up) in rows {
             let (gates, ups) = kept.split_at(width);
             let (d_gates, d_ups) = d_gate_up.split_at_mut(width);
@@ -204,15 +242,22 @@ wide! {
         let scores = &mut scores[..seen];
         let inverse = 1.0 / exponentials(scores, maximum(scores));
         let (own, hidden) = probabilities.split_at_mut(seen);
+
         for (p, score) in own.iter_mut().zip(scores.iter()) {
             *p = E::from_f32(score * inverse);
         }
         hidden.fill(E::default());
     }
 
-    /// The gradient by the scores; `slope` is that by the probabilities, of which the first `seen`
+    /// Gradient by the scores; `slope` is that by the probabilities, of which only the first `seen`
     /// are not 0.
-    pub fn softmax_backward<E>(probabilities: &[E], slope: &[f32], seen: usize, d_scores: &mut [E]) {
+    pub fn softmax_backward<E>(
+        probabilities: &[E],
+        slope: &[f32],
+        seen: usize,
+        d_scores: &mut [E],
+    ) {
+        // Lanes by hand, because the probabilities may be bf16, which `dot` does not take.
         let (probabilities, slope) = (&probabilities[..seen], &slope[..seen]);
         let mut lanes = [0.0f32; LANES];
         for (p, slope) in probabilities.chunks(LANES).zip(slope.chunks(LANES)) {
@@ -220,6 +265,7 @@ wide! {
                 *lane += p.to_f32() * slope;
             }
         }
+
         let mean: f32 = lanes.iter().sum();
         let (own, hidden) = d_scores.split_at_mut(seen);
         for ((d, p), slope) in own.iter_mut().zip(probabilities).zip(slope) {
@@ -228,7 +274,7 @@ wide! {
         hidden.fill(E::default());
     }
 
-    /// Sum of products.
+    /// [`dot`] for callers that are not compiled for wide registers themselves.
     pub fn inner(left: &[f32], right: &[f32]) -> f32 {
         dot(left, right)
     }
@@ -251,205 +297,29 @@ wide! {
 
     /// Sum of squares, in f64 over blocks.
     pub fn squares(values: &[f32]) -> f64 {
+        // A sum in f32 over millions of weights would lose the small ones.
         values.chunks(4096).map(|block| f64::from(dot(block, block))).sum()
     }
 
     /// One step of AdamW: moments and weights are updated. `rates` are the learning rate divided by
     /// the first moment's correction of its bias, the root of the second's, and learning rate times
     /// decay.
-    pub fn adamw(weights: &mut [f32], gradient: &[f32], moments: [&mut [f32]; 2], betas: [f32; 2], epsilon: f32, rates: [f32; 3]) {
+    pub fn adamw(
+        weights: &mut [f32],
+        gradient: &[f32],
+        moments: [&mut [f32]; 2],
+        betas: [f32; 2],
+        epsilon: f32,
+        rates: [f32; 3],
+    ) {
         let [first, second] = moments;
         let [step, root, decay] = rates;
-        for (((weight, gradient), first), second) in weights.iter_mut().zip(gradient).zip(first).zip(second) {
+
+        let values = weights.iter_mut().zip(gradient).zip(first).zip(second);
+        for (((weight, gradient), first), second) in values {
             *first = betas[0] * *first + (1.0 - betas[0]) * gradient;
             *second = betas[1] * *second + (1.0 - betas[1]) * gradient * gradient;
             *weight -= *weight * decay + step * *first / (second.sqrt() / root + epsilon);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Bf16;
-    use crate::element::{Element, rounded};
-
-    fn random(count: usize, seed: u32) -> Vec<f32> {
-        let mut state = seed;
-        (0..count)
-            .map(|_| {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                (state >> 8) as f32 / 8_388_608.0 - 1.0
-            })
-            .collect()
-    }
-
-    #[test]
-    fn exp_is_accurate() {
-        for step in -8700..8800 {
-            let x = step as f32 / 100.0;
-            let exact = f64::from(x).exp();
-            assert!((f64::from(exp(x)) / exact - 1.0).abs() < 5e-7, "{x}");
-        }
-    }
-
-    /// Compares a gradient with finite differences of a weighted sum of outputs.
-    fn check(
-        inputs: &[f32],
-        gradient: &[f32],
-        weights: &[f32],
-        tolerance: f32,
-        forward: impl Fn(&[f32]) -> Vec<f32>,
-    ) {
-        let value = |inputs: &[f32]| {
-            forward(inputs)
-                .iter()
-                .zip(weights)
-                .map(|(y, w)| f64::from(*y) * f64::from(*w))
-                .sum::<f64>()
-        };
-        for index in 0..inputs.len() {
-            let mut moved = inputs.to_vec();
-            moved[index] += 1e-2;
-            let above = value(&moved);
-            moved[index] -= 2e-2;
-            let slope = ((above - value(&moved)) / 2e-2) as f32;
-            assert!(
-                (slope - gradient[index]).abs() < tolerance,
-                "{index}: {slope}, not {}",
-                gradient[index]
-            );
-        }
-    }
-
-    fn exact_norm(x: &[f32], gain: &[f32]) -> Vec<f32> {
-        x.chunks(gain.len())
-            .flat_map(|row| {
-                let mean = row.iter().map(|x| x * x).sum::<f32>() / row.len() as f32;
-                row.iter()
-                    .zip(gain)
-                    .map(move |(x, gain)| x / (mean + 1e-5).sqrt() * gain)
-                    .collect::<Vec<_>>()
-            })
-            .collect()
-    }
-
-    /// Elements that differ from what they should be by at most `rounding` of it.
-    fn close<E: Element>(found: &[E], exact: Vec<f32>, rounding: f32) {
-        for (found, exact) in found.iter().zip(exact) {
-            assert!(
-                (found.to_f32() - exact).abs() <= exact.abs() * rounding,
-                "{found:?} is not {exact}"
-            );
-        }
-    }
-
-    #[test]
-    fn the_gradient_of_a_norm_is_that_of_finite_differences() {
-        let (x, gain, slope) = (random(66, 1), random(22, 2), random(66, 3));
-        let (mut output, mut values) = (vec![Bf16::default(); 66], vec![0.0; 66]);
-        norm(&x, &gain, 1e-5, &mut output);
-        norm(&x, &gain, 1e-5, &mut values);
-        close(&output, exact_norm(&x, &gain), 1.0 / 200.0);
-        close::<f32>(&values, exact_norm(&x, &gain), 1e-6);
-        let (mut d_x, mut d_gain) = (vec![0.0; 66], vec![0.0; 22]);
-        norm_backward(&x, &gain, 1e-5, &slope, &mut d_x, &mut d_gain);
-        check(&x, &d_x, &slope, 2e-3, |x| exact_norm(x, &gain));
-        check(&gain, &d_gain, &slope, 2e-3, |gain| exact_norm(&x, gain));
-    }
-
-    fn swiglu_is_exact_to<E: Element>(rounding: f32, tolerance: f32) {
-        let (width, rows) = (17, 2);
-        let elements: Vec<E> = rounded(&random(2 * width * rows, 4));
-        let gate_up: Vec<f32> = elements.iter().map(|element| element.to_f32()).collect();
-        let slope = random(width * rows, 5);
-        let exact = |gate_up: &[f32]| -> Vec<f32> {
-            let value = |row: &[f32], index: usize| {
-                row[index] / (1.0 + (-row[index]).exp()) * row[width + index]
-            };
-            gate_up
-                .chunks(2 * width)
-                .flat_map(|row| (0..width).map(|index| value(row, index)).collect::<Vec<_>>())
-                .collect()
-        };
-        let (mut kept, mut hidden) =
-            (vec![E::default(); gate_up.len()], vec![E::default(); slope.len()]);
-        swiglu(&gate_up, width, &mut kept, &mut hidden);
-        assert_eq!(kept, elements);
-        close(&hidden, exact(&gate_up), rounding);
-        let mut d = vec![E::default(); gate_up.len()];
-        swiglu_backward(&kept, width, &slope, &mut d);
-        let d: Vec<f32> = d.into_iter().map(E::to_f32).collect();
-        check(&gate_up, &d, &slope, tolerance, exact);
-    }
-
-    #[test]
-    fn the_gradient_of_swiglu_is_that_of_finite_differences() {
-        swiglu_is_exact_to::<Bf16>(1.0 / 200.0, 5e-3);
-        swiglu_is_exact_to::<f32>(1e-5, 1e-4);
-    }
-
-    fn softmax_is_exact_to<E: Element>(rounding: f32, tolerance: f32) {
-        let (scores, slope) = (random(40, 6), random(40, 7));
-        let seen = 21;
-        let exact = |scores: &[f32]| -> Vec<f32> {
-            let sum: f32 = scores[..seen].iter().map(|s| s.exp()).sum();
-            (0..scores.len())
-                .map(|at| if at < seen { scores[at].exp() / sum } else { 0.0 })
-                .collect()
-        };
-        let mut p = vec![E::from_f32(7.0); 40];
-        softmax(&mut scores.clone(), seen, &mut p);
-        close(&p, exact(&scores), rounding);
-        let mut d = vec![E::from_f32(7.0); 40];
-        softmax_backward(&p, &slope, seen, &mut d);
-        let d: Vec<f32> = d.into_iter().map(E::to_f32).collect();
-        check(&scores, &d, &slope, tolerance, exact);
-    }
-
-    #[test]
-    fn the_gradient_of_softmax_is_that_of_finite_differences_and_hides_what_follows() {
-        softmax_is_exact_to::<Bf16>(1.0 / 200.0, 2e-3);
-        softmax_is_exact_to::<f32>(1e-5, 1e-4);
-    }
-
-    #[test]
-    fn a_rotation_is_undone_by_its_inverse() {
-        let angles: Vec<[f32; 2]> =
-            [0.3f32, 1.1].iter().map(|angle| [angle.cos(), angle.sin()]).collect();
-        let row = random(8, 8);
-        let mut turned = row.clone();
-        rotate(&mut turned, &angles, 0.5, 1.0);
-        assert!((turned[6] - 0.5 * (row[6] * angles[1][0] - row[7] * angles[1][1])).abs() < 1e-6);
-        rotate(&mut turned, &angles, 2.0, -1.0);
-        assert!(turned.iter().zip(&row).all(|(a, b)| (a - b).abs() < 1e-6));
-    }
-
-    #[test]
-    fn adamw_takes_the_steps_of_its_definition() {
-        let (mut weight, mut first, mut second) = ([0.5f32], [0.0f32], [0.0f32]);
-        let (rate, decay, betas) = (0.1f64, 0.2, [0.9f64, 0.95]);
-        let (mut w, mut m, mut v) = (0.5f64, 0.0, 0.0);
-        for step in 1..=3 {
-            let gradient = 0.3 / f64::from(step);
-            m = betas[0] * m + (1.0 - betas[0]) * gradient;
-            v = betas[1] * v + (1.0 - betas[1]) * gradient * gradient;
-            let (m_hat, v_hat) = (m / (1.0 - betas[0].powi(step)), v / (1.0 - betas[1].powi(step)));
-            w -= rate * decay * w + rate * m_hat / (v_hat.sqrt() + 1e-8);
-            let rates = [
-                rate / (1.0 - betas[0].powi(step)),
-                (1.0 - betas[1].powi(step)).sqrt(),
-                rate * decay,
-            ];
-            adamw(
-                &mut weight,
-                &[gradient as f32],
-                [&mut first, &mut second],
-                [0.9, 0.95],
-                1e-8,
-                rates.map(|r| r as f32),
-            );
-            assert!((f64::from(weight[0]) - w).abs() < 1e-6, "{step}: {} is not {w}", weight[0]);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Products of f32 values. The packed operand's columns stand in panels of [`BLOCK`], row by row.
+//! Products of f32 values. The packed operand consists of panels of [`BLOCK`] columns, each stored
+//! row by row.
 
 use crate::BLOCK;
-use crate::element::{self, Element};
-use crate::packed::Packed;
-use crate::product::{Left, Mode, check};
+use crate::element;
+use crate::product::{Element, Left, Mode, Packed, check};
 
 impl Element for f32 {
     type Cell = Self;
@@ -92,7 +92,7 @@ impl Element for f32 {
     }
 }
 
-/// Products on any processor, a row at a time: its sums are as many as fit into registers.
+/// Products on any processor, a row of a panel at a time, whose sums fit into registers.
 fn portable(
     left: Left<'_, f32>,
     right: &Packed<f32>,
@@ -104,15 +104,18 @@ fn portable(
     for column in (0..columns).step_by(BLOCK) {
         let panel =
             right.cells[column * right.inner()..][..left.inner * BLOCK].as_chunks::<BLOCK>().0;
+
         for row in 0..left.rows {
             let values = &left.values[row * left.stride..][..left.inner];
             let sum = &mut sum[row * stride + column..][..BLOCK];
             let mut lanes = [0.0f32; BLOCK];
+
             for (value, right) in values.iter().zip(panel) {
                 for (lane, right) in lanes.iter_mut().zip(right) {
                     *lane += value * right;
                 }
             }
+
             if mode == Mode::Add {
                 sum.iter_mut().zip(lanes).for_each(|(sum, lane)| *sum += lane);
             } else {
@@ -126,7 +129,7 @@ fn portable(
 mod tests {
     use super::*;
 
-    /// Where the processor has AVX-512, the other tests do not get here.
+    /// The other tests do not reach this product on a processor with AVX-512.
     #[test]
     fn the_portable_product_is_exact_where_rounding_is() {
         let (rows, inner, columns) = (11, 64, 96);
@@ -150,7 +153,7 @@ mod tests {
                 let own = (0..inner)
                     .map(|k| left[row * inner + k] * right[k * columns + column])
                     .sum::<f32>();
-                // Whole numbers, which sums in any order give exactly.
+                // Sums of integers are exact in any order.
                 assert_eq!(
                     *found,
                     if mode == Mode::Add { own + 2.0 } else { own },

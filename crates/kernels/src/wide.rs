@@ -16,12 +16,14 @@ pub fn is_wide() -> bool {
 macro_rules! wide {
     ($(
         $(#[$meta:meta])*
-        pub fn $name:ident $(<$element:ident>)? ($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $body:block
+        pub fn $name:ident $(<$element:ident>)? ($($argument:ident: $kind:ty),* $(,)?)
+            $(-> $result:ty)? $body:block
     )*) => {$(
         $(#[$meta])*
         pub fn $name $(<$element: $crate::Element>)? ($($argument: $kind),*) $(-> $result)? {
             #[inline(always)]
-            fn narrow $(<$element: $crate::Element>)? ($($argument: $kind),*) $(-> $result)? $body
+            fn narrow $(<$element: $crate::Element>)? ($($argument: $kind),*) $(-> $result)?
+            $body
 
             #[cfg(target_arch = "x86_64")]
             {
@@ -29,12 +31,17 @@ macro_rules! wide {
                 fn wide $(<$element: $crate::Element>)? ($($argument: $kind),*) $(-> $result)? {
                     narrow $(::<$element>)? ($($argument),*)
                 }
+
                 if $crate::wide::is_wide() {
                     // SAFETY: the processor has the features, as was just asked.
-                    #[expect(unsafe_code, reason = "a function with target features is unsafe to call from one without")]
+                    #[expect(
+                        unsafe_code,
+                        reason = "a function with target features is unsafe to call from one without"
+                    )]
                     return unsafe { wide $(::<$element>)? ($($argument),*) };
                 }
             }
+
             narrow $(::<$element>)? ($($argument),*)
         }
     )*};

@@ -15,20 +15,20 @@ use std::arch::x86_64::{
 use std::sync::LazyLock;
 
 use crate::bf16::Bf16;
-use crate::packed::{Packed, SIDE, TILE};
-use crate::product::{Left, Mode};
+use crate::product::{Left, Mode, Packed, SIDE, TILE};
 
 /// Bits of cpuid's leaf 7.
 const AMX_BF16: u32 = 1 << 22;
 const AMX_TILE: u32 = 1 << 24;
 
-/// Linux gives a process the tiles' registers when it asks for them (`arch_prctl`).
+/// Linux lets a process use the tiles' registers only after it has asked for them (`arch_prctl`).
 const REQUEST_PERMISSION: i64 = 0x1023;
 const TILE_DATA: i64 = 18;
 
 static TILES: LazyLock<bool> = LazyLock::new(|| {
     let features = if __cpuid(0).eax >= 7 { __cpuid_count(7, 0).edx } else { 0 };
     let has_tiles = features & (AMX_BF16 | AMX_TILE) == AMX_BF16 | AMX_TILE;
+
     // SAFETY: it takes two numbers and touches no memory; a kernel that does not know it answers
     // with an error.
     cfg!(target_os = "linux")
@@ -53,16 +53,20 @@ struct Configuration([u8; 64]);
 static CONFIGURATION: Configuration = {
     let mut bytes = [0; 64];
     bytes[0] = 1; // the only palette
+
+    // `for` cannot run in a constant.
     let mut tile = 0;
     while tile < 8 {
+        // The width in bytes, and the height in rows.
         bytes[16 + 2 * tile] = 64;
         bytes[48 + tile] = 16;
         tile += 1;
     }
+
     Configuration(bytes)
 };
 
-/// Blocks of 32 by 32 sums in four tiles. Dimensions were checked by the caller.
+/// Multiplies with blocks of 32 by 32 sums in four tiles. The caller has checked the dimensions.
 pub fn multiply_by_tiles(
     left: Left<'_, Bf16>,
     right: &Packed<Bf16>,
@@ -72,11 +76,17 @@ pub fn multiply_by_tiles(
     mode: Mode,
 ) {
     let tiles = right.inner() / (2 * SIDE);
+
     // SAFETY: the processor has tiles, or the caller would have chosen another unit. The
     // configuration is a constant.
     unsafe {
-        asm!("ldtilecfg [{}]", in(reg) &raw const CONFIGURATION, options(nostack, preserves_flags, readonly))
+        asm!(
+            "ldtilecfg [{}]",
+            in(reg) &raw const CONFIGURATION,
+            options(nostack, preserves_flags, readonly),
+        )
     };
+
     for row in (0..left.rows).step_by(2 * SIDE) {
         for column in (0..columns).step_by(2 * SIDE) {
             let upper = left.values[row * left.stride..].as_ptr();
@@ -84,6 +94,7 @@ pub fn multiply_by_tiles(
             let first = right.cells[column / SIDE * tiles * TILE..].as_ptr();
             let second = right.cells[(column / SIDE + 1) * tiles * TILE..].as_ptr();
             let (above, below) = sum[row * stride + column..].split_at_mut(SIDE * stride);
+
             // SAFETY: the caller checked that rows `row` to `row + 31` of `left` have `inner`
             // values, that columns `column` to `column + 31` of `right` have `inner / 32` tiles of
             // 1 KiB each, and that the sum has 32 rows of 32 columns from here on.
@@ -142,6 +153,7 @@ pub fn multiply_by_tiles(
             }
         }
     }
+
     // SAFETY: it takes nothing but the tiles, whose contents are stored.
     unsafe { asm!("tilerelease", options(nostack, preserves_flags, nomem)) };
 }
@@ -150,7 +162,7 @@ pub fn multiply_by_tiles(
 pub const ROWS: usize = 8;
 const COLUMNS: usize = 2;
 
-/// Blocks of sums in registers. Dimensions were checked by the caller.
+/// Multiplies with blocks of sums in registers. The caller has checked the dimensions.
 pub fn multiply_by_pairs(
     left: Left<'_, Bf16>,
     right: &Packed<Bf16>,
@@ -177,10 +189,12 @@ fn pairs(
         let cells: [&[u32]; COLUMNS] = std::array::from_fn(|at| {
             &right.cells[(column / SIDE + at) * tiles * TILE..][..left.inner / 2 * SIDE]
         });
+
         for row in (0..left.rows).step_by(ROWS) {
             let values: [&[Bf16]; ROWS] =
                 std::array::from_fn(|at| &left.values[(row + at) * left.stride..][..left.inner]);
             let mut lanes: [[__m512; COLUMNS]; ROWS] = [[_mm512_setzero_ps(); COLUMNS]; ROWS];
+
             if mode == Mode::Add {
                 for (at, lanes) in lanes.iter_mut().enumerate() {
                     let sum = &sum[(row + at) * stride + column..][..COLUMNS * SIDE];
@@ -190,6 +204,7 @@ fn pairs(
                     }
                 }
             }
+
             for pair in 0..left.inner / 2 {
                 let right: [__m512bh; COLUMNS] = std::array::from_fn(|at| {
                     // SAFETY: `cells` has 16 cells for each pair.
@@ -198,7 +213,7 @@ fn pairs(
                     })
                 });
                 for (lanes, values) in lanes.iter_mut().zip(values) {
-                    // SAFETY: `values` has a value at 2 * pair and one behind it.
+                    // SAFETY: `values` has a value at 2 * pair and one after it.
                     let left =
                         unsafe { values.as_ptr().add(2 * pair).cast::<i32>().read_unaligned() };
                     let left = halves(_mm512_set1_epi32(left));
@@ -207,6 +222,7 @@ fn pairs(
                     }
                 }
             }
+
             for (at, lanes) in lanes.iter().enumerate() {
                 let sum = &mut sum[(row + at) * stride + column..][..COLUMNS * SIDE];
                 for (lane, sum) in lanes.iter().zip(sum.chunks_exact_mut(SIDE)) {
@@ -218,7 +234,7 @@ fn pairs(
     }
 }
 
-/// Blocks of sums of f32 products in registers. Dimensions were checked by the caller.
+/// Multiplies f32 values with blocks of sums in registers. The caller has checked the dimensions.
 pub fn multiply_by_panels(
     left: Left<'_, f32>,
     right: &Packed<f32>,
@@ -244,6 +260,7 @@ fn panels(
         let panel =
             right.cells[column * right.inner()..][..left.inner * COLUMNS * SIDE].as_chunks().0;
         let sum = &mut sum[column..];
+        // Eight rows at a time, then four, two and one, so that few rows need no padding.
         let row = panel_rows::<ROWS>(left, 0, panel, sum, stride, mode);
         let row = panel_rows::<{ ROWS / 2 }>(left, row, panel, sum, stride, mode);
         let row = panel_rows::<{ ROWS / 4 }>(left, row, panel, sum, stride, mode);
@@ -251,8 +268,8 @@ fn panels(
     }
 }
 
-/// Multiplies rows from `row` on with a panel, `COUNT` at a time, as long as there are as many; the
-/// first that is left over.
+/// Multiplies rows from `row` on with a panel, `COUNT` at a time, and returns the first row of a
+/// remainder of fewer than `COUNT`.
 #[target_feature(enable = "avx512f")]
 fn panel_rows<const COUNT: usize>(
     left: Left<'_, f32>,
@@ -266,6 +283,7 @@ fn panel_rows<const COUNT: usize>(
         let values: [&[f32]; COUNT] =
             std::array::from_fn(|at| &left.values[(row + at) * left.stride..][..panel.len()]);
         let mut lanes: [[__m512; COLUMNS]; COUNT] = [[_mm512_setzero_ps(); COLUMNS]; COUNT];
+
         for (at, right) in panel.iter().enumerate() {
             let right: [__m512; COLUMNS] = std::array::from_fn(|lane| {
                 // SAFETY: the array has 16 values from here on.
@@ -278,6 +296,7 @@ fn panel_rows<const COUNT: usize>(
                 }
             }
         }
+
         for (at, lanes) in lanes.iter().enumerate() {
             let sum = &mut sum[(row + at) * stride..][..COLUMNS * SIDE];
             for (lane, sum) in lanes.iter().zip(sum.chunks_exact_mut(SIDE)) {
@@ -292,6 +311,7 @@ fn panel_rows<const COUNT: usize>(
                 }
             }
         }
+
         row += COUNT;
     }
     row
@@ -312,7 +332,8 @@ fn turned(rows: &[__m512i; SIDE]) -> [__m512i; SIDE] {
         pairs[at] = _mm512_unpacklo_epi32(rows[at], rows[at + 1]);
         pairs[at + 1] = _mm512_unpackhi_epi32(rows[at], rows[at + 1]);
     }
-    // Of rows 4 k to 4 k + 3, quarter q of `quads[4 k + j]` is column 4 q + j.
+
+    // Quarter q of `quads[4 k + j]` is column 4 q + j of rows 4 k to 4 k + 3.
     let mut quads = [_mm512_setzero_si512(); SIDE];
     for at in (0..SIDE).step_by(4) {
         quads[at] = _mm512_unpacklo_epi64(pairs[at], pairs[at + 2]);
@@ -320,6 +341,7 @@ fn turned(rows: &[__m512i; SIDE]) -> [__m512i; SIDE] {
         quads[at + 2] = _mm512_unpacklo_epi64(pairs[at + 1], pairs[at + 3]);
         quads[at + 3] = _mm512_unpackhi_epi64(pairs[at + 1], pairs[at + 3]);
     }
+
     let mut columns = [_mm512_setzero_si512(); SIDE];
     for at in 0..4 {
         let [a, b, c, d] = [quads[at], quads[4 + at], quads[8 + at], quads[12 + at]];
@@ -336,11 +358,12 @@ fn turned(rows: &[__m512i; SIDE]) -> [__m512i; SIDE] {
         columns[8 + at] = _mm512_shuffle_i32x4::<0b11_01_11_01>(ab_even, cd_even);
         columns[12 + at] = _mm512_shuffle_i32x4::<0b11_01_11_01>(ab_odd, cd_odd);
     }
+
     columns
 }
 
-/// Blocks of 32 rows and 16 columns of `from` as blocks of 16 rows and 32 columns of `to`. Both
-/// counts are multiples.
+/// Transposes blocks of 32 rows and 16 columns of `from`. The numbers of rows and columns are
+/// multiples of these.
 #[target_feature(enable = "avx512f")]
 pub fn transpose_blocks(
     from: &[Bf16],
@@ -357,10 +380,12 @@ pub fn transpose_blocks(
                 // SAFETY: the slice has 16 values.
                 _mm512_cvtepu16_epi32(unsafe { _mm256_loadu_si256(values.as_ptr().cast()) })
             };
+
             let cells = std::array::from_fn(|pair| {
                 let upper = values(row + 2 * pair);
                 _mm512_or_si512(upper, _mm512_slli_epi32::<16>(values(row + 2 * pair + 1)))
             });
+
             for (at, cells) in turned(&cells).into_iter().enumerate() {
                 let to = &mut to[(column + at) * to_stride + row..][..2 * SIDE];
                 // SAFETY: the slice has 32 values.
@@ -370,8 +395,8 @@ pub fn transpose_blocks(
     }
 }
 
-/// A tile's transpose: `from` are 16 rows of 32 values, `stride` apart, each pair of which becomes
-/// a cell.
+/// Packs the transpose of one tile: `from` has 16 rows of 32 values, `stride` apart, each pair of
+/// which becomes a cell.
 #[target_feature(enable = "avx512f")]
 pub fn pack_tile(from: &[Bf16], stride: usize, tile: &mut [u32]) {
     let rows = std::array::from_fn(|row| {
@@ -379,13 +404,14 @@ pub fn pack_tile(from: &[Bf16], stride: usize, tile: &mut [u32]) {
         // SAFETY: the slice has 32 values.
         unsafe { _mm512_loadu_si512(values.as_ptr().cast()) }
     });
+
     for (cells, row) in turned(&rows).into_iter().zip(tile.chunks_exact_mut(SIDE)) {
         // SAFETY: a row of the tile has 16 cells.
         unsafe { _mm512_storeu_si512(row.as_mut_ptr().cast(), cells) };
     }
 }
 
-/// `to` [columns, rows] becomes the transpose of `from` [rows, columns], both of which are
+/// Writes the transpose of `from` [rows, columns] to `to` [columns, rows]. Both dimensions are
 /// multiples of 16.
 #[target_feature(enable = "avx512f")]
 pub fn transpose_cells(
@@ -403,6 +429,7 @@ pub fn transpose_cells(
                 // SAFETY: the slice has 16 values.
                 unsafe { _mm512_loadu_si512(values.as_ptr().cast()) }
             });
+
             for (at, cells) in turned(&cells).into_iter().enumerate() {
                 let to = &mut to[(column + at) * to_stride + row..][..SIDE];
                 // SAFETY: the slice has 16 values.

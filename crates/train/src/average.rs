@@ -1,16 +1,16 @@
-//! The average of two models' weights: of a model and of what it became by further training on
-//! fewer tasks, it keeps what the first one knows and gains most of what the second one learnt
+//! The average of two models' weights. If the second model is the first one after further training
+//! on fewer tasks, the average keeps what the first knows and gains most of what the second learnt
 //! (WiSE-FT, Wortsman et al. 2022).
 
 use std::path::Path;
 
 use super::{TrainError, convert::Exported, recipe::Precision};
 
-/// Writes (1 − share) · `from` + share · `towards`, weight by weight, to the file `out`, with its
-/// matrices in `matrices`. The model states the tasks of both.
+/// Writes (1 − share) · `from` + share · `towards`, weight by weight, to the file `out`, with
+/// matrices of the type `matrices`. The file lists the tasks of both models.
 ///
 /// # Errors
-/// If a file cannot be read or is not an export of this trainer, they have other sizes or words,
+/// If a file cannot be read or is not an export of this trainer, the two differ in sizes or words,
 /// `share` is not from 0 to 1, or `out` cannot be written.
 pub fn average(
     [from, towards]: [&Path; 2],
@@ -22,18 +22,22 @@ pub fn average(
     if !(0.0..=1.0).contains(&share) {
         return refuse(format!("its share is {share}, not from 0 to 1"));
     }
+
     let mut average = Exported::read(from, matrices)?;
     let other = Exported::read(towards, matrices)?;
     if other.model != average.model || other.vocabulary.words() != average.vocabulary.words() {
         return refuse(format!("its sizes or words are not those of {}", from.display()));
     }
+
     let mixed = |a: f32, b: f32| ((1.0 - share) * f64::from(a) + share * f64::from(b)) as f32;
     average.weights.iter_mut().zip(&other.weights).for_each(|(a, b)| *a = mixed(*a, *b));
+
     for task in other.tasks {
         if !average.tasks.contains(&task) {
             average.tasks.push(task);
         }
     }
+
     let name = out.file_stem().unwrap_or_default().to_string_lossy();
     average.write(&name, matrices, out)
 }
@@ -71,11 +75,13 @@ mod tests {
             ["a", "b", "c"].map(|name| folder.path().join(format!("{name}.gguf")));
         write(&from, SMALL, &["cmp "], 1.0, &["logic-grid", "24-game"]);
         write(&towards, SMALL, &["cmp "], 5.0, &["24-game", "sudoku"]);
+
         average([&from, &towards], 0.75, Precision::F32, &out).unwrap();
         let vocabulary = Vocabulary::new(vec!["cmp ".to_owned()]).unwrap();
         let layout = Layout::new(SMALL, vocabulary.size());
         let found = weights(&std::fs::read(&out).unwrap(), &layout, &vocabulary).unwrap();
         assert!(found.iter().all(|weight| *weight == 4.0), "{:?}", &found[..3]);
+
         assert_eq!(
             gguf::read(&out).unwrap().strings[TASKS_KEY],
             ["logic-grid", "24-game", "sudoku"]
@@ -88,9 +94,11 @@ mod tests {
         let [from, towards, out] =
             ["a", "b", "c"].map(|name| folder.path().join(format!("{name}.gguf")));
         write(&from, SMALL, &["cmp "], 1.0, &[]);
+
         let message = |share| {
             average([&from, &towards], share, Precision::F32, &out).unwrap_err().to_string()
         };
+
         for (model, words) in [(Architecture { ff: 96, ..SMALL }, "cmp "), (SMALL, "mid ")] {
             write(&towards, model, &[words], 5.0, &[]);
             assert!(message(0.5).contains("sizes or words are not those of"), "{}", message(0.5));

@@ -12,14 +12,14 @@ use super::{
     vocabulary::{BOS, EOS, Vocabulary},
 };
 
-/// One supervised example; the loss covers what the model writes: the completion without the values
-/// appended to it, and eos.
+/// One supervised example. The loss covers what the model writes: the completion without the values
+/// that are appended to it, and eos.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     pub task: usize,
     pub prompt: String,
     pub completion: String,
-    /// The bytes of the completion that are appended to what the model writes, in ascending order.
+    /// Byte ranges of the completion that the model does not write but reads, in ascending order.
     pub appended: Vec<Range<usize>>,
 }
 
@@ -30,7 +30,7 @@ impl Sample {
     }
 }
 
-/// Draws of one sample until one fits the context.
+/// Maximum number of draws until a sample fits the context.
 pub const DRAWS_MAX: usize = 100;
 
 /// A sample in a model's tokens.
@@ -39,7 +39,7 @@ pub struct Encoded {
     pub task: usize,
     pub prompt: Vec<u16>,
     pub completion: Vec<u16>,
-    /// The tokens of the completion that are not supervised.
+    /// Token ranges of the completion that are not supervised.
     appended: Vec<Range<usize>>,
 }
 
@@ -48,6 +48,7 @@ impl Encoded {
         let mut completion = Vec::new();
         let mut appended = Vec::with_capacity(sample.appended.len());
         let mut end = 0;
+
         for value in &sample.appended {
             completion.extend(vocabulary.encode(&sample.completion[end..value.start]));
             let start = completion.len();
@@ -55,6 +56,7 @@ impl Encoded {
             appended.push(start..completion.len());
             end = value.end;
         }
+
         completion.extend(vocabulary.encode(&sample.completion[end..]));
         Self { task: sample.task, prompt: vocabulary.encode(&sample.prompt), completion, appended }
     }
@@ -78,6 +80,7 @@ impl Encoded {
                 return Ok(drawn);
             }
         }
+
         Err(TrainError::SamplesTooLong { task: samples.tasks()[task].clone(), tokens, context })
     }
 
@@ -107,8 +110,8 @@ pub trait Samples {
     fn fork(&self) -> Option<Box<dyn Samples + Send>> {
         None
     }
-    /// A pool of batches begins. What was kept of earlier draws is dropped, so that a pool depends
-    /// on its random stream alone.
+    /// Begins a pool of batches: drops what was kept of earlier draws, so that a pool depends on
+    /// its random stream alone.
     fn begin_pool(&mut self) {}
     /// Names of the tasks; checkpoints depend on their order.
     fn tasks(&self) -> &[String];
@@ -145,17 +148,17 @@ pub struct Batch {
     pub inputs: Vec<u16>,
     pub targets: Vec<Target>,
     pub sequences: Vec<Sequence>,
-    /// What the sequences were made of; nothing of [groups](Batch::push_group).
+    /// The samples behind the sequences; [groups](Batch::push_group) add none.
     pub samples: Vec<Encoded>,
 }
 
-/// One prompt's part of a batch, with its completion, or with several.
+/// One prompt's part of a batch, with one completion or several.
 #[derive(Debug, Clone)]
 pub struct Sequence {
     pub rows: Range<usize>,
     pub targets: Range<usize>,
-    /// Of several completions that lie one behind the other and do not see each other: where each
-    /// begins, counted from the sequence's first row. Empty if there is one.
+    /// The first row of each of several completions, which follow one another and do not see each
+    /// other, counted from the sequence's first row. Empty if there is one completion.
     branches: Vec<usize>,
 }
 
@@ -170,20 +173,20 @@ impl Sequence {
         Some((self.branches[0], self.branches[own]))
     }
 
-    /// The position of a row: that of a completion's rows counts on from the prompt's.
+    /// Position of a row. In each completion, positions continue from the end of the prompt.
     pub fn position(&self, offset: usize) -> usize {
         self.branch(offset).map_or(offset, |(first, own)| first + offset - own)
     }
 
-    /// The rows before this one that it does not see: those of other completions.
+    /// The earlier rows that this row does not see: those of other completions.
     pub fn hidden(&self, offset: usize) -> Range<usize> {
         self.branch(offset).map_or(0..0, |(first, own)| first..own)
     }
 }
 
-/// The targets of several completions of one prompt in the order of a batch, as completion and
-/// token: first what follows the prompt in each of them. `lengths` are their numbers of tokens,
-/// without eos.
+/// The targets of several completions of one prompt in the order of a batch, as indexes of
+/// completion and token: the first token of each completion, then the further ones by completion.
+/// `lengths` are their numbers of tokens, without eos.
 pub fn target_order(lengths: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
     let further =
         |(completion, length): (usize, &usize)| (1..=*length).map(move |token| (completion, token));
@@ -200,30 +203,36 @@ impl Batch {
         if tokens > context {
             return Err(TrainError::SampleTooLong { task: sample.task, tokens, context });
         }
+
         let (row, target) = (self.inputs.len(), self.targets.len());
         self.inputs.push(BOS);
         self.inputs.extend(prompt.iter().chain(completion));
+
         let first = row + prompt.len();
         let answers = completion.iter().copied().chain([EOS]);
         let mut values = appended.iter().peekable();
+
         for (index, token) in answers.enumerate() {
+            // Values that end before this token are done with.
             while values.next_if(|value| value.end <= index).is_some() {}
             if values.peek().is_none_or(|value| index < value.start) {
                 self.targets.push(Target { row: first + index, token });
             }
         }
+
         let (rows, targets) = (row..self.inputs.len(), target..self.targets.len());
         self.sequences.push(Sequence { rows, targets, branches: Vec::new() });
         self.samples.push(sample.clone());
         Ok(())
     }
 
-    /// Appends completions of one prompt, which is read once; a GPU cannot learn from several. At
-    /// most as many as the prompt has tokens, bos included ([`Network`](crate::network::Network)
-    /// moves the targets' rows in place). The targets are in the order of [`target_order`].
+    /// Appends completions of one prompt, which is read once; a GPU cannot learn from several.
+    /// There may be at most as many as the prompt has tokens, bos included, because
+    /// [`Network`](crate::network::Network) moves the targets' rows in place. The targets are in
+    /// the order of [`target_order`].
     ///
     /// # Errors
-    /// If one of them with the prompt is longer than `context`.
+    /// If a completion and the prompt together are longer than `context`.
     pub fn push_group(
         &mut self,
         task: usize,
@@ -240,29 +249,34 @@ impl Batch {
             completions.len() <= prompt.len() + 1,
             "more completions than tokens of their prompt"
         );
+
         let (row, target) = (self.inputs.len(), self.targets.len());
         self.inputs.push(BOS);
         self.inputs.extend(prompt);
+
         let mut starts = Vec::with_capacity(completions.len());
         for completion in completions {
             starts.push(self.inputs.len() - row);
             self.inputs.extend(*completion);
         }
+
         let lengths: Vec<usize> = completions.iter().map(|completion| completion.len()).collect();
         self.targets.extend(target_order(&lengths).map(|(at, index)| {
-            // What predicts the first token is the prompt's last one.
+            // The first token is predicted by the prompt's last one.
             let row = row + if index == 0 { prompt.len() } else { starts[at] + index - 1 };
             Target { row, token: completions[at].get(index).copied().unwrap_or(EOS) }
         }));
+
+        // A single completion sees everything before it, so it needs no branches.
         let branches = if completions.len() > 1 { starts } else { Vec::new() };
         let (rows, targets) = (row..self.inputs.len(), target..self.targets.len());
         self.sequences.push(Sequence { rows, targets, branches });
         Ok(())
     }
 
-    /// The batches of several steps, each step as `passes` batches, if the plan says so of samples
-    /// of similar length. Samples are drawn with tasks in proportion to `weights` until there are
-    /// `tokens` inputs per step on average; a share of them are corrections.
+    /// The batches of several steps, `passes` batches a step; if the plan sorts, those of a batch
+    /// have similar lengths. Samples are drawn with tasks in proportion to `weights` until there
+    /// are `tokens` inputs per step on average; a share of them are corrections.
     pub fn pool(
         samples: &mut dyn Samples,
         corrections: &Corrections,
@@ -274,6 +288,7 @@ impl Batch {
         let parts = plan.steps * plan.passes;
         let mut drawn: Vec<Encoded> = Vec::new();
         let mut total = 0;
+
         while total < plan.steps * plan.tokens || drawn.len() < parts {
             let task = choose(weights, rng);
             let sample = match corrections.draw(task, plan.corrected, rng) {
@@ -283,14 +298,17 @@ impl Batch {
             total += sample.inputs();
             drawn.push(sample);
         }
+
         if plan.sorts {
             drawn.sort_by_key(Encoded::inputs);
         }
+
         let mut batches = Vec::with_capacity(parts);
         let mut left = drawn.into_iter().peekable();
         let mut used = 0;
         for part in 0..parts {
             let mut batch = Self::default();
+
             // Leave a sample for every later batch.
             while left.len() > parts - part - 1
                 && (batch.sequences.is_empty() || used * parts < (part + 1) * total)
@@ -301,7 +319,10 @@ impl Batch {
             }
             batches.push(batch);
         }
+
+        // Sorted batches must not be learnt in the order of their lengths.
         shuffle(&mut batches, rng);
+
         let mut batches = batches.into_iter();
         Ok((0..plan.steps).map(|_| batches.by_ref().take(plan.passes).collect()).collect())
     }
@@ -317,7 +338,7 @@ pub struct PoolPlan {
     pub context: usize,
     /// Share of corrections.
     pub corrected: f64,
-    /// Whether a batch has samples of similar length. Else each has samples of all lengths.
+    /// Whether the samples of a batch have similar lengths; otherwise they have all lengths.
     pub sorts: bool,
 }
 
@@ -329,7 +350,8 @@ fn choose(weights: &[f64], rng: &mut ChaCha8Rng) -> usize {
             return index;
         }
     }
-    weights.len() - 1 // rounding can leave a remainder
+    // Rounding can leave a remainder.
+    weights.len() - 1
 }
 
 #[cfg(test)]
@@ -345,7 +367,9 @@ mod tests {
         let mut batch = Batch::default();
         batch.push(&sample("ab", "c"), 16).expect("fits");
         batch.push(&sample("", "de"), 16).expect("fits");
+
         assert_eq!(batch.inputs, [BOS, 97, 98, 99, BOS, 100, 101]);
+
         let targets: Vec<_> = batch.targets.iter().map(|t| (t.row, t.token)).collect();
         assert_eq!(targets, [(2, 99), (3, EOS), (4, 100), (5, 101), (6, EOS)]);
         assert!(batch.push(&sample("0123456789", "01234"), 16).is_err());
@@ -360,17 +384,21 @@ mod tests {
             appended: vec![2..6, 8..11],
         };
         let words = Vocabulary::new(vec!["12 ".to_owned()]).expect("a vocabulary");
+
         let encoded = Encoded::new(&sample, &words);
         let mut batch = Batch::default();
+
         batch.push(&encoded, 13).expect("fits");
         let [a, b, c, p, query, is, three, space] = *b"abcp?=3 ";
         let [a, b, c, p, query, is, three, space] =
             [a, b, c, p, query, is, three, space].map(u16::from);
         let word = 259;
+
         assert_eq!(batch.inputs, [BOS, p, a, query, is, word, b, query, is, three, space, c]);
+
         let targets: Vec<_> =
             batch.targets.iter().map(|target| (target.row, target.token)).collect();
-        // The last token of a value predicts what the model writes behind it.
+        // The last token of a value predicts what the model writes after it.
         assert_eq!(targets, [(1, a), (2, query), (5, b), (6, query), (10, c), (11, EOS)]);
         assert_eq!(encoded.inputs(), 12, "values count");
         let Err(TrainError::SampleTooLong { tokens, .. }) = Batch::default().push(&encoded, 12)
@@ -407,10 +435,12 @@ mod tests {
             let mut lengths = Lengths(vec!["a".into()], Vocabulary::default());
             let pool = Batch::pool(&mut lengths, &Corrections::new(1), &[1.0], plan, &mut rng)
                 .expect("the samples fit");
+
             assert_eq!(pool.len(), 4);
             let batches: Vec<&Batch> = pool.iter().flatten().collect();
             assert_eq!(batches.len(), 12);
             assert!(batches.iter().all(|batch| !batch.targets.is_empty()));
+
             let used: usize = batches.iter().map(|batch| batch.inputs.len()).sum();
             let longest: usize = batches
                 .iter()

@@ -1,5 +1,5 @@
-//! Checkpoints: all that a run needs to continue as if it had not stopped, in one file that is
-//! replaced atomically. A crash leaves the old file or the new one.
+//! Checkpoints: everything that a run needs to continue as if it had not stopped, in one file that
+//! is replaced atomically. A crash leaves the old file or the new one.
 
 use std::{
     fs::{self, File},
@@ -14,6 +14,7 @@ use super::{
     recipe::Architecture, vocabulary::Vocabulary,
 };
 
+/// Changes with the fields or their order, neither of which the encoding states.
 const FORMAT: &str = "prime-agents sft checkpoint 6";
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -25,11 +26,11 @@ pub struct Checkpoint {
     pub tasks: Vec<String>,
     /// Words of the vocabulary, in the order of their tokens.
     pub words: Vec<String>,
-    /// Steps done; also selects the random stream of the next one.
+    /// Number of steps done; also selects the random stream of the next one.
     pub step: u64,
     pub tokens: u64,
     pub elapsed_s: f64,
-    /// Processor time.
+    /// Processor time in seconds.
     pub cpu_s: f64,
     pub weights: Vec<f32>,
     /// Their running average; empty if none is kept.
@@ -40,9 +41,9 @@ pub struct Checkpoint {
     pub mix: Vec<f64>,
     /// The sampling weights of the current pool.
     pub pool_mix: Vec<f64>,
-    /// As they were when the current pool was drawn.
+    /// The corrections when the current pool was drawn.
     pub corrections: Corrections,
-    /// Samples of the current pool that were missed; corrections when it is used up.
+    /// Samples of the current pool that the model got wrong; they become corrections after it.
     pub missed: Vec<Encoded>,
 }
 
@@ -105,12 +106,15 @@ impl Checkpoint {
             path: path.to_owned(),
             source,
         })?;
+
         let refuse = |reason: &str| TrainError::Checkpoint {
             path: path.to_owned(),
             reason: reason.to_owned(),
         };
+
         let found: Self = postcard::from_bytes(&bytes).map_err(|e| refuse(&e.to_string()))?;
         let len = super::layout::Layout::new(architecture, vocabulary.size()).len;
+
         let rules = [
             (found.format == FORMAT, "its format is unknown"),
             (found.architecture == architecture, "the model differs"),
@@ -131,6 +135,7 @@ impl Checkpoint {
                 "the number of parameters differs",
             ),
         ];
+
         all_hold(&rules).map_err(refuse)?;
         Ok(found)
     }
@@ -140,7 +145,7 @@ impl Checkpoint {
     }
 }
 
-/// The file beside another whose name goes on with `suffix`.
+/// The path with `suffix` appended to its file name.
 pub fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -158,6 +163,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
     let write = || -> io::Result<()> {
         let mut file = File::create(&partial)?;
         file.write_all(bytes)?;
+        // Before the rename, or a crash could leave an empty file under the name.
         file.sync_all()?;
         fs::rename(&partial, path)?;
         // The rename is durable only once the directory is.

@@ -1,5 +1,5 @@
-//! The processor time of this process: what runs are compared by, because it does not depend on
-//! what else the machine does.
+//! The processor time of this process, by which runs are compared because it does not depend on the
+//! machine's other work.
 
 use rustix::time::{ClockId, clock_gettime};
 

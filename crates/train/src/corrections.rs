@@ -1,6 +1,6 @@
 //! Corrections: states that the model answered wrongly, with the right completion. It reached them
 //! by itself (DAgger, Ross et al. 2011), or was shown them. Reference traces show a state as often
-//! as it occurs; what keeps a run from its end is the state that the model always gets wrong.
+//! as it occurs, but a run fails at the one state that the model always gets wrong.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -10,37 +10,39 @@ use rand_chacha::rand_core::RngCore;
 use serde::{Deserialize, Serialize};
 
 use super::batch::Encoded;
-use super::decoder::{Decoder, Sampling};
+use super::decoder::Decoder;
 use super::layout::{Layout, uniform};
 use super::learner::Kept;
 use super::rollout::{Player, Proposed, Start, TEMPERATURE};
+use super::sampler::Sampling;
 use super::vocabulary::Vocabulary;
 use super::{TrainError, all_hold};
 
-/// Corrections kept of a task; the oldest go first.
+/// Number of corrections kept per task; the oldest are dropped first.
 const KEPT_MAX: usize = 256;
 
-/// Most tokens of a completion in an attempt.
+/// Maximum number of tokens of a completion in an attempt.
 const TOKENS_MAX: usize = 640;
 
 /// How a recipe asks for corrections.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorrectionPlan {
-    /// Share of the training samples that are corrections; 0: there are none.
+    /// Share of the training samples that are corrections; 0 for none.
     pub share: f64,
-    /// Fraction of the budget after which it makes them. Before, it is wrong nearly everywhere.
+    /// Fraction of the budget after which attempts begin. Before, the model is wrong nearly
+    /// everywhere.
     pub from: f64,
     /// Optimizer steps between two rounds of attempts; rounded up to whole pools.
     pub every: u64,
-    /// Attempts of a task in a round: half of them begin where an instance does, half on its
+    /// Attempts per task in a round: half of them begin at the start of an instance, half on its
     /// reference trace.
     pub attempts: usize,
-    /// Most proposals of an attempt.
+    /// Maximum number of proposals of an attempt.
     pub proposals: u64,
     /// Fraction of the budget after which training samples that the model gets wrong become
-    /// corrections, too; 1: never. They cost nothing, but where several steps are right, the
-    /// reference's is no correction of another.
+    /// corrections, too; 1 for never. They cost nothing, but where several steps are right, the
+    /// reference's step does not correct another right one.
     pub misses_from: f64,
 }
 
@@ -51,6 +53,8 @@ impl Default for CorrectionPlan {
 }
 
 impl CorrectionPlan {
+    /// Checks that the fields are in their ranges.
+    ///
     /// # Errors
     /// Names the rule that is broken.
     pub fn check(&self) -> Result<(), TrainError> {
@@ -88,7 +92,7 @@ impl Corrections {
         self.by_task.len()
     }
 
-    /// What is there already becomes the newest.
+    /// Adds a correction. One that is already there becomes the newest.
     pub fn add(&mut self, sample: Encoded) {
         let kept = &mut self.by_task[sample.task];
         kept.retain(|other| *other != sample);
@@ -106,32 +110,33 @@ impl Corrections {
     }
 }
 
-/// Mistakes of a round that are recorded.
+/// Maximum number of mistakes that are recorded per round.
 const RECORDED_MAX: usize = 3;
 
 /// A state that the model answered wrongly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mistake {
     pub prompt: String,
-    /// What it wrote, as far as it went.
+    /// The model's text, perhaps cut off.
     pub written: String,
-    /// What a sample of this state has.
+    /// The completion of a sample of this state.
     pub right: String,
 }
 
-/// What a round of attempts at a task came to.
+/// The result of a round of attempts at a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Attempted {
     pub task: usize,
-    /// States at which the model proposed a step; several proposals at a state count once.
+    /// Number of states at which the model proposed a step; several proposals at a state count
+    /// once.
     pub states: usize,
-    /// Those at which one of its proposals was wrong.
+    /// Number of states at which one of its proposals was wrong.
     pub wrong: usize,
-    /// The first of these.
+    /// The first few wrong ones.
     pub mistakes: Vec<Mistake>,
 }
 
-/// The policy as it is now.
+/// The policy at the current step of a training.
 pub struct Policy<'a> {
     pub(crate) layout: &'a Layout,
     pub(crate) weights: &'a Kept<'a>,
@@ -139,9 +144,9 @@ pub struct Policy<'a> {
 }
 
 impl Policy<'_> {
-    /// Plays from the starts as a served model would, and returns the states at which it proposed
-    /// something else than the reference or, where the task leaves a choice, a step that is as
-    /// good. Each state is returned once.
+    /// Plays from the starts as a served model would. Returns, each once, the states at which it
+    /// proposed neither the reference's step nor, where the task leaves a choice, one that is as
+    /// good.
     pub(crate) fn attempt(
         &self,
         task: usize,
@@ -158,26 +163,33 @@ impl Policy<'_> {
             verify: true,
             keep: true,
         };
+
         let starts = starts
             .into_iter()
             .map(|machine| Start { task, machine, seed: rng.next_u64() })
             .collect();
+
         let mut seen = BTreeSet::new();
         let mut corrected = BTreeSet::new();
         let mut wrong = Vec::new();
         let mut mistakes = Vec::new();
+
         let played =
             player.play(starts).expect("invariant: the trainer's own decoder does not fail");
+
         for proposed in played.into_iter().flat_map(|played| played.proposals) {
             let is_wrong = !self.is_right(&proposed);
+            // Several proposals at one state would give the same correction.
             if is_wrong && corrected.insert(proposed.prompt.clone()) {
                 if mistakes.len() < RECORDED_MAX {
                     mistakes.push(self.mistake(&proposed));
                 }
                 wrong.push(proposed.machine);
             }
+
             seen.insert(proposed.prompt);
         }
+
         (Attempted { task, states: seen.len(), wrong: wrong.len(), mistakes }, wrong)
     }
 
@@ -211,12 +223,15 @@ mod tests {
     fn the_oldest_go_first_and_the_share_is_kept() {
         let mut corrections = Corrections::new(2);
         let sample = |number: usize| Encoded::drawn(1, vec![number as u16], Vec::new());
+
         for number in 0..KEPT_MAX + 10 {
             corrections.add(sample(number));
         }
         corrections.add(sample(12));
+
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         assert_eq!(corrections.draw(0, 1.0, &mut rng), None, "there is none of this task");
+
         let drawn: Vec<usize> = (0..10_000)
             .filter_map(|_| corrections.draw(1, 0.25, &mut rng))
             .map(|sample| usize::from(sample.prompt[0]))

@@ -1,5 +1,5 @@
-//! Draws pools of batches ahead, on threads of its own: a GPU learns faster than one processor
-//! draws.
+//! Draws pools of batches in advance, on threads of its own: a GPU learns faster than one processor
+//! core draws.
 
 use std::sync::Arc;
 use std::thread;
@@ -12,7 +12,7 @@ use super::TrainError;
 use super::batch::{Batch, PoolPlan, Samples};
 use super::corrections::Corrections;
 
-/// What a pool depends on.
+/// Everything that a pool depends on.
 pub struct Pool {
     pub seed: u64,
     /// Number of the pool in the training; selects its random stream.
@@ -29,10 +29,10 @@ impl Pool {
     }
 }
 
-/// The batches of the steps of a pool.
+/// A pool's batches, by step.
 pub type Drawn = Result<Vec<Vec<Batch>>, TrainError>;
 
-/// The pool of this seed and number.
+/// Draws the pool of this seed and number.
 pub fn draw(
     samples: &mut dyn Samples,
     [seed, number]: [u64; 2],
@@ -40,56 +40,66 @@ pub fn draw(
     corrections: &Corrections,
     plan: PoolPlan,
 ) -> Drawn {
+    // Stream 0 of the seed is that of the initial weights.
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(number + 1);
     Batch::pool(samples, corrections, mix, plan, &mut rng)
 }
 
-/// Threads that draw pools in turn: the n-th pool is the business of thread n modulo their number.
+/// Threads that draw pools in turn: pool n is drawn by thread n modulo their number.
 pub struct Drawer {
     threads: Vec<(Sender<Pool>, Receiver<Drawn>)>,
-    /// The first pool that was not asked for yet.
+    /// The first pool that has not been requested yet.
     next: Option<u64>,
 }
 
 impl Drawer {
-    /// `None` without threads.
+    /// Starts the threads; `None` if `threads` is 0.
     ///
     /// # Errors
     /// If the samples can be drawn on one thread only.
     pub fn new(samples: &dyn Samples, threads: usize) -> Result<Option<Self>, TrainError> {
         let thread = |_| {
             let mut samples = samples.fork()?;
+            // At most two pools of a thread are outstanding, so that sending never waits.
             let (ask, asked) = bounded::<Pool>(2);
             let (give, given) = bounded(2);
+
             thread::spawn(move || {
                 for pool in asked {
+                    // The drawer was dropped.
                     if give.send(pool.draw(samples.as_mut())).is_err() {
                         break;
                     }
                 }
             });
+
             Some((ask, given))
         };
+
         let refused = || {
             TrainError::Recipe(
                 "batch.drawers: a verifier's samples are drawn on one thread, leave it out"
                     .to_owned(),
             )
         };
+
         let threads: Vec<_> =
             (0..threads).map(thread).collect::<Option<_>>().ok_or_else(refused)?;
+
         Ok((!threads.is_empty()).then_some(Self { threads, next: None }))
     }
 
-    /// The pool of this number, which follows the last one; those that come next are asked for.
+    /// Returns the pool of this number, which must follow the last one, and requests the next ones.
     pub fn draw(&mut self, number: u64, mut pool: impl FnMut(u64) -> Pool) -> Drawn {
         let count = self.threads.len() as u64;
         for number in self.next.unwrap_or(number)..=number + count {
             let (ask, _) = &self.threads[(number % count) as usize];
             ask.send(pool(number)).expect("invariant: a thread draws as long as it is asked");
         }
+
         self.next = Some(number + count + 1);
+        // Threads draw concurrently, but pools are received in the order of their numbers.
         self.threads[(number % count) as usize]
             .1
             .recv()
@@ -114,6 +124,7 @@ mod tests {
             corrections: Arc::clone(&corrections),
             plan,
         };
+
         // A resumed training begins with another pool than the first.
         for begin in [0, 4] {
             let mut drawer =

@@ -8,7 +8,7 @@ pub const BLOCK: usize = 32;
 const BLOCK_BYTES: usize = 2 + BLOCK;
 
 impl Precision {
-    /// ggml's code of the type.
+    /// ggml's code for the type.
     pub(crate) fn code(self) -> u32 {
         match self {
             Self::F32 => 0,
@@ -17,12 +17,12 @@ impl Precision {
         }
     }
 
-    /// The type with this code of ggml's, if it is one that this trainer writes.
+    /// The type with this ggml code, if this trainer writes it.
     pub(crate) fn of_code(code: u32) -> Option<Self> {
         [Self::F32, Self::F16, Self::Q8_0].into_iter().find(|precision| precision.code() == code)
     }
 
-    /// llama.cpp's code of a file whose matrices are of this type.
+    /// llama.cpp's code for a file whose matrices have this type.
     pub(crate) fn file_type(self) -> usize {
         match self {
             Self::F32 => 0,
@@ -31,7 +31,7 @@ impl Precision {
         }
     }
 
-    /// Bytes of so many weights; of `Q8_0`, whole blocks.
+    /// Size of this many weights in bytes; for `Q8_0`, they must be whole blocks.
     pub(crate) fn bytes(self, weights: usize) -> usize {
         match self {
             Self::F32 => weights * 4,
@@ -50,18 +50,22 @@ impl Precision {
             Self::Q8_0 => weights.chunks_exact(BLOCK).for_each(|block| {
                 let largest =
                     block.iter().fold(0.0, |largest: f32, weight| largest.max(weight.abs()));
+
                 let scale = half::f16::from_f32(largest / 127.0);
                 out.extend(scale.to_le_bytes());
+                // Weights are divided by the scale as the file holds it, in 16 bits.
                 let scale = scale.to_f32();
+
                 let rounded = |weight: &f32| {
                     if scale > 0.0 { (weight / scale).round().clamp(-127.0, 127.0) } else { 0.0 }
                 };
+
                 out.extend(block.iter().map(|weight| (rounded(weight) as i8).cast_unsigned()));
             }),
         }
     }
 
-    /// The weights of a tensor's bytes.
+    /// The weights in a tensor's bytes.
     pub(crate) fn decode(self, bytes: &[u8]) -> Vec<f32> {
         match self {
             Self::F32 => {
@@ -95,12 +99,15 @@ mod tests {
         let mut weights = [0.0; 2 * BLOCK];
         weights[0] = 127.0;
         weights[1] = -63.4;
+
         weights[31] = 0.6;
         let mut bytes = Vec::new();
         Precision::Q8_0.encode(&weights, &mut bytes);
+
         // 1.0 in 16 bits is 0x3c00; -63 is 0xc1.
         assert_eq!((bytes.len(), &bytes[..4], bytes[33]), (68, &[0x00, 0x3c, 127, 0xc1][..], 1));
         assert_eq!(bytes[34..], [0; 34], "a block of zeros");
+
         let read = Precision::Q8_0.decode(&bytes);
         assert_eq!(
             (read.len(), read[0], read[1], read[31], read[32]),

@@ -23,7 +23,7 @@ pub struct Accuracy {
     pub samples: usize,
     /// Mean cross entropy of the supervised tokens, in nats.
     pub loss: f64,
-    /// Of a verifier, by kind.
+    /// A verifier's mistakes, by kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mistakes: Option<Mistakes>,
 }
@@ -31,10 +31,10 @@ pub struct Accuracy {
 /// A verifier's two kinds of errors, and their denominators.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Mistakes {
-    /// Wrong steps that it did not reject.
+    /// Number of wrong steps that it did not reject.
     pub false_accepts: usize,
     pub wrong: usize,
-    /// Right steps that it did not accept.
+    /// Number of right steps that it did not accept.
     pub false_rejects: usize,
     pub right: usize,
 }
@@ -57,7 +57,7 @@ impl Accuracy {
     }
 }
 
-/// `per_task` held-out samples of each task, always the same for one recipe.
+/// Draws `per_task` held-out samples of each task, always the same for one recipe.
 ///
 /// # Errors
 /// [`TrainError::SamplesTooLong`] for a task whose samples do not fit the context.
@@ -77,10 +77,10 @@ pub fn held_out(
         .collect()
 }
 
-/// Grades the first `per_task` samples of each task with the network that `score` computes.
+/// Grades the first `per_task` samples of each task by the scores that `score` computes.
 ///
 /// # Errors
-/// Of `score`, and if a sample does not fit the context.
+/// If `score` fails, or a sample does not fit the context.
 pub fn evaluate(
     recipe: &Recipe,
     score: &mut dyn FnMut(&Batch) -> Result<Scores, TrainError>,
@@ -92,14 +92,18 @@ pub fn evaluate(
     for (task, samples) in tasks.iter().zip(held_out) {
         let mut result =
             Accuracy { task: task.clone(), correct: 0, samples: 0, loss: 0.0, mistakes: None };
+
         let mut mistakes = Mistakes::default();
         let mut graded = 0;
         let mut targets = 0;
+
         let mut batch = Batch::default();
         let mut samples: Vec<&Encoded> = samples.iter().take(per_task).collect();
         samples.sort_by_key(|sample| sample.inputs());
+
         for (index, sample) in samples.iter().enumerate() {
             batch.push(sample, recipe.model.context)?;
+            // A pass is full, or these are the last samples.
             if batch.inputs.len() >= recipe.batch.pass_tokens || index + 1 == samples.len() {
                 let scores = score(&batch)?;
                 for hit in exact(&batch, &scores) {
@@ -110,12 +114,14 @@ pub fn evaluate(
                     graded += 1;
                     result.correct += usize::from(hit);
                 }
+
                 result.samples += batch.sequences.len();
                 result.loss += scores.losses.iter().map(|&loss| f64::from(loss)).sum::<f64>();
                 targets += batch.targets.len();
                 batch = Batch::default();
             }
         }
+
         result.mistakes = (recipe.data.role == Role::Verifier).then_some(mistakes);
         result.loss /= targets.max(1) as f64;
         results.push(result);

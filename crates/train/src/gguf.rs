@@ -20,15 +20,17 @@ const TYPE_F32: u32 = 6;
 const TYPE_BOOL: u32 = 7;
 pub const TYPE_STRING: u32 = 8;
 pub const TYPE_ARRAY: u32 = 9;
-/// The key of the vocabulary.
+
+/// Key of the vocabulary.
 pub const TOKENS_KEY: &str = "tokenizer.ggml.tokens";
 pub const CONTEXT_KEY: &str = "llama.context_length";
+
 /// llama.cpp's token types.
 const NORMAL: i32 = 1;
 const CONTROL: i32 = 3;
 const USER_DEFINED: i32 = 4;
 
-/// Where a tensor of the file lies in the flat vector of weights.
+/// A tensor of the file, and where it lies in the flat vector of weights.
 pub struct Place {
     pub name: String,
     /// Rows and columns; a norm gain has one row.
@@ -41,18 +43,18 @@ impl Place {
         self.start..self.start + self.shape.0 * self.shape.1
     }
 
-    /// As in the file: the innermost first.
+    /// Dimensions as in the file, the innermost first.
     pub fn dimensions(&self) -> Vec<u64> {
         let (rows, columns) = (self.shape.0 as u64, self.shape.1 as u64);
         if rows == 1 { vec![columns] } else { vec![columns, rows] }
     }
 }
 
-/// What a file says about its model beside its architecture.
+/// What a file states about its model besides the architecture.
 #[derive(Clone, Copy)]
 pub struct About<'a> {
     pub name: &'a str,
-    /// Empty: not known.
+    /// Tasks that it was trained on; empty if unknown.
     pub tasks: &'a [String],
 }
 
@@ -62,7 +64,7 @@ impl<'a> From<&'a str> for About<'a> {
     }
 }
 
-/// The whole file.
+/// Encodes a model as a whole file.
 pub fn encode<'a>(
     about: impl Into<About<'a>>,
     layout: &Layout,
@@ -72,15 +74,20 @@ pub fn encode<'a>(
 ) -> Vec<u8> {
     let tensors = places(layout);
     let metadata = metadata(about.into(), layout, vocabulary, precision);
+
     let mut out = Vec::with_capacity(weights.len() * 4 + (1 << 14));
+    // The header: magic number, version, and the numbers of tensors and keys.
     out.extend(b"GGUF");
     out.extend(3u32.to_le_bytes());
     out.extend((tensors.len() as u64).to_le_bytes());
     out.extend((metadata.entries.len() as u64).to_le_bytes());
+
     for (key, value) in &metadata.entries {
         text(&mut out, key);
         out.extend(value);
     }
+
+    // Where each tensor lies, with offsets that count from the first tensor's data.
     let mut offset = 0;
     for tensor in &tensors {
         let precision = element(tensor, precision);
@@ -92,15 +99,18 @@ pub fn encode<'a>(
         out.extend((offset as u64).to_le_bytes());
         offset += precision.bytes(tensor.span().len()).next_multiple_of(ALIGNMENT);
     }
+
+    // The data. It begins at a multiple of the alignment, as every tensor does.
     for tensor in &tensors {
         out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
         element(tensor, precision).encode(&weights[tensor.span()], &mut out);
     }
+
     out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
     out
 }
 
-/// What a tensor is written in, if matrices are written in `matrices`: norm gains are always f32.
+/// The type that a tensor is written in: `matrices`, except for norm gains, which are always f32.
 fn element(tensor: &Place, matrices: Precision) -> Precision {
     if tensor.shape.0 > 1 { matrices } else { Precision::F32 }
 }
@@ -112,6 +122,7 @@ pub fn places(layout: &Layout) -> Vec<Place> {
     let mut push = |name: String, rows: usize, cols: usize, start: usize| {
         places.push(Place { name, shape: (rows, cols), start });
     };
+
     push("token_embd.weight".to_owned(), layout.tokens, d_model, layout.embedding.start);
     for (index, layer) in layout.layers.iter().enumerate() {
         let mut block = |part: &str, rows, cols, start| {
@@ -127,6 +138,7 @@ pub fn places(layout: &Layout) -> Vec<Place> {
         block("ffn_up", ff, d_model, layer.gate_up.start + ff * d_model);
         block("ffn_down", d_model, ff, layer.down.start);
     }
+
     push("output_norm.weight".to_owned(), 1, d_model, layout.output_norm.start);
     places
 }
@@ -200,11 +212,14 @@ pub fn metadata(
     data.string("general.architecture", "llama");
     data.string("general.type", "model");
     data.string("general.name", about.name);
+
     if !about.tasks.is_empty() {
         data.strings(TASKS_KEY, about.tasks);
     }
+
     data.number("general.file_type", precision.file_type());
     data.number("general.alignment", ALIGNMENT);
+
     data.number(CONTEXT_KEY, architecture.context);
     data.number("llama.embedding_length", architecture.d_model);
     data.number("llama.block_count", architecture.layers);
@@ -215,28 +230,35 @@ pub fn metadata(
     data.number("llama.rope.dimension_count", architecture.head_dim());
     data.real("llama.rope.freq_base", 10_000.0);
     data.number("llama.vocab_size", vocabulary.size());
+
     data.string("tokenizer.ggml.model", "gpt2");
     // Unlike other pre-tokenizers, this one splits bytes correctly and keeps spaces when
     // detokenizing.
     data.string("tokenizer.ggml.pre", "qwen2");
+
     let mut tokens: Vec<String> = (0..=255).map(|byte| printable(byte).to_string()).collect();
     tokens.extend(["<|bos|>", "<|eos|>", "<|pad|>"].map(str::to_owned));
     // User-defined tokens are written as they are.
     tokens.extend_from_slice(vocabulary.words());
     data.strings(TOKENS_KEY, &tokens);
+
     let kind = |token| match token {
         0..256 => NORMAL,
         256..259 => CONTROL,
         _ => USER_DEFINED,
     };
+
     let kinds: Vec<i32> = (0..vocabulary.size()).map(kind).collect();
     data.integers("tokenizer.ggml.token_type", &kinds);
+
     // llama.cpp refuses a vocabulary without merges. This one would join two NUL bytes, but no such
     // token exists.
     data.strings("tokenizer.ggml.merges", &[format!("{0} {0}", printable(0))]);
+
     data.number("tokenizer.ggml.bos_token_id", usize::from(BOS));
     data.number("tokenizer.ggml.eos_token_id", usize::from(EOS));
     data.number("tokenizer.ggml.padding_token_id", usize::from(PAD));
+
     data.flag("tokenizer.ggml.add_bos_token", true);
     data.flag("tokenizer.ggml.add_eos_token", false);
     data
@@ -248,6 +270,7 @@ fn printable(byte: u8) -> char {
     if shown(byte) {
         return char::from(byte);
     }
+
     let hidden_before = (0..byte).filter(|&b| !shown(b)).count() as u32;
     char::from_u32(256 + hidden_before).expect("invariant: 256 to 323 are characters")
 }

@@ -12,13 +12,14 @@ use super::recipe::{MatrixOptimizer, Optimizer};
 pub struct GpuNetwork(Network);
 
 impl GpuNetwork {
-    /// The network on the GPU of this number.
+    /// Creates the network on the GPU of this number.
     ///
     /// # Errors
-    /// If there is no such GPU, or the architecture is none that its kernels can compute.
+    /// If there is no such GPU, or the kernels cannot compute this architecture.
     pub fn new(layout: &Layout, optimizer: &Optimizer, ordinal: usize) -> Result<Self, TrainError> {
         let architecture = layout.architecture;
         let rotation = Rotation::new(architecture.context, architecture.head_dim());
+
         let layers = layout.layers.iter().map(|spans| LayerStarts {
             attention_norm: spans.attention_norm.start,
             qkv: spans.qkv.start,
@@ -27,12 +28,14 @@ impl GpuNetwork {
             gate_up: spans.gate_up.start,
             down: spans.down.start,
         });
+
         let starts = Starts {
             embedding: layout.embedding.start,
             layers: layers.collect(),
             output_norm: layout.output_norm.start,
             len: layout.len,
         };
+
         let shape = Shape {
             d_model: architecture.d_model,
             heads: architecture.heads,
@@ -43,12 +46,14 @@ impl GpuNetwork {
                 .collect(),
             starts,
         };
+
         let part = |part: super::layout::Part| Tensor {
             start: part.start,
             rows: part.rows,
             columns: part.columns,
         };
         let tensors: Vec<_> = layout.parts().into_iter().map(part).collect();
+
         let rule = Rule {
             is_muon: optimizer.matrices == MatrixOptimizer::Muon,
             beta1: optimizer.beta1,
@@ -56,6 +61,7 @@ impl GpuNetwork {
             weight_decay: optimizer.weight_decay,
             clip_norm: optimizer.clip_norm,
         };
+
         Ok(Self(Network::new(shape, &tensors, rule, ordinal)?))
     }
 
@@ -67,13 +73,14 @@ impl GpuNetwork {
         scores(batch, |input| self.0.score(input))
     }
 
-    /// As `score`; the gradient of `weight` times the summed losses is added to the one under way.
+    /// Like `score`, and adds the gradient of `weight` times the summed losses to the accumulated
+    /// one.
     pub fn learn(&mut self, batch: &Batch, weight: f32) -> Result<Scores, TrainError> {
         scores(batch, |input| self.0.learn(input, weight))
     }
 
-    /// Calls `slope` with each target's place and logits, which it replaces by the gradient of the
-    /// sum of its losses.
+    /// Calls `slope` with the index of each target and its logits, which it replaces by the
+    /// gradient of the sum of the losses.
     pub fn minimise(
         &mut self,
         batch: &Batch,
@@ -82,7 +89,7 @@ impl GpuNetwork {
         on_input(batch, |input| self.0.minimise(input, slope))
     }
 
-    /// Calls `see` with each target's place and logits.
+    /// Calls `see` with the index of each target and its logits.
     pub fn each_logits(
         &mut self,
         batch: &Batch,
@@ -96,13 +103,13 @@ impl GpuNetwork {
         on_input(batch, |input| self.0.features(input))
     }
 
-    /// Norm of the gradient under way.
+    /// Norm of the accumulated gradient.
     pub fn gradient_norm(&mut self) -> Result<f64, TrainError> {
         Ok(self.0.gradient_norm()?)
     }
 
-    /// The `step`-th update by the gradient, whose norm is `norm`, and of the running average by
-    /// `share` of the difference.
+    /// Makes the `step`-th update by the gradient, whose norm is `norm`, and moves the running
+    /// average to the weights by `share` of the difference.
     pub fn update(
         &mut self,
         step: u64,
@@ -113,7 +120,7 @@ impl GpuNetwork {
         Ok(self.0.update(step, norm, rate, share)?)
     }
 
-    /// Takes over weights, their running average and moments.
+    /// Sets the weights, their running average and the moments.
     pub fn set_state(
         &mut self,
         flat: &[f32],
@@ -135,7 +142,7 @@ impl GpuNetwork {
         Ok(self.0.exchange_average()?)
     }
 
-    /// Moves the gradient to `flat`, and begins anew.
+    /// Moves the accumulated gradient to `flat`.
     #[cfg(test)]
     pub fn take_gradient(&mut self, flat: &mut [f32]) -> Result<(), TrainError> {
         Ok(self.0.take_gradient(flat)?)
@@ -158,6 +165,7 @@ fn on_input<T>(
         batch.sequences.iter().all(Sequence::has_one_completion),
         "only a processor learns from groups"
     );
+
     let lengths: Vec<_> = batch.sequences.iter().map(|sequence| sequence.rows.len()).collect();
     let targets: Vec<_> = batch.targets.iter().map(|target| (target.row, target.token)).collect();
     Ok(pass(Input { tokens: &batch.inputs, lengths: &lengths, targets: &targets })?)

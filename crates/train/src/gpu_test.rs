@@ -1,6 +1,6 @@
-//! The GPU's kernels against the network on the processor. Without a GPU, they run on the emulator
-//! of `prime-cuda`: the same source, compiled as C++. With `PRIME_TEST_GPU` set to the number of a
-//! device, they run there.
+//! The GPU's kernels against the network on the processor. With `PRIME_TEST_GPU` set to the number
+//! of a device, they run there; otherwise on the emulator of `prime-cuda`, which is the same source
+//! compiled as C++.
 
 use std::path::Path;
 use std::process::Command;
@@ -29,8 +29,10 @@ fn on_a_gpu(name: &str, body: impl FnOnce(usize)) {
     if std::env::var_os(EMULATED).is_some() {
         return body(0);
     }
+
     let folder = tempfile::tempdir().expect("a folder");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuda/emulator/emulator.cpp");
+
     let driver = folder.path().join("libcuda.so");
     let status = Command::new("c++")
         .args(["-O2", "-std=c++17", "-shared", "-fPIC", "-Wno-unknown-pragmas"])
@@ -44,10 +46,13 @@ fn on_a_gpu(name: &str, body: impl FnOnce(usize)) {
         .arg(&driver)
         .status()
         .expect("a C++ compiler, which llama.cpp needs too");
+
     assert!(status.success(), "the emulator does not compile");
+    // The emulator is all three libraries in one file.
     for library in ["libcublas.so", "libnvrtc.so"] {
         std::fs::hard_link(&driver, folder.path().join(library)).expect("a link");
     }
+
     let status = Command::new(std::env::current_exe().expect("this program"))
         .args([&format!("gpu_test::{name}"), "--exact", "--nocapture"])
         .env(EMULATED, "1")
@@ -64,17 +69,20 @@ fn losses_and_gradients_are_those_of_f32_to_rounding() {
         let flat = layout.initialize(6);
         let mut gpu = GpuNetwork::new(&layout, &Optimizer::default(), ordinal).expect("a GPU");
         gpu.set_weights(&flat).expect("weights");
-        // Samples within one tile of attention and across several; what the buffers hold of a
-        // larger batch must not matter.
+
+        // Samples within one tile of attention and across several. The second batch is smaller:
+        // what the buffers still hold of the first must not matter.
         let batches = [
             batch(&[(70, 20), (5, 1), (20, 40), (0, 3), (31, 33), (90, 30)]),
             batch(&[(3, 4), (0, 0)]),
         ];
+
         for (batch, (wanted, gradient)) in
             batches.iter().zip(learnt::<f32>(&layout, &flat, &batches))
         {
             let scored = gpu.score(batch).expect("scores");
             let found = gpu.learn(batch, 0.01).expect("a gradient");
+
             assert_eq!(found.losses.len(), wanted.losses.len());
             for ((found, wanted), scored) in
                 found.losses.iter().zip(&wanted.losses).zip(&scored.losses)
@@ -82,6 +90,7 @@ fn losses_and_gradients_are_those_of_f32_to_rounding() {
                 assert!((found - wanted).abs() < 0.03 * (1.0 + wanted), "{found}, not {wanted}");
                 assert!((found - scored).abs() < 1e-5, "{found}, {scored} without a gradient");
             }
+
             let mut own = vec![0.0; layout.len];
             gpu.take_gradient(&mut own).expect("the gradient");
             assert_alike(&layout, &own, &gradient);
@@ -95,14 +104,17 @@ fn gradients_of_several_batches_add_up() {
         let layout = Layout::new(SMALL, 259);
         let mut gpu = GpuNetwork::new(&layout, &Optimizer::default(), ordinal).expect("a GPU");
         gpu.set_weights(&layout.initialize(6)).expect("weights");
+
         let batches = [batch(&[(30, 9)]), batch(&[(4, 50), (60, 2)])];
         let mut sum = vec![0.0; layout.len];
         let mut own = vec![0.0; layout.len];
+
         for batch in &batches {
             gpu.learn(batch, 0.01).expect("a gradient");
             gpu.take_gradient(&mut own).expect("the gradient");
             sum.iter_mut().zip(&own).for_each(|(sum, own)| *sum += own);
         }
+
         for batch in &batches {
             gpu.learn(batch, 0.01).expect("a gradient");
         }
@@ -120,26 +132,31 @@ fn updates_are_those_of_the_processor_to_rounding() {
         for matrices in [MatrixOptimizer::Adamw, MatrixOptimizer::Muon] {
             let plan = Optimizer { matrices, clip_norm: 0.05, ..Optimizer::default() };
             let zero = || Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
+
             let mut gpu = GpuNetwork::new(&layout, &plan, ordinal).expect("a GPU");
             gpu.set_state(&start, &start, &zero()).expect("a state");
             let mut updater = Updater::<Bf16>::new(&plan, &layout, zero(), 0);
             let (mut flat, mut average) = (start.clone(), start.clone());
+
             for (step, batch) in batches.iter().enumerate() {
-                // Both get the gradient of the GPU: it is taken, and computed again.
+                // Both get the GPU's gradient, which is taken for one and computed again for the
+                // other.
                 let mut gradient = vec![0.0; layout.len];
                 gpu.learn(batch, 0.01).expect("a gradient");
                 gpu.take_gradient(&mut gradient).expect("the gradient");
                 let norm = prime_kernels::rows::squares(&gradient).sqrt();
+
                 gpu.learn(batch, 0.01).expect("a gradient");
                 let own_norm = gpu.gradient_norm().expect("a norm");
                 assert!((own_norm / norm - 1.0).abs() < 1e-4, "{own_norm}, not {norm}");
                 gpu.update(step as u64 + 1, norm, 1e-2, 0.3).expect("an update");
+
                 updater.update(&mut flat, &mut gradient, norm, 1e-2);
                 average
                     .iter_mut()
                     .zip(&flat)
                     .for_each(|(average, weight)| *average += 0.3 * (weight - *average));
-                // So that the second gradient is that of the same weights.
+
                 let (own, own_average, moments) = gpu.state().expect("the state");
                 let moved = |to: &[f32]| -> Vec<f32> {
                     to.iter().zip(&start).map(|(to, from)| to - from).collect()
@@ -147,6 +164,8 @@ fn updates_are_those_of_the_processor_to_rounding() {
                 assert_alike(&layout, &moved(&own), &moved(&flat));
                 assert_alike(&layout, &moved(&own_average), &moved(&average));
                 assert_alike(&layout, &moments.first, &updater.moments().first);
+
+                // The second gradient must be that of the same weights.
                 gpu.set_state(&flat, &average, &updater.moments()).expect("a state");
             }
         }
@@ -162,15 +181,18 @@ fn reinforcement_learning_computes_what_it_does_on_the_processor() {
         let zero = || Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
         let plan = Optimizer { matrices: MatrixOptimizer::Adamw, ..Optimizer::default() };
         let batches = [batch(&[(70, 20), (5, 1), (0, 3)]), batch(&[(3, 4), (60, 30)])];
+
         let loss = Loss {
             objective: Objective { clip: 0.2, kl: 0.3, entropy: 0.1 },
             gain: Gain::Ratio,
             temperature: 2.0,
         };
+
         let results = [None, Some(ordinal)].map(|gpu| {
             let update = Update { gpu, ..Update::default() };
             let mut policy =
                 Policy::new(update, &plan, &layout, [&flat, &initial], zero(), 0).expect("a GPU");
+
             let mut found = Vec::new();
             for batch in &batches {
                 let reference = policy.reference(batch, loss.temperature).expect("logits");
@@ -187,29 +209,35 @@ fn reinforcement_learning_computes_what_it_does_on_the_processor() {
                         weight: 0.125,
                     })
                     .collect();
+
                 let features = policy.features(batch).expect("features");
                 assert_eq!(features.len(), batch.targets.len() * SMALL.d_model);
                 let terms = policy.learn(batch, loss, &drawn).expect("a gradient");
                 found.extend(reference.into_iter().chain(features));
                 found.extend(terms.iter().flat_map(|term| [term.loss, term.kl, term.entropy]));
             }
+
             let norm = policy.step(1e-3).expect("an update");
             assert_eq!(
                 policy.flat(),
                 flat,
                 "rollouts see the weights of before until they are settled"
             );
+
             let moments = policy.settle().expect("the state");
             (found, norm, moments.first, policy.flat().to_vec())
         });
+
         let [(wanted, norm, moments, weights), (found, own_norm, own_moments, own_weights)] =
             results;
         assert_eq!(wanted.len(), found.len());
         for (wanted, found) in wanted.iter().zip(&found) {
             assert!((wanted - found).abs() < 0.05 * (1.0 + wanted.abs()), "{found}, not {wanted}");
         }
+
         assert!((own_norm / norm - 1.0).abs() < 0.02, "{own_norm}, not {norm}");
         assert_alike(&layout, &own_moments, &moments);
+
         // Adam's first step is a rate in the direction of the gradient's sign; which sign a
         // gradient near zero has is rounding.
         let agree =

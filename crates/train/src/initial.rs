@@ -1,5 +1,5 @@
-//! Initial weights and their vocabulary, read from a GGUF that this trainer exported. Any other
-//! file is refused with the reason: nothing is guessed.
+//! Initial weights and their vocabulary, read from a GGUF file that this trainer exported. Any
+//! other file is refused with the reason: nothing is guessed.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,13 +16,14 @@ use super::{
 
 /// The version of the format that this trainer writes.
 const VERSION: u32 = 3;
+
 /// Metadata that may differ between files: the name, and the precision, which each tensor states
 /// itself.
 const FREE_KEYS: [&str; 2] = ["general.name", "general.file_type"];
 
 impl Recipe {
-    /// Takes over the words of the initial model, unless the recipe has no such model or lists
-    /// words itself.
+    /// Adopts the words of the initial model, unless the recipe has no such model or lists words
+    /// itself.
     ///
     /// # Errors
     /// If the file cannot be read, or is not an export of this trainer.
@@ -62,8 +63,8 @@ pub(crate) fn policy(
 /// The policy in the bytes of a file.
 ///
 /// # Errors
-/// What `refuse` makes of the reason if they are not an export of a model of this architecture by
-/// this trainer.
+/// If they are not an export of a model of this architecture by this trainer: `refuse` turns the
+/// reason into an error.
 pub(crate) fn policy_of(
     bytes: &[u8],
     model: Architecture,
@@ -87,7 +88,7 @@ fn read(path: &Path) -> Result<Vec<u8>, TrainError> {
 /// The flat weights of a file.
 ///
 /// # Errors
-/// In what way the file is not an export of a model of this architecture by this trainer.
+/// The reason why the file is not an export of a model of this architecture by this trainer.
 pub(crate) fn weights(
     bytes: &[u8],
     layout: &Layout,
@@ -100,9 +101,11 @@ pub(crate) fn weights(
             header.version
         ));
     }
+
     if let Some(difference) = difference(bytes, &header, layout, vocabulary) {
         return Err(difference);
     }
+
     let places = places(layout);
     if header.tensors.len() != places.len() {
         return Err(format!(
@@ -111,22 +114,27 @@ pub(crate) fn weights(
             places.len()
         ));
     }
+
     let mut weights = vec![0.0; layout.len];
     for place in &places {
         let name = &place.name;
         let tensor = header.tensors.iter().find(|tensor| tensor.name == *name);
         let tensor = tensor.ok_or_else(|| format!("it has no tensor `{name}`"))?;
+
         if tensor.dimensions != place.dimensions() {
             return Err(format!("its tensor `{name}` has another shape"));
         }
+
         let precision = Precision::of_code(tensor.kind);
         let precision =
             precision.ok_or_else(|| format!("its tensor `{name}` is none of f32, f16 and q8_0"))?;
         let data = precision
             .decode(slice(bytes, &(tensor.offset..tensor.offset.saturating_add(tensor.bytes))));
+
         if !data.iter().all(|weight| weight.is_finite()) {
             return Err(format!("its tensor `{name}` has a weight that is not finite"));
         }
+
         let target = &mut weights[place.span()];
         if data.len() != target.len() {
             return Err(format!(
@@ -144,28 +152,33 @@ pub(crate) fn weights(
 /// tokens that stood for it.
 ///
 /// # Errors
-/// As [`weights`], except that the context may differ; a word of the file must not be missing.
+/// Those of [`weights`], except that the context may differ; also if a word of the file is missing.
 fn extended(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec<f32>, String> {
     let header = gguf::parse(bytes).map_err(|error| error.to_string())?;
     let context = header.values.get(CONTEXT_KEY).and_then(|place| number(slice(bytes, place)));
     let context = context.map_or(layout.architecture.context, |context| context as usize);
     let architecture = Architecture { context, ..layout.architecture };
+
     let known = words(bytes).ok().and_then(|words| Vocabulary::new(words).ok());
     let Some(known) = known else {
         return weights(bytes, &Layout::new(architecture, vocabulary.size()), vocabulary);
     };
+
     if let Some(lost) = known.words().iter().find(|word| !vocabulary.words().contains(word)) {
         return Err(format!(
             "its vocabulary has the word {lost:?}, which data.words lacks: list all its words there, or leave the key out"
         ));
     }
+
     let own = Layout::new(architecture, known.size());
     let found = weights(bytes, &own, &known)?;
     let (embedding, rest) = found.split_at(own.embedding.end);
+
     let d_model = architecture.d_model;
     let (bases, rows) = embedding.split_at(BASE * d_model);
     let row = |token: usize| &embedding[token * d_model..][..d_model];
     let mut weights = bases.to_vec();
+
     for word in vocabulary.words() {
         match known.words().iter().position(|other| other == word) {
             Some(place) => weights.extend(&rows[place * d_model..][..d_model]),
@@ -178,6 +191,7 @@ fn extended(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result<Ve
             }
         }
     }
+
     weights.extend(rest);
     Ok(weights)
 }
@@ -185,44 +199,49 @@ fn extended(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result<Ve
 /// The words of a file's vocabulary, in the order of their tokens.
 ///
 /// # Errors
-/// In what way the file is not an export of this trainer.
+/// The reason why the file is not an export of this trainer.
 fn words(bytes: &[u8]) -> Result<Vec<String>, String> {
     let header = gguf::parse(bytes).map_err(|error| error.to_string())?;
     let place = header.values.get(TOKENS_KEY);
+
     let place = place.ok_or_else(|| {
         format!("it has no `{TOKENS_KEY}`: only a file that this trainer exported can be used")
     })?;
+
     let tokens = strings(slice(bytes, place));
     let words = tokens.as_ref().and_then(|tokens| tokens.get(BASE..));
+
     words
         .map(<[String]>::to_vec)
         .ok_or_else(|| format!("its `{TOKENS_KEY}` is not a vocabulary of this trainer"))
 }
 
-/// The strings of an array with its types and its length, as [`Metadata::strings`] writes them.
+/// The strings of an array that [`Metadata::strings`] has written, with its types and length.
 ///
 /// [`Metadata::strings`]: super::gguf::Metadata::strings
 fn strings(value: &[u8]) -> Option<Vec<String>> {
     let types = [TYPE_ARRAY.to_le_bytes(), TYPE_STRING.to_le_bytes()].concat();
     let (count, mut rest) = value.strip_prefix(&types[..])?.split_first_chunk()?;
+
     let mut strings = Vec::new();
     for _ in 0..u64::from_le_bytes(*count) {
-        let (len, behind) = rest.split_first_chunk()?;
-        let (text, behind) =
-            behind.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+        let (len, after) = rest.split_first_chunk()?;
+        let (text, after) =
+            after.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
         strings.push(std::str::from_utf8(text).ok()?.to_owned());
-        rest = behind;
+        rest = after;
     }
+
     Some(strings)
 }
 
-/// The bytes in a range; nothing if the file does not have them.
+/// The bytes in a range; none if the file is too short.
 fn slice<'b>(bytes: &'b [u8], range: &Range<u64>) -> &'b [u8] {
     let (start, end) = (usize::try_from(range.start), usize::try_from(range.end));
     start.ok().zip(end.ok()).and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default()
 }
 
-/// The first key by which a file is not what this trainer would have written.
+/// Describes the first key whose value is not what this trainer would have written.
 fn difference(
     bytes: &[u8],
     header: &Header,
@@ -236,6 +255,7 @@ fn difference(
                 "it has no `{key}`: only a file that this trainer exported can be used"
             ));
         };
+
         let value = slice(bytes, place);
         if value != wanted {
             return Some(match (number(value), number(wanted)) {
@@ -281,12 +301,14 @@ mod tests {
             .as_ref(),
             Ok(&written)
         );
+
         let halves = weights(
             &encode("another", &layout, &vocabulary, &written, Precision::F16),
             &layout,
             &vocabulary,
         )
         .expect("an export");
+
         let largest = written.iter().zip(&halves).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(largest > 0.0 && largest < 1e-3, "{largest}");
     }
@@ -300,9 +322,11 @@ mod tests {
         let (few, more) = (vocabulary(&["cmp ", "so"]), vocabulary(&["so", "new=", "cmp "]));
         let layout = Layout::new(SMALL, few.size());
         let before = layout.initialize(3);
+
         let file = encode("a", &layout, &few, &before, Precision::F32);
         let longer = Layout::new(Architecture { context: 256, ..SMALL }, more.size());
         let after = extended(&file, &longer, &more).expect("its words are there");
+
         assert_eq!(after.len(), longer.len);
         assert_eq!(after[longer.embedding.end..], before[layout.embedding.end..]);
         let row = |weights: &[f32], token: usize| weights[token * 32..][..32].to_vec();
@@ -312,11 +336,13 @@ mod tests {
             [row(&after, BASE), row(&after, BASE + 2)],
             [row(&before, BASE), row(&before, BASE + 1)]
         );
+
         let letters: Vec<_> = "new=".bytes().map(|byte| row(&before, byte.into())).collect();
         for (column, weight) in row(&after, BASE + 1).into_iter().enumerate() {
             let mean = letters.iter().map(|letter| letter[column]).sum::<f32>() / 4.0;
             assert!((weight - mean).abs() < 1e-6, "column {column}");
         }
+
         let message =
             extended(&file, &longer, &vocabulary(&["so"])).expect_err("a word is missing");
         assert!(message.contains("list all its words"), "{message}");
@@ -333,6 +359,7 @@ mod tests {
         let Words::Listed(words) = recipe.data.words.clone() else {
             panic!("no words were adopted")
         };
+
         let vocabulary = Vocabulary::new(words).expect("words");
         let layout = Layout::new(recipe.model, vocabulary.size());
         let weights = recipe.initial_weights(&layout, &vocabulary).expect("an export");
@@ -344,6 +371,7 @@ mod tests {
         };
         listed.adopt_initial_words().expect("it lists its words");
         assert_eq!(listed.data.words, Words::Listed(vec!["cmp ".to_owned()]));
+
         let other = Vocabulary::new(vec!["cmp ".to_owned()]).expect("a word");
         let refused = listed.initial_weights(&Layout::new(listed.model, other.size()), &other);
         assert!(
@@ -356,11 +384,14 @@ mod tests {
     fn anything_else_is_refused_with_the_reason() {
         let (layout, vocabulary) = (Layout::new(SMALL, 259), Vocabulary::default());
         let file = encode("a", &layout, &vocabulary, &layout.initialize(3), Precision::F16);
+
         let refused =
             |bytes: &[u8]| weights(bytes, &layout, &vocabulary).expect_err("not of this model");
+
         for foreign in [&b"PK\x03\x04"[..], b"", &file[..3]] {
             assert!(refused(foreign).starts_with("not a GGUF file"), "{}", refused(foreign));
         }
+
         for len in [30, 4_000, file.len() - 64] {
             assert!(
                 refused(&file[..len]).starts_with("truncated or damaged"),
@@ -368,6 +399,7 @@ mod tests {
                 refused(&file[..len])
             );
         }
+
         for (architecture, part) in [
             (
                 Architecture { layers: 3, ..SMALL },
@@ -381,13 +413,16 @@ mod tests {
                 refused(&encode("a", &other, &vocabulary, &other.initialize(3), Precision::F16));
             assert!(message.contains(part), "{message}");
         }
+
         let at = file.windows(10).position(|window| window == b"token_embd").expect("named");
         let mut renamed = file.clone();
         renamed[at] = b'x';
         assert_eq!(refused(&renamed), "it has no tensor `token_embd.weight`");
+
         let mut endless = file.clone();
         endless[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
         assert!(refused(&endless).starts_with("truncated or damaged"), "a count that no file has");
+
         let mut older = file.clone();
         older[4] = 2;
         assert_eq!(refused(&older), "it has version 2 of the format, only 3 is supported");

@@ -48,11 +48,13 @@ impl Layout {
     pub fn new(architecture: Architecture, tokens: usize) -> Self {
         let Architecture { d_model, layers, ff, .. } = architecture;
         let mut len = 0;
+
         let mut take = |size: usize| {
             let start = len;
             len += size;
             start..len
         };
+
         let embedding = take(tokens * d_model);
         let layers = (0..layers)
             .map(|_| LayerSpans {
@@ -64,6 +66,7 @@ impl Layout {
                 down: take(d_model * ff),
             })
             .collect();
+
         let output_norm = take(d_model);
         Self { architecture, tokens, embedding, layers, output_norm, len }
     }
@@ -74,6 +77,7 @@ impl Layout {
         let Architecture { d_model, ff, .. } = self.architecture;
         let gain = |span: &Range<usize>| Part { start: span.start, rows: 1, columns: d_model };
         let matrix = |start: usize, rows: usize, columns: usize| Part { start, rows, columns };
+
         let mut parts = vec![matrix(self.embedding.start, self.tokens, d_model)];
         for layer in &self.layers {
             parts.push(gain(&layer.attention_norm));
@@ -87,6 +91,7 @@ impl Layout {
             );
             parts.push(matrix(layer.down.start, d_model, ff));
         }
+
         parts.push(gain(&self.output_norm));
         parts
     }
@@ -98,13 +103,17 @@ impl Layout {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut weights = vec![1.0; self.len];
         let Architecture { d_model, ff, .. } = self.architecture;
+
         let narrow = |width: usize| 1.0 / (width as f64).sqrt();
+        // Two projections of each layer add to the stream.
         let residual = 1.0 / (2.0 * self.layers.len() as f64).sqrt();
+
         let mut fill = |span: &Range<usize>, deviation: f64| {
             for weight in &mut weights[span.clone()] {
                 *weight = (deviation * normal(&mut rng)) as f32;
             }
         };
+
         fill(&self.embedding, 0.05);
         for layer in &self.layers {
             fill(&layer.qkv, narrow(d_model));
@@ -112,6 +121,7 @@ impl Layout {
             fill(&layer.gate_up, narrow(d_model));
             fill(&layer.down, narrow(ff) * residual);
         }
+
         weights
     }
 }
@@ -121,7 +131,7 @@ pub fn uniform(rng: &mut ChaCha8Rng) -> f64 {
     ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
-/// Brings items into a random order.
+/// Shuffles items.
 pub fn shuffle<T>(items: &mut [T], rng: &mut ChaCha8Rng) {
     for index in (1..items.len()).rev() {
         let other = (uniform(rng) * index as f64).round() as usize;

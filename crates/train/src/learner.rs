@@ -1,5 +1,5 @@
-//! What a training step computes, in the arithmetic that the recipe asks for: gradients of batches,
-//! and the update.
+//! The computations of a training step, in the arithmetic that the recipe asks for: gradients of
+//! batches, and the update.
 
 use std::thread;
 
@@ -28,7 +28,7 @@ pub struct Learned {
     pub missed: Vec<Encoded>,
 }
 
-/// A training's weights, and what changes them.
+/// A training's weights, and the arithmetic that updates them.
 pub struct Learner {
     layout: Layout,
     arithmetic: Arithmetic,
@@ -44,14 +44,14 @@ enum Arithmetic {
 
 /// A running average of the weights.
 struct Average {
-    /// Share of itself that it keeps in a step.
+    /// The fraction of itself that it keeps in a step.
     keep: f64,
     flat: Vec<f32>,
 }
 
 impl Average {
     /// The share of the difference by which it follows the weights. The first steps count more, so
-    /// that it does not begin with the weights of the start.
+    /// that the initial weights are soon forgotten.
     fn share(&self, steps: u64) -> f64 {
         1.0 - self.keep.min((1 + steps) as f64 / (10 + steps) as f64)
     }
@@ -65,7 +65,7 @@ impl Average {
 }
 
 impl Learner {
-    /// Goes on after `steps` updates.
+    /// Continues after `steps` updates.
     ///
     /// # Errors
     /// If the recipe asks for a GPU that cannot be used.
@@ -94,15 +94,17 @@ impl Learner {
         let targets: usize = batches.iter().map(|batch| batch.targets.len()).sum();
         let samples: usize = batches.iter().map(|batch| batch.sequences.len()).sum();
         let weight = 1.0 / targets as f32;
+
         let (tally, norm) = match &mut self.arithmetic {
             Arithmetic::Processor(learner) => learner.learn(batches, weight),
             Arithmetic::Gpu(learner) => learner.learn(batches, weight)?,
         };
+
         let exact = (samples - tally.missed.len()) as f64 / samples as f64;
         Ok(Learned { loss: tally.loss * f64::from(weight), exact, norm, missed: tally.missed })
     }
 
-    /// The second half of a step.
+    /// Updates the weights by the gradient: the second half of a step.
     ///
     /// # Errors
     /// If the GPU fails.
@@ -110,11 +112,13 @@ impl Learner {
         match &mut self.arithmetic {
             Arithmetic::Processor(learner) => learner.update(norm, rate),
             Arithmetic::Gpu(learner) => {
+                // The network on the GPU keeps the running average itself.
                 self.steps += 1;
                 let share = self.average.as_ref().map_or(1.0, |average| average.share(self.steps));
                 return learner.network.update(self.steps, norm, rate, share);
             }
         }
+
         self.steps += 1;
         if let Some(average) = &mut self.average {
             average.add(self.arithmetic.flat(), self.steps);
@@ -122,7 +126,7 @@ impl Learner {
         Ok(())
     }
 
-    /// Brings what the other methods give up to date with the GPU, if there is one.
+    /// Copies the state from the GPU, if there is one, so that the other methods return it.
     ///
     /// # Errors
     /// If the GPU fails.
@@ -137,11 +141,11 @@ impl Learner {
         Ok(())
     }
 
-    /// Calls `evaluate` with what computes the scores of a batch with the weights that are
-    /// exported: in f32, but on a GPU.
+    /// Calls `evaluate` with a function that scores a batch by the weights that are exported: in
+    /// f32, except on a GPU.
     ///
     /// # Errors
-    /// Of `evaluate`, and if the GPU fails.
+    /// If `evaluate` or the GPU fails.
     pub fn scored<T>(
         &mut self,
         evaluate: impl FnOnce(
@@ -154,6 +158,7 @@ impl Learner {
             let mut workspace = Workspace::default();
             return evaluate(&mut |batch| Ok(network.score(&weights, batch, &mut workspace)));
         };
+
         // Without a running average, it equals the weights.
         learner.network.exchange_average()?;
         let result = evaluate(&mut |batch| learner.network.score(batch))?;
@@ -171,12 +176,12 @@ impl Learner {
         self.average.as_ref().map_or(&[], |average| &average.flat)
     }
 
-    /// What is evaluated and exported.
+    /// The weights that are evaluated and exported: the average, if one is kept.
     pub fn best(&self) -> &[f32] {
         self.average.as_ref().map_or(self.flat(), |average| &average.flat)
     }
 
-    /// The same to decode with, in the training's arithmetic.
+    /// The [best](Self::best) weights, prepared for decoding in the training's arithmetic.
     pub fn kept(&self) -> Kept<'_> {
         match &self.arithmetic {
             Arithmetic::Processor(learner) if self.average.is_none() => {
@@ -199,7 +204,7 @@ impl Learner {
 
 /// Weights to decode with.
 pub enum Kept<'a> {
-    /// Those of the training.
+    /// The training's own.
     Present(&'a dyn ModelWeights),
     Prepared(Box<dyn ModelWeights>),
 }
@@ -242,12 +247,12 @@ impl Arithmetic {
 
 /// [`Threads`] of any element type.
 trait Processor {
-    /// The batches' gradient of `weight` times the summed losses, which is kept, and its norm.
+    /// Computes and keeps the gradient of `weight` times the summed losses; returns its norm.
     fn learn(&mut self, batches: &[Batch], weight: f32) -> (Tally, f64);
     fn update(&mut self, norm: f64, rate: f64);
     fn flat(&self) -> &[f32];
     fn weights(&self) -> &dyn ModelWeights;
-    /// Other weights in this arithmetic.
+    /// Prepares other weights in this arithmetic.
     fn prepared(&self, flat: &[f32]) -> Box<dyn ModelWeights>;
     fn moments(&self) -> Moments;
 }
@@ -257,7 +262,7 @@ struct Threads<E: Element> {
     network: Network,
     layout: Layout,
     flat: Vec<f32>,
-    /// Those of `flat`, prepared for products.
+    /// `flat`, prepared for products.
     weights: Weights<E>,
     updater: Updater<E>,
     gradient: Vec<f32>,
@@ -284,6 +289,7 @@ impl<E: Element> Processor for Threads<E> {
     fn learn(&mut self, batches: &[Batch], weight: f32) -> (Tally, f64) {
         let (network, weights) = (&self.network, &self.weights);
         let threads = self.workers.len();
+
         let work = |thread: usize, (workspace, gradient): &mut (Workspace<E>, Gradient)| {
             let mut tally = Tally::default();
             for batch in batches.iter().skip(thread).step_by(threads) {
@@ -292,24 +298,33 @@ impl<E: Element> Processor for Threads<E> {
             }
             tally
         };
+
+        // The threads' closures share it.
         let work = &work;
+
         let (first, others) = self.workers.split_first_mut().expect("invariant: there is a thread");
+        // The first worker runs on this thread.
         let tally = thread::scope(|scope| {
             let others: Vec<_> = others
                 .iter_mut()
                 .enumerate()
                 .map(|(index, worker)| scope.spawn(move || work(index + 1, worker)))
                 .collect();
+
             let mut tally = work(0, first);
             for other in others {
                 tally.add(other.join().expect("invariant: a worker does not panic"));
             }
+
             tally
         });
+
+        // The first worker's gradient becomes the sum of all, and each begins the next step empty.
         for (_, gradient) in others {
             first.1.add(gradient);
             gradient.clear();
         }
+
         first.1.take(&self.layout, &mut self.gradient);
         (tally, prime_kernels::rows::squares(&self.gradient).sqrt())
     }
@@ -339,7 +354,7 @@ impl<E: Element> Processor for Threads<E> {
 /// A network on a GPU.
 pub struct Gpu {
     network: GpuNetwork,
-    /// Of when they were last asked for, as are the moments.
+    /// Weights as of the last [`Learner::settle`], as are the moments.
     flat: Vec<f32>,
     moments: Moments,
 }

@@ -22,6 +22,8 @@ mod clock;
 mod convert;
 mod corrections;
 mod decoder;
+#[cfg(test)]
+mod decoder_test;
 mod drawer;
 mod element;
 mod evaluate;
@@ -44,6 +46,7 @@ mod recipe;
 mod records;
 pub mod rl;
 mod rollout;
+mod sampler;
 mod sft;
 mod states;
 #[cfg(test)]
@@ -132,7 +135,7 @@ impl From<prime_bench::tasks::UnknownTask> for TrainError {
 /// Checks conditions in order.
 ///
 /// # Errors
-/// The text of the first that does not hold.
+/// The text of the first condition that does not hold.
 fn all_hold(rules: &[(bool, &'static str)]) -> Result<(), &'static str> {
     rules.iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, text)| Err(*text))
 }

@@ -138,6 +138,7 @@ fn main() -> ExitCode {
                 .map_err(Into::into)
         }
     };
+
     done.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
         ExitCode::from(2)
@@ -170,14 +171,18 @@ fn train(arguments: &SftArguments) -> anyhow::Result<ExitCode> {
         );
         recipe.budget = Budget::Minutes(minutes);
     }
+
     let out = arguments.out.clone().unwrap_or_else(|| arguments.recipe.with_extension("gguf"));
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_interrupt(Arc::clone(&stop))?;
+
     let summary =
         sft(&recipe, samples.as_mut(), &out, &Session { resume: arguments.resume, stop: &stop })?;
+
     for accuracy in &summary.accuracy {
         println!("{}", line_of(accuracy));
     }
+
     println!(
         "{} steps, {} tokens, {:.0} s: {}",
         summary.steps,
@@ -185,6 +190,7 @@ fn train(arguments: &SftArguments) -> anyhow::Result<ExitCode> {
         summary.elapsed_s,
         summary.model.display()
     );
+
     // An interrupted run can be resumed: neither success nor an error of usage.
     Ok(ExitCode::from(u8::from(!summary.finished)))
 }
@@ -197,6 +203,7 @@ fn plan(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
     );
     let (recipe, mut samples) = read_recipe(&arguments.recipe)?;
     let plan = Plan::of(&recipe, samples.as_mut(), trial_s)?;
+
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&plan)?);
     } else {
@@ -209,17 +216,21 @@ fn reinforce(arguments: &RlArguments) -> anyhow::Result<ExitCode> {
     let path = arguments.recipe.display();
     let recipe = RlRecipe::from_toml(&read(&arguments.recipe)?)
         .with_context(|| format!("--recipe {path}"))?;
+
     let out = arguments.out.clone().unwrap_or_else(|| arguments.recipe.with_extension("gguf"));
     anyhow::ensure!(
         out != recipe.init,
         "{}: the model to start from would be overwritten, choose another --out",
         out.display()
     );
+
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_interrupt(Arc::clone(&stop))?;
     let session = Session { resume: arguments.resume, stop: &stop };
+
     let summary =
         rl(&recipe, &out, &session, &mut |record| eprintln!("{}", line_of_record(record)))?;
+
     for (held, initial) in summary.kept.iter().zip(&summary.initial) {
         println!(
             "{} {}: right {} of {} (initially {}), {:.1} proposals (initially {:.1}), {:.0} tokens (initially {:.0})",
@@ -234,6 +245,7 @@ fn reinforce(arguments: &RlArguments) -> anyhow::Result<ExitCode> {
             initial.tokens
         );
     }
+
     println!(
         "{}; {} iterations, {:.0} processor seconds; the model is that of iteration {}: {}",
         summary.ending.text(),
@@ -242,11 +254,12 @@ fn reinforce(arguments: &RlArguments) -> anyhow::Result<ExitCode> {
         summary.kept_iteration,
         summary.model.display()
     );
+
     // Neither an interruption nor a collapse is a success or an error of usage.
     Ok(ExitCode::from(u8::from(summary.ending != Ending::Finished)))
 }
 
-/// An iteration's line.
+/// The line that is printed for an iteration.
 fn line_of_record(record: &Record) -> String {
     let held: Vec<String> = record
         .held_out
@@ -262,9 +275,11 @@ fn line_of_record(record: &Record) -> String {
             )
         })
         .collect();
+
     let held = if held.is_empty() { String::new() } else { format!(" | {}", held.join("; ")) };
     let rehearsal =
         record.rehearsal.map(|loss| format!(", rehearsal {loss:.4}")).unwrap_or_default();
+
     format!(
         "{:7.0} s iteration {}: reward {:.3}, solved {:.2}, mixed {:.2}, kl {:.4}, entropy {:.4}, clipped {:.3}{rehearsal}{held}",
         record.cpu_s,
@@ -286,7 +301,7 @@ fn samples(recipe: &Recipe) -> Result<Box<dyn Samples>, TrainError> {
     })
 }
 
-/// A task's held-out results.
+/// The line that is printed for a task's held-out results.
 fn line_of(accuracy: &Accuracy) -> String {
     let rate = |count: usize, of: usize| {
         let share = Proportion::new(count as u64, of as u64).text();
@@ -311,16 +326,20 @@ fn line_of(accuracy: &Accuracy) -> String {
 fn stop_on_interrupt(stop: Arc<AtomicBool>) -> anyhow::Result<()> {
     let waiter = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        // Without it, Ctrl-C ends the process at once, as it does by default.
         let Ok(runtime) = runtime else { return };
+
         runtime.block_on(async {
             while tokio::signal::ctrl_c().await.is_ok() {
                 if stop.swap(true, Ordering::Relaxed) {
+                    // 128 + SIGINT, as a shell reports such an end.
                     std::process::exit(130);
                 }
                 eprintln!("stopping after this step; press Ctrl-C again to end at once");
             }
         });
     };
+
     std::thread::Builder::new()
         .name("interrupt".to_owned())
         .spawn(waiter)

@@ -17,7 +17,7 @@ impl<'a> ModelView<'a> {
         Self { architecture: layout.architecture, vocabulary: layout.tokens, weights }
     }
 
-    /// Rows [n, in] projected by a matrix, [n, out].
+    /// Projects rows [n, in] by a matrix to [n, out].
     pub fn project(&self, matrix: Matrix, rows: &[f32]) -> Vec<f32> {
         self.weights.project(matrix, rows, self.vocabulary)
     }

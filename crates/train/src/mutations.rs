@@ -1,4 +1,4 @@
-//! Mutates lines of a trace into candidates for wrong ones. Does not judge them.
+//! Mutates lines of a trace into candidates for wrong steps, without judging them.
 
 use std::ops::Range;
 
@@ -31,6 +31,7 @@ pub fn mutated(lines: &Neighbours, forms: &[&str], rng: &mut TaskRng) -> Option<
             rng.one_of(&others)
         }
     };
+
     match rng.below(4) {
         0 => Some(line.clone()),
         1 => other_number(line, rng),
@@ -47,6 +48,7 @@ fn numbers(line: &str) -> Vec<Range<usize>> {
             None => found.push(at..at + 1),
         }
     }
+
     found
 }
 
@@ -60,8 +62,10 @@ fn other_number(line: &str, rng: &mut TaskRng) -> Option<String> {
     if found.is_empty() {
         return None;
     }
+
     let place = found[rng.index(found.len())].clone();
     let number: u64 = line[place.clone()].parse().ok()?;
+
     let other = match rng.below(4) {
         0 => number.checked_add(1)?,
         1 => number.checked_sub(1)?,
@@ -70,6 +74,7 @@ fn other_number(line: &str, rng: &mut TaskRng) -> Option<String> {
             number - number / power % 10 * power + rng.below(10) * power
         }
     };
+
     Some(replaced(line, &place, &other.to_string()))
 }
 
@@ -79,9 +84,11 @@ fn exchanged(line: &str, rng: &mut TaskRng) -> Option<String> {
     if found.len() < 2 {
         return None;
     }
+
     let (a, b) = rng.pair(found.len());
     let (left, right) = (&found[a.min(b)], &found[a.max(b)]);
     let line_with = replaced(line, right, &line[left.clone()]);
+
     Some(replaced(&line_with, left, &line[right.clone()]))
 }
 
@@ -90,6 +97,7 @@ fn exchanged(line: &str, rng: &mut TaskRng) -> Option<String> {
 fn other_form(line: &str, forms: &[&str], rng: &mut TaskRng) -> Option<String> {
     let mut pieces = forms[rng.index(forms.len())].split('<');
     let mut other = pieces.next()?.to_owned();
+
     let mut values = numbers(line).into_iter();
     for piece in pieces {
         let (field, literal) = piece.split_once('>')?;
@@ -99,6 +107,7 @@ fn other_form(line: &str, forms: &[&str], rng: &mut TaskRng) -> Option<String> {
         other += &line[values.next()?];
         other += literal;
     }
+
     Some(other)
 }
 
@@ -122,6 +131,7 @@ mod tests {
         let digits = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "q10"];
         assert_eq!(all(|rng| other_number("q9", rng)), set(&digits));
         assert_eq!(all(|rng| other_number("done", rng)), set(&[]));
+
         let others = all(|rng| other_number("3 41", rng));
         assert!(
             ["2 41", "4 41", "3 40", "3 42", "3 91", "3 1"]

@@ -1,5 +1,5 @@
 //! AdamW over every tensor of the flat vector or, if the recipe says so, Muon over the matrices
-//! within the layers; decay on matrices only, and clipping by the gradient's global norm. The
+//! within the layers. Only matrices decay, and gradients are clipped by their global norm. The
 //! caller decides the learning rate.
 //!
 //! Muon (Jordan et al. 2024) makes the momentum of each matrix orthogonal. Its steps are scaled to
@@ -19,14 +19,14 @@ use super::recipe::{MatrixOptimizer, Optimizer};
 const NEWTON_SCHULZ: [f32; 3] = [3.4445, -4.775, 2.0315];
 const ITERATIONS: usize = 5;
 
-/// First and second moments of the gradient, laid out as the weights are.
+/// First and second moments of the gradient, laid out like the weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     pub first: Vec<f32>,
     pub second: Vec<f32>,
 }
 
-/// What updates weights. Muon's products multiply `E`.
+/// Updates weights. Muon's products multiply `E`.
 pub struct Updater<E: Element> {
     plan: Optimizer,
     parts: Vec<Part>,
@@ -36,7 +36,7 @@ pub struct Updater<E: Element> {
     buffers: Vec<Buffers<E>>,
 }
 
-/// A tensor, and what belongs to it in the flat vectors.
+/// A tensor's parts of the flat vectors.
 struct Item<'a> {
     part: Part,
     /// Whether Muon updates it.
@@ -59,7 +59,7 @@ struct Buffers<E: Element> {
 }
 
 impl<E: Element> Updater<E> {
-    /// Goes on from `moments` after `step` updates.
+    /// Continues from `moments` after `step` updates.
     pub fn new(plan: &Optimizer, layout: &Layout, moments: Moments, step: u64) -> Self {
         Self {
             plan: *plan,
@@ -70,25 +70,29 @@ impl<E: Element> Updater<E> {
         }
     }
 
-    /// Distributes the tensors over so many threads, which does not change what comes out.
+    /// Distributes the tensors over this many threads, which does not change the result.
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.buffers.resize_with(threads.max(1), Buffers::default);
         self
     }
 
-    /// One update. `norm` is that of the whole `gradient`, which is scaled down if it is too large.
+    /// Makes one update. `norm` is that of the whole `gradient`, which is scaled down if it is too
+    /// large.
     pub fn update(&mut self, weights: &mut [f32], gradient: &mut [f32], norm: f64, rate: f64) {
         let scale = self.plan.clip_norm / norm;
         if scale < 1.0 {
             gradient.iter_mut().for_each(|value| *value *= scale as f32);
         }
+
         self.step += 1;
         let (plan, step) = (self.plan, self.step);
         let threads = self.buffers.len();
+
         let mut shares: Vec<Vec<Item<'_>>> = (0..threads).map(|_| Vec::new()).collect();
         let Moments { first, second } = &mut self.moments;
         let (mut weights, mut gradient) = (weights, &*gradient);
         let (mut first, mut second) = (first.as_mut_slice(), second.as_mut_slice());
+
         // The parts tile the vectors, the embedding first.
         for (place, part) in self.parts.iter().enumerate() {
             let len = part.rows * part.columns;
@@ -104,6 +108,8 @@ impl<E: Element> Updater<E> {
             };
             shares[place % threads].push(item);
         }
+
+        // The first share is updated on this thread.
         thread::scope(|scope| {
             let mut work = shares.into_iter().zip(&mut self.buffers);
             let own = work.next();
@@ -112,6 +118,7 @@ impl<E: Element> Updater<E> {
                     share.into_iter().for_each(|item| buffers.update(&plan, item, step, rate))
                 });
             }
+
             if let Some((share, buffers)) = own {
                 share.into_iter().for_each(|item| buffers.update(&plan, item, step, rate));
             }
@@ -124,16 +131,18 @@ impl<E: Element> Updater<E> {
 }
 
 impl<E: Element> Buffers<E> {
-    /// The `step`-th update of one tensor.
+    /// Makes the `step`-th update of one tensor.
     fn update(&mut self, plan: &Optimizer, item: Item<'_>, step: u64, rate: f64) {
         let Item { part, is_muon, weights, gradient, first, second } = item;
         if is_muon {
             return self.muon(plan, part, weights, gradient, first, rate);
         }
+        // Norm gains, the tensors of one row, do not decay.
         let decay = if part.rows == 1 { 0.0 } else { rate * plan.weight_decay };
         let correction = |beta: f64| 1.0 - beta.powf(step as f64);
         let rates = [rate / correction(plan.beta1), correction(plan.beta2).sqrt(), decay];
         let betas = [plan.beta1 as f32, plan.beta2 as f32];
+
         rows::adamw(weights, gradient, [first, second], betas, 1e-8, rates.map(|rate| rate as f32));
     }
 
@@ -152,22 +161,32 @@ impl<E: Element> Buffers<E> {
             *momentum = gradient + beta * *momentum;
             *ahead = gradient + beta * *momentum;
         }
+
         let is_tall = part.rows > part.columns;
+        // X has the shorter side first, which makes X Xᵀ the smaller of its two squares.
         let (short, long) =
             if is_tall { (part.columns, part.rows) } else { (part.rows, part.columns) };
+
+        // Dividing by the Frobenius norm makes every singular value at most 1, where the iteration
+        // converges.
         let inverse = (1.0 / rows::squares(ahead).sqrt().max(1e-7)) as f32;
         let place = |row: usize, column: usize| {
             if is_tall { column * short + row } else { row * long + column }
         };
+
         let matrix = sized(&mut self.matrix, short * long);
         for (row, values) in matrix.chunks_exact_mut(long).enumerate() {
             for (column, value) in values.iter_mut().enumerate() {
                 *value = ahead[place(row, column)] * inverse;
             }
         }
+
         self.orthogonalize(short, long);
+        // Scaled to the size of AdamW's steps.
         let step = (rate * 0.2 * (long as f64).sqrt()) as f32;
         let keep = (1.0 - rate * plan.weight_decay) as f32;
+
+        // The buffer may hold more rows, of a larger matrix.
         for (row, values) in self.matrix.chunks_exact(long).take(short).enumerate() {
             for (column, value) in values.iter().enumerate() {
                 let weight = &mut weights[place(row, column)];
@@ -176,7 +195,7 @@ impl<E: Element> Buffers<E> {
         }
     }
 
-    /// `matrix` X [short, long] becomes nearly orthogonal: X := a X + (b A + c A²) X with A = X Xᵀ.
+    /// Makes `matrix` X [short, long] nearly orthogonal: X := a X + (b A + c A²) X with A = X Xᵀ.
     fn orthogonalize(&mut self, short: usize, long: usize) {
         let [a, b, c] = NEWTON_SCHULZ;
         let matrix = &mut self.matrix[..short * long];
@@ -184,11 +203,15 @@ impl<E: Element> Buffers<E> {
         let square = sized(&mut self.square, short * short);
         let fourth = sized(&mut self.fourth, short * short);
         let square_elements = sized(&mut self.square_elements, short * short);
+
         for _ in 0..ITERATIONS {
+            // A = X Xᵀ.
             round_into(matrix, elements);
             self.packed.pack_transposed(elements, long, long, short);
             let left = Left { values: elements, stride: long, rows: short, inner: long };
             E::multiply(left, &self.packed, short, square, short, Mode::Replace);
+
+            // b A + c A².
             round_into(square, square_elements);
             self.packed.pack(square_elements, short, short, short);
             let left = Left { values: square_elements, stride: short, rows: short, inner: short };
@@ -196,6 +219,8 @@ impl<E: Element> Buffers<E> {
             for (square, fourth) in square.iter_mut().zip(fourth.iter()) {
                 *square = b * *square + c * fourth;
             }
+
+            // X := a X + (b A + c A²) X.
             round_into(square, square_elements);
             self.packed.pack(elements, long, short, long);
             matrix.iter_mut().for_each(|value| *value *= a);

@@ -1,4 +1,4 @@
-//! What a training will cost, from a trial of its first steps. Writes nothing that stays.
+//! Estimates the cost of a training from a trial of its first steps. Writes only temporary files.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use super::{
     sft::Run,
 };
 
-/// Held-out samples drawn of each task.
+/// Number of held-out samples drawn per task.
 const SAMPLES: usize = 32;
 
-/// A task's held-out samples, in the tokens that the model reads.
+/// Lengths of a task's held-out samples, in tokens that the model reads.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskLength {
     pub task: String,
@@ -21,21 +21,21 @@ pub struct TaskLength {
     pub longest: usize,
 }
 
-/// The cost of a supervised training. Attempts of the model's own (`[corrections]`) come on top.
+/// The cost of a supervised training, without the model's own attempts (`[corrections]`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
     pub name: String,
     pub parameters: usize,
-    /// Tokens of the vocabulary.
+    /// Number of tokens of the vocabulary.
     pub vocabulary: usize,
-    /// Size of the exported file.
+    /// Size of the exported file in bytes.
     pub bytes: usize,
     pub tasks: Vec<TaskLength>,
     pub trial_steps: u64,
     pub trial_s: f64,
     pub tokens_per_step: f64,
     pub tokens_per_s: f64,
-    /// All steps of the budget.
+    /// Number of steps that the budget allows.
     pub steps: f64,
     pub tokens: f64,
     /// Wall time of the steps. A budget of processor seconds counts as wall time on as many
@@ -50,7 +50,7 @@ impl Plan {
     /// Makes steps for about `trial_s` seconds, at least a pool of eight, and extrapolates.
     ///
     /// # Errors
-    /// As training itself.
+    /// Like training itself.
     pub fn of(
         recipe: &Recipe,
         samples: &mut dyn Samples,
@@ -62,15 +62,19 @@ impl Plan {
             path: std::env::temp_dir(),
             source,
         })?;
+
         let mut small = recipe.clone();
         small.evaluation.samples = SAMPLES;
         small.evaluation.final_samples = SAMPLES;
+
         let mut run = Run::open(&small, samples, &folder.path().join("trial.gguf"), false)?;
         let (began, began_cpu) = (run.progress.elapsed_s(), run.cpu_s());
+        // Whole pools, because drawing a pool is part of the cost of its steps.
         while run.state.step == 0 || !run.ends_pool() || run.progress.elapsed_s() - began < trial_s
         {
             run.step(samples)?;
         }
+
         let (trial_s, trial_cpu_s) = (run.progress.elapsed_s() - began, run.cpu_s() - began_cpu);
         let began = run.progress.elapsed_s();
         run.grade(&small, SAMPLES)?;
@@ -85,11 +89,13 @@ impl Plan {
         };
         let tokens_per_step = trial_tokens / trial_steps as f64;
         let training_s = steps * step_s;
+
         let lengths = run.state.tasks.iter().zip(&run.held_out).map(|(task, held_out)| {
             let tokens = || held_out.iter().map(super::batch::Encoded::inputs);
             let mean = tokens().sum::<usize>() as f64 / held_out.len().max(1) as f64;
             TaskLength { task: task.clone(), mean, longest: tokens().max().unwrap_or_default() }
         });
+
         let model = gguf::encode(
             recipe.name.as_str(),
             &run.layout,
@@ -97,6 +103,7 @@ impl Plan {
             &run.state.weights,
             recipe.export.matrices,
         );
+
         Ok(Self {
             name: recipe.name.clone(),
             parameters: run.state.weights.len(),
@@ -178,6 +185,7 @@ mod tests {
         // Samples of 9 tokens, padded to a step of 256 or nearly.
         assert!((200.0..=270.0).contains(&plan.tokens_per_step), "{plan:?}");
         assert!((plan.tokens - 1000.0 * plan.tokens_per_step).abs() < 1.0, "{plan:?}");
+
         let text = plan.to_string();
         assert!(
             text.starts_with("toy: 2 tasks, ")

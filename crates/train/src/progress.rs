@@ -1,5 +1,5 @@
-//! What the user sees of a run, and its clock: a bar on a terminal, a plain line now and then
-//! elsewhere. The only place in this crate that reads the time.
+//! The progress of a run as the user sees it, and its clock: a bar on a terminal, a plain line
+//! every few seconds elsewhere. The only file in this crate that reads the wall clock.
 
 use std::{io::IsTerminal, time::Duration};
 
@@ -9,7 +9,8 @@ use tokio::time::Instant;
 use super::evaluate::Accuracy;
 
 const LOG_EVERY: Duration = Duration::from_secs(15);
-/// The bar is a fraction of the budget, in these units.
+
+/// Length of the bar: the budget in these units.
 const UNITS: u64 = 10_000;
 
 pub struct Progress {
@@ -23,7 +24,7 @@ pub struct Progress {
     exact: Option<f64>,
 }
 
-/// A step, as far as the user cares.
+/// The figures of a step that are shown.
 pub struct Status {
     pub step: u64,
     /// Fraction of the budget.
@@ -46,6 +47,7 @@ impl Progress {
                 ProgressBar::with_draw_target(Some(UNITS), ProgressDrawTarget::stderr_with_hz(4));
             bar.with_style(style)
         });
+
         Self {
             started: now,
             before_s,
@@ -62,18 +64,21 @@ impl Progress {
         self.before_s + self.started.elapsed().as_secs_f64()
     }
 
-    /// Shows a step now and then. Returns the smoothed loss and share of exact samples when it
-    /// does.
+    /// Counts a step, and shows it if the last one shown is long enough ago. Returns the smoothed
+    /// loss and share of exact samples if it does.
     pub fn step(&mut self, status: &Status) -> Option<[f64; 2]> {
         let smooth = |old: Option<f64>, new: f64| old.map_or(new, |old| 0.98 * old + 0.02 * new);
         let (loss, exact) = (smooth(self.loss, status.loss), smooth(self.exact, status.exact));
         (self.loss, self.exact) = (Some(loss), Some(exact));
+
         let since = self.logged.elapsed();
         if since < if self.bar.is_some() { Duration::from_secs(1) } else { LOG_EVERY } {
             return None;
         }
+
         let speed = (status.tokens - self.tokens_logged) as f64 / since.as_secs_f64();
         (self.logged, self.tokens_logged) = (Instant::now(), status.tokens);
+
         let elapsed = self.elapsed_s();
         let left = elapsed / status.spent.max(1e-9) * (1.0 - status.spent).max(0.0);
         let line = format!(
@@ -84,6 +89,7 @@ impl Progress {
             status.gradient_norm,
             clock(left)
         );
+
         match &self.bar {
             Some(bar) => {
                 bar.set_position((status.spent * UNITS as f64) as u64);
@@ -91,6 +97,7 @@ impl Progress {
             }
             None => eprintln!("{} {:5.1}% {line}", clock(elapsed), status.spent * 100.0),
         }
+
         Some([loss, exact])
     }
 
@@ -102,6 +109,7 @@ impl Progress {
             .iter()
             .map(|result| format!("{} {:.1}", result.task, result.rate() * 100.0))
             .collect();
+
         let samples = results.first().map_or(0, |result| result.samples);
         self.line(&format!(
             "{} eval step {step}: mean {:.2}% of {samples} per task in {seconds:.1} s | {}",

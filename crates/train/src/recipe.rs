@@ -16,8 +16,8 @@ pub struct Recipe {
     /// Seeds initialisation, sampling and the held-out set.
     pub seed: u64,
     pub budget: Budget,
-    /// Start from the weights of this GGUF file, exported by this trainer for the same
-    /// architecture; if absent, from random ones. A relative path starts at the working directory.
+    /// A GGUF file, exported by this trainer for the same architecture, whose weights training
+    /// starts from; if absent, they are random. A relative path starts at the working directory.
     #[serde(default)]
     pub init: Option<PathBuf>,
     #[serde(default)]
@@ -40,11 +40,11 @@ pub struct Recipe {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Budget {
-    /// Optimizer steps: the run is reproducible.
+    /// Optimizer steps, which make the run reproducible.
     Steps(u64),
     /// Wall-clock minutes, over all resumed parts of the run.
     Minutes(f64),
-    /// Seconds of processor time, likewise: what trainings are compared by.
+    /// Seconds of processor time, by which trainings are compared, over all parts of the run.
     CpuSeconds(f64),
 }
 
@@ -91,21 +91,21 @@ pub struct Data {
     pub role: Role,
     /// Slugs of the tasks to train on.
     pub tasks: Vec<String>,
-    /// How often tasks are drawn, relative to the others; 1 for those that are left out.
+    /// Relative frequencies of tasks; 1 for those that are left out.
     pub shares: BTreeMap<String, f64>,
     /// Relative frequencies of easy, medium and hard instances.
     pub difficulty_mix: [u64; 3],
-    /// First of the thousand base seeds of training instances; never the benchmark's own (42).
+    /// The first of the thousand base seeds of training instances; never the benchmark's own (42).
     pub training_base_seed: u64,
-    /// First of the thousand base seeds of held-out instances.
+    /// The first of the thousand base seeds of held-out instances.
     pub held_out_base_seed: u64,
-    /// Executors: the share of the training samples that are drawn so that each form of completion
-    /// in a trace is equally likely; the others are uniform over its steps. Held-out samples are
-    /// all uniform. Forms: `docs/lessons.md`.
+    /// For executors, the share of the training samples that are drawn so that each form of
+    /// completion in a trace is equally likely; the others are uniform over its steps. Held-out
+    /// samples are all uniform. `docs/lessons.md` explains forms.
     pub by_form: f64,
-    /// Executors: the share of the training samples whose step is drawn among all that are as good
-    /// as the reference's, where the task leaves a choice. Reinforcement learning needs a policy
-    /// that has something to choose from.
+    /// For executors, the share of the training samples whose step is drawn among all that are as
+    /// good as the reference's, where the task leaves a choice. Reinforcement learning needs a
+    /// policy that explores.
     pub choices: f64,
     /// Whether training instances are augmented as in the paper (`prime_bench::augmentation`).
     pub augmentation: bool,
@@ -125,10 +125,9 @@ impl Data {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Words {
-    /// At most so many of the words that the samples' notation has, those that save the most bytes
-    /// first.
+    /// At most this many words of the samples' notation, those that save the most bytes first.
     Frequent(usize),
-    /// These.
+    /// Exactly these words.
     Listed(Vec<String>),
 }
 
@@ -152,7 +151,7 @@ impl Default for Data {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BatchPlan {
-    /// Tokens of an optimizer step, on average.
+    /// Average number of tokens per optimizer step.
     pub tokens: usize,
     /// Tokens per pass through the network; a step accumulates the gradients of several passes.
     pub pass_tokens: usize,
@@ -160,19 +159,19 @@ pub struct BatchPlan {
     pub threads: usize,
     /// Tasks are drawn with probability proportional to `floor` + their held-out error rate.
     pub floor: f64,
-    /// What matrix products are computed in.
+    /// The arithmetic of matrix products.
     pub compute: Compute,
     /// The number of the CUDA device that computes losses and gradients, in bf16 products whatever
     /// `compute` says; if absent, the processor does.
     pub gpu: Option<usize>,
-    /// Threads that draw samples ahead, beside those of a step; 0: samples are drawn between steps.
-    /// What is drawn ahead knows the weights of the tasks and the corrections of some steps ago, so
-    /// a resumed run goes on with other samples than one that was not interrupted.
+    /// Number of threads that draw samples ahead, beside those of a step; 0 draws them between
+    /// steps. Samples drawn ahead use the weights of the tasks and the corrections of some steps
+    /// ago, so a resumed run continues with other samples than an uninterrupted one.
     pub drawers: usize,
 }
 
-/// The arithmetic of matrix products in training. Weights, sums and all else are f32, and so is
-/// what is exported.
+/// The arithmetic of matrix products in training. Everything else, including the sums and the
+/// weights, is f32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compute {
@@ -209,7 +208,7 @@ pub enum MatrixOptimizer {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Optimizer {
-    /// What updates the matrices within the layers; embedding and norms are AdamW's.
+    /// The rule for the matrices within the layers; AdamW updates embedding and norms.
     pub matrices: MatrixOptimizer,
     /// Peak learning rate.
     pub learning_rate: f64,
@@ -227,8 +226,8 @@ pub struct Optimizer {
     pub weight_decay: f64,
     /// Gradients are scaled down to this global norm.
     pub clip_norm: f64,
-    /// What is evaluated and exported is a running average of the weights that keeps this share of
-    /// itself in a step; 0: the weights themselves.
+    /// The share of itself that the running average of the weights, which is evaluated and
+    /// exported, keeps in a step; 0 evaluates and exports the weights themselves.
     pub average: f64,
 }
 
@@ -254,11 +253,11 @@ impl Default for Optimizer {
 pub struct Evaluation {
     /// Seconds between evaluations; each also writes a checkpoint and a GGUF.
     pub every_s: f64,
-    /// Held-out samples per task while training.
+    /// Number of held-out samples per task while training.
     pub samples: usize,
-    /// Held-out samples per task at the end.
+    /// Number of held-out samples per task at the end.
     pub final_samples: usize,
-    /// Largest fraction of the time for evaluations, which use fewer samples if necessary.
+    /// Maximum fraction of the time for evaluations, which use fewer samples if necessary.
     pub share_max: f64,
 }
 
@@ -291,7 +290,7 @@ impl Precision {
     /// Checks that matrices of this architecture can be written.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The rule that the architecture breaks.
     pub(crate) fn check(self, model: Architecture) -> Result<(), &'static str> {
         let is_whole = model.d_model.is_multiple_of(BLOCK) && model.ff.is_multiple_of(BLOCK);
         if self == Self::Q8_0 && !is_whole {
@@ -310,10 +309,11 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// Checks what the types do not.
+    /// Checks the rules that the types do not express.
     pub fn check(&self) -> Result<(), TrainError> {
         let model = &self.model;
         let optimizer = &self.optimizer;
+
         let rules = [
             (model.d_model > 0 && model.layers > 0 && model.ff > 0, "model sizes must be positive"),
             (
@@ -359,6 +359,7 @@ impl Recipe {
                 "the budget must be positive",
             ),
         ];
+
         let export = self.export.matrices.check(*model);
         all_hold(&rules).and(export).map_err(|rule| TrainError::Recipe(rule.to_owned()))?;
         self.corrections.check()
@@ -372,6 +373,7 @@ impl Optimizer {
         if spent < self.warmup {
             return self.learning_rate * spent / self.warmup;
         }
+
         let stable = self.stable.max(self.warmup);
         let fall = ((spent - stable) / (1.0 - stable)).max(0.0);
         let cosine = 0.5 * (1.0 + (std::f64::consts::PI * fall).cos());
@@ -388,6 +390,7 @@ mod tests {
         let recipe = Recipe::from_toml(include_str!("../../../models/prime-tiny.toml"))
             .expect("a valid recipe");
         assert_eq!((recipe.model, recipe.data.role), (Architecture::default(), Role::Executor));
+
         let text = "name = 'a'\nseed = 1\nbudget = { steps = 3 }\ninit = 'models/prime-tiny.gguf'\ndata = { role = 'verifier' }\n";
         let verifier = Recipe::from_toml(text).expect("a valid recipe");
         assert_eq!((verifier.model, verifier.data.role), (Architecture::default(), Role::Verifier));
@@ -421,6 +424,7 @@ mod tests {
                 let text = format!(
                     "name = 'a'\nseed = 1\nbudget = {{ steps = 3 }}\nmodel = {{ {model} }}\nbatch = {{ compute = '{compute}' }}\n"
                 );
+
                 let message = Recipe::from_toml(&text).expect_err("no such shape").to_string();
                 assert!(message.contains("d_model"), "{model}: {message}");
             }

@@ -1,4 +1,4 @@
-//! What a training leaves behind for its reader: a file of JSON lines beside the model.
+//! The record of a training for its reader: a file of JSON lines beside the model.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -19,9 +19,9 @@ pub struct Records {
 }
 
 impl Records {
-    /// The file beside the model `out`, without the records behind `done`: the checkpoint that the
-    /// run continues from may be older. `counter` is the field of a record that says where it
-    /// belongs; a run that has not begun keeps nothing.
+    /// Opens the file beside the model `out`, and drops the records after `done`: the checkpoint
+    /// from which the run continues may be older. `counter` is the field of a record that holds its
+    /// step; a run that has not begun (`None`) drops all records.
     ///
     /// # Errors
     /// If the file cannot be read or written.
@@ -35,8 +35,10 @@ impl Records {
                         .and_then(|record| record[counter].as_u64())
                         .is_some_and(|at| done.is_some_and(|done| at <= done))
                 };
+
                 let kept: String =
                     text.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
+
                 replace(&path, kept.as_bytes())?;
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -49,11 +51,14 @@ impl Records {
         &self.path
     }
 
+    /// Appends a record.
+    ///
     /// # Errors
     /// If the file cannot be written.
     pub fn append(&self, record: &impl Serialize) -> Result<(), TrainError> {
         let mut line = serde_json::to_vec(record).expect("invariant: records serialise");
         line.push(b'\n');
+
         let write =
             || OpenOptions::new().create(true).append(true).open(&self.path)?.write_all(&line);
         write().map_err(|source| TrainError::Io {
@@ -75,13 +80,19 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let out = folder.path().join("m.gguf");
         let records = Records::open(&out, "step", None).expect("no file yet");
+
         for step in 1..=5 {
             records.append(&json!({"step": step})).expect("written");
         }
+
         let left = || std::fs::read_to_string(records.path()).expect("readable");
+
+        // The last line was cut short by a crash.
         std::fs::write(records.path(), left() + "{\"step\": 2, torn").expect("written");
+
         Records::open(&out, "step", Some(3)).expect("opened");
         assert_eq!(left(), "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
+
         Records::open(&out, "step", None).expect("opened");
         assert_eq!(left(), "");
     }

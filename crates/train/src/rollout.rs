@@ -12,18 +12,20 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use crate::TrainError;
-use crate::decoder::{Answer, Completion, Request, Sampler, Sampling, Values};
+use crate::sampler::{Answer, Completion, Request, Sampler, Sampling, Values};
 use crate::vocabulary::Vocabulary;
 
 /// Temperature of the default configuration.
 pub const TEMPERATURE: f64 = 0.7;
-/// What the verifier `rules` of the default configuration looks at.
+
+/// The constraints that the verifier `rules` of the default configuration checks.
 const SERVED: Kinds = Kinds::WITHOUT_TRANSITION;
+
 /// The coordinator of the default configuration: τ_soft = τ_hard = 0.3, two retries.
 const THRESHOLDS: Thresholds =
     Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
 
-/// A proposal, with the state that it was made at.
+/// A proposal, with the state at which it was made.
 pub struct Proposed {
     pub task: usize,
     pub machine: Box<dyn Machine>,
@@ -35,30 +37,31 @@ pub struct Proposed {
 pub struct Played {
     pub proposals: Vec<Proposed>,
     pub merits: Merits,
-    /// The answer is right, by the task's goal test or the reference.
+    /// Whether the answer is right, by the task's goal test or the reference.
     pub is_right: bool,
-    /// Committed steps, those that were taken back included.
+    /// Number of committed steps, including those that were taken back.
     pub committed: u64,
-    /// Tokens drawn.
+    /// Number of tokens drawn.
     pub tokens: u64,
 }
 
-/// Plays with one policy.
+/// Plays trajectories with one policy.
 pub struct Player<'a> {
     pub sampler: Box<dyn Sampler + 'a>,
     pub vocabulary: &'a Vocabulary,
     pub sampling: Sampling,
     pub proposals_max: u64,
-    /// Proposals that are not committed with which a trajectory ends.
+    /// Number of uncommitted proposals that ends a trajectory.
     pub rejections_max: u64,
     /// Whether steps are verified; otherwise every line that can be applied is committed.
     pub verify: bool,
-    /// Whether proposals are kept, or only what became of the trajectories.
+    /// Whether proposals are kept, or only the results of the trajectories.
     pub keep: bool,
 }
 
-/// A trajectory under way.
+/// A trajectory that has not ended.
 struct Attempt {
+    /// Index of its start.
     place: usize,
     task: usize,
     trajectory: Trajectory,
@@ -73,15 +76,15 @@ pub struct Start {
     /// Index among the recipe's tasks.
     pub task: usize,
     pub machine: Box<dyn Machine>,
-    /// All draws of the trajectory.
+    /// Seeds all draws of the trajectory.
     pub seed: u64,
 }
 
 impl Player<'_> {
-    /// One trajectory from each start, in their order.
+    /// Plays one trajectory from each start, and returns them in the order of the starts.
     ///
     /// # Errors
-    /// Those of the sampler.
+    /// If the sampler fails.
     pub fn play(&self, starts: Vec<Start>) -> Result<Vec<Played>, TrainError> {
         let mut played: Vec<Option<Played>> = starts.iter().map(|_| None).collect();
         let mut attempts: Vec<Attempt> = Vec::with_capacity(starts.len());
@@ -99,6 +102,7 @@ impl Player<'_> {
                 tokens: 0,
             });
         }
+
         while !attempts.is_empty() {
             let drawn = self.draw(&mut attempts)?;
             let mut left = Vec::with_capacity(attempts.len());
@@ -113,19 +117,21 @@ impl Player<'_> {
             }
             attempts = left;
         }
+
         Ok(played
             .into_iter()
             .map(|played| played.expect("invariant: every attempt has ended"))
             .collect())
     }
 
-    /// A prompt and a completion for each attempt.
+    /// Draws a completion for each attempt; returns it with its prompt.
     fn draw(&self, attempts: &mut [Attempt]) -> Result<Vec<(Vec<u16>, Completion)>, TrainError> {
         let prompts: Vec<Vec<u16>> = attempts
             .iter()
             .map(|attempt| self.vocabulary.encode(&compact(attempt.trajectory.machine.as_ref())))
             .collect();
-        // The next proposal goes on with the stream behind the words that this one can use.
+        // Each proposal has a stream of its own, however much of it the last one has used.
+
         let streams: Vec<ChaCha8Rng> = attempts
             .iter_mut()
             .map(|attempt| {
@@ -134,6 +140,7 @@ impl Player<'_> {
                 stream
             })
             .collect();
+
         let values: Vec<Reads<'_>> = attempts
             .iter()
             .map(|attempt| Reads {
@@ -141,12 +148,14 @@ impl Player<'_> {
                 vocabulary: self.vocabulary,
             })
             .collect();
+
         let requests =
             prompts.iter().zip(streams).zip(&values).map(|((prompt, stream), values)| Request {
                 prompt,
                 streams: vec![stream],
                 values: values.are_asked().then_some(values as &dyn Values),
             });
+
         let drawn = self.sampler.complete(requests.collect(), self.sampling)?;
         let completions = drawn.into_iter().map(|mut completions| completions.remove(0));
         Ok(prompts.into_iter().zip(completions).collect())
@@ -164,17 +173,22 @@ impl Player<'_> {
         let text = self.vocabulary.decode(&completion.tokens);
         let line = action_line(&text);
         *tokens += completion.logprobs.len() as u64;
+
         let before = self.keep.then(|| trajectory.machine.fork());
         // A completion that became too long has no action.
         let is_applicable =
             trajectory.machine.propose(if completion.has_ended { line } else { "" }).is_ok();
+
         let verdict = self.judge(trajectory.machine.as_ref());
         let decision = THRESHOLDS.decide(verdict.score, trajectory.stack.top().retries);
         let next = trajectory.settle(line, is_applicable, &verdict, decision, &Limits::DEFAULT);
+
         if let Some(machine) = before {
             kept.push(Proposed { task: *task, machine, prompt, completion });
         }
+
         let Counts { proposals, committed, .. } = trajectory.counts;
+        // The player's limits end a trajectory that the protocol would continue.
         match next {
             Next::Propose
                 if proposals >= self.proposals_max
@@ -187,7 +201,7 @@ impl Player<'_> {
     }
 }
 
-/// The values that a derivation at this state can ask for.
+/// The values that a derivation at this state can look up.
 struct Reads<'a> {
     machine: &'a dyn Machine,
     vocabulary: &'a Vocabulary,
@@ -204,6 +218,7 @@ impl Values for Reads<'_> {
         if !self.vocabulary.decode(&written[written.len() - 1..]).ends_with(QUERY_END) {
             return Answer::NotAsked;
         }
+
         let text = self.vocabulary.decode(written);
         let asked = text.matches(QUERY_END).count();
         let address = query(&text).filter(|_| asked <= reads_max(self.machine.spec().slug));
@@ -219,6 +234,7 @@ impl Attempt {
         let Self { trajectory, problem, proposals, tokens, .. } = self;
         let summary = Summary::of(&trajectory);
         let answer = if let End::Answered(answer) = end { Some(answer) } else { None };
+
         Played {
             proposals,
             merits: Merits {
@@ -242,7 +258,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers each request with the same text.
+    /// A sampler that answers each request with the same text.
     struct Says(Vec<u16>);
 
     impl Sampler for Says {
@@ -260,7 +276,7 @@ mod tests {
         }
     }
 
-    /// The proposals of a trajectory of 24-game whose policy always says this.
+    /// Number of proposals in a trajectory of 24-game whose policy always says this.
     fn proposals(says: &str, rejections_max: u64) -> u64 {
         let vocabulary = Vocabulary::default();
         let player = Player {
@@ -272,6 +288,7 @@ mod tests {
             verify: true,
             keep: false,
         };
+
         let machine = tasks::find("24-game").expect("a task").generate(Difficulty::Hard, 1).start();
         let played = player
             .play(vec![Start { task: 0, machine, seed: 1 }])

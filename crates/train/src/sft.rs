@@ -32,10 +32,10 @@ use super::{
 /// Separates the random streams of attempts from those of samples under the same seed.
 const ATTEMPTS: u64 = 0x6174;
 
-/// Steps whose samples are drawn together and sorted by length.
+/// Number of steps whose samples are drawn together and sorted by length.
 const POOL_STEPS: u64 = 8;
 
-/// How to run, as opposed to what to train.
+/// The circumstances of a run, as opposed to its recipe.
 pub struct Session<'a> {
     /// Continue from the checkpoint next to the output, if there is one.
     pub resume: bool,
@@ -56,7 +56,7 @@ pub struct Summary {
     pub checkpoint: PathBuf,
 }
 
-/// A line of the records: the state of the training now and then, and the evaluations.
+/// A line of the records: the state of the training every few seconds, or an evaluation.
 #[derive(Serialize)]
 struct Record<'a> {
     step: u64,
@@ -65,7 +65,7 @@ struct Record<'a> {
     /// Smoothed over about fifty steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     loss: Option<f64>,
-    /// Share of the training samples that were entirely right, likewise.
+    /// Share of the training samples that were entirely right, smoothed likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact: Option<f64>,
     rate: f64,
@@ -73,7 +73,7 @@ struct Record<'a> {
     gradient_norm: Option<f64>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     held_out: &'a [Accuracy],
-    /// A round of attempts of the model's own.
+    /// A round of the model's own attempts.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     attempts: &'a [Attempted],
 }
@@ -92,9 +92,11 @@ pub fn sft(
 ) -> Result<Summary, TrainError> {
     recipe.check()?;
     let mut run = Run::open(recipe, samples, out, session.resume)?;
+
     let mut evaluated_s = run.progress.elapsed_s();
     while run.spent() < 1.0 && !session.stop.load(Ordering::Relaxed) {
         run.step(samples)?;
+        // At the end of the budget, the final evaluation follows anyway.
         if run.progress.elapsed_s() - evaluated_s >= recipe.evaluation.every_s && run.spent() < 1.0
         {
             let per_task = run.affordable(run.progress.elapsed_s() - evaluated_s);
@@ -103,11 +105,13 @@ pub fn sft(
             evaluated_s = run.progress.elapsed_s();
         }
     }
+
     let finished = run.spent() >= 1.0;
     // Before the long evaluation, so that a second Ctrl-C during it loses nothing.
     run.save()?;
     let accuracy =
         if finished { run.evaluate(recipe.evaluation.final_samples, false)? } else { Vec::new() };
+
     run.progress.finish();
     Ok(Summary {
         finished,
@@ -120,7 +124,7 @@ pub fn sft(
     })
 }
 
-/// A training under way.
+/// A training that is running.
 pub(super) struct Run<'a> {
     recipe: &'a Recipe,
     pub(super) layout: Layout,
@@ -128,7 +132,7 @@ pub(super) struct Run<'a> {
     learner: Learner,
     /// Batches of the current pool's steps; empty before the first.
     pool: Vec<Vec<Batch>>,
-    /// What draws pools ahead, if the recipe asks for it.
+    /// Draws pools ahead, if the recipe asks for it.
     drawer: Option<Drawer>,
     pub(super) held_out: Vec<Vec<Encoded>>,
     pub(super) vocabulary: Vocabulary,
@@ -153,9 +157,11 @@ impl<'a> Run<'a> {
         if tasks.is_empty() {
             return Err(TrainError::NoTasks);
         }
+
         let vocabulary = samples.vocabulary().clone();
         let layout = Layout::new(recipe.model, vocabulary.size());
         let checkpoint = checkpoint::path_of(out);
+
         let mut state = if resume && checkpoint.exists() {
             Checkpoint::load(&checkpoint, recipe.model, recipe.seed, &tasks, &vocabulary)?
         } else {
@@ -166,9 +172,11 @@ impl<'a> Run<'a> {
             fresh.mix = mix;
             fresh
         };
+
         let most = recipe.evaluation.samples.max(recipe.evaluation.final_samples);
         let moments = state.take_moments();
         let drawer = Drawer::new(samples, recipe.batch.drawers)?;
+
         Ok(Self {
             recipe,
             learner: Learner::new(
@@ -226,16 +234,20 @@ impl<'a> Run<'a> {
         self.fill_pool(samples)?;
         let batches = std::mem::take(&mut self.pool[(self.state.step % POOL_STEPS) as usize]);
         let step = self.learner.learn(&batches)?;
+
         if !step.loss.is_finite() || !step.norm.is_finite() {
             return Err(TrainError::Diverged { step: self.state.step });
         }
+
         let rate = self.recipe.optimizer.rate_at(self.spent());
         self.state.step += 1;
         self.state.tokens += batches.iter().map(|b| b.inputs.len() as u64).sum::<u64>();
         self.learner.update(step.norm, rate)?;
+
         if self.spent() >= self.recipe.corrections.misses_from {
             self.state.missed.extend(step.missed);
         }
+
         let status = Status {
             step: self.state.step,
             spent: self.spent(),
@@ -245,6 +257,7 @@ impl<'a> Run<'a> {
             rate,
             gradient_norm: step.norm,
         };
+
         if let Some([loss, exact]) = self.progress.step(&status) {
             self.records.append(&Record {
                 loss: Some(loss),
@@ -253,6 +266,7 @@ impl<'a> Run<'a> {
                 ..self.record(&[], &[])
             })?;
         }
+
         Ok(())
     }
 
@@ -263,6 +277,7 @@ impl<'a> Run<'a> {
         if !starts && !self.pool.is_empty() {
             return Ok(());
         }
+
         if starts {
             self.state.pool_mix.clone_from(&self.state.mix);
             std::mem::take(&mut self.state.missed)
@@ -270,9 +285,11 @@ impl<'a> Run<'a> {
                 .for_each(|missed| self.state.corrections.add(missed));
             self.attempt(samples)?;
         }
+
         let batch = &self.recipe.batch;
         let plan = PoolPlan {
             steps: POOL_STEPS as usize,
+            // Each thread needs a pass of its own; a GPU learns one after another.
             passes: batch.tokens.div_ceil(batch.pass_tokens).max(if batch.gpu.is_some() {
                 1
             } else {
@@ -281,10 +298,11 @@ impl<'a> Run<'a> {
             tokens: batch.tokens,
             context: self.recipe.model.context,
             corrected: self.recipe.corrections.share,
-            // What a recipe comes to depends on it, so it stays as it is. On a GPU, a step may be a
-            // single batch.
+            // Changing this would change the result of a recipe. On a GPU, a step may be a single
+            // batch, which must not have samples of one length only.
             sorts: batch.gpu.is_none(),
         };
+
         let current = self.state.step / POOL_STEPS;
         let (seed, state) = (self.recipe.seed, &self.state);
         self.pool = match &mut self.drawer {
@@ -296,38 +314,46 @@ impl<'a> Run<'a> {
                 drawer.draw(current, |number| Pool {
                     seed,
                     number,
+                    // The mix of a later pool is not known yet; the present one stands in for it.
                     mix: if number == current { state.pool_mix.clone() } else { state.mix.clone() },
                     corrections: Arc::clone(&corrections),
                     plan,
                 })?
             }
         };
+
         Ok(())
     }
 
-    /// A round of attempts, when one is due: what the model gets wrong becomes corrections.
+    /// Makes a round of attempts if one is due: states that the model gets wrong become
+    /// corrections.
     fn attempt(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
         let plan = &self.recipe.corrections;
         let is_due = (self.state.step / POOL_STEPS).is_multiple_of(plan.every.div_ceil(POOL_STEPS));
         if plan.share == 0.0 || !is_due || self.spent() < plan.from {
             return Ok(());
         }
+
         samples.begin_pool();
         self.learner.settle()?;
+
         let weights = self.learner.kept();
         let policy =
             Policy { layout: &self.layout, weights: &weights, vocabulary: &self.vocabulary };
+
         let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed ^ ATTEMPTS);
         rng.set_stream(self.state.step);
+
         let mut attempts = Vec::new();
         for task in 0..self.state.tasks.len() {
             let Some((attempted, corrections)) = samples.attempt(task, &policy, plan, &mut rng)
             else {
                 continue;
             };
+
             attempts.push(attempted);
-            // Beside the traces, a state can have a longer view than any that the lesson was
-            // measured on.
+            // A state off the traces can have a longer prompt than any that the lesson was measured
+            // on.
             let context = self.recipe.model.context;
             for correction in corrections {
                 let correction = Encoded::new(&correction, &self.vocabulary);
@@ -336,16 +362,19 @@ impl<'a> Run<'a> {
                 }
             }
         }
+
         self.records.append(&self.record(&[], &attempts))
     }
 
-    /// Samples per task that fit into the evaluations' share of the `since_s` seconds since the
-    /// last one.
+    /// Number of samples per task that fit into the evaluations' share of the `since_s` seconds
+    /// since the last one.
     fn affordable(&self, since_s: f64) -> usize {
         let most = self.recipe.evaluation.samples;
         if self.round_s == 0.0 {
-            return most.min(16); // the first evaluation measures the cost
+            // The first evaluation measures the cost.
+            return most.min(16);
         }
+
         ((since_s * self.recipe.evaluation.share_max / self.round_s) as usize)
             .clamp(most.min(16), most)
     }
@@ -354,6 +383,7 @@ impl<'a> Run<'a> {
         let before = self.progress.elapsed_s();
         let results = self.grade(self.recipe, per_task)?;
         let seconds = self.progress.elapsed_s() - before;
+
         self.round_s = seconds / per_task as f64;
         if adapt {
             let floor = self.recipe.batch.floor;
@@ -362,6 +392,7 @@ impl<'a> Run<'a> {
             };
             self.state.mix = results.iter().map(weight).collect();
         }
+
         self.progress.evaluation(self.state.step, &results, seconds);
         self.records.append(&self.record(&results, &[]))?;
         Ok(results)
@@ -385,11 +416,14 @@ impl<'a> Run<'a> {
         self.learner.settle()?;
         self.state.elapsed_s = self.progress.elapsed_s();
         self.state.cpu_s = self.cpu_s();
+        // From here on, `state.cpu_s` includes the time since the run was opened.
         self.opened_s = cpu_s();
+
         self.state.weights = self.learner.flat().to_vec();
         self.state.average = self.learner.average().to_vec();
         let moments = self.learner.moments();
         self.state.save(&self.checkpoint, moments)?;
+
         let about = gguf::About { name: &self.recipe.name, tasks: &self.state.tasks };
         let model = gguf::encode(
             about,

@@ -17,8 +17,10 @@ pub struct States {
 }
 
 impl States {
+    /// Finds the tasks that the data names.
+    ///
     /// # Errors
-    /// If there is no task of a name.
+    /// If there is no task with a name.
     pub fn new(data: &Data) -> Result<Self, UnknownTask> {
         let tasks = data.tasks.iter().map(|name| tasks::find(name)).collect::<Result<_, _>>()?;
         Ok(Self { names: data.tasks.clone(), tasks, data: data.clone() })
@@ -29,7 +31,7 @@ impl States {
         &self.names
     }
 
-    /// A training instance of this task.
+    /// Draws a training instance of this task.
     pub fn instance(&self, task: usize, rng: &mut TaskRng) -> Arc<dyn Problem> {
         let difficulty = difficulty_of(self.data.difficulty_mix, rng);
         let task = self.tasks[task];
@@ -37,8 +39,8 @@ impl States {
         if self.data.augmentation { augmented(task, problem, rng) } else { problem }
     }
 
-    /// A state of this task that has a next step; `held_out` draws from instances that are not
-    /// trained on.
+    /// Draws a state of this task that has a next step; `held_out` draws from instances that are
+    /// not trained on.
     pub fn draw(&self, task: usize, held_out: bool, rng: &mut TaskRng) -> Box<dyn Machine> {
         let base_seed =
             if held_out { self.data.held_out_base_seed } else { self.data.training_base_seed };

@@ -1,4 +1,4 @@
-//! Tests across the parts of `train`: independence of samples in a batch, learning, resuming.
+//! Tests across the files of the crate: independence of samples in a batch, learning, resuming.
 
 use std::{path::Path, sync::atomic::AtomicBool};
 
@@ -50,8 +50,10 @@ impl Samples for Toy {
         // The last digit tells the two sets of instances apart.
         let mut digits: Vec<char> =
             (0..2).map(|_| char::from(b'0' + (rng.next_u32() % 10) as u8)).collect();
+
         let last = if held_out { 8 + rng.next_u32() % 2 } else { rng.next_u32() % 10 };
         digits.push(char::from(b'0' + last as u8));
+
         let prompt =
             format!("{}{}=", if task == 0 { 'c' } else { 'r' }, digits.iter().collect::<String>());
         if task == 1 {
@@ -92,8 +94,10 @@ fn samples_in_a_batch_do_not_see_each_other() {
     let mut losses = |samples: &[Sample]| {
         network.score(&weights, &batch_of(samples, SMALL.context), &mut workspace).losses
     };
+
     let together = losses(&samples);
     let apart: Vec<f32> = samples.chunks(1).flat_map(losses).collect();
+
     assert_eq!(together.len(), apart.len());
     for (together, apart) in together.iter().zip(&apart) {
         assert!((together - apart).abs() < 1e-4, "{together} together, {apart} apart");
@@ -121,14 +125,17 @@ fn learns_a_toy_task() {
         &folder.path().join("toy.gguf"),
         false,
     );
+
     assert!(summary.finished);
     for accuracy in &summary.accuracy {
         assert!(accuracy.rate() > 0.97 && accuracy.mistakes.is_none(), "{accuracy:?}");
     }
+
     // A run that starts from trained weights is accurate from the first step.
     let init =
         format!("budget = {{ steps = 1 }}\ninit = '{}'\n{LEARNING}", summary.model.display());
     let continued = train(&init, &folder.path().join("continued.gguf"), false);
+
     for accuracy in &continued.accuracy {
         assert!(accuracy.rate() > 0.9, "{accuracy:?}");
     }
@@ -143,6 +150,7 @@ fn muon_learns_it_in_half_of_the_steps() {
         &folder.path().join("toy.gguf"),
         false,
     );
+
     for accuracy in &summary.accuracy {
         assert!(accuracy.rate() > 0.97, "{accuracy:?}");
     }
@@ -152,16 +160,19 @@ fn muon_learns_it_in_half_of_the_steps() {
 fn weights_of_another_model_are_refused_with_their_path() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let other = train("budget = { steps = 1 }", &folder.path().join("other.gguf"), false).model;
+
     let recipe = Recipe::from_toml(&format!(
         "name = 'toy'\nseed = 1\nbudget = {{ steps = 1 }}\ninit = '{}'\n\
          model = {{ d_model = 64, layers = 3, heads = 2, ff = 128, context = 32 }}\n",
         other.display()
     ))
     .expect("a valid recipe");
+
     let stop = AtomicBool::new(false);
     let out = folder.path().join("toy.gguf");
     let refused = sft(&recipe, &mut Toy::new(), &out, &Session { resume: false, stop: &stop });
     let message = refused.expect_err("two layers are not three").to_string();
+
     for part in ["other.gguf", "`llama.block_count` is 2", "model has 3"] {
         assert!(message.contains(part), "{part:?} is missing in {message}");
     }
@@ -172,6 +183,7 @@ fn weights_of_another_model_are_refused_with_their_path() {
 fn a_resumed_run_equals_an_uninterrupted_one() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tasks = Toy::new().tasks;
+
     let recipe = |threads: usize, matrices: &str, compute: &str| {
         Recipe::from_toml(&format!(
             "name = 'toy'\nseed = 1\nbudget = {{ steps = 12 }}\n\
@@ -205,18 +217,22 @@ fn a_resumed_run_equals_an_uninterrupted_one() {
             assert_ne!(state.weights, state.average);
             (state.weights, state.average)
         };
+
         let go = |out: &Path, resume: bool, stop_at: Option<u32>| {
             let stop = AtomicBool::new(false);
             let mut samples = Stopping { inner: Toy::new(), left: stop_at, stop: &stop };
             sft(&recipe, &mut samples, out, &Session { resume, stop: &stop })
                 .expect("training works")
         };
+
         let whole = folder.path().join(format!("whole-{threads}-{matrices}-{compute}.gguf"));
         let parts = folder.path().join(format!("parts-{threads}-{matrices}-{compute}.gguf"));
         assert!(go(&whole, false, None).finished);
+
         let first = go(&parts, false, Some(70));
         assert!(!first.finished && first.steps > 0 && first.steps < 12, "{first:?}");
         assert!(go(&parts, true, None).finished);
+
         assert_eq!(weights(&whole), weights(&parts));
     }
 }
@@ -253,9 +269,11 @@ fn a_task_with_a_greater_share_is_drawn_more_often() {
          evaluation = { every_s = 1e9, samples = 4, final_samples = 4 }",
     )
     .expect("a valid recipe");
+
     let mut samples = Counting { inner: Toy::new(), drawn: [0; 2] };
     let session = Session { resume: false, stop: &AtomicBool::new(false) };
     sft(&recipe, &mut samples, &folder.path().join("toy.gguf"), &session).expect("training works");
+
     let [copies, reverses] = samples.drawn;
     assert!(
         reverses > 0 && copies > 6 * reverses && copies < 13 * reverses,
@@ -267,8 +285,8 @@ fn a_task_with_a_greater_share_is_drawn_more_often() {
     assert!(message.contains("data.shares"), "{message}");
 }
 
-/// The checkpoints of a run with these corrections, whole and in two parts, and the records of the
-/// latter.
+/// The checkpoints of a run with these corrections, once uninterrupted and once resumed, and the
+/// records of the resumed one.
 fn corrected(corrections: &str) -> (Checkpoint, Checkpoint, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let recipe = Recipe::from_toml(&format!(
@@ -280,21 +298,25 @@ fn corrected(corrections: &str) -> (Checkpoint, Checkpoint, String) {
          evaluation = {{ every_s = 1e9, samples = 4, final_samples = 4 }}",
     ))
     .expect("a valid recipe");
+
     let go = |out: &Path, resume: bool, left: Option<u32>| {
         let stop = AtomicBool::new(false);
         let inner = Traces::new(&recipe.data).expect("known tasks");
         let mut samples = Stopping { inner, left, stop: &stop };
         sft(&recipe, &mut samples, out, &Session { resume, stop: &stop }).expect("training works")
     };
+
     let state = |summary: &Summary| {
         let words = Vocabulary::default();
         Checkpoint::load(&summary.checkpoint, recipe.model, recipe.seed, &recipe.data.tasks, &words)
             .expect("a checkpoint")
     };
+
     let whole = go(&folder.path().join("whole.gguf"), false, None);
     let parts = folder.path().join("parts.gguf");
     assert!(!go(&parts, false, Some(40)).finished);
     let parts = go(&parts, true, None);
+
     let records =
         std::fs::read_to_string(folder.path().join("parts.gguf.records.jsonl")).expect("records");
     (state(&whole), state(&parts), records)
@@ -336,15 +358,15 @@ fn training_samples_that_were_missed_become_corrections_also_of_a_resumed_run() 
 /// A toy with samples and corrections that may not fit a context.
 struct Lengths {
     toy: Toy,
-    /// Bytes of the prompt of each correction; 0: no attempts.
+    /// Length of the prompt of each correction in bytes; 0 for no attempts.
     correction: usize,
-    /// Each so many draws give a sample of more than 100 tokens; 0: none does.
+    /// Every `long_every`-th draw gives a sample of more than 100 tokens; 0 for none.
     long_every: usize,
     draws: usize,
 }
 
 impl Lengths {
-    /// Trains it for some steps with a context of 32 tokens.
+    /// Trains on it for some steps with a context of 32 tokens.
     fn train(correction: usize, long_every: usize) -> Result<Checkpoint, TrainError> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let recipe = Recipe::from_toml(
@@ -354,10 +376,12 @@ impl Lengths {
              evaluation = { every_s = 1e9, samples = 4, final_samples = 4 }",
         )
         .expect("a valid recipe");
+
         let stop = AtomicBool::new(false);
         let mut samples = Self { toy: Toy::new(), correction, long_every, draws: 0 };
         let session = Session { resume: false, stop: &stop };
         let summary = sft(&recipe, &mut samples, &folder.path().join("toy.gguf"), &session)?;
+
         Checkpoint::load(
             &summary.checkpoint,
             recipe.model,

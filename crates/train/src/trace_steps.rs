@@ -1,19 +1,19 @@
-//! The steps of one trace, kept by the form of what is to be written there: what is rare in a
-//! trace, and decides it, would hardly ever be drawn uniformly. Knows lessons, but no models.
+//! The steps of one trace, kept by the form of their completions: steps that are rare in a trace
+//! but decide it would hardly ever be drawn uniformly. Knows lessons, but no models.
 
 use std::collections::BTreeMap;
 
 use prime_bench::tasks::{Machine, Problem, TaskRng};
 
-/// Steps kept of each form, and of the trace as a whole.
+/// Number of steps kept of each form, and of the trace as a whole.
 const OF_FORM_MAX: usize = 4;
 const UNIFORM_MAX: usize = 16;
 
-/// Most forms told apart; steps of further ones are drawn as steps of the trace only.
+/// Maximum number of forms; steps of further ones are only drawn as steps of the trace.
 const FORMS_MAX: usize = 128;
 
-/// Beyond this many steps the form is that of the action alone, which is known without the
-/// derivation.
+/// After this many steps, the form is that of the action alone, which is known without computing
+/// the derivation.
 const DERIVED_MAX: u64 = 4_000;
 
 /// A uniform sample of the steps seen so far.
@@ -33,6 +33,7 @@ impl Reservoir {
         if self.kept.len() < self.size {
             self.kept.push(machine.fork());
         } else {
+            // Algorithm R: the n-th step replaces a kept one with probability size / n.
             let place = usize::try_from(rng.below(self.seen)).unwrap_or(usize::MAX);
             if let Some(kept) = self.kept.get_mut(place) {
                 *kept = machine.fork();
@@ -59,27 +60,33 @@ impl TraceSteps {
         let mut machine = problem.start();
         let mut step = 0;
         let mut before = String::new();
+
         while let Some(action) = machine.reference() {
             step += 1;
             let previous = std::mem::replace(&mut before, verb(&action).to_owned());
+
             if prime_lessons::is_too_long(machine.as_ref()) {
                 machine.follow_reference();
                 continue;
             }
+
             uniform.see(machine.as_ref(), rng);
             let derivation = if step <= DERIVED_MAX {
                 prime_lessons::derivation(machine.as_ref())
             } else {
                 None
             };
+
             let form = form_of(&previous, &derivation.unwrap_or_default(), &action);
             let is_known = by_form.contains_key(&form);
             if is_known || by_form.len() < FORMS_MAX {
                 let reservoir = by_form.entry(form).or_insert_with(|| Reservoir::new(OF_FORM_MAX));
                 reservoir.see(machine.as_ref(), rng);
             }
+
             machine.follow_reference();
         }
+
         Self { uniform, by_form: by_form.into_values().collect() }
     }
 
@@ -99,7 +106,7 @@ impl TraceSteps {
     }
 }
 
-/// What an action does: its first word, or nothing if that is a number.
+/// The verb of an action: its first word, or nothing if that is a number.
 fn verb(action: &str) -> &str {
     action
         .split(' ')
@@ -108,22 +115,26 @@ fn verb(action: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// A completion without its numbers and names, whose runs of letters and digits become one `0`, and
-/// with what is repeated once; in the action, each digit is a `0`. A word has at least two letters,
-/// all of them small. What a trace has few of, however long it is, has forms of its own: the first
-/// action after one of another verb (`before`), which begins a phase, actions with a number behind
-/// a long carry or before one, and with numbers that have more digits than most.
+/// The form of a completion: its derivation with numbers and names, which are runs of letters and
+/// digits, replaced by `0` and repetitions dropped, then the action with each digit replaced by
+/// `0`. Words, which have at least two letters, all of them small, stay. Some steps are few in a
+/// trace however long it is, and have forms of their own: the first action after one of another
+/// verb (`before`), which begins a phase; actions with a number after a long carry or before one;
+/// and those with numbers that have more digits than most.
 fn form_of(before: &str, derivation: &str, action: &str) -> String {
     let verb = verb(action);
     let has = |ending: &str| {
         action.split(|c: char| !c.is_ascii_digit()).any(|number| number.ends_with(ending))
     };
+
     if let Some(ending) = ["000", "999", "00", "99"].into_iter().find(|ending| has(ending)) {
         return format!("{verb} {ending}");
     }
+
     let start = if before == verb { String::new() } else { format!("{before}>") };
     let mut form = start.into_bytes();
     let phase = form.len();
+
     for part in derivation
         .as_bytes()
         .chunk_by(|a, b| a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric())
@@ -133,15 +144,17 @@ fn form_of(before: &str, derivation: &str, action: &str) -> String {
         form.extend(if is_word || is_sign { part } else { b"0" });
         drop_repetition(&mut form, phase);
     }
+
     form.push(b'\n');
     form.extend(action.bytes().map(|byte| if byte.is_ascii_digit() { b'0' } else { byte }));
     String::from_utf8_lossy(&form).into_owned()
 }
 
-/// Longest part of a form whose repetition counts once.
+/// Maximum length of a part of a form whose repetition is dropped, in bytes.
 const REPEATED_MAX: usize = 6;
 
-/// Takes the end off a form if it is what stands before it, too; what is before `start` stays.
+/// Drops the end of a form if it repeats what is directly before it, without going back beyond
+/// `start`.
 fn drop_repetition(form: &mut Vec<u8>, start: usize) {
     for length in 1..=REPEATED_MAX.min((form.len() - start) / 2) {
         let end = form.len() - length;
@@ -199,8 +212,10 @@ mod tests {
         let problem = task.generate(Difficulty::Hard, 5);
         let mut rng = TaskRng::new(3);
         let steps = TraceSteps::walk(problem.as_ref(), &mut rng);
+
         let is_last = |machine: &dyn Machine| machine.reference().as_deref() == Some("done");
         let last = (0..2_000).filter(|_| is_last(steps.draw_by_form(&mut rng))).count();
+
         let expected = 2_000 / steps.by_form.len();
         assert!(last > expected / 2 && last < expected * 2, "{last}, expected about {expected}");
         // It is one step of hundreds.

@@ -13,10 +13,10 @@ use super::vocabulary::Vocabulary;
 use super::{Attempted, CorrectionPlan, Data, Policy, Sample, Samples, TrainError, words};
 use prime_bench::tasks::{Machine, PathDraw, TaskRng};
 
-/// Samples drawn from one trace before the next is walked.
+/// Number of samples drawn from one trace before the next is walked.
 const SAMPLES_PER_TRACE: u32 = 12;
 
-/// Steps drawn of a task to find one whose lesson is not too long.
+/// Number of steps drawn of a task to find one whose lesson is not too long.
 const TRIES: u32 = 200;
 
 /// Draws steps from the reference traces of some tasks.
@@ -25,21 +25,25 @@ pub struct Traces {
     by_form: f64,
     choices: f64,
     vocabulary: Vocabulary,
-    /// By task: the trace that is drawn from, and how often it was.
+    /// By task: the trace that samples are drawn from, and the number of those drawn.
     walked: Vec<Option<(TraceSteps, u32)>>,
 }
 
 impl Traces {
+    /// Finds the tasks that the data names, and their vocabulary.
+    ///
     /// # Errors
-    /// If there is no task of a name, a task has no lesson, or one that is too long for its levels,
-    /// or a listed word cannot be a token.
+    /// If there is no task with a name, a task has no lesson or one that is too long for its
+    /// levels, or a listed word cannot be a token.
     pub fn new(data: &Data) -> Result<Self, TrainError> {
         let states = States::new(data)?;
         if let Some(task) = states.names().iter().find(|task| !prime_lessons::has_lesson(task)) {
             return Err(TrainError::NoLesson { task: task.clone() });
         }
+
         let walked = states.names().iter().map(|_| None).collect();
         check_lengths(&states)?;
+
         let mut traces = Self {
             walked,
             states,
@@ -47,14 +51,16 @@ impl Traces {
             choices: data.choices,
             vocabulary: Vocabulary::default(),
         };
+        // Frequent words are counted in samples, which can be drawn without words.
         traces.vocabulary = words::vocabulary(&mut traces, &data.words)?;
         if traces.states.names().iter().any(|task| prime_lessons::reads_max(task) > 0) {
             check_words(&traces.vocabulary)?;
         }
+
         Ok(traces)
     }
 
-    /// `None` if the state's lesson is too long.
+    /// The state with the reference step; `None` if the state's lesson is too long.
     fn sample(task: usize, machine: &dyn Machine) -> Option<Sample> {
         Some(Self::sample_of(task, machine, prime_lessons::completion(machine)?))
     }
@@ -78,7 +84,7 @@ impl Traces {
     }
 }
 
-/// Finds out whether each task has steps that are taught at the recipe's levels: the others are
+/// Checks that each task has steps that are taught at the recipe's levels. Steps that are not are
 /// drawn again.
 fn check_lengths(states: &States) -> Result<(), TrainError> {
     for (task, name) in states.names().iter().enumerate() {
@@ -94,10 +100,12 @@ fn check_lengths(states: &States) -> Result<(), TrainError> {
     Ok(())
 }
 
-/// Where the values stand that the completion looks up.
+/// Byte ranges of the values that the completion looks up.
+
 fn appended(slug: &str, completion: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut end = 0;
+
     for segment in prime_lessons::segments(slug, completion) {
         let (Segment::Written(text) | Segment::Appended(text)) = segment;
         let start = end;
@@ -106,11 +114,12 @@ fn appended(slug: &str, completion: &str) -> Vec<Range<usize>> {
             ranges.push(start..end);
         }
     }
+
     ranges
 }
 
-/// A serving engine cuts a text with its values as a whole, so no word may reach from a query into
-/// its value, or from a value into what follows.
+/// Checks that no word can reach from a query into its value, or from a value into what follows it:
+/// a serving engine tokenizes a text together with its values.
 fn check_words(vocabulary: &Vocabulary) -> Result<(), TrainError> {
     let ends_text = |word: &&String| word[..word.len() - 1].contains([QUERY_END, ' ']);
     match vocabulary.words().iter().find(ends_text) {
@@ -146,6 +155,7 @@ impl Samples for Traces {
 
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
         let mut rng = TaskRng::new(rng.next_u64());
+        // `check_lengths` has found steps whose lessons are short enough.
         loop {
             if let Some(sample) = self.draw_taught(task, held_out, &mut rng) {
                 return sample;
@@ -169,25 +179,28 @@ impl Samples for Traces {
             }
         });
         let starts: Vec<_> = starts.collect();
+
         let (attempted, wrong) = policy.attempt(task, starts, plan.proposals, rng);
         let samples =
             wrong.iter().filter_map(|machine| Self::sample(task, machine.as_ref())).collect();
+
         Some((attempted, samples))
     }
 }
 
 impl Traces {
-    /// `None` if the lesson is too long for what was drawn.
+    /// Draws a sample; `None` if the lesson of the state drawn is too long.
     fn draw_taught(&mut self, task: usize, held_out: bool, rng: &mut TaskRng) -> Option<Sample> {
         if held_out || self.by_form == 0.0 {
             return Self::sample(task, self.states.draw(task, held_out, rng).as_ref());
         }
+
         let is_by_form = rng.chance((self.by_form * 1_000.0) as u64, 1_000);
         let machine = self.state(task, is_by_form, rng)?;
         self.choice(task, machine.as_ref(), rng)
     }
 
-    /// A state of a training instance's trace; `None` if no step of the trace is taught.
+    /// Draws a state of a training instance's trace; `None` if no step of the trace is taught.
     fn state(
         &mut self,
         task: usize,
@@ -207,9 +220,11 @@ impl Traces {
                 (TraceSteps::walk(problem.as_ref(), rng), 0)
             }
         };
+
         if steps.is_empty() {
             return None;
         }
+
         let machine =
             if is_by_form { steps.draw_by_form(rng) } else { steps.draw_uniform(rng) }.fork();
         self.walked[task] = Some((steps, drawn + 1));
@@ -226,6 +241,7 @@ mod tests {
     fn what_a_completion_looks_up_is_known() {
         let mut machine = find("introsort").expect("a task").generate(Difficulty::Easy, 1).start();
         machine.follow_reference();
+
         let sample = Traces::sample(0, machine.as_ref()).expect("a step that is taught");
         assert!(sample.appended.len() >= 3, "the median of three values: {sample:?}");
         for value in &sample.appended {

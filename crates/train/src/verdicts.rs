@@ -15,11 +15,13 @@ use prime_bench::tasks::{Kind, Kinds, Machine, TaskRng};
 pub const RIGHT: &str = "1";
 pub const WRONG: &str = "0";
 
-/// Most steps to advance from the drawn state, so that there are steps before it.
+/// Maximum number of steps to advance from the drawn state, so that there are steps before it.
 const BEFORE_MAX: u64 = 3;
-/// Following steps whose lines serve as wrong ones.
+
+/// Number of following steps whose lines serve as wrong ones.
 const AFTER_MAX: usize = 8;
-/// Most lines tried at a state until one is wrong.
+
+/// Maximum number of lines tried at a state until one is wrong.
 const ATTEMPTS_MAX: usize = 200;
 
 /// Draws steps at states of reference traces, about half of them wrong.
@@ -34,8 +36,10 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
+    /// Finds the tasks that the data names, and their vocabulary.
+    ///
     /// # Errors
-    /// If there is no task of a name, or a listed word cannot be a token.
+    /// If there is no task with a name, or a listed word cannot be a token.
     pub fn new(data: &Data) -> Result<Self, TrainError> {
         let mut verdicts = Self { states: States::new(data)?, vocabulary: Vocabulary::default() };
         verdicts.vocabulary = words::vocabulary(&mut verdicts, &data.words)?;
@@ -43,14 +47,16 @@ impl Verdicts {
     }
 }
 
-/// Whether a line that can be executed is definitely wrong. It becomes the candidate.
+/// Whether a line can be executed and is definitely wrong. It becomes the machine's candidate.
 fn is_wrong(machine: &mut dyn Machine, line: &str) -> bool {
     if machine.propose(line).is_err() || machine.violations(Kinds::ALL).is_empty() {
         return false;
     }
+
     let checked = Kinds::from_iter([Kind::Format, Kind::Invariant, Kind::Terminal]);
     let is_choice =
         || machine.choices().is_some_and(|choices| choices.iter().any(|choice| choice == line));
+
     !machine.violations(checked).is_empty() || !is_choice()
 }
 
@@ -58,13 +64,16 @@ fn is_wrong(machine: &mut dyn Machine, line: &str) -> bool {
 fn walked(machine: &mut dyn Machine, rng: &mut TaskRng) -> Neighbours {
     let mut before = Vec::new();
     let mut reference = machine.reference().expect("invariant: the state drawn has a next step");
+
     for _ in 0..rng.below(BEFORE_MAX + 1) {
         let mut next = machine.fork();
         next.follow_reference();
+        // The machine stays before its last step, so that there is a reference.
         let Some(step) = next.reference() else { break };
         machine.follow_reference();
         before.push(std::mem::replace(&mut reference, step));
     }
+
     let mut ahead = machine.fork();
     ahead.follow_reference();
     let mut after = Vec::new();
@@ -74,6 +83,7 @@ fn walked(machine: &mut dyn Machine, rng: &mut TaskRng) -> Neighbours {
         after.push(step);
         ahead.follow_reference();
     }
+
     Neighbours { reference, before, after }
 }
 
@@ -103,19 +113,23 @@ impl Samples for Verdicts {
         let mut rng = TaskRng::new(rng.next_u64());
         let mut machine = self.states.draw(task, held_out, &mut rng);
         let machine = machine.as_mut();
+
         let lines = walked(machine, &mut rng);
         let forms = machine.spec().actions;
+
         let wrong = if rng.chance(1, 2) {
             let mut tried = (0..ATTEMPTS_MAX).filter_map(|_| mutated(&lines, forms, &mut rng));
             tried.find(|line| is_wrong(machine, line))
         } else {
             None
         };
-        // If no wrong line was found, a right one serves as well.
+
+        // If no wrong line was found, the sample has a right one.
         let (line, verdict) = match wrong {
             Some(line) => (line, WRONG),
             None => (right_line(machine, &lines.reference, &mut rng), RIGHT),
         };
+
         Sample::written(task, prime_lessons::token_check(machine, &line), verdict)
     }
 }
@@ -141,6 +155,7 @@ mod tests {
             let samples: Vec<_> = (0..200).map(|_| verdicts.draw(task, false, &mut rng)).collect();
             let wrong = samples.iter().filter(|sample| sample.completion == WRONG).count();
             assert!((70..=130).contains(&wrong), "{slug}: {wrong} of 200");
+
             for sample in &samples {
                 let lines: Vec<_> = sample.prompt.lines().collect();
                 assert!(
@@ -168,13 +183,16 @@ mod tests {
                 let lines = walked(machine.as_mut(), &mut rng);
                 let right = right_line(machine.as_mut(), &lines.reference, &mut rng);
                 let actions = machine.spec().actions;
+
                 let line = (0..ATTEMPTS_MAX)
                     .filter_map(|_| mutated(&lines, actions, &mut rng))
                     .find(|line| is_wrong(machine.as_mut(), line));
+
                 let mut judged = |line: &str| {
                     machine.propose(line).expect("it can be executed");
                     is_right(machine.as_ref(), line)
                 };
+
                 assert!(judged(&right), "{slug}: {right}");
                 if let Some(line) = line {
                     assert!(!judged(&line), "{slug}: {line}");
@@ -196,12 +214,14 @@ mod tests {
         // No solution begins at column 3 in this order, but no constraint says so.
         assert!(!is_wrong(machine.as_mut(), "place 0 3"));
         assert!(is_wrong(machine.as_mut(), "place 1 3"), "another row is not a choice");
+
         machine.follow_reference();
         for (line, wrong) in
             [("place 1 1", true), ("place 1 2", false), ("place 1 3", false), ("back 0", true)]
         {
             assert_eq!(is_wrong(machine.as_mut(), line), wrong, "{line}");
         }
+
         assert!(
             !is_wrong(machine.as_mut(), "back 9"),
             "the machine refuses what cannot be executed"

@@ -1,37 +1,40 @@
 //! The tokens of a model: one for each byte, three control tokens, and words that are one token
 //! each.
 //!
-//! A text is cut as llama.cpp cuts user-defined tokens out of it: the longest word first, each from
-//! left to right, and what is left byte by byte.
+//! A text is split as llama.cpp splits user-defined tokens off: the longest word first, each from
+//! left to right, and the rest byte by byte.
 
 use super::TrainError;
 
-/// Tokens of a vocabulary without words: bytes, then bos, eos and pad.
+/// Number of tokens of a vocabulary without words: bytes, then bos, eos and pad.
 pub const BASE: usize = 259;
 pub const BOS: u16 = 256;
 pub const EOS: u16 = 257;
 pub const PAD: u16 = 258;
-/// Bounds the embedding of a tiny model.
+
+/// Maximum number of words, which bounds the embedding of a tiny model.
 const WORDS_MAX: usize = 1_024;
 
 /// A vocabulary, which a checkpoint and an exported model keep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vocabulary {
-    /// The longest first; those of one length in the order of their bytes. Their tokens follow the
-    /// control tokens.
+    /// Sorted by descending length, then by their bytes. Their tokens follow the control tokens.
     words: Vec<String>,
 }
 
 impl Vocabulary {
+    /// Creates a vocabulary with these words, in any order.
+    ///
     /// # Errors
-    /// If a word is shorter than two bytes, is not printable ASCII, or stands there twice, or if
-    /// two words of one length can overlap in a text: llama.cpp does not define which it would cut
-    /// out first.
+    /// If a word is shorter than two bytes, is not printable ASCII, or is listed twice, or if two
+    /// words of one length can overlap in a text: llama.cpp does not define which it would split
+    /// off first.
     pub fn new(mut words: Vec<String>) -> Result<Self, TrainError> {
         let refuse = |reason: String| Err(TrainError::Recipe(format!("data.words: {reason}")));
         if words.len() > WORDS_MAX {
             return refuse(format!("{} words, at most {WORDS_MAX} are possible", words.len()));
         }
+
         words.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         for word in &words {
             if word.len() < 2 || !word.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
@@ -40,6 +43,7 @@ impl Vocabulary {
                 ));
             }
         }
+
         for (index, word) in words.iter().enumerate() {
             for other in words[index + 1..].iter().take_while(|other| other.len() == word.len()) {
                 if word == other {
@@ -52,6 +56,7 @@ impl Vocabulary {
                 }
             }
         }
+
         Ok(Self { words })
     }
 
@@ -71,7 +76,7 @@ impl Vocabulary {
         tokens
     }
 
-    /// The text of tokens; control tokens have none, and what is not UTF-8 is replaced.
+    /// The text of tokens. Control tokens have none, and invalid UTF-8 is replaced.
     pub fn decode(&self, tokens: &[u16]) -> String {
         let mut bytes = Vec::with_capacity(tokens.len());
         for &token in tokens {
@@ -85,10 +90,11 @@ impl Vocabulary {
                 }
             }
         }
+
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Cuts `text` by the words from `first` on.
+    /// Splits `text` by the words from `first` on.
     fn cut(&self, mut text: &str, first: usize, tokens: &mut Vec<u16>) {
         let Some((index, word)) =
             self.words.iter().enumerate().skip(first).find(|(_, word)| text.contains(*word))
@@ -105,7 +111,7 @@ impl Vocabulary {
     }
 }
 
-/// Whether a proper end of `a` is a beginning of `b`.
+/// Whether a proper suffix of `a` is a prefix of `b`.
 fn overlaps(a: &str, b: &str) -> bool {
     (1..a.len()).any(|start| b.starts_with(&a[start..]))
 }
@@ -127,6 +133,7 @@ mod tests {
         assert_eq!(vocabulary.encode("swapped=1 swap 0"), [259, 49, 32, 261, 32, 48]);
         assert_eq!(vocabulary.encode("cmp cmp5é"), [260, 99, 109, 112, 53, 0xc3, 0xa9]);
         assert_eq!(Vocabulary::default().encode("ab"), [97, 98]);
+
         for text in ["swapped=1 swap 0", "cmp cmp5é", ""] {
             assert_eq!(vocabulary.decode(&vocabulary.encode(text)), text);
         }

@@ -1,5 +1,5 @@
-//! Causal attention of the samples of a batch, head by head, in blocks: what a block of queries
-//! does not see is not computed.
+//! Causal attention of the samples of a batch, head by head, in blocks: scores that a whole block
+//! of queries does not see are not computed.
 
 use prime_kernels::{BLOCK, Element, Left, Mode, padded, round_into, rows};
 
@@ -7,7 +7,7 @@ use super::{Scratch, sized};
 use crate::batch::{Batch, Sequence};
 use crate::recipe::Architecture;
 
-/// The sequences' heads.
+/// Each head of each sequence, in the order in which their probabilities are stored.
 fn heads(
     architecture: Architecture,
     batch: &Batch,
@@ -16,7 +16,8 @@ fn heads(
     batch.sequences.iter().flat_map(of_sequence)
 }
 
-/// `mixed` [rows, d] gets the heads' outputs, `probabilities` what they gave each key.
+/// Writes the heads' outputs to `mixed` [rows, d], and the probabilities of their keys, which the
+/// gradient needs, to `probabilities`.
 pub(super) fn forward<E: Element>(
     architecture: Architecture,
     batch: &Batch,
@@ -29,23 +30,29 @@ pub(super) fn forward<E: Element>(
     let stride = 3 * d_model;
     let cells: usize =
         heads(architecture, batch).map(|(sequence, _)| padded(sequence.rows.len()).pow(2)).sum();
+
     let mut left = sized(probabilities, cells);
     for (sequence, head) in heads(architecture, batch) {
         let (first, length) = (sequence.rows.start, sequence.rows.len());
         let side = padded(length);
         let (own, rest) = left.split_at_mut(side * side);
         left = rest;
+
         let at = first * stride + head * width;
         let queries = &qkv[at..];
         scratch.packed.pack_transposed(&qkv[at + d_model..], stride, width, side);
         scratch.other.pack(&qkv[at + 2 * d_model..], stride, side, width);
+
         let scores = sized(&mut scratch.scores, BLOCK * side);
         let sums = sized(&mut scratch.more, BLOCK * width);
+
+        // No query of a block sees a key of a later block.
         for block in (0..side).step_by(BLOCK) {
             let seen = block + BLOCK;
             let left =
                 Left { values: &queries[block * stride..], stride, rows: BLOCK, inner: width };
             E::multiply(left, &scratch.packed, seen, scores, side, Mode::Replace);
+
             let own = &mut own[block * side..seen * side];
             for (row, (scores, own)) in
                 scores.chunks_exact_mut(side).zip(own.chunks_exact_mut(side)).enumerate()
@@ -53,11 +60,13 @@ pub(super) fn forward<E: Element>(
                 let hidden = sequence.hidden(block + row);
                 scores[hidden.clone()].fill(f32::NEG_INFINITY);
                 rows::softmax(scores, (block + row + 1).min(length), own);
-                // The exponential is clamped, so that what is hidden is not quite 0.
+                // The exponential is clamped, so the probabilities of hidden keys are not quite 0.
                 own[hidden].fill(E::default());
             }
+
             let left = Left { values: own, stride: side, rows: BLOCK, inner: seen };
             E::multiply(left, &scratch.other, width, sums, width, Mode::Replace);
+
             let outputs =
                 mixed[(first + block) * d_model..].chunks_mut(d_model).take(length - block);
             for (output, sum) in outputs.zip(sums.chunks_exact(width)) {
@@ -67,8 +76,8 @@ pub(super) fn forward<E: Element>(
     }
 }
 
-/// `d_qkv` [rows, 3 d] gets the gradient by rotated queries, rotated keys and values; `d_mixed`
-/// [rows, d] is that by the outputs.
+/// Writes the gradient by rotated queries, rotated keys and values to `d_qkv` [rows, 3 d];
+/// `d_mixed` [rows, d] is that by the outputs.
 pub(super) fn backward<E: Element>(
     architecture: Architecture,
     batch: &Batch,
@@ -78,25 +87,30 @@ pub(super) fn backward<E: Element>(
 ) {
     let (d_model, width) = (architecture.d_model, architecture.head_dim());
     let stride = 3 * d_model;
+
     let mut left = probabilities;
     for (sequence, head) in heads(architecture, batch) {
         let (first, length) = (sequence.rows.start, sequence.rows.len());
         let side = padded(length);
         let (own, rest) = left.split_at(side * side);
         left = rest;
+
         let at = first * stride + head * width;
         let (queries, keys, values) = (&qkv[at..], &qkv[at + d_model..], &qkv[at + 2 * d_model..]);
-        // Rows of other samples behind this one's must not enter sums over queries.
+        // Rows of the samples after this one must not enter sums over queries.
         let slopes = sized(&mut scratch.elements, side * width);
         let rows_of = d_mixed[first * d_model..].chunks(d_model).take(length);
         for (slope, row) in slopes.chunks_exact_mut(width).zip(rows_of) {
             slope.copy_from_slice(&row[head * width..(head + 1) * width]);
         }
+
         slopes[length * width..].fill(E::default());
-        // By the scores.
+
+        // The gradient by the scores.
         let d_scores = sized(&mut scratch.left, side * side);
         scratch.packed.pack_transposed(values, stride, width, side);
         let sums = sized(&mut scratch.scores, BLOCK * side);
+
         for block in (0..side).step_by(BLOCK) {
             let seen = block + BLOCK;
             let left =
@@ -113,8 +127,10 @@ pub(super) fn backward<E: Element>(
                 );
             }
         }
+
         let output = sized(&mut scratch.more, side * width);
-        // By the queries: over the keys that each saw.
+
+        // The gradient by the queries sums over the keys that each saw.
         scratch.other.pack(keys, stride, side, width);
         for block in (0..side).step_by(BLOCK) {
             let left = Left {
@@ -133,12 +149,14 @@ pub(super) fn backward<E: Element>(
             );
         }
         store(output, width, length, &mut d_qkv[at..], stride);
-        // By the keys, and by the values: over the queries that saw each.
+
+        // The gradients by the keys and by the values sum over the queries that saw each.
         let turned = sized(&mut scratch.turned, side * side);
         scratch.other.pack(queries, stride, side, width);
         E::transpose(d_scores, side, side, side, turned, side);
         E::multiply(whole(turned, side), &scratch.other, width, output, width, Mode::Replace);
         store(output, width, length, &mut d_qkv[at + d_model..], stride);
+
         scratch.other.pack(slopes, width, side, width);
         E::transpose(own, side, side, side, turned, side);
         E::multiply(whole(turned, side), &scratch.other, width, output, width, Mode::Replace);

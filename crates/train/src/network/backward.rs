@@ -31,8 +31,8 @@ fn outer<E: Element>(
 }
 
 impl Network {
-    /// Adds the gradient that begins with `workspace.slopes`, those of the logits, behind a forward
-    /// pass of the same batch.
+    /// Adds the gradient after a forward pass of the same batch. It starts from the gradient by the
+    /// logits, `workspace.slopes`.
     pub(super) fn backward<E: Element>(
         &self,
         weights: &Weights<E>,
@@ -44,8 +44,10 @@ impl Network {
         let rows = padded(batch.inputs.len());
         let targets = padded(batch.targets.len());
         let width = padded(self.layout.tokens);
+
         let Workspace { layers: kept, output, normed, slopes, scratch, .. } = workspace;
         let slopes = &slopes[..targets * width];
+
         let sides = [d_model, width];
         let operands = [&normed[..targets * d_model], slopes];
         outer(
@@ -56,30 +58,40 @@ impl Network {
             &mut scratch.turned,
             &mut scratch.packed,
         );
+
         let by_norm = sized(&mut scratch.sums, targets * d_model);
         product(slopes, targets, &weights.logits.backward, by_norm, Mode::Replace);
+
         let mut stream = vec![0.0; targets * d_model];
         let gain = &mut gradient.flat[self.layout.output_norm.clone()];
         let output = &output[..targets * d_model];
         rows::norm_backward(output, &weights.output_norm, NORM_EPSILON, by_norm, &mut stream, gain);
+
         let mut elements = Vec::new();
         let mut wide = Vec::new();
+
         for index in (0..layers).rev() {
+            // From the last layer's attention on, the forward pass has computed the targets' rows
+            // only.
             let is_last = index + 1 == layers;
             let outputs = if is_last { targets } else { rows };
             let (layer, kept) = (&weights.layers[index], &kept[index]);
             let spans = &self.layout.layers[index];
             let (flat, turned) = (&mut gradient.flat, &mut gradient.layers[index]);
+
             // The feed-forward.
             let by_stream = sized(&mut elements, outputs * d_model);
             round_into(&stream, by_stream);
             let operands = [&*by_stream, &kept.hidden[..outputs * ff]];
             let sum = &mut flat[spans.down.clone()];
             outer(operands, outputs, [d_model, ff], sum, &mut scratch.turned, &mut scratch.packed);
+
             let by_hidden = sized(&mut scratch.sums, outputs * ff);
             product(by_stream, outputs, &layer.down.backward, by_hidden, Mode::Replace);
+
             let by_gate_up = sized(&mut wide, outputs * 2 * ff);
             rows::swiglu_backward(&kept.gate_up[..outputs * 2 * ff], ff, by_hidden, by_gate_up);
+
             let operands = [&kept.ff_normed[..outputs * d_model], &*by_gate_up];
             let sides = [d_model, 2 * ff];
             outer(
@@ -90,11 +102,14 @@ impl Network {
                 &mut scratch.turned,
                 &mut scratch.packed,
             );
+
             let by_norm = sized(&mut scratch.sums, outputs * d_model);
             product(by_gate_up, outputs, &layer.gate_up.backward, by_norm, Mode::Replace);
+
             let middle = &kept.middle[..outputs * d_model];
             let gain = &mut flat[spans.ff_norm.clone()];
             rows::norm_backward(middle, &layer.ff_norm, NORM_EPSILON, by_norm, &mut stream, gain);
+
             // Attention.
             let by_middle = sized(&mut elements, outputs * d_model);
             round_into(&stream, by_middle);
@@ -104,8 +119,10 @@ impl Network {
             let sides = [d_model, d_model];
             outer(operands, outputs, sides, by_weight, &mut scratch.turned, &mut scratch.packed);
             add_transposed(by_weight, d_model, &mut flat[spans.attention_output.clone()]);
+
             let by_mixed = sized(&mut scratch.sums, outputs * d_model);
             product(by_middle, outputs, &layer.output.backward, by_mixed, Mode::Replace);
+
             let by_heads = sized(&mut elements, rows.max(outputs) * d_model);
             if is_last {
                 // A row of a prompt may have several targets.
@@ -121,21 +138,29 @@ impl Network {
             } else {
                 round_into(by_mixed, by_heads);
             }
+
+            // Attention writes the rows of samples only, but the sums below include padding.
             let by_qkv = sized(&mut scratch.sums, rows * 3 * d_model);
             by_qkv[batch.inputs.len() * 3 * d_model..].fill(0.0);
+
+            // Taken out, because `scratch` is lent to attention as well.
             let mut by_qkv = std::mem::take(&mut scratch.sums);
             let operands = [&kept.qkv[..], &kept.probabilities, &*by_heads];
             attention::backward(self.layout.architecture, batch, operands, &mut by_qkv, scratch);
+
             let sums = &mut by_qkv[..rows * 3 * d_model];
             self.rotate(batch, sums, -1.0);
             let by_projection = sized(&mut wide, rows * 3 * d_model);
             round_into(sums, by_projection);
             scratch.sums = by_qkv;
+
             let operands = [&kept.normed[..rows * d_model], &*by_projection];
             let sides = [d_model, 3 * d_model];
             outer(operands, rows, sides, &mut turned.qkv, &mut scratch.turned, &mut scratch.packed);
+
             let by_norm = sized(&mut scratch.sums, rows * d_model);
             product(by_projection, rows, &layer.qkv.backward, by_norm, Mode::Replace);
+
             let input = &kept.input[..rows * d_model];
             let gain = &mut flat[spans.attention_norm.clone()];
             rows::norm_backward(
@@ -147,6 +172,8 @@ impl Network {
                 gain,
             );
         }
+
+        // The stream that enters the first layer is the tokens' embeddings.
         let embedding = &mut gradient.flat[self.layout.embedding.clone()];
         for (row, &token) in stream.chunks_exact(d_model).zip(&batch.inputs) {
             rows::add_scaled(&mut embedding[usize::from(token) * d_model..][..d_model], row, 1.0);

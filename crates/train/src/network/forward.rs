@@ -7,8 +7,8 @@ use super::{NORM_EPSILON, Network, SLACK, Workspace, attention, sized};
 use crate::batch::Batch;
 use crate::recipe::Architecture;
 
-/// `sum` [rows, columns of `right`] becomes `left` [rows, inner of `right`] times `right`; rows are
-/// padded.
+/// Multiplies `left` [rows, inner of `right`] by `right` into `sum` [rows, columns of `right`]; the
+/// number of rows includes padding.
 pub(super) fn product<E: Element>(
     left: &[E],
     rows: usize,
@@ -39,24 +39,30 @@ impl Network {
         let targets = padded(batch.targets.len());
         workspace.layers.resize_with(layers, Default::default);
         let scratch = &mut workspace.scratch;
+
         let first = sized(&mut workspace.layers[0].input, rows * d_model);
         for (row, &token) in first.chunks_exact_mut(d_model).zip(&batch.inputs) {
             row.copy_from_slice(&weights.embedding[usize::from(token) * d_model..][..d_model]);
         }
+        // Zero, because gradients sum over padding as well.
         first[batch.inputs.len() * d_model..].fill(0.0);
+
         for index in 0..layers {
             let is_last = index + 1 == layers;
             let layer = &weights.layers[index];
             let (kept, next) = workspace.layers[index..].split_at_mut(1);
             let kept = &mut kept[0];
+
             let input = &kept.input[..rows * d_model];
             let normed = sized(&mut kept.normed, rows * d_model);
             rows::norm(input, &layer.attention_norm, NORM_EPSILON, normed);
+
             let sums = sized(&mut scratch.sums, rows * 3 * d_model);
             product(normed, rows, &layer.qkv.forward, sums, Mode::Replace);
             self.rotate(batch, sums, 1.0);
             let qkv = sized(&mut kept.qkv, (rows + SLACK) * 3 * d_model);
             round_into(sums, qkv);
+
             let mixed = sized(&mut kept.mixed, rows.max(targets) * d_model);
             attention::forward(
                 self.layout.architecture,
@@ -66,11 +72,13 @@ impl Network {
                 mixed,
                 scratch,
             );
+
+            // After the last layer's attention, only the targets' rows are needed.
             let outputs = if is_last { targets } else { rows };
             let middle = sized(&mut kept.middle, outputs * d_model);
             if is_last {
-                // The rows of the targets up to one are at least as many as these, so no row is
-                // overwritten before it is moved.
+                // The n-th target lies in row n or a later one, so moving them in order overwrites
+                // no row that is still needed.
                 for (place, row) in target_rows(batch).enumerate() {
                     mixed.copy_within(row * d_model..(row + 1) * d_model, place * d_model);
                     middle[place * d_model..][..d_model]
@@ -81,6 +89,7 @@ impl Network {
             } else {
                 middle.copy_from_slice(input);
             }
+
             product(mixed, outputs, &layer.output.forward, middle, Mode::Add);
             let normed = sized(&mut kept.ff_normed, outputs * d_model);
             rows::norm(middle, &layer.ff_norm, NORM_EPSILON, normed);
@@ -89,6 +98,7 @@ impl Network {
             let gate_up = sized(&mut kept.gate_up, outputs * 2 * ff);
             let hidden = sized(&mut kept.hidden, outputs * ff);
             rows::swiglu(sums, ff, gate_up, hidden);
+
             let stream = match next.first_mut() {
                 Some(next) => sized(&mut next.input, outputs * d_model),
                 None => sized(&mut workspace.output, outputs * d_model),
@@ -96,6 +106,7 @@ impl Network {
             stream.copy_from_slice(middle);
             product(hidden, outputs, &layer.down.forward, stream, Mode::Add);
         }
+
         let normed = sized(&mut workspace.normed, targets * d_model);
         rows::norm(
             &workspace.output[..targets * d_model],
@@ -103,6 +114,7 @@ impl Network {
             NORM_EPSILON,
             normed,
         );
+
         let logits = sized(&mut workspace.logits, targets * padded(self.layout.tokens));
         product(normed, targets, &weights.logits.forward, logits, Mode::Replace);
     }
@@ -123,8 +135,8 @@ impl Network {
         }
     }
 
-    /// Calls `slope` with each target's place and logits, which it replaces by the gradient of the
-    /// sum of the losses.
+    /// Calls `slope` with the index of each target and its logits, which it replaces by the
+    /// gradient of the sum of the losses.
     pub(super) fn differentiate<E: Element>(
         &self,
         batch: &Batch,
@@ -134,6 +146,7 @@ impl Network {
         let (tokens, width) = (self.layout.tokens, padded(self.layout.tokens));
         let count = batch.targets.len();
         let slopes = sized(&mut workspace.slopes, padded(count) * width);
+
         let logits = workspace.logits.chunks_exact_mut(width).take(count);
         for (place, (row, slopes)) in logits.zip(slopes.chunks_exact_mut(width)).enumerate() {
             let row = &mut row[..tokens];
@@ -159,7 +172,7 @@ mod tests {
 
     #[test]
     fn cross_entropy_is_that_computed_by_hand() {
-        // Of weights 1, 4, 2 and 1, whose sum is 8.
+        // Logarithms of the weights 1, 4, 2 and 1, whose sum is 8.
         let logits = [0.0, 4f32.ln(), 2f32.ln(), 0.0];
         for (target, nats, is_hit) in
             [(1, 2f32.ln(), true), (2, 4f32.ln(), false), (3, 8f32.ln(), false)]

@@ -1,6 +1,6 @@
-//! The network: products of bf16 or f32 values with f32 sums, all else in f32, with gradients
-//! written out by hand. Samples of a batch lie one behind the other without padding, and what a
-//! gradient needs is kept as it goes into products.
+//! The network: products of bf16 or f32 values with f32 sums, everything else in f32, with
+//! gradients written by hand. Samples of a batch follow one another without padding, and the
+//! operands that a gradient needs are kept in the type that products take.
 
 mod attention;
 mod backward;
@@ -21,11 +21,11 @@ use super::recipe::Architecture;
 
 pub const NORM_EPSILON: f32 = 1e-5;
 
-/// Rows behind the last one that a product of attention may read: it works on whole blocks from a
-/// sample's first row on.
+/// Number of rows after the last one that a product of attention may read, because it works on
+/// whole blocks from a sample's first row on.
 const SLACK: usize = prime_kernels::BLOCK;
 
-/// Per target: cross entropy in nats, and whether the most likely token is the right one.
+/// Cross entropy in nats, and whether the most likely token is the right one, at each target.
 #[derive(Default)]
 pub struct Scores {
     pub losses: Vec<f32>,
@@ -43,8 +43,8 @@ impl Scores {
     }
 }
 
-/// The shape of the network and its constants. What products multiply is that of the weights which
-/// are passed in.
+/// The shape of the network and its constants. The weights that are passed in determine the type
+/// that products multiply.
 #[derive(Clone)]
 pub struct Network {
     layout: Layout,
@@ -52,8 +52,10 @@ pub struct Network {
 }
 
 impl Network {
+    /// Creates the network of this layout.
+    ///
     /// # Panics
-    /// If the architecture is none that [`supports`] names.
+    /// If the architecture is not [supported](supports).
     pub fn new(layout: &Layout) -> Self {
         let architecture = layout.architecture;
         assert!(supports(architecture), "a recipe with another architecture is refused");
@@ -77,8 +79,8 @@ impl Network {
         scores
     }
 
-    /// As [`score`](Self::score), and the gradient of `weight` times the summed losses is added to
-    /// `gradient`, which is laid out as the weights are.
+    /// Like [`score`](Self::score), and adds the gradient of `weight` times the summed losses to
+    /// `gradient`.
     pub fn learn<E: Element>(
         &self,
         weights: &Weights<E>,
@@ -91,15 +93,16 @@ impl Network {
         self.minimise(weights, batch, workspace, gradient, |place, row| {
             let token = batch.targets[place].token;
             scores.push(forward::cross_entropy(row, token));
+            // The gradient of the cross entropy by the logits: probabilities less the target's 1.
             row.iter_mut().for_each(|p| *p *= weight);
             row[usize::from(token)] -= weight;
         });
         scores
     }
 
-    /// As [`learn`](Self::learn), with losses of the caller: `slope` is called with each target's
-    /// place in the batch and logits [vocabulary], which it replaces by the gradient of the sum of
-    /// the losses.
+    /// Like [`learn`](Self::learn), with the caller's losses: `slope` is called with the index of
+    /// each target and its logits [vocabulary], which it replaces by the gradient of the sum of the
+    /// losses.
     pub fn minimise<E: Element>(
         &self,
         weights: &Weights<E>,
@@ -113,7 +116,7 @@ impl Network {
         self.backward(weights, batch, workspace, gradient);
     }
 
-    /// Calls `see` with each target's place and logits [vocabulary], which it may change.
+    /// Calls `see` with the index of each target and its logits [vocabulary], which it may change.
     pub fn each_logits<E: Element>(
         &self,
         weights: &Weights<E>,
@@ -152,7 +155,7 @@ pub fn supports(architecture: Architecture) -> bool {
             .all(|size| size.is_multiple_of(prime_kernels::BLOCK))
 }
 
-/// What the forward pass keeps of a layer.
+/// A layer's intermediate results, kept by the forward pass for the gradient.
 #[derive(Default)]
 struct Kept<E> {
     /// The stream that enters [rows, d], and its norm.
@@ -160,10 +163,11 @@ struct Kept<E> {
     normed: Vec<E>,
     /// Rotated queries, scaled, rotated keys and values [rows, 3 d].
     qkv: Vec<E>,
-    /// Of each head of each sample one behind the other [blocks of queries, blocks of keys].
+    /// Probabilities of each head of each sample [blocks of queries, blocks of keys], one after
+    /// another.
     probabilities: Vec<E>,
-    /// What the heads put together; in the last layer of the targets' rows only, as all that
-    /// follows.
+    /// The heads' outputs. In the last layer, these and the fields below have the targets' rows
+    /// only.
     mixed: Vec<E>,
     middle: Vec<f32>,
     ff_normed: Vec<E>,
@@ -175,17 +179,17 @@ struct Kept<E> {
 #[derive(Default)]
 pub struct Workspace<E: Element> {
     layers: Vec<Kept<E>>,
-    /// The stream behind the last layer [targets, d], and its norm.
+    /// The stream after the last layer [targets, d], and its norm.
     output: Vec<f32>,
     normed: Vec<E>,
     /// [targets, padded vocabulary]
     logits: Vec<f32>,
-    /// The gradient by them.
+    /// The gradient by the logits.
     slopes: Vec<E>,
     scratch: Scratch<E>,
 }
 
-/// Buffers whose contents live for an operation.
+/// Buffers whose contents are used within one operation.
 #[derive(Default)]
 struct Scratch<E: Element> {
     sums: Vec<f32>,
@@ -198,11 +202,11 @@ struct Scratch<E: Element> {
     other: Packed<E>,
 }
 
-/// A gradient under way. Of the matrices whose input is narrower than their output it holds the
-/// transposes.
+/// A gradient that is being accumulated. Matrices whose input is narrower than their output are
+/// held as their transposes.
 pub struct Gradient {
-    /// Norm gains, output projections of attention and of the feed-forward, token embeddings that
-    /// were read.
+    /// Laid out like the weights: norm gains, output projections of attention and of the
+    /// feed-forward, and the embedding as the network's input. The rest is 0.
     flat: Vec<f32>,
     /// [d, padded vocabulary]
     logits: Vec<f32>,
@@ -239,7 +243,7 @@ impl Gradient {
         }
     }
 
-    /// Adds another thread's part.
+    /// Adds another thread's gradient.
     pub fn add(&mut self, other: &Self) {
         let add =
             |sum: &mut [f32], addend: &[f32]| prime_kernels::rows::add_scaled(sum, addend, 1.0);
@@ -251,10 +255,11 @@ impl Gradient {
         }
     }
 
-    /// Moves the gradient, laid out as the weights, to `flat`, and begins anew.
+    /// Moves the gradient to `flat`, which is laid out like the weights.
     pub fn take(&mut self, layout: &Layout, flat: &mut [f32]) {
         let Architecture { d_model, ff, .. } = layout.architecture;
         flat.copy_from_slice(&self.flat);
+
         let turn = |from: &[f32], stride: usize, rows: usize, to: &mut [f32]| {
             for (row, to) in to.chunks_exact_mut(d_model).take(rows).enumerate() {
                 for (to, from) in to.iter_mut().zip(from[row..].iter().step_by(stride)) {
@@ -262,12 +267,14 @@ impl Gradient {
                 }
             }
         };
+
         turn(
             &self.logits,
             padded(layout.tokens),
             layout.tokens,
             &mut flat[layout.embedding.clone()],
         );
+
         for (spans, layer) in layout.layers.iter().zip(&self.layers) {
             turn(&layer.qkv, 3 * d_model, 3 * d_model, &mut flat[spans.qkv.clone()]);
             turn(&layer.gate_up, 2 * ff, 2 * ff, &mut flat[spans.gate_up.clone()]);
@@ -276,7 +283,8 @@ impl Gradient {
     }
 }
 
-/// `length` rows of a buffer that keeps its memory; new rows are zero, others hold what they held.
+/// The first `length` elements of a buffer, which grows if necessary. New elements are zero, others
+/// keep their values.
 pub fn sized<T: Copy + Default>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
     if buffer.len() < length {
         buffer.resize(length, T::default());

@@ -20,6 +20,7 @@ impl Rotation {
             .map(|cell| angle(cell / half, cell % half))
             .map(|angle| [angle.cos() as f32, angle.sin() as f32])
             .collect();
+
         Self { table, head_dim }
     }
 

@@ -1,5 +1,5 @@
-//! The network in f32 against finite differences, and in bf16 against f32; the optimizers against
-//! their definitions.
+//! Compares the network in f32 with finite differences, and in bf16 with f32; and the optimizers
+//! with their definitions.
 
 use prime_kernels::{Bf16, Element};
 use rand_chacha::ChaCha8Rng;
@@ -20,6 +20,7 @@ pub(crate) fn batch(lengths: &[(usize, usize)]) -> Batch {
     let mut text = |length: usize| -> String {
         (0..length).map(|_| char::from(b'a' + (rng.next_u32() % 26) as u8)).collect()
     };
+
     let mut batch = Batch::default();
     for &(prompt, completion) in lengths {
         let sample = Sample::written(0, text(prompt), text(completion));
@@ -30,7 +31,7 @@ pub(crate) fn batch(lengths: &[(usize, usize)]) -> Batch {
     batch
 }
 
-/// Prompts, each with several completions. One of these is empty; some begin beyond the first
+/// Prompts, each with several completions, of which one is empty and some begin after the first
 /// block.
 fn groups() -> [(Vec<u16>, [Vec<u16>; 4]); 2] {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
@@ -54,6 +55,7 @@ pub(crate) fn learnt<E: Element>(
     let network = Network::new(layout);
     let weights: Weights<E> = Weights::of(layout, flat);
     let (mut workspace, mut gradient) = (Workspace::default(), Gradient::new(layout));
+
     let of = |batch| {
         let scores = network.learn(&weights, batch, 0.01, &mut workspace, &mut gradient);
         let mut own = vec![0.0; layout.len];
@@ -75,25 +77,28 @@ fn cosine(left: &[f32], right: &[f32]) -> f64 {
     dot(left, right) / (dot(left, left) * dot(right, right)).sqrt()
 }
 
-/// Gradients that differ by rounding to bf16 alone.
+/// Asserts that gradients differ only by rounding to bf16.
 pub(crate) fn assert_alike(layout: &Layout, own: &[f32], theirs: &[f32]) {
     assert_within(layout, own, theirs, [0.995, 0.05]);
 }
 
-/// Gradients with at least this likeness, whose sizes differ by less than this share.
+/// Asserts that the gradients of each tensor have at least the cosine `least`, and that their sizes
+/// differ by less than the fraction `most`.
 fn assert_within(layout: &Layout, own: &[f32], theirs: &[f32], [least, most]: [f64; 2]) {
     for part in layout.parts() {
         let span = part.start..part.start + part.rows * part.columns;
         let (own, theirs) = (&own[span.clone()], &theirs[span]);
+
         let likeness = cosine(own, theirs);
         assert!(likeness > least, "{part:?}: {likeness}");
+
         let size =
             |values: &[f32]| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
         assert!((size(own) / size(theirs) - 1.0).abs() < most, "{part:?}");
     }
 }
 
-/// A hundredth of the sum of cross entropies, from logits on in f64.
+/// A hundredth of the sum of cross entropies, computed from the logits in f64.
 fn loss(
     network: &Network,
     layout: &Layout,
@@ -112,27 +117,32 @@ fn loss(
 #[test]
 fn gradients_of_f32_are_those_of_finite_differences() {
     const STEP: f32 = 4e-3;
+
     let layout = Layout::new(SMALL, 259);
     let flat = layout.initialize(6);
     let mut batch = batch(&[(70, 20), (5, 1), (0, 3), (31, 33)]);
     groups().iter().for_each(|group| push_group(&mut batch, group));
     let (_, gradient) = learnt::<f32>(&layout, &flat, std::slice::from_ref(&batch)).remove(0);
+
     let network = Network::new(&layout);
     let mut workspace = Workspace::default();
+
     let mut at = |place: usize, steps: i8| {
         let mut moved = flat.clone();
         moved[place] += f32::from(steps) * STEP;
         loss(&network, &layout, &moved, &batch, &mut workspace)
     };
+
     for part in layout.parts() {
         let size = part.rows * part.columns;
         for quarter in 0..4 {
-            // The steepest weight, of which rounding hides the least.
+            // The steepest weight, because rounding hides the least of it.
             let places = part.start + quarter * size / 4..part.start + (quarter + 1) * size / 4;
             let place = places
                 .max_by(|a, b| gradient[*a].abs().total_cmp(&gradient[*b].abs()))
                 .expect("weights");
             let [near, far] = [1, 2].map(|steps| at(place, steps) - at(place, -steps));
+
             let wanted = (8.0 * near - far) / (12.0 * f64::from(STEP));
             let found = f64::from(gradient[place]);
             assert!((found / wanted - 1.0).abs() < 5e-3, "{part:?} {place}: {found}, not {wanted}");
@@ -144,10 +154,12 @@ fn gradients_of_f32_are_those_of_finite_differences() {
 fn losses_and_gradients_of_bf16_are_those_of_f32_to_rounding() {
     let layout = Layout::new(SMALL, 259);
     let flat = layout.initialize(6);
+
     let batches = two_batches();
     let pairs = learnt::<Bf16>(&layout, &flat, &batches)
         .into_iter()
         .zip(learnt::<f32>(&layout, &flat, &batches));
+
     for ((found, own), (wanted, theirs)) in pairs {
         assert_eq!(found.losses.len(), wanted.losses.len());
         for (found, wanted) in found.losses.iter().zip(&wanted.losses) {
@@ -157,7 +169,7 @@ fn losses_and_gradients_of_bf16_are_those_of_f32_to_rounding() {
     }
 }
 
-/// `tolerance` is that of losses, `alike` that of gradients, as in [`assert_within`].
+/// `tolerance` applies to losses, `alike` to gradients, as in [`assert_within`].
 fn completions_are_learnt_together_as_apart<E: Element>(tolerance: f32, alike: [f64; 2]) {
     let layout = Layout::new(SMALL, 259);
     let flat = layout.initialize(6);
@@ -168,22 +180,28 @@ fn completions_are_learnt_together_as_apart<E: Element>(tolerance: f32, alike: [
         let (prompt, completions) = group;
         let lengths: Vec<usize> = completions.iter().map(Vec::len).collect();
         let before = apart.sequences.len();
+
         for completion in completions {
             let sample = Encoded::drawn(0, prompt.clone(), completion);
             apart.push(&sample, SMALL.context).expect("it fits");
         }
+
         order.extend(
             target_order(&lengths)
                 .map(|(at, token)| apart.sequences[before + at].targets.start + token),
         );
     }
+
     assert!(together.inputs.len() < apart.inputs.len());
     let batches = [together, apart];
     let mut results = learnt::<E>(&layout, &flat, &batches);
+
     let ((theirs, their_gradient), (own, own_gradient)) =
         (results.pop().expect("a result"), results.pop().expect("a result"));
+
     let [together, apart] = batches;
     assert_eq!((own.losses.len(), order.len()), (theirs.losses.len(), theirs.losses.len()));
+
     for (place, (found, at)) in own.losses.iter().zip(&order).enumerate() {
         assert_eq!(together.targets[place].token, apart.targets[*at].token);
         let wanted = theirs.losses[*at];
@@ -201,7 +219,7 @@ fn completions_of_one_prompt_are_learnt_together_as_apart() {
     completions_are_learnt_together_as_apart::<f32>(1e-5, [0.999_999, 1e-4]);
 }
 
-/// The optimizers by their definitions, in f64.
+/// The optimizers as they are defined, in f64.
 struct Definition {
     plan: Optimizer,
     weights: Vec<f64>,
@@ -218,6 +236,7 @@ impl Definition {
             let span = part.start..part.start + part.rows * part.columns;
             let gradient: Vec<f64> =
                 gradient[span].iter().map(|slope| f64::from(*slope) * scale).collect();
+
             if self.plan.matrices == MatrixOptimizer::Muon && place > 0 && part.rows > 1 {
                 self.muon(part, &gradient, rate);
             } else {
@@ -229,6 +248,7 @@ impl Definition {
     fn adamw(&mut self, part: Part, gradient: &[f64], rate: f64) {
         let Optimizer { beta1, beta2, weight_decay, .. } = self.plan;
         let decay = if part.rows == 1 { 0.0 } else { weight_decay };
+
         for (at, slope) in (part.start..).zip(gradient) {
             self.first[at] = beta1 * self.first[at] + (1.0 - beta1) * slope;
             self.second[at] = beta2 * self.second[at] + (1.0 - beta2) * slope * slope;
@@ -238,8 +258,8 @@ impl Definition {
         }
     }
 
-    /// Nesterov's momentum, made orthogonal by X := a X + (b A + c A²) X with A = X Xᵀ, in steps of
-    /// AdamW's size.
+    /// Makes Nesterov's momentum orthogonal by X := a X + (b A + c A²) X with A = X Xᵀ, and takes a
+    /// step of AdamW's size along it.
     fn muon(&mut self, part: Part, gradient: &[f64], rate: f64) {
         let Part { start, rows, columns } = part;
         let momentum = self.plan.beta2;
@@ -248,13 +268,16 @@ impl Definition {
             self.first[at] = slope + momentum * self.first[at];
             ahead.push(slope + momentum * self.first[at]);
         }
+
         let (short, long) = (rows.min(columns), rows.max(columns));
         let place = |row: usize, column: usize| {
             if rows > columns { column * columns + row } else { row * columns + column }
         };
+
         let norm = ahead.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
         let mut x: Vec<f64> =
             (0..short * long).map(|at| ahead[place(at / long, at % long)] / norm).collect();
+
         let product =
             |a: &[f64], b: &dyn Fn(usize, usize) -> f64, inner: usize, width: usize| -> Vec<f64> {
                 let cell = |at: usize| {
@@ -262,6 +285,7 @@ impl Definition {
                 };
                 (0..a.len() / inner * width).map(cell).collect()
             };
+
         for _ in 0..5 {
             let a = product(&x, &|k, column| x[column * long + k], long, short);
             let squared = product(&a, &|k, column| a[k * short + column], short, short);
@@ -270,6 +294,7 @@ impl Definition {
             let more = product(&factor, &|k, column| x[k * long + column], short, long);
             x.iter_mut().zip(more).for_each(|(x, more)| *x = 3.4445 * *x + more);
         }
+
         for (at, x) in x.iter().enumerate() {
             let weight = &mut self.weights[start + place(at / long, at % long)];
             *weight -= rate * (self.plan.weight_decay * *weight + 0.2 * (long as f64).sqrt() * x);
@@ -277,7 +302,7 @@ impl Definition {
     }
 }
 
-/// `least` is the likeness of what the weights have moved by.
+/// `least` is the minimum cosine between the movements of the weights.
 fn updates_are_those_of_their_definition<E: Element>(least: f64) {
     let layout = Layout::new(SMALL, 259);
     let start = layout.initialize(6);
@@ -291,16 +316,19 @@ fn updates_are_those_of_their_definition<E: Element>(least: f64) {
             second: vec![0.0; layout.len],
             step: 0,
         };
+
         let mut own = start.clone();
         let mut updater =
             Updater::<E>::new(&plan, &layout, Moments { first: zero(), second: zero() }, 0)
                 .with_threads(3);
+
         for step in 0..3 {
             let mut gradient = layout.initialize(10 + step);
             let norm = gradient.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
             theirs.update(&layout, &gradient, norm, 1e-2);
             updater.update(&mut own, &mut gradient, norm, 1e-2);
         }
+
         let moments = updater.moments();
         for part in layout.parts() {
             let span = part.start..part.start + part.rows * part.columns;
@@ -309,18 +337,21 @@ fn updates_are_those_of_their_definition<E: Element>(least: f64) {
                     .map(|(to, from)| (to - f64::from(*from)) as f32)
                     .collect()
             };
+
             let [own, wanted] = [
                 moved(&mut own[span.clone()].iter().map(|weight| f64::from(*weight))),
                 moved(&mut theirs.weights[span.clone()].iter().copied()),
             ];
             let likeness = cosine(&own, &wanted);
             assert!(likeness > least, "{matrices:?} {part:?}: {likeness}");
+
             let size =
                 |values: &[f32]| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
             assert!(
                 (size(&own) / size(&wanted) - 1.0).abs() < 1.01 - least,
                 "{matrices:?} {part:?}"
             );
+
             let kept = moments.first[span.clone()].iter().zip(&theirs.first[span.clone()]);
             let kept = kept.chain(moments.second[span.clone()].iter().zip(&theirs.second[span]));
             for (found, wanted) in kept {

@@ -1,4 +1,4 @@
-//! The weights in the two forms in which products take them: forwards, and back.
+//! The weights in the two forms that products take: for the forward pass, and for the gradient.
 
 use prime_kernels::{Element, Mode, Packed, padded, round_into};
 
@@ -6,29 +6,29 @@ use super::forward::product;
 use crate::layout::Layout;
 use crate::recipe::Architecture;
 
-/// A matrix of the network; those within the layers with their layer.
+/// A matrix of the network; those within the layers name their layer.
 #[derive(Debug, Clone, Copy)]
 pub enum Matrix {
-    /// Queries, keys and values of a row, one behind the other.
+    /// Queries, keys and values of a row, one after another.
     Qkv(usize),
     Output(usize),
-    /// Gates and ups of a row, one behind the other.
+    /// Gates, then ups of a row.
     GateUp(usize),
     Down(usize),
     Logits,
 }
 
-/// Weights as a decoder reads them, whatever products multiply.
+/// Weights as a decoder reads them, whatever type products multiply.
 pub trait ModelWeights: Sync {
     /// [vocabulary, d]
     fn embedding(&self) -> &[f32];
 
-    /// Those of attention and of the feed-forward.
+    /// Gains of the norms before attention and before the feed-forward.
     fn norms(&self, layer: usize) -> [&[f32]; 2];
 
     fn output_norm(&self) -> &[f32];
 
-    /// Rows [n, in] projected by a matrix, [n, out]; logits without those of padding.
+    /// Projects rows [n, in] by a matrix to [n, out]; logits without those of padding.
     fn project(&self, matrix: Matrix, rows: &[f32], vocabulary: usize) -> Vec<f32>;
 }
 
@@ -42,12 +42,13 @@ pub(super) struct Projection<E: Element> {
 }
 
 impl<E: Element> Projection<E> {
-    /// `values` [out, in] are rounded.
+    /// Rounds and packs `values` [out, in].
     fn prepare(&mut self, values: &[f32], inner: usize, elements: &mut Vec<E>) {
         let outer = padded(values.len() / inner);
         elements.clear();
         elements.resize(outer * inner, E::default());
         round_into(values, elements);
+
         self.forward.pack_transposed(elements, inner, inner, outer);
         self.backward.pack(elements, inner, outer, inner);
     }
@@ -75,16 +76,18 @@ pub struct Weights<E: Element> {
 }
 
 impl<E: Element> Weights<E> {
-    /// Takes over the weights of a flat vector.
+    /// Rounds and packs the weights of a flat vector.
     pub fn prepare(&mut self, layout: &Layout, flat: &[f32]) {
         let Architecture { d_model, ff, .. } = layout.architecture;
         let copy = |to: &mut Vec<f32>, from: &[f32]| {
             to.clear();
             to.extend_from_slice(from);
         };
+
         copy(&mut self.embedding, &flat[layout.embedding.clone()]);
         copy(&mut self.output_norm, &flat[layout.output_norm.clone()]);
         self.logits.prepare(&flat[layout.embedding.clone()], d_model, &mut self.elements);
+
         self.layers.resize_with(layout.layers.len(), LayerWeights::default);
         for (layer, spans) in self.layers.iter_mut().zip(&layout.layers) {
             copy(&mut layer.attention_norm, &flat[spans.attention_norm.clone()]);
@@ -100,7 +103,7 @@ impl<E: Element> Weights<E> {
         }
     }
 
-    /// Those of a flat vector.
+    /// The weights of a flat vector.
     pub fn of(layout: &Layout, flat: &[f32]) -> Self {
         let mut weights = Self::default();
         weights.prepare(layout, flat);
@@ -129,13 +132,16 @@ impl<E: Element> ModelWeights for Weights<E> {
             Matrix::Down(layer) => &self.layers[layer].down.forward,
             Matrix::Logits => &self.logits.forward,
         };
+
         let (inner, width) = (right.inner(), right.columns());
         let count = rows.len() / inner;
         let padded = E::padded_rows(count);
         let mut elements = vec![E::default(); padded * inner];
         round_into(rows, &mut elements);
+
         let mut sums = vec![0.0; padded * width];
         product(&elements, padded, right, &mut sums, Mode::Replace);
+        // The vocabulary's padding is cut out of each row; the first one is in its place already.
         if let Matrix::Logits = matrix {
             for row in 1..count {
                 sums.copy_within(row * width..row * width + vocabulary, row * vocabulary);
@@ -143,6 +149,7 @@ impl<E: Element> ModelWeights for Weights<E> {
             sums.truncate(count * vocabulary);
             return sums;
         }
+
         sums.truncate(count * width);
         sums
     }

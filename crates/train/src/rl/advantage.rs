@@ -1,13 +1,12 @@
-//! Advantages: how much better a sample was than what was to be expected. Pure functions of rewards
-//! and values.
+//! Advantages: how much better a sample was than expected. Pure functions of rewards and values.
 
-/// How the rewards of a group are made into advantages.
+/// The scale of a group's advantages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
     /// (R − mean) / (σ + 1e-8), as in the paper (eq. "grpo advantage"): every mixed group counts
     /// alike.
     Deviation,
-    /// (R − mean) / c: groups count by how much their rewards differ.
+    /// (R − mean) / c: groups whose rewards differ more count more.
     Constant(f64),
 }
 
@@ -18,7 +17,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Whether the rewards of a group differ. A group whose samples are all equally good says nothing.
+/// Whether the rewards of a group differ. Samples that are all equally good teach nothing.
 pub fn is_mixed(rewards: &[f64]) -> bool {
     rewards.iter().any(|reward| (reward - rewards[0]).abs() > 1e-9)
 }
@@ -38,21 +37,23 @@ pub fn group(rewards: &[f64], scale: Scale) -> Vec<f64> {
 
 /// Generalised advantage estimates of one trajectory's steps (Schulman et al. 2016, eq. 16).
 ///
-/// `rewards[t]` follows step t, `values[t]` is the critic's value of the state before it; behind
-/// the last step there is nothing to come.
+/// `rewards[t]` follows step t, and `values[t]` is the critic's value of the state before it. After
+/// the last step the value is 0.
 pub fn generalised(rewards: &[f64], values: &[f64], discount: f64, lambda: f64) -> Vec<f64> {
     let mut advantages = vec![0.0; rewards.len()];
     let (mut next_value, mut next) = (0.0, 0.0);
+    // From the last step back, since each estimate contains the next one.
     for step in (0..rewards.len()).rev() {
         let surprise = rewards[step] + discount * next_value - values[step];
         next = surprise + discount * lambda * next;
         advantages[step] = next;
         next_value = values[step];
     }
+
     advantages
 }
 
-/// Discounted returns of one trajectory: what follows each of its steps.
+/// Discounted returns of one trajectory: the sum of the rewards from each of its steps on.
 pub fn returns(rewards: &[f64], discount: f64) -> Vec<f64> {
     let mut to_come = 0.0;
     let mut returns: Vec<f64> = rewards
@@ -67,7 +68,7 @@ pub fn returns(rewards: &[f64], discount: f64) -> Vec<f64> {
     returns
 }
 
-/// The index of the best sample of a group; the first of those that are equally good.
+/// The index of the best sample of a group, the first one among equals.
 pub fn best(rewards: &[f64]) -> usize {
     let better =
         |best: usize, index: usize| if rewards[index] > rewards[best] { index } else { best };

@@ -11,13 +11,14 @@ pub struct Critic {
     bias: f32,
 }
 
-/// Passes over the states of an iteration.
+/// Number of passes over the states of an iteration.
 const EPOCHS: usize = 4;
-/// Of normalised least mean squares (Widrow and Hoff): the share of an error that one step removes.
+
+/// The share of an error that one step of normalised least mean squares (Widrow and Hoff) removes.
 const RATE: f32 = 0.1;
 
 impl Critic {
-    /// Of states with this many features: zero everywhere.
+    /// A critic of states with this many features, whose values are all 0.
     pub fn new(features: usize) -> Self {
         Self { weights: vec![0.0; features], bias: 0.0 }
     }
@@ -31,8 +32,8 @@ impl Critic {
         self.bias + rows::dot(row, &self.weights)
     }
 
-    /// Moves the values of `features` towards `targets`. A value moves at most by `clip` from what
-    /// it was, as in the paper's "value function clipping".
+    /// Moves the values of `features` towards `targets`, each by at most `clip`, as in the paper's
+    /// "value function clipping".
     pub fn learn(&mut self, features: &[f32], targets: &[f64], clip: f64) {
         let old = self.values(features);
         let targets: Vec<f32> = targets
@@ -40,8 +41,10 @@ impl Critic {
             .zip(&old)
             .map(|(target, old)| target.clamp(old - clip, old + clip) as f32)
             .collect();
+
         for _ in 0..EPOCHS {
             for (row, target) in features.chunks_exact(self.weights.len()).zip(&targets) {
+                // Normalised by the features, so that no step overshoots.
                 let step = RATE * (target - self.value(row)) / (1.0 + rows::dot(row, row));
                 self.weights.iter_mut().zip(row).for_each(|(weight, x)| *weight += step * x);
                 self.bias += step;
@@ -61,6 +64,7 @@ mod tests {
         let targets: Vec<f64> =
             rows.iter().map(|[x, y]| 1.0 + 2.0 * f64::from(*x) - 0.5 * f64::from(*y)).collect();
         let features: Vec<f32> = rows.concat();
+
         let mut critic = Critic::new(2);
         for _ in 0..100 {
             critic.learn(&features, &targets, f64::INFINITY);

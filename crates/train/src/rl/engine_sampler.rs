@@ -1,5 +1,5 @@
-//! Rollouts by the engine that serves models: llama.cpp draws, and the trainer's network says how
-//! probable each token was, as the objective needs it at the temperature of the draw.
+//! Rollouts by the engine that serves models: llama.cpp draws, and the trainer's network computes
+//! the probability of each token at the temperature of the draw, which the objective needs.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -12,18 +12,20 @@ use rand_chacha::rand_core::RngCore;
 use super::objective;
 use crate::batch::{Batch, Encoded};
 use crate::checkpoint::replace;
-use crate::decoder::{Completion, Request, Sampler, Sampling};
 use crate::layout::Layout;
 use crate::network::{Network, Weights, Workspace};
 use crate::recipe::Precision;
+use crate::sampler::{Completion, Request, Sampler, Sampling};
 use crate::vocabulary::{EOS, Vocabulary};
 use crate::{TrainError, gguf};
 
-/// Completions drawn together.
+/// Maximum number of completions drawn together.
 const SEQUENCES: u16 = 64;
-/// Tokens of a decode.
+
+/// Maximum number of tokens of a decode.
 const BATCH_TOKENS: u32 = 512;
-/// Tokens that are scored together.
+
+/// Number of tokens that are scored together.
 const PASS_TOKENS: usize = 4_096;
 
 /// An engine with the policy's weights.
@@ -47,6 +49,7 @@ impl EngineSampler {
     ) -> Result<Self, TrainError> {
         replace(path, &gguf::encode("policy", layout, vocabulary, flat, Precision::F32))?;
         let context = layout.architecture.context;
+
         let spec = EngineSpec {
             name: "policy".to_owned(),
             model: path.to_owned(),
@@ -58,6 +61,7 @@ impl EngineSampler {
             batch_tokens: BATCH_TOKENS,
             ..EngineSpec::default()
         };
+
         Ok(Self {
             engine: Engine::start(spec)?,
             network: Network::new(layout),
@@ -71,7 +75,7 @@ impl EngineSampler {
         Drawing { engine: self, vocabulary }
     }
 
-    /// Fills in ln π and entropy of what was drawn.
+    /// Fills in ln π and entropy of the tokens drawn.
     fn score(
         &self,
         requests: &[Request<'_>],
@@ -81,31 +85,37 @@ impl EngineSampler {
         let mut batch = Batch::default();
         let mut places = Vec::new();
         let mut workspace = Workspace::default();
+
         let count: usize = done.iter().map(Vec::len).sum();
         let all: Vec<(usize, usize)> = done
             .iter()
             .enumerate()
             .flat_map(|(request, group)| (0..group.len()).map(move |place| (request, place)))
             .collect();
+
         for (number, (request, place)) in all.into_iter().enumerate() {
             let tokens = done[request][place].tokens.clone();
             batch.push(
                 &Encoded::drawn(0, requests[request].prompt.to_vec(), tokens),
                 self.context,
             )?;
+
             places.push((request, place));
+            // Wait until the pass is full, or these are the last ones.
             if batch.inputs.len() < PASS_TOKENS && number + 1 < count {
                 continue;
             }
+
             let batch = std::mem::take(&mut batch);
             let mut terms = Vec::with_capacity(batch.targets.len());
             self.network.each_logits(&self.weights, &batch, &mut workspace, |target, row| {
                 let logprob = objective::policy(row, temperature, batch.targets[target].token);
                 terms.push((logprob, objective::entropy(row)));
             });
+
             for ((request, place), sequence) in places.drain(..).zip(&batch.sequences) {
                 let completion = &mut done[request][place];
-                // The end is a target, too; what became too long was not ended.
+                // eos is the last target, which was not drawn if the completion became too long.
                 let drawn = completion.tokens.len() + usize::from(completion.has_ended);
                 for (logprob, entropy) in &terms[sequence.targets.clone()][..drawn] {
                     completion.logprobs.push(*logprob);
@@ -113,6 +123,7 @@ impl EngineSampler {
                 }
             }
         }
+
         Ok(())
     }
 }
@@ -138,6 +149,7 @@ impl Sampler for Drawing<'_> {
             .iter()
             .map(|request| vec![Completion::default(); request.streams.len()])
             .collect();
+
         let (sender, answers) = mpsc::channel::<(usize, usize, Result<Generation, EngineError>)>();
         for (index, request) in requests.iter().enumerate() {
             let prompt = self.vocabulary.decode(request.prompt);
@@ -159,13 +171,16 @@ impl Sampler for Drawing<'_> {
                     ignore_end: false,
                     group: 0,
                 };
+
                 let sender = sender.clone();
-                // Nobody listens after an error.
+                // Sending fails only after an error has ended the loop below.
                 self.engine
                     .engine
                     .submit(asked, move |result| drop(sender.send((index, place, result))));
             }
         }
+
+        // With the last sender gone, `answers` ends after the last answer.
         drop(sender);
         for (index, place, result) in answers {
             let generation = result?;
@@ -178,6 +193,7 @@ impl Sampler for Drawing<'_> {
                 .collect();
             done[index][place] = Completion { tokens, has_ended, ..Completion::default() };
         }
+
         let temperature =
             if sampling.temperature > 0.0 { sampling.temperature as f32 } else { 1.0 };
         self.engine.score(&requests, &mut done, temperature)?;
@@ -200,7 +216,7 @@ mod tests {
 
     const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/prime-tiny.gguf");
 
-    /// How often a completion was drawn by engine and decoder, and how probable each says it is.
+    /// How often engine and decoder drew a completion, and the probability that each reports.
     #[derive(Default)]
     struct Seen {
         counts: [f64; 2],
@@ -212,16 +228,20 @@ mod tests {
         let architecture = Architecture::default();
         let (layout, vocabulary, flat) =
             initial::policy(Path::new(SHIPPED), architecture).expect("the shipped model");
+
         let folder = tempfile::tempdir().expect("a folder");
         let engine =
             EngineSampler::start(&folder.path().join("policy.gguf"), &layout, &vocabulary, &flat)
                 .expect("an engine");
+
         let weights: Weights<f32> = Weights::of(&layout, &flat);
         let decoder = Decoder::new(ModelView::new(&layout, &weights));
+
         let task = prime_bench::tasks::find("n-queens").expect("a task");
         let instance = task.generate(prime_bench::tasks::Difficulty::Easy, 1_000_003);
         let prompt = vocabulary.encode(&prime_lessons::compact(instance.start().as_ref()));
         // Hot, so that the completions differ.
+
         let sampling = Sampling { temperature: 1.8, tokens_max: 3 };
         let draws = 3_000;
         let request = |from: u64| Request {
@@ -229,12 +249,14 @@ mod tests {
             streams: (0..draws).map(|seed| ChaCha8Rng::seed_from_u64(from + seed)).collect(),
             values: None,
         };
+
         let by_engine = engine
             .with(&vocabulary)
             .complete(vec![request(0)], sampling)
             .expect("completions")
             .remove(0);
         let by_decoder = decoder.complete(vec![request(draws)], sampling).remove(0);
+
         let mut seen: BTreeMap<(Vec<u16>, bool), Seen> = BTreeMap::new();
         for (of, completions) in [by_engine, by_decoder].into_iter().enumerate() {
             for completion in completions {
@@ -246,6 +268,7 @@ mod tests {
             }
         }
         assert!(seen.len() > 20, "{} different ones", seen.len());
+
         let mut both = 0;
         for (completion, Seen { counts: [engine, decoder], logprobs }) in seen {
             // Five standard deviations of the difference of two counts.

@@ -1,4 +1,4 @@
-//! How good a policy is on held-out instances: whole trajectories, as served, one attempt each.
+//! The quality of a policy on held-out instances: whole trajectories, as served, one attempt each.
 
 use prime_bench::tasks::Difficulty;
 use serde::{Deserialize, Serialize};
@@ -13,11 +13,11 @@ pub struct Held {
     pub task: String,
     pub difficulty: Difficulty,
     pub instances: u32,
-    /// With an answer that the verifier accepted.
+    /// Number of instances with an answer that the verifier accepted.
     pub solved: u32,
-    /// Of these, with a right answer.
+    /// Number of solved instances with a right answer.
     pub right: u32,
-    /// Means over all instances.
+    /// Means over all instances, like the fields below.
     pub committed: f64,
     pub proposals: f64,
     pub tokens: f64,
@@ -33,7 +33,7 @@ impl Held {
     }
 }
 
-/// Mean share of right answers, and mean proposals, over cells.
+/// Mean share of right answers, and mean number of proposals, over tasks and levels.
 pub fn quality(held: &[Held]) -> (f64, f64) {
     let count = held.len().max(1) as f64;
     let right = held.iter().map(Held::right_share).sum::<f64>() / count;
@@ -49,7 +49,7 @@ pub fn is_better(held: &[Held], than: &[Held]) -> bool {
 /// Plays the held-out instances of all levels.
 ///
 /// # Errors
-/// Those of the player.
+/// If the player's sampler fails.
 pub fn evaluate(
     player: &Player<'_>,
     practice: &Practice,
@@ -60,10 +60,12 @@ pub fn evaluate(
         for difficulty in Difficulty::ALL {
             let starts = practice.held_out(task, difficulty, count).into_iter().zip(0..);
             let starts = starts.map(|(machine, seed)| Start { task, machine, seed }).collect();
+
             let played = player.play(starts)?;
             let mean = |of: fn(&Played) -> u64| {
                 played.iter().map(of).sum::<u64>() as f64 / played.len().max(1) as f64
             };
+
             results.push(Held {
                 task: name.clone(),
                 difficulty,

@@ -1,4 +1,4 @@
-//! Updates on a GPU: the networks' passes run there, the objective is differentiated on the
+//! Updates on a GPU: the networks' passes run there, while the objective is differentiated on the
 //! processor.
 
 use super::policy::{Arithmetic, NORM_MIN};
@@ -17,10 +17,10 @@ pub struct OnGpu {
 }
 
 impl OnGpu {
-    /// Goes on after `steps` updates on the GPU of this number.
+    /// Continues after `steps` updates on the GPU of this number.
     ///
     /// # Errors
-    /// If there is no such GPU, or the architecture is none that its kernels can compute.
+    /// If there is no such GPU, or the kernels cannot compute this architecture.
     pub fn new(
         ordinal: usize,
         optimizer: &Optimizer,
@@ -31,6 +31,7 @@ impl OnGpu {
     ) -> Result<Self, TrainError> {
         let mut network = GpuNetwork::new(layout, optimizer, ordinal)?;
         network.set_state(flat, flat, moments)?;
+
         let mut reference = GpuNetwork::new(layout, optimizer, ordinal)?;
         reference.set_weights(initial)?;
         Ok(Self { network, reference, steps })
@@ -62,7 +63,7 @@ impl Arithmetic for OnGpu {
         let norm = self.network.gradient_norm()?;
         if norm.is_finite() {
             self.steps += 1;
-            // No running average is kept: it equals the weights.
+            // With a share of 1, the running average equals the weights: none is kept.
             self.network.update(self.steps, norm.max(NORM_MIN), rate, 1.0)?;
         }
         Ok(norm)

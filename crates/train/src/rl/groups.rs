@@ -1,5 +1,5 @@
-//! Groups: what is compared with what. An episode is what one sample led to, a completion or a
-//! trajectory; a group holds the episodes that began alike.
+//! Groups of episodes that are compared with each other. An episode is one sample, a completion or
+//! a trajectory; a group holds the episodes that began alike.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use super::recipe::{RewardPlan, Rollout, Source, Unit};
 use crate::TrainError;
-use crate::decoder::{Completion, Request};
 use crate::layout::uniform;
 use crate::rollout::{Played, Player, Proposed, Start};
+use crate::sampler::{Completion, Request};
 
 /// A completion that was drawn at a state.
 pub struct Sampled {
@@ -23,10 +23,10 @@ pub struct Sampled {
     pub completion: Completion,
 }
 
-/// What one sample led to.
+/// A completion, or the completions of a trajectory, with their rewards.
 pub struct Episode {
     pub steps: Vec<Sampled>,
-    /// What follows each step.
+    /// The reward after each step.
     pub rewards: Vec<f64>,
 }
 
@@ -39,18 +39,18 @@ impl Episode {
 
 pub type Group = Vec<Episode>;
 
-/// An iteration's groups, and what they cost.
+/// An iteration's groups, and their figures.
 #[derive(Default)]
 pub struct Collected {
     pub groups: Vec<Group>,
-    /// The unweighted parts of the composite rewards, summed, and their number; no oracle or
-    /// verifier has parts.
+    /// Sums of the unweighted parts of the composite rewards, and the number of these rewards. The
+    /// rewards of oracle and verifier have no parts.
     pub parts: [f64; 4],
     pub rewarded: u64,
-    /// Tokens drawn, those of states that were only visited included.
+    /// Number of tokens drawn, including those of states that were only visited.
     pub tokens: u64,
-    /// Trajectories played from a start, those that reached a verified answer, and the right ones
-    /// among these.
+    /// Number of trajectories played from a start, of those that reached a verified answer, and of
+    /// the right ones among these.
     pub played: u64,
     pub solved: u64,
     pub right: u64,
@@ -89,10 +89,10 @@ pub struct Collector<'a> {
 }
 
 impl Collector<'_> {
-    /// `instance` draws a start; all else is drawn from `rng`.
+    /// Draws the groups; `instance` draws a start, and `rng` everything else.
     ///
     /// # Errors
-    /// Those of the player.
+    /// If the player's sampler fails.
     pub fn collect(
         &self,
         instance: &mut DrawInstance<'_>,
@@ -118,6 +118,7 @@ impl Collector<'_> {
                 seed: rng.next_u64(),
             }));
         }
+
         let mut collected = Collected::default();
         let mut played = self.player.play(starts)?.into_iter();
         for _ in 0..self.rollout.groups {
@@ -125,6 +126,7 @@ impl Collector<'_> {
                 collected.count(&played);
                 let total =
                     collected.reward(&self.reward.weights.reward(&self.bounded(played.merits)));
+                // The whole reward follows the last step.
                 let mut rewards = vec![0.0; played.proposals.len()];
                 if let Some(last) = rewards.last_mut() {
                     *last = total;
@@ -134,14 +136,15 @@ impl Collector<'_> {
                     rewards,
                 }
             });
+
             let group = episodes.collect();
             collected.groups.push(group);
         }
         Ok(collected)
     }
 
-    /// T_max of the efficiency term is the longest trajectory that is played, where that is shorter
-    /// than the task's bound.
+    /// Limits T_max of the efficiency term, the task's bound, to the longest trajectory that is
+    /// played.
     fn bounded(&self, merits: Merits) -> Merits {
         Merits { steps_max: merits.steps_max.min(self.rollout.proposals_max), ..merits }
     }
@@ -158,34 +161,40 @@ impl Collector<'_> {
             let machine = if is_midway { midway(machine, rng) } else { machine };
             Start { task, machine, seed: rng.next_u64() }
         });
+
         let starts = starts.collect();
         let mut visited = Vec::new();
         for played in self.player.play(starts)? {
             collected.count(&played);
             visited.extend(played.proposals);
         }
-        // Where a trajectory is stuck it proposes again and again.
+
+        // A trajectory that is stuck proposes at the same state again and again.
         let mut seen = BTreeSet::new();
         visited.retain(|state| seen.insert(state.prompt.clone()));
-        // Where the reference finds no way on, no step is better than another: 24-Game has many
+
+        // If the reference finds no next step, no step is better than another: 24-Game has many
         // such states.
         if matches!(self.reward.source, Source::Oracle) {
             visited.retain(|state| state.machine.fork().follow_reference());
         }
+
         let chosen = choose(visited, self.rollout.groups, rng);
         let requests = chosen.iter().map(|state| Request {
             prompt: &state.prompt,
             streams: (0..self.rollout.group)
                 .map(|_| ChaCha8Rng::seed_from_u64(rng.next_u64()))
                 .collect(),
-            // No task is practised whose derivations look values up.
+            // `Practice` refuses tasks whose derivations look values up.
             values: None,
         });
+
         let drawn = self.player.sampler.complete(requests.collect(), self.player.sampling)?;
         let lines: Vec<Vec<String>> = drawn
             .iter()
             .map(|group| group.iter().map(|completion| self.line(completion)).collect())
             .collect();
+
         let rewards = match self.reward.source {
             Source::Composite => self.play_on(&chosen, &lines, &mut collected, rng)?,
             Source::Oracle => {
@@ -197,6 +206,7 @@ impl Collector<'_> {
                 .map(|(state, lines)| self.feedback(state, lines))
                 .collect(),
         };
+
         for ((state, completions), rewards) in chosen.into_iter().zip(drawn).zip(rewards) {
             let episodes = completions.into_iter().zip(rewards).map(|(completion, reward)| {
                 collected.tokens += completion.logprobs.len() as u64;
@@ -204,25 +214,29 @@ impl Collector<'_> {
                     Sampled { task: state.task, prompt: state.prompt.clone(), completion };
                 Episode { steps: vec![sampled], rewards: vec![reward] }
             });
+
             let group = episodes.collect();
             collected.groups.push(group);
         }
+
         Ok(collected)
     }
 
-    /// The action of a completion; nothing, which no task has as an action, if it became too long.
+    /// The action of a completion. If it became too long, this is empty, which no task has as an
+    /// action.
     fn line(&self, completion: &Completion) -> String {
         let text = self.player.vocabulary.decode(&completion.tokens);
         if completion.has_ended { action_line(&text).to_owned() } else { String::new() }
     }
 
-    /// The machine behind the line, and V of the step; no machine if the line is refused or
+    /// The machine after the line, and V of the step; no machine if the line is refused or
     /// rejected.
     fn step(&self, state: &Proposed, line: &str) -> (Option<Box<dyn Machine>>, Score) {
         let mut machine = state.machine.fork();
         let is_applicable = machine.propose(line).is_ok();
         let judged = self.player.judge(machine.as_ref());
-        // Without a verifier a line that cannot be applied is still no step.
+
+        // Even without a verifier, a line that cannot be applied is not a step.
         if !is_applicable || judged.score > Score::ZERO {
             return (None, judged.score);
         }
@@ -230,8 +244,8 @@ impl Collector<'_> {
         (Some(machine), judged.score)
     }
 
-    /// 1 − ln(1 + n) / ln(1 + cap), where n is what the reference still needs after the step; −1
-    /// for a step that is rejected or leads to a wrong answer.
+    /// 1 − ln(1 + n) / ln(1 + cap), where n is the number of steps that the reference still needs;
+    /// −1 for a step that is rejected or leads to a wrong answer.
     fn oracle(&self, state: &Proposed, lines: &[String]) -> Vec<f64> {
         let cap = self.reward.oracle_cap;
         by_line(lines, |line| {
@@ -240,6 +254,7 @@ impl Collector<'_> {
             while left < cap && machine.follow_reference() {
                 left += 1;
             }
+
             let is_wrong = left < cap
                 && machine.answer().is_none_or(|answer| !machine.problem().accepts(&answer));
             if is_wrong { -1.0 } else { 1.0 - (left as f64).ln_1p() / (cap as f64).ln_1p() }
@@ -255,7 +270,7 @@ impl Collector<'_> {
         })
     }
 
-    /// The composite reward of what the policy does behind each step. A line that several samples
+    /// The composite reward of the policy's trajectory after each step. A line that several samples
     /// wrote is played once.
     fn play_on(
         &self,
@@ -279,16 +294,19 @@ impl Collector<'_> {
             }
             known.push(of_state);
         }
-        // What has ended with the step needs no further one.
+
+        // Machines that have ended with the step need not be played.
         let (running, over): (Vec<_>, Vec<_>) =
             starts.into_iter().enumerate().partition(|(_, start)| !start.machine.ended());
         let (places, running): (Vec<usize>, Vec<Start>) = running.into_iter().unzip();
+
         let mut rewards: BTreeMap<usize, f64> = BTreeMap::new();
         let weights = self.reward.weights;
         for (place, played) in places.into_iter().zip(self.player.play(running)?) {
             collected.tokens += played.tokens;
             rewards.insert(place, collected.reward(&weights.reward(&self.bounded(played.merits))));
         }
+        // The step itself has answered: one proposal, and nothing after it.
         for (place, start) in over {
             let steps_max = start.machine.problem().steps_max();
             let merits = Merits {
@@ -301,10 +319,13 @@ impl Collector<'_> {
             };
             rewards.insert(place, collected.reward(&weights.reward(&self.bounded(merits))));
         }
+
         let of_line = |known: &Result<usize, Score>| match known {
             Ok(place) => rewards[place],
+            // A rejected step counts as V = 1 at least.
             Err(score) => -weights.verify * score.value().max(1.0),
         };
+
         let rewards = lines.iter().zip(&known).map(|(lines, known)| {
             lines.iter().map(|line| of_line(&known[line.as_str()])).collect()
         });
@@ -312,16 +333,17 @@ impl Collector<'_> {
     }
 }
 
-/// The longest part of a trace that a trajectory may begin in.
+/// Number of a trace's first steps after which a trajectory may begin.
 const MIDWAY_MAX: u32 = 2000;
 
-/// Any state of the reference's trace but its last, each equally likely.
+/// Draws a state of the reference's trace except its last, each equally likely.
 fn midway(start: Box<dyn Machine>, rng: &mut ChaCha8Rng) -> Box<dyn Machine> {
     let mut walked = start.fork();
     let steps = (0..MIDWAY_MAX).take_while(|_| walked.follow_reference()).count();
+
     let mut machine = start;
-    let behind = (uniform(rng) * steps as f64) as usize;
-    for _ in 0..behind.min(steps.saturating_sub(1)) {
+    let taken = (uniform(rng) * steps as f64) as usize;
+    for _ in 0..taken.min(steps.saturating_sub(1)) {
         machine.follow_reference();
     }
     machine
@@ -339,14 +361,15 @@ impl From<Proposed> for Sampled {
     }
 }
 
-/// Draws `count` of the states without replacement, with a chance that grows with how undecided the
-/// policy was there: where it is sure, its samples would all be equal.
+/// Draws `count` of the states without replacement, preferring those where the policy was
+/// undecided: where it is sure, its samples would all be equal.
 fn choose(states: Vec<Proposed>, count: usize, rng: &mut ChaCha8Rng) -> Vec<Proposed> {
     // The largest of u^(1/w) are a weighted sample (Efraimidis and Spirakis 2006).
     let mut keyed: Vec<(f64, Proposed)> = states
         .into_iter()
         .map(|state| {
             let undecided = state.completion.entropies.iter().copied().fold(0.0, f32::max);
+            // 0.01 keeps the weight above 0 where the policy is sure.
             (uniform(rng).ln() / (f64::from(undecided) + 0.01), state)
         })
         .collect();
@@ -365,6 +388,7 @@ mod tests {
     fn a_trajectory_may_begin_at_each_state_of_the_trace_but_the_last() {
         let problem = tasks::find("24-game").expect("a task").generate(Difficulty::Easy, 1);
         let mut rng = ChaCha8Rng::seed_from_u64(1);
+
         let mut left: BTreeMap<usize, usize> = BTreeMap::new();
         for _ in 0..200 {
             let mut machine = midway(problem.start(), &mut rng);
@@ -373,6 +397,7 @@ mod tests {
                 .entry((0..1000).take_while(|_| machine.follow_reference()).count())
                 .or_default() += 1;
         }
+
         let mut start = problem.start();
         let steps = (0..1000).take_while(|_| start.follow_reference()).count();
         assert_eq!(left.keys().copied().collect::<Vec<_>>(), (1..=steps).collect::<Vec<_>>());

@@ -12,6 +12,8 @@ pub mod policy;
 mod practice;
 mod processor_arithmetic;
 mod recipe;
+#[cfg(test)]
+mod recipe_test;
 mod record;
 mod rehearsal;
 mod run;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Objective {
-    /// ε: how far π may move from π_old before its gain no longer counts; 0 turns clipping off.
+    /// ε: the distance of π from π_old after which a gain no longer counts; 0 turns clipping off.
     pub clip: f64,
     /// β of the KL divergence from the initial policy.
     pub kl: f64,
@@ -33,7 +33,7 @@ impl Default for Objective {
     }
 }
 
-/// What is maximised of a token's advantage.
+/// The term of a token's advantage that is maximised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gain {
     /// min(ρ A, clip(ρ) A): GRPO and PPO.
@@ -51,26 +51,26 @@ pub struct Loss {
     pub temperature: f32,
 }
 
-/// A token that was drawn, as far as the objective depends on it.
+/// A token that was drawn, with everything that the objective needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drawn {
     pub token: u16,
     /// ln π_old(a), at the temperature of the draw.
     pub old: f32,
-    /// ln π_ref(a), likewise.
+    /// ln π_ref(a), at the same temperature.
     pub reference: f32,
     pub advantage: f32,
-    /// What the token counts in the sum.
+    /// The token's weight in the sum.
     pub weight: f32,
 }
 
-/// What the objective says of one token.
+/// The terms of the objective for one token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
     pub loss: f32,
     /// β's factor: the estimate of the divergence from the initial policy, in nats.
     pub kl: f32,
-    /// In nats.
+    /// Entropy of the policy, in nats.
     pub entropy: f32,
     pub is_clipped: bool,
 }
@@ -83,8 +83,8 @@ impl Loss {
         terms
     }
 
-    /// π becomes the gradient by the logits of the weighted loss, whose derivative by ln π(a) is
-    /// `slope`.
+    /// Replaces π by the gradient of the weighted loss by the logits; `slope` is the derivative of
+    /// the loss's first two terms by ln π(a).
     fn slope(self, policy: &mut [f32], drawn: &Drawn, slope: f32, entropy: f32) {
         let bonus = self.objective.entropy as f32;
         let scale = drawn.weight / self.temperature;
@@ -93,6 +93,7 @@ impl Loss {
             let entropy = if *p > 0.0 { bonus * *p * (p.ln() + entropy) } else { 0.0 };
             *p = scale * (entropy - slope * *p);
         }
+
         policy[usize::from(drawn.token)] += scale * slope;
     }
 
@@ -100,19 +101,24 @@ impl Loss {
     fn evaluate(self, row: &mut [f32], drawn: &Drawn) -> (Terms, f32) {
         let Drawn { token, old, reference, advantage, .. } = *drawn;
         let own = policy(row, self.temperature, token);
+
         let (clip, beta) = (self.objective.clip as f32, self.objective.kl as f32);
-        // Beyond e^20 the number says no more, and it must stay finite.
+
+        // A ratio beyond e^20 says no more, and it must stay finite.
         let ratio = (own - old).min(20.0).exp();
         let bounded = if clip > 0.0 { ratio.clamp(1.0 - clip, 1.0 + clip) } else { ratio };
+
         let is_clipped = self.gain == Gain::Ratio && bounded * advantage < ratio * advantage;
         let (gain, slope) = match self.gain {
             Gain::Likelihood => (own * advantage, advantage),
             Gain::Ratio if is_clipped => (bounded * advantage, 0.0),
             Gain::Ratio => (ratio * advantage, ratio * advantage),
         };
+
         let away = (reference - own).min(20.0);
         let divergence = away.exp() - away - 1.0;
         let entropy = entropy(row);
+
         let loss = -gain + beta * divergence - self.objective.entropy as f32 * entropy;
         (Terms { loss, kl: divergence, entropy, is_clipped }, -slope + beta * (1.0 - away.exp()))
     }
@@ -127,6 +133,7 @@ pub fn entropy(policy: &[f32]) -> f32 {
 pub fn policy(row: &mut [f32], temperature: f32, token: u16) -> f32 {
     row.iter_mut().for_each(|logit| *logit /= temperature);
     let own = row[usize::from(token)];
+
     let most = maximum(row);
     let sum = exponentials(row, most);
     row.iter_mut().for_each(|p| *p /= sum);
@@ -155,14 +162,17 @@ mod tests {
         let close = |found: f32, expected: f32| {
             assert!((found - expected).abs() < 1e-5, "{found} is not {expected}")
         };
+
         // ρ = 1/2 : 1/4 = 2, clipped to 1.2 if that is a gain; a loss is not clipped there.
         let gain = one(PLAIN, logits, drawn(0, quarter, 3.0));
         close(gain.loss, -3.6);
         assert!(gain.is_clipped);
+
         let loss = one(PLAIN, logits, drawn(0, quarter, -3.0));
         close(loss.loss, 6.0);
         assert!(!loss.is_clipped);
         close(loss.entropy, 1.5 * 2f32.ln());
+
         // π_ref = 1/2, π = 1/4: k3 = 2 − ln 2 − 1.
         let with_kl = Objective { kl: 0.5, ..PLAIN };
         let moved = Drawn { reference: 0.5f32.ln(), ..drawn(1, quarter, 1.0) };

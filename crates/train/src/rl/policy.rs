@@ -1,4 +1,4 @@
-//! The policy under training: weights, the initial ones as reference, and the optimizer, in the
+//! The policy in training: its weights, the initial ones as reference, and the optimizer, in the
 //! arithmetic of the recipe.
 
 use super::gpu_arithmetic::OnGpu;
@@ -12,16 +12,17 @@ use crate::optimizer::Moments;
 use crate::recipe::{Compute, Optimizer};
 use prime_kernels::Bf16;
 
-/// The policy's weights as rollouts read them, and what computes its updates.
+/// The policy's weights as rollouts read them, and the arithmetic of its updates.
 pub struct Policy {
     flat: Vec<f32>,
     arithmetic: Box<dyn Arithmetic>,
 }
 
-/// What an update computes, and where. Functions get each target's place in the batch and logits
-/// [vocabulary].
+/// The computations of an update, on the processor or on a GPU. Functions that are passed in are
+/// called with the index of each target and its logits [vocabulary].
 pub trait Arithmetic {
-    /// Adds the gradient of a pass; `slope` replaces the logits by that of the target's loss.
+    /// Adds the gradient of a pass; `slope` replaces the logits by the gradient of the target's
+    /// loss.
     ///
     /// # Errors
     /// If a GPU fails.
@@ -31,7 +32,7 @@ pub trait Arithmetic {
         slope: &mut dyn FnMut(usize, &mut [f32]),
     ) -> Result<(), TrainError>;
 
-    /// The logits of the initial policy.
+    /// Calls `see` with the logits of the initial policy.
     ///
     /// # Errors
     /// If a GPU fails.
@@ -47,7 +48,8 @@ pub trait Arithmetic {
     /// If a GPU fails.
     fn features(&mut self, batch: &Batch) -> Result<Vec<f32>, TrainError>;
 
-    /// Applies the gradient of the passes since the last step, unless it is not finite. Its norm.
+    /// Applies the gradient of the passes since the last step, unless it is not finite. Returns its
+    /// norm.
     ///
     /// # Errors
     /// If a GPU fails.
@@ -64,7 +66,7 @@ pub trait Arithmetic {
 }
 
 impl Policy {
-    /// Goes on after `steps` updates; `initial` is the reference of the KL divergence.
+    /// Continues after `steps` updates; `initial` is the reference of the KL divergence.
     ///
     /// # Errors
     /// If the recipe asks for a GPU that cannot be used.
@@ -88,16 +90,17 @@ impl Policy {
                 Box::new(OnProcessor::<Bf16>::new(optimizer, layout, weights, moments, steps))
             }
         };
+
         Ok(Self { flat: flat.to_vec(), arithmetic })
     }
 
-    /// The weights in the order of the layout, as they were when they were last
-    /// [settled](Self::settle).
+    /// The weights in the order of the layout, as of the last call of [`settle`](Self::settle).
     pub fn flat(&self) -> &[f32] {
         &self.flat
     }
 
-    /// Brings [`flat`](Self::flat) up to date with the optimizer's steps. The optimizer's moments.
+    /// Brings [`flat`](Self::flat) up to date with the optimizer's steps. Returns the optimizer's
+    /// moments.
     ///
     /// # Errors
     /// If a GPU fails.
@@ -107,8 +110,8 @@ impl Policy {
         Ok(moments)
     }
 
-    /// Adds the gradient of a pass, whose targets are the `drawn` tokens, to that of the step. What
-    /// the objective says of each.
+    /// Adds the gradient of a pass, whose targets are the `drawn` tokens, to that of the step.
+    /// Returns the objective's terms for each.
     ///
     /// # Errors
     /// If a GPU fails.
@@ -122,10 +125,12 @@ impl Policy {
         self.arithmetic.minimise(batch, &mut |place, row| {
             terms.push(loss.differentiate(row, &drawn[place]))
         })?;
+
         Ok(terms)
     }
 
-    /// Applies the gradient of the passes since the last step, unless it is not finite. Its norm.
+    /// Applies the gradient of the passes since the last step, unless it is not finite. Returns its
+    /// norm.
     ///
     /// # Errors
     /// If a GPU fails.
@@ -159,5 +164,5 @@ impl Policy {
     }
 }
 
-/// Of a gradient that is zero everywhere.
+/// Lower bound on a gradient's norm, because clipping divides by it.
 pub const NORM_MIN: f64 = 1e-12;

@@ -1,4 +1,4 @@
-//! Which instances are practised, and which are held out.
+//! The instances that are practised, and those that are held out.
 
 use prime_bench::augmentation::augmented;
 use prime_bench::curriculum::{PHASES, Phase};
@@ -19,8 +19,10 @@ pub struct Practice {
 }
 
 impl Practice {
+    /// Finds the tasks that the recipe names.
+    ///
     /// # Errors
-    /// If there is no task of a name, a task has no lesson, or its derivations look values up.
+    /// If there is no task with a name, a task has no lesson, or its derivations look values up.
     pub fn new(data: &Data) -> Result<Self, TrainError> {
         let tasks = data.tasks.iter().map(|name| tasks::find(name)).collect::<Result<_, _>>()?;
         for name in &data.tasks {
@@ -40,8 +42,8 @@ impl Practice {
         &self.names
     }
 
-    /// The levels that are practised when the fraction `spent` of the budget is used, and `held` is
-    /// the latest evaluation.
+    /// The levels to practise when the fraction `spent` of the budget is used, and `held` is the
+    /// latest evaluation.
     pub fn levels(&self, spent: f64, held: &[Held]) -> Vec<Difficulty> {
         let all = Difficulty::ALL;
         match &self.data.curriculum {
@@ -59,16 +61,19 @@ impl Practice {
                         held.iter().filter(|held| held.difficulty == *level).peekable();
                     of_level.peek().is_some() && of_level.all(|held| held.solved_share() >= *share)
                 };
+
                 let mastered = all.iter().take_while(|level| is_mastered(level)).count();
                 all[..(mastered + 1).min(all.len())].to_vec()
             }
         }
     }
 
-    /// A training instance of one of the levels, at its start.
+    /// Draws a training instance of one of the levels; returns its task, and its machine at the
+    /// start.
     pub fn draw(&self, levels: &[Difficulty], rng: &mut ChaCha8Rng) -> (usize, Box<dyn Machine>) {
         let mut rng = TaskRng::new(rng.next_u64());
         let task = rng.index(self.tasks.len());
+
         let level = levels[rng.index(levels.len())];
         let problem = instance(self.tasks[task], level, self.data.training_base_seed, &mut rng);
         let problem = if self.data.augmentation {
@@ -80,6 +85,7 @@ impl Practice {
     }
 
     /// The held-out instances of a task and level, always the same.
+
     pub fn held_out(&self, task: usize, level: Difficulty, count: u32) -> Vec<Box<dyn Machine>> {
         let task = self.tasks[task];
         let seed = |index| task.spec().seed(self.data.held_out_base_seed, level, index);

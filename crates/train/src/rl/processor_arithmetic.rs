@@ -10,7 +10,7 @@ use crate::network::{Gradient, Network, Weights, Workspace};
 use crate::optimizer::{Moments, Updater};
 use crate::recipe::Optimizer;
 
-/// Weights prepared for products, which multiply `E`, and what updates them.
+/// Weights prepared for products, which multiply `E`, and their updater.
 pub struct OnProcessor<E: Element> {
     layout: Layout,
     network: Network,

@@ -21,7 +21,7 @@ pub struct RlRecipe {
     pub name: String,
     /// Seeds instances, draws and the held-out set.
     pub seed: u64,
-    /// The policy to start from, an export of this trainer. It is also the reference of the KL
+    /// The initial policy, an export of this trainer. It is also the reference of the KL
     /// divergence. A relative path starts at the working directory.
     pub init: PathBuf,
     pub budget: Budget,
@@ -41,7 +41,7 @@ pub struct RlRecipe {
     pub optimizer: Optimizer,
     #[serde(default)]
     pub update: Update,
-    /// Supervised steps of other tasks that the policy is not to forget.
+    /// Supervised steps of other tasks that the policy must not forget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<RehearsalPlan>,
     #[serde(default)]
@@ -56,13 +56,13 @@ pub struct RlRecipe {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Budget {
-    /// The run is reproducible.
+    /// Iterations, which make the run reproducible.
     Iterations(u64),
-    /// Seconds of processor time, over all resumed parts of the run: what runs are compared by.
+    /// Seconds of processor time, by which runs are compared, over all resumed parts of the run.
     CpuSeconds(f64),
 }
 
-/// What is practised.
+/// The instances that are practised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Data {
@@ -73,10 +73,10 @@ pub struct Data {
     /// Whether training instances are augmented as in the paper (`prime_bench::augmentation`).
     #[serde(default)]
     pub augmentation: bool,
-    /// First of the thousand base seeds of training instances; never the benchmark's own (42).
+    /// The first of the thousand base seeds of training instances; never the benchmark's own (42).
     #[serde(default = "training_base_seed")]
     pub training_base_seed: u64,
-    /// First of the thousand base seeds of held-out instances.
+    /// The first of the thousand base seeds of held-out instances.
     #[serde(default = "held_out_base_seed")]
     pub held_out_base_seed: u64,
 }
@@ -89,7 +89,7 @@ fn held_out_base_seed() -> u64 {
     2_000_000
 }
 
-/// Which levels are practised when.
+/// The schedule of the levels that are practised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Curriculum {
@@ -98,8 +98,8 @@ pub enum Curriculum {
     /// The paper's three phases (table "Training Curriculum Phases"): easy for the first sixth of
     /// the budget, then easy and medium up to its half, then all levels.
     Phases,
-    /// Easy first; the next level is added once this share of the held-out instances of those
-    /// practised is solved.
+    /// Easy first; the next level is added once this share of the held-out instances of the levels
+    /// practised so far is solved.
     Success(f64),
 }
 
@@ -109,47 +109,46 @@ impl Default for Curriculum {
     }
 }
 
-/// What draws completions.
+/// The program that draws completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SamplerKind {
     /// The trainer's own: as fast as the recipe's arithmetic, and reproducible.
     Decoder,
     /// llama.cpp, as it serves models, with the weights of each iteration in f32. The trainer
-    /// computes the probabilities of what was drawn. Rounding depends on what is drawn together, so
-    /// runs are not reproducible to the token.
+    /// computes the probabilities of the tokens drawn. Rounding depends on which completions are
+    /// drawn together, so runs are not reproducible to the token.
     Engine,
 }
 
-/// What is drawn from the policy in one iteration.
+/// The draws of one iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rollout {
     pub unit: Unit,
-    /// Groups of an iteration: states or instances.
+    /// Number of groups of an iteration: states or instances.
     pub groups: usize,
-    /// G: completions of a state, or trajectories of an instance.
+    /// G: number of completions of a state, or of trajectories of an instance.
     pub group: usize,
     /// T of the draws; the policy that is trained is the one at this temperature.
     pub temperature: f64,
-    /// What draws: the trainer's own decoder, or an engine as it serves models.
+    /// The trainer's own decoder, or an engine as it serves models.
     pub sampler: SamplerKind,
-    /// What matrix products of the decoder are computed in. Where it is not that of updates, the
-    /// policy that drew differs from the one that is updated by rounding, which the ratio of the
-    /// two corrects.
+    /// The arithmetic of the decoder's matrix products. If updates use another one, the policy that
+    /// drew differs by rounding from the one that is updated; the ratio of the two corrects this.
     pub compute: Compute,
-    /// Most tokens of a completion.
+    /// Maximum number of tokens of a completion.
     pub tokens_max: usize,
-    /// Most proposals of a trajectory.
+    /// Maximum number of proposals of a trajectory.
     pub proposals_max: u64,
-    /// Rejected proposals with which a trajectory ends; without it, only `proposals_max` ends one.
-    /// With 1, no compute goes into trajectories that have taken a wrong turn.
+    /// Number of rejected proposals that ends a trajectory; without it, only `proposals_max` does.
+    /// With 1, no compute is spent on trajectories that have taken a wrong turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejections_max: Option<u64>,
-    /// With `unit = "state"`: trajectories whose states are drawn from.
+    /// With `unit = "state"`, the number of trajectories from which states are drawn.
     pub trajectories: usize,
     /// Share of these trajectories that begin at any state of the reference's trace, not at its
-    /// start: late states are then seen although `proposals_max` is small.
+    /// start, so that late states are seen although `proposals_max` is small.
     pub midway: f64,
     /// Whether the verifier `rules` judges each step, as it does when the model is served (kinds
     /// format, invariant and terminal). Without it every line that can be applied is committed.
@@ -175,7 +174,7 @@ impl Default for Rollout {
     }
 }
 
-/// What a group is drawn at.
+/// The unit of which a group is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -185,15 +184,15 @@ pub enum Unit {
     Trajectory,
 }
 
-/// Where rewards come from. Sources are not to be mixed in one table.
+/// The source of rewards. Results of different sources must not be mixed in one table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The paper's composite reward of whole trajectories; with `unit = "state"`, of what the
-    /// policy does from there on.
+    /// The paper's composite reward of whole trajectories; with `unit = "state"`, of the
+    /// trajectory that continues from there.
     Composite,
-    /// What the reference still needs after the step: 1 − ln(1 + steps) / ln(1 + cap). Knows the
-    /// reference.
+    /// 1 − ln(1 + steps) / ln(1 + cap), where `steps` is what the reference still needs after the
+    /// step. Knows the reference.
     Oracle,
     /// RLAIF (eq. 12 of the paper): −V of the step, plus λ times the share of the group that
     /// proposed the same line.
@@ -208,7 +207,7 @@ pub struct RewardPlan {
     pub weights: RewardWeights,
     /// λ_cons of RLAIF.
     pub consistency: f64,
-    /// Steps of the reference beyond which the oracle does not count.
+    /// Number of reference steps at which the oracle stops counting.
     pub oracle_cap: u64,
 }
 
@@ -227,7 +226,7 @@ impl Default for RewardPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Algorithm {
-    /// Relative to the group, divided by its deviation, as in the paper; or by `scale`, if that is
+    /// Relative to the group, divided by its deviation, as in the paper, or by `scale` if that is
     /// given.
     Grpo {
         #[serde(default)]
@@ -237,7 +236,7 @@ pub enum Algorithm {
     Ppo { discount: f64, lambda: f64, value_clip: f64 },
     /// Returns less the value of the same critic, without clipping.
     Reinforce { discount: f64 },
-    /// Supervised training on the best sample of each group: the control that has seen the same
+    /// Supervised training on the best sample of each group, as a control that has seen the same
     /// samples.
     BestOf,
 }
@@ -254,11 +253,11 @@ impl Default for Algorithm {
 pub struct Update {
     /// Passes over the samples of an iteration.
     pub epochs: usize,
-    /// Tokens of an optimizer step, on average.
+    /// Average number of tokens per optimizer step.
     pub tokens: usize,
     /// Tokens per pass through the network.
     pub pass_tokens: usize,
-    /// What matrix products are computed in.
+    /// The arithmetic of matrix products.
     pub compute: Compute,
     /// Number of the CUDA device that computes updates; without one, the processor does.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -274,18 +273,18 @@ impl Default for Update {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Evaluation {
-    /// Iterations between evaluations; each also writes a checkpoint and, if it is to be kept, the
-    /// model.
+    /// Number of iterations between evaluations; each also writes a checkpoint and, if the policy
+    /// is kept, the model.
     pub every: u64,
-    /// Held-out instances per task and level.
+    /// Number of held-out instances per task and level.
     pub instances: u32,
-    /// Most proposals of an attempt; without it, those of `rollout`.
+    /// Maximum number of proposals of an attempt; without it, that of `rollout`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposals_max: Option<u64>,
     pub keep: Keep,
 }
 
-/// Which of the policies that were evaluated is the model.
+/// Which of the evaluated policies becomes the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
@@ -303,13 +302,13 @@ impl Default for Evaluation {
     }
 }
 
-/// When to stop before the budget is spent.
+/// The limits at which a run stops before its budget is spent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Stop {
-    /// Mean divergence per token from the initial policy, in nats.
+    /// Maximum mean divergence per token from the initial policy, in nats.
     pub kl_max: f64,
-    /// The share of held-out instances solved may fall so far below the initial policy's.
+    /// Maximum drop of the share of held-out instances solved below the initial policy's.
     pub solved_drop: f64,
 }
 
@@ -319,7 +318,7 @@ impl Default for Stop {
     }
 }
 
-/// Small steps without decay: the policy is to move, not to be rebuilt.
+/// Small steps without decay, which move the policy instead of rebuilding it.
 fn optimizer() -> Optimizer {
     Optimizer {
         matrices: MatrixOptimizer::Adamw,
@@ -346,7 +345,7 @@ impl RlRecipe {
         Ok(recipe)
     }
 
-    /// Checks what the types do not.
+    /// Checks the rules that the types do not express.
     ///
     /// # Errors
     /// Names the rule that is broken.
@@ -361,6 +360,7 @@ impl RlRecipe {
             Algorithm::Reinforce { discount: d } => discount(d),
             Algorithm::BestOf => true,
         };
+
         let compares = matches!(self.algorithm, Algorithm::Grpo { .. } | Algorithm::BestOf);
         let rules = [
             (!self.data.tasks.is_empty(), "data.tasks: list some"),
@@ -437,71 +437,7 @@ impl RlRecipe {
             ),
             (stop.kl_max > 0.0 && stop.solved_drop > 0.0, "stop: all fields must be positive"),
         ];
+
         all_hold(&rules).map_err(|rule| TrainError::Recipe(rule.to_owned()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LEAST: &str = "name = 'a'\nseed = 1\ninit = 'models/prime-tiny.gguf'\nbudget = { iterations = 3 }\n[data]\ntasks = ['n-queens']\n";
-
-    #[test]
-    fn what_a_recipe_leaves_out_has_a_default() {
-        let recipe = RlRecipe::from_toml(LEAST).expect("a valid recipe");
-        assert_eq!(recipe.algorithm, Algorithm::Grpo { scale: None });
-        assert_eq!(recipe.data.curriculum, Curriculum::Levels(Difficulty::ALL.to_vec()));
-        assert_eq!((recipe.rollout.group, recipe.reward.weights.task), (8, 10.0));
-    }
-
-    #[test]
-    fn the_shipped_recipes_agree_with_those_of_their_starts() {
-        for (recipe, before) in [
-            (
-                include_str!("../../../../models/prime-queens.toml"),
-                include_str!("../../../../models/prime-queens-1.toml"),
-            ),
-            (
-                include_str!("../../../../models/prime-puzzles.toml"),
-                include_str!("../../../../models/prime-puzzles-6.toml"),
-            ),
-            (
-                include_str!("../../../../models/prime-twenty-four.toml"),
-                include_str!("../../../../models/prime-twenty-four-1.toml"),
-            ),
-        ] {
-            let recipe = RlRecipe::from_toml(recipe).expect("valid");
-            let before = crate::Recipe::from_toml(before).expect("valid");
-            let rehearsed = recipe.rehearsal.map(|plan| plan.tasks).unwrap_or_default();
-            assert_eq!(
-                ([rehearsed, recipe.data.tasks].concat(), recipe.model),
-                (before.data.tasks, before.model)
-            );
-            assert!(before.data.choices > 0.0, "a start with something to choose from");
-        }
-    }
-
-    #[test]
-    fn bad_recipes_are_refused_with_the_field() {
-        for (more, part) in [
-            ("[rollout]\ngroup = 1\n", "rollout.group"),
-            ("[rollout]\ntemperature = 0.0\n", "rollout.temperature"),
-            ("[rollout]\nunit = 'trajectory'\n[reward]\nsource = 'oracle'\n", "reward.source"),
-            (
-                "[algorithm]\nppo = { discount = 1.5, lambda = 1.0, value_clip = 0.2 }\n",
-                "algorithm",
-            ),
-            ("[algorithm.grpo]\nscal = 1.0\n", "scal"),
-            ("[rollouts]\n", "rollouts"),
-            ("[objective]\nclip = 2.0\n", "objective.clip"),
-            ("[rollout]\nrejections_max = 0\n", "rollout.rejections_max"),
-            ("[rehearsal]\ntasks = []\n", "rehearsal: list tasks"),
-            ("[rehearsal]\ntasks = ['heapsort']\ncoefficient = -1.0\n", "coefficient"),
-        ] {
-            let message =
-                RlRecipe::from_toml(&format!("{LEAST}{more}")).expect_err(more).to_string();
-            assert!(message.contains(part), "{more}: {message}");
-        }
     }
 }

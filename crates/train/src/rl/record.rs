@@ -1,4 +1,4 @@
-//! What is recorded of an iteration, and how a run ends.
+//! The record of an iteration, and the ways in which a run ends.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,11 +24,11 @@ pub struct Record {
     pub right: f64,
     /// Share of groups whose rewards differ.
     pub mixed: f64,
-    /// Completions learnt from.
+    /// Number of completions learnt from.
     pub samples: u64,
-    /// Mean tokens of a completion.
+    /// Mean number of tokens of a completion.
     pub length: f64,
-    /// Per token, in nats.
+    /// Means per token, in nats.
     pub kl: f64,
     pub entropy: f64,
     /// Share of tokens whose ratio was clipped.
@@ -39,10 +39,10 @@ pub struct Record {
     /// Mean cross-entropy of the rehearsed tokens, in nats. Absent where nothing is rehearsed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rehearsal: Option<f64>,
-    /// Tokens drawn, and tokens learnt from.
+    /// Number of tokens drawn, and of those learnt from.
     pub drawn: u64,
     pub learnt: u64,
-    /// Where there was an evaluation.
+    /// Held-out results, if there was an evaluation.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub held_out: Vec<Held>,
 }

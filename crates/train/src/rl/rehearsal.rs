@@ -1,6 +1,6 @@
 //! Supervised steps of other tasks, learnt beside the samples of each optimizer step (PPO-ptx of
-//! Ouyang et al. 2022, section 3.5): what the policy knows of them is not forgotten while it
-//! practises another.
+//! Ouyang et al. 2022, section 3.5), so that the policy does not forget these tasks while it
+//! practises others.
 
 use prime_bench::tasks;
 use rand_chacha::ChaCha8Rng;
@@ -15,16 +15,17 @@ use crate::recipe::{self, Words};
 use crate::traces::Traces;
 use crate::vocabulary::Vocabulary;
 
-/// What is rehearsed, and how much of it.
+/// The tasks that are rehearsed, and their share of an optimizer step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RehearsalPlan {
-    /// Slugs of the tasks, all equally often; steps of their reference traces, of all levels.
+    /// Slugs of the tasks, which are equally frequent. Steps of their reference traces are
+    /// rehearsed, of all levels.
     pub tasks: Vec<String>,
-    /// Tokens of an optimizer step, at least; the last sample goes beyond.
+    /// Minimum number of tokens of an optimizer step; the last sample exceeds it.
     #[serde(default = "tokens")]
     pub tokens: usize,
-    /// What the mean cross-entropy of their tokens counts beside the objective of the rollouts: γ.
+    /// γ: weight of the mean cross-entropy of their tokens beside the objective of the rollouts.
     #[serde(default = "coefficient")]
     pub coefficient: f64,
 }
@@ -46,7 +47,7 @@ impl RehearsalPlan {
     }
 }
 
-/// Draws what is rehearsed.
+/// Draws the samples that are rehearsed.
 pub struct Rehearsal {
     plan: RehearsalPlan,
     samples: Traces,
@@ -55,11 +56,11 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// Of a policy with these tokens and context, by passes of at most `pass_tokens` tokens, if no
-    /// sample is longer.
+    /// A rehearsal for a policy with this vocabulary and context, in passes of at most
+    /// `pass_tokens` tokens, if no sample is longer.
     ///
     /// # Errors
-    /// If there is no task of a name, or a task has no lesson.
+    /// If there is no task with a name, or a task has no lesson.
     pub fn new(
         plan: &RehearsalPlan,
         data: &Data,
@@ -76,6 +77,7 @@ impl Rehearsal {
                 )));
             }
         }
+
         let samples = Traces::new(&recipe::Data {
             tasks: plan.tasks.clone(),
             words: Words::Listed(vocabulary.words().to_vec()),
@@ -87,34 +89,38 @@ impl Rehearsal {
         Ok(Self { plan: plan.clone(), samples, context, pass_tokens })
     }
 
-    /// An iteration begins: what it draws depends on its random stream alone.
+    /// Begins an iteration, whose draws depend on its random stream alone.
     pub fn begin(&mut self) {
         self.samples.begin_pool();
     }
 
-    /// The passes of an optimizer step.
+    /// Draws the passes of an optimizer step.
     ///
     /// # Errors
     /// If the samples of a task do not fit the context.
     pub fn draw(&mut self, rng: &mut ChaCha8Rng) -> Result<Vec<Batch>, TrainError> {
         let mut passes = vec![Batch::default()];
         let mut drawn = 0;
+
         while drawn < self.plan.tokens {
             let task = ((uniform(rng) * self.plan.tasks.len() as f64) as usize)
                 .min(self.plan.tasks.len() - 1);
+
             let sample = Encoded::draw(&mut self.samples, task, false, self.context, rng)?;
             drawn += sample.inputs();
+
             let pass = passes.last().expect("invariant: there is a pass");
             if !pass.inputs.is_empty() && pass.inputs.len() + sample.inputs() > self.pass_tokens {
                 passes.push(Batch::default());
             }
             passes.last_mut().expect("invariant: there is a pass").push(&sample, self.context)?;
         }
+
         Ok(passes)
     }
 
-    /// The targets of a pass as an objective sees them: all are to become more likely, and count γ
-    /// together, over the `total` targets of the optimizer step.
+    /// The targets of a pass for the objective: each is to become more likely, and the `total`
+    /// targets of the optimizer step together have the weight γ.
     pub fn drawn(&self, pass: &Batch, total: usize) -> Vec<Drawn> {
         let weight = (self.plan.coefficient / total as f64) as f32;
         let of_target = |token| Drawn { token, old: 0.0, reference: 0.0, advantage: 1.0, weight };

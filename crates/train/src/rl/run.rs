@@ -1,4 +1,5 @@
-//! The loop: collect groups, learn from them, evaluate now and then. Stops only between iterations.
+//! The loop: collect groups, learn from them, evaluate every few iterations. Stops only between
+//! iterations.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -21,13 +22,14 @@ use super::state::State;
 use super::update::{Learner, Outcome};
 use crate::checkpoint::{self, replace};
 use crate::clock::cpu_s;
-use crate::decoder::{Decoder, Sampler, Sampling};
+use crate::decoder::Decoder;
 use crate::layout::Layout;
 use crate::model_view::ModelView;
 use crate::network::{ModelWeights, Weights};
 use crate::recipe::Compute;
 use crate::records::Records;
 use crate::rollout::{Player, TEMPERATURE};
+use crate::sampler::{Sampler, Sampling};
 use crate::vocabulary::Vocabulary;
 use crate::{Session, TrainError, gguf, initial};
 
@@ -43,7 +45,7 @@ pub struct RlSummary {
     /// Held-out results before the first iteration, and of the model that was kept.
     pub initial: Vec<Held>,
     pub kept: Vec<Held>,
-    /// After how many iterations it was; 0 if the initial one was kept.
+    /// Number of iterations after which the kept policy was evaluated; 0 for the initial one.
     pub kept_iteration: u64,
     pub model: PathBuf,
     pub records: PathBuf,
@@ -63,10 +65,12 @@ pub fn rl(
 ) -> Result<RlSummary, TrainError> {
     recipe.check()?;
     let mut run = Run::open(recipe, out, session.resume)?;
+    // A resumed run has evaluated the initial policy already.
     if run.state.initial.is_empty() {
         let record = run.before()?;
         report(&record);
     }
+
     let ending = loop {
         if run.spent() >= 1.0 {
             break Ending::Finished;
@@ -80,6 +84,7 @@ pub fn rl(
             break ending;
         }
     };
+
     run.save()?;
     Ok(RlSummary {
         ending,
@@ -100,7 +105,7 @@ struct Run<'a> {
     vocabulary: Vocabulary,
     layout: Layout,
     policy: Policy,
-    /// Its weights in the arithmetic of rollouts.
+    /// The policy's weights in the arithmetic of rollouts.
     decoded: Decoded,
     state: State,
     out: PathBuf,
@@ -114,6 +119,7 @@ impl<'a> Run<'a> {
     fn open(recipe: &'a RlRecipe, out: &Path, resume: bool) -> Result<Self, TrainError> {
         let practice = Practice::new(&recipe.data)?;
         let (layout, vocabulary, initial) = initial::policy(&recipe.init, recipe.model)?;
+
         let rehearsal = recipe.rehearsal.as_ref().map(|plan| {
             Rehearsal::new(
                 plan,
@@ -124,14 +130,17 @@ impl<'a> Run<'a> {
             )
         });
         let rehearsal = rehearsal.transpose()?;
+
         let checkpoint = checkpoint::path_of(out);
         let state = if resume && checkpoint.exists() {
             State::load(&checkpoint, recipe, &vocabulary)?
         } else {
             State::fresh(recipe, &vocabulary, initial.clone())
         };
+
         let done = (!state.initial.is_empty()).then_some(state.iteration);
         let records = Records::open(out, "iteration", done)?;
+
         let mut run = Self {
             recipe,
             practice,
@@ -153,6 +162,7 @@ impl<'a> Run<'a> {
             records,
             opened_s: cpu_s(),
         };
+
         run.prepare()?;
         Ok(run)
     }
@@ -169,7 +179,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Prepares the weights as they are now for rollouts.
+    /// Prepares the present weights for rollouts.
     ///
     /// # Errors
     /// If an engine does not start with them.
@@ -190,7 +200,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Held-out results, always with the verifier: it is how the model will be served.
+    /// Evaluates the policy on held-out instances, always with the verifier, as it will be served.
     fn evaluate(&self) -> Result<Vec<Held>, TrainError> {
         let evaluation = &self.recipe.evaluation;
         let proposals_max = evaluation.proposals_max.unwrap_or(self.recipe.rollout.proposals_max);
@@ -207,13 +217,16 @@ impl<'a> Run<'a> {
     fn before(&mut self) -> Result<Record, TrainError> {
         let start_s = cpu_s();
         let held = self.evaluate()?;
+
         self.state.initial.clone_from(&held);
         self.state.kept.clone_from(&held);
         self.state.latest.clone_from(&held);
         self.export()?;
+
         let evaluation_s = cpu_s() - start_s;
         let record =
             Record { cpu_s: self.elapsed_s(), evaluation_s, held_out: held, ..Record::default() };
+
         self.records.append(&record)?;
         Ok(record)
     }
@@ -222,12 +235,15 @@ impl<'a> Run<'a> {
         let rate = self.recipe.optimizer.rate_at(self.spent());
         let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed ^ STREAMS);
         rng.set_stream(self.state.iteration + 1);
+
         let start_s = cpu_s();
         let collected = self.collect(&mut rng)?;
         let rolled_s = cpu_s();
+
         if let Some(rehearsal) = &mut self.rehearsal {
             rehearsal.begin();
         }
+
         let mut learner = Learner {
             recipe: self.recipe,
             policy: &mut self.policy,
@@ -236,13 +252,16 @@ impl<'a> Run<'a> {
             rate,
         };
         let outcome = learner.learn(&collected.groups, &mut rng, self.state.iteration)?;
+
         let updated_s = cpu_s();
         self.state.iteration += 1;
         self.state.steps += outcome.steps;
         let is_due = self.state.iteration.is_multiple_of(self.recipe.evaluation.every)
             || self.spent() >= 1.0;
+        // Before the evaluation, which plays with the updated weights.
         self.prepare()?;
         let held_out = if is_due { self.evaluate()? } else { Vec::new() };
+
         let record = Record {
             rollout_s: rolled_s - start_s,
             update_s: updated_s - rolled_s,
@@ -251,6 +270,7 @@ impl<'a> Run<'a> {
             held_out,
             ..self.record(&collected, &outcome)
         };
+
         self.records.append(&record)?;
         if is_due {
             self.state.latest.clone_from(&record.held_out);
@@ -263,6 +283,7 @@ impl<'a> Run<'a> {
                 self.state.kept_iteration = self.state.iteration;
                 self.export()?;
             }
+
             self.save()?;
         }
         Ok(record)
@@ -286,6 +307,7 @@ impl<'a> Run<'a> {
             .flat_map(|episode| &episode.steps)
             .map(|step| step.completion.logprobs.len())
             .sum();
+
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
         let rewarded = collected.rewarded.max(1) as f64;
         Record {
@@ -312,14 +334,16 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether the policy has collapsed.
+    /// How the policy has collapsed, if it has.
     fn collapse(&self, record: &Record) -> Option<Ending> {
         let solved = |held: &[Held]| {
             held.iter().map(Held::solved_share).sum::<f64>() / held.len().max(1) as f64
         };
+
         if record.kl > self.recipe.stop.kl_max {
             return Some(Ending::KlCollapse);
         }
+
         let is_worse = !record.held_out.is_empty()
             && solved(&record.held_out)
                 < solved(&self.state.initial) - self.recipe.stop.solved_drop;
@@ -328,7 +352,9 @@ impl<'a> Run<'a> {
 
     fn save(&mut self) -> Result<(), TrainError> {
         self.state.cpu_s = self.elapsed_s();
+        // From here on, `state.cpu_s` includes the time since the run was opened.
         self.opened_s = cpu_s();
+
         self.state.moments = self.policy.settle()?;
         self.state.weights = self.policy.flat().to_vec();
         self.state.save(&self.checkpoint)
@@ -338,18 +364,21 @@ impl<'a> Run<'a> {
     fn export(&self) -> Result<(), TrainError> {
         let matrices = self.recipe.export.matrices;
         let weights = self.policy.flat();
+
         let rehearsed = self.recipe.rehearsal.iter().flat_map(|plan| &plan.tasks);
         let tasks: Vec<String> = self.practice.names().iter().chain(rehearsed).cloned().collect();
         let about = gguf::About { name: &self.recipe.name, tasks: &tasks };
+
         replace(&self.out, &gguf::encode(about, &self.layout, &self.vocabulary, weights, matrices))
     }
 }
 
-/// Weights to draw with.
+/// Weights prepared for drawing.
 enum Decoded {
     F32(Weights<f32>),
     Bf16(Weights<Bf16>),
-    /// With the folder of its model, which is written again whenever the weights have changed.
+    /// An engine, with the folder of its model, which is written again whenever the weights have
+    /// changed.
     Engine(TempDir, Option<Box<EngineSampler>>),
 }
 
@@ -379,7 +408,9 @@ impl Decoded {
             Self::F32(weights) => weights.prepare(layout, flat),
             Self::Bf16(weights) => weights.prepare(layout, flat),
             Self::Engine(folder, engine) => {
+                // The old engine ends first, so that only one holds memory.
                 *engine = None;
+
                 let sampler = EngineSampler::start(
                     &folder.path().join("policy.gguf"),
                     layout,

@@ -1,5 +1,5 @@
-//! All that a run of reinforcement learning needs to continue as if it had not stopped, in one
-//! file.
+//! Everything that a run of reinforcement learning needs to continue as if it had not stopped, in
+//! one file.
 
 use std::path::Path;
 
@@ -18,16 +18,17 @@ const FORMAT: &str = "prime-agents rl checkpoint 1";
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     format: String,
-    /// As JSON: a run goes on under the recipe that it began with. The budget may be extended.
+    /// The recipe as JSON, because a run continues only under the recipe that it began with. The
+    /// budget may be extended.
     recipe: String,
     /// Words of the vocabulary.
     words: Vec<String>,
-    /// Iterations done; also selects the random stream of the next one.
+    /// Number of iterations done; also selects the random stream of the next one.
     pub iteration: u64,
     pub cpu_s: f64,
     pub weights: Vec<f32>,
     pub moments: Moments,
-    /// Optimizer steps done.
+    /// Number of optimizer steps done.
     pub steps: u64,
     pub critic: Critic,
     /// Held-out results of the initial policy, of the one that is kept, and the latest.
@@ -37,7 +38,7 @@ pub struct State {
     pub kept_iteration: u64,
 }
 
-/// The recipe without what a resumed run may change.
+/// The recipe without the fields that a resumed run may change.
 fn identity(recipe: &RlRecipe) -> String {
     let mut recipe = serde_json::to_value(recipe).expect("invariant: recipes serialise");
     for field in ["budget", "evaluation", "stop", "export"] {
@@ -67,6 +68,8 @@ impl State {
         }
     }
 
+    /// Writes the state to a file.
+    ///
     /// # Errors
     /// If the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), TrainError> {
@@ -74,6 +77,8 @@ impl State {
         replace(path, &postcard::to_stdvec(self).map_err(|error| refuse(error.to_string()))?)
     }
 
+    /// Reads the state of a run with this recipe and vocabulary.
+    ///
     /// # Errors
     /// If the file cannot be read, or belongs to another recipe or vocabulary.
     pub fn load(
@@ -86,14 +91,17 @@ impl State {
             path: path.to_owned(),
             source,
         })?;
+
         let refuse = |reason: &str| TrainError::Checkpoint {
             path: path.to_owned(),
             reason: reason.to_owned(),
         };
         let found: Self =
             postcard::from_bytes(&bytes).map_err(|error| refuse(&error.to_string()))?;
+
         let parameters = crate::layout::Layout::new(recipe.model, vocabulary.size()).len;
         let sizes = [found.weights.len(), found.moments.first.len(), found.moments.second.len()];
+
         let rules = [
             (found.format == FORMAT, "its format is unknown"),
             (
@@ -103,6 +111,7 @@ impl State {
             (found.words == vocabulary.words(), "the vocabulary differs"),
             (sizes.iter().all(|size| *size == parameters), "the number of parameters differs"),
         ];
+
         all_hold(&rules).map_err(refuse)?;
         Ok(found)
     }

@@ -17,25 +17,25 @@ use crate::layout::shuffle;
 struct Lesson<'a> {
     sampled: &'a Sampled,
     advantage: f64,
-    /// What each of its tokens counts: 1/|o| of its episode.
+    /// The weight of each of its tokens: 1/|o| of its episode.
     weight: f64,
 }
 
-/// What an update did.
+/// The figures of an update.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Outcome {
     /// Share of the groups whose rewards differ.
     pub mixed: f64,
-    /// Completions learnt from.
+    /// Number of completions learnt from.
     pub samples: usize,
     /// Means over the tokens of the first epoch.
     pub kl: f64,
     pub entropy: f64,
     pub clipped: f64,
     pub loss: f64,
-    /// Optimizer steps.
+    /// Number of optimizer steps.
     pub steps: u64,
-    /// Tokens that went through the network with gradients.
+    /// Number of tokens that went through the network with gradients.
     pub tokens: u64,
     /// The largest gradient norm.
     pub norm: f64,
@@ -43,7 +43,7 @@ pub struct Outcome {
     pub rehearsal: f64,
 }
 
-/// What learns from an iteration.
+/// Learns from the samples of an iteration.
 pub struct Learner<'a> {
     pub recipe: &'a RlRecipe,
     pub policy: &'a mut Policy,
@@ -67,25 +67,31 @@ impl Learner<'_> {
         let mixed = groups.iter().filter(|group| is_mixed(group)).count();
         let mut outcome =
             Outcome { mixed: mixed as f64 / groups.len().max(1) as f64, ..Outcome::default() };
+
         let lessons = self.lessons(groups)?;
         outcome.samples = lessons.len();
+
         let gain = match self.recipe.algorithm {
             Algorithm::Reinforce { .. } | Algorithm::BestOf => Gain::Likelihood,
             Algorithm::Grpo { .. } | Algorithm::Ppo { .. } => Gain::Ratio,
         };
+
         let temperature = self.recipe.rollout.temperature as f32;
         let loss = Loss { objective: self.recipe.objective, gain, temperature };
         let context = self.recipe.model.context;
         let plan = self.recipe.update;
-        // Alone, each completion is a bundle.
+
+        // With 0, each completion is a bundle of its own.
         let shared = if self.policy.shares_prompts() { plan.pass_tokens } else { 0 };
         let mut bundles = bundles(&lessons, shared);
+
         let mut seen = 0.0;
         for epoch in 0..plan.epochs {
             shuffle(&mut bundles, rng);
             for step in portions(&bundles, plan) {
                 let all = step.iter().copied().flatten();
                 let total: f64 = all.map(|lesson| lesson.weight * lesson.tokens() as f64).sum();
+
                 for pass in passes(step, plan) {
                     let mut batch = Batch::default();
                     for bundle in &pass {
@@ -96,9 +102,13 @@ impl Learner<'_> {
                             .collect();
                         batch.push_group(*task, prompt, &completions, context)?;
                     }
+
                     let drawn = self.drawn(&pass, &batch, total)?;
                     let terms = self.policy.learn(&batch, loss, &drawn)?;
+
                     outcome.tokens += batch.inputs.len() as u64;
+                    // Tokens of weight 0 were not drawn: the end of a completion that became too
+                    // long.
                     for (term, drawn) in
                         terms.iter().zip(&drawn).filter(|(_, drawn)| drawn.weight > 0.0)
                     {
@@ -111,30 +121,35 @@ impl Learner<'_> {
                         }
                     }
                 }
+
                 self.rehearse(rng, &mut outcome)?;
                 let norm = self.policy.step(self.rate)?;
                 if !norm.is_finite() {
                     return Err(TrainError::Diverged { step: iteration });
                 }
+
                 outcome.norm = outcome.norm.max(norm);
                 outcome.steps += 1;
             }
         }
+
         self.policy.settle()?;
         if seen > 0.0 {
             outcome.kl /= seen;
             outcome.entropy /= seen;
             outcome.clipped /= seen;
         }
+
         outcome.loss /= outcome.steps.max(1) as f64;
         outcome.rehearsal /= outcome.steps.max(1) as f64;
         Ok(outcome)
     }
 
-    /// Adds the gradient of what is rehearsed to that of the optimizer step.
+    /// Adds the gradient of the rehearsed samples to that of the optimizer step.
     fn rehearse(&mut self, rng: &mut ChaCha8Rng, outcome: &mut Outcome) -> Result<(), TrainError> {
         let Some(rehearsal) = &mut self.rehearsal else { return Ok(()) };
         let passes = rehearsal.draw(rng)?;
+
         let total: usize = passes.iter().map(|pass| pass.targets.len()).sum();
         for pass in &passes {
             let terms = self.policy.learn(pass, CROSS_ENTROPY, &rehearsal.drawn(pass, total))?;
@@ -145,7 +160,7 @@ impl Learner<'_> {
         Ok(())
     }
 
-    /// What each algorithm makes of the same groups.
+    /// The lessons that the recipe's algorithm draws from the groups.
     fn lessons<'g>(&mut self, groups: &'g [Group]) -> Result<Vec<Lesson<'g>>, TrainError> {
         let mut lessons = Vec::new();
         match self.recipe.algorithm {
@@ -192,8 +207,8 @@ impl Learner<'_> {
         Ok(lessons)
     }
 
-    /// Lessons by a critic: `estimate` makes advantages and the critic's targets of an episode's
-    /// rewards and values.
+    /// Adds lessons by a critic: `estimate` computes advantages and the critic's targets from an
+    /// episode's rewards and values.
     fn criticised<'g>(
         &mut self,
         groups: &'g [Group],
@@ -205,8 +220,10 @@ impl Learner<'_> {
         let prompts = episodes.iter().flat_map(|episode| &episode.steps);
         let features = self.features(prompts)?;
         let values = self.critic.values(&features);
+
         let mut all_targets = Vec::with_capacity(values.len());
         let mut at = 0;
+
         for episode in episodes {
             let own = &values[at..at + episode.steps.len()];
             at += episode.steps.len();
@@ -214,6 +231,7 @@ impl Learner<'_> {
             teach(lessons, &episode.steps, |step| advantages[step]);
             all_targets.extend(targets);
         }
+
         self.critic.learn(&features, &all_targets, value_clip);
         Ok(())
     }
@@ -225,8 +243,9 @@ impl Learner<'_> {
     ) -> Result<Vec<f32>, TrainError> {
         let mut features = Vec::new();
         let mut batch = Batch::default();
+
         for sampled in sampled {
-            // The only target is what follows the prompt.
+            // Without a completion, the only target is the token after the prompt.
             batch.push(
                 &Encoded::drawn(sampled.task, sampled.prompt.clone(), Vec::new()),
                 self.recipe.model.context,
@@ -235,9 +254,11 @@ impl Learner<'_> {
                 features.extend(self.policy.features(&std::mem::take(&mut batch))?);
             }
         }
+
         if !batch.sequences.is_empty() {
             features.extend(self.policy.features(&batch)?);
         }
+
         Ok(features)
     }
 
@@ -252,9 +273,11 @@ impl Learner<'_> {
         for bundle in pass {
             let lengths: Vec<usize> =
                 bundle.iter().map(|lesson| lesson.sampled.completion.tokens.len()).collect();
+
             for (at, index) in target_order(&lengths) {
                 let Lesson { sampled, advantage, weight } = &bundle[at];
-                // A completion that became too long was not ended by the policy.
+
+                // The policy did not draw the end of a completion that became too long.
                 let old = sampled.completion.logprobs.get(index);
                 drawn.push(Drawn {
                     token: batch.targets[drawn.len()].token,
@@ -265,11 +288,13 @@ impl Learner<'_> {
                 });
             }
         }
+
         if self.recipe.objective.kl > 0.0 {
             let temperature = self.recipe.rollout.temperature as f32;
             let logprobs = self.policy.reference(batch, temperature)?;
             drawn.iter_mut().zip(logprobs).for_each(|(drawn, logprob)| drawn.reference = logprob);
         }
+
         Ok(drawn)
     }
 }
@@ -288,7 +313,7 @@ fn is_mixed(group: &Group) -> bool {
     advantage::is_mixed(&totals(group))
 }
 
-/// Adds the steps of an episode.
+/// Adds the steps of an episode to the lessons.
 fn teach<'g>(
     lessons: &mut Vec<Lesson<'g>>,
     steps: &'g [Sampled],
@@ -303,18 +328,20 @@ fn teach<'g>(
     }));
 }
 
-/// What the model reads of completions of one prompt: bos, the prompt, and each of them.
+/// Number of tokens that the model reads for completions of one prompt: bos, the prompt, and each
+/// of them.
 fn inputs(bundle: &[Lesson<'_>]) -> usize {
     let completions =
         bundle.iter().map(|lesson| lesson.sampled.completion.tokens.len()).sum::<usize>();
     1 + bundle[0].sampled.prompt.len() + completions
 }
 
-/// Neighbours with the same prompt, at most so many that they have `tokens_max` inputs, and one at
-/// least.
+/// Bundles of neighbours with the same prompt, each of at most `tokens_max` inputs unless it is one
+/// completion.
 fn bundles<'l, 's>(lessons: &'l [Lesson<'s>], tokens_max: usize) -> Vec<&'l [Lesson<'s>]> {
     let mut bundles = Vec::new();
     let mut rest = lessons;
+
     while let Some(first) = rest.first() {
         let prompt = &first.sampled.prompt;
         let fits = |count: &usize| {
@@ -324,21 +351,24 @@ fn bundles<'l, 's>(lessons: &'l [Lesson<'s>], tokens_max: usize) -> Vec<&'l [Les
                 && bundle[*count - 1].sampled.prompt == *prompt
                 && inputs(bundle) <= tokens_max
         };
-        let (bundle, behind) = rest.split_at((2..=rest.len()).take_while(fits).last().unwrap_or(1));
+
+        let (bundle, after) = rest.split_at((2..=rest.len()).take_while(fits).last().unwrap_or(1));
         bundles.push(bundle);
-        rest = behind;
+        rest = after;
     }
+
     bundles
 }
 
-/// Bundles of each optimizer step, about `plan.tokens` inputs each if no prompt were shared: what a
-/// step learns from does not depend on how it is computed.
+/// The bundles of each optimizer step, about `plan.tokens` inputs each, counted as if no prompt
+/// were shared: the samples of a step must not depend on how it is computed.
 fn portions<'b, 'l, 's>(
     bundles: &'b [&'l [Lesson<'s>]],
     plan: Update,
 ) -> impl Iterator<Item = &'b [&'l [Lesson<'s>]]> {
     let total: usize =
         bundles.iter().copied().flatten().map(|lesson| inputs(std::slice::from_ref(lesson))).sum();
+
     let parts = (total as f64 / plan.tokens as f64).round().max(1.0) as usize;
     bundles.chunks(bundles.len().div_ceil(parts).max(1))
 }
@@ -347,8 +377,11 @@ fn portions<'b, 'l, 's>(
 fn passes<'l, 's>(step: &[&'l [Lesson<'s>]], plan: Update) -> Vec<Vec<&'l [Lesson<'s>]>> {
     let mut sorted = step.to_vec();
     sorted.sort_by_key(|bundle| inputs(bundle));
+
     let mut passes: Vec<Vec<&[Lesson<'_>]>> = Vec::new();
+    // Full, so that the first bundle begins a pass.
     let mut used = usize::MAX;
+
     for bundle in sorted {
         if used.saturating_add(inputs(bundle)) > plan.pass_tokens {
             passes.push(Vec::new());
@@ -357,13 +390,14 @@ fn passes<'l, 's>(step: &[&'l [Lesson<'s>]], plan: Update) -> Vec<Vec<&'l [Lesso
         used += inputs(bundle);
         passes.last_mut().expect("invariant: a pass was begun").push(bundle);
     }
+
     passes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decoder::Completion;
+    use crate::sampler::Completion;
 
     #[test]
     fn neighbours_with_one_prompt_are_bundled_as_far_as_they_fit() {
@@ -371,14 +405,17 @@ mod tests {
             let completion = Completion { tokens: vec![7; tokens], ..Completion::default() };
             Sampled { task: 0, prompt: prompt.to_vec(), completion }
         };
+
         let mut all =
             vec![2; 5].into_iter().map(|tokens| sampled(&[1, 2], tokens)).collect::<Vec<_>>();
         all.extend([sampled(&[1], 9), sampled(&[1], 1), sampled(&[1, 2], 2)]);
+
         let lessons: Vec<Lesson<'_>> =
             all.iter().map(|sampled| Lesson { sampled, advantage: 0.0, weight: 1.0 }).collect();
         let sizes = |tokens_max| {
             bundles(&lessons, tokens_max).iter().map(|bundle| bundle.len()).collect::<Vec<_>>()
         };
+
         assert_eq!(
             sizes(100),
             [3, 2, 2, 1],

@@ -1,67 +1,32 @@
-//! The right operand of a product in the order in which it is read. Of bf16 values, pairs of
+//! Packing of bf16 matrices into the tiles in which a product reads its right operand. Pairs of
 //! neighbours along the inner dimension lie in one 32-bit cell, 16 pairs by 16 columns make a tile,
-//! and the tiles of a column stand one behind the other.
+//! and the tiles of a column follow one another.
 
-use crate::BLOCK;
 use crate::bf16::Bf16;
-use crate::element::Element;
+use crate::product::{SIDE, TILE};
 use crate::wide::wide;
 
-/// Columns of a tile, and pairs of it.
-pub(crate) const SIDE: usize = 16;
-
-/// Cells of a tile.
-pub(crate) const TILE: usize = SIDE * SIDE;
-
-/// A matrix [inner, columns]. A buffer can be packed again, which does not allocate when it is
-/// large enough.
-#[derive(Debug, Clone, Default)]
-pub struct Packed<E: Element> {
-    pub(crate) cells: Vec<E::Cell>,
-    inner: usize,
-    columns: usize,
-}
-
-impl<E: Element> Packed<E> {
-    /// Both are multiples of [`BLOCK`].
-    pub fn inner(&self) -> usize {
-        self.inner
-    }
-
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Packs `values` [inner, columns], rows being `stride` apart.
-    pub fn pack(&mut self, values: &[E], stride: usize, inner: usize, columns: usize) {
-        self.resize(inner, columns);
-        E::pack(values, stride, inner, columns, &mut self.cells);
-    }
-
-    /// Packs the transpose of `values` [columns, inner], rows being `stride` apart.
-    pub fn pack_transposed(&mut self, values: &[E], stride: usize, inner: usize, columns: usize) {
-        self.resize(inner, columns);
-        E::pack_transposed(values, stride, inner, columns, &mut self.cells);
-    }
-
-    fn resize(&mut self, inner: usize, columns: usize) {
-        assert!(
-            inner.is_multiple_of(BLOCK) && columns.is_multiple_of(BLOCK),
-            "{inner} by {columns} is not made of blocks of {BLOCK}"
-        );
-        (self.inner, self.columns) = (inner, columns);
-        self.cells.resize(inner * columns / E::PER_CELL, E::Cell::default());
-    }
-}
-
 wide! {
-    pub fn pack_rows(values: &[Bf16], stride: usize, inner: usize, columns: usize, cells: &mut [u32]) {
+    /// Packs a matrix [inner, columns] whose rows are `stride` apart.
+    pub fn pack_rows(
+        values: &[Bf16],
+        stride: usize,
+        inner: usize,
+        columns: usize,
+        cells: &mut [u32],
+    ) {
         for row in (0..inner).step_by(2) {
-            let (upper, lower) = (&values[row * stride..][..columns], &values[(row + 1) * stride..][..columns]);
+            let upper = &values[row * stride..][..columns];
+            let lower = &values[(row + 1) * stride..][..columns];
+
             let (tile, pair) = (row / (2 * SIDE), row / 2 % SIDE);
+            // The tiles of a column lie together, as a product reads them one after another.
             for column in 0..columns / SIDE {
-                let to = &mut cells[(column * inner / (2 * SIDE) + tile) * TILE + pair * SIDE..][..SIDE];
-                let (upper, lower) = (&upper[column * SIDE..][..SIDE], &lower[column * SIDE..][..SIDE]);
+                let start = (column * inner / (2 * SIDE) + tile) * TILE + pair * SIDE;
+                let to = &mut cells[start..][..SIDE];
+                let upper = &upper[column * SIDE..][..SIDE];
+                let lower = &lower[column * SIDE..][..SIDE];
+
                 for ((to, upper), lower) in to.iter_mut().zip(upper).zip(lower) {
                     *to = u32::from(upper.0) | u32::from(lower.0) << 16;
                 }
@@ -70,6 +35,7 @@ wide! {
     }
 }
 
+/// Packs the transpose of a matrix [columns, inner] whose rows are `stride` apart.
 pub fn pack_columns(
     values: &[Bf16],
     stride: usize,
@@ -79,10 +45,12 @@ pub fn pack_columns(
 ) {
     #[cfg(target_arch = "x86_64")]
     let is_wide = crate::wide::is_wide();
+
     for column in (0..columns).step_by(SIDE) {
         let tiles = cells[column * inner / 2..][..inner / 2 * SIDE].chunks_exact_mut(TILE);
         for (tile, cells) in tiles.enumerate() {
             let from = &values[column * stride + tile * 2 * SIDE..];
+
             #[cfg(target_arch = "x86_64")]
             if is_wide {
                 // SAFETY: the processor has AVX-512, as was just asked.
@@ -95,13 +63,14 @@ pub fn pack_columns(
                 }
                 continue;
             }
+
             pack_tile(from, stride, cells);
         }
     }
 }
 
-/// A tile's transpose: `from` are 16 rows of 32 values, `stride` apart, each pair of which becomes
-/// a cell.
+/// Packs the transpose of one tile: `from` has 16 rows of 32 values, `stride` apart, each pair of
+/// which becomes a cell.
 fn pack_tile(from: &[Bf16], stride: usize, tile: &mut [u32]) {
     for (pair, cells) in tile.chunks_exact_mut(SIDE).enumerate() {
         for (row, cell) in cells.iter_mut().enumerate() {
@@ -115,6 +84,7 @@ fn pack_tile(from: &[Bf16], stride: usize, tile: &mut [u32]) {
 mod tests {
     use super::*;
     use crate::element::{self, rounded};
+    use crate::{BLOCK, Element, Packed};
 
     const INNER: usize = 64;
     const COLUMNS: usize = 96;
@@ -124,9 +94,11 @@ mod tests {
         let values: Vec<E> = (0..INNER * COLUMNS).map(at).collect();
         let mut turned = vec![E::default(); INNER * COLUMNS];
         element::transpose(&values, COLUMNS, INNER, COLUMNS, &mut turned, INNER);
+
         let mut both = [Packed::default(), Packed::default()];
         both[0].pack(&values, COLUMNS, INNER, COLUMNS);
         both[1].pack_transposed(&turned, INNER, INNER, COLUMNS);
+
         (values, turned, both)
     }
 
@@ -134,9 +106,11 @@ mod tests {
     fn a_matrix_and_its_transpose_are_packed_alike() {
         let (values, turned, [one, other]) = packed(|at| Bf16(at as u16));
         assert_eq!(one.cells, other.cells);
+
         let mut portable = vec![0; TILE];
         pack_tile(&turned[16 * INNER + 32..], INNER, &mut portable);
         assert_eq!(portable, one.cells[3 * TILE..4 * TILE]);
+
         // The tile of rows 32 to 63 and columns 16 to 31, its fourth pair and second column.
         let cell = one.cells[(2 + 1) * TILE + 3 * SIDE + 1];
         assert_eq!(
@@ -146,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn so_they_are_in_f32() {
+    fn a_matrix_and_its_transpose_are_packed_alike_in_f32() {
         let (values, _, [one, other]) = packed(|at| at as f32);
         assert_eq!(one.cells, other.cells);
         assert_eq!(one.cells[INNER * BLOCK + 38 * BLOCK + 5], values[38 * COLUMNS + BLOCK + 5]);
