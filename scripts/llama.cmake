@@ -3,26 +3,38 @@ if(PROJECT_NAME STREQUAL "llama.cpp")
   set(LLAMA_BUILD_COMMON OFF CACHE BOOL "the tools' library is not linked" FORCE)
 endif()
 
-# Sets COMPILE_OPTIONS of the target's sources whose names match.
-function(prime_compile_with options target pattern)
-  if(NOT TARGET ${target})
-    return()
-  endif()
+# The sources of a target with these names, without folder and suffix, as absolute paths in `result`. A name that the pinned
+# llama.cpp does not have ends the build: whoever pins another version must see what no longer applies.
+function(prime_sources result target)
   get_target_property(sources ${target} SOURCES)
   get_target_property(folder ${target} SOURCE_DIR)
-  foreach(source IN LISTS sources)
-    if(source MATCHES "(^|/)(${pattern})\\.cpp$")
-      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${folder}")
-      set_source_files_properties("${source}" TARGET_DIRECTORY ${target} PROPERTIES COMPILE_OPTIONS "${options}")
+  set(found)
+  foreach(name IN LISTS ARGN)
+    set(matches ${sources})
+    list(FILTER matches INCLUDE REGEX "(^|/)${name}\\.cpp$")
+    if(NOT matches)
+      message(FATAL_ERROR "scripts/llama.cmake: the target ${target} of this llama.cpp has no source ${name}.cpp; "
+        "adapt the lists of sources to the pinned version")
     endif()
+    foreach(source IN LISTS matches)
+      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${folder}")
+      list(APPEND found "${source}")
+    endforeach()
   endforeach()
+  set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
 # What runs when a model is loaded, or never here (the engine draws tokens itself), need not be optimised as much: a third of
 # the time that llama.cpp's own sources take. What runs for every batch (graph, context, batch, memory) stays as llama.cpp has it.
 function(prime_optimize_less)
-  prime_compile_with(-O1 llama "unicode|llama-(grammar|model|model-loader|quant|sampler|vocab)")
-  prime_compile_with(-O1 ggml-base "gguf|ggml-(backend-meta|opt)")
+  if(TARGET llama)
+    prime_sources(sources llama unicode llama-grammar llama-model llama-model-loader llama-quant llama-sampler llama-vocab)
+    set_source_files_properties(${sources} TARGET_DIRECTORY llama PROPERTIES COMPILE_OPTIONS -O1)
+  endif()
+  if(TARGET ggml-base)
+    prime_sources(sources ggml-base gguf ggml-backend-meta ggml-opt)
+    set_source_files_properties(${sources} TARGET_DIRECTORY ggml-base PROPERTIES COMPILE_OPTIONS -O1)
+  endif()
 endfunction()
 
 # Most of the time that small files take is for the headers that all of them include, so that they are compiled in a few
@@ -32,23 +44,20 @@ function(prime_unite)
   if(NOT TARGET llama)
     return()
   endif()
-  get_target_property(sources llama SOURCES)
-  get_target_property(folder llama SOURCE_DIR)
   set_target_properties(llama PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP
     UNITY_BUILD_CODE_BEFORE_INCLUDE "#pragma GCC optimize(\"O1\")")
+
+  prime_sources(cold llama unicode-data llama-adapter llama-arch llama-chat llama-hparams llama-mmap llama-model-saver
+    llama-kv-cache-msa llama-kv-cache-dsa llama-kv-cache-dsa-iswa llama-kv-cache-dsv4 llama-memory-hybrid-idx)
+  set_source_files_properties(${cold} TARGET_DIRECTORY llama PROPERTIES
+    UNITY_GROUP cold SKIP_UNITY_BUILD_INCLUSION OFF)
+
+  prime_sources(builders llama "models/[^/]*")
   set(half 0)
-  foreach(source IN LISTS sources)
-    if(source MATCHES "(^|/)models/")
-      set(group "models-${half}")
-      math(EXPR half "1 - ${half}")
-    elseif(source MATCHES "(unicode-data|llama-(adapter|arch|chat|hparams|mmap|model-saver|kv-cache-(msa|dsa|dsa-iswa|dsv4)|memory-hybrid-idx))\\.cpp$")
-      set(group "cold")
-    else()
-      continue()
-    endif()
-    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${folder}")
+  foreach(source IN LISTS builders)
     set_source_files_properties("${source}" TARGET_DIRECTORY llama PROPERTIES
-      UNITY_GROUP ${group} SKIP_UNITY_BUILD_INCLUSION OFF)
+      UNITY_GROUP models-${half} SKIP_UNITY_BUILD_INCLUSION OFF)
+    math(EXPR half "1 - ${half}")
   endforeach()
 endfunction()
 
