@@ -202,7 +202,7 @@ def test_a_broken_pickle_is_a_value_error(text: str) -> None:
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_ten_thousand_at_once_do_what_single_ones_do(threads: int) -> None:
-    instances = [Instance(SLUGS[place % 86], index=place % 7) for place in range(86 * 7)]
+    instances = [Instance(SLUGS[place % len(SLUGS)], index=place % 7) for place in range(len(SLUGS) * 7)]
     envs = VectorStepEnv([instances[place % len(instances)] for place in range(10_000)], threads=threads)
     single = [StepEnv(instance) for instance in instances]
     observations, _ = envs.reset()

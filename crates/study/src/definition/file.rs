@@ -53,7 +53,7 @@ fn kinds() -> Vec<String> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AskSection {
-    /// Slugs of tasks. Without tasks and categories: all 86.
+    /// Slugs of tasks. Without tasks and categories: the whole benchmark.
     pub tasks: Vec<String>,
     /// Categories, all of whose tasks are asked.
     pub categories: Vec<String>,

@@ -99,7 +99,14 @@ fn every_run_is_there_once_and_more_instances_keep_the_keys() {
 #[test]
 fn defaults_ask_everything() {
     let study = parse("[study]\nname = \"all\"\n[[system]]\nname = \"prime\"\n", "x").unwrap();
-    assert_eq!(study.runs_count(), 86 * 3 * 200);
+    let of_one_task = parse(
+        "[study]\nname = \"one\"\n[ask]\ntasks = [\"bubble-sort\"]\n[[system]]\nname = \"prime\"\n",
+        "x",
+    )
+    .unwrap();
+    assert_eq!(of_one_task.runs_count(), 3 * 200);
+    let tasks = prime_bench::tasks::all().count() as u64;
+    assert_eq!(study.runs_count(), tasks * 3 * 200);
     assert!(!study.kinds.contains(prime_bench::tasks::Kind::Transition));
 }
 
