@@ -93,6 +93,7 @@ impl ChainVerifier {
     /// When it does not match; the head then stays.
     pub fn follow(&mut self, segment: &Segment) -> Result<(), Damage> {
         let next = self.head.seq + 1;
+
         let damage = |reason| Damage { run: self.run.clone(), seq: next, reason };
         if segment.first_seq != next {
             return Err(damage(format!(
@@ -100,6 +101,7 @@ impl ChainVerifier {
                 segment.first_seq
             )));
         }
+
         let lines = segment.lines().map_err(damage)?;
         if lines != u64::from(segment.count) || lines == 0 {
             return Err(damage(format!(
@@ -107,6 +109,7 @@ impl ChainVerifier {
                 segment.count
             )));
         }
+
         let hash = segment.events().fold(self.head.hash, |hash, (_, event)| hash.then(event));
         if hash != segment.hash {
             let (last, stored) = (segment.last_seq(), segment.hash);
@@ -114,6 +117,7 @@ impl ChainVerifier {
                 "the chain's hash after event {last} is {hash}, but {stored} was recorded"
             )));
         }
+
         self.head = Head { seq: segment.last_seq(), hash };
         Ok(())
     }
@@ -151,7 +155,9 @@ mod tests {
     #[test]
     fn hashes_match_sha256sum() {
         // printf '%s' '{"task":"edit_distance"}' | sha256sum, and of its bytes with the events
+
         // after them.
+
         let segments = recorded();
         assert_eq!(
             Head::genesis(SPEC).hash.to_string(),
@@ -172,6 +178,7 @@ mod tests {
         let head = verify("r", SPEC, recorded()).unwrap();
         assert_eq!((head.seq, head.hash), (6, recorded()[2].hash));
         assert_eq!(verify("r", SPEC, []), Ok(Head::genesis(SPEC)));
+
         let events: Vec<_> =
             recorded()[1].events().map(|(seq, event)| (seq, event.to_vec())).collect();
         assert_eq!(events, [(3, br#"{"b":3} "#.to_vec())], "an event keeps its spaces");
@@ -208,8 +215,10 @@ mod tests {
             assert_eq!((damage.run.as_str(), damage.seq), ("r-7", seq), "{what}: {damage}");
             assert!(damage.reason.contains(reason), "{what}: {damage}");
         }
+
         let damage = verify("r", "{}", recorded()).expect_err("another spec");
         assert_eq!(damage.seq, 1);
+
         let message = JournalError::from(damage).to_string();
         assert!(message.starts_with("the journal is damaged: run \"r\", event 1: "), "{message}");
     }

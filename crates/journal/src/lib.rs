@@ -20,6 +20,7 @@ pub use copy::{Copied, copy};
 pub use error::JournalError;
 pub use sqlite::{SqliteJournal, SqliteOptions};
 
+/// A run without its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRow {
     pub id: String,
@@ -31,7 +32,7 @@ pub struct RunRow {
     /// The slug of its task, for listings.
     pub task: String,
     pub status: String,
-    /// It has its result: it accepts no more events, and retention may remove it.
+    /// Whether it has its result: then it accepts no more events, and retention may remove it.
     pub is_over: bool,
     /// How often another process resumed it.
     pub resumed: u32,
@@ -47,7 +48,7 @@ pub struct RunRow {
     pub head: Head,
 }
 
-/// Rows of runs, in the order that was asked for.
+/// Rows of runs, in the order requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunRows {
     pub rows: Vec<RunRow>,
@@ -88,7 +89,7 @@ pub struct Review {
 }
 
 impl Review {
-    /// Whether the two differ at most in time.
+    /// Whether both are equal but for their time.
     pub fn repeats(&self, other: &Self) -> bool {
         Self { at_ms: other.at_ms, ..self.clone() } == *other
     }
@@ -128,12 +129,14 @@ impl Segment {
     pub fn following<E: AsRef<[u8]>>(head: Head, events: impl IntoIterator<Item = E>) -> Self {
         let mut segment =
             Self { first_seq: head.seq + 1, count: 0, body: Vec::new(), hash: head.hash };
+
         for event in events {
             segment.count += 1;
             segment.hash = segment.hash.then(event.as_ref());
             segment.body.extend_from_slice(event.as_ref());
             segment.body.push(b'\n');
         }
+
         segment
     }
 
@@ -142,6 +145,7 @@ impl Segment {
         let lines = body.split_inclusive(|byte| *byte == b'\n');
         let hash =
             lines.fold(head.hash, |hash, line| hash.then(line.strip_suffix(b"\n").unwrap_or(line)));
+
         Self { first_seq: head.seq + 1, count, body, hash }
     }
 
@@ -247,8 +251,8 @@ pub struct Retention {
     /// Remove runs last changed before this time.
     pub updated_before_ms: Option<u64>,
     /// Remove runs until the journal's content is no larger: each time the run that ended first
-    /// among those of the owner whose finished runs hold the most, so that nobody's runs make room
-    /// for a larger owner. With `owner`, until that owner's finished runs hold no more.
+    /// among those of the owner whose finished runs hold the most, so that no owner's runs make
+    /// room for those of a larger one. With `owner`, until that owner's finished runs hold no more.
     pub bytes_max: Option<u64>,
     /// Milliseconds since 1970, UTC.
     pub now_ms: u64,
@@ -264,10 +268,11 @@ pub struct Removed {
     pub events: u64,
     /// By how much [`Size::bytes`] shrank.
     pub bytes: u64,
-    /// There is more to remove, or to return to the file system, than one round may.
+    /// Whether there is more to remove, or to return to the file system, than one round may do.
     pub has_more: bool,
 }
 
+/// What a journal holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     pub runs: u64,
@@ -334,8 +339,8 @@ pub trait Journal: Send + Sync {
     /// Tests whether the journal can be written, by writing.
     fn probe(&self) -> Result<(), JournalError>;
 
-    /// Does the work that commits put off, if there is enough of it or the journal `is_idle`. It
-    /// changes nothing that can be read. Call it where no commit waits; a commit does it, too, if
-    /// nobody else does.
+    /// Does the work that commits postpone, if there is enough of it or the journal `is_idle`. It
+    /// changes nothing that can be read. Call it where no commit waits; without such calls, commits
+    /// do it themselves when there is too much.
     fn fold(&self, is_idle: bool) -> Result<(), JournalError>;
 }

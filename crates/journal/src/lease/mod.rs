@@ -1,9 +1,9 @@
-//! How many nodes share the runs of one store: who executes a run, and why a node that was taken
-//! for dead can do no harm. Pure: no clock, no I/O, no threads. `simulation.rs` carries it out
-//! under faults, `prime-journal-postgres` on a database.
+//! The protocol by which several nodes share the runs of one store: which node executes a run, and
+//! why a node that was wrongly declared dead can do no harm. Pure: no clock, no I/O, no threads.
+//! `simulation.rs` runs it under faults, `prime-journal-postgres` on a database.
 //!
 //! - A *node* is one life of a daemon ([`NodeId`]): alive until the store declares it dead, and
-//!   never again. It proves that it lives by heartbeats, one for all of its runs.
+//!   never again. It proves that it is alive by heartbeats, one for all of its runs.
 //! - A run's *lease* is its holder and an [`Epoch`], which grows by one with each holder. What a
 //!   node commits names the epoch it holds, and the store checks it in the same transaction.
 //!   Heartbeats only bring progress; safety comes from the epoch alone, so nothing depends on
@@ -30,8 +30,8 @@ pub struct NodeId(pub i64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub i64);
 
-/// What a node asks of the store for its leases. Each is one transaction there. It may be executed
-/// late, even after the node gave up waiting, and its answer may be lost.
+/// A node's request to the store about its leases. Each is one transaction there. It may be
+/// executed late, even after the node gave up waiting, and its answer may be lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request<R> {
     /// Adds a node, alive for one lease.
