@@ -1,7 +1,8 @@
-//! What nodes tell each other at once, by LISTEN and NOTIFY on a connection of its own. Only hints:
-//! a notification may be lost, so everything that it says is found by polling, too.
+//! Hints that nodes send each other at once, by LISTEN and NOTIFY on a connection of their own. A
+//! notification may be lost, so everything in it is also found by polling.
 //!
-//! Not in the commit's transaction: PostgreSQL serialises commits that notify.
+//! They are not sent in the commit's transaction, because PostgreSQL serialises commits that
+//! notify.
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -15,21 +16,21 @@ use tokio_postgres::{AsyncMessage, Statement};
 use super::leases::Leases;
 use super::{Notice, url::Target};
 
-/// At most one NOTIFY in this time.
+/// Pause after each round of NOTIFY.
 const PACE: Duration = Duration::from_millis(20);
-/// Between two attempts to connect.
+/// Pause between two attempts to connect.
 const RETRY: Duration = Duration::from_secs(1);
-/// For one statement.
+/// Time limit of a connection attempt, and of a statement.
 const ATTEMPT_MAX: Duration = Duration::from_secs(10);
-/// PostgreSQL's limit is 8,000.
+/// Longest payload. PostgreSQL's limit is 8,000.
 const PAYLOAD_BYTES: usize = 7_000;
 
-/// What a node has to tell.
+/// One hint.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum News {
-    /// Runs are free.
+    /// There are free runs.
     Free,
-    /// The end of this run is asked for.
+    /// The end of this run is requested.
     Cancel(String),
     /// This run has new events.
     Changed(String),
@@ -52,13 +53,13 @@ impl News {
             ("f", "") => Some(Self::Free),
             ("c", id) if !id.is_empty() => Some(Self::Cancel(id.to_owned())),
             ("e", id) if !id.is_empty() => Some(Self::Changed(id.to_owned())),
-            // Of a later version.
+            // A hint of a later version.
             _ => None,
         }
     }
 }
 
-/// As many payloads as it takes.
+/// Joins hints to payloads, as few as they fit into.
 fn payloads(news: &BTreeSet<News>) -> Vec<String> {
     let mut payloads = Vec::new();
     let mut payload = String::new();
@@ -69,15 +70,17 @@ fn payloads(news: &BTreeSet<News>) -> Vec<String> {
         if !payload.is_empty() {
             payload.push(' ');
         }
+
         payload += &word;
     }
+
     if !payload.is_empty() {
         payloads.push(payload);
     }
     payloads
 }
 
-/// What is to be told.
+/// The hints that are to be sent.
 #[derive(Default)]
 pub(super) struct Bulletin {
     pending: Mutex<BTreeSet<News>>,
@@ -94,7 +97,7 @@ impl Bulletin {
         std::mem::take(&mut self.pending.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tells and listens, for as long as the future is polled.
+    /// Sends and listens, for as long as the future is polled.
     pub(super) async fn keep(&self, target: &Target, leases: &Leases) {
         loop {
             if let Ok(Ok((client, connection))) =
@@ -105,11 +108,12 @@ impl Bulletin {
                     () = self.tell(&client) => {}
                 }
             }
+
             sleep(RETRY).await;
         }
     }
 
-    /// Until a statement fails.
+    /// Sends hints as they are added, until a statement fails.
     async fn tell(&self, client: &tokio_postgres::Client) {
         let Ok(Some((channel, notify))) = timeout(ATTEMPT_MAX, begin(client)).await else { return };
         loop {
@@ -121,6 +125,7 @@ impl Bulletin {
                     return;
                 }
             }
+            // What is added meanwhile goes out with the next payload.
             sleep(PACE).await;
         }
     }
@@ -130,7 +135,7 @@ impl Bulletin {
 async fn begin(client: &tokio_postgres::Client) -> Option<(String, Statement)> {
     let channel = "SELECT 'prime_agents_' || md5(coalesce(current_schema(), ''))";
     let channel: String = client.query_one(channel, &[]).await.ok()?.get(0);
-    // What is told is in the tables already; nobody needs to wait for the disk again.
+    // The hints' content is in the tables already, so there is no need to wait for the disk again.
     client.batch_execute(&format!("SET synchronous_commit = off; LISTEN {channel}")).await.ok()?;
     let notify = client.prepare("SELECT pg_notify($1, $2)").await.ok()?;
     Some((channel, notify))
@@ -166,13 +171,16 @@ mod tests {
         let runs = (0..1_000).map(|at| News::Changed(format!("run_{at:027}")));
         let news: BTreeSet<News> =
             runs.chain([News::Free, News::Cancel("run_1".to_owned())]).collect();
+
         let payloads = payloads(&news);
         assert!(payloads.len() > 1 && payloads.iter().all(|payload| payload.len() < 8_000));
+
         let read: BTreeSet<News> = payloads
             .iter()
             .flat_map(|payload| payload.split(' ').map(|word| News::of_word(word).unwrap()))
             .collect();
         assert_eq!(read, news);
+
         for word in ["", "x", "xrun", "c", "e", "é"] {
             assert_eq!(News::of_word(word), None, "{word:?}");
         }

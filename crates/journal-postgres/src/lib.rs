@@ -43,34 +43,33 @@ use prime_journal::{
     Retention, RunRow, RunRows, Segment, Size, Snapshot, Write,
 };
 
-/// What the node must know of runs.
+/// What the node's owner must know about runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// Start a run that the node took, stop one whose lease it lost.
     Lease(Effect<String>),
-    /// The end of this run is asked for. Said again with each heartbeat while the node holds the
-    /// run.
+    /// The end of this run is requested. Repeated with each heartbeat while the node holds the run.
     Cancel(String),
     /// Another node may have committed something of this run. May be lost.
     Changed(String),
 }
 
-/// Called on the journal's own thread, or on that of a commit: it must not block. When it is told
-/// to stop a run, nothing may write to that run any more once it returns, unless the run was
-/// started anew.
+/// Receives notices, on the journal's own thread or on that of a commit: it must not block. After
+/// it returns from a notice to stop a run, nothing may write to that run any more, unless the run
+/// was started again.
 pub type OnNotice = Arc<dyn Fn(Notice) + Send + Sync>;
 
 #[derive(Clone)]
 pub struct PostgresOptions {
-    /// For people: what nodes are called in the table `node`. Names need not differ.
+    /// The node's name in the table `node`, for people. Names need not differ.
     pub node: String,
     /// Most free runs that the node takes by itself; 0 takes none.
     pub capacity: usize,
-    /// Whether a commit takes the runs that it changes if nobody holds them. Whoever executes only
-    /// what notices say must not: a run that it stopped may be free again.
+    /// Whether a commit takes the runs that it changes if no node holds them. False for a node that
+    /// only executes the runs that notices name: a run that it has stopped may be free again.
     pub commits_take: bool,
     pub timing: Timing,
-    /// How long work that a lost connection interrupted is repeated, before it fails as not
+    /// How long work that was interrupted by a lost connection is retried before it fails as not
     /// writable.
     pub patience: Duration,
     pub on_notice: Option<OnNotice>,
@@ -79,7 +78,7 @@ pub struct PostgresOptions {
 }
 
 impl Default for PostgresOptions {
-    /// A lease of 10 s with a heartbeat each 2 s.
+    /// A lease of 10 s with a heartbeat every 2 s.
     fn default() -> Self {
         Self {
             node: String::new(),
@@ -113,12 +112,16 @@ impl PostgresJournal {
         let failed = |reason: String| JournalError::Database { database: url::shown(url), reason };
         let target = url::parse(url).map_err(failed)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+
         let runtime = runtime.map_err(|error| failed(error.to_string()))?;
+
         let PostgresOptions { node, capacity, commits_take, timing, patience, on_notice, needs } =
             options;
+
         let session = Session::new(&target, runtime.handle().clone(), patience).map_err(failed)?;
         let leases =
             Arc::new(Leases::new(node, timing, capacity, on_notice, Met::new(needs.clone())));
+
         let prepared = runtime.block_on(prepare(&session));
         prepared.map_err(|failure| match failure {
             Failure::Final(error @ JournalError::Database { .. }) => error,
@@ -127,14 +130,19 @@ impl PostgresJournal {
             | Failure::Conflict(reason) => failed(reason),
             failure => failed(failure.into_error(&session.database).to_string()),
         })?;
+
+        // Before the node registers, so that its first heartbeat is due early rather than late.
         let started = Instant::now();
         let registered = runtime.block_on(leases.register(&session));
         registered.map_err(|error| failed(format!("the node cannot be registered: {error}")))?;
+
         let (closed, is_closed) = watch::channel(false);
+
         let (kept, connections) = (Arc::clone(&leases), session.clone());
         let keep = move || runtime.block_on(kept.keep(connections, &target, started, is_closed));
         let thread = std::thread::Builder::new().name("postgres".to_owned()).spawn(keep);
         let thread = thread.map_err(|error| failed(error.to_string()))?;
+
         let writer = Mutex::new(Writer::new(commits_take, needs)?);
         Ok(Self { session, leases, writer, closed, thread: Mutex::new(Some(thread)) })
     }
@@ -262,7 +270,7 @@ impl Journal for PostgresJournal {
         })
     }
 
-    /// Nothing is put off here.
+    /// Does nothing: commits postpone no work here.
     fn fold(&self, _is_idle: bool) -> Result<(), JournalError> {
         Ok(())
     }

@@ -193,6 +193,7 @@ pub(super) async fn migrate(transaction: &Transaction<'_>, database: &str) -> Re
     // A lock of the transaction: one of the session would stay behind in a pool of connections.
     let lock = "SELECT pg_advisory_xact_lock(hashtext('prime-agents journal ' || coalesce(current_schema(), '')))";
     transaction.execute(lock, &[]).await?;
+
     let row = transaction
         .query_one("SELECT current_schema(), to_regclass('meta') IS NOT NULL", &[])
         .await?;
@@ -244,9 +245,11 @@ pub(super) async fn check_durability(
         WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off' ORDER BY name";
     let off: Vec<String> =
         transaction.query(sql, &[]).await?.iter().map(|row| row.get(0)).collect();
+
     if off.is_empty() {
         return Ok(());
     }
+
     let reason = format!(
         "the server has {} off, so it may lose what it confirmed: turn it on in postgresql.conf",
         off.join(" and ")
