@@ -43,6 +43,7 @@ impl Budget {
     /// The budget left after this usage.
     pub fn left(&self, steps: u64, usage: Usage) -> Left {
         let rest = |limit: u64, used: u64| (limit > 0).then(|| limit.saturating_sub(used));
+
         Left {
             steps: self.steps.saturating_sub(steps),
             tokens: rest(self.tokens, usage.total()),
@@ -53,6 +54,7 @@ impl Budget {
     /// The limit that this usage reaches, if any.
     pub fn reached(&self, steps: u64, usage: Usage, elapsed_ms: u64) -> Option<Limit> {
         let is_spent = |limit: u64, used: u64| limit > 0 && used >= limit;
+
         if steps >= self.steps {
             Some(Limit::Steps)
         } else if is_spent(self.tokens, usage.total())

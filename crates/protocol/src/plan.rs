@@ -91,12 +91,14 @@ impl RunPlan {
         if self.strategy == Strategy::BestOfN {
             return 1;
         }
+
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "between 0 and voters"
         )]
         let share = (self.confidence * f64::from(voters)).ceil() as u32;
+
         share.clamp(1, voters)
     }
 }

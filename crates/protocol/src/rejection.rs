@@ -1,9 +1,9 @@
-//! A rejected line, and the state at which a trajectory could not go on.
+//! A rejected line, and the state at which a trajectory got stuck.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Longest reason that is kept, in characters. A model's report can have pages.
+/// Longest reason that is kept, in characters. A model's report can fill pages.
 const REASON_CHARACTERS_MAX: usize = 300;
 
 /// A line that was rejected at a state, and why.
@@ -49,7 +49,7 @@ impl Rejection {
 /// Most rejected lines of a [`StuckAt`].
 const REJECTIONS_MAX: usize = 256;
 
-/// The state at which a trajectory could not go on, with the evidence.
+/// The state at which a trajectory got stuck, with the evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct StuckAt {
@@ -68,7 +68,7 @@ impl StuckAt {
         Self { depth, state, rejected, trajectories: 1 }
     }
 
-    /// Adds what another trajectory tried at the same state.
+    /// Adds the lines that another trajectory tried at the same state.
     pub(super) fn join(&mut self, other: Self) {
         self.trajectories += other.trajectories;
         for rejection in other.rejected {
