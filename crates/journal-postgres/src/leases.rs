@@ -155,8 +155,8 @@ impl Leases {
         self.has_others.store(row.get(0), Ordering::Relaxed);
         self.room.count(u64::try_from(row.get::<_, i64>(1)).unwrap_or_default());
 
-        // The limit may be far again: the next commit that accepts runs tries without the lock
-        // alone.
+        // The count may be far from the limit again, so the next commit that accepts runs shares
+        // the lock.
         self.room.set_crowded(false);
 
         for run in row.get::<_, Vec<String>>(2) {

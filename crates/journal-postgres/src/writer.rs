@@ -216,7 +216,6 @@ impl Writer {
         &mut self,
         session: &Session,
         leases: &Leases,
-
         node: NodeId,
         missing: &[&str],
     ) -> Result<Vec<(String, Known)>, JournalError> {
@@ -227,13 +226,13 @@ impl Writer {
         let free: Vec<i64> = rows
             .iter()
             .filter(|row| !row.1.is_over && row.2.is_none())
-            // Read again: only since they were taken can nobody else change them.
             .map(|row| row.1.no)
             .collect();
         if self.commits_take && !free.is_empty() {
             session
                 .repeat(async |client: &mut Object| statements::take(client, node, &free).await)
                 .await?;
+            // Read again: only now that they are taken can no other node change them.
             rows = session
                 .repeat(async |client: &mut Object| statements::known(client, missing).await)
                 .await?;

@@ -157,7 +157,6 @@ mod tests {
         // printf '%s' '{"task":"edit_distance"}' | sha256sum, and of its bytes with the events
 
         // after them.
-
         let segments = recorded();
         assert_eq!(
             Head::genesis(SPEC).hash.to_string(),

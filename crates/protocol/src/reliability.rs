@@ -118,7 +118,6 @@ mod tests {
 
         // MAKER's example: twenty discs, 2^20 − 1 steps, a step accuracy of 99.8 %: k = 3 gives
         // above 95 %.
-
         assert_eq!(least_k(0.998, 0.95, 1_048_575), Some(3));
         assert_eq!(
             (least_k(0.5, 0.9, 1), least_k(0.3, 0.9, 1), least_k(1.0, 0.9, 1)),

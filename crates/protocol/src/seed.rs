@@ -31,7 +31,6 @@ mod tests {
     #[test]
     fn seeds_never_change() {
         // Recorded runs are looked up by their seeds.
-
         assert_eq!(
             mixed(0, 0),
             0xE220_A839_7B1D_CDAF,

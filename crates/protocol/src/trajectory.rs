@@ -386,8 +386,8 @@ impl Trajectory {
     fn climb(&mut self, limits: &Limits, mut is_exhausted: bool) -> Next {
         loop {
             let is_left = std::mem::take(&mut is_exhausted);
-            // An abandoned line may have been right, so a state with one is no proven dead end.
 
+            // An abandoned line may have been right, so a state with one is no proven dead end.
             let dead_end = (is_left && self.stack.top().abandoned.is_empty())
                 || self.choices_left() == Some(0);
 

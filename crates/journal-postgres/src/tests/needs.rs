@@ -40,8 +40,10 @@ fn node(schema: &Schema, capacity: usize, words: &[&'static str]) -> Node {
             drop(sender.send(run));
         }
     });
+
     let words = Arc::new(Words(Mutex::new(words.to_vec())));
     let needs: Arc<dyn Needs> = Arc::<Words>::clone(&words);
+
     let options = PostgresOptions {
         capacity,
         timing: QUICK,
@@ -70,6 +72,7 @@ fn until_blocked(journal: &PostgresJournal, expected: &[(&str, &[&str])]) {
             missing: missing.iter().map(|need| (*need).to_owned()).collect(),
         })
         .collect();
+
     while journal.blocked().unwrap() != expected {
         std::thread::yield_now();
     }
@@ -100,10 +103,10 @@ fn a_node_takes_the_runs_whose_needs_it_meets() {
     assert_eq!((status.open_runs, status.waiting_runs), (4, 2));
     assert_eq!(status.nodes[0].agents, ["pool a"]);
 
-    // Each need is met somewhere, but not all of the run's on one node.
+    // Each need is met by some node, but no node meets all needs of the run.
     let other = node(&schema, 9, &["pool b"]);
     until_blocked(&one.journal, &[("r1", &["pool a", "pool b"]), ("r3", &["pool c"])]);
-    // A node that takes nothing is no help.
+    // A node that takes no runs does not help.
     let idle = node(&schema, 0, &["pool c"]);
     while idle.journal.status().unwrap().nodes[2].agents != ["pool c"] {
         std::thread::yield_now();
@@ -124,10 +127,13 @@ fn a_node_knows_what_it_meets_before_the_holder_of_a_run_dies() {
     let schema = Schema::new();
     let holder = node(&schema, 0, &[]);
     let other = node(&schema, 9, &["pool a"]);
+
     holder.journal.commit(&[accept("r", "pool a")]).unwrap();
+
     while other.journal.status().unwrap().nodes[1].agents != ["pool a"] {
         std::thread::yield_now();
     }
+
     drop(holder);
     assert_eq!(other.taken.recv_timeout(PATIENCE).unwrap(), "r");
 }
@@ -186,6 +192,7 @@ fn without_needs_a_node_takes_any_run() {
     let acceptor = node(&schema, 0, &[]);
     acceptor.journal.commit(&[accept("r", "pool a")]).unwrap();
     drop(acceptor);
+
     let any = open(&schema);
     let next = prime_journal::conformance::events(any.run("r").unwrap().unwrap().head, 1);
     any.commit(&[prime_journal::conformance::append("r", &next)]).unwrap();

@@ -17,6 +17,8 @@ mod verdict;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
+mod schedules;
+#[cfg(test)]
 mod simulation;
 
 pub use node::{Effect, Node, Timing};

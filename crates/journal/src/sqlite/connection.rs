@@ -30,8 +30,8 @@ fn open(path: &Path, flags: OpenFlags, cache_kib: i32) -> Result<Connection, Jou
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "cache_size", -cache_kib)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    // Detects damaged pages when they are read.
 
+    // Detects damaged pages when they are read.
     connection.pragma_update(None, "cell_size_check", true)?;
     Ok(connection)
 }

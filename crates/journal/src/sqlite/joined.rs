@@ -81,7 +81,7 @@ mod tests {
     use crate::ChainVerifier;
     use crate::conformance::{events, row};
 
-    /// Segments of so many events, and the row that joins them.
+    /// Segments of these sizes, the row that joins them, and its parts.
     fn joined(sizes: &[u32]) -> (Vec<Segment>, Segment, Vec<u8>) {
         let mut head = row("r").head;
 

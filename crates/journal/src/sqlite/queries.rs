@@ -242,7 +242,6 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<RunRows, Jo
         // Read before the list, because a removed run must be an error and not the end of the list.
         // The time never changes, so the list is still consistent. Another owner's run is not
         // found either, so that its existence does not show.
-
         let sql = "SELECT created_ms FROM run WHERE id = ?1 AND owner = coalesce(?2, owner)";
         let found = connection
             .prepare_cached(sql)?
@@ -268,8 +267,8 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<RunRows, Jo
         format!("{filter} ORDER BY r.created_ms DESC, r.id DESC LIMIT ?{}", values.len() + 1);
 
     let transaction = connection.unchecked_transaction()?;
-    // The next page begins after an id, so rows without one do not count.
 
+    // The next page begins after an id, so rows without one do not count.
     let mut nameless = 0;
     loop {
         let limit = query.limit.saturating_add(nameless);

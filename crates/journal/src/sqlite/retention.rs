@@ -132,8 +132,8 @@ fn round(
 
     removed.bytes = before.saturating_sub(bytes(&transaction)?);
     transaction.commit()?;
-    // In a transaction of its own, so that what was removed stays removed if this fails.
     removed.has_more |= measured.has_more || expired >= limits.rows;
+    // In a transaction of its own, so that what was removed stays removed if this fails.
     removed.has_more |= vacuum(connection, limits.rows * VACUUM_PAGES_PER_ROW)?;
     Ok(removed)
 }
@@ -160,7 +160,7 @@ fn next_expired(
     }
 
     let Some(most) = retention.bytes_max else { return Ok(None) };
-    // Until all are measured, nobody knows whose runs hold the most.
+    // Until all runs are measured, it is unknown whose hold the most.
     if measured.has_more {
         return Ok(None);
     }
