@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use rusqlite::{Connection, Row, params};
 
 use super::entries::{Entry, decode, digest};
-use super::queries::{Page, blob, unsigned};
+use super::page::Page;
+use super::values::{blob, unsigned};
 use crate::compression::{Packer, unpack};
 use crate::{JournalError, RunRow};
 

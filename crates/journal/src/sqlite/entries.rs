@@ -4,7 +4,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::writer::refused;
+use super::values::refused;
 use crate::{ChainHash, Head, JournalError, Segment};
 
 const BYTES: usize = 48;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::batches::{self, Backlog, Batch};
-use super::folding::{Part, fold_run};
-use super::writer::WriteState;
+use super::run_rows::{Part, fold_run};
+use super::write_state::WriteState;
 use crate::JournalError;
 
 /// Limits of a slice: batches or runs, and bytes of their events.

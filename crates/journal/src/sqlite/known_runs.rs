@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::batches;
-use super::writer::refused;
+use super::values::refused;
 use crate::JournalError;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,13 +16,17 @@ mod known_runs;
 mod lock;
 mod log_file;
 mod packing;
+mod page;
 mod queries;
 mod reserve;
 mod retention;
 mod reviews;
+mod run_rows;
 mod schema;
 mod spent_keys;
 mod usage;
+mod values;
+mod write_state;
 mod writer;
 
 #[cfg(test)]

@@ -4,7 +4,9 @@
 use rusqlite::types::{FromSql, Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
+use super::page::Page;
 use super::schema::FIRST_SEQ_MAX;
+use super::values::{blob, hash, unsigned};
 use super::{batches, joined};
 use crate::compression::unpack;
 use crate::{
@@ -30,24 +32,6 @@ const SEGMENTS: &str = "
         AND g.at <= (r.no << 32) + 4294967295
     WHERE r.id = ?1
     ORDER BY g.at";
-
-pub(super) fn hash(bytes: &[u8]) -> Result<ChainHash, JournalError> {
-    let bytes = bytes
-        .try_into()
-        .map_err(|_| JournalError::Damaged(format!("a hash of {} bytes", bytes.len())))?;
-    Ok(ChainHash(bytes))
-}
-
-pub(super) fn unsigned(row: &Row<'_>, column: usize) -> Result<u64, JournalError> {
-    let value: i64 = row.get(column)?;
-    u64::try_from(value).map_err(|_| {
-        JournalError::Damaged(format!("the number {value}, which must not be negative"))
-    })
-}
-
-pub(super) fn blob<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r [u8], JournalError> {
-    row.get_ref(column)?.as_blob().map_err(|error| JournalError::Damaged(error.to_string()))
-}
 
 /// A column's value, or what is wrong with it.
 fn value<T: FromSql>(row: &Row<'_>, column: usize) -> Result<T, String> {
@@ -288,29 +272,6 @@ pub(super) fn open_runs(connection: &Connection) -> Result<RunRows, JournalError
     Found::read(&transaction, rest, &[])?.finish(&transaction, None)
 }
 
-/// Consecutive segments of a run, until their bodies reach `bytes`. `after_seq` is the last event
-/// before the next.
-pub(super) struct Page {
-    pub(super) after_seq: u64,
-    bytes: usize,
-    segments: Vec<Segment>,
-    total: usize,
-}
-
-impl Page {
-    pub(super) fn is_full(&self) -> bool {
-        !self.segments.is_empty() && self.total >= self.bytes
-    }
-
-    pub(super) fn push(&mut self, segment: Segment) {
-        if segment.last_seq() > self.after_seq && !self.is_full() {
-            self.after_seq = segment.last_seq();
-            self.total += segment.body.len();
-            self.segments.push(segment);
-        }
-    }
-}
-
 pub(super) fn segments(
     connection: &Connection,
     id: &str,
@@ -319,7 +280,7 @@ pub(super) fn segments(
 ) -> Result<Vec<Segment>, JournalError> {
     let transaction = connection.unchecked_transaction()?;
 
-    let mut page = Page { after_seq, bytes, segments: Vec::new(), total: 0 };
+    let mut page = Page::new(after_seq, bytes);
     // A run's own rows come before what it has in batches.
     own_segments(&transaction, id, &mut page)?;
 
@@ -332,7 +293,7 @@ pub(super) fn segments(
             batches::segments(&transaction, run, &mut page)?;
         }
     }
-    Ok(page.segments)
+    Ok(page.into_segments())
 }
 
 /// Adds the segments in the run's own rows.

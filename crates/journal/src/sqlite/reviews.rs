@@ -5,9 +5,8 @@ use std::ops::RangeInclusive;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
 use super::known_runs::KnownRun;
-use super::queries::unsigned;
 use super::schema::{FIRST_SEQ_MAX, SEQ_BITS};
-use super::writer::{refused, signed};
+use super::values::{refused, signed, unsigned};
 use crate::{FlaggedEvent, JournalError, Review};
 
 /// `flag.at` of an event.

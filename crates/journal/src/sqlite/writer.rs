@@ -7,11 +7,13 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use super::batches::{Backlog, BatchBuffer};
 use super::entries::Entry;
 use super::fold_pass::FoldPass;
-use super::folding::insert_row;
 use super::known_runs::{KnownRun, KnownRuns};
 use super::log_file::LogFile;
 use super::reserve::Reserve;
+use super::run_rows::insert_row;
 use super::schema::{FIRST_SEQ_MAX, RUN_MAX};
+use super::values::{refused, signed};
+use super::write_state::WriteState;
 use super::{connection, queries, reviews};
 use crate::compression::Packer;
 use crate::{Head, IdempotencyKey, JournalError, ReviewCounts, RunRow, Segment, Snapshot, Write};
@@ -19,13 +21,6 @@ use crate::{Head, IdempotencyKey, JournalError, ReviewCounts, RunRow, Segment, S
 /// Bytes from which a segment becomes a row at once, unless the run has earlier events in batches:
 /// it fills a page, so that a batch would only write it twice.
 pub(super) const ROW_BYTES_MIN: usize = 16 << 10;
-
-/// What the writer keeps between commits.
-pub(super) struct WriteState {
-    pub(super) packer: Packer,
-    pub(super) runs: KnownRuns,
-    batch: BatchBuffer,
-}
 
 /// The writing connection, reopened after errors.
 pub(super) struct Writer {
@@ -42,14 +37,6 @@ pub(super) struct Writer {
     /// The sync that failed. Nothing is written any more, because the result of another sync would
     /// mean nothing.
     failed: Option<String>,
-}
-
-pub(super) fn refused(reason: String) -> JournalError {
-    JournalError::Refused(reason)
-}
-
-pub(super) fn signed(number: u64, what: &str) -> Result<i64, JournalError> {
-    i64::try_from(number).map_err(|_| refused(format!("{what} {number} is too large")))
 }
 
 /// Whether a connection is usable after an error.
