@@ -1,6 +1,6 @@
 //! What nodes that share a store need from it in addition to the journal.
 
-use crate::JournalError;
+use crate::error::JournalError;
 
 /// One node, as the store knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use zstd::bulk::{Compressor, decompress};
 use zstd::zstd_safe::{CParameter, compress_bound};
 
-use crate::JournalError;
+use crate::error::JournalError;
 
 /// Shorter bodies are stored plain: the frame headers would outweigh the gain.
 const COMPRESSED_FROM: usize = 512;

@@ -1,9 +1,10 @@
 //! Copies runs from one store to another, of the same kind or not.
 
-use super::{
-    ChainVerifier, FlaggedEvent, Head, Journal, JournalError, Query, ReviewCounts, RunRow, Segment,
-    Write,
-};
+use crate::chain::Head;
+use crate::error::JournalError;
+use crate::journal::{Journal, Query, Write};
+use crate::records::{FlaggedEvent, ReviewCounts, RunRow, Segment};
+use crate::verifier::ChainVerifier;
 
 /// Runs in a page of the listing.
 const PAGE: u32 = 1_000;

@@ -1,8 +1,11 @@
 //! Copies between stores.
 
+use super::fixtures::{Make, accept, append, end, events, noise, row, save};
 use super::reviews::flag;
-use super::{Make, accept, append, end, events, noise, row, save};
-use crate::{Copied, IdempotencyKey, Journal, JournalError, Query, Review, RunRow, Write, copy};
+use crate::copy::{Copied, copy};
+use crate::error::JournalError;
+use crate::journal::{Journal, Query, Write};
+use crate::records::{IdempotencyKey, Review, RunRow};
 
 fn filled(journal: &dyn Journal) {
     let key = IdempotencyKey { key: "k".to_owned(), fingerprint: [3; 32] };

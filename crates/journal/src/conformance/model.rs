@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::{Make, row};
-use crate::{
-    ChainHash, FlaggedEvent, Head, IdempotencyKey, Journal, JournalError, Query, Review,
-    ReviewCounts, RunRow, Segment, Snapshot, Write,
+use super::fixtures::{Make, row};
+use crate::chain::{ChainHash, Head};
+use crate::error::JournalError;
+use crate::journal::{Journal, Query, Write};
+use crate::records::{
+    FlaggedEvent, IdempotencyKey, Review, ReviewCounts, RunRow, Segment, Snapshot,
 };
 
 const IDS: [&str; 4] = ["a", "b", "c", "d"];

@@ -1,8 +1,10 @@
 //! Owners: what one does takes nothing from another.
 
+use super::fixtures::{Make, append, end, noise, row};
 use super::removal::{all_ids, collect};
-use super::{Make, append, end, noise, row};
-use crate::{IdempotencyKey, Journal, JournalError, Query, Retention, RunRow, Write};
+use crate::error::JournalError;
+use crate::journal::{Journal, Query, Retention, Write};
+use crate::records::{IdempotencyKey, RunRow};
 
 fn accept_of(owner: &str, id: &str, key: Option<&str>) -> Write {
     let key = key.map(|key| IdempotencyKey { key: key.to_owned(), fingerprint: [1; 32] });

@@ -1,7 +1,9 @@
 //! Reads: segments, listings, and what a reader sees of concurrent commits.
 
-use super::{Make, accept, append, end, events, ids, random, row, save};
-use crate::{JournalError, Query, RunRow, Segment, Write};
+use super::fixtures::{Make, accept, append, end, events, ids, random, row, save};
+use crate::error::JournalError;
+use crate::journal::{Query, Write};
+use crate::records::{RunRow, Segment};
 
 pub fn segments_are_read_from_any_event(make: Make<'_>) {
     let store = make();

@@ -1,9 +1,9 @@
 //! Retention: what goes, in which order, and what stays.
 
-use super::{Make, accept, append, end, events, ids, noise, random, row};
-use crate::{
-    IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow, Segment, Write,
-};
+use super::fixtures::{Make, accept, append, end, events, ids, noise, random, row};
+use crate::error::JournalError;
+use crate::journal::{Journal, Query, Removed, Retention, Write};
+use crate::records::{IdempotencyKey, RunRow, Segment};
 
 /// All rounds of retention, in one.
 pub(super) fn collect(journal: &dyn Journal, retention: &Retention) -> Removed {

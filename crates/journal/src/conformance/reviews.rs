@@ -1,7 +1,8 @@
 //! Flagged events, and people's reviews of them.
 
-use super::{Make, accept, append, end, events, ids, refused, row};
-use crate::{FlaggedEvent, Journal, Query, Retention, Review, ReviewCounts, RunRow, Write};
+use super::fixtures::{Make, accept, append, end, events, ids, refused, row};
+use crate::journal::{Journal, Query, Retention, Write};
+use crate::records::{FlaggedEvent, Review, ReviewCounts, RunRow};
 
 pub fn flag(id: &str, seqs: &[u64]) -> Write {
     Write::Flag { id: id.to_owned(), seqs: seqs.to_vec() }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Answer, Epoch, NodeId, Request};
+use super::messages::{Answer, Epoch, NodeId, Request};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {

@@ -1,7 +1,7 @@
 //! Decides what happened to a commit that the store refused, or that was sent again because its
 //! answer was lost.
 
-use super::{Epoch, NodeId};
+use super::messages::{Epoch, NodeId};
 
 /// One run in a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]

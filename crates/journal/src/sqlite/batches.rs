@@ -11,7 +11,8 @@ use super::entries::{Entry, decode, digest};
 use super::page::Page;
 use super::values::{blob, unsigned};
 use crate::compression::{Packer, unpack};
-use crate::{JournalError, RunRow};
+use crate::error::JournalError;
+use crate::records::RunRow;
 
 /// Bytes of bodies after which a commit begins another row.
 const ROW_BYTES: usize = 1 << 20;

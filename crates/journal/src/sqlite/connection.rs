@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::JournalError;
+use crate::error::JournalError;
 
 /// How long to wait for another program that locks the file, such as a backup.
 const BUSY: Duration = Duration::from_secs(5);

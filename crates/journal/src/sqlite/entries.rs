@@ -5,7 +5,9 @@
 use sha2::{Digest as _, Sha256};
 
 use super::values::refused;
-use crate::{ChainHash, Head, JournalError, Segment};
+use crate::chain::{ChainHash, Head};
+use crate::error::JournalError;
+use crate::records::Segment;
 
 const BYTES: usize = 48;
 

@@ -2,7 +2,7 @@
 
 use rusqlite::ffi;
 
-use crate::JournalError;
+use crate::error::JournalError;
 
 impl From<rusqlite::Error> for JournalError {
     fn from(error: rusqlite::Error) -> Self {

@@ -9,7 +9,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::batches::{self, Backlog, Batch};
 use super::run_rows::{Part, fold_run};
 use super::write_state::WriteState;
-use crate::JournalError;
+use crate::error::JournalError;
 
 /// Limits of a slice: batches or runs, and bytes of their events.
 pub(super) const SLICE: Backlog = Backlog { rows: 64, bytes: 2 << 20 };

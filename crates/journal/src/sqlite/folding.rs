@@ -11,8 +11,8 @@ use super::connection::set_max_size;
 use super::fold_pass::{FoldPass, SLICE};
 use super::run_rows::{Part, fold_run};
 use super::writer::Writer;
-use crate::JournalError;
 use crate::compression::Packer;
+use crate::error::JournalError;
 
 /// Backlog from which on folding is due. A larger one is cheaper to fold, but slows down reads, and
 /// a pass holds it in memory.

@@ -2,7 +2,8 @@
 //! `segment.parts` has the hash before the first, and how many events each of them has (LEB128).
 //! The other hashes follow from the events.
 
-use crate::{ChainHash, Segment};
+use crate::chain::ChainHash;
+use crate::records::Segment;
 
 /// Bytes of bodies that are joined in one row.
 pub(super) const BYTES_MAX: usize = 64 << 10;
@@ -78,8 +79,8 @@ pub(super) fn split(joined: Segment, parts: &[u8]) -> Result<Vec<Segment>, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ChainVerifier;
     use crate::conformance::{events, row};
+    use crate::verifier::ChainVerifier;
 
     /// Segments of these sizes, the row that joins them, and its parts.
     fn joined(sizes: &[u32]) -> (Vec<Segment>, Segment, Vec<u8>) {

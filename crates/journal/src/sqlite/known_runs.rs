@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::batches;
 use super::values::refused;
-use crate::JournalError;
+use crate::error::JournalError;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KnownRun {

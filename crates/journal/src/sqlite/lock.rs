@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::JournalError;
+use crate::error::JournalError;
 
 /// Locks on the file `<path>.lock` and on the journal itself, released when the process ends in any
 /// way. The lock's file stays, because a file that is deleted and recreated could be locked twice.

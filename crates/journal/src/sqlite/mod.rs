@@ -37,10 +37,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{
-    FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow,
-    RunRows, Segment, Size, Snapshot, Write,
-};
+use crate::error::JournalError;
+use crate::journal::{Journal, Query, Removed, Retention, Size, Write};
+use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Segment, Snapshot};
 use connection::{Readers, as_open_error};
 use lock::Lock;
 use schema::Found;

@@ -1,6 +1,6 @@
 //! A page of a run's segments, which reads fill from its own rows and from batches.
 
-use crate::Segment;
+use crate::records::Segment;
 
 /// Consecutive segments of a run, until their bodies reach `bytes`. `after_seq` is the last event
 /// before the next.

@@ -8,10 +8,12 @@ use super::page::Page;
 use super::schema::FIRST_SEQ_MAX;
 use super::values::{blob, hash, unsigned};
 use super::{batches, joined};
+use crate::chain::{ChainHash, Head};
 use crate::compression::unpack;
-use crate::{
-    ChainHash, DamagedRow, Head, IdempotencyKey, JournalError, Query, ReviewCounts, RunRow,
-    RunRows, Segment, Size, Snapshot,
+use crate::error::JournalError;
+use crate::journal::{Query, Size};
+use crate::records::{
+    DamagedRow, IdempotencyKey, ReviewCounts, RunRow, RunRows, Segment, Snapshot,
 };
 
 /// A run's row with its last segment, if it has one of its own. A run whose spec is lost has a row,

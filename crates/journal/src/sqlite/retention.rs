@@ -16,7 +16,8 @@ use super::queries::bytes;
 use super::usage::Measured;
 use super::writer::Writer;
 use super::{reviews, spent_keys, usage};
-use crate::{JournalError, Removed, Retention};
+use crate::error::JournalError;
+use crate::journal::{Removed, Retention};
 
 /// Limits of a round: rows to remove, and their bytes.
 const ROUND: Budget = Budget { rows: 1_000, bytes: 4 << 20 };

@@ -7,7 +7,8 @@ use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 use super::known_runs::KnownRun;
 use super::schema::{FIRST_SEQ_MAX, SEQ_BITS};
 use super::values::{refused, signed, unsigned};
-use crate::{FlaggedEvent, JournalError, Review};
+use crate::error::JournalError;
+use crate::records::{FlaggedEvent, Review};
 
 /// `flag.at` of an event.
 fn flag_key(run: i64, seq: u64) -> i64 {

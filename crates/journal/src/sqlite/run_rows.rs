@@ -6,8 +6,9 @@ use super::entries::Entry;
 use super::joined;
 use super::schema::SEQ_BITS;
 use super::values::{blob, hash, unsigned};
+use crate::chain::{ChainHash, Head};
 use crate::compression::Packer;
-use crate::{ChainHash, Head, JournalError};
+use crate::error::JournalError;
 
 /// A segment in a batch.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use crate::JournalError;
+use crate::error::JournalError;
 
 /// Identifies journals in SQLite's file header: "PRJL".
 pub(super) const APPLICATION_ID: i64 = 0x5052_4a4c;

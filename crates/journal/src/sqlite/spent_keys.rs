@@ -3,7 +3,8 @@
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
-use crate::{JournalError, Retention};
+use crate::error::JournalError;
+use crate::journal::Retention;
 
 /// Most keys kept per owner. Without a bound, an owner that submits and removes runs would fill the
 /// journal with them.

@@ -13,7 +13,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::conformance::{Store, accept, append, end, events, noise, random, row, suite};
-use crate::{Segment, verify};
+use crate::records::Segment;
+use crate::verifier::verify;
 
 struct InFolder {
     folder: TempDir,

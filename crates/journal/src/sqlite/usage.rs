@@ -4,7 +4,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
 use super::batches;
-use crate::JournalError;
+use crate::error::JournalError;
 
 /// Limits of a round of measuring: runs, and bytes to read.
 const RUNS: usize = 256;

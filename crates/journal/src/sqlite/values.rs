@@ -2,7 +2,8 @@
 
 use rusqlite::Row;
 
-use crate::{ChainHash, JournalError};
+use crate::chain::ChainHash;
+use crate::error::JournalError;
 
 pub(super) fn refused(reason: String) -> JournalError {
     JournalError::Refused(reason)

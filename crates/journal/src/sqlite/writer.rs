@@ -15,8 +15,11 @@ use super::schema::{FIRST_SEQ_MAX, RUN_MAX};
 use super::values::{refused, signed};
 use super::write_state::WriteState;
 use super::{connection, queries, reviews};
+use crate::chain::Head;
 use crate::compression::Packer;
-use crate::{Head, IdempotencyKey, JournalError, ReviewCounts, RunRow, Segment, Snapshot, Write};
+use crate::error::JournalError;
+use crate::journal::Write;
+use crate::records::{IdempotencyKey, ReviewCounts, RunRow, Segment, Snapshot};
 
 /// Bytes from which a segment becomes a row at once, unless the run has earlier events in batches:
 /// it fills a page, so that a batch would only write it twice.

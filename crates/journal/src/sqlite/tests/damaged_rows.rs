@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::conformance::{accept, end, events, ids, row};
-use crate::{DamagedRow, Query, Retention, RunRow, RunRows, Write};
+use crate::journal::{Query, Retention, Write};
+use crate::records::{DamagedRow, RunRow, RunRows};
 
 const ALL: [&str; 4] = ["a", "b", "c", "d"];
 

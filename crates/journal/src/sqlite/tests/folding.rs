@@ -3,7 +3,7 @@
 use super::super::batches::Backlog;
 use super::*;
 use crate::conformance::{events, row};
-use crate::{Removed, Retention, Write};
+use crate::journal::{Removed, Retention, Write};
 
 /// The next slice of a pass, which begins if there is none: reads a batch, folds a run, or deletes
 /// a batch.

@@ -4,9 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::folding::fold_one;
 use super::*;
-use crate::{
-    FlaggedEvent, IdempotencyKey, Query, Removed, Retention, RunRow, RunRows, Size, Snapshot, Write,
-};
+use crate::journal::{Query, Removed, Retention, Size, Write};
+use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Snapshot};
 
 /// A journal that folds after commits.
 struct Folding {

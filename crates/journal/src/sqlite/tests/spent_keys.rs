@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::conformance::{end, row};
-use crate::{IdempotencyKey, Retention, Write};
+use crate::journal::{Retention, Write};
+use crate::records::IdempotencyKey;
 
 /// The keys kept of an owner, and the first time that one of them ends.
 fn kept(journal: &SqliteJournal, owner: &str) -> (u32, Option<i64>) {
