@@ -13,8 +13,9 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_postgres::{AsyncMessage, Statement};
 
-use super::leases::Leases;
-use super::{Notice, url::Target};
+use super::notice::Notice;
+use super::this_node::ThisNode;
+use super::url::Target;
 
 /// Pause after each round of NOTIFY.
 const PACE: Duration = Duration::from_millis(20);
@@ -98,13 +99,13 @@ impl Bulletin {
     }
 
     /// Sends and listens, for as long as the future is polled.
-    pub(super) async fn keep(&self, target: &Target, leases: &Leases) {
+    pub(super) async fn keep(&self, target: &Target, this: &ThisNode) {
         loop {
             if let Ok(Ok((client, connection))) =
                 timeout(ATTEMPT_MAX, target.config.connect(target.tls.clone())).await
             {
                 tokio::select! {
-                    () = listen(connection, leases) => {}
+                    () = listen(connection, this) => {}
                     () = self.tell(&client) => {}
                 }
             }
@@ -142,7 +143,7 @@ async fn begin(client: &tokio_postgres::Client) -> Option<(String, Statement)> {
 }
 
 /// Drives the connection and passes on what arrives, until the connection ends.
-async fn listen<S, T>(mut connection: tokio_postgres::Connection<S, T>, leases: &Leases)
+async fn listen<S, T>(mut connection: tokio_postgres::Connection<S, T>, this: &ThisNode)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
     T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
@@ -152,11 +153,10 @@ where
         for news in notification.payload().split(' ').filter_map(News::of_word) {
             match news {
                 News::Free => {
-                    leases.node().look_for_runs();
-                    leases.wake.notify_one();
+                    this.look_for_runs();
                 }
-                News::Cancel(run) => leases.notify(Notice::Cancel(run)),
-                News::Changed(run) => leases.notify(Notice::Changed(run)),
+                News::Cancel(run) => this.notify(Notice::Cancel(run)),
+                News::Changed(run) => this.notify(Notice::Changed(run)),
             }
         }
     }

@@ -1,23 +1,24 @@
 //! Executes the node's lease requests, in a task on the journal's own thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use deadpool_postgres::Object;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::bulletin::{Bulletin, News};
 use super::error_code::Failure;
 use super::needs::Met;
+use super::notice::{Notice, OnNotice};
 use super::room::Room;
 use super::session::Session;
 use super::text::{decode, encode};
+use super::this_node::ThisNode;
 use super::url::Target;
-use super::{Notice, OnNotice};
 use prime_journal::JournalError;
-use prime_journal::lease::{Answer, Effect, Epoch, Node, NodeId, Request, Timing};
+use prime_journal::lease::{Answer, Epoch, Node, NodeId, Request, Timing};
 
 /// Pause after a failed request.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -29,9 +30,7 @@ const REQUEST_MIN: Duration = Duration::from_secs(1);
 
 /// A node's leases, shared by its commits and its heartbeats.
 pub(super) struct Leases {
-    node: Mutex<Node<String>>,
-    pub(super) wake: Notify,
-    on_notice: Option<OnNotice>,
+    pub(super) this: ThisNode,
     pub(super) bulletin: Bulletin,
     met: Met,
     pub(super) room: Room,
@@ -50,9 +49,7 @@ impl Leases {
         met: Met,
     ) -> Self {
         Self {
-            node: Mutex::new(Node::new(timing, capacity)),
-            wake: Notify::new(),
-            on_notice,
+            this: ThisNode::new(timing, capacity, on_notice),
             bulletin: Bulletin::default(),
             met,
             room: Room::default(),
@@ -67,7 +64,8 @@ impl Leases {
         node.set_capacity(capacity);
         node.look_for_runs();
         drop(node);
-        self.wake.notify_one();
+
+        self.this.wake.notify_one();
     }
 
     /// The capacity that the next heartbeat writes to the node's row.
@@ -75,22 +73,9 @@ impl Leases {
         i64::try_from(self.node().capacity()).unwrap_or(i64::MAX)
     }
 
-    /// Locks the node's state. The guard must not live across an `await`.
+    /// See [`ThisNode::node`].
     pub(super) fn node(&self) -> MutexGuard<'_, Node<String>> {
-        self.node.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn announce(&self, effects: Vec<Effect<String>>) {
-        for effect in effects {
-            self.notify(Notice::Lease(effect));
-        }
-    }
-
-    /// Must be called without a lock: the receiver may call the journal.
-    pub(super) fn notify(&self, notice: Notice) {
-        if let Some(on_notice) = &self.on_notice {
-            on_notice(notice);
-        }
+        self.this.node()
     }
 
     /// Tells other nodes, if there are any.
@@ -160,7 +145,7 @@ impl Leases {
         self.room.set_crowded(false);
 
         for run in row.get::<_, Vec<String>>(2) {
-            self.notify(Notice::Cancel(decode(run)));
+            self.this.notify(Notice::Cancel(decode(run)));
         }
         Ok(())
     }
@@ -192,7 +177,7 @@ impl Leases {
         };
 
         // No lock is held here: the receiver may call the journal.
-        self.announce(effects);
+        self.this.announce(effects);
         Ok(())
     }
 
@@ -224,8 +209,8 @@ impl Leases {
         let requests = self.send_requests(&session, started);
         tokio::select! {
             () = requests => {}
-            () = self.bulletin.keep(target, &self) => {}
-            () = self.met.keep(&session, &self, Duration::from_millis(self.timing.heartbeat_ms)) => {}
+            () = self.bulletin.keep(target, &self.this) => {}
+            () = self.met.keep(&session, &self.this, Duration::from_millis(self.timing.heartbeat_ms)) => {}
             _ = closed.wait_for(|closed| *closed) => {}
         }
 
@@ -252,7 +237,7 @@ impl Leases {
                         // At least 1 ms from now: the node's wake time may lie in the past while
                         // nothing can be sent.
                         let wake = started + Duration::from_millis(wake_ms.max(now_ms + 1));
-                        tokio::select! { () = sleep_until(wake) => {}, () = self.wake.notified() => {} }
+                        tokio::select! { () = sleep_until(wake) => {}, () = self.this.wake.notified() => {} }
                     }
                 }
             };

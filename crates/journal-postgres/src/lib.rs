@@ -9,6 +9,7 @@ mod cluster;
 mod error_code;
 mod leases;
 mod needs;
+mod notice;
 mod queries;
 mod retention;
 mod room;
@@ -16,6 +17,7 @@ mod schema;
 mod session;
 mod statements;
 mod text;
+mod this_node;
 mod url;
 mod writer;
 
@@ -34,30 +36,15 @@ use self::error_code::Failure;
 use self::leases::Leases;
 use self::needs::Met;
 pub use self::needs::Needs;
+pub use self::notice::{Notice, OnNotice};
 use self::session::Session;
 pub use self::url::without_password;
 use self::writer::Writer;
-use prime_journal::lease::{Effect, NodeId, Timing};
+use prime_journal::lease::{NodeId, Timing};
 use prime_journal::{
     Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed,
     Retention, RunRow, RunRows, Segment, Size, Snapshot, Write,
 };
-
-/// What the node's owner must know about runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// Start a run that the node took, stop one whose lease it lost.
-    Lease(Effect<String>),
-    /// The end of this run is requested. Repeated with each heartbeat while the node holds the run.
-    Cancel(String),
-    /// Another node may have committed something of this run. May be lost.
-    Changed(String),
-}
-
-/// Receives notices, on the journal's own thread or on that of a commit: it must not block. After
-/// it returns from a notice to stop a run, nothing may write to that run any more, unless the run
-/// was started again.
-pub type OnNotice = Arc<dyn Fn(Notice) + Send + Sync>;
 
 #[derive(Clone)]
 pub struct PostgresOptions {
@@ -160,7 +147,7 @@ impl PostgresJournal {
     /// Gives a run back, after its last commit; any node may take it then.
     pub fn release(&self, id: &str) {
         self.leases.node().release(&id.to_owned());
-        self.leases.wake.notify_one();
+        self.leases.this.wake.notify_one();
     }
 
     /// Takes no further runs.

@@ -9,9 +9,9 @@ use deadpool_postgres::Object;
 use tokio::time::sleep;
 
 use super::error_code::Failure;
-use super::leases::Leases;
 use super::session::Session;
 use super::text::{decode, encode};
+use super::this_node::ThisNode;
 use prime_journal::lease::NodeId;
 
 /// What the runs of a store need from the nodes that execute them. Needs are texts of one line,
@@ -52,11 +52,11 @@ impl Met {
 
     /// Keeps up with what runs need and with what this node meets, for as long as the future is
     /// polled. Apart from heartbeats, because the answer may take longer than a lease.
-    pub(super) async fn keep(&self, session: &Session, leases: &Leases, pause: Duration) {
+    pub(super) async fn keep(&self, session: &Session, this: &ThisNode, pause: Duration) {
         let Some(needs) = &self.needs else { return pending().await };
         loop {
             // If there is no connection, the next round tries again.
-            drop(self.renew(needs, session, leases).await);
+            drop(self.renew(needs, session, this).await);
             sleep(pause).await;
         }
     }
@@ -65,9 +65,9 @@ impl Met {
         &self,
         needs: &Arc<dyn Needs>,
         session: &Session,
-        leases: &Leases,
+        this: &ThisNode,
     ) -> Result<(), Failure> {
-        let Some(node) = leases.node().id() else { return Ok(()) };
+        let Some(node) = this.node().id() else { return Ok(()) };
         // Includes runs that other nodes hold: when those nodes die, the answer must be known.
         let asked = session.once(async |client: &mut Object| {
             let sql = "SELECT DISTINCT unnest(needs) FROM run WHERE NOT is_over AND needs <> '{}'";
@@ -101,8 +101,7 @@ impl Met {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = (Some(node), met);
 
         // Runs whose needs were not met before may be free.
-        leases.node().look_for_runs();
-        leases.wake.notify_one();
+        this.look_for_runs();
         Ok(())
     }
 }

@@ -165,7 +165,7 @@ impl Writer {
             leases.node().release(&run);
         }
 
-        leases.wake.notify_one();
+        leases.this.wake.notify_one();
         Ok(())
     }
 
@@ -184,7 +184,7 @@ impl Writer {
             let epoch = leases.node().epoch(&id.to_owned());
             match self.known.get(id) {
                 Some(known) if epoch == Some(Epoch(known.epoch)) => {
-                    drop(found.insert(id.to_owned(), *known))
+                    found.insert(id.to_owned(), *known);
                 }
                 _ => missing.push(id),
             }
@@ -407,7 +407,7 @@ impl Writer {
 
             if let Some(epoch) = epoch {
                 let effects = leases.node().lost(run, epoch);
-                leases.announce(effects);
+                leases.this.announce(effects);
             }
         }
     }
