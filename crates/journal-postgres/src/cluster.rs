@@ -99,7 +99,7 @@ impl Cluster for PostgresJournal {
                 age_ms: natural(row.get(5)),
                 lease_left_ms: row.get(6),
                 agents: texts(row, 7),
-                lag_ms: row.get::<_, Option<i64>>(8).map(natural),
+                lag_ms: Some(natural(row.get(8))),
             });
 
             let nodes = nodes.collect();

@@ -89,7 +89,7 @@ pub struct PostgresJournal {
 }
 
 impl PostgresJournal {
-    /// Connects, creates or upgrades the tables, and registers the node. `url` is a `postgres://`
+    /// Connects, creates the tables if there are none, and registers the node. `url` is a `postgres://`
     /// URL with libpq's parameters, `sslmode` among them; the tables are in the first schema of its
     /// `search_path`.
     ///
@@ -170,7 +170,7 @@ async fn prepare(session: &Session) -> Result<(), Failure> {
     let mut connection = session.connection().await?;
     let transaction = connection.transaction().await?;
     schema::check_durability(&transaction, &session.database).await?;
-    schema::migrate(&transaction, &session.database).await?;
+    schema::create(&transaction, &session.database).await?;
     Ok(transaction.commit().await?)
 }
 

@@ -21,7 +21,7 @@ pub struct NodeStatus {
     /// Milliseconds until its lease ends, unless it sends a heartbeat; negative when the lease has
     /// ended and no other node has noticed yet.
     pub lease_left_ms: i64,
-    /// Milliseconds since its last heartbeat; `None` if its version does not say.
+    /// Milliseconds since its last heartbeat; `None` if it is unknown.
     pub lag_ms: Option<u64>,
     /// What the node has that runs may need, sorted: engines, pools, programs.
     pub agents: Vec<String>,

@@ -14,7 +14,6 @@ pub struct Budget {
     pub tokens: u64,
     /// Completion tokens; 0 means unlimited. Executors that count tokens do not overrun it: each
     /// turn gets a share of what is left ([`Trajectory::completion_max`](super::Trajectory)).
-    #[serde(default)]
     pub completion_tokens: u64,
     /// Milliseconds from the start of the run.
     pub wall_ms: u64,

@@ -8,7 +8,6 @@ const REASON_CHARACTERS_MAX: usize = 300;
 
 /// A line that was rejected at a state, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Stored")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Rejection {
     #[cfg_attr(feature = "schema", schema(value_type = String))]
@@ -17,23 +16,6 @@ pub struct Rejection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub reason: Option<Box<str>>,
-}
-
-/// Snapshots of version 0.1.0 stored the line alone.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Stored {
-    Line(Box<str>),
-    Rejection { line: Box<str>, reason: Option<Box<str>> },
-}
-
-impl From<Stored> for Rejection {
-    fn from(stored: Stored) -> Self {
-        match stored {
-            Stored::Line(line) => Self { line, reason: None },
-            Stored::Rejection { line, reason } => Self { line, reason },
-        }
-    }
 }
 
 impl Rejection {

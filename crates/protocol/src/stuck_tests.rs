@@ -3,8 +3,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde_json::json;
-
 use super::properties::{plan, queens, simulate};
 use super::*;
 use prime_bench::tasks::{self, Difficulty, Problem, TaskRng};
@@ -184,14 +182,4 @@ fn nonsense_at_the_first_state_ends_as_stuck_with_the_line() {
     let stuck = outcome.stuck_at.expect("it says where");
     let lines: Vec<_> = stuck.rejected.iter().map(|rejection| &*rejection.line).collect();
     assert_eq!((stuck.depth, lines), (0, vec!["nonsense"]));
-}
-
-#[test]
-fn snapshots_of_lines_without_reasons_are_read() {
-    let frame: stack::Frame = serde_json::from_value(
-        json!({"excluded": ["a", {"line": "b", "reason": "c"}], "proposals": 2, "retries": 0}),
-    )
-    .expect("both forms");
-    assert!(frame.excludes("a") && frame.excludes("b"));
-    assert_eq!(frame.excluded[1].reason.as_deref(), Some("c"));
 }

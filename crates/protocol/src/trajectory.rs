@@ -13,27 +13,21 @@ use prime_bench::tasks::Machine;
 
 pub use super::verdict::{Opinion, Usage, Verdict};
 
-/// Limits of each trajectory. A missing one in a stored plan was no limit.
+/// Limits of each trajectory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Proposals at one state before it is popped; if its choices are finite, rejected ones do not
     /// count.
     pub attempts_max: u32,
     /// Proposals at one state that repeat a rejected line, or are retried, before it is popped.
-    #[serde(default = "u32_max")]
     pub repetitions_max: u32,
     /// Pops after which the trajectory gives up.
     pub pops_max: u64,
     /// Proposals without progress after which the trajectory gives up. Progress is a step deeper
     /// than any before, or the proof that a state is a dead end.
-    #[serde(default = "u32_max")]
     pub stuck_after: u32,
     /// Frames between two snapshots: the most that a pop replays.
     pub snapshot_every_frames: usize,
-}
-
-fn u32_max() -> u32 {
-    u32::MAX
 }
 
 impl Limits {
@@ -104,9 +98,7 @@ pub struct TrajectoryState {
     feedback: Option<String>,
     last_score: Score,
     tolerated: Vec<(usize, Score)>,
-    #[serde(default)]
     progress: Progress,
-    #[serde(default)]
     completion_max: Option<u32>,
 }
 
@@ -122,7 +114,6 @@ pub struct Summary {
     pub proposals: u64,
     pub applicable: u64,
     /// Identifies the committed lines ([`StateStack::digest`]).
-    #[serde(default)]
     pub trace: u64,
 }
 

@@ -31,15 +31,12 @@ pub struct Count {
     pub answer: Value,
     pub votes: u32,
     /// Σ 1 / (1 + ΣV) over its trajectories.
-    #[serde(default)]
     pub weight: f64,
     /// The lowest score of its trajectories.
     pub best_score: Score,
     /// Digests of its trajectories' traces, each once.
-    #[serde(default)]
     pub traces: Vec<u64>,
     /// Whether these are the votes of all solutions, of which `answer` is the first.
-    #[serde(default)]
     pub are_solutions: bool,
 }
 

@@ -60,14 +60,22 @@ fn unusable_servers_are_explained() {
 
 #[test]
 fn other_schemas_are_left_alone() {
-    let newer = Schema::new();
-    newer.sql(
-        "CREATE TABLE meta (name text, value bigint); INSERT INTO meta VALUES ('version', 99)",
-    );
-    assert!(
-        error(&newer.url())
-            .contains("its schema has version 99, but this program knows versions up to 4")
-    );
+    for version in [0, 2, 99] {
+        let other = Schema::new();
+        other.sql(&format!(
+            "CREATE TABLE meta (name text, value bigint); INSERT INTO meta VALUES ('version', {version})"
+        ));
+
+        let shown = error(&other.url());
+        for part in [
+            &format!("its schema has version {version}, but this program reads only version 1")[..],
+            "left unchanged: start with a new schema or database",
+        ] {
+            assert!(shown.contains(part), "{part:?} is missing in {shown:?}");
+        }
+        let tables = format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{}'", other.name);
+        assert_eq!(other.sql(&tables), ["1"]);
+    }
 
     let foreign = Schema::new();
     foreign.sql("CREATE TABLE meta (colour text)");

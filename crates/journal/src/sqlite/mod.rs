@@ -101,9 +101,8 @@ impl SqliteJournal {
         let found = schema::inspect(path)?;
         let mut connection = connection::writer(path, options.bytes_max, found == Found::Empty)?;
 
-        match found {
-            Found::Empty => schema::create(&mut connection)?,
-            Found::Journal { version } => schema::upgrade(&mut connection, version)?,
+        if found == Found::Empty {
+            schema::create(&mut connection)?;
         }
 
         let mut writer = Writer::new(path, options.bytes_max, connection)?;

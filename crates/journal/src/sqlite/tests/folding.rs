@@ -366,40 +366,6 @@ fn a_run_that_cannot_be_folded_is_no_obstacle() {
 }
 
 #[test]
-fn a_file_of_version_3_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("runs.db");
-    let old = Connection::open(&path).unwrap();
-    schema::MIGRATIONS[..3].iter().for_each(|sql| old.execute_batch(sql).unwrap());
-    old.execute_batch(OLD_RUN).unwrap();
-    let first = events(row("r").head, 2);
-    let sql = "INSERT INTO segment (at, count, hash, packing, bytes, body) VALUES ((7 << 32) + 1, 2, ?1, 0, ?2, ?3)";
-    old.execute(sql, rusqlite::params![first.hash.0, first.body.len().cast_signed(), first.body])
-        .unwrap();
-    old.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
-    old.pragma_update(None, "user_version", 3).unwrap();
-    drop(old);
-    let journal = open(&folder, 0);
-    check(&journal, &["r"], &[vec![first.clone()]]);
-    let second = events(first.head(), 1);
-    let third = events(second.head(), 1);
-    journal.commit(&[append("r", &second)]).unwrap();
-    journal.commit(&[append("r", &third)]).unwrap();
-    for _ in 0..2 {
-        check(&journal, &["r"], &[vec![first.clone(), second.clone(), third.clone()]]);
-        journal.fold(true).unwrap();
-        assert_eq!(rows(&journal), (0, 2));
-    }
-}
-
-/// A run as version 3 wrote it.
-const OLD_RUN: &str = r#"
-    INSERT INTO run (no, id, owner, created_ms, updated_ms, task, status, is_over, resumed, summary)
-    VALUES (7, 'r', 'ada', 1000, 1000, 'edit_distance', 'queued', 0, 0, '{"steps":0}');
-    INSERT INTO spec VALUES (7, '{"task":"edit_distance","id":"r"}');
-"#;
-
-#[test]
 fn a_refused_commit_leaves_no_trace_in_the_next() {
     let folder = tempfile::tempdir().unwrap();
 
